@@ -1,0 +1,52 @@
+package v0
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const template = `{"apiVersion":"v1","kind":"Service","metadata":{"labels":"{{LABEL_SELECTOR}}","name":"{{INSTANCE_NAME}}-svc"},"spec":{"ports":[{"port":6052}],"ratio":0.5}}`
+
+func TestBrokerResourceKeepsWhatTheSchemaDoesNotKnow(t *testing.T) {
+	var resource BrokerResource
+	if err := json.Unmarshal([]byte(template), &resource); err != nil {
+		t.Fatal(err)
+	}
+	if resource.Kind != "Service" || resource.Metadata.Name != "{{INSTANCE_NAME}}-svc" {
+		t.Errorf("known fields: %+v", resource)
+	}
+	port := resource.Object["spec"].(map[string]any)["ports"].([]any)[0].(map[string]any)["port"]
+	if port != int64(6052) {
+		t.Errorf("port is %T %v; whole numbers must be int64, as in unstructured objects", port, port)
+	}
+	written, err := json.Marshal(resource)
+	if err != nil || string(written) != template {
+		t.Errorf("written again (%v): %s", err, written)
+	}
+	copied := resource.DeepCopy()
+	copied.Object["kind"] = "Changed"
+	if resource.Object["kind"] != "Service" {
+		t.Error("a deep copy shares Object with its original")
+	}
+}
+
+// The agent and the controller read our kinds by way of unstructured objects.
+func TestConfigurationFromUnstructured(t *testing.T) {
+	content := map[string]any{
+		"spec": map[string]any{
+			"discoveryHandler":        map[string]any{"name": "debugEcho"},
+			"instanceBrokerResources": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "n"}, "data": map[string]any{"k": "v"}}},
+		},
+	}
+	var configuration Configuration
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &configuration); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"k": "v"}
+	if got := configuration.Spec.InstanceBrokerResources[0].Object["data"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("data = %v, want %v", got, want)
+	}
+}

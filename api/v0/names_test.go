@@ -1,0 +1,71 @@
+package v0
+
+import (
+	"strings"
+	"testing"
+)
+
+// The digests are those that Akri writes, so that Instances keep their names.
+func TestInstanceNameIsAkris(t *testing.T) {
+	cases := []struct {
+		device, node string
+		shared       bool
+		want         string
+	}{
+		{device: "foo0", shared: true, want: "c-8120fe"},
+		{device: "foo0", node: "ignored", shared: true, want: "c-8120fe"},
+		{device: "foo1", shared: true, want: "c-a19705"},
+		{device: "my_shared_device", shared: true, want: "c-4294ea"},
+		{device: "my_local_device", node: "my_node", want: "c-e77db4"},
+		{device: "my_local_device", node: "my_other_node", want: "c-099763"},
+		{device: "dev_1", shared: true, want: "c-cb2ad7"},
+	}
+	for _, tc := range cases {
+		if got := InstanceName("c", tc.device, tc.node, tc.shared); got != tc.want {
+			t.Errorf("InstanceName(%q, %q, shared=%t) = %s, want %s", tc.device, tc.node, tc.shared, got, tc.want)
+		}
+	}
+}
+
+func TestLongInstanceNameIsNoExtensionOfTheShortOne(t *testing.T) {
+	short, long := InstanceName("c", "foo0", "", true), LongInstanceName("c", "foo0", "", true)
+	if len(long) != len("c-")+10 || strings.HasPrefix(long, short) {
+		t.Errorf("short %s, long %s: want ten digits of another digest", short, long)
+	}
+	longest := strings.Repeat("a", MaxConfigurationNameLength)
+	if name := InstanceName(longest, "foo0", "", true); len(name) > 63 {
+		t.Errorf("%s has %d characters; the kubelet takes 63", name, len(name))
+	}
+}
+
+func TestSlotNames(t *testing.T) {
+	name := SlotName("akri-foo-8120fe", 12)
+	if name != "akri-foo-8120fe-12" {
+		t.Errorf("SlotName = %q", name)
+	}
+	if slot, err := ParseSlotName("akri-foo-8120fe", name); err != nil || slot != 12 {
+		t.Errorf("ParseSlotName(%q) = %d, %v", name, slot, err)
+	}
+	for _, bad := range []string{"akri-foo-8120fe", "akri-foo-8120fe-", "akri-foo-8120fe--1", "akri-foo-8120fe-01", "akri-foo-8120fe-+1", "akri-bar-8120fe-1", "akri-foo-8120fe-x"} {
+		if slot, err := ParseSlotName("akri-foo-8120fe", bad); err == nil {
+			t.Errorf("ParseSlotName(%q) = %d, want an error", bad, slot)
+		}
+	}
+}
+
+func TestCDIName(t *testing.T) {
+	if got := CDIName("akri-onvif", "akri-onvif-8120fe"); got != "akri.sh/akri-onvif=8120fe" {
+		t.Errorf("CDIName = %s", got)
+	}
+}
+
+func TestNodeLabelFitsIntoALabelKey(t *testing.T) {
+	if got := NodeLabel("node-a"); got != "node.akri.sh/node-a" {
+		t.Errorf("NodeLabel(node-a) = %s", got)
+	}
+	long := strings.Repeat("n", 64)
+	name := strings.TrimPrefix(NodeLabel(long), "node.akri.sh/")
+	if len(name) > 63 || name == NodeLabel(long+"x") {
+		t.Errorf("label of a long node name: %s", name)
+	}
+}
