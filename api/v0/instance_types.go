@@ -38,7 +38,7 @@ type InstanceList struct {
 
 // InstanceSpec is what the agents know of a device.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.deviceUsage) || !has(oldSelf.deviceUsage) || self.deviceUsage.all(slot, self.deviceUsage[slot] == ” || !(slot in oldSelf.deviceUsage) || oldSelf.deviceUsage[slot] == ” || oldSelf.deviceUsage[slot] == self.deviceUsage[slot])",message="a slot of deviceUsage changes its owner only by way of \"\" (free)"
+// +kubebuilder:validation:XValidation:rule="!has(self.deviceUsage) || !has(oldSelf.deviceUsage) || self.deviceUsage.all(slot, size(self.deviceUsage[slot]) == 0 || !(slot in oldSelf.deviceUsage) || size(oldSelf.deviceUsage[slot]) == 0 || oldSelf.deviceUsage[slot] == self.deviceUsage[slot])",message="a slot of deviceUsage changes its owner only by way of \"\" (free)"
 type InstanceSpec struct {
 	// configurationName is the Configuration by which the device was found.
 	// +kubebuilder:validation:MinLength=1

@@ -1,0 +1,125 @@
+// Command akri-controller makes and keeps the Kubernetes objects that
+// Configurations ask for. It runs in a cluster, or outside it with a kubeconfig.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller"
+)
+
+const usage = `Usage: akri-controller [flags]
+
+Makes and keeps the Kubernetes objects that Akri's Configurations ask for.
+
+It finds the API server by --kubeconfig, else by the variable KUBECONFIG, else
+as a pod by its service account, else by ~/.kube/config.
+
+Flags:
+`
+
+// leaderLease is the name of the Lease by which one of several controllers
+// leads.
+const leaderLease = "akri-controller"
+
+type flags struct {
+	leaderElect          bool
+	leaderElectNamespace string
+	metricsAddress       string
+	probeAddress         string
+	workers              int
+}
+
+func main() {
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return
+		}
+		fmt.Fprintln(os.Stderr, "akri-controller:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	var f flags
+	set := flag.NewFlagSet("akri-controller", flag.ContinueOnError)
+	set.Usage = func() {
+		fmt.Fprint(set.Output(), usage)
+		set.PrintDefaults()
+	}
+	set.BoolVar(&f.leaderElect, "leader-elect", true, "let one of several controllers work at a time")
+	set.StringVar(&f.leaderElectNamespace, "leader-elect-namespace", "", "`namespace` of the Lease by which they agree (default: the pod's own; outside a cluster \"default\")")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "`address` that serves /metrics; 0 turns it off")
+	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
+	set.IntVar(&f.workers, "workers", 4, "how many Instances, and how many Configurations, are worked on at the same time")
+	logging := zap.Options{}
+	logging.BindFlags(set)
+	config.RegisterFlags(set) // --kubeconfig
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: see akri-controller --help", set.Arg(0))
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+
+	api, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w: set --kubeconfig or KUBECONFIG", err)
+	}
+	return serve(ctx, api, f)
+}
+
+func serve(ctx context.Context, api *rest.Config, f flags) error {
+	// The API server's own fairness governs; a limit here would only hide load
+	// from it.
+	api.QPS = -1
+
+	scheme := runtime.NewScheme()
+	if err := v0.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register our kinds: %w", err)
+	}
+	namespace := f.leaderElectNamespace
+	if _, pod := os.LookupEnv("KUBERNETES_SERVICE_HOST"); namespace == "" && !pod {
+		namespace = "default"
+	}
+	mgr, err := ctrl.NewManager(api, manager.Options{
+		Scheme:                        scheme,
+		Cache:                         controller.CacheOptions(),
+		LeaderElection:                f.leaderElect,
+		LeaderElectionID:              leaderLease,
+		LeaderElectionNamespace:       namespace,
+		LeaderElectionReleaseOnCancel: true, // nothing is done after the manager has stopped
+		Metrics:                       server.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress:        f.probeAddress,
+		GracefulShutdownTimeout:       new(10 * time.Second),
+	})
+	if err != nil {
+		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
+	}
+	if err := controller.Setup(ctx, mgr, controller.Options{Workers: f.workers}); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add the readiness check: %w", err)
+	}
+	return mgr.Start(ctx)
+}

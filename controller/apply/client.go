@@ -1,0 +1,124 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Client sends one request for each call. It is safe for concurrent use.
+type Client struct {
+	api dynamic.Interface
+}
+
+// NewClient returns a Client.
+func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
+
+// neverExisted is a resourceVersion that no object has: the API server's store
+// begins to count at 1 and writes the first object as 2. An apply that carries
+// it creates an object, since versions are compared with existing objects only,
+// and is refused with 409 if there is one.
+const neverExisted = "1"
+
+// Owner says which existing object is ours: one whose controller owner is the
+// parent, or the very one that was applied before.
+type Owner struct {
+	Parent  types.UID
+	Applied types.UID // empty if none was
+}
+
+func (o Owner) owns(object *unstructured.Unstructured) bool {
+	if object.GetUID() == o.Applied {
+		return true // even if its owner reference was taken off
+	}
+	owner := metav1.GetControllerOfNoCopy(object)
+	return owner != nil && owner.UID == o.Parent
+}
+
+// Create applies an object that does not exist. If one exists all the same, it
+// is updated if it is ours, and left untouched with a Conflict as error
+// otherwise.
+func (c *Client) Create(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupVersionResource, owner Owner, content map[string]any) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{Object: content}
+	body := object.DeepCopy()
+	body.SetResourceVersion(neverExisted)
+	created, err := c.apply(ctx, resource, body, false)
+	if err == nil {
+		return created, nil
+	}
+	if err := classify(kind, resource, err); !errors.Is(err, errChanged) {
+		return nil, err
+	}
+	// It exists. Ours, if the watch is behind or a label was taken off it.
+	existing, err := c.api.Resource(resource).Namespace(object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return nil, classify(kind, resource, err)
+	}
+	if !owner.owns(existing) {
+		return nil, Conflict(fmt.Sprintf("%s %s", kind.Kind, object.GetName()))
+	}
+	return c.Update(ctx, kind, resource, existing.GetUID(), content)
+}
+
+// Update applies over an object of ours. Fields that others have changed are
+// taken back.
+func (c *Client) Update(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupVersionResource, uid types.UID, content map[string]any) (*unstructured.Unstructured, error) {
+	body := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	body.SetUID(uid)
+	updated, err := c.apply(ctx, resource, body, true)
+	if err != nil {
+		return nil, classify(kind, resource, err)
+	}
+	return updated, nil
+}
+
+func (c *Client) apply(ctx context.Context, resource schema.GroupVersionResource, body *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
+	return c.api.Resource(resource).Namespace(body.GetNamespace()).
+		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: force})
+}
+
+// Delete removes the object with that UID, and in the background what it owns.
+// An object that has gone already, or was replaced by another, is success.
+func (c *Client) Delete(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	err := c.api.Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+		PropagationPolicy: &background,
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if apierrors.IsForbidden(err) {
+		return Forbidden(resource, err)
+	}
+	return &Error{Reason: v0.ReasonDeleteFailed, Cause: fmt.Sprintf("%s %s cannot be deleted: %s", resource.GroupResource(), name, serverSays(err)), Err: err}
+}
+
+// Status applies the controller's part of the status of a Configuration or an
+// Instance. A parent that has gone is success.
+func (c *Client) Status(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID, apiVersion, kind string, status map[string]any) error {
+	body := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion,
+		"kind":       kind,
+		"metadata":   map[string]any{"name": name.Name, "namespace": name.Namespace, "uid": string(uid)},
+		"status":     status,
+	}}
+	_, err := c.api.Resource(resource).Namespace(name.Namespace).
+		Apply(ctx, name.Name, body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true}, "status")
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the status of %s %s: %w", kind, name, err)
+	}
+	return nil
+}

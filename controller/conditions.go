@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Bounds on what a condition's message lists; the rest is counted.
+const (
+	mostProblems      = 5
+	longestMessage    = 4096
+	mostNamedFailures = 3
+)
+
+// verdict is a condition before it is compared with the one that is there.
+type verdict struct {
+	status  bool
+	reason  string
+	message string
+}
+
+func yes(reason, message string) verdict { return verdict{true, reason, message} }
+
+func no(reason, message string) verdict { return verdict{false, reason, message} }
+
+func (v verdict) condition(kind string, generation int64) metav1.Condition {
+	status := metav1.ConditionFalse
+	if v.status {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{Type: kind, Status: status, Reason: v.reason, Message: v.message, ObservedGeneration: generation}
+}
+
+// applied judges what came of the objects of a parent.
+func applied(result outcome) verdict {
+	if len(result.problems) == 0 {
+		return yes(v0.ReasonApplied, fmt.Sprintf("%s as the templates want", objectCount(len(result.resources))))
+	}
+	return no(result.problems[0].reason, listed(result.problems))
+}
+
+// readyObjects judges whether a parent's objects have become what they were
+// applied for.
+func readyObjects(result outcome, appliedVerdict verdict) verdict {
+	if !appliedVerdict.status {
+		return no(appliedVerdict.reason, "not everything is applied; see condition Applied")
+	}
+	var waiting []string
+	for _, resource := range result.resources {
+		if !resource.Ready {
+			waiting = append(waiting, fmt.Sprintf("%s %s: %s", resource.Kind, resource.Name, resource.Reason))
+		}
+	}
+	if len(waiting) > 0 {
+		return no(v0.ReasonProgressing, joined(waiting, mostProblems))
+	}
+	return yes(v0.ReasonReady, fmt.Sprintf("%s ready", objectCount(len(result.resources))))
+}
+
+func objectCount(n int) string {
+	if n == 1 {
+		return "1 object is"
+	}
+	return fmt.Sprintf("%d objects are", n)
+}
+
+func listed(problems []problem) string {
+	messages := make([]string, len(problems))
+	for i, problem := range problems {
+		messages[i] = problem.message
+	}
+	return joined(messages, mostProblems)
+}
+
+// joined puts messages into lines, at most so many.
+func joined(messages []string, most int) string {
+	text := strings.Join(messages[:min(len(messages), most)], "\n")
+	if len(messages) > most {
+		text += fmt.Sprintf("\nand %d more", len(messages)-most)
+	}
+	if len(text) > longestMessage {
+		text = strings.ToValidUTF8(text[:longestMessage], "") + "…"
+	}
+	return text
+}

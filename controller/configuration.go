@@ -1,0 +1,166 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/watch"
+	"akri.sh/akri/templating"
+)
+
+// configurationReconciler keeps the objects of a group of devices, and tells how
+// the group is doing.
+type configurationReconciler struct {
+	cache     client.Reader
+	templates *templateCache
+	objects   *objects
+	client    *apply.Client
+	said      *memory[v0.ConfigurationStatus]
+}
+
+// Reconcile brings the objects of a Configuration's group to what it asks for.
+func (r *configurationReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	// 1. Read, from caches only.
+	var configuration v0.Configuration
+	if err := r.cache.Get(ctx, request.NamespacedName, &configuration); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.forget(request.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if configuration.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil // its objects and Instances are owned by it and go with it
+	}
+	instances, err := instancesOf(ctx, r.cache, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	status := r.said.latest(request.NamespacedName, configuration.UID, configuration.Status)
+	compiled := r.templates.get(&configuration)
+	unavailable := r.use(request.NamespacedName, compiled, status, instances)
+
+	// 2. Render; 3. plan; 4. apply.
+	result := r.bring(ctx, &configuration, compiled, instances, status.Resources)
+	if result.pending {
+		return reconcile.Result{}, nil // the watch that is starting wakes us
+	}
+	if len(result.problems) == 0 {
+		result.problems = unavailable // known before the first device is there
+	}
+
+	// 5. Report, if there is news.
+	if err := r.report(ctx, &configuration, compiled, instances, status, result); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, retry(result.problems)
+}
+
+func (r *configurationReconciler) forget(name types.NamespacedName) {
+	r.templates.forget(name)
+	r.said.forget(name)
+	r.objects.informers.Use(name, nil)
+}
+
+// use says which resources the Configuration needs to be watched: those of its
+// templates and those of what exists already. It returns what of the former the
+// API server does not have.
+func (r *configurationReconciler) use(name types.NamespacedName, compiled *templates, status v0.ConfigurationStatus, instances []v0.Instance) []problem {
+	var resources []schema.GroupVersionResource
+	var unavailable []problem
+	for _, kind := range compiled.kinds() {
+		mapping, err := r.objects.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err == nil {
+			resources = append(resources, mapping.Resource)
+		} else if meta.IsNoMatchError(err) {
+			unavailable = append(unavailable, failed("kind of a broker resource", apply.KindUnavailable(kind, err)))
+		}
+	}
+	existing := inventory.Kinds(status.Resources)
+	for i := range instances {
+		existing = append(existing, inventory.Kinds(instances[i].Status.Resources)...)
+	}
+	slices.SortFunc(existing, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	for _, kind := range slices.Compact(existing) {
+		if mapping, err := r.objects.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+			resources = append(resources, mapping.Resource)
+		}
+	}
+	r.objects.informers.Use(name, resources)
+	return unavailable
+}
+
+func (r *configurationReconciler) bring(ctx context.Context, configuration *v0.Configuration, compiled *templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
+	if len(compiled.problems) > 0 {
+		return outcome{resources: recorded, problems: compiled.problems} // what exists stays until the templates are mended
+	}
+	var rendered []templating.Object
+	var diagnostics templating.Diagnostics
+	if len(instances) > 0 { // the group's objects exist exactly while there is a device
+		values := templating.Values{
+			Configuration: configuration.Name,
+			Namespace:     configuration.Namespace,
+			Capacity:      int64(configuration.Spec.Capacity),
+		}
+		for i := range instances {
+			values.Instances = append(values.Instances, instanceValues(&instances[i]))
+		}
+		rendered, diagnostics = compiled.group.Render(values)
+	}
+	self := parent{
+		Parent: watch.Parent{NamespacedName: types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}},
+		uid:    configuration.UID,
+		kind:   v0.ConfigurationKind,
+	}
+	return r.objects.bring(ctx, self, rendered, diagnosed(v0.ReasonRenderFailed, diagnostics), recorded)
+}
+
+// instancesOf are a Configuration's Instances that are not being deleted, sorted
+// by name.
+func instancesOf(ctx context.Context, cache client.Reader, configuration types.NamespacedName) ([]v0.Instance, error) {
+	var list v0.InstanceList
+	if err := cache.List(ctx, &list, client.InNamespace(configuration.Namespace), client.MatchingFields{byConfiguration: configuration.Name}); err != nil {
+		return nil, fmt.Errorf("list the Instances of Configuration %s: %w", configuration, err)
+	}
+	instances := slices.DeleteFunc(list.Items, func(instance v0.Instance) bool { return instance.DeletionTimestamp != nil })
+	slices.SortFunc(instances, func(a, b v0.Instance) int { return strings.Compare(a.Name, b.Name) })
+	return instances, nil
+}
+
+// report writes the controller's part of the Configuration's status if it says
+// something new.
+func (r *configurationReconciler) report(ctx context.Context, configuration *v0.Configuration, compiled *templates, instances []v0.Instance, before v0.ConfigurationStatus, result outcome) error {
+	before.DiscoveryFailures = nil // the agents' part; not ours to write
+	now := groupStatus(configuration, compiled, instances, result)
+	conditions := append([]metav1.Condition(nil), before.Conditions...)
+	for _, condition := range now.Conditions {
+		meta.SetStatusCondition(&conditions, condition)
+	}
+	now.Conditions = conditions
+	if equality.Semantic.DeepEqual(before, now) {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&now)
+	if err != nil {
+		return fmt.Errorf("write the status of Configuration %s/%s: %w", configuration.Namespace, configuration.Name, err)
+	}
+	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
+	if err := r.client.Status(ctx, v0.ConfigurationResource, name, configuration.UID, v0.GroupVersion.String(), v0.ConfigurationKind.Kind, content); err != nil {
+		return err
+	}
+	r.said.remember(name, configuration.UID, now)
+	return nil
+}

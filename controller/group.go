@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// groupStatus sums up a Configuration and its Instances.
+func groupStatus(configuration *v0.Configuration, compiled *templates, instances []v0.Instance, result outcome) v0.ConfigurationStatus {
+	status := v0.ConfigurationStatus{
+		ObservedGeneration: configuration.Generation,
+		Instances:          int32(len(instances)),
+		Resources:          result.resources,
+	}
+	var failing, waiting []string
+	for i := range instances {
+		instance := &instances[i]
+		switch applied := meta.FindStatusCondition(instance.Status.Conditions, v0.ConditionApplied); {
+		case meta.IsStatusConditionTrue(instance.Status.Conditions, v0.ConditionReady):
+			status.ReadyInstances++
+		case applied != nil && applied.Status == metav1.ConditionFalse:
+			status.FailingInstances++
+			failing = append(failing, fmt.Sprintf("Instance %s: %s", instance.Name, applied.Message))
+		default:
+			waiting = append(waiting, fmt.Sprintf("Instance %s: %s", instance.Name, readyMessage(instance)))
+		}
+	}
+	accepted, applied := acceptedVerdict(compiled), applied(result)
+	if applied.status && len(failing) > 0 {
+		applied = no(v0.ReasonInstancesFailing, fmt.Sprintf("%d of %d Instances cannot be applied\n%s", len(failing), len(instances), joined(failing, mostNamedFailures)))
+	}
+	ready := readyObjects(result, applied)
+	if ready.status && len(waiting) > 0 {
+		ready = no(v0.ReasonProgressing, fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), joined(waiting, mostNamedFailures)))
+	}
+	discovering := discoveringVerdict(configuration.Status.DiscoveryFailures)
+	if ready.status && len(instances) == 0 {
+		ready = no(v0.ReasonNoInstances, "no device has been found")
+		if !discovering.status {
+			ready.message += "; see condition Discovering"
+		}
+	}
+	status.Conditions = []metav1.Condition{
+		accepted.condition(v0.ConditionAccepted, configuration.Generation),
+		discovering.condition(v0.ConditionDiscovering, configuration.Generation),
+		applied.condition(v0.ConditionApplied, configuration.Generation),
+		ready.condition(v0.ConditionReady, configuration.Generation),
+	}
+	return status
+}
+
+func acceptedVerdict(compiled *templates) verdict {
+	if len(compiled.problems) > 0 {
+		return no(compiled.problems[0].reason, listed(compiled.problems))
+	}
+	return yes(v0.ReasonAccepted, "the templates are valid")
+}
+
+// discoveringVerdict reads what the agents report.
+func discoveringVerdict(failures []v0.DiscoveryFailure) verdict {
+	if len(failures) == 0 {
+		return yes(v0.ReasonDiscovering, "no agent reports a failure")
+	}
+	lines := make([]string, len(failures))
+	for i, failure := range failures {
+		lines[i] = fmt.Sprintf("node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
+	}
+	return no(v0.ReasonDiscoveryFailed, joined(lines, mostProblems))
+}
+
+func readyMessage(instance *v0.Instance) string {
+	if ready := meta.FindStatusCondition(instance.Status.Conditions, v0.ConditionReady); ready != nil {
+		return ready.Message
+	}
+	return "not looked at yet"
+}

@@ -1,0 +1,72 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Ref is an object's identity: everything but the version, since the same
+// object is served in several.
+type Ref struct {
+	Group, Kind, Namespace, Name string
+}
+
+// String is KIND NAMESPACE/NAME, as people say it.
+func (r Ref) String() string {
+	kind := r.Kind
+	if r.Group != "" {
+		kind += "." + r.Group
+	}
+	if r.Namespace == "" {
+		return kind + " " + r.Name
+	}
+	return kind + " " + r.Namespace + "/" + r.Name
+}
+
+// RefOf is the identity of an entry.
+func RefOf(entry v0.ResourceStatus) Ref {
+	return Ref{Group: entry.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name}
+}
+
+// KindOf is the kind of an entry, in the version by which it was applied.
+func KindOf(entry v0.ResourceStatus) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind}
+}
+
+// Index finds entries by identity.
+func Index(entries []v0.ResourceStatus) map[Ref]v0.ResourceStatus {
+	index := make(map[Ref]v0.ResourceStatus, len(entries))
+	for _, entry := range entries {
+		index[RefOf(entry)] = entry
+	}
+	return index
+}
+
+// Sort orders entries by template, then by identity, so that equal inventories
+// are equal lists.
+func Sort(entries []v0.ResourceStatus) {
+	slices.SortFunc(entries, func(a, b v0.ResourceStatus) int {
+		return cmp.Or(
+			cmp.Compare(a.Template, b.Template),
+			cmp.Compare(a.Group, b.Group),
+			cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// Kinds are the distinct kinds in a list.
+func Kinds(entries []v0.ResourceStatus) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, entry := range entries {
+		if kind := KindOf(entry); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}

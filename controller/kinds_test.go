@@ -1,0 +1,84 @@
+package controller_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// A kind whose CustomResourceDefinition comes after the controller has started,
+// and after the Configuration that names it.
+func TestKindThatComesLater(t *testing.T) {
+	c := start(t)
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: test.akri.sh/v1
+    kind: Twin
+    metadata: {name: "{{INSTANCE_NAME}}"}
+    spec: {address: "{{INSTANCE_PROPERTIES.TEXT}}", nodes: "{{NODES}}", replicas: "{{ len NODES }}"}
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}"}
+`)
+	// Said before the first device is found.
+	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, `"Twin"`, `"test.akri.sh/v1"`, "CustomResourceDefinition")
+	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "10.0.0.1"})
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, "instanceBrokerResources[0]", `"Twin"`)
+	c.exists("v1", "ConfigMap", "cfg-1") // its sibling is not held up
+
+	c.apply(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: twins.test.akri.sh}
+spec:
+  group: test.akri.sh
+  scope: Namespaced
+  names: {kind: Twin, listKind: TwinList, plural: twins, singular: twin}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`)
+	t.Cleanup(func() {
+		definition := &unstructured.Unstructured{}
+		definition.SetAPIVersion("apiextensions.k8s.io/v1")
+		definition.SetKind("CustomResourceDefinition")
+		definition.SetName("twins.test.akri.sh")
+		if err := c.Delete(t.Context(), definition); client.IgnoreNotFound(err) != nil {
+			t.Log(err)
+		}
+	})
+	twin := c.exists("test.akri.sh/v1", "Twin", "cfg-1")
+	spec := twin.Object["spec"].(map[string]any)
+	if spec["address"] != "10.0.0.1" || spec["replicas"] != int64(1) || len(spec["nodes"].([]any)) != 1 {
+		t.Errorf("spec of the custom resource: %#v", spec)
+	}
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+
+	// It is watched like any other.
+	if err := c.Delete(t.Context(), twin); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("repair", func() string {
+		if now := c.object("test.akri.sh/v1", "Twin", "cfg-1"); now == nil || now.GetUID() == twin.GetUID() {
+			return "there is none"
+		}
+		return ""
+	})
+}

@@ -1,0 +1,17 @@
+package controller
+
+import "fmt"
+
+// Options are the controller's settings.
+type Options struct {
+	// Workers is how many Instances, and how many Configurations, are looked
+	// at at the same time.
+	Workers int
+}
+
+func (o Options) validate() error {
+	if o.Workers < 1 {
+		return fmt.Errorf("workers: %d is too few: want at least 1", o.Workers)
+	}
+	return nil
+}

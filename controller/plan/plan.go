@@ -1,0 +1,143 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/inventory"
+)
+
+// Action is what a step does.
+type Action int
+
+const (
+	// Keep leaves the object alone: it is as rendered.
+	Keep Action = iota
+	// Create applies an object that does not exist. It fails if one does.
+	Create
+	// Update applies over an object of ours.
+	Update
+	// Wait leaves the object alone until it has gone: it is being deleted.
+	Wait
+	// Conflict leaves the object alone: it is somebody else's.
+	Conflict
+	// Delete removes an object of ours that is no longer wanted.
+	Delete
+)
+
+func (a Action) String() string {
+	return [...]string{"keep", "create", "update", "wait", "conflict", "delete"}[a]
+}
+
+// Desired is one rendered object.
+type Desired struct {
+	Ref      inventory.Ref
+	Version  string
+	Template int32
+	// Intent is a digest of Content.
+	Intent string
+	// Content is the whole object, owner reference and labels included.
+	Content map[string]any
+	// Recreate: delete the object and make it anew when a field that differs
+	// cannot be changed.
+	Recreate bool
+}
+
+// Observed is what planning needs to know of an object in the API server.
+type Observed struct {
+	UID types.UID
+	// Owner is the UID of the object's controller owner, if it has one.
+	Owner types.UID
+	// Terminating: it is being deleted.
+	Terminating bool
+	// Fields is a digest of the set of fields that we own.
+	Fields string
+	// Ready by its kind's standard; Reason says why not.
+	Ready  bool
+	Reason string
+}
+
+// Input is everything a plan depends on.
+type Input struct {
+	// Parent is the UID of the Configuration or Instance.
+	Parent types.UID
+	// Desired in the order of the templates.
+	Desired []Desired
+	// Observed are the objects that carry our labels and name this parent.
+	Observed map[inventory.Ref]Observed
+	// Recorded is the inventory: what we applied, and as what.
+	Recorded []v0.ResourceStatus
+	// Complete is false when something could not be rendered or applied, so
+	// that Desired may lack an object that is wanted.
+	Complete bool
+}
+
+// Step is what to do about one object.
+type Step struct {
+	Action Action
+	Ref    inventory.Ref
+	// Kind with the version to use.
+	Kind schema.GroupVersionKind
+	// UID of the object that is there; empty for Create.
+	UID types.UID
+	// Desired is nil for Delete.
+	Desired *Desired
+	// Reason says why, for people; empty for Keep.
+	Reason string
+}
+
+// Compute is the plan: a step for each desired object in their order, then the
+// deletions, sorted.
+func Compute(in Input) []Step {
+	recorded := inventory.Index(in.Recorded)
+	steps := make([]Step, 0, len(in.Desired))
+	desired := make(map[inventory.Ref]bool, len(in.Desired))
+	for i := range in.Desired {
+		want := &in.Desired[i]
+		if desired[want.Ref] {
+			continue // two templates of one identity; the caller reports it
+		}
+		desired[want.Ref] = true
+		observed, exists := in.Observed[want.Ref]
+		steps = append(steps, decide(in.Parent, want, observed, exists, recorded[want.Ref]))
+	}
+	if !in.Complete {
+		return steps // what is missing from Desired may only have failed to render
+	}
+	return append(steps, unwanted(in, desired, recorded)...)
+}
+
+// unwanted deletes what we applied, or what names this parent as its owner, and
+// is desired no longer.
+func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.Ref]v0.ResourceStatus) []Step {
+	var steps []Step
+	remove := func(ref inventory.Ref, version string, uid types.UID) {
+		steps = append(steps, Step{
+			Action: Delete,
+			Ref:    ref,
+			Kind:   schema.GroupVersionKind{Group: ref.Group, Version: version, Kind: ref.Kind},
+			UID:    uid,
+			Reason: "no template asks for it any more",
+		})
+	}
+	for ref, entry := range recorded {
+		if !desired[ref] && entry.UID != "" {
+			remove(ref, entry.Version, types.UID(entry.UID))
+		}
+	}
+	for ref, observed := range in.Observed {
+		known := recorded[ref].UID != ""
+		if !desired[ref] && !known && observed.Owner == in.Parent && !observed.Terminating {
+			remove(ref, "", observed.UID)
+		}
+	}
+	slices.SortFunc(steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.Ref.Group, b.Ref.Group), cmp.Compare(a.Ref.Kind, b.Ref.Kind),
+			cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name))
+	})
+	return steps
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/inventory"
+)
+
+const us types.UID = "parent"
+
+var ref = inventory.Ref{Kind: "Service", Namespace: "ns", Name: "door-cam"}
+
+func want(intent string) []Desired {
+	return []Desired{{Ref: ref, Version: "v1", Intent: intent}}
+}
+
+func have(object Observed) map[inventory.Ref]Observed {
+	return map[inventory.Ref]Observed{ref: object}
+}
+
+func wrote(uid, intent, fields string) []v0.ResourceStatus {
+	return []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: uid, Intent: intent, Fields: fields}}
+}
+
+func TestComputeForOneObject(t *testing.T) {
+	ours := Observed{UID: "1", Owner: us, Fields: "f"}
+	cases := map[string]struct {
+		reason string
+		in     Input
+		expect []Action
+	}{
+		"new": {
+			reason: "what does not exist is made",
+			in:     Input{Desired: want("a"), Complete: true},
+			expect: []Action{Create},
+		},
+		"as rendered": {
+			reason: "same intent, same fields: no request is needed",
+			in:     Input{Desired: want("a"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Keep},
+		},
+		"template edited": {
+			reason: "the intent is not the one recorded",
+			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Update},
+		},
+		"field taken": {
+			reason: "whoever changes our field takes it out of our set",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Update},
+		},
+		"owner reference removed": {
+			reason: "it is the very object that we applied, so it is ours and is repaired",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Update},
+		},
+		"lost record": {
+			reason: "the status was not written before we died; the owner reference tells that it is ours",
+			in:     Input{Desired: want("a"), Observed: have(ours), Complete: true},
+			expect: []Action{Update},
+		},
+		"somebody else's": {
+			reason: "it belongs to another parent until somebody says otherwise",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", Fields: "f"}), Complete: true},
+			expect: []Action{Conflict},
+		},
+		"replaced by somebody else": {
+			reason: "same name, other object: what we recorded says nothing about it",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other"}), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Conflict},
+		},
+		"terminating": {
+			reason: "an object that is being deleted cannot be repaired; a new one follows it",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Terminating: true}), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Wait},
+		},
+		"template removed": {
+			reason: "what we applied and nobody asks for goes",
+			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Delete},
+		},
+		"template removed, watch stopped": {
+			reason: "the inventory alone is enough to find it",
+			in:     Input{Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Delete},
+		},
+		"template removed, record lost": {
+			reason: "its owner reference names us",
+			in:     Input{Observed: have(ours), Complete: true},
+			expect: []Action{Delete},
+		},
+		"template removed, apply of unknown outcome": {
+			reason: "the record has no UID, yet it was made: the owner reference names us",
+			in:     Input{Observed: have(ours), Recorded: wrote("", "", ""), Complete: true},
+			expect: []Action{Delete},
+		},
+		"never applied, no longer wanted": {
+			reason: "there is nothing to delete",
+			in:     Input{Recorded: wrote("", "", ""), Complete: true},
+			expect: nil,
+		},
+		"labelled by somebody else": {
+			reason: "our labels alone do not make it ours",
+			in:     Input{Observed: have(Observed{UID: "2"}), Complete: true},
+			expect: nil,
+		},
+		"incomplete": {
+			reason: "a failed render must never look like no longer wanted",
+			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f")},
+			expect: nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Parent = us
+			var got []Action
+			for _, step := range Compute(tc.in) {
+				got = append(got, step.Action)
+			}
+			if !reflect.DeepEqual(got, tc.expect) {
+				t.Errorf("%s\n got %v\nwant %v", tc.reason, got, tc.expect)
+			}
+		})
+	}
+}
+
+func TestDeletionsComeLastAndSorted(t *testing.T) {
+	in := Input{
+		Parent:  us,
+		Desired: want("a"),
+		Recorded: []v0.ResourceStatus{
+			{Version: "v1", Kind: "Service", Namespace: "ns", Name: "b", UID: "2"},
+			{Version: "v1", Kind: "Pod", Namespace: "ns", Name: "z", UID: "3"},
+			{Version: "v1", Kind: "Service", Namespace: "ns", Name: "a", UID: "4"},
+		},
+		Complete: true,
+	}
+	var got []string
+	for _, step := range Compute(in) {
+		got = append(got, step.Action.String()+" "+step.Ref.Name)
+	}
+	expect := []string{"create door-cam", "delete z", "delete a", "delete b"}
+	if !reflect.DeepEqual(got, expect) {
+		t.Errorf("got %v, want %v", got, expect)
+	}
+}

@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// decide asks one question after the other; the first that is answered with yes
+// decides.
+func decide(parent types.UID, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
+	step := Step{
+		Ref:     want.Ref,
+		Kind:    kindOf(want),
+		UID:     have.UID,
+		Desired: want,
+	}
+	switch {
+	case !exists:
+		step.Action, step.Reason = Create, "it does not exist"
+	case foreign(parent, have, recorded):
+		step.Action, step.Reason = Conflict, "it exists and belongs to somebody else"
+	case have.Terminating:
+		step.Action, step.Reason = Wait, "it is being deleted"
+	case edited(want, have, recorded):
+		step.Action, step.Reason = Update, "the template asks for something else"
+	case drifted(have, recorded):
+		step.Action, step.Reason = Update, "somebody changed a field of ours"
+	default:
+		step.Action = Keep
+	}
+	return step
+}
+
+// foreign: it neither names this parent as its owner nor is the very object
+// that we applied. (Somebody may have taken our owner reference off.)
+func foreign(parent types.UID, have Observed, recorded v0.ResourceStatus) bool {
+	return have.Owner != parent && string(have.UID) != recorded.UID
+}
+
+// edited: what was rendered is not what was applied last, or it is unknown what
+// was.
+func edited(want *Desired, have Observed, recorded v0.ResourceStatus) bool {
+	return recorded.UID != string(have.UID) || recorded.Intent != want.Intent
+}
+
+// drifted: the set of fields that we own is not the one we had after our last
+// apply. Whoever changes the value of one of our fields takes it out of the set.
+func drifted(have Observed, recorded v0.ResourceStatus) bool {
+	return have.Fields != recorded.Fields
+}
+
+func kindOf(want *Desired) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: want.Ref.Group, Version: want.Version, Kind: want.Ref.Kind}
+}

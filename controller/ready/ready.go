@@ -1,0 +1,35 @@
+package ready
+
+import (
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// longestReason bounds what other controllers' messages add to our statuses.
+const longestReason = 256
+
+// Of judges an object as it is in the API server. The reason is empty if it is
+// ready.
+func Of(object *unstructured.Unstructured) (ready bool, reason string) {
+	if object.GetDeletionTimestamp() != nil {
+		return false, "being deleted"
+	}
+	result, err := status.Compute(object)
+	switch {
+	case err != nil:
+		return false, shorten(err.Error())
+	case result.Status == status.CurrentStatus:
+		return true, ""
+	case result.Message == "":
+		return false, string(result.Status)
+	}
+	return false, shorten(result.Message)
+}
+
+func shorten(text string) string {
+	if len(text) <= longestReason {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:min(len(runes), longestReason-1)]) + "…"
+}

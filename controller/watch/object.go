@@ -1,0 +1,105 @@
+package watch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ready"
+)
+
+// Parent is the Configuration or Instance that an object was made for.
+type Parent struct {
+	// Instance tells the kind.
+	Instance bool
+	types.NamespacedName
+}
+
+// Object is what is kept of an object in the API server.
+type Object struct {
+	// ObjectMeta holds name, namespace, uid, resourceVersion and
+	// deletionTimestamp; the rest is empty.
+	metav1.ObjectMeta
+	// Parent according to the object's labels.
+	Parent Parent
+	// Owner is the UID of the object's controller owner, if it has one.
+	Owner types.UID
+	// Fields is a digest of the set of fields that the controller owns.
+	Fields string
+	// Ready by the kind's standard; Reason says why not.
+	Ready  bool
+	Reason string
+}
+
+// Trim reduces an object.
+func Trim(full *unstructured.Unstructured) *Object {
+	object := &Object{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              full.GetName(),
+			Namespace:         full.GetNamespace(),
+			UID:               full.GetUID(),
+			ResourceVersion:   full.GetResourceVersion(),
+			DeletionTimestamp: full.GetDeletionTimestamp(),
+		},
+		Parent: parentOf(full),
+		Fields: fieldsOf(full),
+	}
+	if owner := metav1.GetControllerOfNoCopy(full); owner != nil {
+		object.Owner = owner.UID
+	}
+	object.Ready, object.Reason = ready.Of(full)
+	return object
+}
+
+func parentOf(full *unstructured.Unstructured) Parent {
+	labels := full.GetLabels()
+	parent := Parent{NamespacedName: types.NamespacedName{Namespace: full.GetNamespace(), Name: labels[v0.LabelConfiguration]}}
+	if instance, found := labels[v0.LabelInstance]; found {
+		parent.Instance, parent.Name = true, instance
+	}
+	return parent
+}
+
+// fieldsOf is a digest of our entry in the object's managedFields. The API
+// server keeps the entry byte-equal until somebody changes one of the fields in
+// it, or we apply another set.
+func fieldsOf(full *unstructured.Unstructured) string {
+	for _, entry := range full.GetManagedFields() {
+		if entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
+			sum := sha256.Sum256([]byte(entry.APIVersion + string(entry.FieldsV1.GetRawBytes())))
+			return hex.EncodeToString(sum[:8])
+		}
+	}
+	return ""
+}
+
+// trim is the informer's transform.
+func trim(object any) (any, error) {
+	switch object := object.(type) {
+	case *unstructured.Unstructured:
+		return Trim(object), nil
+	case *Object: // an informer may transform twice
+		return object, nil
+	}
+	return nil, fmt.Errorf("watch: an informer of unstructured objects delivered a %T", object)
+}
+
+// differs tells whether a parent has to look at an object again.
+func (o *Object) differs(other *Object) bool {
+	return o.UID != other.UID || o.Fields != other.Fields || o.Owner != other.Owner ||
+		o.Ready != other.Ready || o.Reason != other.Reason || o.Parent != other.Parent ||
+		(o.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil)
+}
+
+// newer tells whether o is of a later version than other. Objects of unequal
+// UID are compared as well: one API server's versions only grow.
+func (o *Object) newer(other *Object) bool {
+	order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, other.ResourceVersion)
+	return err == nil && order > 0
+}
