@@ -301,8 +301,8 @@ func unsupported(directives templating.Directives) error {
 		return refuse("on-conflict", string(directives.OnConflict))
 	case directives.DeletionPolicy != templating.DeletionDelete:
 		return refuse("deletion-policy", string(directives.DeletionPolicy))
-	case directives.ReadyWhen != "":
-		return refuse("ready-when", directives.ReadyWhen)
+	case directives.ReadyWhen != nil:
+		return refuse("ready-when", fmt.Sprint(directives.ReadyWhen))
 	}
 	return nil
 }

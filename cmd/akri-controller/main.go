@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,7 +32,7 @@ It finds the API server by --kubeconfig, else by the variable KUBECONFIG, else
 as a pod by its service account, else by ~/.kube/config.
 
 Flags:
-`
+%s`
 
 // leaderLease is the name of the Lease by which one of several controllers
 // leads.
@@ -47,7 +48,7 @@ type flags struct {
 
 func main() {
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
+		if errors.Is(err, pflag.ErrHelp) {
 			return
 		}
 		fmt.Fprintln(os.Stderr, "akri-controller:", err)
@@ -57,19 +58,19 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	var f flags
-	set := flag.NewFlagSet("akri-controller", flag.ContinueOnError)
-	set.Usage = func() {
-		fmt.Fprint(set.Output(), usage)
-		set.PrintDefaults()
-	}
+	set := pflag.NewFlagSet("akri-controller", pflag.ContinueOnError)
+	set.SortFlags = false
+	set.Usage = func() { fmt.Printf(usage, set.FlagUsages()) }
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "let one of several controllers work at a time")
 	set.StringVar(&f.leaderElectNamespace, "leader-elect-namespace", "", "`namespace` of the Lease by which they agree (default: the pod's own; outside a cluster \"default\")")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "`address` that serves /metrics; 0 turns it off")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 	set.IntVar(&f.workers, "workers", 4, "how many Instances, and how many Configurations, are worked on at the same time")
 	logging := zap.Options{}
-	logging.BindFlags(set)
-	config.RegisterFlags(set) // --kubeconfig
+	libraries := flag.NewFlagSet("", flag.ContinueOnError)
+	config.RegisterFlags(libraries) // --kubeconfig
+	logging.BindFlags(libraries)
+	set.AddGoFlagSet(libraries)
 	if err := set.Parse(args); err != nil {
 		return err
 	}

@@ -1,0 +1,52 @@
+# What can be done here; "make help" lists it.
+
+# Build flags are part of Go's cache keys: the same ones everywhere.
+export GOFLAGS := -trimpath
+
+# Further flags for go test, such as -race or -run.
+TESTFLAGS ?=
+# How the test modules are run: all of e2e/, without the cluster tests' skips
+# being noticed, unless AKRI_E2E_REQUIRED=1.
+MODULES := . e2e tools
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the programs into bin/
+	CGO_ENABLED=0 go build -ldflags='-s -w' -o bin/ ./cmd/...
+
+.PHONY: kubernetes
+kubernetes: ## Build the Kubernetes that tests and demo run on into bin/k8s (some minutes, once)
+	go -C e2e run ./cmd/cluster build
+
+.PHONY: test
+test: kubernetes ## Run the tests that need no node: units, and a real API server
+	go test $(TESTFLAGS) ./...
+
+.PHONY: e2e
+e2e: kubernetes ## Run the tests on real nodes: kubelet, containerd, pods (skips what the machine does not allow)
+	go -C e2e test -timeout 20m -p 1 $(TESTFLAGS) ./...
+
+.PHONY: demo
+demo: ## Show Akri at work on a real Kubernetes of its own
+	@go -C e2e run ./cmd/demo up
+
+.PHONY: demo-down
+demo-down: ## End the demo and remove all of it
+	@go -C e2e run ./cmd/demo down
+
+.PHONY: generate
+generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
+	go tool -modfile=tools/go.mod controller-gen object paths=./api/...
+	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
+
+.PHONY: verify
+verify: generate ## Check formatting, vet, staticcheck, tidiness, and that generated files are current
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run gofmt -w"; exit 1; }
+	@for module in $(MODULES); do echo "tidy, vet: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
+	go vet ./...
+	go -C e2e vet ./...
+	go tool -modfile=tools/go.mod staticcheck ./...
+	@git diff --exit-code --stat -- api config discovery || { echo "generated files were not current: commit what make generate has written"; exit 1; }
