@@ -1,0 +1,51 @@
+package akri
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"akri.sh/akri/e2e/cluster"
+)
+
+// Namespace is where the manifests put Akri.
+const Namespace = "akri-system"
+
+// workloads are what Install waits for.
+var workloads = []string{
+	"deployment/akri-controller",
+	"daemonset/akri-agent",
+	"daemonset/akri-debug-echo-discovery",
+}
+
+// Install brings Akri and the handler debugEcho into a cluster with nodes, and
+// returns when they are ready.
+func Install(ctx context.Context, c *cluster.Cluster, programs Programs) error {
+	if err := c.Load(ctx, programs.Images...); err != nil {
+		return fmt.Errorf("load the images: %w", err)
+	}
+	for _, base := range []string{"default", "debug-echo"} {
+		if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(programs.Root, "config", base)); err != nil {
+			return fmt.Errorf("apply config/%s: %w", base, err)
+		}
+	}
+	for _, workload := range workloads {
+		if _, err := c.Kubectl(ctx, "rollout", "status", "--namespace", Namespace, "--timeout=60s", workload); err != nil {
+			return fmt.Errorf("wait for %s: %w", workload, err)
+		}
+	}
+	return nil
+}
+
+// InstallKinds brings only our two kinds into a cluster.
+func InstallKinds(ctx context.Context, c *cluster.Cluster, programs Programs) error {
+	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(programs.Root, "config", "crd")); err != nil {
+		return fmt.Errorf("apply config/crd: %w", err)
+	}
+	_, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=30s",
+		"crd/configurations.akri.sh", "crd/instances.akri.sh")
+	if err != nil {
+		return fmt.Errorf("wait for our kinds: %w", err)
+	}
+	return nil
+}

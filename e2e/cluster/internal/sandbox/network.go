@@ -1,0 +1,127 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+const bridgeName = "br0"
+
+// Bridge gives this network namespace a bridge with an address, and the
+// loopback device the extra addresses.
+func Bridge(address string, loopback ...string) error {
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName}}
+	if err := netlink.LinkAdd(bridge); err != nil {
+		return fmt.Errorf("creating the bridge: %w", err)
+	}
+	if err := raise(bridge, address); err != nil {
+		return err
+	}
+	if err := Loopback(loopback...); err != nil {
+		return err
+	}
+	return forwardPackets()
+}
+
+// Loopback brings the loopback device up and adds addresses to it.
+func Loopback(addresses ...string) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("finding the loopback device: %w", err)
+	}
+	return raise(lo, addresses...)
+}
+
+// Cable plugs a virtual cable into the bridge; its other end appears as eth0 in
+// the network namespace of process pid. Addresses in subnet are reached through
+// it, by way of host.
+func Cable(name string, pid int, subnet, host string) error {
+	cable := &netlink.Veth{
+		LinkAttrs:     netlink.LinkAttrs{Name: name},
+		PeerName:      "eth0",
+		PeerNamespace: netlink.NsPid(pid),
+	}
+	if err := netlink.LinkAdd(cable); err != nil {
+		return fmt.Errorf("creating the cable %s: %w", name, err)
+	}
+	bridge, err := netlink.LinkByName(bridgeName)
+	if err != nil {
+		return err
+	}
+	if err := netlink.LinkSetMaster(cable, bridge); err != nil {
+		return fmt.Errorf("plugging %s into the bridge: %w", name, err)
+	}
+	if err := raise(cable); err != nil {
+		return err
+	}
+	_, destination, err := net.ParseCIDR(subnet)
+	if err != nil {
+		return err
+	}
+	if err := netlink.RouteReplace(&netlink.Route{Dst: destination, Gw: net.ParseIP(host)}); err != nil {
+		return fmt.Errorf("route to %s: %w", subnet, err)
+	}
+	return nil
+}
+
+// Unplug waits until the kernel has removed the cable of a network namespace
+// that ended, so that its name can be used again.
+func Unplug(name string, within time.Duration) error {
+	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+		link, err := netlink.LinkByName(name)
+		if errors.As(err, new(netlink.LinkNotFoundError)) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			if err != nil {
+				return err
+			}
+			return netlink.LinkDel(link)
+		}
+	}
+}
+
+// Uplink configures the node's end of the cable.
+func Uplink(address, gateway string) error {
+	if err := Loopback(); err != nil {
+		return err
+	}
+	eth0, err := netlink.LinkByName("eth0")
+	if err != nil {
+		return fmt.Errorf("finding eth0: %w", err)
+	}
+	if err := raise(eth0, address); err != nil {
+		return err
+	}
+	if err := netlink.RouteReplace(&netlink.Route{Gw: net.ParseIP(gateway)}); err != nil {
+		return fmt.Errorf("default route by %s: %w", gateway, err)
+	}
+	return forwardPackets()
+}
+
+func raise(link netlink.Link, addresses ...string) error {
+	name := link.Attrs().Name
+	for _, a := range addresses {
+		parsed, err := netlink.ParseAddr(a)
+		if err != nil {
+			return err
+		}
+		if err := netlink.AddrReplace(link, parsed); err != nil {
+			return fmt.Errorf("address %s on %s: %w", a, name, err)
+		}
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bringing up %s: %w", name, err)
+	}
+	return nil
+}
+
+// forwardPackets lets this network namespace, and no other, route.
+func forwardPackets() error {
+	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644)
+}

@@ -1,0 +1,158 @@
+package cluster_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// machine is what a cluster must leave as it was.
+type machine struct {
+	mounts     string
+	interfaces []string
+	settings   string
+}
+
+func lookAtMachine(t *testing.T) machine {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := machine{mounts: string(mounts)}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		m.interfaces = append(m.interfaces, i.Name)
+	}
+	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward"} {
+		value, _ := os.ReadFile("/proc/sys/" + name) // absent is as good a value as any
+		m.settings += fmt.Sprintf("%s=%s", name, value)
+	}
+	return m
+}
+
+func (before machine) assertSame(t *testing.T) {
+	t.Helper()
+	after := lookAtMachine(t)
+	if after.mounts != before.mounts {
+		t.Errorf("the machine's mounts changed:\nbefore:\n%s\nafter:\n%s", before.mounts, after.mounts)
+	}
+	if !slices.Equal(after.interfaces, before.interfaces) {
+		t.Errorf("the machine's interfaces changed from %v to %v", before.interfaces, after.interfaces)
+	}
+	if after.settings != before.settings {
+		t.Errorf("the machine's settings changed from\n%s to\n%s", before.settings, after.settings)
+	}
+}
+
+// process is a process and the namespaces it is in, as this machine sees them.
+type process struct {
+	pid    int
+	parent int
+	state  string
+	spaces []string
+	text   string
+}
+
+func processes(t *testing.T) []process {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []process
+	for _, stat := range stats {
+		dir := filepath.Dir(stat)
+		b, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		head, tail, _ := strings.Cut(string(b), ") ")
+		fields := strings.Fields(tail)
+		p := process{state: fields[0], text: head}
+		p.pid, _ = strconv.Atoi(filepath.Base(dir))
+		p.parent, _ = strconv.Atoi(fields[1])
+		for _, kind := range []string{"net", "mnt", "pid"} {
+			if space, err := os.Readlink(filepath.Join(dir, "ns", kind)); err == nil {
+				p.spaces = append(p.spaces, space)
+			}
+		}
+		arguments, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		p.text += " " + strings.ReplaceAll(string(arguments), "\x00", " ")
+		all = append(all, p)
+	}
+	return all
+}
+
+// descendants are the processes below pid, itself included.
+func descendants(t *testing.T, pid int) []process {
+	t.Helper()
+	all := processes(t)
+	inside := map[int]bool{pid: true}
+	for range all { // deep enough for any order
+		for _, p := range all {
+			if inside[p.parent] {
+				inside[p.pid] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(p process) bool { return !inside[p.pid] })
+}
+
+// assertGone fails unless all processes and all namespaces but this machine's
+// own are gone.
+func assertGone(t *testing.T, old []process) {
+	t.Helper()
+	var own process
+	for _, p := range processes(t) {
+		if p.pid == os.Getpid() {
+			own = p
+		}
+	}
+	spaces := map[string]bool{}
+	for _, p := range old {
+		for _, s := range p.spaces {
+			spaces[s] = !slices.Contains(own.spaces, s)
+		}
+	}
+	for _, p := range processes(t) {
+		if p.state == "Z" || p.state == "X" {
+			continue // ended; the machine's first process has not noticed yet
+		}
+		if slices.ContainsFunc(p.spaces, func(s string) bool { return spaces[s] }) {
+			t.Errorf("process %d is still in the cluster's namespaces: %s", p.pid, p.text)
+		}
+	}
+}
+
+// assertNothingOf fails if a run directory or control group of the name is left.
+func assertNothingOf(t *testing.T, dir, name string) {
+	t.Helper()
+	if _, err := os.Lstat(dir); err == nil {
+		t.Errorf("%s is left", dir)
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {
+		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+			t.Errorf("control groups are left: %v", left)
+		}
+	}
+}
+
+// eventually waits for a condition that needs no more than the given time.
+func eventually(t *testing.T, within time.Duration, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(within); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+// Command demo shows Akri at work on a real Kubernetes of its own: a device is
+// found, and what its Configuration asks for comes to be.
+//
+//	demo up     # build what is missing, start everything, show what came of it
+//	demo down   # end it all
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/e2e/build"
+	"akri.sh/akri/e2e/cluster"
+)
+
+// dir is the run directory of the demo's cluster; processDir that of Akri where
+// it cannot run in pods.
+const (
+	dir        = "/tmp/akri-demo"
+	processDir = "/tmp/akri-demo-processes"
+)
+
+// configuration is what the demo applies.
+const configuration = "akri-debug-echo-foo"
+
+func main() {
+	cluster.Reexec()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "up":
+		err = up(ctx)
+	case len(os.Args) == 2 && os.Args[1] == "down":
+		err = down()
+	default:
+		err = errors.New("usage: demo up|down")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func down() error {
+	err := errors.Join(akri.StopProcesses(processDir), cluster.Down(dir))
+	if err == nil {
+		say("nothing of the demo is left")
+	}
+	return err
+}
+
+func up(ctx context.Context) error {
+	if err := build.All(ctx, build.Options{Log: os.Stderr}); err != nil {
+		return err
+	}
+	programs, err := akri.Build(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	if running, err := cluster.Open(dir); err == nil {
+		say("a demo is running already, in %s: here is how it is; make demo-down ends it", running.Dir())
+		return show(ctx, running, programs)
+	}
+	began := time.Now()
+	c, err := start(ctx, programs)
+	if err != nil {
+		return err
+	}
+	example := filepath.Join(programs.Root, "examples", "debug-echo", "configuration.yaml")
+	say("applying %s", example)
+	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-f", example); err != nil {
+		return ended(err)
+	}
+	if err := settle(ctx, c); err != nil {
+		return ended(err)
+	}
+	say("up after %.0fs", time.Since(began).Seconds())
+	return show(ctx, c, programs)
+}
+
+// start brings up the cluster with Akri in it.
+func start(ctx context.Context, programs akri.Programs) (*cluster.Cluster, error) {
+	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { say("%s", text) }}
+	if missing := cluster.Probe(); missing != nil {
+		say("no pods can run here: %v", missing)
+		say("the control plane starts alone, and Akri as processes beside it: the Pods that it makes stay Pending")
+		config.Nodes = 0
+	}
+	say("starting a Kubernetes in %s", dir)
+	c, err := cluster.Start(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	say("starting Akri")
+	if config.Nodes > 0 {
+		err = akri.Install(ctx, c, programs)
+	} else {
+		err = akri.StartProcesses(ctx, c, programs, processDir)
+	}
+	if err != nil {
+		return nil, ended(err)
+	}
+	return c, nil
+}
+
+// ended takes everything down after a failure and adds where to look.
+func ended(err error) error {
+	return errors.Join(err, down())
+}
+
+// settle waits until the example is as it should be.
+func settle(ctx context.Context, c *cluster.Cluster) error {
+	condition := "Ready"
+	if len(c.Nodes()) == 0 {
+		condition = "Applied" // without nodes no Pod becomes ready
+	}
+	say("waiting for condition %s", condition)
+	// Applied is true before the first device is found, so wait for one too.
+	for _, wait := range [][]string{
+		{"--for=jsonpath={.status.instances}=2"},
+		{"--for=condition=" + condition},
+	} {
+		arguments := append([]string{"wait", "--timeout=60s", "configuration/" + configuration}, wait...)
+		if _, err := c.Kubectl(ctx, arguments...); err != nil {
+			details, _ := c.Kubectl(ctx, "describe", "configuration,instance,pod")
+			return fmt.Errorf("%w\n%s", err, details)
+		}
+	}
+	return nil
+}
+
+// show prints what came of it, and how to look further.
+func show(ctx context.Context, c *cluster.Cluster, programs akri.Programs) error {
+	fmt.Println()
+	tree := exec.CommandContext(ctx, filepath.Join(programs.Dir, "kubectl-akri"), "tree", "--kubeconfig", c.Kubeconfig())
+	tree.Stdout, tree.Stderr = os.Stdout, os.Stderr
+	if err := tree.Run(); err != nil {
+		return fmt.Errorf("kubectl akri tree: %w", err)
+	}
+	fmt.Println()
+	objects, err := c.Kubectl(ctx, "get", "akric,akrii,pods,services", "--selector=!component")
+	if err != nil {
+		return err
+	}
+	os.Stdout.Write(objects)
+	availability := filepath.Join(processDir, "debug-echo", "debug-echo-availability.txt")
+	if len(c.Nodes()) > 0 {
+		availability = filepath.Join(c.AkriDir("node1"), "debug-echo", "debug-echo-availability.txt")
+	}
+	fmt.Printf(`
+Look further:
+  export KUBECONFIG=%s PATH=%s:%s:$PATH
+  kubectl get akric,akrii,pods,services
+  kubectl describe akric %s
+  kubectl akri tree
+Unplug the devices, and plug them in again:
+  echo OFFLINE > %s
+  echo ONLINE > %s
+End it all:
+  make demo-down
+`, c.Kubeconfig(), programs.Dir, filepath.Join(programs.Dir, "k8s"), configuration, availability, availability)
+	return nil
+}
+
+func say(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, "demo: "+format+"\n", arguments...)
+}

@@ -1,0 +1,119 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+
+	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/e2e/cluster"
+)
+
+// Nothing that runs is disturbed when a part of the system restarts.
+func TestRestarts(t *testing.T) {
+	w := enter(t)
+	w.applyExample()
+	w.settled(example, 2)
+	before := w.identities()
+
+	restartPods := func(selector string) func() {
+		return func() {
+			w.kubectl("--namespace", akri.Namespace, "delete", "pod", "--selector=app.kubernetes.io/name="+selector)
+			w.kubectl("--namespace", akri.Namespace, "rollout", "status", "--timeout=60s", map[string]string{
+				"akri-controller":           "deployment/akri-controller",
+				"akri-agent":                "daemonset/akri-agent",
+				"akri-debug-echo-discovery": "daemonset/akri-debug-echo-discovery",
+			}[selector])
+		}
+	}
+	restart := func(component string, action cluster.Action) func() {
+		return func() {
+			if err := w.Do(t.Context(), action, component); err != nil {
+				t.Fatal(err)
+			}
+			if action == cluster.Kill {
+				if err := w.Do(t.Context(), cluster.Run, component); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.WaitReady(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, step := range []struct {
+		name string
+		do   func()
+	}{
+		{"controller", restartPods("akri-controller")},
+		{"agent", restartPods("akri-agent")},
+		{"handler", restartPods("akri-debug-echo-discovery")},
+		{"kubelet", restart("node1/kubelet", cluster.Restart)},
+		{"kubelet killed", restart("node1/kubelet", cluster.Kill)},
+		{"API server", restart("kube-apiserver", cluster.Restart)},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			step.do()
+			// The system has come through when it does something new: another
+			// Configuration is served on the same road.
+			probe := fmt.Sprintf("probe-%d", len(step.name))
+			w.apply(fmt.Sprintf(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: %s}
+spec:
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [probe]"}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: "{{INSTANCE_NAME}}"}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: c, image: "akri.local/workload:1", resources: {limits: {"{{RESOURCE_NAME}}": "1"}}}
+`, probe))
+			w.eventually("a new device served", func() string {
+				return w.notReady(probe)
+			})
+			w.kubectl("delete", "configuration", probe)
+			w.eventually("removal of the probe", func() string {
+				if n := len(w.list("instances")); n != 2 {
+					return fmt.Sprintf("%d Instances", n)
+				}
+				return ""
+			})
+			if after := w.identities(); after != before {
+				t.Errorf("something was replaced or restarted\nbefore %s\n after %s", before, after)
+			}
+		})
+	}
+}
+
+// identities tells which very Instances, Pods and Services there are, which
+// containers run, and who holds which slot.
+func (w *world) identities() string {
+	w.t.Helper()
+	text := ""
+	for _, kind := range []string{"instances", "pods", "services"} {
+		for _, item := range w.list(kind) {
+			text += fmt.Sprintf("\n%s %s %s", kind, item.Metadata.Name, item.Metadata.UID)
+			if kind == "instances" {
+				text += fmt.Sprint(item.Spec.DeviceUsage)
+			}
+			for _, container := range item.Status.ContainerStatuses {
+				text += fmt.Sprint(" ", container.ContainerID, " ", container.RestartCount)
+			}
+		}
+	}
+	return text
+}
+
+// notReady is "" once a Configuration has a device and is ready.
+func (w *world) notReady(configuration string) string {
+	w.t.Helper()
+	state := w.kubectl("get", "configuration", configuration,
+		`--output=jsonpath={.status.instances} {.status.conditions[?(@.type=="Ready")].status} {.status.conditions[?(@.type=="Ready")].message}`)
+	if len(state) >= 6 && state[:6] == "1 True" {
+		return ""
+	}
+	return state
+}
