@@ -194,7 +194,7 @@ func (o *objects) execute(ctx context.Context, parent parent, steps []plan.Step,
 				result.problems = append(result.problems, failed(step.Ref.String(), err))
 				continue
 			}
-			log.FromContext(ctx).Info("Deleted", "object", step.Ref.String(), "reason", step.Reason)
+			log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", step.Reason)
 			delete(remaining, step.Ref)
 			continue
 		}
@@ -249,7 +249,7 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 	if err != nil {
 		return entry, err
 	}
-	log.FromContext(ctx).Info("Applied", "object", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
+	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
 	object := watch.Trim(answer)
 	o.informers.Note(resource, object)
 	entry.UID, entry.Intent, entry.Fields = string(object.UID), want.Intent, object.Fields
@@ -263,7 +263,7 @@ func (o *objects) recreate(ctx context.Context, step plan.Step, resource schema.
 	if err := o.client.Delete(ctx, resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.UID); err != nil {
 		return entry, err
 	}
-	log.FromContext(ctx).Info("Deleted", "object", step.Ref.String(), "reason", "it is made anew, since a field that the template changes is immutable")
+	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "it is made anew, since a field that the template changes is immutable")
 	entry.UID, entry.Reason = string(step.UID), "being replaced"
 	return entry, nil
 }

@@ -65,6 +65,7 @@ var FastControllers = []string{
 	"endpointslice-controller",
 	"pod-garbage-collector-controller",
 	"resourceclaim-controller",
+	"clusterrole-aggregation-controller",
 }
 
 // maxDir leaves room in the 107 bytes of a socket's path for what the kubelet
