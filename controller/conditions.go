@@ -38,7 +38,7 @@ func (v verdict) condition(kind string, generation int64) metav1.Condition {
 // applied judges what came of the objects of a parent.
 func applied(result outcome) verdict {
 	if len(result.problems) == 0 {
-		return yes(v0.ReasonApplied, fmt.Sprintf("%s as the templates want", objectCount(len(result.resources))))
+		return yes(v0.ReasonApplied, objectCount(len(result.resources))+" as rendered")
 	}
 	return no(result.problems[0].reason, listed(result.problems))
 }
@@ -58,11 +58,14 @@ func readyObjects(result outcome, appliedVerdict verdict) verdict {
 	if len(waiting) > 0 {
 		return no(v0.ReasonProgressing, joined(waiting, mostProblems))
 	}
-	return yes(v0.ReasonReady, fmt.Sprintf("%s ready", objectCount(len(result.resources))))
+	return yes(v0.ReasonReady, objectCount(len(result.resources))+" ready")
 }
 
 func objectCount(n int) string {
-	if n == 1 {
+	switch n {
+	case 0:
+		return "nothing is asked for: no object is"
+	case 1:
 		return "1 object is"
 	}
 	return fmt.Sprintf("%d objects are", n)

@@ -129,6 +129,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: user}
 spec:
+  strategy: {type: Recreate} # there is one slot for the old pod and the new
   selector: {matchLabels: {app: user}}
   template:
     metadata: {labels: {app: user}}
@@ -150,8 +151,9 @@ spec:
 	// Its pod is replaced many times: the slot goes from one to the next.
 	for range 3 {
 		w.kubectl("rollout", "restart", "deployment/user")
-		w.kubectl("delete", "pod", "--selector=app=user")
 		w.kubectl("rollout", "status", "--timeout=60s", "deployment/user")
+		w.kubectl("delete", "pod", "--selector=app=user", "--wait=false")
+		w.kubectl("wait", "--for=jsonpath={.status.availableReplicas}=1", "--timeout=60s", "deployment/user")
 	}
 	for _, pod := range w.list("pods") {
 		if pod.Status.Phase == "Failed" {
