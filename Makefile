@@ -5,8 +5,7 @@ export GOFLAGS := -trimpath
 
 # Further flags for go test, such as -race or -run.
 TESTFLAGS ?=
-# How the test modules are run: all of e2e/, without the cluster tests' skips
-# being noticed, unless AKRI_E2E_REQUIRED=1.
+# The folders with a go.mod of their own that people work in.
 MODULES := . e2e tools
 
 .PHONY: help
@@ -41,6 +40,7 @@ demo-down: ## End the demo and remove all of it
 generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go tool -modfile=tools/go.mod controller-gen object paths=./api/...
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
+	go -C tools run ./protogen -out ../discovery/v0 ../discovery/v0/discovery.proto protoc-gen-go protoc-gen-go-grpc
 
 .PHONY: verify
 verify: generate ## Check formatting, vet, staticcheck, tidiness, and that generated files are current

@@ -2,7 +2,7 @@
 //
 //	protogen -out DIR FILE.proto PLUGIN...
 //
-// Each PLUGIN is the path of a protoc plugin (protoc-gen-go,
+// Each PLUGIN is a protoc plugin that is a tool of this module (protoc-gen-go,
 // protoc-gen-go-grpc); their files are written to DIR under their own names.
 package main
 
@@ -62,7 +62,7 @@ func generate(out, plugin string, request *pluginpb.CodeGeneratorRequest) error 
 	if err != nil {
 		return err
 	}
-	command := exec.Command(plugin)
+	command := exec.Command("go", "tool", plugin)
 	command.Stdin, command.Stderr = bytes.NewReader(input), os.Stderr
 	output, err := command.Output()
 	if err != nil {

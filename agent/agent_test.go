@@ -1,0 +1,285 @@
+package agent_test
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/debugecho"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+func TestADeviceBecomesAnInstance(t *testing.T) {
+	w := newWorld(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), // connections are pooled for the process
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"))
+	a := w.node("a")
+	defer a.startAgent()()
+	configuration := w.configure("echo", "descriptions: [foo0, foo1]", nil) // before its handler
+	defer a.startHandler(true)()
+
+	foo0 := w.awaitDevices("foo0", "foo1")["foo0"]
+	if foo0.Name != "echo-8120fe" || foo0.Spec.ConfigurationName != "echo" || foo0.Spec.CDIName != "akri.sh/echo=8120fe" || !foo0.Spec.Shared || foo0.Spec.Capacity != 2 {
+		t.Errorf("identity: %+v", foo0.Spec)
+	}
+	if want := map[string]string{debugecho.Property: "foo0", "OPERATOR": "me"}; !maps.Equal(foo0.Spec.BrokerProperties, want) {
+		t.Errorf("properties are %v, want %v", foo0.Spec.BrokerProperties, want)
+	}
+	if !slices.Equal(foo0.Spec.Nodes, []string{a.name}) {
+		t.Errorf("nodes are %v", foo0.Spec.Nodes)
+	}
+	if foo0.Labels[v0.LabelConfiguration] != "echo" {
+		t.Errorf("labels are %v", foo0.Labels)
+	}
+	if owners := foo0.OwnerReferences; len(owners) != 1 || owners[0].UID != configuration.GetUID() || !*owners[0].Controller || *owners[0].BlockOwnerDeletion {
+		t.Errorf("owners are %+v", foo0.OwnerReferences)
+	}
+	w.await("every slot is listed as free", func() bool {
+		usage := w.instances()["foo0"].Spec.DeviceUsage
+		return maps.Equal(usage, map[string]v0.SlotOwner{"echo-8120fe-0": "", "echo-8120fe-1": ""})
+	})
+	w.await("the sink knows both devices", func() bool {
+		devices := a.sink.of(w.namespace, "echo")
+		return len(devices) == 2 && devices[0].ID == "foo0" && devices[0].Online && devices[0].Capacity == 2 && devices[0].Properties["OPERATOR"] == "me"
+	})
+
+	a.setAvailability("OFFLINE")
+	w.awaitDevices()
+	w.await("the sink knows that they are gone", func() bool { return len(a.sink.of(w.namespace, "echo")) == 0 })
+	a.setAvailability("")
+	w.awaitDevices("foo0", "foo1")
+
+	w.remove("echo")
+	w.awaitDevices()
+}
+
+func TestNothingIsWrittenAtRestAndByRestarts(t *testing.T) {
+	w := newWorld(t)
+	a := w.node("a")
+	stopAgent := a.startAgent()
+	stopHandler := a.startHandler(false)
+	w.configure("echo", "descriptions: [foo0, foo1]", nil)
+	w.awaitDevices("foo0", "foo1")
+	w.await("all is written", func() bool {
+		for _, instance := range w.instances() {
+			if len(instance.Spec.DeviceUsage) != 2 {
+				return false
+			}
+		}
+		return true
+	})
+	before := versions(w.instances())
+	online := func() bool {
+		devices := a.sink.of(w.namespace, "echo")
+		return len(devices) == 2 && devices[0].Online && devices[1].Online
+	}
+
+	stopAgent()
+	stopAgent = a.startAgent() // the handler registers by itself, or is remembered
+	w.await("the new agent has heard of the devices", online)
+	stopHandler()
+	stopHandler = a.startHandler(false)
+	stopHandler()
+	stopAgent()
+	*a.sink = recorder{}
+	stopAgent = a.startAgent()
+	w.await("the new agent keeps the devices without a handler", func() bool { return len(a.sink.of(w.namespace, "echo")) == 2 })
+	if online() {
+		t.Error("devices nobody has seen are online")
+	}
+	stopHandler = a.startHandler(false)
+	w.await("the handler is back", online)
+	if after := versions(w.instances()); !maps.Equal(before, after) {
+		t.Errorf("restarts wrote Instances:\nbefore %v\nafter  %v", before, after)
+	}
+	stopAgent()
+	stopHandler()
+}
+
+func versions(instances map[string]*v0.Instance) map[string]string {
+	all := map[string]string{}
+	for id, instance := range instances {
+		all[id] = string(instance.UID) + "@" + instance.ResourceVersion
+	}
+	return all
+}
+
+func TestInstancesAreRepaired(t *testing.T) {
+	w := newWorld(t)
+	a := w.node("a")
+	a.startAgent()
+	a.startHandler(true)
+	w.configure("echo", "descriptions: [foo0]", nil)
+	foo0 := w.awaitDevices("foo0")["foo0"]
+	client := w.client.Resource(v0.InstanceResource).Namespace(w.namespace)
+
+	for name, patch := range map[string]string{
+		"a property is changed":  `{"spec":{"brokerProperties":{"DEBUG_ECHO_DESCRIPTION":"x"}}}`,
+		"a property is added":    `{"spec":{"brokerProperties":{"STRANGER":"x"}}}`,
+		"the capacity is raised": `{"spec":{"capacity":7}}`,
+		"the node is taken off":  `{"spec":{"nodes":[]}}`,
+		"the labels are removed": `{"metadata":{"labels":null}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := client.Patch(t.Context(), foo0.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+				t.Fatal(err)
+			}
+			w.await("it is as it was", func() bool {
+				now := w.instances()["foo0"]
+				return now.Spec.Capacity == 2 && maps.Equal(now.Spec.BrokerProperties, foo0.Spec.BrokerProperties) &&
+					slices.Equal(now.Spec.Nodes, foo0.Spec.Nodes) && maps.Equal(now.Labels, foo0.Labels)
+			})
+		})
+	}
+	if err := client.Delete(t.Context(), foo0.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("a deleted Instance is made anew", func() bool {
+		now := w.instances()["foo0"]
+		return now != nil && now.UID != foo0.UID && len(now.Spec.DeviceUsage) == 2
+	})
+}
+
+func TestEditsOfTheConfigurationTakeEffect(t *testing.T) {
+	w := newWorld(t)
+	a := w.node("a")
+	a.startAgent()
+	a.startHandler(true)
+	w.configure("echo", "descriptions: [foo0, foo1]", nil)
+	before := w.awaitDevices("foo0", "foo1")
+
+	w.configure("echo", "descriptions: [foo0, bar0]", func(spec map[string]any) {
+		spec["capacity"] = int64(3)
+		spec["brokerProperties"] = map[string]any{"OTHER": "you"}
+	})
+	w.await("details, capacity and properties are the new ones", func() bool {
+		now := w.instances()
+		foo0 := now["foo0"]
+		return len(now) == 2 && now["bar0"] != nil && foo0 != nil && foo0.UID == before["foo0"].UID && foo0.Spec.Capacity == 3 &&
+			len(foo0.Spec.DeviceUsage) == 3 &&
+			maps.Equal(foo0.Spec.BrokerProperties, map[string]string{debugecho.Property: "foo0", "OTHER": "you"})
+	})
+	w.configure("echo", "descriptions: [foo0, bar0]", func(spec map[string]any) { spec["capacity"] = int64(1) })
+	w.await("free slots beyond the capacity are gone", func() bool {
+		return len(w.instances()["foo0"].Spec.DeviceUsage) == 1
+	})
+
+	w.configure("echo", "discriptions: [foo0]", nil)
+	w.await("the slip is told", func() bool { return len(w.failures("echo")) == 1 })
+	if found := w.instances(); len(found) != 2 {
+		t.Errorf("a slip in the details took %d Instances away", 2-len(found))
+	}
+	t.Log(w.failures("echo")[0])
+	w.configure("echo", "descriptions: [foo0]", nil)
+	w.awaitDevices("foo0")
+	w.await("the failure is gone", func() bool { return len(w.failures("echo")) == 0 })
+}
+
+func TestNodesShareAnInstance(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a"), w.node("b")
+	for _, n := range []*node{a, b} {
+		n.startAgent()
+		n.startHandler(true)
+	}
+	w.configure("echo", "descriptions: [foo0]", nil)
+	nodes := func() []string {
+		if instance := w.instances()["foo0"]; instance != nil {
+			return slices.Sorted(slices.Values(instance.Spec.Nodes))
+		}
+		return nil
+	}
+	w.await("both nodes are listed", func() bool { return slices.Equal(nodes(), []string{a.name, b.name}) })
+	first := w.instances()["foo0"]
+
+	w.configure("echo", "descriptions: [foo0]", func(spec map[string]any) { spec["capacity"] = int64(5) })
+	w.await("the capacity is the new one", func() bool {
+		now := w.instances()["foo0"]
+		return now.Spec.Capacity == 5 && len(now.Spec.DeviceUsage) == 5
+	})
+	settled := w.instances()["foo0"].ResourceVersion
+	time.Sleep(300 * time.Millisecond) // nothing is to happen in it
+	if now := w.instances()["foo0"].ResourceVersion; now != settled {
+		t.Errorf("the agents go on writing: resource version %s, then %s", settled, now)
+	}
+
+	a.setAvailability("OFFLINE")
+	w.await("one node is left", func() bool { return slices.Equal(nodes(), []string{b.name}) })
+	a.setAvailability("")
+	w.await("it is back", func() bool { return len(nodes()) == 2 })
+	b.setAvailability("OFFLINE")
+	w.await("the other node is left", func() bool { return slices.Equal(nodes(), []string{a.name}) })
+	if now := w.instances()["foo0"]; now.UID != first.UID || now.Spec.Capacity != 5 {
+		t.Errorf("the Instance did not survive the coming and going: %+v", now)
+	}
+	a.setAvailability("OFFLINE")
+	w.awaitDevices()
+}
+
+func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
+	w := newWorld(t)
+	a := w.node("a")
+	a.startAgent()
+	seen := make(chan map[string][]byte, 10)
+	a.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, "asker", asker{seen}, discovery.Options{Directory: a.directory, Logger: slog.New(slog.DiscardHandler)})
+	})
+	w.configure("ask", "", func(spec map[string]any) {
+		spec["discoveryHandler"] = map[string]any{"name": "asker", "discoveryProperties": []any{
+			map[string]any{"name": "PLAIN", "value": "text"},
+			map[string]any{"name": "PASSWORD", "valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "login", "key": "password"}}},
+			map[string]any{"name": "HINT", "valueFrom": map[string]any{"configMapKeyRef": map[string]any{"name": "hints", "key": "hint", "optional": true}}},
+		}}
+	})
+	w.await("the missing Secret is told", func() bool { return len(w.failures("ask")) == 1 })
+	t.Log(w.failures("ask")[0])
+
+	w.put("Secret", "secrets", "login", map[string]any{"stringData": map[string]any{"password": "one"}})
+	want := func(expected map[string]string) {
+		t.Helper()
+		for {
+			select {
+			case properties := <-seen:
+				texts := map[string]string{}
+				for name, value := range properties {
+					texts[name] = string(value)
+				}
+				if maps.Equal(texts, expected) {
+					return
+				}
+			case <-time.After(deadline):
+				t.Fatalf("the handler was not asked with %v", expected)
+			}
+		}
+	}
+	want(map[string]string{"PLAIN": "text", "PASSWORD": "one"})
+	w.await("the failure is gone", func() bool { return len(w.failures("ask")) == 0 })
+	w.put("Secret", "secrets", "login", map[string]any{"stringData": map[string]any{"password": "two"}})
+	want(map[string]string{"PLAIN": "text", "PASSWORD": "two"})
+	w.put("ConfigMap", "configmaps", "hints", map[string]any{"binaryData": map[string]any{"hint": "/w=="}})
+	want(map[string]string{"PLAIN": "text", "PASSWORD": "two", "HINT": "\xff"})
+}
+
+// asker tells what it was asked.
+type asker struct{ seen chan<- map[string][]byte }
+
+func (a asker) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	a.seen <- request.Properties
+	if err := send(nil); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}

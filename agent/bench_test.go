@@ -1,0 +1,115 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"akri.sh/akri/agent"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/internal/apitest"
+)
+
+// teller sends what it is told.
+type teller struct{ lists chan []discovery.Device }
+
+func (h teller) Discover(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case list := <-h.lists:
+			if err := send(list); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// BenchmarkMessage measures from a handler's message to the last watch event of
+// what it brings about.
+func BenchmarkMessage(b *testing.B) {
+	config := apitest.Start(b)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	namespace, directory := apitest.Namespace(b, config), b.TempDir()
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan struct{}, 2)
+	handler := teller{make(chan []discovery.Device)}
+	log := slog.New(slog.DiscardHandler)
+	go func() {
+		agent.Run(ctx, agent.Options{
+			NodeName: "node", HandlersDirectory: directory, KubeletDirectory: directory, MetricsAddress: "0", Config: config, Logger: log, Sink: &recorder{},
+		})
+		ended <- struct{}{}
+	}()
+	go func() {
+		discovery.Serve(ctx, "teller", handler, discovery.Options{Directory: directory, Logger: log})
+		ended <- struct{}{}
+	}()
+	defer func() { cancel(); <-ended; <-ended }()
+	if _, err := client.Resource(v0.ConfigurationResource).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": "bench"},
+		"spec": map[string]any{"discoveryHandler": map[string]any{"name": "teller"}},
+	}}, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	watcher, err := client.Resource(v0.InstanceResource).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer watcher.Stop()
+	events := func(kind watch.EventType, count int) {
+		limit := time.After(30 * time.Second)
+		for count > 0 {
+			select {
+			case event := <-watcher.ResultChan():
+				if event.Type == kind {
+					count--
+				}
+			case <-limit:
+				b.Fatalf("%d events %s are missing", count, kind)
+			}
+		}
+	}
+	handler.lists <- nil
+
+	for _, count := range []int{1, 50} {
+		b.Run(fmt.Sprintf("devices=%d", count), func(b *testing.B) {
+			var come, gone []time.Duration
+			for b.Loop() {
+				var list []discovery.Device
+				for i := range count {
+					list = append(list, discovery.Device{ID: fmt.Sprint("d", i), Properties: map[string]string{"P": "v"}})
+				}
+				start := time.Now()
+				handler.lists <- list
+				events(watch.Added, count)
+				come = append(come, time.Since(start))
+				time.Sleep(50 * time.Millisecond) // the filling in of free slots is not measured
+				start = time.Now()
+				handler.lists <- nil
+				events(watch.Deleted, count)
+				gone = append(gone, time.Since(start))
+			}
+			report := func(name string, times []time.Duration) {
+				slices.Sort(times)
+				b.ReportMetric(times[len(times)/2].Seconds()*1000, name+"-p50-ms")
+				b.ReportMetric(times[len(times)*95/100].Seconds()*1000, name+"-p95-ms")
+			}
+			report("come", come)
+			report("gone", gone)
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+const (
+	maxFailureMessage = 1024 // characters, as the schema says
+	maxFailureHandler = 512
+)
+
+// failures are this node's troubles with one Configuration, as its status shall
+// show them. Several of one handler are joined.
+type failures struct {
+	node string
+	list []v0.DiscoveryFailure
+}
+
+func (f *failures) add(handler, message string) {
+	handler = truncate(handler, maxFailureHandler)
+	for i := range f.list {
+		if f.list[i].Handler == handler {
+			f.list[i].Message = truncate(f.list[i].Message+"; "+message, maxFailureMessage)
+			return
+		}
+	}
+	f.list = append(f.list, v0.DiscoveryFailure{Node: f.node, Handler: handler, Message: truncate(message, maxFailureMessage)})
+}
+
+// sorted puts them in the order in which the API server is asked to keep them.
+func (f *failures) sorted() []v0.DiscoveryFailure {
+	slices.SortFunc(f.list, func(a, b v0.DiscoveryFailure) int { return cmp.Compare(a.Handler, b.Handler) })
+	return f.list
+}
+
+// reporter writes a node's failures into the status of Configurations, where
+// they are not there already.
+type reporter struct {
+	client  dynamic.Interface
+	manager string
+}
+
+func (r reporter) report(ctx context.Context, configuration *v0.Configuration, wanted []v0.DiscoveryFailure) error {
+	have := slices.SortedFunc(slices.Values(configuration.Status.DiscoveryFailures), func(a, b v0.DiscoveryFailure) int {
+		return cmp.Compare(a.Handler, b.Handler)
+	})
+	if slices.Equal(have, wanted) {
+		return nil
+	}
+	entries := make([]any, 0, len(wanted))
+	for _, failure := range wanted {
+		entries = append(entries, map[string]any{"node": failure.Node, "handler": failure.Handler, "message": failure.Message})
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v0.GroupVersion.String(), "kind": v0.ConfigurationKind.Kind,
+		"metadata": map[string]any{"namespace": configuration.Namespace, "name": configuration.Name, "uid": string(configuration.UID)},
+		"status":   map[string]any{"discoveryFailures": entries},
+	}}
+	_, err := r.client.Resource(v0.ConfigurationResource).Namespace(configuration.Namespace).
+		ApplyStatus(ctx, configuration.Name, object, metav1.ApplyOptions{FieldManager: r.manager, Force: true})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("report to the status of Configuration %s: %w", keyOf(configuration), err)
+	}
+	return nil
+}
+
+func truncate(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "�")
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit-1]) + "…"
+}

@@ -1,0 +1,42 @@
+package agent_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The agent runs on small machines: every type of Kubernetes that is linked in
+// costs memory on each of them (see doc.go).
+func TestTheAgentLinksInLittle(t *testing.T) {
+	for _, imported := range dependencies(t, "akri.sh/akri/cmd/akri-agent") {
+		switch {
+		case strings.HasPrefix(imported, "k8s.io/api/") && imported != "k8s.io/api/core/v1",
+			strings.HasPrefix(imported, "k8s.io/client-go/kubernetes"),
+			strings.HasPrefix(imported, "k8s.io/client-go/informers"),
+			imported == "k8s.io/client-go/dynamic/dynamicinformer",
+			strings.HasPrefix(imported, "sigs.k8s.io/controller-runtime"):
+			t.Errorf("akri-agent imports %s: use the dynamic client and agent/watch", imported)
+		case strings.HasPrefix(imported, "akri.sh/akri/templating"), strings.HasPrefix(imported, "akri.sh/akri/controller"):
+			t.Errorf("akri-agent imports %s: agents render nothing", imported)
+		}
+	}
+}
+
+// A handler is a process of its own that speaks only the protocol.
+func TestDiscoveryKnowsNoAgent(t *testing.T) {
+	for _, imported := range dependencies(t, "akri.sh/akri/discovery/...", "akri.sh/akri/cmd/akri-discovery") {
+		if strings.HasPrefix(imported, "akri.sh/akri/agent") || strings.HasPrefix(imported, "akri.sh/akri/api") || strings.HasPrefix(imported, "k8s.io/") {
+			t.Errorf("discovery imports %s: a handler knows the protocol alone", imported)
+		}
+	}
+}
+
+func dependencies(t *testing.T, packages ...string) []string {
+	t.Helper()
+	output, err := exec.Command("go", append([]string{"list", "-deps"}, packages...)...).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return strings.Fields(string(output))
+}

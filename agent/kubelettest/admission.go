@@ -1,0 +1,221 @@
+package kubelettest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+)
+
+// Admit admits a pod as the kubelet's sync loop does, one pod after the other: a
+// call of Allocate for each container and resource, init containers first. An
+// error is that of the admission; the pod has failed then. The UID is filled in.
+func (k *Kubelet) Admit(pod *corev1.Pod) error {
+	k.inAdmission.Lock()
+	defer k.inAdmission.Unlock()
+	if pod.UID == "" {
+		pod.UID = types.UID(fmt.Sprintf("%s-%d", pod.Name, time.Now().UnixNano()))
+	}
+	if pod.Namespace == "" {
+		pod.Namespace = "default"
+	}
+	state := &podState{pod: pod, ids: map[string]map[string][]string{}, responses: map[string][]*plugin.ContainerAllocateResponse{}}
+	pod.Status.Phase = corev1.PodPending
+	k.mu.Lock()
+	k.pods[string(pod.UID)] = state
+	k.order = append(k.order, string(pod.UID))
+	k.tell(pods.EventType_ADDED, pod)
+	k.mu.Unlock()
+
+	reusable := map[string][]string{} // of plain init containers, by resource
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		plain := slices.ContainsFunc(pod.Spec.InitContainers, func(i corev1.Container) bool {
+			return i.Name == c.Name && (i.RestartPolicy == nil || *i.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+		})
+		for name, quantity := range c.Resources.Limits {
+			if !strings.Contains(string(name), "/") {
+				continue
+			}
+			ids, err := k.allocate(state, c.Name, string(name), int(quantity.Value()), reusable[string(name)])
+			if err != nil {
+				k.fail(state)
+				return err
+			}
+			if plain {
+				reusable[string(name)] = append(reusable[string(name)], without(ids, reusable[string(name)])...)
+			} else {
+				reusable[string(name)] = without(reusable[string(name)], ids)
+			}
+		}
+	}
+	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	return nil
+}
+
+func without(ids, gone []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(gone, id) })
+}
+
+// allocate gives a container ids of a resource: first those that an init
+// container of the pod had, then healthy ones that nobody has.
+func (k *Kubelet) allocate(state *podState, container, resource string, count int, reusable []string) ([]string, error) {
+	k.mu.Lock()
+	p := k.plugins[resource]
+	var chosen, available []string
+	if p != nil {
+		chosen = slices.Clone(reusable[:min(count, len(reusable))])
+		used := k.used(resource)
+		for id, health := range p.devices {
+			if health == plugin.Healthy && !used[id] && p.connected {
+				available = append(available, id)
+			}
+		}
+	}
+	k.mu.Unlock()
+	if p == nil || len(chosen)+len(available) < count {
+		return nil, fmt.Errorf("UnexpectedAdmissionError: %s: requested: %d, available: %d", resource, count, len(available))
+	}
+	slices.Sort(available)
+	if need := count - len(chosen); need > 0 {
+		if p.preferred {
+			available = k.prefer(p, available, chosen, count)
+		}
+		chosen = append(chosen, available[:need]...)
+	}
+	k.mu.Lock()
+	k.calls = append(k.calls, "Allocate "+strings.Join(chosen, " "))
+	k.mu.Unlock()
+	response, err := p.client.Allocate(context.Background(), &plugin.AllocateRequest{
+		ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: chosen}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("UnexpectedAdmissionError: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range chosen {
+		if _, there := k.plugins[resource].devices[id]; !there {
+			k.crashes++ // allocateContainerResources reads the topology of a nil device
+		}
+	}
+	if state.ids[container] == nil {
+		state.ids[container] = map[string][]string{}
+	}
+	state.ids[container][resource] = chosen
+	if len(response.GetContainerResponses()) == 0 {
+		return nil, fmt.Errorf("no containers return in allocation response")
+	}
+	state.responses[container] = append(state.responses[container], response.GetContainerResponses()[0])
+	return chosen, nil
+}
+
+// prefer moves what the plugin prefers to the front of the available ids.
+func (k *Kubelet) prefer(p *pluginState, available, must []string, count int) []string {
+	response, err := p.client.GetPreferredAllocation(context.Background(), &plugin.PreferredAllocationRequest{
+		ContainerRequests: []*plugin.ContainerPreferredAllocationRequest{{
+			AvailableDeviceIDs: append(slices.Clone(must), available...), MustIncludeDeviceIDs: must, AllocationSize: int32(count),
+		}},
+	})
+	if err != nil || len(response.GetContainerResponses()) == 0 {
+		return available
+	}
+	var front []string
+	for _, id := range response.GetContainerResponses()[0].GetDeviceIDs() {
+		if slices.Contains(available, id) {
+			front = append(front, id)
+		}
+	}
+	return append(front, without(available, front)...)
+}
+
+// used are the ids of a resource that pods have: as the kubelet sees it, which
+// forgets a force-deleted pod at once. The lock is held.
+func (k *Kubelet) used(resource string) map[string]bool {
+	used := map[string]bool{}
+	for _, state := range k.pods {
+		if state.ended || state.unlisted {
+			continue
+		}
+		for _, byResource := range state.ids {
+			for _, id := range byResource[resource] {
+				used[id] = true
+			}
+		}
+	}
+	return used
+}
+
+func (k *Kubelet) fail(state *podState) {
+	k.setPhase(state, corev1.PodFailed, corev1.ContainerState{})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	state.ended = true
+}
+
+// End ends a pod's containers: its phase is final, its devices are free.
+func (k *Kubelet) End(pod *corev1.Pod) {
+	k.mu.Lock()
+	state := k.pods[string(pod.UID)]
+	state.ended = true
+	k.mu.Unlock()
+	k.setPhase(state, corev1.PodSucceeded, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+}
+
+// Remove is the end of a pod's object, after its containers'.
+func (k *Kubelet) Remove(pod *corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.pods, string(pod.UID))
+	k.order = slices.DeleteFunc(k.order, func(uid string) bool { return uid == string(pod.UID) })
+	k.tell(pods.EventType_DELETED, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+	}})
+}
+
+// ForceDelete takes a pod off the list while its containers run on, as a deletion
+// with a grace period of zero does.
+func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	state := k.pods[string(pod.UID)]
+	state.unlisted = true
+	changed := state.pod.DeepCopy()
+	now := metav1.Now()
+	changed.DeletionTimestamp = &now
+	state.pod = changed
+	k.tell(pods.EventType_MODIFIED, changed)
+}
+
+// Responses are what a container of a pod was given.
+func (k *Kubelet) Responses(pod *corev1.Pod, container string) []*plugin.ContainerAllocateResponse {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.pods[string(pod.UID)].responses[container]
+}
+
+// IDs are the ids of a resource that a container has.
+func (k *Kubelet) IDs(pod *corev1.Pod, container, resource string) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.pods[string(pod.UID)].ids[container][resource]
+}
+
+func (k *Kubelet) setPhase(state *podState, phase corev1.PodPhase, s corev1.ContainerState) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	changed := state.pod.DeepCopy()
+	changed.Status.Phase = phase
+	changed.Status.ContainerStatuses = nil
+	for _, c := range changed.Spec.Containers {
+		changed.Status.ContainerStatuses = append(changed.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: s})
+	}
+	state.pod = changed
+	k.tell(pods.EventType_MODIFIED, changed)
+}

@@ -1,0 +1,224 @@
+package kubelettest
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	pluginregistration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+)
+
+// scanInterval is how often the folder of plugins is looked at; the kubelet takes
+// up to a second.
+const scanInterval = 20 * time.Millisecond
+
+// pluginState is what is known of one resource.
+type pluginState struct {
+	socket    string
+	conn      *grpc.ClientConn
+	client    plugin.DevicePluginClient
+	preferred bool
+	devices   map[string]string // id, health
+	connected bool
+}
+
+func (p *pluginState) close() {
+	p.connected = false
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+}
+
+type registration struct {
+	plugin.UnimplementedRegistrationServer
+	k   *Kubelet
+	ctx context.Context
+}
+
+func (r *registration) Register(_ context.Context, request *plugin.RegisterRequest) (*plugin.Empty, error) {
+	path := filepath.Join(r.k.dir, "device-plugins", request.GetEndpoint())
+	if err := r.k.connect(r.ctx, request.GetResourceName(), path); err != nil {
+		return nil, status.Error(codes.Unknown, err.Error())
+	}
+	return &plugin.Empty{}, nil
+}
+
+// connect is the one way in for both roads: it asks for the options and opens the
+// stream. A second registration of a name replaces the first.
+func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
+	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	client := plugin.NewDevicePluginClient(conn)
+	options, err := client.GetDevicePluginOptions(ctx, &plugin.Empty{})
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	stream, err := client.ListAndWatch(ctx, &plugin.Empty{})
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	p := &pluginState{
+		socket: path, conn: conn, client: client, connected: true,
+		preferred: options.GetGetPreferredAllocationAvailable(), devices: map[string]string{},
+	}
+	k.mu.Lock()
+	if old := k.plugins[resource]; old != nil {
+		p.devices = maps.Clone(old.devices) // until the new plugin's list comes
+		old.close()
+	}
+	k.plugins[resource] = p
+	k.mu.Unlock()
+	k.running.Go(func() {
+		for {
+			list, err := stream.Recv()
+			k.mu.Lock()
+			if err != nil {
+				p.close()
+				k.notify()
+				k.mu.Unlock()
+				return
+			}
+			p.devices = map[string]string{}
+			for _, d := range list.GetDevices() {
+				p.devices[d.GetID()] = d.GetHealth()
+			}
+			k.notify()
+			k.mu.Unlock()
+		}
+	})
+	return nil
+}
+
+// scan looks for plugins in plugins_registry.
+func (k *Kubelet) scan(ctx context.Context) {
+	tick := time.NewTicker(scanInterval)
+	defer tick.Stop()
+	for {
+		entries, _ := os.ReadDir(filepath.Join(k.dir, "plugins_registry"))
+		present := map[string]bool{}
+		for _, entry := range entries {
+			path := filepath.Join(k.dir, "plugins_registry", entry.Name())
+			present[path] = true
+			k.mu.Lock()
+			known := k.seen[path]
+			k.seen[path] = true
+			k.mu.Unlock()
+			if known {
+				continue
+			}
+			if err := k.greet(ctx, path); err != nil {
+				k.mu.Lock()
+				delete(k.seen, path) // tried again, as the kubelet does
+				k.mu.Unlock()
+			}
+		}
+		k.mu.Lock()
+		maps.DeleteFunc(k.seen, func(path string, _ bool) bool { return !present[path] })
+		k.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (k *Kubelet) greet(ctx context.Context, path string) error {
+	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client := pluginregistration.NewRegistrationClient(conn)
+	info, err := client.GetInfo(ctx, &pluginregistration.InfoRequest{})
+	if err != nil {
+		return err
+	}
+	outcome := &pluginregistration.RegistrationStatus{PluginRegistered: true}
+	if info.GetType() != pluginregistration.DevicePlugin {
+		outcome = &pluginregistration.RegistrationStatus{Error: "no handler for type " + info.GetType()}
+	} else if err := k.connect(ctx, info.GetName(), path); err != nil {
+		outcome = &pluginregistration.RegistrationStatus{Error: err.Error()}
+	}
+	_, err = client.NotifyRegistrationStatus(ctx, outcome)
+	return err
+}
+
+// notify wakes those who wait for a list; the lock is held.
+func (k *Kubelet) notify() {
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// Devices is the list of a resource: id → health; nil if no plugin is connected.
+func (k *Kubelet) Devices(resource string) map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.plugins[resource]
+	if p == nil || !p.connected {
+		return nil
+	}
+	return maps.Clone(p.devices)
+}
+
+// LastDevices is the list of a resource as it was sent last, by whomever.
+func (k *Kubelet) LastDevices(resource string) map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.plugins[resource]; p != nil {
+		return maps.Clone(p.devices)
+	}
+	return nil
+}
+
+// Socket is where the plugin of a resource listens.
+func (k *Kubelet) Socket(resource string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.plugins[resource]; p != nil {
+		return p.socket
+	}
+	return ""
+}
+
+// Await waits until the list of a resource is as asked.
+func (k *Kubelet) Await(resource string, asked func(devices map[string]string) bool) map[string]string {
+	k.t.Helper()
+	deadline := time.After(15 * time.Second)
+	for {
+		k.mu.Lock()
+		changed := k.changed
+		k.mu.Unlock()
+		devices := k.Devices(resource)
+		if asked(devices) {
+			return devices
+		}
+		select {
+		case <-changed:
+		case <-time.After(50 * time.Millisecond): // a new registration
+		case <-deadline:
+			k.t.Fatalf("the list of %s does not become as expected; it is %v", resource, devices)
+		}
+	}
+}
+
+// Drop ends the stream of a resource's plugin, as the kubelet does when something
+// is wrong with it.
+func (k *Kubelet) Drop(resource string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.plugins[resource]; p != nil {
+		p.close()
+	}
+}

@@ -1,0 +1,125 @@
+package kubelettest
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+)
+
+// Pod returns a pod with one container "app" that asks for devices.
+func Pod(name, resourceName string, count int64) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{Container("app", resourceName, count)}},
+	}
+}
+
+// Container returns a container that asks for devices.
+func Container(name, resourceName string, count int64) corev1.Container {
+	list := corev1.ResourceList{corev1.ResourceName(resourceName): *resource.NewQuantity(count, resource.DecimalSI)}
+	return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: list, Requests: list}}
+}
+
+// lister is the podresources service.
+type lister struct {
+	podresources.UnimplementedPodResourcesListerServer
+	k *Kubelet
+}
+
+func (l *lister) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+	response := &podresources.ListPodResourcesResponse{}
+	if !l.k.ready() {
+		return response, nil // the trap: no error
+	}
+	l.k.mu.Lock()
+	defer l.k.mu.Unlock()
+	for _, uid := range l.k.order {
+		state := l.k.pods[uid]
+		if state.ended || state.unlisted || state.pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		entry := &podresources.PodResources{Name: state.pod.Name, Namespace: state.pod.Namespace}
+		for _, c := range listed(state.pod) {
+			one := &podresources.ContainerResources{Name: c}
+			for name, ids := range state.ids[c] {
+				for _, id := range ids {
+					one.Devices = append(one.Devices, &podresources.ContainerDevices{ResourceName: name, DeviceIds: []string{id}})
+				}
+			}
+			entry.Containers = append(entry.Containers, one)
+		}
+		response.PodResources = append(response.PodResources, entry)
+	}
+	return response, nil
+}
+
+// listed are the containers that the list shows: not the plain init containers.
+func listed(pod *corev1.Pod) []string {
+	var names []string
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			names = append(names, c.Name)
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// podsAPI is the Pods API.
+type podsAPI struct {
+	pods.UnimplementedPodsServer
+	k *Kubelet
+}
+
+func (a *podsAPI) WatchPods(_ *pods.WatchPodsRequest, stream grpc.ServerStreamingServer[pods.WatchPodsEvent]) error {
+	if !a.k.ready() {
+		return status.Error(codes.FailedPrecondition, "Kubelet is initializing")
+	}
+	events := make(chan *pods.WatchPodsEvent, 1000)
+	a.k.mu.Lock()
+	for _, uid := range a.k.order {
+		events <- event(pods.EventType_ADDED, a.k.pods[uid].pod)
+	}
+	events <- &pods.WatchPodsEvent{Type: pods.EventType_INITIAL_SYNC_COMPLETE}
+	a.k.watchers[events] = true
+	a.k.mu.Unlock()
+	defer func() {
+		a.k.mu.Lock()
+		defer a.k.mu.Unlock()
+		delete(a.k.watchers, events)
+	}()
+	for {
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case e := <-events:
+			if err := stream.Send(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tell sends an event to those who watch; the lock is held.
+func (k *Kubelet) tell(kind pods.EventType, pod *corev1.Pod) {
+	for events := range k.watchers {
+		events <- event(kind, pod)
+	}
+}
+
+func event(kind pods.EventType, pod *corev1.Pod) *pods.WatchPodsEvent {
+	message, err := pod.Marshal()
+	if err != nil {
+		panic(err) // a pod of ours: cannot happen
+	}
+	return &pods.WatchPodsEvent{Type: kind, Pod: message}
+}

@@ -1,0 +1,101 @@
+package properties
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+func TestResolve(t *testing.T) {
+	text := func(s string) *string { return &s }
+	secret := func(key v0.KeyReference) *v0.DiscoveryPropertySource {
+		return &v0.DiscoveryPropertySource{SecretKeyRef: &key}
+	}
+	configMap := func(key v0.KeyReference) *v0.DiscoveryPropertySource {
+		return &v0.DiscoveryPropertySource{ConfigMapKeyRef: &key}
+	}
+	login := Found{Values: map[string][]byte{"password": []byte("s3cret")}}
+
+	for name, tc := range map[string]struct {
+		property v0.DiscoveryProperty
+		found    map[string]Found // by the reference's text
+		cross    bool
+		want     string // NAME=value, NAME without a value, "pending", or part of the error
+	}{
+		"a value":                   {property: v0.DiscoveryProperty{Name: "A", Value: text("x")}, want: "A=x"},
+		"an empty value":            {property: v0.DiscoveryProperty{Name: "A", Value: text("")}, want: "A="},
+		"no value":                  {property: v0.DiscoveryProperty{Name: "A"}, want: "A"},
+		"a value beside a source":   {property: v0.DiscoveryProperty{Name: "A", Value: text("x"), ValueFrom: secret(v0.KeyReference{Name: "login", Key: "k"})}, want: "A=x"},
+		"of a Secret":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]Found{"Secret plant/login": login}, want: "A=s3cret"},
+		"of a ConfigMap":            {property: v0.DiscoveryProperty{Name: "A", ValueFrom: configMap(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]Found{"ConfigMap plant/login": login}, want: "A=s3cret"},
+		"not read yet":              {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]Found{"Secret plant/login": {Pending: true}}, want: "pending"},
+		"no such Secret":            {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, want: "discoveryProperties[0] (A): Secret plant/login does not exist: create it, or set optional: true"},
+		"no such Secret, optional":  {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true})}, want: ""},
+		"no such key":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin"})}, found: map[string]Found{"Secret plant/login": login}, want: `has no key "pin"`},
+		"no such key, optional":     {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin", Optional: true})}, found: map[string]Found{"Secret plant/login": login}, want: ""},
+		"forbidden":                 {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true})}, found: map[string]Found{"Secret plant/login": {Err: errors.New("not allowed")}}, want: "Secret plant/login cannot be read: not allowed"},
+		"another namespace":         {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]Found{"Secret office/login": login}, want: "lies in another namespace: copy it to namespace plant"},
+		"another namespace allowed": {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]Found{"Secret office/login": login}, cross: true, want: "A=s3cret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "door"}}
+			configuration.Spec.DiscoveryHandler.DiscoveryProperties = []v0.DiscoveryProperty{tc.property}
+			var got string
+			if wanted, err := references(configuration, tc.cross); err != nil {
+				got = err.Error()
+			} else {
+				resolved := resolve(configuration, func(reference Reference) Found {
+					if !wanted[reference] {
+						t.Errorf("asked for %s, which is not among the references", reference)
+					}
+					return tc.found[reference.String()]
+				})
+				switch {
+				case resolved.Err != nil:
+					got = resolved.Err.Error()
+				case resolved.Pending:
+					got = "pending"
+				default:
+					for _, name := range slices.Sorted(maps.Keys(resolved.Properties)) {
+						got = name
+						if vec := resolved.Properties[name].Vec; vec != nil {
+							got += fmt.Sprintf("=%s", vec)
+						}
+					}
+				}
+			}
+			if got != tc.want && (tc.want == "" || !strings.Contains(got, tc.want)) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if strings.Contains(got, "does not") && strings.Contains(got, "s3cret") {
+				t.Error("an error tells a secret")
+			}
+		})
+	}
+}
+
+func TestReduce(t *testing.T) {
+	object, err := reduce(&unstructured.Unstructured{Object: map[string]any{
+		"kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "y"},
+		"data": map[string]any{"text": "plain", "both": "of data"}, "binaryData": map[string]any{"raw": "/w==", "both": "/w=="},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := object.(*values).data
+	if string(data["text"]) != "plain" || string(data["raw"]) != "\xff" || string(data["both"]) != "of data" {
+		t.Errorf("a ConfigMap is read as %q", data)
+	}
+	object, _ = reduce(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": map[string]any{"password": "czNjcmV0"}}})
+	if data := object.(*values).data; string(data["password"]) != "s3cret" {
+		t.Errorf("a Secret is read as %q", data)
+	}
+}

@@ -1,0 +1,169 @@
+package registry
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	v0 "akri.sh/akri/discovery/v0"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func register(t *testing.T, directory string, request *v0.RegisterDiscoveryHandlerRequest) error {
+	t.Helper()
+	connection, err := grpc.NewClient("unix:"+filepath.Join(directory, Socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	_, err = v0.NewRegistrationClient(connection).RegisterDiscoveryHandler(t.Context(), request)
+	return err
+}
+
+func TestRegistrations(t *testing.T) {
+	const network = v0.RegisterDiscoveryHandlerRequest_NETWORK
+	for name, tc := range map[string]struct {
+		request *v0.RegisterDiscoveryHandlerRequest
+		want    Endpoint
+		refused string // part of the message
+	}{
+		"a socket": {
+			request: &v0.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "/var/lib/akri/udev.sock"},
+			want:    Endpoint{Name: "udev", Address: "/var/lib/akri/udev.sock"},
+		},
+		"a socket with a scheme": {
+			request: &v0.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "unix:///run/udev.sock"},
+			want:    Endpoint{Name: "udev", Address: "/run/udev.sock"},
+		},
+		"an address with a scheme": {
+			request: &v0.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000", EndpointType: network},
+			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
+		},
+		"an address without": {
+			request: &v0.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "[fd00::7]:10000", EndpointType: network},
+			want:    Endpoint{Name: "onvif", Network: true, Address: "[fd00::7]:10000"},
+		},
+		"a trailing slash": {
+			request: &v0.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000/", EndpointType: network},
+			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
+		},
+		"TLS":             {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "https://10.0.0.7:10000", EndpointType: network}, refused: "want http://HOST:PORT"},
+		"no port":         {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "http://10.0.0.7", EndpointType: network}, refused: "want http://HOST:PORT"},
+		"a relative path": {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "x.sock"}, refused: "absolute path"},
+		"no name":         {request: &v0.RegisterDiscoveryHandlerRequest{Endpoint: "/x.sock"}, refused: "name is empty"},
+		"a long name":     {request: &v0.RegisterDiscoveryHandlerRequest{Name: strings.Repeat("x", 300), Endpoint: "/x.sock"}, refused: "300 bytes"},
+		"a long path":     {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/" + strings.Repeat("x", 300)}, refused: "301 bytes"},
+		"an unknown type": {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/x.sock", EndpointType: 7}, refused: "endpoint_type 7: want UDS (0) or NETWORK (1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry, directory := serve(t)
+			err := register(t, directory, tc.request)
+			if tc.refused != "" {
+				if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), tc.refused) {
+					t.Fatalf("got %v, want InvalidArgument with %q", err, tc.refused)
+				}
+				if len(registry.Snapshot()) != 0 {
+					t.Error("a refused handler is known")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known := registry.Snapshot(); len(known) != 1 || known[0].Endpoint != tc.want || known[0].State != Waiting {
+				t.Errorf("known is %+v, want %+v, Waiting", known, tc.want)
+			}
+		})
+	}
+}
+
+func TestRegistrationsAreKeptOverARestart(t *testing.T) {
+	first, directory := serve(t)
+	if err := first.Register(Entry{Endpoint{Name: "udev", Address: "/run/udev.sock"}, false}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Register(Entry{Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}, true}); err != nil {
+		t.Fatal(err)
+	}
+	second := serveIn(t, directory) // takes the socket's place
+	if before, after := first.Snapshot(), second.Snapshot(); !slices.Equal(before, after) {
+		t.Errorf("before %v\nafter  %v", before, after)
+	}
+	if err := register(t, directory, &v0.RegisterDiscoveryHandlerRequest{Name: "new", Endpoint: "/run/new.sock"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(second.Endpoints("new")) != 1 {
+		t.Error("the registration did not reach the second registry")
+	}
+	if err := os.WriteFile(filepath.Join(directory, storeFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if third := New(directory, slog.New(slog.DiscardHandler)); len(third.Snapshot()) != 0 {
+		t.Error("a damaged file brought handlers forth")
+	}
+}
+
+func TestAnOfflineHandlerIsForgotten(t *testing.T) {
+	directory := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		registry := New(directory, slog.New(slog.DiscardHandler))
+		var told []string
+		registry.Subscribe(func(handler string) { told = append(told, handler) })
+		entry := Entry{Endpoint{Name: "udev", Address: "/run/udev.sock"}, false}
+		registry.Register(entry)
+		registry.Register(entry)
+		if !slices.Equal(told, []string{"udev", "udev"}) {
+			t.Fatalf("told of %v, want each registration", told)
+		}
+		go registry.Run(t.Context())
+		registry.Opened(entry.Endpoint)
+		time.Sleep(time.Hour)
+		registry.Broke(entry.Endpoint)
+		time.Sleep(ForgetAfter - time.Second)
+		synctest.Wait()
+		if known := registry.Snapshot(); len(known) != 1 || known[0].State != Offline {
+			t.Fatalf("known shortly before the end is %v", known)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if known := registry.Snapshot(); len(known) != 0 || len(told) != 3 {
+			t.Errorf("known is %v, told of %v; want forgotten and told", known, told)
+		}
+	})
+}
+
+func TestConnectSaysWhy(t *testing.T) {
+	directory := t.TempDir()
+	_, err := Endpoint{Name: "udev", Address: directory + "/udev.sock"}.Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "udev@") || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no socket: %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	_, err = Endpoint{Name: "onvif", Network: true, Address: listener.Addr().String()}.Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("no listener: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = (Endpoint{Name: "onvif", Network: true, Address: listener.Addr().String()}).Connect(ended); err == nil {
+		t.Error("connected though ended")
+	}
+}

@@ -1,0 +1,144 @@
+package agent_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/agent"
+	"akri.sh/akri/discovery"
+)
+
+func TestAnAgentStartsWithoutAnAPIServer(t *testing.T) {
+	nowhere := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1}
+	w := &world{t: t, config: nowhere}
+	n := w.node("n")
+	address := freeAddress(t)
+	options := agent.Options{
+		NodeName: "n", HandlersDirectory: n.directory, KubeletDirectory: n.directory, MetricsAddress: address,
+		Config: nowhere, Logger: slog.New(slog.DiscardHandler), Sink: n.sink,
+	}
+	stop := n.start("agent", func(ctx context.Context) error { return agent.Run(ctx, options) })
+	defer n.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, "idle", asker{make(chan map[string][]byte, 1)}, discovery.Options{Directory: n.directory, Logger: slog.New(slog.DiscardHandler)})
+	})()
+	end := time.Now().Add(deadline)
+	for {
+		_, metrics := get(address, "/metrics")
+		if strings.Contains(metrics, `akri_discovery_handlers{discovery_handler_name="idle",state="Waiting"} 1`) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the handler is not among the metrics:\n%s", metrics)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if code, text := get(address, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "API server") {
+		t.Errorf("/readyz says %d %q", code, text)
+	}
+	if code, _ := get(address, "/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz says %d", code)
+	}
+	start := time.Now()
+	stop()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("the agent took %s to end", took)
+	}
+}
+
+func TestOneAgentPerNode(t *testing.T) {
+	w := newWorld(t)
+	n := w.node("n")
+	stopFirst := n.startAgent()
+	n.startHandler(true)
+	w.configure("echo", "descriptions: [foo0]", nil)
+	w.awaitDevices("foo0")
+
+	second := *n
+	second.sink = &recorder{}
+	second.startAgent()
+	time.Sleep(100 * time.Millisecond) // nothing is to happen in it
+	if len(second.sink.of(w.namespace, "echo")) != 0 {
+		t.Fatal("two agents work on one node")
+	}
+	stopFirst()
+	w.await("the second agent takes over", func() bool {
+		devices := second.sink.of(w.namespace, "echo")
+		return len(devices) == 1 && devices[0].Online
+	})
+}
+
+func TestTheElderOfTwoSameNamedConfigurationsIsServed(t *testing.T) {
+	elder, younger := newWorld(t), newWorld(t)
+	n := elder.node("n")
+	n.startAgent()
+	n.startHandler(true)
+	elder.configure("echo", "descriptions: [foo0]", nil)
+	elder.awaitDevices("foo0")
+	time.Sleep(time.Second) // the API server counts whole seconds
+	younger.configure("echo", "descriptions: [bar0]", nil)
+	younger.await("the younger one is told why it is not served", func() bool {
+		failures := younger.failures("echo")
+		return len(failures) == 1 && strings.Contains(failures[0].Message, elder.namespace+"/echo")
+	})
+	if len(younger.instances()) != 0 {
+		t.Error("both are served")
+	}
+	elder.remove("echo")
+	younger.awaitDevices("bar0")
+	younger.await("nothing is wrong any more", func() bool { return len(younger.failures("echo")) == 0 })
+	elder.awaitDevices()
+}
+
+func TestErrorsAtStart(t *testing.T) {
+	base := agent.Options{NodeName: "n", HandlersDirectory: t.TempDir(), MetricsAddress: "0", Config: &rest.Config{Host: "http://127.0.0.1:1"}, Logger: slog.New(slog.DiscardHandler), Sink: &recorder{}}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for name, tc := range map[string]struct {
+		change func(*agent.Options)
+		want   string
+	}{
+		"no node":      {func(o *agent.Options) { o.NodeName = "" }, "NODE_NAME"},
+		"no directory": {func(o *agent.Options) { o.HandlersDirectory = filepath.Join(o.HandlersDirectory, "none") }, "--discovery-handlers-dir"},
+		"a busy port":  {func(o *agent.Options) { o.MetricsAddress = busy.Addr().String() }, "--metrics-bind-address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := base
+			tc.change(&options)
+			if err := agent.Run(t.Context(), options); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func get(address, path string) (code int, text string) {
+	response, err := http.Get("http://" + address + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(body)
+}

@@ -1,0 +1,51 @@
+package streams
+
+import (
+	"fmt"
+
+	"akri.sh/akri/agent/device"
+	v0 "akri.sh/akri/discovery/v0"
+)
+
+const (
+	maxDevices  = 10_000
+	maxIDLength = 4096
+)
+
+// devicesOf reads a message. Devices that cannot be told from others are left
+// out, with a complaint.
+func devicesOf(message *v0.DiscoverResponse, shared bool) (devices []Device, complaint string) {
+	seen := map[string]bool{}
+	for i, d := range message.GetDevices() {
+		switch id := d.GetId(); {
+		case len(devices) == maxDevices:
+			return devices, fmt.Sprintf("the handler lists %d devices, the limit is %d: ask for fewer by discoveryDetails", len(message.GetDevices()), maxDevices)
+		case id == "":
+			complaint = fmt.Sprintf("device %d of the handler's list has no id and is left out: this is a fault of the handler", i)
+			continue
+		case len(id) > maxIDLength:
+			complaint = fmt.Sprintf("device %d of the handler's list has an id of %d bytes (limit %d) and is left out: this is a fault of the handler", i, len(id), maxIDLength)
+			continue
+		case seen[id]:
+			continue
+		}
+		seen[d.GetId()] = true
+		devices = append(devices, deviceOf(d, shared))
+	}
+	return devices, complaint
+}
+
+func deviceOf(message *v0.Device, shared bool) Device {
+	d := Device{Key: Key{ID: message.GetId(), Shared: shared}, Properties: message.GetProperties()}
+	for _, mount := range message.GetMounts() {
+		d.Mounts = append(d.Mounts, device.Mount{
+			ContainerPath: mount.GetContainerPath(), HostPath: mount.GetHostPath(), ReadOnly: mount.GetReadOnly(),
+		})
+	}
+	for _, spec := range message.GetDeviceSpecs() {
+		d.Nodes = append(d.Nodes, device.Node{
+			ContainerPath: spec.GetContainerPath(), HostPath: spec.GetHostPath(), Permissions: spec.GetPermissions(),
+		})
+	}
+	return d
+}

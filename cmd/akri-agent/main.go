@@ -1,0 +1,135 @@
+// Akri-agent finds the devices of one node and offers them to its kubelet.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"akri.sh/akri/agent"
+)
+
+const usage = `akri-agent finds the devices of one node, publishes them as Instances, and
+offers them to the kubelet. One runs on every node.
+
+Discovery handlers register with it at DISCOVERY-HANDLERS-DIR/agent-registration.sock.
+Without --kubeconfig and KUBECONFIG it reaches the API server as a pod does.
+
+Usage:
+  akri-agent [flags]
+
+Flags (the variables are read where the flag is not given):
+%s`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	switch err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); {
+	case errors.Is(err, pflag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "akri-agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, arguments []string, environment func(string) string, stdout, stderr io.Writer) error {
+	options, err := parse(arguments, environment, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	return agent.Run(ctx, options)
+}
+
+func parse(arguments []string, environment func(string) string, stdout, stderr io.Writer) (agent.Options, error) {
+	first := func(fallback string, variables ...string) string {
+		for _, variable := range variables {
+			if value := environment(variable); value != "" {
+				return value
+			}
+		}
+		return fallback
+	}
+	var options agent.Options
+	var kubeconfig, level, format string
+	flags := pflag.NewFlagSet("akri-agent", pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprintf(stdout, usage, flags.FlagUsages()) }
+	flags.StringVar(&options.NodeName, "node-name", first("", "NODE_NAME", "AGENT_NODE_NAME"),
+		"name of this node in the API server (NODE_NAME or AGENT_NODE_NAME); required")
+	flags.StringVar(&options.HandlersDirectory, "discovery-handlers-dir", first("/var/lib/akri", "DISCOVERY_HANDLERS_DIRECTORY"),
+		"directory in which discovery handlers register and listen (DISCOVERY_HANDLERS_DIRECTORY)")
+	flags.StringVar(&options.KubeletDirectory, "kubelet-dir", "/var/lib/kubelet",
+		"the kubelet's root directory")
+	flags.StringVar(&kubeconfig, "kubeconfig", first("", "KUBECONFIG"),
+		"how to reach the API server (KUBECONFIG); the pod's service account if not given")
+	flags.StringVar(&options.MetricsAddress, "metrics-bind-address", metricsAddress(first),
+		"address of /metrics, /healthz and /readyz; 0 turns them off (METRICS_PORT: its port)")
+	flags.BoolVar(&options.AllowCrossNamespaceProperties, "allow-cross-namespace-properties", false,
+		"let discoveryProperties refer to Secrets and ConfigMaps of other namespaces than their Configuration's")
+	flags.StringVar(&level, "log-level", "info", "least level to log: debug, info, warn or error")
+	flags.StringVar(&format, "log-format", "text", "text or json")
+	if err := flags.Parse(arguments); err != nil {
+		return options, err
+	}
+	if flags.NArg() > 0 {
+		return options, fmt.Errorf("unexpected argument %q: only flags are understood, see --help", flags.Arg(0))
+	}
+	var err error
+	if options.Logger, err = newLogger(stderr, level, format); err != nil {
+		return options, err
+	}
+	klog.SetSlogLogger(options.Logger) // what client-go has to say
+	slog.SetDefault(options.Logger)
+	options.Config, err = restConfig(kubeconfig)
+	return options, err
+}
+
+func metricsAddress(first func(string, ...string) string) string {
+	return ":" + first("8080", "METRICS_PORT")
+}
+
+func newLogger(to io.Writer, level, format string) (*slog.Logger, error) {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", level)
+	}
+	options := &slog.HandlerOptions{Level: least}
+	switch strings.ToLower(format) {
+	case "text":
+		return slog.New(slog.NewTextHandler(to, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(to, options)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: want text or json", format)
+}
+
+// restConfig is the way to the API server, without a limit of requests on our
+// side: the API server's own fairness governs.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if kubeconfig != "" {
+		rules := &clientcmd.ClientConfigLoadingRules{Precedence: strings.Split(kubeconfig, string(os.PathListSeparator))}
+		config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+		}
+	} else if config, err = rest.InClusterConfig(); err != nil {
+		return nil, fmt.Errorf("no way to the API server: %w: outside a pod use --kubeconfig or KUBECONFIG", err)
+	}
+	config.QPS = -1
+	config.UserAgent = "akri-agent"
+	return config, nil
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"akri.sh/akri/discovery/debugecho"
+)
+
+func newDebugEcho(environment func(string) string) *cobra.Command {
+	var serve serveFlags
+	var shared string
+	file := environment("DEBUG_ECHO_AVAILABILITY_FILE")
+	if file == "" {
+		file = debugecho.DefaultAvailabilityFile
+	}
+	cmd := &cobra.Command{
+		Use:   "debug-echo",
+		Short: "Find the devices that the Configuration lists",
+		Long: `Debug-echo is the handler debugEcho, for trying out and for tests: it finds what
+discoveryDetails tells it to find, one device for each text.
+
+    discoveryHandler:
+      name: debugEcho
+      discoveryDetails: |
+        descriptions:
+        - foo0
+        - foo1
+
+The text is the device's id and its property DEBUG_ECHO_DESCRIPTION. While the
+availability file holds the word OFFLINE, there are no devices.
+
+Flags take their values from the variables named, where they are not given.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&shared, "shared", environment("DEBUG_ECHO_INSTANCES_SHARED"),
+		"whether several nodes see the same devices: true or false (DEBUG_ECHO_INSTANCES_SHARED); required")
+	cmd.Flags().StringVar(&file, "availability-file", file,
+		"file that makes the devices vanish while it holds OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
+	serve.add(cmd, environment)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var err error
+		if serve.options.Shared, err = boolOf("shared", "DEBUG_ECHO_INSTANCES_SHARED", shared); err != nil {
+			return err
+		}
+		return serve.serve(cmd, debugecho.Name, debugecho.Handler{AvailabilityFile: file})
+	}
+	return cmd
+}

@@ -1,0 +1,35 @@
+// Akri-discovery runs one of the built-in discovery handlers.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := newRoot(os.Getenv).ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "akri-discovery:", err)
+		os.Exit(1)
+	}
+}
+
+func newRoot(environment func(string) string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "akri-discovery HANDLER",
+		Short: "Run a discovery handler",
+		Long: `Akri-discovery runs one of the built-in discovery handlers, each by its own
+command. A handler registers with the agent of its node and then finds devices
+for the Configurations that name it.`,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newDebugEcho(environment))
+	return root
+}

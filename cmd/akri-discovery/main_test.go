@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestDebugEchoSaysWhatIsMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		arguments   []string
+		environment map[string]string
+		want        string
+	}{
+		"not said whether shared": {[]string{"debug-echo"}, nil, "DEBUG_ECHO_INSTANCES_SHARED"},
+		"neither true nor false":  {[]string{"debug-echo"}, map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": "maybe"}, "want true or false"},
+		"no directory": {[]string{"debug-echo", "--shared=true", "--discovery-handlers-dir=/nowhere"}, nil,
+			"DISCOVERY_HANDLERS_DIRECTORY"},
+		"an unknown level":   {[]string{"debug-echo", "--shared=true", "--log-level=loud"}, nil, "debug, info, warn or error"},
+		"an unknown handler": {[]string{"debug-ecko"}, nil, "unknown command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := newRoot(func(variable string) string { return tc.environment[variable] })
+			var out bytes.Buffer
+			root.SetArgs(tc.arguments)
+			root.SetOut(&out)
+			root.SetErr(&out)
+			if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	root := newRoot(func(string) string { return "" })
+	var out bytes.Buffer
+	root.SetArgs([]string{"debug-echo", "--help"})
+	root.SetOut(&out)
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--shared", "DEBUG_ECHO_INSTANCES_SHARED", "--availability-file", "--discovery-handlers-dir", "POD_IP", "descriptions:"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("--help does not tell of %s:\n%s", want, out.String())
+		}
+	}
+}

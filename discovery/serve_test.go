@@ -1,0 +1,218 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"akri.sh/akri/discovery"
+	v0 "akri.sh/akri/discovery/v0"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const limit = 10 * time.Second
+
+// agent takes registrations as an agent does.
+type agent struct {
+	v0.UnimplementedRegistrationServer
+	registered chan *v0.RegisterDiscoveryHandlerRequest
+}
+
+func (a *agent) RegisterDiscoveryHandler(_ context.Context, request *v0.RegisterDiscoveryHandlerRequest) (*v0.Empty, error) {
+	a.registered <- request
+	return &v0.Empty{}, nil
+}
+
+// startAgent returns what stops it.
+func startAgent(t *testing.T, directory string) (*agent, func()) {
+	t.Helper()
+	path := filepath.Join(directory, "agent-registration.sock")
+	os.Remove(path)
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{registered: make(chan *v0.RegisterDiscoveryHandlerRequest, 10)}
+	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	v0.RegisterRegistrationServer(server, a)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		server.Serve(listener)
+	}()
+	return a, func() {
+		server.Stop()
+		<-ended
+	}
+}
+
+func (a *agent) await(t *testing.T) *v0.RegisterDiscoveryHandlerRequest {
+	t.Helper()
+	select {
+	case request := <-a.registered:
+		return request
+	case <-time.After(limit):
+		t.Fatalf("no registration within %s", limit)
+		return nil
+	}
+}
+
+// shortDirectory is one whose sockets' paths are within the limit.
+func shortDirectory(t *testing.T) string {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "akri")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	return directory
+}
+
+// serve runs a handler and returns what stops it, which checks its outcome.
+func serve(t *testing.T, handler discovery.Handler, options discovery.Options) (stop func()) {
+	t.Helper()
+	options.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- discovery.Serve(ctx, "test", handler, options) }()
+	return func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(limit):
+			t.Error("the handler does not end")
+		}
+	}
+}
+
+type function func(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error
+
+func (f function) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	return f(ctx, request, send)
+}
+
+var idle = function(func(ctx context.Context, _ discovery.Request, _ func([]discovery.Device) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+})
+
+func TestAHandlerRegistersAndRegistersAgain(t *testing.T) {
+	directory := shortDirectory(t)
+	stop := serve(t, idle, discovery.Options{Directory: directory, Shared: true}) // before the agent
+	defer stop()
+	for round := range 3 {
+		agent, stopAgent := startAgent(t, directory)
+		request := agent.await(t)
+		stopAgent()
+		if request.GetName() != "test" || request.GetEndpoint() != filepath.Join(directory, "test.sock") || !request.GetShared() ||
+			request.GetEndpointType() != v0.RegisterDiscoveryHandlerRequest_UDS {
+			t.Errorf("round %d: registered %v", round, request)
+		}
+	}
+}
+
+func TestAHandlerOnTheNetwork(t *testing.T) {
+	directory := shortDirectory(t)
+	agent, stopAgent := startAgent(t, directory)
+	defer stopAgent()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	defer serve(t, idle, discovery.Options{Directory: directory, Host: "127.0.0.1", Port: port})()
+	request := agent.await(t)
+	if want := fmt.Sprintf("http://127.0.0.1:%d", port); request.GetEndpoint() != want || request.GetEndpointType() != v0.RegisterDiscoveryHandlerRequest_NETWORK {
+		t.Errorf("registered %v, want %s, NETWORK", request, want)
+	}
+}
+
+func TestDiscover(t *testing.T) {
+	directory := shortDirectory(t)
+	agent, stopAgent := startAgent(t, directory)
+	defer stopAgent()
+	handler := function(func(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+		switch request.Details {
+		case "bad":
+			return discovery.Invalid("details: want %q, not %q", "good", request.Details)
+		case "broken":
+			return errors.New("the bus is off")
+		}
+		properties := map[string]string{"SET": string(request.Properties["SET"])}
+		if value, named := request.Properties["UNSET"]; named && value == nil {
+			properties["UNSET"] = "named"
+		}
+		if err := send([]discovery.Device{{
+			ID: "a", Properties: properties,
+			Mounts:      []discovery.Mount{{ContainerPath: "/in", HostPath: "/out", ReadOnly: true}},
+			DeviceSpecs: []discovery.DeviceSpec{{ContainerPath: "/dev/a", HostPath: "/dev/b", Permissions: "rw"}},
+		}}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	defer serve(t, handler, discovery.Options{Directory: directory})()
+	request := agent.await(t)
+
+	connection, err := grpc.NewClient("unix:"+request.GetEndpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	ask := func(details string) (*v0.DiscoverResponse, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		stream, err := v0.NewDiscoveryHandlerClient(connection).Discover(ctx, &v0.DiscoverRequest{
+			DiscoveryDetails:    details,
+			DiscoveryProperties: map[string]*v0.ByteData{"SET": {Vec: []byte("x")}, "UNSET": {}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return stream.Recv()
+	}
+	if _, err := ask("bad"); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), `want "good"`) {
+		t.Errorf("bad details: %v", err)
+	}
+	if _, err := ask("broken"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the bus is off") {
+		t.Errorf("a failure: %v", err)
+	}
+	message, err := ask("good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := message.GetDevices()[0]
+	if d.GetId() != "a" || d.GetProperties()["SET"] != "x" || d.GetProperties()["UNSET"] != "named" ||
+		d.GetMounts()[0].GetHostPath() != "/out" || !d.GetMounts()[0].GetReadOnly() || d.GetDeviceSpecs()[0].GetPermissions() != "rw" {
+		t.Errorf("the device is %v", d)
+	}
+}
+
+func TestServeSaysWhatIsWrong(t *testing.T) {
+	if err := discovery.Serve(t.Context(), "a/b", idle, discovery.Options{}); err == nil || !strings.Contains(err.Error(), "a/b") {
+		t.Errorf("a name with a slash: %v", err)
+	}
+	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Directory: "/nowhere"})
+	if err == nil || !strings.Contains(err.Error(), "DISCOVERY_HANDLERS_DIRECTORY") {
+		t.Errorf("no directory: %v", err)
+	}
+}
