@@ -125,7 +125,7 @@ func (r *configurationReconciler) bring(ctx context.Context, configuration *v0.C
 		uid:    configuration.UID,
 		kind:   v0.ConfigurationKind,
 	}
-	return r.objects.bring(ctx, self, rendered, diagnosed(v0.ReasonRenderFailed, diagnostics), recorded)
+	return r.objects.bring(ctx, self, compiled, rendered, diagnostics, recorded)
 }
 
 // instancesOf are a Configuration's Instances that are not being deleted, sorted

@@ -94,7 +94,7 @@ func (r *instanceReconciler) bring(ctx context.Context, instance *v0.Instance, c
 		uid:    instance.UID,
 		kind:   v0.InstanceKind,
 	}
-	return r.objects.bring(ctx, self, rendered, diagnosed(v0.ReasonRenderFailed, diagnostics), recorded)
+	return r.objects.bring(ctx, self, compiled, rendered, diagnostics, recorded)
 }
 
 func instanceValues(instance *v0.Instance) templating.Instance {

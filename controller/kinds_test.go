@@ -82,3 +82,40 @@ spec:
 		return ""
 	})
 }
+
+// Fields written for Akri take the same road.
+func TestOldFields(t *testing.T) {
+	c := start(t)
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  brokerSpec:
+    brokerPodSpec:
+      containers: [{name: c, image: i, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]
+  instanceServiceSpec: {ports: [{port: 99999}]}
+  configurationServiceSpec: {ports: [{port: 80}]}
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	pods := &unstructured.UnstructuredList{}
+	pods.SetAPIVersion("v1")
+	pods.SetKind("PodList")
+	c.eventually("a Pod", func() string {
+		if err := c.List(t.Context(), pods, client.InNamespace(c.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		if len(pods.Items) == 0 {
+			return "there is none"
+		}
+		return ""
+	})
+	group := c.exists("v1", "Service", "cfg-svc")
+	selector, _, _ := unstructured.NestedStringMap(group.Object, "spec", "selector")
+	if labels := pods.Items[0].GetLabels(); !matches(selector, labels) || labels["akri.sh/target-node"] != "node-a" {
+		t.Errorf("selector %v, labels %v", selector, labels)
+	}
+	// A mistake in an old field is reported under its own name.
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "instanceServiceSpec: ", "spec.ports[0].port")
+}

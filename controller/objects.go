@@ -54,10 +54,10 @@ type outcome struct {
 }
 
 // bring makes the parent's objects be as rendered. What could not be rendered is
-// in unrendered; its objects are left as they are.
-func (o *objects) bring(ctx context.Context, parent parent, rendered []templating.Object, unrendered []problem, recorded []v0.ResourceStatus) outcome {
-	result := outcome{problems: unrendered}
-	desired, resources := o.resolve(parent, rendered, &result)
+// in diagnostics; its objects are left as they are.
+func (o *objects) bring(ctx context.Context, parent parent, compiled *templates, rendered []templating.Object, diagnostics templating.Diagnostics, recorded []v0.ResourceStatus) outcome {
+	result := outcome{problems: compiled.diagnosed(level(parent), v0.ReasonRenderFailed, diagnostics)}
+	desired, resources := o.resolve(parent, compiled, rendered, &result)
 	for _, kind := range inventory.Kinds(recorded) {
 		if mapping, err := o.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
 			resources[kind.GroupKind()] = mapping.Resource
@@ -70,19 +70,19 @@ func (o *objects) bring(ctx context.Context, parent parent, rendered []templatin
 		Recorded: recorded,
 		Complete: len(result.problems) == 0 && !result.pending,
 	})
-	o.execute(ctx, parent, steps, resources, recorded, &result)
+	o.execute(ctx, parent, compiled, steps, resources, recorded, &result)
 	inventory.Sort(result.resources)
 	return result
 }
 
 // resolve finds the resource of each object, confines it, completes it and makes
 // sure that it is watched.
-func (o *objects) resolve(parent parent, rendered []templating.Object, result *outcome) ([]plan.Desired, map[schema.GroupKind]schema.GroupVersionResource) {
+func (o *objects) resolve(parent parent, compiled *templates, rendered []templating.Object, result *outcome) ([]plan.Desired, map[schema.GroupKind]schema.GroupVersionResource) {
 	desired := make([]plan.Desired, 0, len(rendered))
 	resources := map[schema.GroupKind]schema.GroupVersionResource{}
 	origins := map[inventory.Ref]string{}
 	for _, object := range rendered {
-		origin := object.Origin.String()
+		origin := compiled.place(level(parent), object.Origin.String())
 		fail := func(err error) { result.problems = append(result.problems, failed(origin, err)) }
 		if err := unsupported(object.Directives); err != nil {
 			fail(err)
@@ -182,7 +182,7 @@ func seen(object *watch.Object) plan.Observed {
 }
 
 // execute carries the steps out and writes the new inventory into the result.
-func (o *objects) execute(ctx context.Context, parent parent, steps []plan.Step, resources map[schema.GroupKind]schema.GroupVersionResource, recorded []v0.ResourceStatus, result *outcome) {
+func (o *objects) execute(ctx context.Context, parent parent, compiled *templates, steps []plan.Step, resources map[schema.GroupKind]schema.GroupVersionResource, recorded []v0.ResourceStatus, result *outcome) {
 	remaining := inventory.Index(recorded)
 	for _, step := range steps {
 		entry, known := remaining[step.Ref]
@@ -199,7 +199,7 @@ func (o *objects) execute(ctx context.Context, parent parent, steps []plan.Step,
 			continue
 		}
 		delete(remaining, step.Ref)
-		origin := fmt.Sprintf("%s[%d]", level(parent), step.Desired.Template)
+		origin := compiled.name(level(parent), int(step.Desired.Template))
 		now, err := o.apply(ctx, parent, step, resources[step.Kind.GroupKind()], entry)
 		if err != nil {
 			problem := failed(origin, err)

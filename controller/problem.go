@@ -2,14 +2,10 @@ package controller
 
 import (
 	"errors"
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/templating"
 )
 
 // problem is something that keeps a parent's objects from being as they should
@@ -24,15 +20,6 @@ type problem struct {
 	heals bool
 }
 
-// diagnosed makes problems of what the templating package says.
-func diagnosed(reason string, diagnostics templating.Diagnostics) []problem {
-	var problems []problem
-	for _, diagnostic := range diagnostics {
-		problems = append(problems, problem{reason: reason, message: diagnostic.Error()})
-	}
-	return problems
-}
-
 // failed makes a problem of an object's error. This is the one place where error
 // types become condition reasons.
 func failed(origin string, err error) problem {
@@ -44,20 +31,4 @@ func failed(origin string, err error) problem {
 		found.reason = answer.Reason
 	}
 	return found
-}
-
-// refusedKinds finds templates of kinds that are never rendered.
-func refusedKinds(configuration *v0.Configuration) []problem {
-	var problems []problem
-	check := func(level templating.Level, resources []v0.BrokerResource) {
-		for i, resource := range resources {
-			kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
-			if err := confine.Kind(kind); err != nil {
-				problems = append(problems, failed(fmt.Sprintf("%s[%d].kind", level, i), err))
-			}
-		}
-	}
-	check(templating.InstanceLevel, configuration.Spec.InstanceBrokerResources)
-	check(templating.ConfigurationLevel, configuration.Spec.ConfigurationBrokerResources)
-	return problems
 }

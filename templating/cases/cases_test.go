@@ -1,0 +1,67 @@
+package cases_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"akri.sh/akri/templating/cases"
+)
+
+var update = flag.Bool("update", false, "rewrite expected output under testdata; read the diff")
+
+func TestRun(t *testing.T) {
+	fsys := os.DirFS("testdata")
+	dirs, err := cases.Find(fsys)
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, dir := range dirs {
+		t.Run(dir, func(t *testing.T) {
+			r, err := cases.Run(fsys, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				if err := os.WriteFile(filepath.Join("testdata", dir, cases.ExpectedFile), r.Got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !r.Passed() {
+				t.Errorf("got\n%s\nwant\n%s", r.Got, r.Want)
+			}
+		})
+	}
+}
+
+// TestUnreadable: what is no case at all is an error.
+func TestUnreadable(t *testing.T) {
+	const configuration = "kind: Configuration\nmetadata: {name: x}\n"
+	for name, tc := range map[string]struct {
+		files fstest.MapFS
+		want  string
+	}{
+		"nothing":            {fstest.MapFS{}, "does not exist"},
+		"no YAML":            {fstest.MapFS{"configuration.yaml": {Data: []byte("a: [")}}, "configuration.yaml: line 1"},
+		"no YAML, instances": {fstest.MapFS{"configuration.yaml": {Data: []byte(configuration)}, "instances.yaml": {Data: []byte("- 1")}}, "instances.yaml:1: this is not an object"},
+	} {
+		if _, err := cases.Run(tc.files, "."); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error is %v, want one with %q", name, err, tc.want)
+		}
+	}
+	for name, tc := range map[string]struct{ data, want string }{
+		"two Configurations": {configuration + "---\n" + configuration, "two Configurations"},
+		"no Configuration":   {"kind: Instance\nmetadata: {name: x}\n", "there is no Configuration"},
+		"something else":     {configuration + "---\nkind: Pod\n", `a "Pod" is neither`},
+		"a wrong type":       {"kind: Configuration\nspec: {capacity: many}\n", "spec.capacity must be"},
+	} {
+		r, err := cases.Run(fstest.MapFS{"configuration.yaml": {Data: []byte(tc.data)}}, ".")
+		if err != nil || !strings.Contains(string(r.Got), tc.want) {
+			t.Errorf("%s: got %s, %v; want %q", name, r.Got, err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package cases
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"akri.sh/akri/templating/source"
+)
+
+// Names of the files of a case.
+const (
+	configurationFile = "configuration.yaml"
+	instancesFile     = "instances.yaml"
+	ExpectedFile      = "expected.yaml"
+)
+
+// Result is what came of a case.
+type Result struct {
+	Dir  string
+	Got  []byte // what ExpectedFile should be
+	Want []byte // what it is; nil when there is none
+}
+
+// Passed reports that the result is the expected one.
+func (r Result) Passed() bool { return r.Want != nil && slices.Equal(r.Got, r.Want) }
+
+// Find is the folders of fsys that hold a case, sorted.
+func Find(fsys fs.FS) ([]string, error) {
+	var dirs []string
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && path.Base(name) == configurationFile {
+			dirs = append(dirs, path.Dir(name))
+		}
+		return err
+	})
+	slices.Sort(dirs)
+	return dirs, err
+}
+
+// Run renders the case in a folder. An error means that it could not be read;
+// what is wrong with its templates is part of the result.
+func Run(fsys fs.FS, dir string) (Result, error) {
+	r := Result{Dir: dir}
+	documents, err := read(fsys, path.Join(dir, configurationFile), configurationFile)
+	if err != nil {
+		return r, err
+	}
+	instances, err := read(fsys, path.Join(dir, instancesFile), instancesFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	r.Want, err = fs.ReadFile(fsys, path.Join(dir, ExpectedFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	in, problems := Load(append(documents, instances...), Options{})
+	if in != nil {
+		r.Got, problems = in.Render()
+	}
+	for _, problem := range problems {
+		r.Got = fmt.Appendf(r.Got, "# error: %v\n", problem)
+	}
+	return r, nil
+}
+
+// read parses a file; its positions carry the short name, so that they do not
+// depend on where the case lies.
+func read(fsys fs.FS, file, short string) ([]*source.Document, error) {
+	data, err := fs.ReadFile(fsys, file)
+	if err != nil {
+		return nil, err
+	}
+	return source.Parse(short, data)
+}

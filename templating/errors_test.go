@@ -1,0 +1,87 @@
+package templating_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/templating"
+	"sigs.k8s.io/yaml"
+)
+
+// TestErrors runs the scripts of testdata/errors: what people write, and what
+// they are told. A block is a reason after #, the input, ---- and the messages,
+// up to an empty line. The input of expressions.txt is one string per line; that
+// of templates.txt is a template in YAML, preceded by the level.
+func TestErrors(t *testing.T) {
+	t.Run("expressions", func(t *testing.T) { script(t, "expressions.txt", expressionMessages) })
+	t.Run("templates", func(t *testing.T) { script(t, "templates.txt", templateMessages) })
+}
+
+func expressionMessages(t *testing.T, input string) string {
+	_, diags := evaluate(t, strings.ReplaceAll(input, `\n`, "\n"))
+	if len(diags) == 0 {
+		return "no error"
+	}
+	return messages(diags)
+}
+
+func templateMessages(t *testing.T, input string) string {
+	level := templating.InstanceLevel
+	if rest, found := strings.CutPrefix(input, "configuration level\n"); found {
+		level, input = templating.ConfigurationLevel, rest
+	}
+	var template map[string]any
+	if err := yaml.Unmarshal([]byte(input), &template); err != nil {
+		return "test: " + err.Error()
+	}
+	set, diags := templating.Compile(level, []map[string]any{template})
+	if len(diags) > 0 {
+		return messages(diags)
+	}
+	values := camera
+	values.Instances = []templating.Instance{camera.Instance}
+	if _, diags = set.Render(values); len(diags) > 0 {
+		return "when rendered\n" + messages(diags)
+	}
+	return "no error"
+}
+
+func messages(diags templating.Diagnostics) string {
+	text := diags.Error()
+	return strings.ReplaceAll(text, "instanceBrokerResources[0].spec.it: ", "")
+}
+
+func script(t *testing.T, name string, run func(*testing.T, string) string) {
+	path := filepath.Join("testdata", "errors", name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rewritten strings.Builder
+	for i, block := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
+		before, want, _ := strings.Cut(block, "\n----")
+		reason, input, found := strings.Cut(before, "\n")
+		if !found || !strings.HasPrefix(reason, "# ") {
+			t.Fatalf("%s: block %d has no reason:\n%s", path, i, block)
+		}
+		got := run(t, input)
+		if want = strings.TrimSpace(want); got != want && !*update {
+			t.Errorf("%s: %s\n%s\ngot  %s\nwant %s", path, reason[2:], input, got, want)
+		}
+		if strings.Contains(got, "10.0.0.5") && !strings.Contains(input, "10.0.0.5") {
+			t.Errorf("%s: a message holds the value of a property: %s", path, got)
+		}
+		if i > 0 {
+			rewritten.WriteByte('\n')
+		}
+		fmt.Fprintf(&rewritten, "%s\n%s\n----\n%s\n", reason, input, got)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(rewritten.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package templating_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// mayImport lists all that this package and those below it may import: nothing
+// that reaches a cluster, a network, a file, the environment or a clock.
+var mayImport = map[string][]string{
+	".": {
+		"cmp", "encoding/json", "errors", "fmt", "maps", "math", "slices", "strconv", "strings",
+		"text/template/parse", "unicode/utf8", "bytes", "crypto/sha256", "encoding/base64", "encoding/hex", "net/netip", "net/url", "path", "regexp", "regexp/syntax",
+		"github.com/Masterminds/sprig/v3", "github.com/Masterminds/semver/v3",
+		"akri.sh/akri/api/v0", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
+	},
+	"convert": {"errors", "fmt", "strings"},
+	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
+	"source": {
+		"bytes", "fmt", "strings", "akri.sh/akri/templating",
+		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
+	},
+	"cases": {
+		"bytes", "encoding/json", "errors", "fmt", "io/fs", "path", "slices", "strings", "sigs.k8s.io/yaml", "akri.sh/akri/templating",
+		"akri.sh/akri/templating/convert", "akri.sh/akri/templating/sample", "akri.sh/akri/templating/source",
+	},
+	"readywhen": {
+		"errors", "fmt", "strings", "sync",
+		"github.com/google/cel-go/cel", "github.com/google/cel-go/common/env", "github.com/google/cel-go/common/overloads", "github.com/google/cel-go/common/types",
+	},
+}
+
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		dir := "."
+		if i := strings.LastIndexByte(path, '/'); i >= 0 {
+			dir = path[:i]
+		}
+		allowed, known := mayImport[dir]
+		if !known {
+			t.Errorf("%s is a package without a list of imports: add one here", dir)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			seen[dir+" "+name] = true
+			if !slices.Contains(allowed, name) {
+				t.Errorf("%s imports %s: templating stays pure (no client, clock, file, environment or network); if this one is harmless, add it here", path, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, names := range mayImport {
+		for _, name := range names {
+			if !seen[dir+" "+name] {
+				t.Errorf("%s no longer imports %s: remove it here", dir, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package templating
+
+import (
+	"slices"
+	"strings"
+)
+
+// binding is what the for-each directive of a template binds.
+type binding int
+
+const (
+	bindsNothing  binding = iota
+	bindsNode             // for-each: NODES
+	bindsInstance         // for-each: INSTANCES
+)
+
+// variable is a bare word with a value.
+type variable struct {
+	name string
+	// what completes the sentence "NAME is …" in documentation and messages.
+	what string
+	// refuse says why the variable cannot be used here, and what to use
+	// instead; "" when it can.
+	refuse func(level Level, binds binding) (cause, hint string)
+	get    func(*scope) any
+	// structured variables cannot be written into longer text.
+	structured bool
+}
+
+// variables is every bare word a template may use. A name may be refused at one
+// level or outside for-each: that is told apart from a name nobody knows.
+var variables = []variable{
+	{name: "CAPACITY", what: "how many users a device may have at once",
+		get: func(s *scope) any { return s.values.Capacity }},
+	{name: "CONFIGURATION_NAME", what: "the name of the Configuration",
+		get: func(s *scope) any { return s.values.Configuration }},
+	{name: "INSTANCE", what: "the Instance of this object: name, properties, nodes",
+		refuse: onlyForEach(bindsInstance), get: func(s *scope) any { return s.element }, structured: true},
+	{name: "INSTANCES", what: "a list of all Instances: name, properties, nodes",
+		refuse: onlyConfigurationLevel, get: (*scope).instances, structured: true},
+	{name: "INSTANCE_NAME", what: "the name of the Instance",
+		refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Name }},
+	{name: "INSTANCE_PROPERTIES", what: "the brokerProperties of the Instance",
+		refuse: onlyInstanceLevel, get: (*scope).properties, structured: true},
+	{name: "LABEL_SELECTOR", what: "labels that match what is made for the Instance or, at configuration level, for all Instances",
+		get: (*scope).selector},
+	{name: "NAMESPACE", what: "the namespace of the Configuration",
+		get: func(s *scope) any { return s.values.Namespace }},
+	{name: "NODE", what: "the node of this object",
+		refuse: onlyForEach(bindsNode), get: func(s *scope) any { return s.element }},
+	{name: "NODES", what: "the nodes that see the device or, at configuration level, any of the devices",
+		get: (*scope).nodes},
+	{name: "PLACEHOLDER", what: "the old name of RESOURCE_NAME",
+		get: (*scope).resource},
+	{name: "RESOURCE_NAME", what: "the resource to request in order to use the device or, at configuration level, any of the devices",
+		get: (*scope).resource},
+	{name: "SHARED", what: "whether more than one node can see the device",
+		refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Shared }},
+}
+
+func onlyInstanceLevel(level Level, _ binding) (cause, hint string) {
+	if level == InstanceLevel {
+		return "", ""
+	}
+	return "belongs to one Instance, and configurationBrokerResources are made once for all Instances",
+		"move the template to instanceBrokerResources, or use INSTANCES, the list of all Instances with name, properties and nodes"
+}
+
+func onlyConfigurationLevel(level Level, _ binding) (cause, hint string) {
+	if level == ConfigurationLevel {
+		return "", ""
+	}
+	return "is the list of all Instances, and instanceBrokerResources are made for one Instance each",
+		"move the template to configurationBrokerResources, or use INSTANCE_NAME, INSTANCE_PROPERTIES and NODES of this Instance"
+}
+
+func onlyForEach(want binding) func(Level, binding) (cause, hint string) {
+	list := "NODES"
+	if want == bindsInstance {
+		list = "INSTANCES"
+	}
+	return func(level Level, binds binding) (cause, hint string) {
+		switch {
+		case binds == want:
+			return "", ""
+		case want == bindsInstance && level == InstanceLevel:
+			return "exists only in configurationBrokerResources made for each of INSTANCES",
+				"use INSTANCE_NAME, INSTANCE_PROPERTIES and NODES of this Instance"
+		}
+		return "exists only in a template that is made for each of " + list,
+			`add the annotation akri.sh/for-each: ` + list + ` to the template's metadata`
+	}
+}
+
+func variableNamed(name string) (variable, bool) {
+	i, found := slices.BinarySearchFunc(variables, name, func(v variable, name string) int {
+		return strings.Compare(v.name, name)
+	})
+	if !found {
+		return variable{}, false
+	}
+	return variables[i], true
+}
+
+// variableNames are the variables a template at this level can use, under
+// for-each perhaps.
+func variableNames(level Level) []string {
+	var names []string
+	for _, v := range variables {
+		if v.name == "PLACEHOLDER" || v.refuse != nil && !slices.ContainsFunc([]binding{bindsNothing, bindsNode, bindsInstance}, func(binds binding) bool {
+			cause, _ := v.refuse(level, binds)
+			return cause == "" && (binds != bindsInstance || level == ConfigurationLevel)
+		}) {
+			continue
+		}
+		names = append(names, v.name)
+	}
+	return names
+}
+
+// usableNames are these variables and all functions: the words to suggest for
+// one that nobody knows.
+func usableNames(level Level) []string {
+	names := variableNames(level)
+	for _, f := range functions {
+		names = append(names, f.Name)
+	}
+	return names
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package templating_test
+
+const raceDetector = false

@@ -1,0 +1,119 @@
+// Package readywhen compiles and evaluates the conditions of the directive
+// akri.sh/ready-when: CEL expressions over a live object, self.
+//
+// A [Condition] is immutable and safe for concurrent use. Evaluation reads the
+// object only, and is bounded by a cost and not by a clock.
+package readywhen
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/env"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+)
+
+const (
+	// MaxBytes is how long a condition may be.
+	MaxBytes = 1024
+	// maxCost bounds one evaluation, in CEL's units: a field or a comparison is
+	// about one.
+	maxCost = 100_000
+	// maxNesting bounds what the parser recurses into.
+	maxNesting = 50
+)
+
+// Condition is a compiled condition.
+type Condition struct {
+	source  string
+	program cel.Program
+}
+
+// environment is CEL's standard library, with self and without regular
+// expressions: a short one can be expensive to compile, which no cost counts.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	withoutRegex := env.NewLibrarySubset().AddExcludedFunctions(env.NewFunction(overloads.Matches))
+	return cel.NewCustomEnv(
+		cel.StdLib(cel.StdLibSubset(withoutRegex)),
+		cel.Variable("self", cel.DynType),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ParserExpressionSizeLimit(MaxBytes),
+	)
+})
+
+// Compile checks a condition. It must yield true or false.
+func Compile(source string) (c *Condition, err error) {
+	defer func() {
+		if p := recover(); p != nil { // none is known; a new one must not end the process
+			c, err = nil, errors.New("the condition cannot be compiled")
+		}
+	}()
+	if len(source) > MaxBytes {
+		return nil, fmt.Errorf("a condition may have %d bytes, this one has %d", MaxBytes, len(source))
+	}
+	celEnv, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := celEnv.Compile(source)
+	if issues.Err() != nil {
+		return nil, errors.New(firstIssue(issues))
+	}
+	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("the condition yields %s, not true or false", out)
+	}
+	program, err := celEnv.Program(ast, cel.EvalOptions(cel.OptTrackCost), cel.CostLimit(maxCost))
+	if err != nil {
+		return nil, errors.New("the condition cannot be compiled")
+	}
+	return &Condition{source: source, program: program}, nil
+}
+
+// firstIssue is the first thing that CEL has to say, on one line.
+func firstIssue(issues *cel.Issues) string {
+	const longest = 200
+	for _, e := range issues.Errors() {
+		message := strings.Join(strings.Fields(e.Message), " ")
+		message = strings.TrimPrefix(message, "Syntax error: ")
+		if len(message) > longest {
+			message = strings.ToValidUTF8(message[:longest], "") + "…"
+		}
+		return fmt.Sprintf("%s at column %d", message, e.Location.Column()+1)
+	}
+	return "the condition cannot be read"
+}
+
+// String is the condition as written.
+func (c *Condition) String() string {
+	if c == nil {
+		return ""
+	}
+	return c.source
+}
+
+// MarshalText is String, for JSON.
+func (c *Condition) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// Holds evaluates the condition over a live object, which it does not change. A
+// field that is not there, as in an object that was just made, is an error: has()
+// asks first.
+func (c *Condition) Holds(self map[string]any) (holds bool, err error) {
+	defer func() {
+		if p := recover(); p != nil { // none is known; a new one must not end the process
+			holds, err = false, errors.New("the condition cannot be evaluated")
+		}
+	}()
+	value, _, err := c.program.Eval(map[string]any{"self": self})
+	if err != nil {
+		return false, fmt.Errorf("ready-when: %w", err)
+	}
+	result, isBool := value.(types.Bool)
+	if !isBool {
+		return false, fmt.Errorf("ready-when: the condition yields %s, not true or false", value.Type().TypeName())
+	}
+	return bool(result), nil
+}

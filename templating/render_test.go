@@ -1,0 +1,223 @@
+package templating_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"akri.sh/akri/templating"
+	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// archive reads templates and values of an archive under testdata/render.
+func archive(t testing.TB, name string) (spec, fleet) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/render/" + name + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := txtar.Parse(data)
+	return decode[spec](t, a.Files[0].Data), decode[fleet](t, a.Files[1].Data)
+}
+
+func mustCompile(t testing.TB, level templating.Level, templates []map[string]any) *templating.Set {
+	t.Helper()
+	set, diags := templating.Compile(level, templates)
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// one compiles a ConfigMap-like object whose field "it" is value.
+func one(value any, annotations map[string]any) map[string]any {
+	metadata := map[string]any{"name": "x"}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	return map[string]any{"apiVersion": "example.com/v1", "kind": "Probe", "metadata": metadata, "spec": map[string]any{"it": value}}
+}
+
+// camera is the Instance of most tests.
+var camera = templating.Values{
+	Configuration: "cam", Namespace: "edge", Capacity: 5,
+	Instance: templating.Instance{
+		Name:       "cam-8120fe",
+		Properties: map[string]string{"MODEL": "t1", "IP": "10.0.0.5", "URL": "rtsp://10.0.0.5:554/live?x=1", "EMPTY": ""},
+		Nodes:      []string{"node-b", "node-a"},
+	},
+}
+
+func evaluate(t testing.TB, value any) (any, templating.Diagnostics) {
+	t.Helper()
+	set, diags := templating.Compile(templating.InstanceLevel, []map[string]any{one(value, nil)})
+	if len(diags) > 0 {
+		return nil, diags
+	}
+	objects, diags := set.Render(camera)
+	if len(diags) > 0 {
+		return nil, diags
+	}
+	return objects[0].Content["spec"].(map[string]any)["it"], nil
+}
+
+func TestRenderDoesNotChangeItsInput(t *testing.T) {
+	s, f := archive(t, "language")
+	before := fmt.Sprint(s, f)
+	set := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources)
+	first := asJSON(t, set, f.values(f.Instances[0]))
+	if after := fmt.Sprint(s, f); after != before {
+		t.Errorf("changed\n%s\nto\n%s", before, after)
+	}
+
+	objects, _ := set.Render(f.values(f.Instances[0]))
+	for _, object := range objects {
+		scribble(object.Content) // callers own what they get
+	}
+	for _, template := range s.InstanceBrokerResources {
+		scribble(template) // and what they gave
+	}
+	if again := asJSON(t, set, f.values(f.Instances[0])); again != first {
+		t.Errorf("a Set shares memory with its input or output:\n%s\n%s", first, again)
+	}
+}
+
+func scribble(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, element := range v {
+			scribble(element)
+			v[key] = "scribbled"
+		}
+	case []any:
+		for i, element := range v {
+			scribble(element)
+			v[i] = "scribbled"
+		}
+	}
+}
+
+func asJSON(t testing.TB, set *templating.Set, values templating.Values) string {
+	t.Helper()
+	objects, diags := set.Render(values)
+	data, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data) + diags.Error()
+}
+
+// TestDeterminism would catch any order taken from a map.
+func TestDeterminism(t *testing.T) {
+	for _, name := range []string{"language", "diagnostics", "for-each"} {
+		s, f := archive(t, name)
+		var first string
+		for i := range 50 {
+			got := asJSON(t, mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources), f.values(f.Instances[0]))
+			got += asJSON(t, mustCompile(t, templating.ConfigurationLevel, s.ConfigurationBrokerResources), f.group())
+			if i == 0 {
+				first = got
+			}
+			if got != first {
+				t.Fatalf("%s: run %d differs\n%s\n%s", name, i, first, got)
+			}
+		}
+	}
+}
+
+// TestConcurrentRender is for the race detector.
+func TestConcurrentRender(t *testing.T) {
+	s, f := archive(t, "language")
+	set := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources)
+	group := mustCompile(t, templating.ConfigurationLevel, s.ConfigurationBrokerResources)
+	want, wantGroup := asJSON(t, set, f.values(f.Instances[0])), asJSON(t, group, f.group())
+	var wait sync.WaitGroup
+	for range 16 {
+		wait.Go(func() {
+			for range 50 {
+				if asJSON(t, set, f.values(f.Instances[0])) != want || asJSON(t, group, f.group()) != wantGroup {
+					t.Error("renders at the same time influence each other")
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// TestDeepCopy holds Content to what apimachinery can copy: it panics on int.
+func TestDeepCopy(t *testing.T) {
+	s, f := archive(t, "language")
+	objects, _ := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources).Render(f.values(f.Instances[0]))
+	s.InstanceBrokerResources = []map[string]any{one(map[string]any{"int": 1, "int32": int32(1), "float32": float32(1), "number": json.Number("7"), "uint": uint64(8)}, nil)}
+	more, _ := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources).Render(f.values(f.Instances[0]))
+	for _, object := range append(objects, more...) {
+		if copied := runtime.DeepCopyJSON(object.Content); !reflect.DeepEqual(copied, object.Content) {
+			t.Errorf("copy differs: %v", copied)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	set := mustCompile(t, templating.InstanceLevel, []map[string]any{
+		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "{{ INSTANCE_PROPERTIES.NAME }}"}},
+		{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": `{{ get INSTANCE_PROPERTIES "a-b" }}`}},
+		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": `{{ index INSTANCE_PROPERTIES "a/b" }}{{ if hasKey INSTANCE_PROPERTIES "H" }}{{ end }}`}},
+	})
+	if got, want := set.Len(), 3; got != want {
+		t.Errorf("Len is %d, want %d", got, want)
+	}
+	if got, want := set.PropertyKeys(), []string{"H", "NAME", "a-b", "a/b"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("PropertyKeys is %v, want %v", got, want)
+	}
+	want := []schema.GroupVersionKind{{Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"}}
+	if got := set.Kinds(); !reflect.DeepEqual(got, want) {
+		t.Errorf("Kinds is %v, want %v", got, want)
+	}
+	var none *templating.Set
+	if objects, diags := none.Render(camera); none.Len() != 0 || objects != nil || diags != nil || none.Kinds() != nil || none.PropertyKeys() != nil {
+		t.Error("a nil Set is not an empty list")
+	}
+}
+
+// TestWorkloadLabels: LABEL_SELECTOR must match the pods of workloads.
+func TestWorkloadLabels(t *testing.T) {
+	for _, kind := range []string{
+		"apps/v1 Deployment", "apps/v1 StatefulSet", "apps/v1 DaemonSet", "apps/v1 ReplicaSet",
+		"v1 ReplicationController", "batch/v1 Job", "batch/v1 CronJob", "example.com/v1 Deployment",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			apiVersion, kind, _ := strings.Cut(kind, " ")
+			pods := map[string]any{"spec": map[string]any{}}
+			workload := map[string]any{"template": pods}
+			if kind == "CronJob" {
+				workload = map[string]any{"jobTemplate": map[string]any{"spec": workload}}
+			}
+			set := mustCompile(t, templating.InstanceLevel, []map[string]any{{
+				"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "x"}, "spec": workload,
+			}})
+			objects, diags := set.Render(camera)
+			if err := diags.Err(); err != nil {
+				t.Fatal(err)
+			}
+			spec := objects[0].Content["spec"].(map[string]any)
+			if kind == "CronJob" {
+				spec = spec["jobTemplate"].(map[string]any)["spec"].(map[string]any)
+			}
+			got := spec["template"].(map[string]any)["metadata"]
+			var want any = map[string]any{"labels": map[string]any{"akri.sh/configuration": "cam", "akri.sh/instance": "cam-8120fe"}}
+			if strings.HasPrefix(apiVersion, "example") {
+				want = nil // somebody else's kind: we do not know its fields
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("metadata of the pods is %v, want %v", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"akri.sh/akri/templating"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
+)
+
+// Position is a place in a file. Line and Column count from 1.
+type Position struct {
+	File         string
+	Line, Column int
+}
+
+// String is FILE:LINE:COLUMN, as editors and terminals understand it.
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
+
+// Document is one object of a YAML file.
+type Document struct {
+	file   string
+	before int      // lines of the file before the document
+	lines  []string // of the document
+	root   *yamlv3.Node
+	object map[string]any
+}
+
+// Parse reads all documents of a file; empty ones are left out. It fails for what
+// is not YAML, for documents that are not maps and for keys that are written
+// twice.
+func Parse(file string, data []byte) ([]*Document, error) {
+	var documents []*Document
+	before := 0
+	for _, part := range split(data) {
+		d, err := parse(file, before, part)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			documents = append(documents, d)
+		}
+		before += bytes.Count(part, []byte("\n"))
+	}
+	return documents, nil
+}
+
+// split cuts before each line that begins with ---.
+func split(data []byte) [][]byte {
+	var parts [][]byte
+	start := 0
+	for at := 0; at < len(data); {
+		end := bytes.IndexByte(data[at:], '\n') + 1
+		if end == 0 {
+			end = len(data) - at
+		}
+		if line := data[at : at+end]; at > start && bytes.HasPrefix(line, []byte("---")) && len(bytes.TrimLeft(line[3:], " \t\r\n")) < len(line[3:]) {
+			parts = append(parts, data[start:at])
+			start = at
+		}
+		at += end
+	}
+	return append(parts, data[start:])
+}
+
+func parse(file string, before int, data []byte) (*Document, error) {
+	d := &Document{file: file, before: before, lines: strings.Split(string(data), "\n")}
+	asJSON, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, shifted(err, before))
+	}
+	var value any
+	if err := utiljson.Unmarshal(asJSON, &value); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if value == nil {
+		return nil, nil
+	}
+	object, isMap := value.(map[string]any)
+	if !isMap {
+		return nil, fmt.Errorf("%s:%d: this is not an object", file, before+1)
+	}
+	var root yamlv3.Node
+	if err := yamlv3.Unmarshal(data, &root); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, shifted(err, before))
+	}
+	d.object = object
+	if len(root.Content) > 0 {
+		d.root = root.Content[0]
+	}
+	return d, nil
+}
+
+// shifted makes the line of an error that of the file.
+func shifted(err error, before int) error {
+	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	message = strings.TrimPrefix(message, "yaml: ")
+	message = strings.TrimSpace(strings.TrimPrefix(message, "unmarshal errors:"))
+	var line int
+	if _, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr != nil {
+		return fmt.Errorf("%s", message)
+	}
+	_, rest, _ := strings.Cut(message, ":")
+	return fmt.Errorf("line %d:%s", line+before, rest)
+}
+
+// Object is the decoded document; whole numbers are int64. It belongs to the
+// document.
+func (d *Document) Object() map[string]any { return d.object }
+
+// Locate is where the trouble is. prefix leads from the root of the document to
+// the template that the diagnostic is about.
+func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnostic) Position {
+	path := append(prefix[:len(prefix):len(prefix)], diagnostic.Field...)
+	key, value := d.find(path)
+	if value == nil {
+		return Position{File: d.file, Line: d.before + 1, Column: 1}
+	}
+	if key != nil && diagnostic.Text == key.Value && (diagnostic.Text != value.Value || diagnostic.Text == "") {
+		value = key
+	}
+	return d.inside(value, diagnostic.Pos)
+}
+
+// find is the key and the value at a path, or those of the nearest that is there.
+func (d *Document) find(path templating.Path) (key, value *yamlv3.Node) {
+	value = d.root
+	for _, step := range path {
+		nextKey, next := child(value, step)
+		if next == nil {
+			break
+		}
+		key, value = nextKey, next
+	}
+	return key, value
+}
+
+func child(of *yamlv3.Node, step templating.Step) (key, value *yamlv3.Node) {
+	if of != nil && of.Kind == yamlv3.AliasNode {
+		of = of.Alias
+	}
+	switch {
+	case of == nil:
+	case step.IsIndex && of.Kind == yamlv3.SequenceNode && step.Index < len(of.Content):
+		return nil, of.Content[step.Index]
+	case !step.IsIndex && of.Kind == yamlv3.MappingNode:
+		for i := 0; i+1 < len(of.Content); i += 2 {
+			if of.Content[i].Value == step.Key {
+				return of.Content[i], of.Content[i+1]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// inside is a place inside the text of a scalar.
+func (d *Document) inside(n *yamlv3.Node, pos templating.Pos) Position {
+	start := Position{File: d.file, Line: d.before + n.Line, Column: n.Column}
+	if pos.IsZero() || n.Kind != yamlv3.ScalarNode {
+		return start
+	}
+	switch {
+	case n.Style&yamlv3.LiteralStyle != 0:
+		start.Line += pos.Line
+		start.Column = d.indent(n) + pos.Column
+	case pos.Line > 1 || n.Style&yamlv3.FoldedStyle != 0:
+	case n.Style&yamlv3.DoubleQuotedStyle != 0:
+		start.Column += 1 + d.width(n, pos.Column-1, escapeLength)
+	case n.Style&yamlv3.SingleQuotedStyle != 0:
+		start.Column += 1 + d.width(n, pos.Column-1, quoteLength)
+	default:
+		start.Column += pos.Column - 1
+	}
+	return start
+}
+
+// indent is how far the lines of a literal block are moved to the right.
+func (d *Document) indent(n *yamlv3.Node) int {
+	for i := n.Line; i < len(d.lines); i++ {
+		if trimmed := strings.TrimLeft(d.lines[i], " "); strings.TrimSpace(trimmed) != "" {
+			return len(d.lines[i]) - len(trimmed)
+		}
+	}
+	return 0
+}
+
+// width is how many characters of the file the first count characters of quoted
+// text take. Text that goes on in another line is not followed there.
+func (d *Document) width(n *yamlv3.Node, count int, length func([]rune) int) int {
+	line := []rune(d.lines[n.Line-1])
+	at := n.Column // the character after the quotation mark, from 0
+	for range count {
+		if at >= len(line) {
+			break
+		}
+		at += length(line[at:])
+	}
+	return at - n.Column
+}
+
+// escapeLength is how long the first character of double-quoted text is written.
+func escapeLength(text []rune) int {
+	if text[0] != '\\' || len(text) < 2 {
+		return 1
+	}
+	switch text[1] {
+	case 'x':
+		return 4
+	case 'u':
+		return 6
+	case 'U':
+		return 10
+	}
+	return 2
+}
+
+// quoteLength is the same for single-quoted text, where a quotation mark is two.
+func quoteLength(text []rune) int {
+	if len(text) > 1 && text[0] == '\'' && text[1] == '\'' {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,93 @@
+package source_test
+
+import (
+	"strings"
+	"testing"
+
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/source"
+)
+
+// TestLocate marks each expected place with ^ under it: the line above is the one
+// that counts.
+func TestLocate(t *testing.T) {
+	const file = `# a comment
+---
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: first}
+---
+apiVersion: akri.sh/v0
+kind: Configuration
+spec:
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: Pod
+    metadata:
+      name: "{{ INSTANCE_NAM }}"
+    spec:
+      plain: a {{ INSTANCE_NAM }}
+      single: 'it''s {{ INSTANCE_NAM }}'
+      double: "\"\u00e4\" {{ INSTANCE_NAM }}"
+      literal: |
+        first
+        second {{ INSTANCE_NAM }}
+      folded: >
+        first
+        {{ INSTANCE_NAM }}
+      list:
+      - {a: "{{ INSTANCE_NAM }}"}
+      "{{ INSTANCE_NAM }}": key
+      umlaut: "ä {{ INSTANCE_NAM }}"
+`
+	want := map[string]string{
+		"metadata.name": "14:17", "spec.plain": "16:19", "spec.single": "17:25", "spec.double": "18:30",
+		"spec.literal": "21:19", "spec.folded": "22:15", "spec.list[0].a": "26:17",
+		`spec["{{ INSTANCE_NAM }}"]`: "27:11", "spec.umlaut": "28:21",
+	}
+	documents, err := source.Parse("c.yaml", []byte(file))
+	if err != nil || len(documents) != 2 {
+		t.Fatalf("%d documents, %v", len(documents), err)
+	}
+	spec := documents[1].Object()["spec"].(map[string]any)
+	template := spec["instanceBrokerResources"].([]any)[0].(map[string]any)
+	_, diags := templating.Compile(templating.InstanceLevel, []map[string]any{template})
+	if len(diags) != len(want) {
+		t.Errorf("%d diagnostics, want %d: %v", len(diags), len(want), diags)
+	}
+	prefix := templating.Path{templating.Key("spec"), templating.Key("instanceBrokerResources"), templating.Index(0)}
+	for _, d := range diags {
+		if got := documents[1].Locate(prefix, d).String(); got != "c.yaml:"+want[d.Field.String()] {
+			t.Errorf("%s is at %s, want %s", d.Field, got, want[d.Field.String()])
+		}
+	}
+	missing := templating.Diagnostic{Field: templating.Path{templating.Key("metadata"), templating.Key("namespace")}}
+	if got := documents[1].Locate(prefix, missing).String(); got != "c.yaml:14:7" {
+		t.Errorf("a missing field is at %s, want the place where it is missing", got)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct{ in, err string }{
+		"nothing":           {"", ""},
+		"separators":        {"---\n---\n# x\n", ""},
+		"not YAML":          {"a: 1\n---\na: [\n", "c.yaml: line 3"},
+		"twice":             {"a: 1\n---\nb: 1\nb: 2\n", `line 4: key "b" already set`},
+		"a list":            {"a: 1\n---\n- 1\n", "c.yaml:2: this is not an object"},
+		"a separator alone": {"--- # x\na: 1\n", ""},
+		"an alias bomb":     {"a: &a [1,1,1,1,1,1,1,1,1]\n" + bomb(), "excessive aliasing"},
+	} {
+		_, err := source.Parse("c.yaml", []byte(tc.in))
+		if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+			t.Errorf("%s: error is %v, want one with %q", name, err, tc.err)
+		}
+	}
+}
+
+func bomb() string {
+	var b strings.Builder
+	for c := 'b'; c < 'k'; c++ {
+		b.WriteString(string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 9) + "1]\n")
+	}
+	return b.String()
+}
