@@ -132,7 +132,7 @@ func (c *cluster) apply(text string) {
 		if object.GetKind() != "CustomResourceDefinition" {
 			object.SetNamespace(c.namespace)
 		}
-		if err := c.Patch(c.t.Context(), &object, client.Apply, client.FieldOwner("test"), client.ForceOwnership); err != nil { //nolint:staticcheck // unstructured objects have no other way
+		if err := c.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(&object), client.FieldOwner("test"), client.ForceOwnership); err != nil {
 			c.t.Fatalf("%v\n%s", err, document)
 		}
 	}

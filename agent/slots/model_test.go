@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 1500, "how many random schedules to run")
+	schedules = flag.Int("schedules", 600, "how many random schedules to run")
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
 )
 
