@@ -149,6 +149,7 @@ func controllerOptions(options Options, r reconcile.Reconciler) controller.Optio
 func sameValues(before, after *v0.Instance) bool {
 	return before.UID == after.UID &&
 		before.Spec.ConfigurationName == after.Spec.ConfigurationName &&
+		before.Spec.Shared == after.Spec.Shared &&
 		maps.Equal(before.Spec.BrokerProperties, after.Spec.BrokerProperties) &&
 		slices.Equal(before.Spec.Nodes, after.Spec.Nodes)
 }

@@ -102,6 +102,7 @@ func instanceValues(instance *v0.Instance) templating.Instance {
 		Name:       instance.Name,
 		Properties: instance.Spec.BrokerProperties,
 		Nodes:      instance.Spec.Nodes,
+		Shared:     instance.Spec.Shared,
 	}
 }
 

@@ -116,6 +116,49 @@ spec:
 	if labels := pods.Items[0].GetLabels(); !matches(selector, labels) || labels["akri.sh/target-node"] != "node-a" {
 		t.Errorf("selector %v, labels %v", selector, labels)
 	}
+	if n := c.settled(); n > 12 {
+		t.Errorf("%d writes for two objects: something is applied again and again", n)
+	}
 	// A mistake in an old field is reported under its own name.
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "instanceServiceSpec: ", "spec.ports[0].port")
+}
+
+func TestConflictPolicies(t *testing.T) {
+	c := start(t)
+	for _, name := range []string{"take", "skip"} {
+		c.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {theirs: x, k: theirs}")
+	}
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: take, annotations: {akri.sh/on-conflict: take}}, data: {k: ours}}
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: skip, annotations: {akri.sh/on-conflict: skip}}, data: {k: ours}}
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	for name, want := range map[string]string{"take": "ours", "skip": "theirs"} {
+		object := c.exists("v1", "ConfigMap", name)
+		data, _, _ := unstructured.NestedStringMap(object.Object, "data")
+		if data["k"] != want || data["theirs"] != "x" {
+			t.Errorf("%s: data %v, want k=%s and what else was there", name, data, want)
+		}
+		if owned := metav1.GetControllerOf(object) != nil; owned != (name == "take") {
+			t.Errorf("%s: owned is %t", name, owned)
+		}
+	}
+	// What was skipped is not removed with its template.
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+`)
+	c.gone("v1", "ConfigMap", "take")
+	c.settled()
+	c.exists("v1", "ConfigMap", "skip")
 }

@@ -150,6 +150,9 @@ func complete(parent parent, kind schema.GroupVersionKind, object templating.Obj
 		Intent:   hex.EncodeToString(sum[:8]),
 		Content:  full.Object,
 		Recreate: object.Directives.OnImmutable == templating.ImmutableRecreate,
+
+		Once:       object.Directives.Once,
+		OnConflict: object.Directives.OnConflict,
 	}, nil
 }
 
@@ -230,16 +233,23 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 	var err error
 	switch step.Action {
 	case plan.Keep, plan.Wait:
-		object, _ := o.informers.Get(resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name})
+		object, exists := o.informers.Get(resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name})
 		entry.UID, entry.Intent, entry.Fields = recorded.UID, recorded.Intent, recorded.Fields
-		if object != nil {
+		entry.Ready = true // made once, and gone by itself
+		if exists {
 			entry.Ready, entry.Reason = object.Ready, object.Reason
 		}
 		return entry, nil
+	case plan.Skip:
+		return skipped(entry), nil
 	case plan.Conflict:
 		return entry, apply.Conflict(step.Ref.String())
 	case plan.Create:
-		answer, err = o.client.Create(ctx, step.Kind, resource, apply.Owner{Parent: parent.uid, Applied: types.UID(recorded.UID)}, want.Content)
+		owner := apply.Owner{Parent: parent.uid, Applied: types.UID(recorded.UID), Anybody: want.OnConflict == templating.ConflictTake}
+		answer, err = o.client.Create(ctx, step.Kind, resource, owner, want.Content)
+		if want.OnConflict == templating.ConflictSkip && conflicts(err) {
+			return skipped(entry), nil
+		}
 	case plan.Update:
 		answer, err = o.client.Update(ctx, step.Kind, resource, step.UID, want.Content)
 		if want.Recreate && immutable(err) {
@@ -283,9 +293,20 @@ func level(parent parent) templating.Level {
 	return templating.ConfigurationLevel
 }
 
+// skipped is the entry of an object that is somebody else's, which is well.
+func skipped(entry v0.ResourceStatus) v0.ResourceStatus {
+	entry.Ready, entry.Reason = true, "left to its owner"
+	return entry
+}
+
 func immutable(err error) bool {
 	answer, ok := errors.AsType[*apply.Error](err)
 	return ok && answer.Reason == v0.ReasonImmutable
+}
+
+func conflicts(err error) bool {
+	answer, ok := errors.AsType[*apply.Error](err)
+	return ok && answer.Reason == v0.ReasonConflict
 }
 
 // unsupported refuses the directives that this version does not act upon.
@@ -297,8 +318,6 @@ func unsupported(directives templating.Directives) error {
 		}
 	}
 	switch {
-	case directives.OnConflict != templating.ConflictFail:
-		return refuse("on-conflict", string(directives.OnConflict))
 	case directives.DeletionPolicy != templating.DeletionDelete:
 		return refuse("deletion-policy", string(directives.DeletionPolicy))
 	case directives.ReadyWhen != nil:

@@ -30,10 +30,12 @@ func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 const neverExisted = "1"
 
 // Owner says which existing object is ours: one whose controller owner is the
-// parent, or the very one that was applied before.
+// parent, or the very one that was applied before. With Anybody, so is one that
+// no controller owns.
 type Owner struct {
 	Parent  types.UID
 	Applied types.UID // empty if none was
+	Anybody bool
 }
 
 func (o Owner) owns(object *unstructured.Unstructured) bool {
@@ -41,7 +43,10 @@ func (o Owner) owns(object *unstructured.Unstructured) bool {
 		return true // even if its owner reference was taken off
 	}
 	owner := metav1.GetControllerOfNoCopy(object)
-	return owner != nil && owner.UID == o.Parent
+	if owner == nil {
+		return o.Anybody
+	}
+	return owner.UID == o.Parent
 }
 
 // Create applies an object that does not exist. If one exists all the same, it

@@ -9,6 +9,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/templating"
 )
 
 // Action is what a step does.
@@ -25,12 +26,15 @@ const (
 	Wait
 	// Conflict leaves the object alone: it is somebody else's.
 	Conflict
+	// Skip leaves the object alone: it is somebody else's, and the template says
+	// that this is well.
+	Skip
 	// Delete removes an object of ours that is no longer wanted.
 	Delete
 )
 
 func (a Action) String() string {
-	return [...]string{"keep", "create", "update", "wait", "conflict", "delete"}[a]
+	return [...]string{"keep", "create", "update", "wait", "conflict", "skip", "delete"}[a]
 }
 
 // Desired is one rendered object.
@@ -45,6 +49,10 @@ type Desired struct {
 	// Recreate: delete the object and make it anew when a field that differs
 	// cannot be changed.
 	Recreate bool
+	// Once: do not make the object again when it has gone by itself.
+	Once bool
+	// OnConflict is what to do if the object exists and is somebody else's.
+	OnConflict templating.OnConflict
 }
 
 // Observed is what planning needs to know of an object in the API server.

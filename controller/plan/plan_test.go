@@ -8,6 +8,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/templating"
 )
 
 const us types.UID = "parent"
@@ -72,6 +73,26 @@ func TestComputeForOneObject(t *testing.T) {
 			reason: "same name, other object: what we recorded says nothing about it",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other"}), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Conflict},
+		},
+		"somebody else's, to be skipped": {
+			reason: "the template says that it is well",
+			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", OnConflict: templating.ConflictSkip}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
+			expect: []Action{Skip},
+		},
+		"once, and gone by itself": {
+			reason: "a Job that its TTL removed is not run again",
+			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Keep},
+		},
+		"once, and edited since": {
+			reason: "it is another object that is wanted",
+			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "b", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Create},
+		},
+		"once, and never made": {
+			reason: "the first time is still to come",
+			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
+			expect: []Action{Create},
 		},
 		"terminating": {
 			reason: "an object that is being deleted cannot be repaired; a new one follows it",

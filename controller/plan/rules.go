@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/templating"
 )
 
 // decide asks one question after the other; the first that is answered with yes
@@ -17,8 +18,12 @@ func decide(parent types.UID, want *Desired, have Observed, exists bool, recorde
 		Desired: want,
 	}
 	switch {
+	case !exists && finished(want, recorded):
+		step.Action = Keep
 	case !exists:
 		step.Action, step.Reason = Create, "it does not exist"
+	case foreign(parent, have, recorded) && want.OnConflict == templating.ConflictSkip:
+		step.Action, step.Reason = Skip, "it exists and belongs to somebody else"
 	case foreign(parent, have, recorded):
 		step.Action, step.Reason = Conflict, "it exists and belongs to somebody else"
 	case have.Terminating:
@@ -31,6 +36,11 @@ func decide(parent types.UID, want *Desired, have Observed, exists bool, recorde
 		step.Action = Keep
 	}
 	return step
+}
+
+// finished: it was made, is to be made once only, and has gone by itself.
+func finished(want *Desired, recorded v0.ResourceStatus) bool {
+	return want.Once && recorded.UID != "" && recorded.Intent == want.Intent
 }
 
 // foreign: it neither names this parent as its owner nor is the very object

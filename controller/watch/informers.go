@@ -228,7 +228,7 @@ func (p Parent) key() string { return fmt.Sprint(p.Instance, " ", p.NamespacedNa
 
 func newInformer(all *Informers, resource schema.GroupVersionResource) *informer {
 	client := all.client.Resource(resource)
-	ours := v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelConfiguration
+	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
 	lister := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = ours
