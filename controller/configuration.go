@@ -66,12 +66,12 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	if err := r.report(ctx, &configuration, compiled, instances, status, result); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, retry(result.problems)
+	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)
 }
 
 func (r *configurationReconciler) forget(name types.NamespacedName) {
 	r.templates.forget(name)
-	r.said.forget(name)
+	r.objects.endings.forget(r.said.forget(name))
 	r.objects.informers.Use(name, nil)
 }
 

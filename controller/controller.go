@@ -60,6 +60,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		mapper:    mgr.GetRESTMapper(),
 		informers: watch.NewInformers(api, parents.add),
 		client:    apply.NewClient(api),
+		endings:   newEndings(),
 	}
 	templates := newTemplateCache()
 	if err := mgr.Add(leading(shared.informers.Run)); err != nil {

@@ -33,7 +33,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	// 1. Read, from caches only.
 	var instance v0.Instance
 	if err := r.cache.Get(ctx, request.NamespacedName, &instance); err != nil {
-		r.said.forget(request.NamespacedName)
+		r.objects.endings.forget(r.said.forget(request.NamespacedName))
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if instance.DeletionTimestamp != nil {
@@ -55,7 +55,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err := r.report(ctx, &instance, status, result); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, retry(result.problems)
+	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)
 }
 
 // configuration is the Instance's Configuration, or nil if there is none.

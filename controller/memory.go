@@ -41,10 +41,13 @@ func (m *memory[S]) remember(name types.NamespacedName, uid types.UID, status S)
 	m.written[name] = remembered[S]{uid: uid, status: status}
 }
 
-func (m *memory[S]) forget(name types.NamespacedName) {
+// forget returns the UID of the object that has gone, if its status was written.
+func (m *memory[S]) forget(name types.NamespacedName) types.UID {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	last := m.written[name]
 	delete(m.written, name)
+	return last.uid
 }
 
 // retry is the error that lets a parent be looked at again, with back-off, while

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,7 @@ type objects struct {
 	mapper    meta.RESTMapper
 	informers *watch.Informers
 	client    *apply.Client
+	endings   *endings
 }
 
 // parent is the Configuration or Instance that the objects belong to.
@@ -49,8 +52,8 @@ type outcome struct {
 	// pending: the watch of some kind is still starting; the parent will be
 	// told, and there is nothing to report yet.
 	pending bool
-	// waiting: an object is being deleted and will be made anew.
-	waiting bool
+	// again is when to look at the parent again without news; 0 is never.
+	again time.Duration
 }
 
 // bring makes the parent's objects be as rendered. What could not be rendered is
@@ -63,13 +66,22 @@ func (o *objects) bring(ctx context.Context, parent parent, compiled *templates,
 			resources[kind.GroupKind()] = mapping.Resource
 		}
 	}
+	observed := o.observe(parent, desired, resources)
+	ended := slices.ContainsFunc(desired, func(want plan.Desired) bool { return observed[want.Ref].Ended && !want.Once })
+	if ended {
+		result.again = o.endings.wait(parent.uid, time.Now())
+	}
 	steps := plan.Compute(plan.Input{
-		Parent:   parent.uid,
-		Desired:  desired,
-		Observed: o.observe(parent, desired, resources),
-		Recorded: recorded,
-		Complete: len(result.problems) == 0 && !result.pending,
+		Parent:       parent.uid,
+		Desired:      desired,
+		Observed:     observed,
+		Recorded:     recorded,
+		Complete:     len(result.problems) == 0 && !result.pending,
+		ReplaceEnded: ended && result.again == 0,
 	})
+	if ended && result.again == 0 {
+		o.endings.replaced(parent.uid, time.Now())
+	}
 	o.execute(ctx, parent, compiled, steps, resources, recorded, &result)
 	inventory.Sort(result.resources)
 	return result
@@ -181,6 +193,7 @@ func seen(object *watch.Object) plan.Observed {
 		Fields:      object.Fields,
 		Ready:       object.Ready,
 		Reason:      object.Reason,
+		Ended:       object.Ended,
 	}
 }
 
@@ -212,7 +225,6 @@ func (o *objects) execute(ctx context.Context, parent parent, compiled *template
 				now.UID, now.Intent, now.Fields = entry.UID, entry.Intent, entry.Fields
 			}
 		}
-		result.waiting = result.waiting || step.Action == plan.Wait
 		result.resources = append(result.resources, now)
 	}
 	for entry := range maps.Values(remaining) { // neither wanted nor deleted: kept, so that it can be found again
@@ -242,6 +254,8 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 		return entry, nil
 	case plan.Skip:
 		return skipped(entry), nil
+	case plan.Recreate:
+		return o.recreate(ctx, step, resource, entry, step.Reason)
 	case plan.Conflict:
 		return entry, apply.Conflict(step.Ref.String())
 	case plan.Create:
@@ -253,7 +267,7 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 	case plan.Update:
 		answer, err = o.client.Update(ctx, step.Kind, resource, step.UID, want.Content)
 		if want.Recreate && immutable(err) {
-			return o.recreate(ctx, step, resource, entry)
+			return o.recreate(ctx, step, resource, entry, "the template changes a field that is immutable")
 		}
 	}
 	if err != nil {
@@ -267,13 +281,13 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 	return entry, nil
 }
 
-// recreate deletes an object that cannot be changed into what is wanted. Its
-// deletion is seen by the watch, and the next pass makes the new one.
-func (o *objects) recreate(ctx context.Context, step plan.Step, resource schema.GroupVersionResource, entry v0.ResourceStatus) (v0.ResourceStatus, error) {
+// recreate deletes an object that cannot become what is wanted. Its deletion is
+// seen by the watch, and the next pass makes the new one.
+func (o *objects) recreate(ctx context.Context, step plan.Step, resource schema.GroupVersionResource, entry v0.ResourceStatus, reason string) (v0.ResourceStatus, error) {
 	if err := o.client.Delete(ctx, resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.UID); err != nil {
 		return entry, err
 	}
-	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "it is made anew, since a field that the template changes is immutable")
+	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "it is made anew: "+reason)
 	entry.UID, entry.Reason = string(step.UID), "being replaced"
 	return entry, nil
 }

@@ -187,3 +187,35 @@ spec:
 		return ""
 	})
 }
+
+// A Pod that has ended, here because its node refused it, is replaced.
+func TestPodsThatEndedAreReplaced(t *testing.T) {
+	c := start(t)
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: "{{INSTANCE_NAME}}"}
+    spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}
+`)
+	c.instance("cfg", "cfg-1", nil)
+	for range 2 {
+		pod := c.exists("v1", "Pod", "cfg-1")
+		failed := `{"status":{"phase":"Failed","reason":"UnexpectedAdmissionError"}}`
+		if err := c.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(failed))); err != nil {
+			t.Fatal(err)
+		}
+		c.eventually("a new Pod", func() string {
+			now := c.object("v1", "Pod", "cfg-1")
+			if now == nil || now.GetUID() == pod.GetUID() {
+				return "there is none"
+			}
+			return ""
+		})
+	}
+}

@@ -22,6 +22,8 @@ const (
 	Create
 	// Update applies over an object of ours.
 	Update
+	// Recreate deletes an object of ours; the next plan makes it anew.
+	Recreate
 	// Wait leaves the object alone until it has gone: it is being deleted.
 	Wait
 	// Conflict leaves the object alone: it is somebody else's.
@@ -34,7 +36,7 @@ const (
 )
 
 func (a Action) String() string {
-	return [...]string{"keep", "create", "update", "wait", "conflict", "skip", "delete"}[a]
+	return [...]string{"keep", "create", "update", "recreate", "wait", "conflict", "skip", "delete"}[a]
 }
 
 // Desired is one rendered object.
@@ -67,6 +69,8 @@ type Observed struct {
 	// Ready by its kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
+	// Ended: it is a Pod that will not run again.
+	Ended bool
 }
 
 // Input is everything a plan depends on.
@@ -82,6 +86,9 @@ type Input struct {
 	// Complete is false when something could not be rendered or applied, so
 	// that Desired may lack an object that is wanted.
 	Complete bool
+	// ReplaceEnded: Pods that have ended are replaced now; they are left alone
+	// otherwise.
+	ReplaceEnded bool
 }
 
 // Step is what to do about one object.
@@ -111,7 +118,7 @@ func Compute(in Input) []Step {
 		}
 		desired[want.Ref] = true
 		observed, exists := in.Observed[want.Ref]
-		steps = append(steps, decide(in.Parent, want, observed, exists, recorded[want.Ref]))
+		steps = append(steps, decide(in, want, observed, exists, recorded[want.Ref]))
 	}
 	if !in.Complete {
 		return steps // what is missing from Desired may only have failed to render

@@ -94,6 +94,21 @@ func TestComputeForOneObject(t *testing.T) {
 			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
 			expect: []Action{Create},
 		},
+		"a Pod that has ended": {
+			reason: "it is replaced when its back-off is over",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true, ReplaceEnded: true},
+			expect: []Action{Recreate},
+		},
+		"a Pod that has ended, in back-off": {
+			reason: "and not before, even if its template was edited",
+			in:     Input{Desired: want("b"), Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Keep},
+		},
+		"a Pod that has ended, made once": {
+			reason: "the template says so",
+			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true, ReplaceEnded: true},
+			expect: []Action{Keep},
+		},
 		"terminating": {
 			reason: "an object that is being deleted cannot be repaired; a new one follows it",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Terminating: true}), Recorded: wrote("1", "a", "f"), Complete: true},

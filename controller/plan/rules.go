@@ -10,7 +10,7 @@ import (
 
 // decide asks one question after the other; the first that is answered with yes
 // decides.
-func decide(parent types.UID, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
+func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
 	step := Step{
 		Ref:     want.Ref,
 		Kind:    kindOf(want),
@@ -22,12 +22,16 @@ func decide(parent types.UID, want *Desired, have Observed, exists bool, recorde
 		step.Action = Keep
 	case !exists:
 		step.Action, step.Reason = Create, "it does not exist"
-	case foreign(parent, have, recorded) && want.OnConflict == templating.ConflictSkip:
+	case foreign(in.Parent, have, recorded) && want.OnConflict == templating.ConflictSkip:
 		step.Action, step.Reason = Skip, "it exists and belongs to somebody else"
-	case foreign(parent, have, recorded):
+	case foreign(in.Parent, have, recorded):
 		step.Action, step.Reason = Conflict, "it exists and belongs to somebody else"
 	case have.Terminating:
 		step.Action, step.Reason = Wait, "it is being deleted"
+	case have.Ended && !want.Once && in.ReplaceEnded:
+		step.Action, step.Reason = Recreate, "it has ended: "+have.Reason
+	case have.Ended:
+		step.Action = Keep // applying over it would not make it run
 	case edited(want, have, recorded):
 		step.Action, step.Reason = Update, "the template asks for something else"
 	case drifted(have, recorded):

@@ -26,6 +26,16 @@ func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 	return false, shorten(result.Message)
 }
 
+// Ended tells whether an object is a Pod that has run to its end, was refused by
+// its node, or was evicted: it will never run again.
+func Ended(object *unstructured.Unstructured) bool {
+	if object.GetKind() != "Pod" || object.GetAPIVersion() != "v1" {
+		return false
+	}
+	phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+	return phase == "Failed" || phase == "Succeeded"
+}
+
 func shorten(text string) string {
 	if len(text) <= longestReason {
 		return text

@@ -35,6 +35,8 @@ type Object struct {
 	// Ready by the kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
+	// Ended: it is a Pod whose containers will not run again.
+	Ended bool
 }
 
 // Trim reduces an object.
@@ -54,6 +56,7 @@ func Trim(full *unstructured.Unstructured) *Object {
 		object.Owner = owner.UID
 	}
 	object.Ready, object.Reason = ready.Of(full)
+	object.Ended = ready.Ended(full)
 	return object
 }
 
@@ -93,7 +96,7 @@ func trim(object any) (any, error) {
 // differs tells whether a parent has to look at an object again.
 func (o *Object) differs(other *Object) bool {
 	return o.UID != other.UID || o.Fields != other.Fields || o.Owner != other.Owner ||
-		o.Ready != other.Ready || o.Reason != other.Reason || o.Parent != other.Parent ||
+		o.Ready != other.Ready || o.Reason != other.Reason || o.Ended != other.Ended || o.Parent != other.Parent ||
 		(o.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil)
 }
 
