@@ -56,7 +56,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	// 2. Render; 3. plan; 4. apply.
 	result := r.bring(ctx, &configuration, compiled, instances, status.Resources)
 	if result.pending {
-		return reconcile.Result{}, nil // the watch that is starting wakes us
+		return reconcile.Result{RequeueAfter: result.again}, nil // the watch that is starting wakes us
 	}
 	if len(result.problems) == 0 {
 		result.problems = unavailable // known before the first device is there

@@ -48,7 +48,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	// 2. Render; 3. plan; 4. apply.
 	result := r.bring(ctx, &instance, configuration, status.Resources)
 	if result.pending {
-		return reconcile.Result{}, nil // the watch that is starting wakes us
+		return reconcile.Result{RequeueAfter: result.again}, nil // the watch that is starting wakes us
 	}
 
 	// 5. Report, if there is news.

@@ -49,8 +49,8 @@ type outcome struct {
 	resources []v0.ResourceStatus
 	// problems, in the order of the templates.
 	problems []problem
-	// pending: the watch of some kind is still starting; the parent will be
-	// told, and there is nothing to report yet.
+	// pending: the watch of some kind is still starting, or an object changed
+	// under our hands. There is nothing to report yet; another pass is to come.
 	pending bool
 	// again is when to look at the parent again without news; 0 is never.
 	again time.Duration
@@ -203,7 +203,7 @@ func (o *objects) execute(ctx context.Context, parent parent, compiled *template
 	for _, step := range steps {
 		entry, known := remaining[step.Ref]
 		if step.Action == plan.Delete {
-			if len(result.problems) > 0 {
+			if len(result.problems) > 0 || result.pending {
 				continue // an apply has failed: what would be deleted may still be needed
 			}
 			if err := o.delete(ctx, step, resources); err != nil {
@@ -217,7 +217,10 @@ func (o *objects) execute(ctx context.Context, parent parent, compiled *template
 		delete(remaining, step.Ref)
 		origin := compiled.name(level(parent), int(step.Desired.Template))
 		now, err := o.apply(ctx, parent, step, resources[step.Kind.GroupKind()], entry)
-		if err != nil {
+		switch {
+		case errors.Is(err, apply.ErrChanged):
+			result.pending, result.again = true, firstRetry
+		case err != nil:
 			problem := failed(origin, err)
 			result.problems = append(result.problems, problem)
 			now.Reason = problem.reason

@@ -60,7 +60,7 @@ func (c *Client) Create(ctx context.Context, kind schema.GroupVersionKind, resou
 	if err == nil {
 		return created, nil
 	}
-	if err := classify(kind, resource, err); !errors.Is(err, errChanged) {
+	if err := classify(kind, resource, err); !errors.Is(err, ErrChanged) {
 		return nil, err
 	}
 	// It exists. Ours, if the watch is behind or a label was taken off it.

@@ -71,8 +71,9 @@ func Watch(kind schema.GroupVersionKind, resource schema.GroupVersionResource, e
 	return &Error{Reason: v0.ReasonApplyFailed, Cause: fmt.Sprintf("%s cannot be watched: %s", resource.GroupResource(), serverSays(err)), Err: err}
 }
 
-// errChanged: the object is not the one, or not in the state, that the plan saw.
-var errChanged = errors.New("the object has changed since it was looked at")
+// ErrChanged says that the object is not the one that the plan saw: it was
+// deleted or replaced meanwhile. A new plan will do.
+var ErrChanged = errors.New("the object has changed since it was looked at")
 
 // classify turns the API server's answer into what it means for us.
 func classify(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) error {
@@ -81,8 +82,8 @@ func classify(kind schema.GroupVersionKind, resource schema.GroupVersionResource
 		return Forbidden(resource, err)
 	case meta.IsNoMatchError(err), isUnknownResource(err):
 		return KindUnavailable(kind, err)
-	case apierrors.IsConflict(err):
-		return errChanged
+	case apierrors.IsConflict(err), isOtherUID(err):
+		return ErrChanged
 	case isImmutable(err):
 		return &Error{Reason: v0.ReasonImmutable, Cause: serverSays(err), Err: err}
 	}
@@ -101,6 +102,21 @@ func isUnknownResource(err error) bool {
 
 func isTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating")
+}
+
+// isOtherUID: the UID that an update names is that of an object that was
+// replaced.
+func isOtherUID(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
 }
 
 // isImmutable: the new object is valid but may not replace the old one. The API

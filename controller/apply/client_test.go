@@ -1,0 +1,177 @@
+package apply
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+var (
+	configMaps    = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+)
+
+const parent types.UID = "11111111-1111-1111-1111-111111111111"
+
+type world struct {
+	*Client
+	t         *testing.T
+	api       dynamic.ResourceInterface
+	namespace string
+}
+
+func enter(t *testing.T) *world {
+	config := apitest.Start(t)
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := apitest.Namespace(t, config)
+	return &world{Client: NewClient(api), t: t, api: api.Resource(configMaps).Namespace(namespace), namespace: namespace}
+}
+
+func (w *world) content(name, value string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": name, "namespace": w.namespace, "ownerReferences": []any{map[string]any{
+			"apiVersion": "akri.sh/v0", "kind": "Instance", "name": "i", "uid": string(parent), "controller": true,
+		}}},
+		"data": map[string]any{"k": value},
+	}
+}
+
+func (w *world) get(name string) *unstructured.Unstructured {
+	w.t.Helper()
+	object, err := w.api.Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return object
+}
+
+func reason(err error) string {
+	if answer, ok := errors.AsType[*Error](err); ok {
+		return answer.Reason
+	}
+	return ""
+}
+
+// One request creates, and never touches what exists: not even where no field is
+// contested.
+func TestCreateNeverTouchesWhatExists(t *testing.T) {
+	w := enter(t)
+	theirs := w.content("taken", "theirs")
+	delete(theirs, "data")
+	delete(theirs["metadata"].(map[string]any), "ownerReferences")
+	if _, err := w.api.Create(t.Context(), &unstructured.Unstructured{Object: theirs}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := w.get("taken").GetResourceVersion()
+	_, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, w.content("taken", "ours"))
+	if reason(err) != v0.ReasonConflict {
+		t.Errorf("got %v, want a Conflict", err)
+	}
+	if after := w.get("taken").GetResourceVersion(); after != before {
+		t.Error("somebody else's object was written")
+	}
+	// Told that it may, it takes it.
+	if _, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent, Anybody: true}, w.content("taken", "ours")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCreateOfTheSameObjectByMany(t *testing.T) {
+	w := enter(t)
+	var mutex sync.Mutex
+	uids := map[types.UID]bool{}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			object, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, w.content("new", "v"))
+			if err != nil {
+				t.Error(err) // one makes it, the others find that it is ours
+				return
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			uids[object.GetUID()] = true
+		})
+	}
+	all.Wait()
+	if len(uids) != 1 {
+		t.Errorf("objects of %d UIDs were answered", len(uids))
+	}
+	for _, entry := range w.get("new").GetManagedFields() {
+		if entry.Manager != v0.FieldManagerController || entry.Operation != metav1.ManagedFieldsOperationApply {
+			t.Errorf("fields are owned by %s, %s", entry.Manager, entry.Operation)
+		}
+	}
+}
+
+// An object that was replaced since it was looked at is not the one to write to.
+func TestUpdateAndDeleteMeanOneVeryObject(t *testing.T) {
+	w := enter(t)
+	object, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, w.content("x", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const other types.UID = "22222222-2222-2222-2222-222222222222"
+	if _, err := w.Update(t.Context(), configMapKind, configMaps, other, w.content("x", "2")); !errors.Is(err, ErrChanged) {
+		t.Errorf("an update of another UID: %v", err)
+	}
+	if _, err := w.Update(t.Context(), configMapKind, configMaps, other, w.content("absent", "2")); !errors.Is(err, ErrChanged) {
+		t.Errorf("an update of what does not exist: %v", err)
+	}
+	name := types.NamespacedName{Namespace: w.namespace, Name: "x"}
+	if err := w.Delete(t.Context(), configMaps, name, other); err != nil {
+		t.Errorf("the object of that UID has gone, which is what was wanted: %v", err)
+	}
+	if w.get("x").GetUID() != object.GetUID() {
+		t.Error("another object was deleted")
+	}
+	if _, err := w.Update(t.Context(), configMapKind, configMaps, object.GetUID(), w.content("x", "2")); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // the second finds nothing, and that is well
+		if err := w.Delete(t.Context(), configMaps, name, object.GetUID()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestErrorsAreClassified(t *testing.T) {
+	w := enter(t)
+	unknown := schema.GroupVersionKind{Group: "nowhere.akri.sh", Version: "v1", Kind: "Nothing"}
+	content := w.content("x", "1")
+	content["apiVersion"], content["kind"] = "nowhere.akri.sh/v1", "Nothing"
+	_, err := w.Create(t.Context(), unknown, unknown.GroupVersion().WithResource("nothings"), Owner{Parent: parent}, content)
+	if reason(err) != v0.ReasonKindUnavailable {
+		t.Errorf("an unknown kind: %v", err)
+	}
+	invalid := w.content("Not A Name", "1")
+	if _, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, invalid); reason(err) != v0.ReasonApplyFailed {
+		t.Errorf("an invalid object: %v", err)
+	}
+	fixed := w.content("fixed", "1")
+	fixed["immutable"] = true
+	object, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed["data"] = map[string]any{"k": "2"}
+	if _, err := w.Update(t.Context(), configMapKind, configMaps, object.GetUID(), fixed); reason(err) != v0.ReasonImmutable {
+		t.Errorf("a change of what is immutable: %v", err)
+	}
+}
