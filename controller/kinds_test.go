@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -161,4 +162,89 @@ spec:
 	c.gone("v1", "ConfigMap", "take")
 	c.settled()
 	c.exists("v1", "ConfigMap", "skip")
+}
+
+// An object that outlives its template and its device.
+func TestOrphans(t *testing.T) {
+	c := start(t)
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/deletion-policy: orphan}}, data: {k: v}}
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	object := c.exists("v1", "ConfigMap", "cfg-1")
+	if owners := object.GetOwnerReferences(); len(owners) > 0 {
+		t.Errorf("owned by %v: garbage collection would remove it", owners)
+	}
+	// It is repaired like any other.
+	if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"x"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("repair", func() string {
+		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", "cfg-1").Object, "data")
+		if data["k"] != "v" {
+			return data["k"]
+		}
+		return ""
+	})
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+`)
+	c.eventually("an empty inventory", func() string {
+		c.get("cfg-1", instance)
+		if len(instance.Status.Resources) > 0 {
+			return "it is not"
+		}
+		return ""
+	})
+	c.settled()
+	if now := c.exists("v1", "ConfigMap", "cfg-1"); now.GetUID() != object.GetUID() {
+		t.Error("it was replaced")
+	}
+}
+
+// Readiness by a condition of the template's own.
+func TestReadyWhen(t *testing.T) {
+	c := start(t)
+	config := func(wanted string) string {
+		return `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: "{{INSTANCE_NAME}}"
+      annotations: {akri.sh/ready-when: "has(self.data.state) && self.data.state == '` + wanted + `'"}
+    data: {k: v}
+`
+	}
+	c.apply(config("up"))
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
+	state := func(value string) {
+		object := c.exists("v1", "ConfigMap", "cfg-1")
+		if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"state":"`+value+`"}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state("up")
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.apply(config("running")) // a new condition over objects that are known already
+	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
+	state("running")
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 }

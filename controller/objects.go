@@ -96,10 +96,6 @@ func (o *objects) resolve(parent parent, compiled *templates, rendered []templat
 	for _, object := range rendered {
 		origin := compiled.place(level(parent), object.Origin.String())
 		fail := func(err error) { result.problems = append(result.problems, failed(origin, err)) }
-		if err := unsupported(object.Directives); err != nil {
-			fail(err)
-			continue
-		}
 		kind := (&unstructured.Unstructured{Object: object.Content}).GroupVersionKind()
 		mapping, err := o.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
@@ -124,7 +120,7 @@ func (o *objects) resolve(parent parent, compiled *templates, rendered []templat
 			continue
 		}
 		origins[want.Ref] = origin
-		state := o.informers.Ask(mapping.Resource, parent.Parent)
+		state := o.informers.Ask(mapping.Resource, parent.Parent, object.Directives.ReadyWhen)
 		if !state.Synced {
 			if state.Err == nil {
 				result.pending = true
@@ -143,13 +139,16 @@ func (o *objects) resolve(parent parent, compiled *templates, rendered []templat
 func complete(parent parent, kind schema.GroupVersionKind, object templating.Object) (plan.Desired, error) {
 	full := &unstructured.Unstructured{Object: object.Content}
 	full.SetNamespace(parent.Namespace)
-	full.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: parent.kind.GroupVersion().String(),
-		Kind:       parent.kind.Kind,
-		Name:       parent.Name,
-		UID:        parent.uid,
-		Controller: new(true),
-	}})
+	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
+	if !orphan {
+		full.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: parent.kind.GroupVersion().String(),
+			Kind:       parent.kind.Kind,
+			Name:       parent.Name,
+			UID:        parent.uid,
+			Controller: new(true),
+		}})
+	}
 	canonical, err := json.Marshal(full.Object) // map keys come out sorted
 	if err != nil {
 		return plan.Desired{}, fmt.Errorf("write as JSON: %w", err)
@@ -164,6 +163,8 @@ func complete(parent parent, kind schema.GroupVersionKind, object templating.Obj
 		Recreate: object.Directives.OnImmutable == templating.ImmutableRecreate,
 
 		Once:       object.Directives.Once,
+		Orphan:     orphan,
+		ReadyWhen:  object.Directives.ReadyWhen,
 		OnConflict: object.Directives.OnConflict,
 	}, nil
 }
@@ -202,6 +203,11 @@ func (o *objects) execute(ctx context.Context, parent parent, compiled *template
 	remaining := inventory.Index(recorded)
 	for _, step := range steps {
 		entry, known := remaining[step.Ref]
+		if step.Action == plan.Release {
+			log.FromContext(ctx).Info("Released", "child", step.Ref.String(), "reason", step.Reason)
+			delete(remaining, step.Ref)
+			continue
+		}
 		if step.Action == plan.Delete {
 			if len(result.problems) > 0 || result.pending {
 				continue // an apply has failed: what would be deleted may still be needed
@@ -242,7 +248,7 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 	want := step.Desired
 	entry := v0.ResourceStatus{
 		Group: step.Ref.Group, Version: want.Version, Kind: step.Ref.Kind,
-		Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: want.Template,
+		Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: want.Template, Orphan: want.Orphan,
 	}
 	var answer *unstructured.Unstructured
 	var err error
@@ -252,7 +258,7 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 		entry.UID, entry.Intent, entry.Fields = recorded.UID, recorded.Intent, recorded.Fields
 		entry.Ready = true // made once, and gone by itself
 		if exists {
-			entry.Ready, entry.Reason = object.Ready, object.Reason
+			entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
 		}
 		return entry, nil
 	case plan.Skip:
@@ -262,7 +268,7 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 	case plan.Conflict:
 		return entry, apply.Conflict(step.Ref.String())
 	case plan.Create:
-		owner := apply.Owner{Parent: parent.uid, Applied: types.UID(recorded.UID), Anybody: want.OnConflict == templating.ConflictTake}
+		owner := apply.Owner{Parent: parent.uid, Applied: types.UID(recorded.UID), Nobody: want.Orphan, Anybody: want.OnConflict == templating.ConflictTake}
 		answer, err = o.client.Create(ctx, step.Kind, resource, owner, want.Content)
 		if want.OnConflict == templating.ConflictSkip && conflicts(err) {
 			return skipped(entry), nil
@@ -277,10 +283,10 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 		return entry, err
 	}
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
-	object := watch.Trim(answer)
+	object := o.informers.Trim(resource, answer)
 	o.informers.Note(resource, object)
 	entry.UID, entry.Intent, entry.Fields = string(object.UID), want.Intent, object.Fields
-	entry.Ready, entry.Reason = object.Ready, object.Reason
+	entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
 	return entry, nil
 }
 
@@ -324,21 +330,4 @@ func immutable(err error) bool {
 func conflicts(err error) bool {
 	answer, ok := errors.AsType[*apply.Error](err)
 	return ok && answer.Reason == v0.ReasonConflict
-}
-
-// unsupported refuses the directives that this version does not act upon.
-func unsupported(directives templating.Directives) error {
-	refuse := func(annotation, value string) error {
-		return &confine.RefusedError{
-			Cause: fmt.Sprintf("annotation %s/%s: %q is not supported by this version", v0.Domain, annotation, value),
-			Hint:  "remove the annotation",
-		}
-	}
-	switch {
-	case directives.DeletionPolicy != templating.DeletionDelete:
-		return refuse("deletion-policy", string(directives.DeletionPolicy))
-	case directives.ReadyWhen != nil:
-		return refuse("ready-when", fmt.Sprint(directives.ReadyWhen))
-	}
-	return nil
 }

@@ -140,6 +140,9 @@ type ResourceStatus struct {
 	// mean that the object is still as rendered.
 	// +optional
 	Fields string `json:"fields,omitempty"`
+	// orphan: the object is left alone when it is no longer wanted.
+	// +optional
+	Orphan bool `json:"orphan,omitempty"`
 	// template is the index in the list of broker resources.
 	Template int32 `json:"template"`
 	// ready tells whether the object is ready by its kind's standard.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,12 +31,12 @@ func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 const neverExisted = "1"
 
 // Owner says which existing object is ours: one whose controller owner is the
-// parent, or the very one that was applied before. With Anybody, so is one that
-// no controller owns.
+// parent, or the very one that was applied before. Of those that no controller
+// owns, with Nobody those that we have applied are ours, with Anybody all.
 type Owner struct {
-	Parent  types.UID
-	Applied types.UID // empty if none was
-	Anybody bool
+	Parent          types.UID
+	Applied         types.UID // empty if none was
+	Nobody, Anybody bool
 }
 
 func (o Owner) owns(object *unstructured.Unstructured) bool {
@@ -44,7 +45,9 @@ func (o Owner) owns(object *unstructured.Unstructured) bool {
 	}
 	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil {
-		return o.Anybody
+		return o.Anybody || o.Nobody && slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+			return entry.Manager == v0.FieldManagerController
+		})
 	}
 	return owner.UID == o.Parent
 }

@@ -10,6 +10,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/readywhen"
 )
 
 // Action is what a step does.
@@ -33,10 +34,12 @@ const (
 	Skip
 	// Delete removes an object of ours that is no longer wanted.
 	Delete
+	// Release leaves an object of ours, no longer wanted, to itself.
+	Release
 )
 
 func (a Action) String() string {
-	return [...]string{"keep", "create", "update", "recreate", "wait", "conflict", "skip", "delete"}[a]
+	return [...]string{"keep", "create", "update", "recreate", "wait", "conflict", "skip", "delete", "release"}[a]
 }
 
 // Desired is one rendered object.
@@ -53,6 +56,11 @@ type Desired struct {
 	Recreate bool
 	// Once: do not make the object again when it has gone by itself.
 	Once bool
+	// Orphan: leave the object alone when it is no longer wanted. It has no owner
+	// then, since garbage collection would remove it.
+	Orphan bool
+	// ReadyWhen judges the object; nil: the kind's standard does.
+	ReadyWhen *readywhen.Condition
 	// OnConflict is what to do if the object exists and is somebody else's.
 	OnConflict templating.OnConflict
 }
@@ -99,7 +107,7 @@ type Step struct {
 	Kind schema.GroupVersionKind
 	// UID of the object that is there; empty for Create.
 	UID types.UID
-	// Desired is nil for Delete.
+	// Desired is nil for Delete and Release.
 	Desired *Desired
 	// Reason says why, for people; empty for Keep.
 	Reason string
@@ -130,9 +138,9 @@ func Compute(in Input) []Step {
 // is desired no longer.
 func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.Ref]v0.ResourceStatus) []Step {
 	var steps []Step
-	remove := func(ref inventory.Ref, version string, uid types.UID) {
+	remove := func(action Action, ref inventory.Ref, version string, uid types.UID) {
 		steps = append(steps, Step{
-			Action: Delete,
+			Action: action,
 			Ref:    ref,
 			Kind:   schema.GroupVersionKind{Group: ref.Group, Version: version, Kind: ref.Kind},
 			UID:    uid,
@@ -140,14 +148,18 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 		})
 	}
 	for ref, entry := range recorded {
+		action := Delete
+		if entry.Orphan {
+			action = Release
+		}
 		if !desired[ref] && entry.UID != "" {
-			remove(ref, entry.Version, types.UID(entry.UID))
+			remove(action, ref, entry.Version, types.UID(entry.UID))
 		}
 	}
 	for ref, observed := range in.Observed {
 		known := recorded[ref].UID != ""
 		if !desired[ref] && !known && observed.Owner == in.Parent && !observed.Terminating {
-			remove(ref, "", observed.UID)
+			remove(Delete, ref, "", observed.UID)
 		}
 	}
 	slices.SortFunc(steps, func(a, b Step) int {

@@ -109,6 +109,18 @@ func TestComputeForOneObject(t *testing.T) {
 			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true, ReplaceEnded: true},
 			expect: []Action{Keep},
 		},
+		"to be orphaned, record lost": {
+			reason: "it has no owner, but we own its fields",
+			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Orphan: true}}, Observed: have(Observed{UID: "1", Fields: "f"}), Complete: true},
+			expect: []Action{Update},
+		},
+		"orphaned": {
+			reason: "nobody asks for it any more, and it stays",
+			in: Input{Observed: have(Observed{UID: "1", Fields: "f"}), Complete: true, Recorded: []v0.ResourceStatus{
+				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: "1", Orphan: true},
+			}},
+			expect: []Action{Release},
+		},
 		"terminating": {
 			reason: "an object that is being deleted cannot be repaired; a new one follows it",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Terminating: true}), Recorded: wrote("1", "a", "f"), Complete: true},

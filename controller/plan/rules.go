@@ -22,9 +22,9 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action = Keep
 	case !exists:
 		step.Action, step.Reason = Create, "it does not exist"
-	case foreign(in.Parent, have, recorded) && want.OnConflict == templating.ConflictSkip:
+	case foreign(in.Parent, want, have, recorded) && want.OnConflict == templating.ConflictSkip:
 		step.Action, step.Reason = Skip, "it exists and belongs to somebody else"
-	case foreign(in.Parent, have, recorded):
+	case foreign(in.Parent, want, have, recorded):
 		step.Action, step.Reason = Conflict, "it exists and belongs to somebody else"
 	case have.Terminating:
 		step.Action, step.Reason = Wait, "it is being deleted"
@@ -48,8 +48,12 @@ func finished(want *Desired, recorded v0.ResourceStatus) bool {
 }
 
 // foreign: it neither names this parent as its owner nor is the very object
-// that we applied. (Somebody may have taken our owner reference off.)
-func foreign(parent types.UID, have Observed, recorded v0.ResourceStatus) bool {
+// that we applied. (Somebody may have taken our owner reference off.) What is to
+// be orphaned has no owner; it is ours if we own fields of it.
+func foreign(parent types.UID, want *Desired, have Observed, recorded v0.ResourceStatus) bool {
+	if want.Orphan && have.Owner == "" && have.Fields != "" {
+		return false
+	}
 	return have.Owner != parent && string(have.UID) != recorded.UID
 }
 

@@ -3,6 +3,8 @@ package ready
 import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"akri.sh/akri/templating/readywhen"
 )
 
 // longestReason bounds what other controllers' messages add to our statuses.
@@ -24,6 +26,21 @@ func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 		return false, string(result.Status)
 	}
 	return false, shorten(result.Message)
+}
+
+// By judges an object by a template's own condition. The reason is empty if it is
+// ready.
+func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reason string) {
+	if object.GetDeletionTimestamp() != nil {
+		return "being deleted"
+	}
+	switch holds, err := condition.Holds(object.Object); {
+	case err != nil:
+		return shorten("ready-when: " + err.Error())
+	case !holds:
+		return "ready-when does not hold"
+	}
+	return ""
 }
 
 // Ended tells whether an object is a Pod that has run to its end, was refused by

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/templating/readywhen"
 )
 
 // linger is how long a resource without users is still watched: a Configuration
@@ -98,14 +100,31 @@ type State struct {
 
 // Ask is the state of a resource's watch, which it starts if need be. While the
 // watch is not synced, the parent is remembered and told when that changes.
-func (i *Informers) Ask(resource schema.GroupVersionResource, parent Parent) State {
+//
+// If there is a condition, objects are judged by it from then on: a watch that
+// does not know it yet begins anew.
+func (i *Informers) Ask(resource schema.GroupVersionResource, parent Parent, condition *readywhen.Condition) State {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	informer := i.ensure(resource)
+	if condition != nil && !informer.judges(condition) {
+		informer = i.replace(informer, condition)
+	}
 	if !informer.synced {
 		informer.waiting[parent] = true
 	}
 	return informer.state()
+}
+
+// Trim reduces an object as the watch of its resource does.
+func (i *Informers) Trim(resource schema.GroupVersionResource, full *unstructured.Unstructured) *Object {
+	i.mutex.Lock()
+	var conditions []*readywhen.Condition
+	if informer, found := i.watched[resource]; found {
+		conditions = informer.conditions
+	}
+	i.mutex.Unlock()
+	return Trim(full, conditions...)
 }
 
 func (n *informer) state() State { return State{Synced: n.synced, Err: n.err} }
@@ -171,11 +190,34 @@ func (i *Informers) ensure(resource schema.GroupVersionResource) *informer {
 		informer.unusedSince = time.Time{}
 		return informer
 	}
-	informer := newInformer(i, resource)
+	return i.begin(resource, nil)
+}
+
+// begin makes an informer and starts it if that is possible yet. The caller
+// holds the lock.
+func (i *Informers) begin(resource schema.GroupVersionResource, conditions []*readywhen.Condition) *informer {
+	informer := newInformer(i, resource, conditions)
 	i.watched[resource] = informer
 	if i.running != nil {
 		i.start(informer)
 	}
+	return informer
+}
+
+// mostConditions bounds how many conditions, old ones included, the objects of a
+// resource are judged by.
+const mostConditions = 64
+
+// replace begins the watch of a resource anew, with one condition more. The
+// caller holds the lock.
+func (i *Informers) replace(old *informer, condition *readywhen.Condition) *informer {
+	conditions := old.conditions
+	if len(conditions) >= mostConditions {
+		conditions = nil // those still in use are asked for again
+	}
+	old.stop()
+	informer := i.begin(old.resource, append(slices.Clone(conditions), condition))
+	informer.waiting, old.waiting = old.waiting, informer.waiting
 	return informer
 }
 
@@ -213,6 +255,8 @@ type informer struct {
 	all      *Informers
 	resource schema.GroupVersionResource
 	shared   cache.SharedIndexInformer
+	// conditions judge each object; they do not change.
+	conditions []*readywhen.Condition
 
 	cancel      context.CancelFunc
 	synced      bool
@@ -226,7 +270,7 @@ const byParent = "parent"
 
 func (p Parent) key() string { return fmt.Sprint(p.Instance, " ", p.NamespacedName) }
 
-func newInformer(all *Informers, resource schema.GroupVersionResource) *informer {
+func newInformer(all *Informers, resource schema.GroupVersionResource, conditions []*readywhen.Condition) *informer {
 	client := all.client.Resource(resource)
 	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
 	lister := &cache.ListWatch{
@@ -240,10 +284,11 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *informer
 		},
 	}
 	n := &informer{
-		all:      all,
-		resource: resource,
-		waiting:  map[Parent]bool{},
-		applied:  map[types.NamespacedName]note{},
+		all:        all,
+		resource:   resource,
+		conditions: conditions,
+		waiting:    map[Parent]bool{},
+		applied:    map[types.NamespacedName]note{},
 	}
 	n.shared = cache.NewSharedIndexInformer(lister, &unstructured.Unstructured{}, 0, cache.Indexers{
 		byParent: func(object any) ([]string, error) {
@@ -251,7 +296,7 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *informer
 		},
 	})
 	// Both setters refuse only an informer that runs already.
-	_ = n.shared.SetTransform(trim)
+	_ = n.shared.SetTransform(n.trim)
 	_ = n.shared.SetWatchErrorHandlerWithContext(n.failed)
 	return n
 }
@@ -272,6 +317,11 @@ func (n *informer) run(ctx context.Context) {
 		}
 	})
 	n.shared.RunWithContext(ctx)
+}
+
+// judges tells whether objects are judged by a condition.
+func (n *informer) judges(condition *readywhen.Condition) bool {
+	return slices.ContainsFunc(n.conditions, func(known *readywhen.Condition) bool { return known.String() == condition.String() })
 }
 
 func (n *informer) stop() {

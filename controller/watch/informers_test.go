@@ -110,11 +110,11 @@ func (w *watching) patch(name, patch string) {
 func TestParentsAreToldOfWhatConcernsThem(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
-	if state := w.Ask(configMaps, a); state.Synced {
+	if state := w.Ask(configMaps, a, nil); state.Synced {
 		t.Fatal("synced before it began")
 	}
 	w.eventually("who asked too early is told", func() bool { return w.times(a) == 1 })
-	if state := w.Ask(configMaps, a); !state.Synced || state.Err != nil {
+	if state := w.Ask(configMaps, a, nil); !state.Synced || state.Err != nil {
 		t.Fatalf("state %+v", state)
 	}
 
@@ -215,9 +215,9 @@ func TestUnknownResource(t *testing.T) {
 	w := watchAll(t)
 	unknown := schema.GroupVersionResource{Group: "nowhere.akri.sh", Version: "v1", Resource: "nothings"}
 	a := w.parent("a")
-	w.Ask(unknown, a)
+	w.Ask(unknown, a, nil)
 	w.eventually("news of the failure", func() bool { return w.times(a) > 0 })
-	if state := w.Ask(unknown, a); state.Synced || state.Err == nil {
+	if state := w.Ask(unknown, a, nil); state.Synced || state.Err == nil {
 		t.Errorf("state %+v, want an error", state)
 	}
 }

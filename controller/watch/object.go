@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ready"
+	"akri.sh/akri/templating/readywhen"
 )
 
 // Parent is the Configuration or Instance that an object was made for.
@@ -35,12 +37,28 @@ type Object struct {
 	// Ready by the kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
+	// Judged are the verdicts of the conditions that templates have for objects
+	// of this resource, by their source: empty if it holds, else why not.
+	Judged map[string]string
 	// Ended: it is a Pod whose containers will not run again.
 	Ended bool
 }
 
-// Trim reduces an object.
-func Trim(full *unstructured.Unstructured) *Object {
+// ReadyBy is the object's readiness by a template's own condition, or by the
+// kind's standard if that is nil.
+func (o *Object) ReadyBy(condition *readywhen.Condition) (ready bool, reason string) {
+	if condition == nil {
+		return o.Ready, o.Reason
+	}
+	reason, judged := o.Judged[condition.String()]
+	if !judged {
+		reason = "not judged yet"
+	}
+	return reason == "", reason
+}
+
+// Trim reduces an object, which it judges by the conditions.
+func Trim(full *unstructured.Unstructured, conditions ...*readywhen.Condition) *Object {
 	object := &Object{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              full.GetName(),
@@ -57,6 +75,12 @@ func Trim(full *unstructured.Unstructured) *Object {
 	}
 	object.Ready, object.Reason = ready.Of(full)
 	object.Ended = ready.Ended(full)
+	for _, condition := range conditions {
+		if object.Judged == nil {
+			object.Judged = make(map[string]string, len(conditions))
+		}
+		object.Judged[condition.String()] = ready.By(full, condition)
+	}
 	return object
 }
 
@@ -83,10 +107,10 @@ func fieldsOf(full *unstructured.Unstructured) string {
 }
 
 // trim is the informer's transform.
-func trim(object any) (any, error) {
+func (n *informer) trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
-		return Trim(object), nil
+		return Trim(object, n.conditions...), nil
 	case *Object: // an informer may transform twice
 		return object, nil
 	}
@@ -96,7 +120,8 @@ func trim(object any) (any, error) {
 // differs tells whether a parent has to look at an object again.
 func (o *Object) differs(other *Object) bool {
 	return o.UID != other.UID || o.Fields != other.Fields || o.Owner != other.Owner ||
-		o.Ready != other.Ready || o.Reason != other.Reason || o.Ended != other.Ended || o.Parent != other.Parent ||
+		o.Ready != other.Ready || o.Reason != other.Reason || o.Ended != other.Ended ||
+		!maps.Equal(o.Judged, other.Judged) || o.Parent != other.Parent ||
 		(o.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil)
 }
 
