@@ -83,7 +83,7 @@ func (e *fieldExpr) eval(m *machine) (any, error) {
 	}
 	fields, isMap := asMap(of)
 	if !isMap {
-		return nil, faultf(e.offset, "only maps have fields; an element of a list is read with index", "there is no .%s in %s", e.name, kindName(of))
+		return nil, faultf(e.offset, "only maps have fields; an element of a list is read with index", "there is no .%s in %s", cut(e.name, maxName), kindName(of))
 	}
 	value, found := fields[e.name]
 	if !found {
@@ -122,7 +122,7 @@ func (e *MissingKeyError) Error() string {
 	if e.Property {
 		what = "property"
 	}
-	return what + " " + quote(e.Key, 63) + " is not there; known: " + listNames(e.known)
+	return what + " " + quote(e.Key, maxName) + " is not there; known: " + listNames(e.known)
 }
 
 // missing is the error for key of a map that the author wrote as written.
@@ -133,9 +133,9 @@ func missing(of any, key, written string) error {
 	if written == "" {
 		written = "MAP"
 	}
-	hint := "write {{ get " + written + " " + quote(key, 63) + ` | default "..." }} if it is optional`
+	hint := "write {{ get " + cut(written, maxName) + " " + quote(key, maxName) + ` | default "..." }} if it is optional`
 	if near := nearest(key, e.known); near != "" {
-		hint = "did you mean " + quote(near, 63) + "? " + hint
+		hint = "did you mean " + quote(near, maxName) + "? " + hint
 	}
 	return &hinted{cause: e, hint: hint}
 }

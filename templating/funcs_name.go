@@ -39,25 +39,20 @@ func nameOf(longest int, allowed func(byte) bool, notAtEnds string) impl {
 		if err != nil {
 			return nil, err
 		}
-		source := original
+		fitted := []byte(original)
 		if !allowed('A') {
-			source = strings.ToLower(original)
+			fitted = []byte(strings.ToLower(original))
 		}
-		fitted := []byte(source)
 		for i, c := range fitted {
 			if !allowed(c) {
 				fitted[i] = '-'
 			}
 		}
 		name := strings.Trim(string(fitted), notAtEnds)
-		if allowed('.') && !allowed('A') {
-			for _, pair := range []string{"..", ".-", "-."} {
-				for strings.Contains(name, pair) {
-					name = strings.ReplaceAll(name, pair, pair[:1])
-				}
-			}
+		if !allowed('A') {
+			name = joinLabels(name)
 		}
-		if name == original && len(name) <= longest {
+		if name == original && len(name) <= longest && (name != "" || allowed('A')) {
 			return name, nil
 		}
 		hash := shortHash(original)
@@ -67,4 +62,18 @@ func nameOf(longest int, allowed func(byte) bool, notAtEnds string) impl {
 		}
 		return name + "-" + hash, nil
 	}
+}
+
+// joinLabels leaves out empty labels between dots, and dashes beside dots.
+func joinLabels(name string) string {
+	if !strings.Contains(name, ".") {
+		return name
+	}
+	var labels []string
+	for label := range strings.SplitSeq(name, ".") {
+		if label = strings.Trim(label, "-"); label != "" {
+			labels = append(labels, label)
+		}
+	}
+	return strings.Join(labels, ".")
 }

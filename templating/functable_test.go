@@ -115,3 +115,20 @@ func TestFunctionTable(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumented: whatever the language has, its page tells.
+func TestDocumented(t *testing.T) {
+	data, err := os.ReadFile(documentation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := templating.VariableNames()
+	if !slices.IsSorted(names) {
+		t.Errorf("variables are found by binary search and must be sorted: %v", names)
+	}
+	for _, word := range append(names, templating.DirectiveKeys()...) {
+		if !strings.Contains(string(data), "`"+word+"`") {
+			t.Errorf("%s does not mention %s", documentation, word)
+		}
+	}
+}

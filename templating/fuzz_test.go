@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"akri.sh/akri/templating"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
 )
 
 // fuzzTime is how long anything may take while fuzzers share the processors.
@@ -145,41 +147,69 @@ func checkObject(t *testing.T, object templating.Object) {
 	}
 }
 
-// TestCorpus keeps the attacks and the mistakes of testdata/errors in the corpus
-// of FuzzRender.
+// TestCorpus keeps the attacks, the mistakes of testdata/errors and the examples of
+// the functions in the corpora of the fuzzers.
 func TestCorpus(t *testing.T) {
-	dir := filepath.Join("testdata", "fuzz", "FuzzRender")
-	inputs := map[string]string{}
 	const longest = 4 << 10 // what fuzzers can still change sensibly
 	for name, value := range attacks() {
 		if text, is := value.(string); is && len(text) <= longest {
-			inputs["attack-"+fileName(name)] = text
+			seedRender(t, "attack-"+name, text)
+		} else if data, err := json.Marshal(one(value, nil)); err == nil && len(data) <= longest {
+			seedCompile(t, "attack-"+name, data)
 		}
 	}
-	data, err := os.ReadFile("testdata/errors/expressions.txt")
+	for _, block := range blocks(t, "expressions.txt") {
+		seedRender(t, "mistake-"+block[0][2:], block[1])
+	}
+	for _, block := range blocks(t, "templates.txt") {
+		end := slices.Index(block, "----")
+		template, _ := strings.CutPrefix(strings.Join(block[1:end], "\n"), "configuration level\n")
+		data, err := yaml.YAMLToJSON([]byte(template))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seedCompile(t, "mistake-"+block[0][2:], data)
+	}
+	for _, f := range templating.Functions() {
+		seedRender(t, "function-"+f.Name, "{{ "+f.Example+" }}")
+	}
+}
+
+// blocks is the lines of each block of a script in testdata/errors.
+func blocks(t *testing.T, name string) (all [][]string) {
+	data, err := os.ReadFile(filepath.Join("testdata", "errors", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, block := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
-		lines := strings.Split(block, "\n")
-		inputs["mistake-"+fileName(lines[0][2:])] = lines[1]
+		all = append(all, strings.Split(block, "\n"))
 	}
-	for _, f := range templating.Functions() {
-		inputs["function-"+f.Name] = "{{ " + f.Example + " }}"
-	}
-	for name, input := range inputs {
-		path := filepath.Join(dir, name)
-		want := fmt.Sprintf("go test fuzz v1\nstring(%q)\nstring(%q)\nstring(%q)\nbool(%v)\n", input, "k{{ CAPACITY }}", "10.0.0.5", len(name)%2 == 0)
-		if *update {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		} else if got, err := os.ReadFile(path); string(got) != want {
+	return all
+}
+
+func seedRender(t *testing.T, name, expression string) {
+	seed(t, "FuzzRender", name, fmt.Sprintf("string(%q)\nstring(%q)\nstring(%q)\nbool(%v)\n", expression, "k{{ CAPACITY }}", "10.0.0.5", len(name)%2 == 0))
+}
+
+func seedCompile(t *testing.T, name string, template []byte) {
+	seed(t, "FuzzCompile", name, fmt.Sprintf("[]byte(%q)\n", template))
+}
+
+// seed checks a file of a corpus, or writes it.
+func seed(t *testing.T, fuzzer, name, arguments string) {
+	want := "go test fuzz v1\n" + arguments
+	path := filepath.Join("testdata", "fuzz", fuzzer, fileName(name))
+	if !*update {
+		if got, err := os.ReadFile(path); string(got) != want {
 			t.Errorf("%s: %v; go test ./templating -update writes it", path, err)
 		}
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

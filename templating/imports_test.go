@@ -16,7 +16,7 @@ import (
 var mayImport = map[string][]string{
 	".": {
 		"cmp", "encoding/json", "errors", "fmt", "maps", "math", "slices", "strconv", "strings",
-		"text/template/parse", "unicode/utf8", "bytes", "crypto/sha256", "encoding/base64", "encoding/hex", "net/netip", "net/url", "path", "regexp", "regexp/syntax",
+		"text/template/parse", "unicode", "unicode/utf8", "bytes", "crypto/sha256", "encoding/base64", "encoding/hex", "net/netip", "net/url", "path", "regexp", "regexp/syntax",
 		"github.com/Masterminds/sprig/v3", "github.com/Masterminds/semver/v3",
 		"akri.sh/akri/api/v0", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
 	},

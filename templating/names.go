@@ -17,8 +17,6 @@ const (
 // variable is a bare word with a value.
 type variable struct {
 	name string
-	// what completes the sentence "NAME is …" in documentation and messages.
-	what string
 	// refuse says why the variable cannot be used here, and what to use
 	// instead; "" when it can.
 	refuse func(level Level, binds binding) (cause, hint string)
@@ -27,40 +25,31 @@ type variable struct {
 	structured bool
 }
 
-// variables is every bare word a template may use. A name may be refused at one
-// level or outside for-each: that is told apart from a name nobody knows.
+// variables is every bare word a template may use, sorted; docs/templating.md says
+// what they are. A name may be refused at one level or outside for-each: that is
+// told apart from a name nobody knows.
 var variables = []variable{
-	{name: "CAPACITY", what: "how many users a device may have at once",
-		get: func(s *scope) any { return s.values.Capacity }},
-	{name: "CONFIGURATION_NAME", what: "the name of the Configuration",
-		get: func(s *scope) any { return s.values.Configuration }},
-	{name: "INSTANCE", what: "the Instance of this object: name, properties, nodes",
-		refuse: onlyForEach(bindsInstance), get: func(s *scope) any { return s.element }, structured: true},
-	{name: "INSTANCES", what: "a list of all Instances: name, properties, nodes",
-		refuse: onlyConfigurationLevel, get: (*scope).instances, structured: true},
-	{name: "INSTANCE_NAME", what: "the name of the Instance",
-		refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Name }},
-	{name: "INSTANCE_PROPERTIES", what: "the brokerProperties of the Instance",
-		refuse: onlyInstanceLevel, get: (*scope).properties, structured: true},
-	{name: "LABEL_SELECTOR", what: "labels that match what is made for the Instance or, at configuration level, for all Instances",
-		get: (*scope).selector},
-	{name: "NAMESPACE", what: "the namespace of the Configuration",
-		get: func(s *scope) any { return s.values.Namespace }},
-	{name: "NODE", what: "the node of this object",
-		refuse: onlyForEach(bindsNode), get: func(s *scope) any { return s.element }},
-	{name: "NODES", what: "the nodes that see the device or, at configuration level, any of the devices",
-		get: (*scope).nodes},
-	{name: "PLACEHOLDER", what: "the old name of RESOURCE_NAME",
-		get: (*scope).resource},
-	{name: "RESOURCE_NAME", what: "the resource to request in order to use the device or, at configuration level, any of the devices",
-		get: (*scope).resource},
-	{name: "SHARED", what: "whether more than one node can see the device",
-		refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Shared }},
+	{name: "CAPACITY", get: func(s *scope) any { return s.values.Capacity }},
+	{name: "CONFIGURATION_NAME", get: func(s *scope) any { return s.values.Configuration }},
+	{name: "INSTANCE", refuse: onlyForEach(bindsInstance), get: func(s *scope) any { return s.element }, structured: true},
+	{name: "INSTANCES", refuse: onlyConfigurationLevel, get: (*scope).instances, structured: true},
+	{name: "INSTANCE_NAME", refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Name }},
+	{name: "INSTANCE_PROPERTIES", refuse: onlyInstanceLevel, get: (*scope).properties, structured: true},
+	{name: "LABEL_SELECTOR", get: (*scope).selector},
+	{name: "NAMESPACE", get: func(s *scope) any { return s.values.Namespace }},
+	{name: "NODE", refuse: onlyForEach(bindsNode), get: func(s *scope) any { return s.element }},
+	{name: "NODES", get: (*scope).nodes},
+	{name: "PLACEHOLDER", get: (*scope).resource},
+	{name: "RESOURCE_NAME", get: (*scope).resource},
+	{name: "SHARED", refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Shared }},
 }
 
-func onlyInstanceLevel(level Level, _ binding) (cause, hint string) {
-	if level == InstanceLevel {
+func onlyInstanceLevel(level Level, binds binding) (cause, hint string) {
+	switch {
+	case level == InstanceLevel:
 		return "", ""
+	case binds == bindsInstance:
+		return "exists in instanceBrokerResources only", "use INSTANCE.name, INSTANCE.properties.KEY and INSTANCE.nodes"
 	}
 	return "belongs to one Instance, and configurationBrokerResources are made once for all Instances",
 		"move the template to instanceBrokerResources, or use INSTANCES, the list of all Instances with name, properties and nodes"

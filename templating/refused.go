@@ -6,7 +6,6 @@ const (
 	whyKeys   = "keys and passwords are not made in templates"
 	whyData   = "a device property must not become a list or a map"
 	whyValue  = "values do not change"
-	whySprig  = "it hides mistakes"
 	whyOutput = "objects are neither HTML nor JavaScript"
 )
 

@@ -169,11 +169,12 @@ func TestSet(t *testing.T) {
 		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "{{ INSTANCE_PROPERTIES.NAME }}"}},
 		{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": `{{ get INSTANCE_PROPERTIES "a-b" }}`}},
 		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": `{{ index INSTANCE_PROPERTIES "a/b" }}{{ if hasKey INSTANCE_PROPERTIES "H" }}{{ end }}`}},
+		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": `{{ with INSTANCE_PROPERTIES }}{{ .DOT }}{{ with .INNER }}{{ . }}{{ end }}{{ end }}{{ $p := INSTANCE_PROPERTIES }}{{ $p.VAR }}{{ range $p }}{{ . }}{{ end }}`}},
 	})
-	if got, want := set.Len(), 3; got != want {
+	if got, want := set.Len(), 4; got != want {
 		t.Errorf("Len is %d, want %d", got, want)
 	}
-	if got, want := set.PropertyKeys(), []string{"H", "NAME", "a-b", "a/b"}; !reflect.DeepEqual(got, want) {
+	if got, want := set.PropertyKeys(), []string{"DOT", "H", "INNER", "NAME", "VAR", "a-b", "a/b"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("PropertyKeys is %v, want %v", got, want)
 	}
 	want := []schema.GroupVersionKind{{Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"}}

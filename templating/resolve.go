@@ -16,14 +16,22 @@ type resolver struct {
 	depth int
 	// inner is set where dot is an element of range or the value of with.
 	inner bool
+	// dotIsProperties is set where dot is the properties of a device.
+	dotIsProperties bool
 	// declared are the $variables alive here; the index is the slot.
-	declared  []string
+	declared  []declaration
 	mostSlots int
 	faults    []*fault
 	// nodes counts parts of the text: what compiling it costs.
 	nodes int64
 	// keys collects the property keys that the text mentions.
 	keys map[string]bool
+}
+
+// declaration is a $variable.
+type declaration struct {
+	name         string
+	isProperties bool // its first value is the properties of a device
 }
 
 func (r *resolver) report(f *fault) { r.faults = append(r.faults, f) }
@@ -62,7 +70,7 @@ func (r *resolver) stmt(node parse.Node) stmt {
 	case *parse.ActionNode:
 		value := r.pipe(n.Pipe)
 		if len(n.Pipe.Decl) > 0 {
-			return &setStmt{slots: r.declare(n.Pipe), value: value}
+			return &setStmt{slots: r.declare(n.Pipe, value), value: value}
 		}
 		if g, is := value.(*globalExpr); is && g.variable.structured {
 			r.report(structureInText(g.variable.name, g.offset))
@@ -94,26 +102,29 @@ func (r *resolver) stmt(node parse.Node) stmt {
 
 // branch resolves if, with and range: what they declare lives until their end.
 func (r *resolver) branch(n *parse.BranchNode, build func(value expr, slots []int, body, orElse []stmt) stmt) stmt {
-	outer, inner := len(r.declared), r.inner
+	outer, inner, dotIsProperties := len(r.declared), r.inner, r.dotIsProperties
 	value := r.pipe(n.Pipe)
-	slots := r.declare(n.Pipe)
-	r.inner = inner || n.NodeType != parse.NodeIf
+	slots := r.declare(n.Pipe, value)
+	if n.NodeType != parse.NodeIf {
+		r.inner = true
+		r.dotIsProperties = n.NodeType == parse.NodeWith && r.isProperties(value)
+	}
 	body := r.list(n.List)
-	r.inner = inner
+	r.inner, r.dotIsProperties = inner, dotIsProperties
 	orElse := r.list(n.ElseList)
 	r.declared = r.declared[:outer]
 	return build(value, slots, body, orElse)
 }
 
 // declare gives slots to the $variables that a pipeline sets.
-func (r *resolver) declare(pipe *parse.PipeNode) []int {
+func (r *resolver) declare(pipe *parse.PipeNode, value expr) []int {
 	slots := make([]int, 0, len(pipe.Decl))
 	for _, variable := range pipe.Decl {
 		name := variable.Ident[0]
 		slot := r.slot(name)
 		if !pipe.IsAssign || slot < 0 {
 			slot = len(r.declared)
-			r.declared = append(r.declared, name)
+			r.declared = append(r.declared, declaration{name, r.isProperties(value)})
 			r.mostSlots = max(r.mostSlots, len(r.declared))
 		}
 		slots = append(slots, slot)
@@ -123,7 +134,7 @@ func (r *resolver) declare(pipe *parse.PipeNode) []int {
 
 func (r *resolver) slot(name string) int {
 	for slot := len(r.declared) - 1; slot >= 0; slot-- {
-		if r.declared[slot] == name {
+		if r.declared[slot].name == name {
 			return slot
 		}
 	}
@@ -225,7 +236,7 @@ func (r *resolver) operand(node parse.Node) expr {
 			if n.Ident[0] == "$" && len(n.Ident) > 1 {
 				r.reportf(n, r.dotHint(n.Ident[1]), "$ has no meaning here: variables are bare words")
 			} else {
-				r.reportf(n, "write the variable you mean: "+strings.Join(variableNames(r.level), ", "), "%s has no value here", n.Ident[0])
+				r.reportf(n, "write the variable you mean: "+strings.Join(variableNames(r.level), ", "), "%s has no value here", cut(n.Ident[0], maxName))
 			}
 			return invalid
 		}
@@ -280,18 +291,19 @@ func (r *resolver) name(n *parse.IdentifierNode) expr {
 		r.reportf(n, "", "%s does not exist here: %s", n.Ident, reason)
 		return invalid
 	}
+	shown := cut(n.Ident, maxName)
 	if len(r.faults) >= maxDiagnostics {
-		r.reportf(n, "", "there is no variable or function %s", n.Ident)
+		r.reportf(n, "", "there is no variable or function %s", shown)
 		return invalid
 	}
 	hint := didYouMean(n.Ident, usableNames(r.level))
 	if hint == "" && r.level == InstanceLevel && n.Ident == strings.ToUpper(n.Ident) {
-		hint = "for a property of the device write INSTANCE_PROPERTIES." + n.Ident
+		hint = "for a property of the device write INSTANCE_PROPERTIES." + shown
 	}
 	if hint == "" {
 		hint = "variables are " + strings.Join(variableNames(r.level), ", ") + "; text is written in quotes"
 	}
-	r.reportf(n, hint, "there is no variable or function %s", n.Ident)
+	r.reportf(n, hint, "there is no variable or function %s", shown)
 	return invalid
 }
 
@@ -301,7 +313,7 @@ func (r *resolver) dotHint(name string) string {
 		return "write " + name + ", without anything before it"
 	}
 	if r.level == InstanceLevel {
-		return "for a property of the device write INSTANCE_PROPERTIES." + name
+		return "for a property of the device write INSTANCE_PROPERTIES." + cut(name, maxName)
 	}
 	return "write the variable you mean: " + strings.Join(variableNames(r.level), ", ")
 }
@@ -319,7 +331,7 @@ func (r *resolver) noteKeys(function string, args []expr) {
 	default:
 		return
 	}
-	if literal, is := key.(*literalExpr); is && isProperties(of) {
+	if literal, is := key.(*literalExpr); is && r.isProperties(of) {
 		if name, is := literal.value.(string); is {
 			r.note(name)
 		}
@@ -332,7 +344,7 @@ func (r *resolver) noteFields(value expr) {
 		if !is {
 			return
 		}
-		if isProperties(field.of) {
+		if r.isProperties(field.of) {
 			r.note(field.name)
 		}
 		value = field.of
@@ -345,10 +357,14 @@ func (r *resolver) note(key string) {
 	}
 }
 
-// isProperties recognises INSTANCE_PROPERTIES, INSTANCE.properties and, inside
-// range INSTANCES, .properties.
-func isProperties(value expr) bool {
+// isProperties recognises INSTANCE_PROPERTIES, INSTANCE.properties, .properties
+// inside range INSTANCES, and what with and $variables make of them.
+func (r *resolver) isProperties(value expr) bool {
 	switch v := value.(type) {
+	case dotExpr:
+		return r.dotIsProperties
+	case slotExpr:
+		return r.declared[v].isProperties
 	case *globalExpr:
 		return v.variable.name == "INSTANCE_PROPERTIES"
 	case *fieldExpr:
@@ -362,6 +378,9 @@ func shorten(node parse.Node) string {
 	const longest = 40
 	return cut(fmt.Sprint(node), longest)
 }
+
+// maxName is how much of a name a message repeats.
+const maxName = 63
 
 // cut shortens text for a message.
 func cut(text string, longest int) string {

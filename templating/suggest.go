@@ -8,6 +8,9 @@ import (
 // maxKnown is how many known names a message lists.
 const maxKnown = 10
 
+// Nearest is the known name that was probably meant by name, or "".
+func Nearest(name string, known []string) string { return nearest(name, known) }
+
 // nearest is the known name most like the given one, or "". Writing a letter in
 // the wrong case is half a mistake, and one letter in three may be wrong.
 func nearest(name string, known []string) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"text/template/parse"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -104,6 +105,13 @@ func syntaxFault(source string, err error) *fault {
 	if _, after, found := strings.Cut(message, ": "); found {
 		message = after
 	}
+	message, _, _ = strings.Cut(message, " in action started at ") // with the name of the text, which has none
+	message = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, message)
 	for _, known := range syntaxMistakes {
 		if strings.HasPrefix(message, known.message) || known.anywhere && strings.Contains(message, known.message) {
 			if known.cause != "" {
@@ -183,6 +191,7 @@ var syntaxMistakes = []struct {
 	{message: "bad character U+002F '/'", cause: "a name cannot hold a slash", hint: `write {{ get INSTANCE_PROPERTIES "KEY/WITH/SLASH" }}; to divide, write {{ div A B }}`},
 	{message: "bad character U+002B '+'", cause: "there are no operators", hint: "write {{ add A B }}"},
 	{message: "bad character U+002A '*'", cause: "there are no operators", hint: "write {{ mul A B }}"},
+	{message: "unrecognized character in action", cause: "there is a character that has no meaning in an expression", hint: "text is written in double quotes"},
 	{message: "bad character", hint: "names hold letters, digits and _; other keys are read with get"},
 	{message: `bad number syntax: "+`, cause: "there are no operators", hint: "write {{ add A B }}"},
 	{message: `bad number syntax: "-`, cause: "the minus sign has no number", hint: "to subtract, write {{ sub A B }}; to trim, a space after {{- and before -}}"},

@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,23 +13,13 @@ import (
 
 // configuration is the part of a Configuration that decides what is rendered.
 type configuration struct {
-	Metadata struct {
-		Name       string `json:"name"`
-		Namespace  string `json:"namespace"`
-		Generation int64  `json:"generation"`
-	} `json:"metadata"`
-	Spec struct {
-		Capacity         *int64            `json:"capacity"`
-		BrokerProperties map[string]string `json:"brokerProperties"`
-		BrokerSpec       struct {
-			BrokerPodSpec map[string]any `json:"brokerPodSpec"`
-			BrokerJobSpec map[string]any `json:"brokerJobSpec"`
-		} `json:"brokerSpec"`
-		InstanceServiceSpec          map[string]any   `json:"instanceServiceSpec"`
-		ConfigurationServiceSpec     map[string]any   `json:"configurationServiceSpec"`
-		InstanceBrokerResources      []map[string]any `json:"instanceBrokerResources"`
-		ConfigurationBrokerResources []map[string]any `json:"configurationBrokerResources"`
-	} `json:"spec"`
+	name, namespace string
+	generation      int64
+	capacity        int64
+	properties      map[string]string
+	fields          convert.Fields
+	perInstance     []map[string]any // nil where the document has something else
+	group           []map[string]any
 }
 
 // instance is the part of an Instance that templates can see.
@@ -50,6 +39,7 @@ type Input struct {
 	// Sampled says that the Instances are stand-ins.
 	Sampled bool
 
+	namespace   string // as written; may be empty
 	options     sample.Options
 	instances   []templating.Instance
 	perInstance list
@@ -67,6 +57,7 @@ type origin struct {
 	document *source.Document
 	path     templating.Path
 	field    string // the old field it was converted from, if any
+	absent   bool   // it is no object, which is told elsewhere
 }
 
 // Problem is something wrong with a Configuration, with its place in a file.
@@ -89,7 +80,7 @@ type Options struct {
 }
 
 // Load compiles the one Configuration among documents for the Instances among
-// them. What is wrong with the templates is returned as problems, all at once.
+// them. What is wrong is returned as problems, all at once.
 func Load(documents []*source.Document, o Options) (*Input, []error) {
 	in := &Input{}
 	var found *source.Document
@@ -101,7 +92,7 @@ func Load(documents []*source.Document, o Options) (*Input, []error) {
 			}
 			found = d
 		case "Instance":
-			i, err := decode[instance](d.Object())
+			i, err := decodeInstance(d)
 			if err != nil {
 				return nil, []error{err}
 			}
@@ -115,11 +106,8 @@ func Load(documents []*source.Document, o Options) (*Input, []error) {
 	if found == nil {
 		return nil, []error{errors.New("there is no Configuration")}
 	}
-	c, err := decode[configuration](found.Object())
-	if err != nil {
-		return nil, []error{err}
-	}
-	problems := in.compile(found, c)
+	c, problems := decodeConfiguration(found)
+	problems = append(problems, in.compile(found, c)...)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -127,71 +115,38 @@ func Load(documents []*source.Document, o Options) (*Input, []error) {
 	return in, nil
 }
 
-// decode reads what matters of an object.
-func decode[T any](object map[string]any) (value T, err error) {
-	data, err := json.Marshal(object)
-	if err != nil {
-		return value, err
-	}
-	if err := json.Unmarshal(data, &value); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
-			return value, fmt.Errorf("%s must be %s, not %s", wrong.Field, wrong.Type, wrong.Value)
-		}
-		return value, err
-	}
-	return value, nil
-}
-
 func (in *Input) compile(d *source.Document, c configuration) []error {
-	old, err := convert.BrokerResources(convert.Fields{
-		BrokerPodSpec: c.Spec.BrokerSpec.BrokerPodSpec, BrokerJobSpec: c.Spec.BrokerSpec.BrokerJobSpec,
-		InstanceServiceSpec: c.Spec.InstanceServiceSpec, ConfigurationServiceSpec: c.Spec.ConfigurationServiceSpec,
-		Generation: max(c.Metadata.Generation, 1),
-	})
-	if err != nil {
-		return []error{err}
-	}
 	var problems []error
+	old, err := convert.BrokerResources(c.fields)
+	if err != nil {
+		problems = append(problems, problemAt(d, pathOf("spec", "brokerSpec"), err))
+	}
 	compile := func(level templating.Level, own []map[string]any, converted []convert.Resource) list {
 		var l list
 		for i := range own {
-			l.from = append(l.from, origin{document: d, path: templating.Path{templating.Key("spec"), templating.Key(level.String()), templating.Index(i)}})
+			l.from = append(l.from, origin{document: d, path: append(pathOf("spec", level.String()), templating.Index(i)), absent: own[i] == nil})
 		}
 		for _, r := range converted {
-			path := templating.Path{templating.Key("spec")}
-			for _, key := range strings.Split(r.From, ".") {
-				path = append(path, templating.Key(key))
-			}
+			path := pathOf(append([]string{"spec"}, strings.Split(r.From, ".")...)...)
 			l.from = append(l.from, origin{document: d, path: path, field: r.From})
 		}
-		templates := written(d, level, len(own))
-		set, diags := templating.Compile(level, append(templates, convert.Templates(converted)...))
+		set, diags := templating.Compile(level, append(own[:len(own):len(own)], convert.Templates(converted)...))
 		l.set = set
 		problems = append(problems, l.locate(level, diags)...)
 		return l
 	}
-	in.perInstance = compile(templating.InstanceLevel, c.Spec.InstanceBrokerResources, old.Instance)
-	in.group = compile(templating.ConfigurationLevel, c.Spec.ConfigurationBrokerResources, old.Configuration)
+	in.perInstance = compile(templating.InstanceLevel, c.perInstance, old.Instance)
+	in.group = compile(templating.ConfigurationLevel, c.group, old.Configuration)
 	return problems
-}
-
-// written is the templates as the document has them: decode made floats of whole
-// numbers.
-func written(d *source.Document, level templating.Level, n int) []map[string]any {
-	templates := make([]map[string]any, n)
-	spec, _ := d.Object()["spec"].(map[string]any)
-	values, _ := spec[level.String()].([]any)
-	for i := range templates {
-		templates[i], _ = values[i].(map[string]any)
-	}
-	return templates
 }
 
 // locate gives diagnostics their places.
 func (l list) locate(level templating.Level, diags templating.Diagnostics) []error {
 	problems := make([]error, 0, len(diags))
 	for i, from := range l.from {
+		if from.absent {
+			continue
+		}
 		for _, d := range diags.Of(level, i) {
 			if from.field != "" {
 				d.List, d.Field = from.field, old(d.Field)
@@ -199,9 +154,9 @@ func (l list) locate(level templating.Level, diags templating.Diagnostics) []err
 			problems = append(problems, Problem{At: from.document.Locate(from.path, d), Diagnostic: d})
 		}
 	}
-	if len(problems) == 0 { // about the list as a whole
-		for _, d := range diags {
-			problems = append(problems, d)
+	for _, d := range diags {
+		if d.List == level.String() { // the list as a whole
+			problems = append(problems, Problem{At: l.from[0].document.Locate(pathOf("spec", d.List), d), Diagnostic: d})
 		}
 	}
 	return problems
@@ -217,15 +172,13 @@ func old(path templating.Path) templating.Path {
 }
 
 func (in *Input) setInstances(c configuration, o Options) {
+	in.namespace = c.namespace
 	in.options = sample.Options{
-		Configuration: c.Metadata.Name, Namespace: c.Metadata.Namespace, Capacity: 1,
-		Properties: c.Spec.BrokerProperties, Keys: append(in.perInstance.set.PropertyKeys(), in.group.set.PropertyKeys()...),
+		Configuration: c.name, Namespace: c.namespace, Capacity: c.capacity,
+		Properties: c.properties, Keys: append(in.perInstance.set.PropertyKeys(), in.group.set.PropertyKeys()...),
 	}
 	if in.options.Namespace == "" {
 		in.options.Namespace = "default"
-	}
-	if c.Spec.Capacity != nil {
-		in.options.Capacity = *c.Spec.Capacity
 	}
 	if len(in.instances) == 0 {
 		in.Sampled = true
@@ -244,3 +197,6 @@ func (in *Input) setInstances(c configuration, o Options) {
 		in.instances[i].Properties = properties
 	}
 }
+
+// Name is the name of the Configuration.
+func (in *Input) Name() string { return in.options.Configuration }

@@ -29,9 +29,9 @@ type Document struct {
 	object map[string]any
 }
 
-// Parse reads all documents of a file; empty ones are left out. It fails for what
-// is not YAML, for documents that are not maps and for keys that are written
-// twice.
+// Parse reads all documents of a file; empty ones are left out, and a List is taken
+// apart. It fails for what is not YAML, for documents that are not maps and for
+// keys that are written twice.
 func Parse(file string, data []byte) ([]*Document, error) {
 	var documents []*Document
 	before := 0
@@ -41,7 +41,7 @@ func Parse(file string, data []byte) ([]*Document, error) {
 			return nil, err
 		}
 		if d != nil {
-			documents = append(documents, d)
+			documents = append(documents, d.items()...)
 		}
 		before += bytes.Count(part, []byte("\n"))
 	}
@@ -92,6 +92,27 @@ func parse(file string, before int, data []byte) (*Document, error) {
 		d.root = root.Content[0]
 	}
 	return d, nil
+}
+
+// items are the elements of a List, as kubectl get prints it; of anything else,
+// the document itself.
+func (d *Document) items() []*Document {
+	kind, _ := d.object["kind"].(string)
+	elements, isList := d.object["items"].([]any)
+	if !isList || !strings.HasSuffix(kind, "List") {
+		return []*Document{d}
+	}
+	_, list := child(d.root, templating.Key("items"))
+	documents := make([]*Document, 0, len(elements))
+	for i, element := range elements {
+		object, isMap := element.(map[string]any)
+		_, node := child(list, templating.Index(i))
+		if !isMap || node == nil {
+			return []*Document{d}
+		}
+		documents = append(documents, &Document{file: d.file, before: d.before, lines: d.lines, root: node, object: object})
+	}
+	return documents
 }
 
 // shifted makes the line of an error that of the file.

@@ -1,0 +1,118 @@
+package cases
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/source"
+)
+
+// decodeConfiguration reads what matters of a Configuration. A field of a wrong
+// type is a problem and left out, so that the rest can be looked at too.
+func decodeConfiguration(d *source.Document) (configuration, []error) {
+	r := &reader{document: d}
+	c := configuration{generation: 1, capacity: 1}
+	field(r, &c.name, "text", "metadata", "name")
+	field(r, &c.namespace, "text", "metadata", "namespace")
+	field(r, &c.generation, "a whole number", "metadata", "generation")
+	field(r, &c.capacity, "a whole number", "spec", "capacity")
+	field(r, &c.properties, "a map of text to text", "spec", "brokerProperties")
+	field(r, &c.fields.BrokerPodSpec, "the spec of a Pod", "spec", "brokerSpec", "brokerPodSpec")
+	field(r, &c.fields.BrokerJobSpec, "the spec of a Job", "spec", "brokerSpec", "brokerJobSpec")
+	field(r, &c.fields.InstanceServiceSpec, "the spec of a Service", "spec", "instanceServiceSpec")
+	field(r, &c.fields.ConfigurationServiceSpec, "the spec of a Service", "spec", "configurationServiceSpec")
+	c.fields.Generation = max(c.generation, 1)
+	c.perInstance = r.templates(templating.InstanceLevel)
+	c.group = r.templates(templating.ConfigurationLevel)
+	return c, r.problems
+}
+
+func decodeInstance(d *source.Document) (i instance, err error) {
+	r := &reader{document: d}
+	field(r, &i.Metadata.Name, "text", "metadata", "name")
+	field(r, &i.Spec.BrokerProperties, "a map of text to text", "spec", "brokerProperties")
+	field(r, &i.Spec.Nodes, "a list of text", "spec", "nodes")
+	field(r, &i.Spec.Shared, "true or false", "spec", "shared")
+	return i, errors.Join(r.problems...)
+}
+
+// reader looks into a document and collects what is wrong with it.
+type reader struct {
+	document *source.Document
+	problems []error
+	told     []string // the fields that problems are about
+}
+
+// field reads a field; what must complete the sentence "must be …".
+func field[T any](r *reader, value *T, what string, keys ...string) {
+	found := r.find(keys...)
+	if found == nil {
+		return
+	}
+	data, err := json.Marshal(found)
+	if err == nil {
+		var read T
+		if err = json.Unmarshal(data, &read); err == nil {
+			*value = read
+			return
+		}
+	}
+	r.wrong(pathOf(keys...), what)
+}
+
+// find is the value under keys, or nil.
+func (r *reader) find(keys ...string) any {
+	var value any = r.document.Object()
+	for i, key := range keys {
+		m, isMap := value.(map[string]any)
+		if !isMap {
+			if value != nil {
+				r.wrong(pathOf(keys[:i]...), "a map of fields")
+			}
+			return nil
+		}
+		value = m[key]
+	}
+	return value
+}
+
+// templates are those of a list, nil for elements that are none. They are as the
+// document has them: whole numbers stay whole.
+func (r *reader) templates(level templating.Level) []map[string]any {
+	found := r.find("spec", level.String())
+	elements, isList := found.([]any)
+	if !isList && found != nil {
+		r.wrong(pathOf("spec", level.String()), "a list of objects")
+	}
+	templates := make([]map[string]any, len(elements))
+	for i, element := range elements {
+		template, isMap := element.(map[string]any)
+		if !isMap {
+			r.wrong(append(pathOf("spec", level.String()), templating.Index(i)), "an object with apiVersion, kind and metadata")
+		}
+		templates[i] = template
+	}
+	return templates
+}
+
+func (r *reader) wrong(path templating.Path, what string) {
+	if name := path.String(); !slices.Contains(r.told, name) {
+		r.told = append(r.told, name)
+		r.problems = append(r.problems, problemAt(r.document, path, errors.New("must be "+what)))
+	}
+}
+
+func problemAt(d *source.Document, path templating.Path, cause error) Problem {
+	diagnostic := templating.Diagnostic{Field: path, Cause: cause}
+	return Problem{At: d.Locate(nil, diagnostic), Diagnostic: diagnostic}
+}
+
+func pathOf(keys ...string) templating.Path {
+	path := make(templating.Path, len(keys), len(keys)+1)
+	for i, key := range keys {
+		path[i] = templating.Key(key)
+	}
+	return path
+}
