@@ -122,14 +122,15 @@ func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugi
 func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListAndWatchServer) error {
 	sentVersion := -1
 	for {
-		version, changed, hurry := s.state()
+		version, changed, _ := s.state()
 		if version == sentVersion {
 			select {
 			case <-stream.Context().Done():
 				return nil
 			case <-changed:
 			}
-			if _, _, hurry = s.state(); sentVersion >= 0 {
+			if sentVersion >= 0 {
+				_, _, hurry := s.state()
 				pause(stream.Context(), hurry)
 			}
 		}

@@ -21,6 +21,17 @@ type Rendered struct {
 	From string
 	// At is where the name of the object is written.
 	At source.Position
+
+	origin origin
+}
+
+// Locate is where a field of the object is written, or what is nearest to it. Pos
+// and Text of the diagnostic count inside the field, as written.
+func (r Rendered) Locate(d templating.Diagnostic) source.Position {
+	if r.origin.field != "" {
+		d.Field = old(d.Field)
+	}
+	return r.origin.document.Locate(r.origin.path, d)
 }
 
 // ErrSharedName is the cause of the problem that two Instances have the same object
@@ -53,14 +64,11 @@ func (in *Input) Objects() ([]Rendered, []error) {
 }
 
 func (in *Input) rendered(from origin, object templating.Object, of string) Rendered {
-	r := Rendered{Object: object, For: of, From: object.Origin.String()}
-	path := from.path
+	r := Rendered{Object: object, For: of, From: object.Origin.String(), origin: from}
 	if from.field != "" {
 		r.From = from.field
-	} else {
-		path = append(path[:len(path):len(path)], pathOf("metadata", "name")...)
 	}
-	r.At = from.document.Locate(path, templating.Diagnostic{})
+	r.At = r.Locate(templating.Diagnostic{Field: pathOf("metadata", "name")})
 	metadata := object.Content["metadata"].(map[string]any)
 	if _, found := metadata["namespace"]; !found && in.namespace != "" {
 		metadata["namespace"] = in.namespace

@@ -76,15 +76,16 @@ func Compile(source string) (c *Condition, err error) {
 // firstIssue is the first thing that CEL has to say, on one line.
 func firstIssue(issues *cel.Issues) string {
 	const longest = 200
-	for _, e := range issues.Errors() {
-		message := strings.Join(strings.Fields(e.Message), " ")
-		message = strings.TrimPrefix(message, "Syntax error: ")
-		if len(message) > longest {
-			message = strings.ToValidUTF8(message[:longest], "") + "…"
-		}
-		return fmt.Sprintf("%s at column %d", message, e.Location.Column()+1)
+	found := issues.Errors()
+	if len(found) == 0 {
+		return "the condition cannot be read"
 	}
-	return "the condition cannot be read"
+	message := strings.Join(strings.Fields(found[0].Message), " ")
+	message = strings.TrimPrefix(message, "Syntax error: ")
+	if len(message) > longest {
+		message = strings.ToValidUTF8(message[:longest], "") + "…"
+	}
+	return fmt.Sprintf("%s at column %d", message, found[0].Location.Column()+1)
 }
 
 // String is the condition as written.
