@@ -8,9 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"akri.sh/akri/cmd/kubectl-akri/offline"
 )
 
 func main() {
+	root := newRoot(offline.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(offline.ExitCode(err))
+	}
+}
+
+func newRoot(streams offline.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-akri",
 		Short:         "See and check what Akri does with your devices",
@@ -18,9 +28,10 @@ func main() {
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl akri"},
 	}
-	root.AddCommand(newTree(os.Stdout))
-	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	root.AddCommand(newTree(streams.Out))
+	root.AddCommand(offline.Commands(streams)...)
+	return root
 }

@@ -7,7 +7,7 @@
 //	instances.yaml       Instances, as documents; without it two samples are used
 //	expected.yaml        what Render prints; or what is wrong, as comments
 //
-// [Load] and [Input.Render] serve whoever has a Configuration and Instances at
-// hand; [Find] and [Run] go through folders. Files come from an fs.FS, and nothing
+// [Load], [Input.Objects] and [Input.Render] serve whoever has a Configuration and
+// Instances at hand; [Find] and [Run] go through folders. Files come from an fs.FS, and nothing
 // is written.
 package cases

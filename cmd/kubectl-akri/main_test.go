@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"akri.sh/akri/cmd/kubectl-akri/offline"
+)
+
+// TestReference: docs/kubectl-akri.md has a chapter for each command, which names
+// its flags, and none for commands that do not exist.
+func TestReference(t *testing.T) {
+	data, err := os.ReadFile("../../docs/kubectl-akri.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chapters := map[string]string{}
+	for _, chapter := range strings.Split(string(data), "\n## ")[1:] {
+		title, text, _ := strings.Cut(chapter, "\n")
+		chapters[title] = text
+	}
+	delete(chapters, "Files")
+	for _, command := range newRoot(offline.Streams{}).Commands() {
+		text, found := chapters[command.Name()]
+		if !found {
+			t.Errorf("docs/kubectl-akri.md has no chapter %q", command.Name())
+		}
+		delete(chapters, command.Name())
+		for name := range flagsOf(command) {
+			if !strings.Contains(text, "`"+name) {
+				t.Errorf("the chapter on %s does not mention the flag %s", command.Name(), name)
+			}
+		}
+		if !strings.Contains(string(data), "[`"+command.Name()+"`](#"+command.Name()+")") {
+			t.Errorf("%s is not in the list of commands", command.Name())
+		}
+	}
+	for title := range chapters {
+		t.Errorf("docs/kubectl-akri.md has a chapter on %q, which is no command", title)
+	}
+}
+
+// flagsOf is a command's flags as they are written.
+func flagsOf(command *cobra.Command) map[string]bool {
+	flags := map[string]bool{}
+	command.Flags().VisitAll(func(f *pflag.Flag) {
+		flags["--"+f.Name] = true
+		if f.Shorthand != "" {
+			flags["-"+f.Shorthand] = true
+		}
+	})
+	return flags
+}
+
+// TestHelp: people who ask for help get it on stdout, with kubectl's way to call it.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"lint", "--help"}, {"help", "render"}} {
+		var out, errOut bytes.Buffer
+		root := newRoot(offline.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut})
+		root.SetArgs(args)
+		if err := root.Execute(); err != nil || errOut.Len() > 0 || !strings.Contains(out.String(), "kubectl akri ") {
+			t.Errorf("%v: %v\nstdout %s\nstderr %s", args, err, out.String(), errOut.String())
+		}
+	}
+}
+
+// TestUnknownCommand: a slip of the pen is answered with the command that was meant.
+func TestUnknownCommand(t *testing.T) {
+	root := newRoot(offline.Streams{})
+	root.SetArgs([]string{"rendr"})
+	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "render") || offline.ExitCode(err) == 0 {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,97 @@
+package offline_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/cmd/kubectl-akri/offline"
+)
+
+// TestConvertKeepsObjects: a converted Configuration makes the objects that the old
+// one made.
+func TestConvertKeepsObjects(t *testing.T) {
+	for name, broker := range map[string]string{
+		"pod": `
+  brokerSpec:
+    brokerPodSpec:
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms: [{matchExpressions: [{key: gpu, operator: Exists}]}]
+      containers:
+      - name: broker
+        args: ["{{PLACEHOLDER}}", "100%", 'a "quoted" text', "multi\nline"]
+        resources: {limits: {"{{PLACEHOLDER}}": "1", cpu: 0.5}, requests: {"{{PLACEHOLDER}}": "1"}}`,
+		"job": `
+  brokerSpec:
+    brokerJobSpec:
+      parallelism: 2
+      template: {spec: {restartPolicy: Never, containers: [{name: broker, image: x}]}}`,
+		"services alone": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			write(t, "old.yaml", `apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cam, namespace: edge, generation: 4}
+spec:
+  discoveryHandler: {name: onvif}
+  capacity: 2
+  instanceServiceSpec: {ports: [{port: 80}], selector: {mine: "yes"}}
+  configurationServiceSpec: {ports: [{port: 80, targetPort: "{{x}}"}]}`+broker+"\n")
+			write(t, "instances.yaml", `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {shared: true, nodes: [c.example, a, b]}}
+---
+{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-2}, spec: {nodes: [a]}}
+`)
+			write(t, "new.yaml", output(t, "convert", "-f", "old.yaml"))
+			before := withoutComments(output(t, "render", "-f", "old.yaml", "-i", "instances.yaml"))
+			after := withoutComments(output(t, "render", "-f", "new.yaml", "-i", "instances.yaml"))
+			if before == "" || before != after {
+				t.Errorf("before\n%s\nafter\n%s", before, after)
+			}
+			if again := output(t, "convert", "-f", "new.yaml"); again != read(t, "new.yaml") {
+				t.Errorf("converting what is converted changes it:\n%s", again)
+			}
+			output(t, "lint", "new.yaml")
+		})
+	}
+}
+
+// output is what a command prints that must succeed.
+func output(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if err := run(offline.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, args); err != nil {
+		t.Fatalf("%v: %v\n%s%s", args, err, out.String(), errOut.String())
+	}
+	return out.String()
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.FromSlash(name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func withoutComments(text string) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}

@@ -1,0 +1,27 @@
+package offline_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestImports: these commands work where there is no cluster, so nothing they are
+// made of can talk to one.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".", "../schema").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	forbidden := []string{
+		"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apiserver", "google.golang.org/grpc",
+		"akri.sh/akri/agent", "akri.sh/akri/discovery",
+	}
+	for _, name := range strings.Fields(string(out)) {
+		for _, prefix := range forbidden {
+			if name == prefix || strings.HasPrefix(name, prefix+"/") {
+				t.Errorf("%s is among the dependencies, and it talks to a cluster or to agents: move what needs it to cmd/kubectl-akri", name)
+			}
+		}
+	}
+}

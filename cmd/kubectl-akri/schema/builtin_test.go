@@ -1,0 +1,141 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// objects that use fields of many types.
+const workloads = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, labels: {a: b}, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+  replicas: 1
+  paused: false
+  selector: {matchLabels: {a: b}, matchExpressions: [{key: a, operator: In, values: [b]}]}
+  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 10%}}
+  template:
+    metadata: {annotations: {a: b}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      containers:
+      - name: a
+        args: [a]
+        env: [{name: a, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+        resources: {limits: {cpu: 1, memory: 64Mi}}
+        ports: [{containerPort: 80}]
+        livenessProbe: {httpGet: {port: http}}
+      volumes: [{name: a, emptyDir: {sizeLimit: 1Gi}}]
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: a}
+immutable: true
+data: {a: YWJj}
+stringData: {a: b}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {ports: [{port: 80, targetPort: http}], selector: {a: b}, clusterIPs: [None]}
+`
+
+// TestAgreesWithTheDecoder puts wrong values everywhere into objects: what is
+// refused here is what a strict decoder refuses.
+func TestAgreesWithTheDecoder(t *testing.T) {
+	strict := serializer.NewCodecFactory(builtIn(), serializer.EnableStrict).UniversalDeserializer()
+	compare := func(object map[string]any, what string) {
+		if what == ".data.a = a list" {
+			return // the decoder takes a list of numbers for bytes: nobody means that
+		}
+		data, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, refused := strict.Decode(data, nil, nil)
+		if problems := CheckBuiltIn(runtime.DeepCopyJSON(object)); (len(problems) > 0) != (refused != nil) {
+			t.Errorf("%s\n  here:    %v\n  decoder: %v", what, problems, refused)
+		}
+	}
+	wrong := []any{int64(1), int64(1) << 40, 1.5, true, "text", "", []any{}, []any{int64(1)}, map[string]any{}, map[string]any{"x": "y"}, nil}
+	mutations := 0
+	for _, text := range slices.Collect(documents(workloads)) {
+		var object map[string]any
+		asJSON, err := yaml.YAMLToJSON([]byte(text))
+		if err == nil {
+			err = utiljson.Unmarshal(asJSON, &object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(object, "as it is")
+		var visit func(value any, path string)
+		visit = func(value any, path string) {
+			switch v := value.(type) {
+			case map[string]any:
+				for _, key := range slices.Sorted(maps.Keys(v)) {
+					if path == "" && (key == "apiVersion" || key == "kind") {
+						continue
+					}
+					old := v[key]
+					for _, other := range wrong {
+						v[key] = other
+						mutations++
+						compare(object, path+"."+key+" = "+describe(other))
+					}
+					v[key] = old
+					visit(old, path+"."+key)
+				}
+			case []any:
+				for i := range v {
+					old := v[i]
+					for _, other := range wrong[:len(wrong)-1] {
+						v[i] = other
+						compare(object, path+"[] = "+describe(other))
+					}
+					v[i] = old
+					visit(old, path+"[]")
+				}
+			}
+		}
+		visit(object, "")
+	}
+	if mutations < 400 {
+		t.Errorf("tried %d values only", mutations)
+	}
+}
+
+func documents(text string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			end := len(text)
+			for i := range len(text) - 4 {
+				if text[i:i+5] == "\n---\n" {
+					end = i + 1
+					break
+				}
+			}
+			if !yield(text[:end]) {
+				return
+			}
+			text = text[min(end+4, len(text)):]
+		}
+	}
+}
+
+// TestOtherKinds: of kinds that are not built in nothing is known.
+func TestOtherKinds(t *testing.T) {
+	for _, object := range []map[string]any{{}, {"apiVersion": "example.com/v1", "kind": "Pod", "x": 1}, {"apiVersion": "v1", "kind": "Camera"}} {
+		if problems := CheckBuiltIn(object); problems != nil {
+			t.Errorf("%v: %v", object, problems)
+		}
+	}
+}

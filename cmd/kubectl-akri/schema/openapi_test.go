@@ -1,0 +1,43 @@
+package schema
+
+import (
+	"encoding/json"
+	"testing"
+
+	"akri.sh/akri/config/crd"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+	"sigs.k8s.io/yaml"
+)
+
+// openAPI is a validator of the definition by other people's hands: it tells why it
+// refuses an object, or "".
+func openAPI(t *testing.T) func(map[string]any) string {
+	t.Helper()
+	var definition struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct {
+					OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	var schema spec.Schema
+	err := yaml.Unmarshal(crd.Configurations, &definition)
+	if err == nil {
+		err = json.Unmarshal(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	validator := validate.NewSchemaValidator(&schema, nil, "", strfmt.Default)
+	return func(object map[string]any) string {
+		result := validator.Validate(object)
+		if result.IsValid() {
+			return ""
+		}
+		return result.AsError().Error()
+	}
+}

@@ -1,0 +1,212 @@
+package examples_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/templating/cases"
+)
+
+// customKinds are those whose definitions are not here: nothing decodes them.
+var customKinds = []schema.GroupKind{
+	{Group: "shifu.edgenesis.io", Kind: "EdgeDevice"},
+	{Group: "kubevirt.io", Kind: "VirtualMachine"},
+}
+
+// TestExamples renders each example and compares; what it makes must be what it
+// says to be, and the controller must be allowed to make it.
+func TestExamples(t *testing.T) {
+	fsys := os.DirFS(".")
+	dirs, err := cases.Find(fsys)
+	if err != nil || len(dirs) < 9 {
+		t.Fatalf("found %d examples, %v: want nine or more", len(dirs), err)
+	}
+	for _, dir := range dirs {
+		t.Run(dir, func(t *testing.T) {
+			result, err := cases.Run(fsys, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !result.Passed() {
+				t.Errorf("rendered\n%s\nexpected\n%s\n(kubectl akri test --update examples rewrites it)", result.Got, result.Want)
+			}
+			if strings.Contains(string(result.Want), "# error") {
+				t.Error("an example must render without errors")
+			}
+			rules := controllerRules(t, dir)
+			for _, object := range decode(t, result.Want) {
+				checkKind(t, object)
+				checkAllowed(t, object, rules)
+			}
+			checkLint(t, dir)
+		})
+	}
+}
+
+// TestReadmes: each example explains itself and is in the list.
+func TestReadmes(t *testing.T) {
+	list, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		if _, err := os.Stat(path.Join(entry.Name(), "README.md")); err != nil {
+			t.Errorf("%s has no README.md", entry.Name())
+		}
+		if !strings.Contains(string(list), "("+entry.Name()+")") {
+			t.Errorf("%s is not in the list of README.md", entry.Name())
+		}
+	}
+}
+
+// TestManifests: what an administrator applies beside an example is right, too.
+func TestManifests(t *testing.T) {
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || path.Base(name) != "rbac.yaml" {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, object := range decode(t, data) {
+			checkKind(t, object)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkLint: an example has no mistakes, and no warnings for its own devices.
+func checkLint(t *testing.T, dir string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	for _, command := range offline.Commands(offline.Streams{Out: &out, Err: &errOut}) {
+		if command.Name() == "lint" {
+			command.SetArgs([]string{"-f", path.Join(dir, "configuration.yaml"), "-i", path.Join(dir, "instances.yaml")})
+			if err := command.Execute(); err != nil || out.String() != "1 Configuration, no mistakes\n" {
+				t.Errorf("lint: %v\n%s%s", err, out.String(), errOut.String())
+			}
+		}
+	}
+}
+
+func decode(t *testing.T, data []byte) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+var strict = func() runtime.Decoder {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme, rbacv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+}()
+
+// checkKind decodes a built-in kind: unknown fields and wrong types are errors.
+func checkKind(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	kind := object.GroupVersionKind()
+	if slices.Contains(customKinds, kind.GroupKind()) {
+		return
+	}
+	data, err := object.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := strict.Decode(data, nil, nil); err != nil {
+		t.Errorf("%s %s: %v", kind.Kind, object.GetName(), err)
+	}
+}
+
+// controllerRules are what the controller may do with the manifests of config/rbac
+// and those of the example.
+func controllerRules(t *testing.T, dir string) []rbacv1.PolicyRule {
+	t.Helper()
+	var rules []rbacv1.PolicyRule
+	for _, name := range []string{"../config/rbac/controller.yaml", path.Join(dir, "rbac.yaml"), path.Join(path.Dir(dir), "rbac.yaml")} {
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range decode(t, data) {
+			if object.GetKind() != "ClusterRole" || object.GetLabels()["akri.sh/aggregate-to-controller"] != "true" {
+				continue
+			}
+			var role rbacv1.ClusterRole
+			text, err := object.MarshalJSON()
+			if err == nil {
+				err = yaml.Unmarshal(text, &role)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules = append(rules, role.Rules...)
+		}
+	}
+	return rules
+}
+
+func checkAllowed(t *testing.T, object *unstructured.Unstructured, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+	for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
+		if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource) && slices.Contains(r.Verbs, verb)
+		}) {
+			t.Errorf("the controller may not %s %s: add a rule to the example's rbac.yaml", verb, resource.GroupResource())
+		}
+	}
+}
