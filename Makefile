@@ -23,6 +23,7 @@ kubernetes: ## Build the Kubernetes that tests and demo run on into bin/k8s (som
 .PHONY: test
 test: kubernetes ## Run the tests that need no node: units, and a real API server
 	go test $(TESTFLAGS) ./...
+	go run ./cmd/kubectl-akri test examples
 
 .PHONY: e2e
 e2e: kubernetes ## Run the tests on real nodes: kubelet, containerd, pods (skips what the machine does not allow)

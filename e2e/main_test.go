@@ -54,7 +54,7 @@ func enter(t *testing.T) *world {
 		defer cancel()
 		w.online()
 		if t.Failed() {
-			w.evidence(ctx)
+			t.Log(akri.Evidence(ctx, c, w.namespace))
 		}
 		if _, err := c.Kubectl(ctx, "delete", "namespace", w.namespace); err != nil {
 			t.Error(err)
@@ -199,19 +199,4 @@ func used(instance object) int {
 		}
 	}
 	return count
-}
-
-// evidence shows what a failed test has left.
-func (w *world) evidence(ctx context.Context) {
-	for _, arguments := range [][]string{
-		{"--namespace", w.namespace, "get", "configurations,instances,pods,services,deployments", "--output=wide"},
-		{"--namespace", w.namespace, "get", "configurations,instances", "--output=yaml"},
-		{"--namespace", w.namespace, "describe", "pods"},
-		{"--namespace", akri.Namespace, "logs", "--tail=200", "--prefix", "--selector=app.kubernetes.io/part-of=akri"},
-		{"--namespace", akri.Namespace, "logs", "--tail=200", "deployment/akri-controller"},
-		{"--namespace", akri.Namespace, "logs", "--tail=200", "daemonset/akri-agent"},
-	} {
-		out, err := w.Kubectl(ctx, arguments...)
-		w.t.Logf("kubectl %s\n%s%v", strings.Join(arguments, " "), out, err)
-	}
 }

@@ -78,10 +78,10 @@ func up(ctx context.Context) error {
 	example := filepath.Join(programs.Root, "examples", "debug-echo", "configuration.yaml")
 	say("applying %s", example)
 	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-f", example); err != nil {
-		return ended(err)
+		return ended(ctx, c, err)
 	}
 	if err := settle(ctx, c); err != nil {
-		return ended(err)
+		return ended(ctx, c, err)
 	}
 	say("up after %.0fs", time.Since(began).Seconds())
 	return show(ctx, c, programs)
@@ -107,13 +107,16 @@ func start(ctx context.Context, programs akri.Programs) (*cluster.Cluster, error
 		err = akri.StartProcesses(ctx, c, programs, processDir)
 	}
 	if err != nil {
-		return nil, ended(err)
+		return nil, ended(ctx, c, err)
 	}
 	return c, nil
 }
 
-// ended takes everything down after a failure and adds where to look.
-func ended(err error) error {
+// ended takes everything down after a failure, and first shows what was there.
+func ended(ctx context.Context, c *cluster.Cluster, err error) error {
+	if ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, akri.Evidence(ctx, c, "default"))
+	}
 	return errors.Join(err, down())
 }
 
@@ -131,8 +134,7 @@ func settle(ctx context.Context, c *cluster.Cluster) error {
 	} {
 		arguments := append([]string{"wait", "--timeout=60s", "configuration/" + configuration}, wait...)
 		if _, err := c.Kubectl(ctx, arguments...); err != nil {
-			details, _ := c.Kubectl(ctx, "describe", "configuration,instance,pod")
-			return fmt.Errorf("%w\n%s", err, details)
+			return fmt.Errorf("wait for the example: %w", err)
 		}
 	}
 	return nil

@@ -1,0 +1,31 @@
+package akri
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"akri.sh/akri/e2e/cluster"
+)
+
+// Evidence is what a person would look at when Akri does not do as it should:
+// the objects of a namespace, and Akri's own pods and logs.
+func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string {
+	var text strings.Builder
+	for _, arguments := range [][]string{
+		{"--namespace", namespace, "get", "configurations,instances,pods,services,deployments", "--output=wide"},
+		{"--namespace", namespace, "get", "configurations,instances", "--output=yaml"},
+		{"--namespace", namespace, "describe", "pods"},
+		{"--namespace", Namespace, "describe", "pods"},
+		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-debug-echo-discovery"},
+		{"--namespace", Namespace, "logs", "--tail=200", "deployment/akri-controller"},
+		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-agent"},
+	} {
+		output, err := c.Kubectl(ctx, arguments...)
+		fmt.Fprintf(&text, "$ kubectl %s\n%s", strings.Join(arguments, " "), output)
+		if err != nil {
+			fmt.Fprintln(&text, err)
+		}
+	}
+	return text.String()
+}
