@@ -29,6 +29,11 @@ test: kubernetes ## Run the tests that need no node: units, and a real API serve
 e2e: kubernetes ## Run the tests on real nodes: kubelet, containerd, pods (skips what the machine does not allow)
 	go -C e2e test -timeout 20m -p 1 $(TESTFLAGS) ./...
 
+.PHONY: bench
+bench: kubernetes ## Measure templating, and the controller beside a bare client (see docs/benchmarks.md)
+	go test -run=NONE -bench=. -benchmem ./templating
+	go -C e2e run ./cmd/bench
+
 .PHONY: demo
 demo: ## Show Akri at work on a real Kubernetes of its own
 	@go -C e2e run ./cmd/demo up

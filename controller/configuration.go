@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,7 +50,9 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	status := r.said.latest(request.NamespacedName, configuration.UID, configuration.Status)
+	cached := configuration.Status
+	cached.DiscoveryFailures = nil // the agents' part; not ours to write
+	status := r.said.latest(request.NamespacedName, configuration.UID, cached)
 	compiled := r.templates.get(&configuration)
 	unavailable := r.use(request.NamespacedName, compiled, status, instances)
 
@@ -63,8 +66,12 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	}
 
 	// 5. Report, if there is news.
-	if err := r.report(ctx, &configuration, compiled, instances, status, result); err != nil {
+	later, err := r.report(ctx, &configuration, compiled, instances, status, result)
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if later > 0 && (result.again == 0 || later < result.again) {
+		result.again = later
 	}
 	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)
 }
@@ -132,7 +139,9 @@ func (r *configurationReconciler) bring(ctx context.Context, configuration *v0.C
 // by name.
 func instancesOf(ctx context.Context, cache client.Reader, configuration types.NamespacedName) ([]v0.Instance, error) {
 	var list v0.InstanceList
-	if err := cache.List(ctx, &list, client.InNamespace(configuration.Namespace), client.MatchingFields{byConfiguration: configuration.Name}); err != nil {
+	err := cache.List(ctx, &list, client.InNamespace(configuration.Namespace), client.MatchingFields{byConfiguration: configuration.Name},
+		client.UnsafeDisableDeepCopy) // nobody here changes an Instance
+	if err != nil {
 		return nil, fmt.Errorf("list the Instances of Configuration %s: %w", configuration, err)
 	}
 	instances := slices.DeleteFunc(list.Items, func(instance v0.Instance) bool { return instance.DeletionTimestamp != nil })
@@ -141,9 +150,9 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 }
 
 // report writes the controller's part of the Configuration's status if it says
-// something new.
-func (r *configurationReconciler) report(ctx context.Context, configuration *v0.Configuration, compiled *templates, instances []v0.Instance, before v0.ConfigurationStatus, result outcome) error {
-	before.DiscoveryFailures = nil // the agents' part; not ours to write
+// something new. News of one generation of the spec is written once a second at
+// most; later is when to come again with the rest.
+func (r *configurationReconciler) report(ctx context.Context, configuration *v0.Configuration, compiled *templates, instances []v0.Instance, before v0.ConfigurationStatus, result outcome) (later time.Duration, err error) {
 	now := groupStatus(configuration, compiled, instances, result)
 	conditions := append([]metav1.Condition(nil), before.Conditions...)
 	for _, condition := range now.Conditions {
@@ -151,16 +160,19 @@ func (r *configurationReconciler) report(ctx context.Context, configuration *v0.
 	}
 	now.Conditions = conditions
 	if equality.Semantic.DeepEqual(before, now) {
-		return nil
+		return 0, nil
+	}
+	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
+	if since := r.said.since(name, configuration.UID); since < groupReport && before.ObservedGeneration == now.ObservedGeneration {
+		return groupReport - since, nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&now)
 	if err != nil {
-		return fmt.Errorf("write the status of Configuration %s/%s: %w", configuration.Namespace, configuration.Name, err)
+		return 0, fmt.Errorf("write the status of Configuration %s: %w", name, err)
 	}
-	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
 	if err := r.client.Status(ctx, v0.ConfigurationResource, name, configuration.UID, v0.GroupVersion.String(), v0.ConfigurationKind.Kind, content); err != nil {
-		return err
+		return 0, err
 	}
 	r.said.remember(name, configuration.UID, now)
-	return nil
+	return 0, nil
 }

@@ -31,8 +31,12 @@ import (
 // byConfiguration is the cache's index of Instances by their Configuration.
 const byConfiguration = "spec.configurationName"
 
-// groupDelay gathers the news of many Instances into one look at their group.
-const groupDelay = 100 * time.Millisecond
+// groupDelay gathers the news of many Instances into one look at their group;
+// groupReport is how often at most a group's status tells of them.
+const (
+	groupDelay  = 100 * time.Millisecond
+	groupReport = time.Second
+)
 
 // Back-off for what could not be applied.
 const (

@@ -2,15 +2,18 @@ package controller
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory holds the statuses that were written last: the cache may not have them
-// yet, and a pass that went by an older one would write again. It holds one for
-// each object that exists.
+// memory holds the statuses that were written last and that the cache may not
+// have yet: a pass that went by an older one would write again. What the cache
+// has is dropped when it is next looked at.
 type memory[S any] struct {
 	mutex   sync.Mutex
 	written map[types.NamespacedName]remembered[S]
@@ -18,7 +21,8 @@ type memory[S any] struct {
 
 type remembered[S any] struct {
 	uid    types.UID
-	status S
+	at     time.Time
+	status *S // nil once the cache has it
 }
 
 func newMemory[S any]() *memory[S] {
@@ -29,16 +33,32 @@ func newMemory[S any]() *memory[S] {
 func (m *memory[S]) latest(name types.NamespacedName, uid types.UID, cached S) S {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if last, found := m.written[name]; found && last.uid == uid {
-		return last.status
+	last, found := m.written[name]
+	if !found || last.uid != uid || last.status == nil {
+		return cached
 	}
-	return cached
+	if equality.Semantic.DeepEqual(*last.status, cached) {
+		last.status = nil
+		m.written[name] = last
+		return cached
+	}
+	return *last.status
+}
+
+// since is how long ago a status was written; very long if it never was.
+func (m *memory[S]) since(name types.NamespacedName, uid types.UID) time.Duration {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if last, found := m.written[name]; found && last.uid == uid {
+		return time.Since(last.at)
+	}
+	return math.MaxInt64
 }
 
 func (m *memory[S]) remember(name types.NamespacedName, uid types.UID, status S) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.written[name] = remembered[S]{uid: uid, status: status}
+	m.written[name] = remembered[S]{uid: uid, at: time.Now(), status: &status}
 }
 
 // forget returns the UID of the object that has gone, if its status was written.
