@@ -59,6 +59,25 @@ func (d Diagnostic) Error() string {
 	if d.Hint != "" {
 		b.WriteString("; " + d.Hint)
 	}
+	return printable(b.String())
+}
+
+// printable escapes what an author's text may hold and a line of a message must
+// not: control characters, line ends, broken UTF-8.
+func printable(text string) string {
+	fits := func(r rune) bool { return strconv.IsPrint(r) && r != utf8.RuneError }
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !fits(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text { // a broken byte comes as RuneError
+		if fits(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
 	return b.String()
 }
 

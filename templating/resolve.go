@@ -2,7 +2,6 @@ package templating
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"text/template/parse"
 )
@@ -377,17 +376,7 @@ func (r *resolver) isProperties(value expr) bool {
 // shorten writes a node for a message.
 func shorten(node parse.Node) string {
 	const longest = 40
-	return cut(printable(fmt.Sprint(node)), longest)
-}
-
-// printable escapes what a raw text may hold and a message must not: control
-// characters and line ends.
-func printable(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
-		return text
-	}
-	quoted := strconv.Quote(text)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	return cut(fmt.Sprint(node), longest)
 }
 
 // maxName is how much of a name a message repeats.
