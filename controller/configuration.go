@@ -150,8 +150,8 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 }
 
 // report writes the controller's part of the Configuration's status if it says
-// something new. News of one generation of the spec is written once a second at
-// most; later is when to come again with the rest.
+// something new. News of the Instances alone is written once a second at most;
+// later is when to come again with the rest.
 func (r *configurationReconciler) report(ctx context.Context, configuration *v0.Configuration, compiled *templates, instances []v0.Instance, before v0.ConfigurationStatus, result outcome) (later time.Duration, err error) {
 	now := groupStatus(configuration, compiled, instances, result)
 	conditions := append([]metav1.Condition(nil), before.Conditions...)
@@ -163,7 +163,8 @@ func (r *configurationReconciler) report(ctx context.Context, configuration *v0.
 		return 0, nil
 	}
 	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
-	if since := r.said.since(name, configuration.UID); since < groupReport && before.ObservedGeneration == now.ObservedGeneration {
+	sameObjects := equality.Semantic.DeepEqual(before.Resources, now.Resources) // else the inventory must not wait
+	if since := r.said.since(name, configuration.UID); since < groupReport && sameObjects && before.ObservedGeneration == now.ObservedGeneration {
 		return groupReport - since, nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&now)

@@ -67,7 +67,10 @@ func (o *objects) bring(ctx context.Context, parent parent, compiled *templates,
 		}
 	}
 	observed := o.observe(parent, desired, resources)
-	ended := slices.ContainsFunc(desired, func(want plan.Desired) bool { return observed[want.Ref].Ended && !want.Once })
+	ended := slices.ContainsFunc(desired, func(want plan.Desired) bool {
+		pod := observed[want.Ref]
+		return pod.Ended && !pod.Terminating && !want.Once
+	})
 	if ended {
 		result.again = o.endings.wait(parent.uid, time.Now())
 	}
@@ -192,9 +195,8 @@ func seen(object *watch.Object) plan.Observed {
 		Owner:       object.Owner,
 		Terminating: object.DeletionTimestamp != nil,
 		Fields:      object.Fields,
-		Ready:       object.Ready,
-		Reason:      object.Reason,
 		Ended:       object.Ended,
+		Reason:      object.Reason,
 	}
 }
 

@@ -40,7 +40,7 @@ func TestRestarts(t *testing.T) {
 			}
 		}
 	}
-	for _, step := range []struct {
+	for i, step := range []struct {
 		name string
 		do   func()
 	}{
@@ -55,7 +55,7 @@ func TestRestarts(t *testing.T) {
 			step.do()
 			// The system has come through when it does something new: another
 			// Configuration is served on the same road.
-			probe := fmt.Sprintf("probe-%d", len(step.name))
+			probe := fmt.Sprintf("probe-%d", i)
 			w.apply(fmt.Sprintf(`
 apiVersion: akri.sh/v0
 kind: Configuration

@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,34 +108,27 @@ func isTerminatingNamespace(err error) bool {
 // isOtherUID: the UID that an update names is that of an object that was
 // replaced.
 func isOtherUID(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool {
+		return cause.Field == "metadata.uid"
+	})
 }
 
 // isImmutable: the new object is valid but may not replace the old one. The API
 // server says so only in words.
 func isImmutable(err error) bool {
-	if !apierrors.IsInvalid(err) {
-		return false
-	}
+	return slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool {
+		return cause.Type == metav1.CauseTypeForbidden || strings.Contains(cause.Message, "immutable") || strings.Contains(cause.Message, "may not change")
+	})
+}
+
+// invalidCauses are what the API server finds wrong with an object's fields; none
+// if that is not its answer.
+func invalidCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return false
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
 	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type == metav1.CauseTypeForbidden || strings.Contains(cause.Message, "immutable") || strings.Contains(cause.Message, "may not change") {
-			return true
-		}
-	}
-	return false
+	return status.Status().Details.Causes
 }
 
 // longestAnswer bounds what of the API server's words goes into a status: it

@@ -74,11 +74,9 @@ type Observed struct {
 	Terminating bool
 	// Fields is a digest of the set of fields that we own.
 	Fields string
-	// Ready by its kind's standard; Reason says why not.
-	Ready  bool
+	// Ended: it is a Pod that will not run again; Reason says why.
+	Ended  bool
 	Reason string
-	// Ended: it is a Pod that will not run again.
-	Ended bool
 }
 
 // Input is everything a plan depends on.

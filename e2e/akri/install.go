@@ -25,8 +25,8 @@ func Install(ctx context.Context, c *cluster.Cluster, programs Programs) error {
 		return fmt.Errorf("load the images: %w", err)
 	}
 	for _, base := range []string{"default", "debug-echo"} {
-		if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(programs.Root, "config", base)); err != nil {
-			return fmt.Errorf("apply config/%s: %w", base, err)
+		if err := applyBase(ctx, c, programs, base); err != nil {
+			return err
 		}
 	}
 	for _, workload := range workloads {
@@ -39,13 +39,21 @@ func Install(ctx context.Context, c *cluster.Cluster, programs Programs) error {
 
 // InstallKinds brings only our two kinds into a cluster.
 func InstallKinds(ctx context.Context, c *cluster.Cluster, programs Programs) error {
-	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(programs.Root, "config", "crd")); err != nil {
-		return fmt.Errorf("apply config/crd: %w", err)
+	if err := applyBase(ctx, c, programs, "crd"); err != nil {
+		return err
 	}
 	_, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=30s",
 		"crd/configurations.akri.sh", "crd/instances.akri.sh")
 	if err != nil {
 		return fmt.Errorf("wait for our kinds: %w", err)
+	}
+	return nil
+}
+
+// applyBase applies a folder of config/.
+func applyBase(ctx context.Context, c *cluster.Cluster, programs Programs, base string) error {
+	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(programs.Root, "config", base)); err != nil {
+		return fmt.Errorf("apply config/%s: %w", base, err)
 	}
 	return nil
 }
