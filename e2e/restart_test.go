@@ -75,9 +75,11 @@ spec:
 				return w.notReady(probe)
 			})
 			w.kubectl("delete", "configuration", probe)
+			// Its Pod goes by Kubernetes' garbage collection, which takes up to half
+			// a minute to notice a kind that is new to the cluster.
 			w.eventually("removal of the probe", func() string {
-				if n := len(w.list("instances")); n != 2 {
-					return fmt.Sprintf("%d Instances", n)
+				if instances, pods := len(w.list("instances")), len(w.list("pods")); instances != 2 || pods != 2 {
+					return fmt.Sprintf("%d Instances, %d Pods", instances, pods)
 				}
 				return ""
 			})
