@@ -261,6 +261,9 @@ func (o *objects) apply(ctx context.Context, parent parent, step plan.Step, reso
 		entry.Ready = true // made once, and gone by itself
 		if exists {
 			entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
+			if entry.Ready && object.Ended && !want.Once {
+				entry.Ready, entry.Reason = false, "the Pod has come to its end and is to be replaced"
+			}
 		}
 		return entry, nil
 	case plan.Skip:

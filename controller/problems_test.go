@@ -203,13 +203,14 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}
 `)
-	c.instance("cfg", "cfg-1", nil)
+	instance := c.instance("cfg", "cfg-1", nil)
 	for range 2 {
 		pod := c.exists("v1", "Pod", "cfg-1")
-		failed := `{"status":{"phase":"Failed","reason":"UnexpectedAdmissionError"}}`
+		failed := `{"status":{"phase":"Failed","reason":"UnexpectedAdmissionError","message":"no healthy devices present"}}`
 		if err := c.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(failed))); err != nil {
 			t.Fatal(err)
 		}
+		c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "UnexpectedAdmissionError: no healthy devices present")
 		c.eventually("a new Pod", func() string {
 			now := c.object("v1", "Pod", "cfg-1")
 			if now == nil || now.GetUID() == pod.GetUID() {

@@ -16,6 +16,9 @@ func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 	if object.GetDeletionTimestamp() != nil {
 		return false, "being deleted"
 	}
+	if phase := podPhase(object); phase == podFailed {
+		return false, shorten("the Pod has failed" + failure(object)) // kstatus calls it current: it changes no more
+	}
 	result, err := status.Compute(object)
 	switch {
 	case err != nil:
@@ -46,11 +49,34 @@ func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reas
 // Ended tells whether an object is a Pod that has run to its end, was refused by
 // its node, or was evicted: it will never run again.
 func Ended(object *unstructured.Unstructured) bool {
+	phase := podPhase(object)
+	return phase == podFailed || phase == podSucceeded
+}
+
+// Phases of a Pod that will never run again.
+const (
+	podFailed    = "Failed"
+	podSucceeded = "Succeeded"
+)
+
+// podPhase is empty if the object is not a Pod.
+func podPhase(object *unstructured.Unstructured) string {
 	if object.GetKind() != "Pod" || object.GetAPIVersion() != "v1" {
-		return false
+		return ""
 	}
 	phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
-	return phase == "Failed" || phase == "Succeeded"
+	return phase
+}
+
+// failure is what the node, or whoever evicted the Pod, says of it.
+func failure(pod *unstructured.Unstructured) string {
+	var text string
+	for _, field := range []string{"reason", "message"} {
+		if said, _, _ := unstructured.NestedString(pod.Object, "status", field); said != "" {
+			text += ": " + said
+		}
+	}
+	return text
 }
 
 func shorten(text string) string {

@@ -14,6 +14,7 @@ func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string 
 	var text strings.Builder
 	for _, arguments := range [][]string{
 		{"--namespace", namespace, "get", "configurations,instances,pods,services,deployments", "--output=wide"},
+		{"--namespace", namespace, "get", "events", "--sort-by=.metadata.creationTimestamp"},
 		{"--namespace", namespace, "get", "configurations,instances", "--output=yaml"},
 		{"--namespace", namespace, "describe", "pods"},
 		{"--namespace", Namespace, "describe", "pods"},
