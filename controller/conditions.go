@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/problem"
 )
 
 // Bounds on what a condition's message lists; the rest is counted.
@@ -40,7 +41,7 @@ func applied(result outcome) verdict {
 	if len(result.problems) == 0 {
 		return yes(v0.ReasonApplied, objectCount(len(result.resources))+" as rendered")
 	}
-	return no(result.problems[0].reason, listed(result.problems))
+	return no(result.problems[0].Reason, listed(result.problems))
 }
 
 // readyObjects judges whether a parent's objects have become what they were
@@ -71,10 +72,10 @@ func objectCount(n int) string {
 	return fmt.Sprintf("%d objects are", n)
 }
 
-func listed(problems []problem) string {
+func listed(problems []problem.Problem) string {
 	messages := make([]string, len(problems))
 	for i, problem := range problems {
-		messages[i] = problem.message
+		messages[i] = problem.Message
 	}
 	return joined(messages, mostProblems)
 }

@@ -19,6 +19,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )
@@ -27,7 +29,7 @@ import (
 // the group is doing.
 type configurationReconciler struct {
 	cache     client.Reader
-	templates *templateCache
+	templates *templates.Cache
 	objects   *objects
 	client    *apply.Client
 	said      *memory[v0.ConfigurationStatus]
@@ -53,7 +55,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	cached := configuration.Status
 	cached.DiscoveryFailures = nil // the agents' part; not ours to write
 	status := r.said.latest(request.NamespacedName, configuration.UID, cached)
-	compiled := r.templates.get(&configuration)
+	compiled := r.templates.Get(&configuration)
 	unavailable := r.use(request.NamespacedName, compiled, status, instances)
 
 	// 2. Render; 3. plan; 4. apply.
@@ -77,7 +79,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 }
 
 func (r *configurationReconciler) forget(name types.NamespacedName) {
-	r.templates.forget(name)
+	r.templates.Forget(name)
 	r.objects.endings.forget(r.said.forget(name))
 	r.objects.informers.Use(name, nil)
 }
@@ -85,15 +87,15 @@ func (r *configurationReconciler) forget(name types.NamespacedName) {
 // use says which resources the Configuration needs to be watched: those of its
 // templates and those of what exists already. It returns what of the former the
 // API server does not have.
-func (r *configurationReconciler) use(name types.NamespacedName, compiled *templates, status v0.ConfigurationStatus, instances []v0.Instance) []problem {
+func (r *configurationReconciler) use(name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus, instances []v0.Instance) []problem.Problem {
 	var resources []schema.GroupVersionResource
-	var unavailable []problem
-	for _, kind := range compiled.kinds() {
+	var unavailable []problem.Problem
+	for _, kind := range compiled.Kinds() {
 		mapping, err := r.objects.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil {
 			resources = append(resources, mapping.Resource)
 		} else if meta.IsNoMatchError(err) {
-			unavailable = append(unavailable, failed("kind of a broker resource", apply.KindUnavailable(kind, err)))
+			unavailable = append(unavailable, problem.Of("kind of a broker resource", apply.KindUnavailable(kind, err)))
 		}
 	}
 	existing := inventory.Kinds(status.Resources)
@@ -110,9 +112,9 @@ func (r *configurationReconciler) use(name types.NamespacedName, compiled *templ
 	return unavailable
 }
 
-func (r *configurationReconciler) bring(ctx context.Context, configuration *v0.Configuration, compiled *templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
-	if len(compiled.problems) > 0 {
-		return outcome{resources: recorded, problems: compiled.problems} // what exists stays until the templates are mended
+func (r *configurationReconciler) bring(ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
+	if len(compiled.Problems) > 0 {
+		return outcome{resources: recorded, problems: compiled.Problems} // what exists stays until the templates are mended
 	}
 	var rendered []templating.Object
 	var diagnostics templating.Diagnostics
@@ -125,7 +127,7 @@ func (r *configurationReconciler) bring(ctx context.Context, configuration *v0.C
 		for i := range instances {
 			values.Instances = append(values.Instances, instanceValues(&instances[i]))
 		}
-		rendered, diagnostics = compiled.group.Render(values)
+		rendered, diagnostics = compiled.Group.Render(values)
 	}
 	self := parent{
 		Parent: watch.Parent{NamespacedName: types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}},
@@ -152,7 +154,7 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 // report writes the controller's part of the Configuration's status if it says
 // something new. News of the Instances alone is written once a second at most;
 // later is when to come again with the rest.
-func (r *configurationReconciler) report(ctx context.Context, configuration *v0.Configuration, compiled *templates, instances []v0.Instance, before v0.ConfigurationStatus, result outcome) (later time.Duration, err error) {
+func (r *configurationReconciler) report(ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, before v0.ConfigurationStatus, result outcome) (later time.Duration, err error) {
 	now := groupStatus(configuration, compiled, instances, result)
 	conditions := append([]metav1.Condition(nil), before.Conditions...)
 	for _, condition := range now.Conditions {

@@ -25,6 +25,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 )
 
@@ -66,17 +67,17 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		client:    apply.NewClient(api),
 		endings:   newEndings(),
 	}
-	templates := newTemplateCache()
+	compiled := templates.NewCache()
 	if err := mgr.Add(leading(shared.informers.Run)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
 	if err := setupInstances(mgr, options, parents, &instanceReconciler{
-		cache: mgr.GetCache(), templates: templates, objects: shared, client: shared.client, said: newMemory[v0.InstanceStatus](),
+		cache: mgr.GetCache(), templates: compiled, objects: shared, client: shared.client, said: newMemory[v0.InstanceStatus](),
 	}); err != nil {
 		return fmt.Errorf("set up the controller of Instances: %w", err)
 	}
 	if err := setupConfigurations(mgr, options, parents, &configurationReconciler{
-		cache: mgr.GetCache(), templates: templates, objects: shared, client: shared.client, said: newMemory[v0.ConfigurationStatus](),
+		cache: mgr.GetCache(), templates: compiled, objects: shared, client: shared.client, said: newMemory[v0.ConfigurationStatus](),
 	}); err != nil {
 		return fmt.Errorf("set up the controller of Configurations: %w", err)
 	}

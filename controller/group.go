@@ -7,10 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/templates"
 )
 
 // groupStatus sums up a Configuration and its Instances.
-func groupStatus(configuration *v0.Configuration, compiled *templates, instances []v0.Instance, result outcome) v0.ConfigurationStatus {
+func groupStatus(configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, result outcome) v0.ConfigurationStatus {
 	status := v0.ConfigurationStatus{
 		ObservedGeneration: configuration.Generation,
 		Instances:          int32(len(instances)),
@@ -53,9 +54,9 @@ func groupStatus(configuration *v0.Configuration, compiled *templates, instances
 	return status
 }
 
-func acceptedVerdict(compiled *templates) verdict {
-	if len(compiled.problems) > 0 {
-		return no(compiled.problems[0].reason, listed(compiled.problems))
+func acceptedVerdict(compiled *templates.Templates) verdict {
+	if len(compiled.Problems) > 0 {
+		return no(compiled.Problems[0].Reason, listed(compiled.Problems))
 	}
 	return yes(v0.ReasonAccepted, "the templates are valid")
 }

@@ -14,6 +14,8 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )
@@ -21,7 +23,7 @@ import (
 // instanceReconciler keeps the objects of one device.
 type instanceReconciler struct {
 	cache     client.Reader
-	templates *templateCache
+	templates *templates.Cache
 	objects   *objects
 	client    *apply.Client
 	said      *memory[v0.InstanceStatus]
@@ -74,16 +76,16 @@ func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Ins
 
 func (r *instanceReconciler) bring(ctx context.Context, instance *v0.Instance, configuration *v0.Configuration, recorded []v0.ResourceStatus) outcome {
 	if configuration == nil {
-		return outcome{resources: recorded, problems: []problem{{
-			reason:  v0.ReasonUnknownOwner,
-			message: fmt.Sprintf("spec.configurationName: there is no Configuration %q in namespace %q", instance.Spec.ConfigurationName, instance.Namespace),
+		return outcome{resources: recorded, problems: []problem.Problem{{
+			Reason:  v0.ReasonUnknownOwner,
+			Message: fmt.Sprintf("spec.configurationName: there is no Configuration %q in namespace %q", instance.Spec.ConfigurationName, instance.Namespace),
 		}}}
 	}
-	compiled := r.templates.get(configuration)
-	if len(compiled.problems) > 0 {
-		return outcome{resources: recorded, problems: compiled.problems} // what exists stays until the templates are mended
+	compiled := r.templates.Get(configuration)
+	if len(compiled.Problems) > 0 {
+		return outcome{resources: recorded, problems: compiled.Problems} // what exists stays until the templates are mended
 	}
-	rendered, diagnostics := compiled.instance.Render(templating.Values{
+	rendered, diagnostics := compiled.Instance.Render(templating.Values{
 		Configuration: configuration.Name,
 		Namespace:     configuration.Namespace,
 		Capacity:      int64(configuration.Spec.Capacity),

@@ -15,19 +15,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 )
 
 // kindsChanged looks again at every group, and its Instances, that has a template
 // of the API group in which a CustomResourceDefinition came, went or changed.
-func (o *objects) kindsChanged(reader client.Reader, templates *templateCache, parents *parentQueues) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
+func (o *objects) kindsChanged(reader client.Reader, compiled *templates.Cache, parents *parentQueues) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	look := func(ctx context.Context, definition *metav1.PartialObjectMetadata, gone bool) {
 		resource, group, _ := strings.Cut(definition.Name, ".") // its name is RESOURCE.GROUP
 		o.informers.Forget(func(watched schema.GroupVersionResource, state watch.State) bool {
 			return watched.Group == group && watched.Resource == resource && (gone || !state.Synced)
 		})
-		for _, parent := range parentsUsing(ctx, reader, templates, group) {
+		for _, parent := range parentsUsing(ctx, reader, compiled, group) {
 			parents.add(parent)
 		}
 	}
@@ -46,7 +47,7 @@ func (o *objects) kindsChanged(reader client.Reader, templates *templateCache, p
 
 // parentsUsing are the Configurations with a template of an API group, and their
 // Instances.
-func parentsUsing(ctx context.Context, reader client.Reader, templates *templateCache, group string) []watch.Parent {
+func parentsUsing(ctx context.Context, reader client.Reader, compiled *templates.Cache, group string) []watch.Parent {
 	var configurations v0.ConfigurationList
 	if err := reader.List(ctx, &configurations); err != nil {
 		return nil // the cache is not started: the Configurations' own events are to come
@@ -54,7 +55,7 @@ func parentsUsing(ctx context.Context, reader client.Reader, templates *template
 	var parents []watch.Parent
 	for i := range configurations.Items {
 		configuration := &configurations.Items[i]
-		if !usesGroup(templates.get(configuration), group) {
+		if !usesGroup(compiled.Get(configuration), group) {
 			continue
 		}
 		name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
@@ -70,8 +71,8 @@ func parentsUsing(ctx context.Context, reader client.Reader, templates *template
 	return parents
 }
 
-func usesGroup(compiled *templates, group string) bool {
-	for _, kind := range compiled.kinds() {
+func usesGroup(compiled *templates.Templates, group string) bool {
+	for _, kind := range compiled.Kinds() {
 		if kind.Group == group {
 			return true
 		}

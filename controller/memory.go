@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/controller/problem"
 )
 
 // memory holds the statuses that were written last and that the cache may not
@@ -72,11 +74,11 @@ func (m *memory[S]) forget(name types.NamespacedName) types.UID {
 
 // retry is the error that lets a parent be looked at again, with back-off, while
 // another attempt may mend its problems; nil if only a person can.
-func retry(problems []problem) error {
+func retry(problems []problem.Problem) error {
 	var again []string
 	for _, problem := range problems {
-		if problem.heals {
-			again = append(again, problem.message)
+		if problem.Heals {
+			again = append(again, problem.Message)
 		}
 	}
 	if len(again) == 0 {

@@ -23,6 +23,8 @@ import (
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )
@@ -48,7 +50,7 @@ type outcome struct {
 	// resources is the new inventory.
 	resources []v0.ResourceStatus
 	// problems, in the order of the templates.
-	problems []problem
+	problems []problem.Problem
 	// pending: the watch of some kind is still starting, or an object changed
 	// under our hands. There is nothing to report yet; another pass is to come.
 	pending bool
@@ -58,8 +60,8 @@ type outcome struct {
 
 // bring makes the parent's objects be as rendered. What could not be rendered is
 // in diagnostics; its objects are left as they are.
-func (o *objects) bring(ctx context.Context, parent parent, compiled *templates, rendered []templating.Object, diagnostics templating.Diagnostics, recorded []v0.ResourceStatus) outcome {
-	result := outcome{problems: compiled.diagnosed(level(parent), v0.ReasonRenderFailed, diagnostics)}
+func (o *objects) bring(ctx context.Context, parent parent, compiled *templates.Templates, rendered []templating.Object, diagnostics templating.Diagnostics, recorded []v0.ResourceStatus) outcome {
+	result := outcome{problems: compiled.Diagnosed(level(parent), v0.ReasonRenderFailed, diagnostics)}
 	desired, resources := o.resolve(parent, compiled, rendered, &result)
 	for _, kind := range inventory.Kinds(recorded) {
 		if mapping, err := o.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
@@ -92,13 +94,13 @@ func (o *objects) bring(ctx context.Context, parent parent, compiled *templates,
 
 // resolve finds the resource of each object, confines it, completes it and makes
 // sure that it is watched.
-func (o *objects) resolve(parent parent, compiled *templates, rendered []templating.Object, result *outcome) ([]plan.Desired, map[schema.GroupKind]schema.GroupVersionResource) {
+func (o *objects) resolve(parent parent, compiled *templates.Templates, rendered []templating.Object, result *outcome) ([]plan.Desired, map[schema.GroupKind]schema.GroupVersionResource) {
 	desired := make([]plan.Desired, 0, len(rendered))
 	resources := map[schema.GroupKind]schema.GroupVersionResource{}
 	origins := map[inventory.Ref]string{}
 	for _, object := range rendered {
-		origin := compiled.place(level(parent), object.Origin.String())
-		fail := func(err error) { result.problems = append(result.problems, failed(origin, err)) }
+		origin := compiled.Place(level(parent), object.Origin.String())
+		fail := func(err error) { result.problems = append(result.problems, problem.Of(origin, err)) }
 		kind := (&unstructured.Unstructured{Object: object.Content}).GroupVersionKind()
 		mapping, err := o.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
@@ -201,7 +203,7 @@ func seen(object *watch.Object) plan.Observed {
 }
 
 // execute carries the steps out and writes the new inventory into the result.
-func (o *objects) execute(ctx context.Context, parent parent, compiled *templates, steps []plan.Step, resources map[schema.GroupKind]schema.GroupVersionResource, recorded []v0.ResourceStatus, result *outcome) {
+func (o *objects) execute(ctx context.Context, parent parent, compiled *templates.Templates, steps []plan.Step, resources map[schema.GroupKind]schema.GroupVersionResource, recorded []v0.ResourceStatus, result *outcome) {
 	remaining := inventory.Index(recorded)
 	for _, step := range steps {
 		entry, known := remaining[step.Ref]
@@ -215,7 +217,7 @@ func (o *objects) execute(ctx context.Context, parent parent, compiled *template
 				continue // an apply has failed: what would be deleted may still be needed
 			}
 			if err := o.delete(ctx, step, resources); err != nil {
-				result.problems = append(result.problems, failed(step.Ref.String(), err))
+				result.problems = append(result.problems, problem.Of(step.Ref.String(), err))
 				continue
 			}
 			log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", step.Reason)
@@ -223,15 +225,15 @@ func (o *objects) execute(ctx context.Context, parent parent, compiled *template
 			continue
 		}
 		delete(remaining, step.Ref)
-		origin := compiled.name(level(parent), int(step.Desired.Template))
+		origin := compiled.Name(level(parent), int(step.Desired.Template))
 		now, err := o.apply(ctx, parent, step, resources[step.Kind.GroupKind()], entry)
 		switch {
 		case errors.Is(err, apply.ErrChanged):
 			result.pending, result.again = true, firstRetry
 		case err != nil:
-			problem := failed(origin, err)
-			result.problems = append(result.problems, problem)
-			now.Reason = problem.reason
+			found := problem.Of(origin, err)
+			result.problems = append(result.problems, found)
+			now.Reason = found.Reason
 			if known {
 				now.UID, now.Intent, now.Fields = entry.UID, entry.Intent, entry.Fields
 			}

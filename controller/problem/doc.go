@@ -1,0 +1,3 @@
+// Package problem turns errors into what conditions and denials say. It never
+// talks to anybody.
+package problem

@@ -1,0 +1,137 @@
+package templates
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/convert"
+)
+
+// Templates are the compiled broker resources of one generation of a
+// Configuration. If Problems is not empty, the sets must not be used.
+type Templates struct {
+	// Instance and Group are rendered for each device and for all of them.
+	Instance, Group *templating.Set
+	// Problems are everything that is wrong, in the order of the fields.
+	Problems []problem.Problem
+
+	uid        types.UID
+	generation int64
+	// names say where each template was written.
+	names map[templating.Level][]string
+}
+
+// Kinds are all kinds that the templates name.
+func (t *Templates) Kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	if t.Instance != nil {
+		kinds = append(kinds, t.Instance.Kinds()...)
+	}
+	if t.Group != nil {
+		kinds = append(kinds, t.Group.Kinds()...)
+	}
+	return kinds
+}
+
+// Compile compiles the broker resources of a Configuration, and what its old
+// fields stand for.
+func Compile(configuration *v0.Configuration) *Templates {
+	compiled := &Templates{uid: configuration.UID, generation: configuration.Generation, names: map[templating.Level][]string{}}
+	converted, err := oldFields(configuration)
+	if err != nil {
+		compiled.Problems = append(compiled.Problems, problem.Problem{Reason: v0.ReasonInvalidTemplate, Message: "spec." + err.Error()})
+		return compiled
+	}
+	compiled.Instance = compiled.compile(templating.InstanceLevel, configuration.Spec.InstanceBrokerResources, converted.Instance)
+	compiled.Group = compiled.compile(templating.ConfigurationLevel, configuration.Spec.ConfigurationBrokerResources, converted.Configuration)
+	return compiled
+}
+
+// compile compiles one list: the broker resources, and behind them what the old
+// fields were converted into.
+func (t *Templates) compile(level templating.Level, written []v0.BrokerResource, converted []convert.Resource) *templating.Set {
+	list := make([]map[string]any, 0, len(written)+len(converted))
+	for i := range written {
+		list = append(list, written[i].Object)
+		t.names[level] = append(t.names[level], fmt.Sprintf("%s[%d]", level, i))
+	}
+	list = append(list, convert.Templates(converted)...)
+	for _, resource := range converted {
+		t.names[level] = append(t.names[level], resource.From)
+	}
+	for i, template := range list {
+		apiVersion, _ := template["apiVersion"].(string)
+		kind, _ := template["kind"].(string)
+		if err := confine.Kind(schema.FromAPIVersionAndKind(apiVersion, kind)); err != nil {
+			t.Problems = append(t.Problems, problem.Of(t.Name(level, i)+".kind", err))
+		}
+	}
+	set, diagnostics := templating.Compile(level, list)
+	t.Problems = append(t.Problems, t.Diagnosed(level, v0.ReasonInvalidTemplate, diagnostics)...)
+	return set
+}
+
+// Name is what a template is called where its author wrote it.
+func (t *Templates) Name(level templating.Level, index int) string {
+	if names := t.names[level]; index < len(names) {
+		return names[index]
+	}
+	return fmt.Sprintf("%s[%d]", level, index)
+}
+
+// Place is an origin, or a diagnostic's list, under the name that the author
+// knows.
+func (t *Templates) Place(level templating.Level, origin string) string {
+	for index, name := range t.names[level] {
+		if rest, found := strings.CutPrefix(origin, fmt.Sprintf("%s[%d]", level, index)); found {
+			return name + rest
+		}
+	}
+	return origin
+}
+
+// Diagnosed makes problems of what the templating package says.
+func (t *Templates) Diagnosed(level templating.Level, reason string, diagnostics templating.Diagnostics) []problem.Problem {
+	var problems []problem.Problem
+	for _, diagnostic := range diagnostics {
+		diagnostic.List = t.Place(level, diagnostic.List)
+		problems = append(problems, problem.Problem{Reason: reason, Message: diagnostic.Error()})
+	}
+	return problems
+}
+
+// oldFields are the fields by which Akri describes a broker, as broker resources.
+func oldFields(configuration *v0.Configuration) (convert.Lists, error) {
+	fields := convert.Fields{Generation: configuration.Generation}
+	var broker v0.BrokerSpec
+	if configuration.Spec.BrokerSpec != nil {
+		broker = *configuration.Spec.BrokerSpec
+	}
+	for _, field := range []struct {
+		name string
+		from *runtime.RawExtension
+		to   *map[string]any
+	}{
+		{"brokerSpec.brokerPodSpec", broker.BrokerPodSpec, &fields.BrokerPodSpec},
+		{"brokerSpec.brokerJobSpec", broker.BrokerJobSpec, &fields.BrokerJobSpec},
+		{"instanceServiceSpec", configuration.Spec.InstanceServiceSpec, &fields.InstanceServiceSpec},
+		{"configurationServiceSpec", configuration.Spec.ConfigurationServiceSpec, &fields.ConfigurationServiceSpec},
+	} {
+		if field.from == nil || len(field.from.Raw) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(field.from.Raw, field.to); err != nil { // whole numbers become int64
+			return convert.Lists{}, fmt.Errorf("%s: %w", field.name, err)
+		}
+	}
+	return convert.BrokerResources(fields)
+}
