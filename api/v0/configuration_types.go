@@ -3,6 +3,7 @@ package v0
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Configuration says which devices to look for, how many users each may have,
@@ -74,6 +75,22 @@ type ConfigurationSpec struct {
 	// +optional
 	ConfigurationBrokerResources []BrokerResource `json:"configurationBrokerResources,omitempty"`
 
+	// sampleProperties stand for a device's properties while there is none: the
+	// admission webhook and kubectl akri render the templates with them.
+	// +kubebuilder:validation:MaxProperties=1000
+	// +optional
+	SampleProperties map[string]string `json:"sampleProperties,omitempty"`
+
+	// serviceAccountName is a ServiceAccount of this namespace. The objects are
+	// made, changed and deleted with its rights instead of the controller's.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// rollout says how a change of the templates reaches the devices.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+
 	// brokerSpec is Akri's way to ask for a Pod or a Job per device.
 	// instanceBrokerResources can say the same and more.
 	// +optional
@@ -96,6 +113,18 @@ type ConfigurationSpec struct {
 	// +nullable
 	// +optional
 	ConfigurationServiceSpec *runtime.RawExtension `json:"configurationServiceSpec,omitempty"`
+}
+
+// Rollout says how a change of the templates reaches the devices.
+type Rollout struct {
+	// maxUnavailable is how many Instances may be not ready at once because of
+	// the change: a number, or a percentage of all (rounded down, but at least
+	// one). The others wait until those before them are ready. Not set: all are
+	// changed at once. Instances that are not ready anyway do not wait, and count.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="maxUnavailable must be a whole number of at least 1, or a percentage from 1% to 100%"
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
 // DiscoveryHandler names a discovery handler and holds what it is told.
