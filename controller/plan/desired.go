@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/templating"
+)
+
+// Parent is the Configuration or Instance that objects are made for.
+type Parent struct {
+	Kind            schema.GroupVersionKind
+	Namespace, Name string
+	UID             types.UID
+}
+
+// Want is a rendered object as it is to be applied for its parent: in the
+// parent's namespace, owned by it unless it is to be orphaned, with its digest.
+// It takes the object's content over.
+func Want(parent Parent, object templating.Object) (Desired, error) {
+	full := &unstructured.Unstructured{Object: object.Content}
+	kind := full.GroupVersionKind()
+	full.SetNamespace(parent.Namespace)
+	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
+	if !orphan {
+		full.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: parent.Kind.GroupVersion().String(),
+			Kind:       parent.Kind.Kind,
+			Name:       parent.Name,
+			UID:        parent.UID,
+			Controller: new(true),
+		}})
+	}
+	canonical, err := json.Marshal(full.Object) // map keys come out sorted
+	if err != nil {
+		return Desired{}, fmt.Errorf("write as JSON: %w", err)
+	}
+	sum := sha256.Sum256(canonical)
+	return Desired{
+		Ref:        inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: full.GetNamespace(), Name: full.GetName()},
+		Version:    kind.Version,
+		Template:   int32(object.Origin.Index),
+		Intent:     hex.EncodeToString(sum[:8]),
+		Content:    full.Object,
+		Recreate:   object.Directives.OnImmutable == templating.ImmutableRecreate,
+		Once:       object.Directives.Once,
+		Orphan:     orphan,
+		ReadyWhen:  object.Directives.ReadyWhen,
+		OnConflict: object.Directives.OnConflict,
+	}, nil
+}

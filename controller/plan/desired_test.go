@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/templating"
+)
+
+func rendered(text string, policy templating.DeletionPolicy) templating.Object {
+	return templating.Object{
+		Content: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "door-cam"},
+			"data":     map[string]any{"text": text},
+		},
+		Directives: templating.Directives{DeletionPolicy: policy, OnImmutable: templating.ImmutableRecreate},
+		Origin:     templating.Origin{Index: 3},
+	}
+}
+
+func TestWant(t *testing.T) {
+	parent := Parent{Kind: v0.InstanceKind, Namespace: "ns", Name: "cam", UID: us}
+	want := func(text string, policy templating.DeletionPolicy) Desired {
+		t.Helper()
+		desired, err := Want(parent, rendered(text, policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return desired
+	}
+	first, same, other := want("a", templating.DeletionDelete), want("a", templating.DeletionDelete), want("b", templating.DeletionDelete)
+	if first.Intent != same.Intent || first.Intent == other.Intent {
+		t.Errorf("the digests of equal objects are %s and %s, of another %s", first.Intent, same.Intent, other.Intent)
+	}
+	if first.Ref.String() != "ConfigMap ns/door-cam" || first.Version != "v1" || first.Template != 3 || !first.Recreate {
+		t.Errorf("got %+v", first)
+	}
+	owners := (&unstructured.Unstructured{Object: first.Content}).GetOwnerReferences()
+	if len(owners) != 1 || owners[0].UID != us || owners[0].Kind != "Instance" || owners[0].Controller == nil || !*owners[0].Controller {
+		t.Errorf("its owners are %+v, want the Instance as controller", owners)
+	}
+	orphan := want("a", templating.DeletionOrphan)
+	if owners := (&unstructured.Unstructured{Object: orphan.Content}).GetOwnerReferences(); len(owners) > 0 || !orphan.Orphan {
+		t.Errorf("what is to be orphaned is owned by %+v: garbage collection would remove it", owners)
+	}
+}
