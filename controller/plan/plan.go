@@ -36,10 +36,12 @@ const (
 	Delete
 	// Release leaves an object of ours, no longer wanted, to itself.
 	Release
+	// Hold leaves the object as it is for now: the change has to wait.
+	Hold
 )
 
 func (a Action) String() string {
-	return [...]string{"keep", "create", "update", "recreate", "wait", "conflict", "skip", "delete", "release"}[a]
+	return [...]string{"keep", "create", "update", "recreate", "wait", "conflict", "skip", "delete", "release", "hold"}[a]
 }
 
 // Desired is one rendered object.
@@ -95,6 +97,9 @@ type Input struct {
 	// ReplaceEnded: Pods that have ended are replaced now; they are left alone
 	// otherwise.
 	ReplaceEnded bool
+	// Hold: what the templates ask for anew has to wait. What is broken is still
+	// mended, and a parent without objects gets its first.
+	Hold bool
 }
 
 // Step is what to do about one object.
@@ -109,6 +114,16 @@ type Step struct {
 	Desired *Desired
 	// Reason says why, for people; empty for Keep.
 	Reason string
+	// Change: the templates, or the values rendered with them, ask for something
+	// else than what was applied before.
+	Change bool
+	// Repair: somebody has changed or removed what was applied.
+	Repair bool
+}
+
+// Changes tells whether a plan brings something new to what exists already.
+func Changes(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(step Step) bool { return step.Change })
 }
 
 // Compute is the plan: a step for each desired object in their order, then the
@@ -126,7 +141,7 @@ func Compute(in Input) []Step {
 		observed, exists := in.Observed[want.Ref]
 		steps = append(steps, decide(in, want, observed, exists, recorded[want.Ref]))
 	}
-	if !in.Complete {
+	if !in.Complete || in.Hold {
 		return steps // what is missing from Desired may only have failed to render
 	}
 	return append(steps, unwanted(in, desired, recorded)...)
@@ -143,6 +158,7 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 			Kind:   schema.GroupVersionKind{Group: ref.Group, Version: version, Kind: ref.Kind},
 			UID:    uid,
 			Reason: "no template asks for it any more",
+			Change: true,
 		})
 	}
 	for ref, entry := range recorded {

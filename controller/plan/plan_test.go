@@ -156,6 +156,38 @@ func TestComputeForOneObject(t *testing.T) {
 			in:     Input{Observed: have(Observed{UID: "2"}), Complete: true},
 			expect: nil,
 		},
+		"template edited, to be held": {
+			reason: "its turn has not come",
+			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			expect: []Action{Hold},
+		},
+		"template added, to be held": {
+			reason: "the parent has objects already",
+			in: Input{Desired: want("a"), Complete: true, Hold: true, Recorded: []v0.ResourceStatus{
+				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "other", UID: "2"},
+			}},
+			expect: []Action{Hold},
+		},
+		"template removed, to be held": {
+			reason: "it goes when the others change",
+			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			expect: nil,
+		},
+		"field taken, to be held": {
+			reason: "a repair changes nothing that works",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			expect: []Action{Update},
+		},
+		"gone, to be held": {
+			reason: "what is missing is missed",
+			in:     Input{Desired: want("b"), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			expect: []Action{Create},
+		},
+		"new parent, to be held": {
+			reason: "it has nothing that could become unavailable",
+			in:     Input{Desired: want("a"), Complete: true, Hold: true},
+			expect: []Action{Create},
+		},
 		"incomplete": {
 			reason: "a failed render must never look like no longer wanted",
 			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f")},
@@ -194,5 +226,32 @@ func TestDeletionsComeLastAndSorted(t *testing.T) {
 	expect := []string{"create door-cam", "delete z", "delete a", "delete b"}
 	if !reflect.DeepEqual(got, expect) {
 		t.Errorf("got %v, want %v", got, expect)
+	}
+}
+
+func TestChangesAndRepairs(t *testing.T) {
+	ours := Observed{UID: "1", Owner: us, Fields: "f"}
+	for name, tc := range map[string]struct {
+		in              Input
+		changes, repair bool
+	}{
+		"nothing to do":   {in: Input{Desired: want("a"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}},
+		"first objects":   {in: Input{Desired: want("a"), Complete: true}},
+		"template edited": {in: Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}, changes: true},
+		"template gone":   {in: Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}, changes: true},
+		"field taken":     {in: Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us}), Recorded: wrote("1", "a", "f"), Complete: true}, repair: true},
+		"object gone":     {in: Input{Desired: want("a"), Recorded: wrote("1", "a", "f"), Complete: true}, repair: true},
+		"being recreated": {in: Input{Desired: want("a"), Recorded: wrote("1", "", ""), Complete: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Parent = us
+			steps := Compute(tc.in)
+			if got := Changes(steps); got != tc.changes {
+				t.Errorf("changes: %v, want %v", got, tc.changes)
+			}
+			if got := len(steps) > 0 && steps[0].Repair; got != tc.repair {
+				t.Errorf("repair: %v, want %v", got, tc.repair)
+			}
+		})
 	}
 }

@@ -20,8 +20,12 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 	switch {
 	case !exists && finished(want, recorded):
 		step.Action = Keep
+	case !exists && recorded.UID != "":
+		step.Action, step.Reason, step.Repair = Create, "it has gone", recorded.Intent == want.Intent
+	case !exists && len(in.Recorded) > 0 && in.Hold:
+		step.Action, step.Change = Hold, true
 	case !exists:
-		step.Action, step.Reason = Create, "it does not exist"
+		step.Action, step.Reason, step.Change = Create, "it does not exist", len(in.Recorded) > 0
 	case foreign(in.Parent, want, have, recorded) && want.OnConflict == templating.ConflictSkip:
 		step.Action, step.Reason = Skip, "it exists and belongs to somebody else"
 	case foreign(in.Parent, want, have, recorded):
@@ -32,10 +36,12 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Reason = Recreate, "it has ended: "+have.Reason
 	case have.Ended:
 		step.Action = Keep // applying over it would not make it run
+	case edited(want, have, recorded) && in.Hold:
+		step.Action, step.Change = Hold, true
 	case edited(want, have, recorded):
-		step.Action, step.Reason = Update, "the template asks for something else"
+		step.Action, step.Reason, step.Change = Update, "the template asks for something else", true
 	case drifted(have, recorded):
-		step.Action, step.Reason = Update, "somebody changed a field of ours"
+		step.Action, step.Reason, step.Repair = Update, "somebody changed a field of ours", true
 	default:
 		step.Action = Keep
 	}
