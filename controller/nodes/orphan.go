@@ -1,0 +1,61 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// orphaned tells whether no node sees an Instance. Slots that somebody holds do
+// not matter: an agent that loses sight of a device deletes its Instance, too.
+func orphaned(instance *v0.Instance) bool {
+	return len(instance.Spec.Nodes) == 0 && instance.DeletionTimestamp == nil
+}
+
+// orphans deletes Instances that no node has seen for a while.
+type orphans struct {
+	cache  client.Reader
+	client client.Client
+	grace  time.Duration
+	now    func() time.Time
+	since  map[types.NamespacedName]orphan // for one worker
+}
+
+type orphan struct {
+	uid   types.UID
+	since time.Time
+}
+
+// Reconcile deletes the Instance if it is time, or comes back when it is.
+func (r *orphans) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var instance v0.Instance
+	if err := r.cache.Get(ctx, request.NamespacedName, &instance); err != nil {
+		delete(r.since, request.NamespacedName)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !orphaned(&instance) {
+		delete(r.since, request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	now := r.now()
+	seen, found := r.since[request.NamespacedName]
+	if !found || seen.uid != instance.UID {
+		seen = orphan{uid: instance.UID, since: now}
+		r.since[request.NamespacedName] = seen
+	}
+	if wait := seen.since.Add(r.grace).Sub(now); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	if err := remove(ctx, r.client, &instance); err != nil {
+		return reconcile.Result{}, fmt.Errorf("delete Instance %s, which no node sees: %w", request, err)
+	}
+	log.FromContext(ctx).Info("deleted: no node sees it")
+	return reconcile.Result{}, nil
+}

@@ -1,0 +1,154 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// byNode is the cache's index of Instances by the nodes that see them or hold
+// their slots.
+const byNode = "nodes"
+
+// Setup adds the package's controllers to a manager that knows our kinds, and
+// makes it know nodes and Pods. Its cache should [Reduce] nodes.
+func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
+	options, err := options.complete()
+	if err != nil {
+		return err
+	}
+	addToScheme(mgr.GetScheme())
+	indexed := func(object client.Object) []string { return nodesOf(object.(*v0.Instance)) }
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v0.Instance{}, byNode, indexed); err != nil {
+		return fmt.Errorf("index Instances by node: %w", err)
+	}
+	if err := setupNodes(mgr, options); err != nil {
+		return fmt.Errorf("set up the controller of nodes: %w", err)
+	}
+	if options.keepsInstances() {
+		return nil
+	}
+	if err := setupOrphans(mgr, options); err != nil {
+		return fmt.Errorf("set up the controller of Instances without nodes: %w", err)
+	}
+	return nil
+}
+
+func setupNodes(mgr manager.Manager, options Options) error {
+	c, err := newController("node", mgr, &reconciler{
+		cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient(), options: options, now: time.Now,
+		outages: outages{}, graves: map[string]graves{},
+	})
+	if err != nil {
+		return err
+	}
+	itself := &handler.TypedEnqueueRequestForObject[*corev1.Node]{}
+	news := predicate.TypedFuncs[*corev1.Node]{UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool {
+		return !sameNode(e.ObjectOld, e.ObjectNew)
+	}}
+	for _, watch := range []source.Source{
+		source.Kind(mgr.GetCache(), &corev1.Node{}, itself, news),
+		source.Kind(mgr.GetCache(), &v0.Instance{}, nodesOfInstance(mgr.GetCache())),
+		source.Kind(mgr.GetCache(), &v0.Configuration{}, nodesOfDeleted(mgr.GetCache())),
+	} {
+		if err := c.Watch(watch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setupOrphans(mgr manager.Manager, options Options) error {
+	c, err := newController("orphan", mgr, &orphans{
+		cache: mgr.GetCache(), client: mgr.GetClient(), grace: options.EmptyGrace, now: time.Now,
+		since: map[types.NamespacedName]orphan{},
+	})
+	if err != nil {
+		return err
+	}
+	itself := &handler.TypedEnqueueRequestForObject[*v0.Instance]{}
+	news := predicate.TypedFuncs[*v0.Instance]{
+		CreateFunc: func(e event.TypedCreateEvent[*v0.Instance]) bool { return orphaned(e.Object) },
+		UpdateFunc: func(e event.TypedUpdateEvent[*v0.Instance]) bool {
+			return orphaned(e.ObjectOld) || orphaned(e.ObjectNew)
+		},
+		DeleteFunc: func(e event.TypedDeleteEvent[*v0.Instance]) bool { return orphaned(e.Object) },
+	}
+	return c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself, news))
+}
+
+func newController(name string, mgr manager.Manager, r reconcile.Reconciler) (controller.Controller, error) {
+	return controller.New(name, mgr, controller.Options{
+		Reconciler:              r,
+		MaxConcurrentReconciles: 1, // it remembers things
+		SkipNameValidation:      new(true),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 5*time.Minute),
+	})
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// nodesOfInstance looks at the nodes of an Instance that is new or has others
+// than before, and at those on which one that was deleted left its name.
+func nodesOfInstance(nodes cache.Cache) handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
+	add := func(names []string, q queue) {
+		for _, name := range names {
+			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		}
+	}
+	return handler.TypedFuncs[*v0.Instance, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q queue) { add(nodesOf(e.Object), q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q queue) {
+			if !slices.Equal(e.ObjectOld.Spec.Nodes, e.ObjectNew.Spec.Nodes) || !maps.Equal(e.ObjectOld.Spec.DeviceUsage, e.ObjectNew.Spec.DeviceUsage) {
+				add(nodesOf(e.ObjectNew), q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v0.Instance], q queue) {
+			add(nodesWithEmpty(ctx, nodes, e.Object.Name), q)
+		},
+	}
+}
+
+// nodesOfDeleted looks at the nodes on which a Configuration that was deleted
+// left its name.
+func nodesOfDeleted(nodes cache.Cache) handler.TypedEventHandler[*v0.Configuration, reconcile.Request] {
+	return handler.TypedFuncs[*v0.Configuration, reconcile.Request]{
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v0.Configuration], q queue) {
+			for _, name := range nodesWithEmpty(ctx, nodes, e.Object.Name) {
+				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+			}
+		},
+	}
+}
+
+// nodesWithEmpty are the nodes that have none of a resource of ours, but the name.
+func nodesWithEmpty(ctx context.Context, from cache.Cache, name string) []string {
+	var list corev1.NodeList
+	if err := from.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache is not started: the nodes' own events are to come
+	}
+	var names []string
+	for i := range list.Items {
+		if _, found := list.Items[i].Status.Capacity[corev1.ResourceName(v0.ResourceName(name))]; found {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names
+}
