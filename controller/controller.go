@@ -25,6 +25,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/nodes"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 )
@@ -81,7 +82,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}); err != nil {
 		return fmt.Errorf("set up the controller of Configurations: %w", err)
 	}
-	return nil
+	return nodes.Setup(ctx, mgr, nodes.Options{NotReadyGrace: options.NodeGrace})
 }
 
 // leading runs only on the leader.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/nodes"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 )
@@ -81,10 +83,17 @@ func usesGroup(compiled *templates.Templates, group string) bool {
 }
 
 // CacheOptions keep the manager's cache small: of our own kinds everything but
-// the managed fields, of CustomResourceDefinitions the names only.
+// the managed fields, of CustomResourceDefinitions the names only, and little of
+// nodes.
 func CacheOptions() cache.Options {
+	strip := cache.TransformStripManagedFields()
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: func(object any) (any, error) {
+			if node, ok := object.(*corev1.Node); ok {
+				return nodes.Reduce(node), nil
+			}
+			return strip(object)
+		},
 		ByObject: map[client.Object]cache.ByObject{
 			definitions(): {Transform: func(object any) (any, error) {
 				if definition, ok := object.(*metav1.PartialObjectMetadata); ok {

@@ -1,12 +1,18 @@
 package controller
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Options are the controller's settings.
 type Options struct {
 	// Workers is how many Instances, and how many Configurations, are looked
 	// at at the same time.
 	Workers int
+	// NodeGrace is how long a node may be not Ready before it is taken off its
+	// Instances. 0: never; see docs/nodes.md.
+	NodeGrace time.Duration
 }
 
 func (o Options) validate() error {

@@ -23,6 +23,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller"
+	"akri.sh/akri/controller/nodes"
 )
 
 const usage = `Usage: akri-controller [flags]
@@ -45,6 +46,7 @@ type flags struct {
 	metricsAddress       string
 	probeAddress         string
 	workers              int
+	nodeGrace            time.Duration
 }
 
 func main() {
@@ -67,6 +69,7 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "`address` that serves /metrics; 0 turns it off")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 	set.IntVar(&f.workers, "workers", 4, "how many Instances, and how many Configurations, are worked on at the same time")
+	set.DurationVar(&f.nodeGrace, "node-grace", nodes.DefaultNotReadyGrace, "how `long` a node may be not Ready before it is taken off the Instances that it does not use; 0: never")
 	logging := zap.Options{}
 	libraries := flag.NewFlagSet("", flag.ContinueOnError)
 	config.RegisterFlags(libraries) // --kubeconfig
@@ -119,7 +122,7 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 	if err != nil {
 		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
 	}
-	if err := controller.Setup(ctx, mgr, controller.Options{Workers: f.workers}); err != nil {
+	if err := controller.Setup(ctx, mgr, controller.Options{Workers: f.workers, NodeGrace: f.nodeGrace}); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

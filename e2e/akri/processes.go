@@ -16,13 +16,13 @@ import (
 )
 
 // processNode is the node whose agent runs as a process. The cluster knows no
-// node of that name, so no pod runs on it.
+// node of that name, so no pod runs on it, and the controller must not mind.
 const processNode = "this-machine"
 
 // processes are Akri's programs with their arguments, where %s stands for the
 // folder in which they meet.
 var processes = map[string][]string{
-	"akri-controller": {"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
+	"akri-controller": {"--node-grace=0", "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
 	"akri-agent":      {"--node-name=" + processNode, "--discovery-handlers-dir=%s", "--kubelet-dir=%s/kubelet", "--metrics-bind-address=0"},
 	"akri-discovery":  {"debug-echo", "--shared=true", "--discovery-handlers-dir=%s", "--availability-file=%s/debug-echo/debug-echo-availability.txt"},
 }

@@ -105,7 +105,8 @@ func (b *bench) startController() (*process, error) {
 	}
 	defer log.Close() // the process has its own
 	command := exec.Command(b.executable, "--leader-elect=false", "--workers="+strconv.Itoa(workers),
-		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0")
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0",
+		"--node-grace=0") // the Instances' nodes are made up
 	command.Env = append(os.Environ(), "KUBECONFIG="+b.cluster.Kubeconfig(), profilerVariable+"="+profiles)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
