@@ -38,6 +38,9 @@ func (v verdict) condition(kind string, generation int64) metav1.Condition {
 
 // applied judges what came of the objects of a parent.
 func applied(result outcome) verdict {
+	if len(result.problems) == 0 && result.held {
+		return no(v0.ReasonRolloutWaiting, "the templates have changed; this Instance is changed when fewer others are not ready (spec.rollout.maxUnavailable)")
+	}
 	if len(result.problems) == 0 {
 		return yes(v0.ReasonApplied, objectCount(len(result.resources))+" as rendered")
 	}
@@ -47,7 +50,7 @@ func applied(result outcome) verdict {
 // readyObjects judges whether a parent's objects have become what they were
 // applied for.
 func readyObjects(result outcome, appliedVerdict verdict) verdict {
-	if !appliedVerdict.status {
+	if !appliedVerdict.status && appliedVerdict.reason != v0.ReasonRolloutWaiting {
 		return no(appliedVerdict.reason, "not everything is applied; see condition Applied")
 	}
 	var waiting []string

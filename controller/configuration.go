@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,9 +19,8 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/watch"
-	"akri.sh/akri/templating"
 )
 
 // configurationReconciler keeps the objects of a group of devices, and tells how
@@ -31,7 +29,7 @@ type configurationReconciler struct {
 	cache     client.Reader
 	templates *templates.Cache
 	objects   *objects
-	client    *apply.Client
+	gate      *rollout.Gate
 	said      *memory[v0.ConfigurationStatus]
 }
 
@@ -45,21 +43,32 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	cached := configuration.Status
+	cached.DiscoveryFailures = nil // the agents' part; not ours to write
+	status := r.said.latest(request.NamespacedName, configuration.UID, cached)
+	parent := parent{
+		Parent:  apply.Parent{Kind: v0.ConfigurationKind, Resource: v0.ConfigurationResource, NamespacedName: request.NamespacedName, UID: configuration.UID},
+		account: account(&configuration),
+	}
 	if configuration.DeletionTimestamp != nil {
-		return reconcile.Result{}, nil // its objects and Instances are owned by it and go with it
+		return r.leave(ctx, parent, &configuration, status)
 	}
 	instances, err := instancesOf(ctx, r.cache, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	cached := configuration.Status
-	cached.DiscoveryFailures = nil // the agents' part; not ours to write
-	status := r.said.latest(request.NamespacedName, configuration.UID, cached)
 	compiled := r.templates.Get(&configuration)
 	unavailable := r.use(request.NamespacedName, compiled, status, instances)
 
 	// 2. Render; 3. plan; 4. apply.
-	result := r.bring(ctx, &configuration, compiled, instances, status.Resources)
+	result := r.bring(ctx, parent, &configuration, compiled, instances, status.Resources)
+	if result.announce {
+		status.Resources = result.resources
+		if err := r.objects.announce(ctx, parent, func() error { return r.write(ctx, parent, status) }); err != nil {
+			return reconcile.Result{}, err
+		}
+		result = r.bring(ctx, parent, &configuration, compiled, instances, status.Resources)
+	}
 	if result.pending {
 		return reconcile.Result{RequeueAfter: result.again}, nil // the watch that is starting wakes us
 	}
@@ -68,18 +77,35 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	}
 
 	// 5. Report, if there is news.
-	later, err := r.report(ctx, &configuration, compiled, instances, status, result)
+	later, err := r.report(ctx, parent, &configuration, status, groupStatus(&configuration, compiled, instances, result))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if later > 0 && (result.again == 0 || later < result.again) {
-		result.again = later
+	if later > 0 {
+		result.soon(later)
 	}
 	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)
 }
 
+// leave removes what garbage collection does not remove with the Configuration.
+func (r *configurationReconciler) leave(ctx context.Context, parent parent, configuration *v0.Configuration, status v0.ConfigurationStatus) (reconcile.Result, error) {
+	if !slices.Contains(configuration.Finalizers, v0.FinalizerElsewhere) {
+		return reconcile.Result{}, nil // its objects and Instances are owned by it and go with it
+	}
+	result := r.objects.clear(ctx, parent, status.Resources)
+	now := status
+	now.Resources = result.resources
+	now.Conditions = slices.Clone(status.Conditions)
+	meta.SetStatusCondition(&now.Conditions, applied(result).condition(v0.ConditionApplied, configuration.Generation))
+	if _, err := r.report(ctx, parent, configuration, status, now); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, retry(result.problems)
+}
+
 func (r *configurationReconciler) forget(name types.NamespacedName) {
 	r.templates.Forget(name)
+	r.gate.Forget(name)
 	r.objects.endings.forget(r.said.forget(name))
 	r.objects.informers.Use(name, nil)
 }
@@ -112,29 +138,15 @@ func (r *configurationReconciler) use(name types.NamespacedName, compiled *templ
 	return unavailable
 }
 
-func (r *configurationReconciler) bring(ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
+func (r *configurationReconciler) bring(ctx context.Context, parent parent, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
 	if len(compiled.Problems) > 0 {
 		return outcome{resources: recorded, problems: compiled.Problems} // what exists stays until the templates are mended
 	}
-	var rendered []templating.Object
-	var diagnostics templating.Diagnostics
+	want := wanted{templates: compiled}
 	if len(instances) > 0 { // the group's objects exist exactly while there is a device
-		values := templating.Values{
-			Configuration: configuration.Name,
-			Namespace:     configuration.Namespace,
-			Capacity:      int64(configuration.Spec.Capacity),
-		}
-		for i := range instances {
-			values.Instances = append(values.Instances, instanceValues(&instances[i]))
-		}
-		rendered, diagnostics = compiled.Group.Render(values)
+		want.rendered, want.diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
 	}
-	self := parent{
-		Parent: watch.Parent{NamespacedName: types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}},
-		uid:    configuration.UID,
-		kind:   v0.ConfigurationKind,
-	}
-	return r.objects.bring(ctx, self, compiled, rendered, diagnostics, recorded)
+	return r.objects.bring(ctx, parent, want, recorded)
 }
 
 // instancesOf are a Configuration's Instances that are not being deleted, sorted
@@ -152,30 +164,37 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 }
 
 // report writes the controller's part of the Configuration's status if it says
-// something new. News of the Instances alone is written once a second at most;
-// later is when to come again with the rest.
-func (r *configurationReconciler) report(ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, before v0.ConfigurationStatus, result outcome) (later time.Duration, err error) {
-	now := groupStatus(configuration, compiled, instances, result)
-	conditions := append([]metav1.Condition(nil), before.Conditions...)
+// something new, and takes the finalizer off when nothing is left that needs it.
+// News of the Instances alone is written once a second at most; later is when to
+// come again with the rest.
+func (r *configurationReconciler) report(ctx context.Context, parent parent, configuration *v0.Configuration, before, now v0.ConfigurationStatus) (later time.Duration, err error) {
+	conditions := slices.Clone(before.Conditions)
 	for _, condition := range now.Conditions {
 		meta.SetStatusCondition(&conditions, condition)
 	}
 	now.Conditions = conditions
 	if equality.Semantic.DeepEqual(before, now) {
-		return 0, nil
+		return 0, r.objects.release(ctx, parent, configuration.Finalizers, now.Resources)
 	}
-	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
 	sameObjects := equality.Semantic.DeepEqual(before.Resources, now.Resources) // else the inventory must not wait
-	if since := r.said.since(name, configuration.UID); since < groupReport && sameObjects && before.ObservedGeneration == now.ObservedGeneration {
+	if since := r.said.since(parent.NamespacedName, parent.UID); since < groupReport && sameObjects && before.ObservedGeneration == now.ObservedGeneration {
 		return groupReport - since, nil
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&now)
-	if err != nil {
-		return 0, fmt.Errorf("write the status of Configuration %s: %w", name, err)
-	}
-	if err := r.client.Status(ctx, v0.ConfigurationResource, name, configuration.UID, v0.GroupVersion.String(), v0.ConfigurationKind.Kind, content); err != nil {
+	if err := r.write(ctx, parent, now); err != nil {
 		return 0, err
 	}
-	r.said.remember(name, configuration.UID, now)
-	return 0, nil
+	r.objects.tell.news(configuration, before.Conditions, now.Conditions)
+	return 0, r.objects.release(ctx, parent, configuration.Finalizers, now.Resources)
+}
+
+func (r *configurationReconciler) write(ctx context.Context, parent parent, status v0.ConfigurationStatus) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return fmt.Errorf("write the status of Configuration %s: %w", parent.NamespacedName, err)
+	}
+	if err := r.objects.clients.Own().Status(ctx, parent.Parent, content); err != nil {
+		return err
+	}
+	r.said.remember(parent.NamespacedName, parent.UID, status)
+	return nil
 }

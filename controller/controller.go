@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -25,7 +24,9 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/fight"
 	"akri.sh/akri/controller/nodes"
+	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 )
@@ -52,9 +53,9 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := options.validate(); err != nil {
 		return err
 	}
-	api, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	clients, err := apply.NewClients(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return err
 	}
 	indexed := func(object client.Object) []string { return []string{object.(*v0.Instance).Spec.ConfigurationName} }
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v0.Instance{}, byConfiguration, indexed); err != nil {
@@ -64,21 +65,27 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	parents := &parentQueues{}
 	shared := &objects{
 		mapper:    mgr.GetRESTMapper(),
-		informers: watch.NewInformers(api, parents.add),
-		client:    apply.NewClient(api),
+		informers: watch.NewInformers(clients.API(), parents.add),
+		clients:   clients,
+		policy:    options.Policy,
 		endings:   newEndings(),
+		fights:    fight.NewDetector(),
+		tell:      teller{recorder: mgr.GetEventRecorder(v0.FieldManagerController)},
 	}
-	compiled := templates.NewCache()
+	compiled := templates.NewCache(options.Policy)
+	gate := rollout.NewGate(func(instance types.NamespacedName) {
+		parents.add(watch.Parent{Instance: true, NamespacedName: instance})
+	})
 	if err := mgr.Add(leading(shared.informers.Run)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
 	if err := setupInstances(mgr, options, parents, &instanceReconciler{
-		cache: mgr.GetCache(), templates: compiled, objects: shared, client: shared.client, said: newMemory[v0.InstanceStatus](),
+		cache: mgr.GetCache(), templates: compiled, objects: shared, gate: gate, said: newMemory[v0.InstanceStatus](),
 	}); err != nil {
 		return fmt.Errorf("set up the controller of Instances: %w", err)
 	}
 	if err := setupConfigurations(mgr, options, parents, &configurationReconciler{
-		cache: mgr.GetCache(), templates: compiled, objects: shared, client: shared.client, said: newMemory[v0.ConfigurationStatus](),
+		cache: mgr.GetCache(), templates: compiled, objects: shared, gate: gate, said: newMemory[v0.ConfigurationStatus](),
 	}); err != nil {
 		return fmt.Errorf("set up the controller of Configurations: %w", err)
 	}

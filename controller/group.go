@@ -17,13 +17,18 @@ func groupStatus(configuration *v0.Configuration, compiled *templates.Templates,
 		Instances:          int32(len(instances)),
 		Resources:          result.resources,
 	}
-	var failing, waiting []string
+	var failing, waiting, held []string
 	for i := range instances {
 		instance := &instances[i]
-		switch applied := meta.FindStatusCondition(instance.Status.Conditions, v0.ConditionApplied); {
+		applied := meta.FindStatusCondition(instance.Status.Conditions, v0.ConditionApplied)
+		later := applied != nil && applied.Reason == v0.ReasonRolloutWaiting
+		if later {
+			held = append(held, instance.Name)
+		}
+		switch {
 		case meta.IsStatusConditionTrue(instance.Status.Conditions, v0.ConditionReady):
 			status.ReadyInstances++
-		case applied != nil && applied.Status == metav1.ConditionFalse:
+		case applied != nil && applied.Status == metav1.ConditionFalse && !later:
 			status.FailingInstances++
 			failing = append(failing, fmt.Sprintf("Instance %s: %s", instance.Name, applied.Message))
 		default:
@@ -34,7 +39,13 @@ func groupStatus(configuration *v0.Configuration, compiled *templates.Templates,
 	if applied.status && len(failing) > 0 {
 		applied = no(v0.ReasonInstancesFailing, fmt.Sprintf("%d of %d Instances cannot be applied\n%s", len(failing), len(instances), joined(failing, mostNamedFailures)))
 	}
+	if applied.status && len(held) > 0 {
+		applied = no(v0.ReasonRolloutWaiting, fmt.Sprintf("%d of %d Instances wait for their turn: %s", len(held), len(instances), joined(held, mostNamedFailures)))
+	}
 	ready := readyObjects(result, applied)
+	if len(held) > 0 && ready.status {
+		ready = no(v0.ReasonRolloutWaiting, "the rollout goes on; see condition Applied")
+	}
 	if ready.status && len(waiting) > 0 {
 		ready = no(v0.ReasonProgressing, fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), joined(waiting, mostNamedFailures)))
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,9 +16,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/watch"
-	"akri.sh/akri/templating"
 )
 
 // instanceReconciler keeps the objects of one device.
@@ -25,7 +25,7 @@ type instanceReconciler struct {
 	cache     client.Reader
 	templates *templates.Cache
 	objects   *objects
-	client    *apply.Client
+	gate      *rollout.Gate
 	said      *memory[v0.InstanceStatus]
 }
 
@@ -36,28 +36,56 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	var instance v0.Instance
 	if err := r.cache.Get(ctx, request.NamespacedName, &instance); err != nil {
 		r.objects.endings.forget(r.said.forget(request.NamespacedName))
+		r.gate.Gone(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if instance.DeletionTimestamp != nil {
-		return reconcile.Result{}, nil // its objects are owned by it and go with it
 	}
 	status := r.said.latest(request.NamespacedName, instance.UID, instance.Status)
 	configuration, err := r.configuration(ctx, &instance)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	parent := parent{
+		Parent:   apply.Parent{Kind: v0.InstanceKind, Resource: v0.InstanceResource, NamespacedName: request.NamespacedName, UID: instance.UID},
+		instance: true,
+		account:  account(configuration),
+	}
+	if instance.DeletionTimestamp != nil {
+		return r.leave(ctx, parent, &instance, status)
+	}
 
 	// 2. Render; 3. plan; 4. apply.
-	result := r.bring(ctx, &instance, configuration, status.Resources)
+	result := r.bring(ctx, parent, &instance, configuration, status.Resources)
+	if result.announce {
+		status.Resources = result.resources
+		if err := r.objects.announce(ctx, parent, func() error { return r.write(ctx, parent, status) }); err != nil {
+			return reconcile.Result{}, err
+		}
+		result = r.bring(ctx, parent, &instance, configuration, status.Resources)
+	}
 	if result.pending {
 		return reconcile.Result{RequeueAfter: result.again}, nil // the watch that is starting wakes us
 	}
 
 	// 5. Report, if there is news.
-	if err := r.report(ctx, &instance, status, result); err != nil {
+	if err := r.report(ctx, parent, &instance, status, result); err != nil {
 		return reconcile.Result{}, err
 	}
+	if configuration != nil && !result.held {
+		r.gate.Settle(groupName(configuration), instance.Name, readyObjects(result, applied(result)).status)
+	}
 	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)
+}
+
+// leave removes what garbage collection does not remove with the Instance.
+func (r *instanceReconciler) leave(ctx context.Context, parent parent, instance *v0.Instance, status v0.InstanceStatus) (reconcile.Result, error) {
+	if !slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) {
+		return reconcile.Result{}, nil // its objects are owned by it and go with it
+	}
+	result := r.objects.clear(ctx, parent, status.Resources)
+	if err := r.report(ctx, parent, instance, status, result); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, retry(result.problems)
 }
 
 // configuration is the Instance's Configuration, or nil if there is none.
@@ -74,7 +102,7 @@ func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Ins
 	return &configuration, nil
 }
 
-func (r *instanceReconciler) bring(ctx context.Context, instance *v0.Instance, configuration *v0.Configuration, recorded []v0.ResourceStatus) outcome {
+func (r *instanceReconciler) bring(ctx context.Context, parent parent, instance *v0.Instance, configuration *v0.Configuration, recorded []v0.ResourceStatus) outcome {
 	if configuration == nil {
 		return outcome{resources: recorded, problems: []problem.Problem{{
 			Reason:  v0.ReasonUnknownOwner,
@@ -85,47 +113,62 @@ func (r *instanceReconciler) bring(ctx context.Context, instance *v0.Instance, c
 	if len(compiled.Problems) > 0 {
 		return outcome{resources: recorded, problems: compiled.Problems} // what exists stays until the templates are mended
 	}
-	rendered, diagnostics := compiled.Instance.Render(templating.Values{
-		Configuration: configuration.Name,
-		Namespace:     configuration.Namespace,
-		Capacity:      int64(configuration.Spec.Capacity),
-		Instance:      instanceValues(instance),
-	})
-	self := parent{
-		Parent: watch.Parent{Instance: true, NamespacedName: types.NamespacedName{Namespace: instance.Namespace, Name: instance.Name}},
-		uid:    instance.UID,
-		kind:   v0.InstanceKind,
-	}
-	return r.objects.bring(ctx, self, compiled, rendered, diagnostics, recorded)
+	want := wanted{templates: compiled, turn: r.turn(ctx, configuration, instance.Name)}
+	want.rendered, want.diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
+	return r.objects.bring(ctx, parent, want, recorded)
 }
 
-func instanceValues(instance *v0.Instance) templating.Instance {
-	return templating.Instance{
-		Name:       instance.Name,
-		Properties: instance.Spec.BrokerProperties,
-		Nodes:      instance.Spec.Nodes,
-		Shared:     instance.Spec.Shared,
+// turn asks whether an Instance may be changed now; nil if the Configuration does
+// not limit its rollouts.
+func (r *instanceReconciler) turn(ctx context.Context, configuration *v0.Configuration, instance string) func(ready bool) bool {
+	group := groupName(configuration)
+	if configuration.Spec.Rollout == nil || configuration.Spec.Rollout.MaxUnavailable == nil {
+		r.gate.Forget(group)
+		return nil
+	}
+	return func(ready bool) bool {
+		instances, err := instancesOf(ctx, r.cache, group)
+		if err != nil {
+			return false // the cache is stopping
+		}
+		all := make([]string, len(instances))
+		for i := range instances {
+			all[i] = instances[i].Name
+		}
+		most, err := rollout.Most(*configuration.Spec.Rollout.MaxUnavailable, len(all))
+		if err != nil {
+			return true // the schema refuses such values
+		}
+		r.gate.Know(group, instance, ready)
+		return r.gate.Pass(group, instance, all, most)
 	}
 }
 
-// report writes the Instance's status if it says something new.
-func (r *instanceReconciler) report(ctx context.Context, instance *v0.Instance, before v0.InstanceStatus, result outcome) error {
+// report writes the Instance's status if it says something new, and takes the
+// finalizer off when nothing is left that needs it.
+func (r *instanceReconciler) report(ctx context.Context, parent parent, instance *v0.Instance, before v0.InstanceStatus, result outcome) error {
 	now := v0.InstanceStatus{Resources: result.resources}
 	now.Conditions = append(now.Conditions, before.Conditions...)
 	appliedVerdict := applied(result)
 	meta.SetStatusCondition(&now.Conditions, appliedVerdict.condition(v0.ConditionApplied, 0))
 	meta.SetStatusCondition(&now.Conditions, readyObjects(result, appliedVerdict).condition(v0.ConditionReady, 0))
-	if equality.Semantic.DeepEqual(before, now) {
-		return nil
+	if !equality.Semantic.DeepEqual(before, now) {
+		if err := r.write(ctx, parent, now); err != nil {
+			return err
+		}
+		r.objects.tell.news(instance, before.Conditions, now.Conditions)
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&now)
+	return r.objects.release(ctx, parent, instance.Finalizers, now.Resources)
+}
+
+func (r *instanceReconciler) write(ctx context.Context, parent parent, status v0.InstanceStatus) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
-		return fmt.Errorf("write the status of Instance %s/%s: %w", instance.Namespace, instance.Name, err)
+		return fmt.Errorf("write the status of Instance %s: %w", parent.NamespacedName, err)
 	}
-	name := types.NamespacedName{Namespace: instance.Namespace, Name: instance.Name}
-	if err := r.client.Status(ctx, v0.InstanceResource, name, instance.UID, v0.GroupVersion.String(), v0.InstanceKind.Kind, content); err != nil {
+	if err := r.objects.clients.Own().Status(ctx, parent.Parent, content); err != nil {
 		return err
 	}
-	r.said.remember(name, instance.UID, now)
+	r.said.remember(parent.NamespacedName, parent.UID, status)
 	return nil
 }

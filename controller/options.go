@@ -3,6 +3,8 @@ package controller
 import (
 	"fmt"
 	"time"
+
+	"akri.sh/akri/controller/confine"
 )
 
 // Options are the controller's settings.
@@ -13,6 +15,8 @@ type Options struct {
 	// NodeGrace is how long a node may be not Ready before it is taken off its
 	// Instances. 0: never; see docs/nodes.md.
 	NodeGrace time.Duration
+	// Policy is what the operator allows templates beyond what is safe.
+	Policy confine.Policy
 }
 
 func (o Options) validate() error {

@@ -27,6 +27,13 @@ const (
 	// ManagedBy is the value of LabelManagedBy.
 	ManagedBy = "akri"
 
+	// LabelNamespace and LabelOwner are on objects that garbage collection cannot
+	// remove with their Configuration or Instance, since they are in another
+	// namespace or in none: its namespace and its UID. The controller puts them
+	// there and finds them again by them.
+	LabelNamespace = Domain + "/namespace"
+	LabelOwner     = Domain + "/owner"
+
 	// nodeLabelPrefix precedes the node's name in the label by which an agent
 	// finds its own Instances.
 	nodeLabelPrefix = "node." + Domain + "/"
@@ -39,6 +46,11 @@ const (
 	// the id itself is kept.
 	AnnotationDeviceID = Domain + "/device-id"
 )
+
+// FinalizerElsewhere is on a Configuration or an Instance while it has objects in
+// another namespace or in none. The controller puts it on before it makes the
+// first and takes it off after it has removed the last.
+const FinalizerElsewhere = Domain + "/objects-elsewhere"
 
 // Field managers. Each is one writer's name for ever: server-side apply keeps
 // ownership by it.

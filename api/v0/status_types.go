@@ -37,6 +37,8 @@ const (
 	ReasonImmutable        = "Immutable"        // the API server refuses to change a field
 	ReasonApplyFailed      = "ApplyFailed"      // the API server refused the object
 	ReasonDeleteFailed     = "DeleteFailed"     // an object no longer wanted is still there
+	ReasonContested        = "Contested"        // somebody else keeps changing an object back
+	ReasonRolloutWaiting   = "RolloutWaiting"   // a change of the templates has to wait its turn
 	ReasonProgressing      = "Progressing"      // an object is not ready yet
 	ReasonUnknownOwner     = "UnknownOwner"     // the Instance's Configuration does not exist
 	ReasonInstancesFailing = "InstancesFailing" // at least one Instance is not applied

@@ -16,12 +16,15 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Client sends one request for each call. It is safe for concurrent use.
+// Client acts as the controller, or as a ServiceAccount. It is safe for concurrent
+// use.
 type Client struct {
 	api dynamic.Interface
+	// account is the ServiceAccount; empty for the controller itself.
+	account types.NamespacedName
 }
 
-// NewClient returns a Client.
+// NewClient returns a Client that acts as the controller.
 func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 
 // neverExisted is a resourceVersion that no object has: the API server's store
@@ -31,7 +34,7 @@ func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 const neverExisted = "1"
 
 // Owner says which existing object is ours: one whose controller owner is the
-// parent, or the very one that was applied before. Of those that no controller
+// parent, or that is labelled so, or the very one that was applied before. Of those that no controller
 // owns, with Nobody those that we have applied are ours, with Anybody all.
 type Owner struct {
 	Parent          types.UID
@@ -44,6 +47,9 @@ func (o Owner) owns(object *unstructured.Unstructured) bool {
 		return true // even if its owner reference was taken off
 	}
 	owner := metav1.GetControllerOfNoCopy(object)
+	if label := object.GetLabels()[v0.LabelOwner]; owner == nil && label != "" {
+		return types.UID(label) == o.Parent
+	}
 	if owner == nil {
 		return o.Anybody || o.Nobody && slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 			return entry.Manager == v0.FieldManagerController
@@ -63,13 +69,13 @@ func (c *Client) Create(ctx context.Context, kind schema.GroupVersionKind, resou
 	if err == nil {
 		return created, nil
 	}
-	if err := classify(kind, resource, err); !errors.Is(err, ErrChanged) {
+	if err := c.classify(kind, resource, err); !errors.Is(err, ErrChanged) {
 		return nil, err
 	}
 	// It exists. Ours, if the watch is behind or a label was taken off it.
 	existing, err := c.api.Resource(resource).Namespace(object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil {
-		return nil, classify(kind, resource, err)
+		return nil, c.classify(kind, resource, err)
 	}
 	if !owner.owns(existing) {
 		return nil, Conflict(fmt.Sprintf("%s %s", kind.Kind, object.GetName()))
@@ -84,7 +90,7 @@ func (c *Client) Update(ctx context.Context, kind schema.GroupVersionKind, resou
 	body.SetUID(uid)
 	updated, err := c.apply(ctx, resource, body, true)
 	if err != nil {
-		return nil, classify(kind, resource, err)
+		return nil, c.classify(kind, resource, err)
 	}
 	return updated, nil
 }
@@ -106,27 +112,24 @@ func (c *Client) Delete(ctx context.Context, resource schema.GroupVersionResourc
 		return nil
 	}
 	if apierrors.IsForbidden(err) {
-		return Forbidden(resource, err)
+		return c.forbidden(resource, err)
 	}
 	return &Error{Reason: v0.ReasonDeleteFailed, Cause: fmt.Sprintf("%s %s cannot be deleted: %s", resource.GroupResource(), name, serverSays(err)), Err: err}
 }
 
-// Status applies the controller's part of the status of a Configuration or an
-// Instance. A parent that has gone is success.
-func (c *Client) Status(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID, apiVersion, kind string, status map[string]any) error {
-	body := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apiVersion,
-		"kind":       kind,
-		"metadata":   map[string]any{"name": name.Name, "namespace": name.Namespace, "uid": string(uid)},
-		"status":     status,
-	}}
-	_, err := c.api.Resource(resource).Namespace(name.Namespace).
-		Apply(ctx, name.Name, body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true}, "status")
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+// DeleteOwned removes the object of that name if it is the owner's, whatever its
+// UID.
+func (c *Client) DeleteOwned(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, owner Owner) error {
+	existing, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return c.forbidden(resource, err)
+	case err != nil:
+		return &Error{Reason: v0.ReasonDeleteFailed, Cause: fmt.Sprintf("%s %s cannot be read before its deletion: %s", resource.GroupResource(), name, serverSays(err)), Err: err}
+	case !owner.owns(existing):
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("write the status of %s %s: %w", kind, name, err)
-	}
-	return nil
+	return c.Delete(ctx, resource, name, existing.GetUID())
 }

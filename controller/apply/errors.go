@@ -76,11 +76,32 @@ func Watch(kind schema.GroupVersionKind, resource schema.GroupVersionResource, e
 // deleted or replaced meanwhile. A new plan will do.
 var ErrChanged = errors.New("the object has changed since it was looked at")
 
+// forbidden says which right whoever acts lacks.
+func (c *Client) forbidden(resource schema.GroupVersionResource, err error) *Error {
+	if c.account.Name == "" {
+		return Forbidden(resource, err)
+	}
+	if strings.Contains(err.Error(), "cannot impersonate") { // the API server says so only in words
+		return &Error{
+			Reason: v0.ReasonForbidden,
+			Cause: fmt.Sprintf("the controller may not act as ServiceAccount %s (spec.serviceAccountName): in namespace %s, bind its own ServiceAccount to a Role that has the rule {apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
+				c.account, c.account.Namespace, "", c.account.Name, serverSays(err)),
+			Err: err,
+		}
+	}
+	return &Error{
+		Reason: v0.ReasonForbidden,
+		Cause: fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not handle %s: bind it to a Role that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
+			c.account, resource.GroupResource(), resource.Group, resource.Resource, serverSays(err)),
+		Err: err,
+	}
+}
+
 // classify turns the API server's answer into what it means for us.
-func classify(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) error {
+func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) error {
 	switch {
 	case apierrors.IsForbidden(err) && !isTerminatingNamespace(err):
-		return Forbidden(resource, err)
+		return c.forbidden(resource, err)
 	case meta.IsNoMatchError(err), isUnknownResource(err):
 		return KindUnavailable(kind, err)
 	case apierrors.IsConflict(err), isOtherUID(err):

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -35,12 +36,23 @@ var credentialSecrets = map[string]bool{
 	"bootstrap.kubernetes.io/token":       true,
 }
 
+// Policy is what the operator of the controller allows beyond what is safe. The
+// zero value allows nothing.
+type Policy struct {
+	// ClusterScoped allows kinds that have no namespace.
+	ClusterScoped bool
+	// OtherNamespaces allows objects outside the Configuration's namespace.
+	OtherNamespaces bool
+	// Kinds are allowed though they give power over Akri or the cluster.
+	Kinds []schema.GroupKind
+}
+
 // Kind answers for a kind, before anything is rendered.
-func Kind(kind schema.GroupVersionKind) error {
-	if why, refused := refusedGroups[kind.Group]; refused {
+func (p Policy) Kind(kind schema.GroupVersionKind) error {
+	if why, refused := refusedGroups[kind.Group]; refused && !slices.Contains(p.Kinds, kind.GroupKind()) {
 		return &RefusedError{
 			Cause: fmt.Sprintf("kind %s of %s is refused, since %s", kind.Kind, kind.GroupVersion(), why),
-			Hint:  "remove the template and create the object yourself",
+			Hint:  fmt.Sprintf("remove the template and create the object yourself, or let the controller's operator set --allow-kinds=%s", kind.GroupKind()),
 		}
 	}
 	return nil
@@ -48,21 +60,26 @@ func Kind(kind schema.GroupVersionKind) error {
 
 // Object answers for a rendered object of a kind that is allowed. namespaced is
 // the kind's scope, home the Configuration's namespace.
-func Object(content map[string]any, namespaced bool, home string) error {
+func (p Policy) Object(content map[string]any, namespaced bool, home string) error {
 	kind, _ := content["kind"].(string)
 	apiVersion, _ := content["apiVersion"].(string)
 	metadata, _ := content["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	switch {
-	case !namespaced:
+	case !namespaced && !p.ClusterScoped:
 		return &RefusedError{
 			Cause: fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration makes objects in its own namespace only", kind, apiVersion),
-			Hint:  "remove the template and create the object yourself",
+			Hint:  "remove the template and create the object yourself, or let the controller's operator set --allow-cluster-scoped",
 		}
-	case namespace != "" && namespace != home:
+	case !namespaced && namespace != "":
+		return &RefusedError{
+			Cause: fmt.Sprintf("metadata.namespace is %q, and kind %s of %s has no namespace", namespace, kind, apiVersion),
+			Hint:  "remove metadata.namespace",
+		}
+	case namespaced && namespace != "" && namespace != home && !p.OtherNamespaces:
 		return &RefusedError{
 			Cause: fmt.Sprintf("metadata.namespace is %q, and a Configuration makes objects in its own namespace %q only", namespace, home),
-			Hint:  fmt.Sprintf("remove metadata.namespace, or put a Configuration into %q", namespace),
+			Hint:  fmt.Sprintf("remove metadata.namespace, put a Configuration into %q, or let the controller's operator set --allow-other-namespaces", namespace),
 		}
 	}
 	if secretType, _ := content["type"].(string); apiVersion == "v1" && kind == "Secret" && credentialSecrets[secretType] {

@@ -16,11 +16,11 @@ func TestKind(t *testing.T) {
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	}
 	for _, kind := range refused {
-		if err := Kind(kind); err == nil || !strings.Contains(err.Error(), kind.Kind) {
+		if err := (Policy{}).Kind(kind); err == nil || !strings.Contains(err.Error(), kind.Kind) {
 			t.Errorf("%s: got %v, want a refusal that names it", kind, err)
 		}
 	}
-	if err := Kind(schema.GroupVersionKind{Group: "shifu.edgenesis.io", Version: "v1alpha1", Kind: "EdgeDevice"}); err != nil {
+	if err := (Policy{}).Kind(schema.GroupVersionKind{Group: "shifu.edgenesis.io", Version: "v1alpha1", Kind: "EdgeDevice"}); err != nil {
 		t.Errorf("a custom kind: %v", err)
 	}
 }
@@ -48,7 +48,7 @@ func TestObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := Object(tc.content, tc.namespaced, "home")
+			err := (Policy{}).Object(tc.content, tc.namespaced, "home")
 			if tc.refusedFor == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -59,5 +59,33 @@ func TestObject(t *testing.T) {
 				t.Errorf("got %v, want a refusal about %s", err, tc.refusedFor)
 			}
 		})
+	}
+}
+
+func TestWhatAnOperatorAllows(t *testing.T) {
+	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}
+	allowed := Policy{ClusterScoped: true, OtherNamespaces: true, Kinds: []schema.GroupKind{role.GroupKind()}}
+	if err := allowed.Kind(role); err != nil {
+		t.Errorf("Role: %v", err)
+	}
+	if err := allowed.Kind(schema.GroupVersionKind{Group: role.Group, Version: "v1", Kind: "RoleBinding"}); err == nil {
+		t.Error("RoleBinding is allowed, and only Role was")
+	}
+	object := func(namespace string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "n", "namespace": namespace}}
+	}
+	if err := allowed.Object(object(""), false, "home"); err != nil {
+		t.Errorf("cluster-scoped: %v", err)
+	}
+	if err := allowed.Object(object("far"), true, "home"); err != nil {
+		t.Errorf("elsewhere: %v", err)
+	}
+	if err := allowed.Object(object("far"), false, "home"); err == nil || !strings.Contains(err.Error(), "has no namespace") {
+		t.Errorf("a namespace where there is none: %v", err)
+	}
+	token := object("")
+	token["kind"], token["type"] = "Secret", "kubernetes.io/service-account-token"
+	if err := allowed.Object(token, true, "home"); err == nil {
+		t.Error("a token Secret is allowed")
 	}
 }

@@ -1,7 +1,8 @@
 // Package confine says what may be rendered at all, whatever a template's author
 // and the controller are allowed to do.
 //
-// Always: an object stays in the namespace of its Configuration, and kinds that
-// would give their author power over Akri or over the cluster are refused.
-// Never: a client; the answer depends on nothing but the object.
+// Always, unless the operator's [Policy] says otherwise: an object stays in the
+// namespace of its Configuration, and kinds that would give their author power
+// over Akri or over the cluster are refused. Never: a client; the answer depends
+// on nothing but the object and the policy.
 package confine

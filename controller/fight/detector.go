@@ -30,6 +30,7 @@ type bout struct {
 	began, latest time.Time // the first and the latest repair
 	repairs       int
 	saved         int // repairs that may still be made at once, as of latest
+	by            string
 }
 
 // NewDetector returns a Detector that knows of no repair.
@@ -63,6 +64,8 @@ type Fight struct {
 	// Repairs of the object so far, and since when.
 	Repairs int
 	Since   time.Duration
+	// By says who the others are; empty if that is not known.
+	By string
 	// Over is when it ends, if nobody changes the object again.
 	Over time.Duration
 }
@@ -75,7 +78,24 @@ func (d *Detector) Goes(object inventory.Ref, now time.Time) (Fight, bool) {
 	if entry == nil || entry.repairs < Many || now.Sub(entry.latest) >= Calm {
 		return Fight{}, false
 	}
-	return Fight{Repairs: entry.repairs, Since: now.Sub(entry.began), Over: Calm - now.Sub(entry.latest)}, true
+	return Fight{Repairs: entry.repairs, Since: now.Sub(entry.began), By: entry.by, Over: Calm - now.Sub(entry.latest)}, true
+}
+
+// Asks tells whether it is time to find out who the others are: once in a fight.
+func (d *Detector) Asks(object inventory.Ref) bool {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	entry := d.objects[object]
+	return entry != nil && entry.repairs >= Many-1 && entry.by == ""
+}
+
+// Blame tells who the others are.
+func (d *Detector) Blame(object inventory.Ref, who string) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if entry := d.objects[object]; entry != nil {
+		entry.by = who
+	}
 }
 
 // forget drops, now and then, the objects that nobody fights over. The caller

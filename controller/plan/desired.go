@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/templating"
 )
@@ -23,22 +24,16 @@ type Parent struct {
 }
 
 // Want is a rendered object as it is to be applied for its parent: in the
-// parent's namespace, owned by it unless it is to be orphaned, with its digest.
-// It takes the object's content over.
-func Want(parent Parent, object templating.Object) (Desired, error) {
+// parent's namespace if its kind is namespaced and it names no other, marked as
+// the parent's, with its digest. It takes the object's content over.
+func Want(parent Parent, object templating.Object, namespaced bool) (Desired, error) {
 	full := &unstructured.Unstructured{Object: object.Content}
 	kind := full.GroupVersionKind()
-	full.SetNamespace(parent.Namespace)
-	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
-	if !orphan {
-		full.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: parent.Kind.GroupVersion().String(),
-			Kind:       parent.Kind.Kind,
-			Name:       parent.Name,
-			UID:        parent.UID,
-			Controller: new(true),
-		}})
+	if namespaced && full.GetNamespace() == "" {
+		full.SetNamespace(parent.Namespace)
 	}
+	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
+	mark(parent, full, orphan)
 	canonical, err := json.Marshal(full.Object) // map keys come out sorted
 	if err != nil {
 		return Desired{}, fmt.Errorf("write as JSON: %w", err)
@@ -57,3 +52,33 @@ func Want(parent Parent, object templating.Object) (Desired, error) {
 		OnConflict: object.Directives.OnConflict,
 	}, nil
 }
+
+// mark says whose an object is: by an owner reference where garbage collection
+// follows those, else by labels. What is to be orphaned is nobody's.
+func mark(parent Parent, object *unstructured.Unstructured, orphan bool) {
+	if Elsewhere(parent.Namespace, object.GetNamespace()) {
+		labels := object.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[v0.LabelNamespace] = parent.Namespace
+		if !orphan {
+			labels[v0.LabelOwner] = string(parent.UID)
+		}
+		object.SetLabels(labels)
+		return
+	}
+	if !orphan {
+		object.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: parent.Kind.GroupVersion().String(),
+			Kind:       parent.Kind.Kind,
+			Name:       parent.Name,
+			UID:        parent.UID,
+			Controller: new(true),
+		}})
+	}
+}
+
+// Elsewhere tells whether garbage collection cannot remove an object with its
+// parent: it is in another namespace, or in none.
+func Elsewhere(home, namespace string) bool { return namespace != home }

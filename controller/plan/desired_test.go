@@ -25,7 +25,7 @@ func TestWant(t *testing.T) {
 	parent := Parent{Kind: v0.InstanceKind, Namespace: "ns", Name: "cam", UID: us}
 	want := func(text string, policy templating.DeletionPolicy) Desired {
 		t.Helper()
-		desired, err := Want(parent, rendered(text, policy))
+		desired, err := Want(parent, rendered(text, policy), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,5 +45,45 @@ func TestWant(t *testing.T) {
 	orphan := want("a", templating.DeletionOrphan)
 	if owners := (&unstructured.Unstructured{Object: orphan.Content}).GetOwnerReferences(); len(owners) > 0 || !orphan.Orphan {
 		t.Errorf("what is to be orphaned is owned by %+v: garbage collection would remove it", owners)
+	}
+}
+
+// Garbage collection does not cross namespaces: labels say whose such an object
+// is.
+func TestWantElsewhere(t *testing.T) {
+	parent := Parent{Kind: v0.InstanceKind, Namespace: "ns", Name: "cam", UID: us}
+	for name, test := range map[string]struct {
+		namespace  string
+		namespaced bool
+		policy     templating.DeletionPolicy
+		ref, owner string
+	}{
+		"another namespace":           {"far", true, templating.DeletionDelete, "ConfigMap far/door-cam", string(us)},
+		"no namespace":                {"", false, templating.DeletionDelete, "ConfigMap door-cam", string(us)},
+		"no namespace, to be kept":    {"", false, templating.DeletionOrphan, "ConfigMap door-cam", ""},
+		"its own namespace, by name":  {"ns", true, templating.DeletionDelete, "ConfigMap ns/door-cam", ""},
+		"its own namespace, by being": {"", true, templating.DeletionDelete, "ConfigMap ns/door-cam", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := rendered("a", test.policy)
+			if test.namespace != "" {
+				object.Content["metadata"].(map[string]any)["namespace"] = test.namespace
+			}
+			desired, err := Want(parent, object, test.namespaced)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if desired.Ref.String() != test.ref {
+				t.Errorf("it is %s, want %s", desired.Ref, test.ref)
+			}
+			content := &unstructured.Unstructured{Object: desired.Content}
+			labels, home := content.GetLabels(), test.ref == "ConfigMap ns/door-cam"
+			if labels[v0.LabelOwner] != test.owner || (labels[v0.LabelNamespace] == "ns") == home {
+				t.Errorf("its labels are %v", labels)
+			}
+			if owned := len(content.GetOwnerReferences()) > 0; owned != home {
+				t.Errorf("owner references: %v", content.GetOwnerReferences())
+			}
+		})
 	}
 }

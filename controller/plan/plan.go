@@ -83,8 +83,9 @@ type Observed struct {
 
 // Input is everything a plan depends on.
 type Input struct {
-	// Parent is the UID of the Configuration or Instance.
+	// Parent is the UID of the Configuration or Instance, Home its namespace.
 	Parent types.UID
+	Home   string
 	// Desired in the order of the templates.
 	Desired []Desired
 	// Observed are the objects that carry our labels and name this parent.
@@ -108,7 +109,8 @@ type Step struct {
 	Ref    inventory.Ref
 	// Kind with the version to use.
 	Kind schema.GroupVersionKind
-	// UID of the object that is there; empty for Create.
+	// UID of the object that is there; empty for Create, and for Delete if it is
+	// not known whether there is one.
 	UID types.UID
 	// Desired is nil for Delete and Release.
 	Desired *Desired
@@ -166,7 +168,9 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 		if entry.Orphan {
 			action = Release
 		}
-		if !desired[ref] && entry.UID != "" {
+		// What was announced and has no UID may have been made all the same.
+		// Garbage collection finds it in our namespace, we look elsewhere.
+		if !desired[ref] && (entry.UID != "" || Elsewhere(in.Home, entry.Namespace)) {
 			remove(action, ref, entry.Version, types.UID(entry.UID))
 		}
 	}

@@ -151,6 +151,13 @@ func TestComputeForOneObject(t *testing.T) {
 			in:     Input{Recorded: wrote("", "", ""), Complete: true},
 			expect: nil,
 		},
+		"announced elsewhere, no longer wanted": {
+			reason: "it may have been made before we died, and garbage collection would not find it",
+			in: Input{Complete: true, Recorded: []v0.ResourceStatus{
+				{Version: "v1", Kind: "Service", Namespace: "far", Name: "door-cam"},
+			}},
+			expect: []Action{Delete},
+		},
 		"labelled by somebody else": {
 			reason: "our labels alone do not make it ours",
 			in:     Input{Observed: have(Observed{UID: "2"}), Complete: true},
@@ -196,7 +203,7 @@ func TestComputeForOneObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.in.Parent = us
+			tc.in.Parent, tc.in.Home = us, "ns"
 			var got []Action
 			for _, step := range Compute(tc.in) {
 				got = append(got, step.Action)
@@ -211,6 +218,7 @@ func TestComputeForOneObject(t *testing.T) {
 func TestDeletionsComeLastAndSorted(t *testing.T) {
 	in := Input{
 		Parent:  us,
+		Home:    "ns",
 		Desired: want("a"),
 		Recorded: []v0.ResourceStatus{
 			{Version: "v1", Kind: "Service", Namespace: "ns", Name: "b", UID: "2"},

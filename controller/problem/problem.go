@@ -30,6 +30,7 @@ func Of(origin string, err error) Problem {
 		found.Message = origin + ": " + refused.Error()
 	} else if answer, ok := errors.AsType[*apply.Error](err); ok {
 		found.Reason = answer.Reason
+		found.Heals = answer.Reason != v0.ReasonContested // the controller goes on as fast as is wise
 	}
 	return found
 }

@@ -6,18 +6,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/confine"
 )
 
 // Cache compiles each generation of a Configuration once. It holds one
 // entry for each Configuration that exists.
 type Cache struct {
+	policy confine.Policy
+
 	mutex   sync.Mutex
 	entries map[types.NamespacedName]*Templates
 }
 
 // NewCache returns an empty one.
-func NewCache() *Cache {
-	return &Cache{entries: map[types.NamespacedName]*Templates{}}
+func NewCache(policy confine.Policy) *Cache {
+	return &Cache{policy: policy, entries: map[types.NamespacedName]*Templates{}}
 }
 
 // Get returns the compiled templates of the Configuration.
@@ -29,7 +32,7 @@ func (c *Cache) Get(configuration *v0.Configuration) *Templates {
 	if entry != nil && entry.uid == configuration.UID && entry.generation == configuration.Generation {
 		return entry
 	}
-	entry = Compile(configuration) // without the lock: two workers at worst do it twice
+	entry = Compile(configuration, c.policy) // without the lock: two workers at worst do it twice
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.entries[name] = entry

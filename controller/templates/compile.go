@@ -43,22 +43,22 @@ func (t *Templates) Kinds() []schema.GroupVersionKind {
 }
 
 // Compile compiles the broker resources of a Configuration, and what its old
-// fields stand for.
-func Compile(configuration *v0.Configuration) *Templates {
+// fields stand for. Kinds that the policy does not allow are among its Problems.
+func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates {
 	compiled := &Templates{uid: configuration.UID, generation: configuration.Generation, names: map[templating.Level][]string{}}
 	converted, err := oldFields(configuration)
 	if err != nil {
 		compiled.Problems = append(compiled.Problems, problem.Problem{Reason: v0.ReasonInvalidTemplate, Message: "spec." + err.Error()})
 		return compiled
 	}
-	compiled.Instance = compiled.compile(templating.InstanceLevel, configuration.Spec.InstanceBrokerResources, converted.Instance)
-	compiled.Group = compiled.compile(templating.ConfigurationLevel, configuration.Spec.ConfigurationBrokerResources, converted.Configuration)
+	compiled.Instance = compiled.compile(policy, templating.InstanceLevel, configuration.Spec.InstanceBrokerResources, converted.Instance)
+	compiled.Group = compiled.compile(policy, templating.ConfigurationLevel, configuration.Spec.ConfigurationBrokerResources, converted.Configuration)
 	return compiled
 }
 
 // compile compiles one list: the broker resources, and behind them what the old
 // fields were converted into.
-func (t *Templates) compile(level templating.Level, written []v0.BrokerResource, converted []convert.Resource) *templating.Set {
+func (t *Templates) compile(policy confine.Policy, level templating.Level, written []v0.BrokerResource, converted []convert.Resource) *templating.Set {
 	list := make([]map[string]any, 0, len(written)+len(converted))
 	for i := range written {
 		list = append(list, written[i].Object)
@@ -71,7 +71,7 @@ func (t *Templates) compile(level templating.Level, written []v0.BrokerResource,
 	for i, template := range list {
 		apiVersion, _ := template["apiVersion"].(string)
 		kind, _ := template["kind"].(string)
-		if err := confine.Kind(schema.FromAPIVersionAndKind(apiVersion, kind)); err != nil {
+		if err := policy.Kind(schema.FromAPIVersionAndKind(apiVersion, kind)); err != nil {
 			t.Problems = append(t.Problems, problem.Of(t.Name(level, i)+".kind", err))
 		}
 	}

@@ -124,7 +124,7 @@ func (n *informer) get(name types.NamespacedName) (*Object, bool) {
 }
 
 func (n *informer) seen(name types.NamespacedName) (*Object, bool) {
-	object, found, err := n.shared.GetStore().GetByKey(name.String())
+	object, found, err := n.shared.GetStore().GetByKey(cache.NewObjectName(name.Namespace, name.Name).String())
 	if err != nil || !found {
 		return nil, false
 	}

@@ -30,7 +30,8 @@ type Object struct {
 	metav1.ObjectMeta
 	// Parent according to the object's labels.
 	Parent Parent
-	// Owner is the UID of the object's controller owner, if it has one.
+	// Owner is the UID of the object's controller owner, if it has one, or of the
+	// parent that made it in another namespace.
 	Owner types.UID
 	// Fields is a digest of the set of fields that the controller owns.
 	Fields string
@@ -72,6 +73,8 @@ func Trim(full *unstructured.Unstructured, conditions ...*readywhen.Condition) *
 	}
 	if owner := metav1.GetControllerOfNoCopy(full); owner != nil {
 		object.Owner = owner.UID
+	} else {
+		object.Owner = types.UID(full.GetLabels()[v0.LabelOwner])
 	}
 	object.Ready, object.Reason = ready.Of(full)
 	object.Ended = ready.Ended(full)
@@ -87,6 +90,9 @@ func Trim(full *unstructured.Unstructured, conditions ...*readywhen.Condition) *
 func parentOf(full *unstructured.Unstructured) Parent {
 	labels := full.GetLabels()
 	parent := Parent{NamespacedName: types.NamespacedName{Namespace: full.GetNamespace(), Name: labels[v0.LabelConfiguration]}}
+	if home, elsewhere := labels[v0.LabelNamespace]; elsewhere {
+		parent.Namespace = home
+	}
 	if instance, found := labels[v0.LabelInstance]; found {
 		parent.Instance, parent.Name = true, instance
 	}

@@ -243,7 +243,7 @@ func gvk(template map[string]any) kinds.GroupVersionKind {
 	return kinds.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-func confineKind(template map[string]any) error { return confine.Kind(gvk(template)) }
+func confineKind(template map[string]any) error { return (confine.Policy{}).Kind(gvk(template)) }
 
 // confineObject asks about what is known without a cluster: which kinds are
 // cluster-scoped is known for the common ones, and whether the namespace is another
@@ -252,7 +252,7 @@ func confineObject(template map[string]any, home string) error {
 	if home == "" {
 		home = namespaceOf(template)
 	}
-	return confine.Object(template, !slices.Contains(clusterScoped, gvk(template).GroupKind()), home)
+	return (confine.Policy{}).Object(template, !slices.Contains(clusterScoped, gvk(template).GroupKind()), home)
 }
 
 func namespaceOf(template map[string]any) string {

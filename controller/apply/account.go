@@ -1,0 +1,69 @@
+package apply
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// mostAccounts bounds how many ServiceAccounts' clients are kept.
+const mostAccounts = 256
+
+// Clients holds the controller's client and one for each ServiceAccount that it
+// acts as. It is safe for concurrent use.
+type Clients struct {
+	config *rest.Config
+	own    *Client
+
+	mutex    sync.Mutex
+	accounts map[types.NamespacedName]*Client
+}
+
+// NewClients returns Clients for an API server. The controller's own requests go
+// through the HTTP client given.
+func NewClients(config *rest.Config, own *http.Client) (*Clients, error) {
+	api, err := dynamic.NewForConfigAndClient(config, own)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return &Clients{config: config, own: NewClient(api), accounts: map[types.NamespacedName]*Client{}}, nil
+}
+
+// API is what the controller's own client talks through.
+func (c *Clients) API() dynamic.Interface { return c.own.api }
+
+// Own acts as the controller.
+func (c *Clients) Own() *Client { return c.own }
+
+// As acts as a ServiceAccount; without a name as the controller.
+func (c *Clients) As(account types.NamespacedName) (*Client, error) {
+	if account.Name == "" {
+		return c.own, nil
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if known, found := c.accounts[account]; found {
+		return known, nil
+	}
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: Username(account)}
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
+	}
+	if len(c.accounts) >= mostAccounts {
+		clear(c.accounts) // those still in use are made again
+	}
+	made := &Client{api: api, account: account}
+	c.accounts[account] = made
+	return made, nil
+}
+
+// Username is what the API server calls a ServiceAccount.
+func Username(account types.NamespacedName) string {
+	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
+}

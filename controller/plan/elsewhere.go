@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/inventory"
+)
+
+// Unannounced are entries for the objects that a plan would make where garbage
+// collection cannot remove them with their parent, and of which the inventory
+// does not know. They must be in it before the plan is carried out: else a crash
+// leaves objects that nobody remembers.
+func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
+	var entries []v0.ResourceStatus
+	for _, step := range steps {
+		known := slices.ContainsFunc(in.Recorded, func(entry v0.ResourceStatus) bool { return inventory.RefOf(entry) == step.Ref })
+		if step.Action != Create || step.Desired.Orphan || known || !Elsewhere(in.Home, step.Ref.Namespace) {
+			continue
+		}
+		entries = append(entries, v0.ResourceStatus{
+			Group: step.Ref.Group, Version: step.Desired.Version, Kind: step.Ref.Kind,
+			Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: step.Desired.Template,
+			Reason: "to be made",
+		})
+	}
+	return entries
+}
+
+// Clear is the plan for a parent that is being deleted: what garbage collection
+// cannot remove with it.
+func Clear(home string, recorded []v0.ResourceStatus) []Step {
+	var steps []Step
+	for _, entry := range recorded {
+		if !Elsewhere(home, entry.Namespace) {
+			continue
+		}
+		step := Step{
+			Action: Delete,
+			Ref:    inventory.RefOf(entry),
+			Kind:   inventory.KindOf(entry),
+			UID:    types.UID(entry.UID),
+			Reason: "its parent is deleted",
+		}
+		if entry.Orphan {
+			step.Action = Release
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// Reaches tells whether an inventory holds something that garbage collection
+// cannot remove with the parent.
+func Reaches(home string, recorded []v0.ResourceStatus) bool {
+	return slices.ContainsFunc(Clear(home, recorded), func(step Step) bool { return step.Action == Delete })
+}
