@@ -15,7 +15,9 @@ import (
 func main() {
 	root := newRoot(offline.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		if text := err.Error(); text != "" {
+			fmt.Fprintln(os.Stderr, "error:", text)
+		}
 		os.Exit(offline.ExitCode(err))
 	}
 }
@@ -31,7 +33,7 @@ func newRoot(streams offline.Streams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(newTree(streams.Out))
+	root.AddCommand(newTree(streams), newDiff(streams), newExplain(streams), newRBAC(streams))
 	root.AddCommand(offline.Commands(streams)...)
 	return root
 }

@@ -4,26 +4,21 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"akri.sh/akri/controller/view"
 )
 
 type treeOptions struct {
-	kubeconfig    string
-	context       string
-	namespace     string
-	allNamespaces bool
+	access
 }
 
-func newTree(out io.Writer) *cobra.Command {
+func newTree(streams offline.Streams) *cobra.Command {
 	var o treeOptions
 	command := &cobra.Command{
 		Use:   "tree [CONFIGURATION]",
@@ -31,20 +26,23 @@ func newTree(out io.Writer) *cobra.Command {
 		Example: `  kubectl akri tree                  # those of the current namespace
   kubectl akri tree -A               # all
   kubectl akri tree akri-debug-echo  # one`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: o.completion(&v0.ConfigurationList{}),
 		RunE: func(command *cobra.Command, args []string) error {
-			return o.run(command.Context(), out, args)
+			return o.run(command.Context(), streams, args)
 		},
 	}
-	command.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG, else ~/.kube/config)")
-	command.Flags().StringVar(&o.context, "context", "", "`name` of the context in it")
-	command.Flags().StringVarP(&o.namespace, "namespace", "n", "", "`namespace` to look into (default: the context's)")
+	o.addFlags(command)
 	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look into all namespaces")
 	return command
 }
 
-func (o *treeOptions) run(ctx context.Context, out io.Writer, names []string) error {
-	api, namespace, err := o.connect()
+func (o *treeOptions) run(ctx context.Context, streams offline.Streams, names []string) error {
+	namespace, err := o.home()
+	if err != nil {
+		return err
+	}
+	api, err := o.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
@@ -64,44 +62,12 @@ func (o *treeOptions) run(ctx context.Context, out io.Writer, names []string) er
 		}
 	}
 	if len(chosen) == 0 {
-		fmt.Fprintf(out, "No Configurations in %s.\n", where(namespace))
+		fmt.Fprintf(streams.Err, "No Configurations in %s.\n", where(namespace))
 		return nil
 	}
 	slices.SortFunc(chosen, func(a, b v0.Configuration) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(instances.Items, func(a, b v0.Instance) int { return cmp.Compare(a.Name, b.Name) })
-	return view.Tree(out, chosen, instances.Items)
-}
-
-func (o *treeOptions) connect() (client.Client, string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
-	config, err := loader.ClientConfig()
-	if err != nil {
-		return nil, "", fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	namespace := o.namespace
-	if namespace == "" && !o.allNamespaces {
-		if namespace, _, err = loader.Namespace(); err != nil {
-			return nil, "", fmt.Errorf("read the kubeconfig: %w", err)
-		}
-	}
-	scheme := runtime.NewScheme()
-	if err := v0.AddToScheme(scheme); err != nil {
-		return nil, "", fmt.Errorf("register our kinds: %w", err)
-	}
-	api, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, "", fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	return api, namespace, nil
-}
-
-func where(namespace string) string {
-	if namespace == "" {
-		return "any namespace"
-	}
-	return fmt.Sprintf("namespace %q", namespace)
+	return view.Tree(streams.Out, chosen, instances.Items)
 }

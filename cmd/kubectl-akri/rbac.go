@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	builtin "k8s.io/client-go/kubernetes/scheme"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/controller/view"
+)
+
+type rbacOptions struct {
+	access
+	files []string
+	api   *cluster // nil until it is needed
+}
+
+func newRBAC(streams offline.Streams) *cobra.Command {
+	var o rbacOptions
+	command := &cobra.Command{
+		Use:   "rbac (-f FILE... | CONFIGURATION)",
+		Short: "Print the roles that the objects of a Configuration need",
+		Long: `Print the roles that the objects of a Configuration need, beyond those that are
+installed with Akri, ready for kubectl apply.
+
+It is a ClusterRole that becomes part of the controller's rights; for a
+Configuration with serviceAccountName a Role for that ServiceAccount. With -f, the
+cluster is asked only for kinds that are not built into Kubernetes.`,
+		Example: `  kubectl akri rbac -f configuration.yaml
+  kubectl akri rbac akri-shifu | kubectl apply -f -`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: o.completion(&v0.ConfigurationList{}),
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if (len(args) > 0) == (len(o.files) > 0) {
+			return offline.Misused(command, errors.New("say which Configuration: -f FILE, or the NAME of one in the cluster"))
+		}
+		return o.run(command, streams, args)
+	}
+	o.addFlags(command)
+	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder with Configurations; - reads standard input")
+	return command
+}
+
+func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names []string) error {
+	configurations, err := o.configurations(command, streams, names)
+	if err != nil {
+		return err
+	}
+	var text string
+	for _, configuration := range configurations {
+		name := configuration.Namespace + "/" + configuration.Name
+		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
+			if problem.Reason != v0.ReasonRefused {
+				return fmt.Errorf("Configuration %s: %s", name, problem.Message)
+			}
+			fmt.Fprintf(streams.Err, "note: %s: %s\n", name, problem.Message)
+		}
+		rights := view.Rights{Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName}
+		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
+			resource, err := o.resource(streams, kind)
+			if err != nil {
+				return fmt.Errorf("Configuration %s: %w", name, err)
+			}
+			rights.Resources = append(rights.Resources, resource)
+		}
+		roles := view.Roles(rights)
+		if roles == "" {
+			fmt.Fprintf(streams.Err, "note: %s needs no role: all its kinds are among those installed with Akri\n", name)
+		}
+		text += roles
+	}
+	if _, err := fmt.Fprint(streams.Out, text); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// configurations are those of the files, or the one in the cluster.
+func (o *rbacOptions) configurations(command *cobra.Command, streams offline.Streams, names []string) ([]*v0.Configuration, error) {
+	namespace, err := o.home()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		if err := o.reach(streams); err != nil {
+			return nil, err
+		}
+		configuration, err := o.api.configuration(command.Context(), namespace, names[0])
+		return []*v0.Configuration{configuration}, err
+	}
+	given, err := offline.ReadConfigurations(command, streams, o.files)
+	if err != nil {
+		return nil, err
+	}
+	var configurations []*v0.Configuration
+	for _, object := range given {
+		configuration, err := decoded[v0.Configuration](object)
+		if err != nil {
+			return nil, fmt.Errorf("read the Configuration: %w: kubectl akri lint says where", err)
+		}
+		if configuration.Namespace == "" {
+			configuration.Namespace = namespace
+		}
+		configurations = append(configurations, configuration)
+	}
+	return configurations, nil
+}
+
+// resource is that of a kind. Those of kinds built into Kubernetes are known.
+func (o *rbacOptions) resource(streams offline.Streams, kind schema.GroupVersionKind) (schema.GroupResource, error) {
+	if builtin.Scheme.Recognizes(kind) {
+		plural, _ := meta.UnsafeGuessKindToResource(kind) // right for all of them: a test looks
+		return plural.GroupResource(), nil
+	}
+	if err := o.reach(streams); err != nil {
+		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes, so the cluster has to be asked: %w", kind.GroupKind(), err)
+	}
+	mapping, err := o.api.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return schema.GroupResource{}, fmt.Errorf("the cluster has no kind %s in %q: install the CustomResourceDefinition that brings it", kind.Kind, kind.GroupVersion())
+	}
+	if err != nil {
+		return schema.GroupResource{}, fmt.Errorf("ask the API server for kind %s: %w", kind, err)
+	}
+	return mapping.Resource.GroupResource(), nil
+}
+
+func (o *rbacOptions) reach(streams offline.Streams) (err error) {
+	if o.api == nil {
+		o.api, err = o.connect(streams.Err, nil)
+	}
+	return err
+}
