@@ -1,0 +1,182 @@
+package nodes_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"akri.sh/akri/agent/claims"
+	"akri.sh/akri/agent/publish"
+	"akri.sh/akri/agent/slots"
+	"akri.sh/akri/agent/streams"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/nodes"
+)
+
+// agent is the part of a real agent that publishes devices, and publishes them
+// again whenever its watch tells of a change. It ends with the test, or with end.
+type agent struct {
+	*claims.Executor
+	end func()
+}
+
+func (w *world) agent(node string, configuration *v0.Configuration, devices ...streams.Device) *agent {
+	w.t.Helper()
+	api, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	instances, err := publish.NewInstances(api, node, func(types.NamespacedName) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	manager := v0.FieldManagerAgentPrefix + node
+	publisher := publish.New(api, instances, node, manager, slog.New(slog.DiscardHandler))
+	picture := streams.Picture{Settled: true}
+	for _, d := range devices {
+		picture.Devices = append(picture.Devices, streams.Known{Device: d, Online: true})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { instances.Informer().RunWithContext(ctx) })
+	running.Go(func() {
+		if !cache.WaitForCacheSync(ctx.Done(), instances.Informer().HasSynced) {
+			return
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			if _, err := publisher.Publish(ctx, configuration, picture); err != nil && ctx.Err() == nil {
+				w.t.Errorf("agent of %s: %v", node, err)
+			}
+		}
+	})
+	end := sync.OnceFunc(func() { cancel(); running.Wait() })
+	w.t.Cleanup(end)
+	return &agent{claims.New(api, node, manager), end}
+}
+
+func (w *world) configuration(name string) *v0.Configuration {
+	w.t.Helper()
+	configuration := &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "h"}, Capacity: 2},
+	}
+	if err := w.Create(w.t.Context(), configuration); err != nil {
+		w.t.Fatal(err)
+	}
+	return configuration
+}
+
+// seenBy waits until exactly these nodes see an Instance.
+func (w *world) seenBy(name string, want ...string) {
+	w.t.Helper()
+	w.eventually(name+" seen", func() string {
+		instance := w.instance(name)
+		if instance == nil {
+			return "it does not exist"
+		}
+		got := slices.Sorted(slices.Values(instance.Spec.Nodes))
+		if !slices.Equal(got, want) {
+			return fmt.Sprintf("by %q", got)
+		}
+		for _, node := range want {
+			if _, labelled := instance.Labels[v0.NodeLabel(node)]; !labelled {
+				return "the label of " + node + " is missing"
+			}
+		}
+		return ""
+	})
+}
+
+func TestAnAgentThatComesBackPublishesItselfAgain(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	cams := w.configuration("cams")
+	shared := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}, Properties: map[string]string{"URL": "x"}}
+	local := streams.Device{Key: streams.Key{ID: "foo0"}}
+	sharedName, localName := v0.InstanceName("cams", "foo0", "", true), v0.InstanceName("cams", "foo0", b, false)
+	w.agent(a, cams, shared)
+	w.seenBy(sharedName, a)
+	dying := w.agent(b, cams, shared, local)
+	w.seenBy(sharedName, a, b)
+	w.seenBy(localName, b)
+	device := types.NamespacedName{Namespace: w.namespace, Name: sharedName}
+	if got := dying.Claim(t.Context(), device, []int{1}); got.Outcome != slots.Written {
+		t.Fatal(got.Err)
+	}
+
+	w.run(nodes.Options{NotReadyGrace: short})
+	dying.end()
+	w.condition(b, corev1.ConditionUnknown)
+	w.seenBy(sharedName, a)
+	w.eventually("removal of the local device", func() string {
+		if w.instance(localName) != nil {
+			return "it is there"
+		}
+		return ""
+	})
+	if usage := w.instance(sharedName).Spec.DeviceUsage; usage[v0.SlotName(sharedName, 1)] != "" {
+		t.Errorf("the slot of the lost node is held: %v", usage)
+	}
+
+	// It starts before its kubelet has said that the node is Ready.
+	back := w.agent(b, cams, shared, local)
+	w.seenBy(sharedName, a, b)
+	w.seenBy(localName, b)
+	w.condition(b, corev1.ConditionTrue)
+	w.seenBy(sharedName, a, b)
+	if got := back.Claim(t.Context(), device, []int{1}); got.Outcome != slots.Written {
+		t.Fatal(got.Err)
+	}
+	c := w.node("c")
+	w.device("other", true, []string{a, c})
+	w.condition(c, corev1.ConditionUnknown)
+	w.off("other", c) // later than b would have been
+	w.seenBy(sharedName, a, b)
+	if usage := w.instance(sharedName).Spec.DeviceUsage; usage[v0.SlotName(sharedName, 1)] != v0.SlotOwner(b) {
+		t.Errorf("the claim of the agent that came back is lost: %v", usage)
+	}
+}
+
+// An agent may live on beside a kubelet that is dead.
+func TestAnAgentThatLivesPutsItsNodeBackAtOnce(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	cams := w.configuration("cams")
+	device := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}}
+	name := v0.InstanceName("cams", "foo0", "", true)
+	w.agent(a, cams, device)
+	w.seenBy(name, a)
+	w.agent(b, cams, device)
+	w.seenBy(name, a, b)
+	before := w.instance(name).Generation
+	w.run(nodes.Options{NotReadyGrace: short})
+	w.condition(b, corev1.ConditionUnknown)
+	w.eventually("taken off and put back", func() string {
+		if now := w.instance(name); now.Generation < before+2 {
+			return "nothing has happened"
+		}
+		return ""
+	})
+	w.seenBy(name, a, b)
+}

@@ -1,0 +1,237 @@
+package nodes_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/nodes"
+)
+
+// short graces, and one that never passes in a test.
+const (
+	short = 300 * time.Millisecond
+	never = time.Hour
+)
+
+func TestANodeThatIsGoneLeavesOnlyItsOwn(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("shared", true, []string{b, a}, a, b, "C:0:"+a, "C:0:"+b, "C:cams-1:"+b, "")
+	w.device("local", false, []string{b}, b)
+	w.device("other", false, []string{a}, a)
+	w.pod("garbage", b, "shared")
+	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
+	w.deleteNode(b)
+	shared := w.off("shared", b)
+	if !slices.Equal(shared.Spec.Nodes, []string{a}) {
+		t.Errorf("nodes are %q, want only %s", shared.Spec.Nodes, a)
+	}
+	want := map[string]v0.SlotOwner{"shared-0": v0.SlotOwner(a), "shared-1": "", "shared-2": v0.SlotOwner("C:0:" + a), "shared-3": "", "shared-4": "", "shared-5": ""}
+	if !maps.Equal(shared.Spec.DeviceUsage, want) {
+		t.Errorf("deviceUsage is %v, want %v", shared.Spec.DeviceUsage, want)
+	}
+	if _, labelled := shared.Labels[v0.NodeLabel(a)]; !labelled {
+		t.Error("the other node's label is gone")
+	}
+	w.eventually("deletion of what only that node could see", func() string {
+		if w.instance("local") != nil {
+			return "it is there"
+		}
+		return ""
+	})
+	if other := w.instance("other"); other == nil || other.Spec.DeviceUsage["other-0"] != v0.SlotOwner(a) {
+		t.Errorf("an Instance that the node never saw has changed: %+v", other)
+	}
+}
+
+// A node may have gone while no controller ran.
+func TestANodeThatNeverWasIsGone(t *testing.T) {
+	w := enter(t)
+	w.device("cam", true, []string{w.namespace + "-x", w.node("a")})
+	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
+	w.off("cam", w.namespace+"-x")
+}
+
+func TestANodeThatIsNotReadyIsTakenOffAfterTheGrace(t *testing.T) {
+	w := enter(t)
+	a, b, c := w.node("a"), w.node("b"), w.node("c")
+	w.device("cam", true, []string{a, b, c}, "C:0:"+b)
+	w.run(nodes.Options{NotReadyGrace: time.Second})
+	w.condition(c, corev1.ConditionUnknown)
+	w.condition(c, corev1.ConditionTrue) // back before the grace
+	began := time.Now()
+	w.condition(b, corev1.ConditionUnknown)
+	cam := w.off("cam", b)
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("taken off after %s, before the grace", took)
+	}
+	if !slices.Equal(cam.Spec.Nodes, []string{a, c}) { // c's grace would be over
+		t.Errorf("nodes are %q, want %s and %s", cam.Spec.Nodes, a, c)
+	}
+}
+
+func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("used", true, []string{a, b}, b)
+	w.device("unused", true, []string{a, b}, b) // what is taken off at the same time
+	w.device("group-1", true, []string{a, b}, "C:0:"+b)
+	group := w.instance("group-1")
+	group.Spec.ConfigurationName = "group"
+	if err := w.Update(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	direct, byGroup := w.pod("direct", b, "used"), w.pod("by-group", b, "group")
+	w.pod("elsewhere", a, "unused")
+	w.run(nodes.Options{NotReadyGrace: short})
+	w.condition(b, corev1.ConditionUnknown)
+	w.off("unused", b)
+	for _, name := range []string{"used", "group-1"} {
+		if kept := w.instance(name); !slices.Contains(kept.Spec.Nodes, b) || kept.Spec.DeviceUsage[v0.SlotName(name, 0)] == "" {
+			t.Errorf("a Pod uses %s on a node that does not answer, and it is taken off: %+v", name, kept.Spec)
+		}
+	}
+	direct.Status.Phase = corev1.PodFailed
+	if err := w.Status().Update(t.Context(), direct); err != nil {
+		t.Fatal(err)
+	}
+	w.off("used", b)
+	if err := w.Delete(t.Context(), byGroup, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	w.off("group-1", b)
+}
+
+func TestTheNodeIsReadAnewFirst(t *testing.T) {
+	w := enter(t)
+	a, b, c := w.node("a"), w.node("b"), w.node("c")
+	w.device("cam", true, []string{a, b})
+	w.device("door", true, []string{a, c})
+	read := make(chan struct{})
+	w.once(http.MethodGet, "/nodes/"+b, func() {
+		w.condition(b, corev1.ConditionTrue) // the cache is behind
+		close(read)
+	})
+	w.run(nodes.Options{NotReadyGrace: short})
+	w.condition(b, corev1.ConditionUnknown)
+	<-read
+	w.condition(c, corev1.ConditionUnknown)
+	w.off("door", c) // later than b would have been
+	if cam := w.instance("cam"); !slices.Contains(cam.Spec.Nodes, b) {
+		t.Errorf("a node that was Ready was taken off by what the cache said: %q", cam.Spec.Nodes)
+	}
+}
+
+func TestAClaimAtTheSameMomentIsKept(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("cam", true, []string{a, b}, b, "")
+	w.device("door", true, []string{a, b}, "", "")
+	w.run(nodes.Options{NotReadyGrace: short})
+	w.once(http.MethodPatch, "/instances/cam", func() { w.claim("cam", 1, "C:0:"+a) })
+	w.condition(b, corev1.ConditionUnknown)
+	cam := w.off("cam", b) // by another attempt
+	if owner := cam.Spec.DeviceUsage["cam-1"]; owner != v0.SlotOwner("C:0:"+a) {
+		t.Errorf("the claim made meanwhile is lost: %v", cam.Spec.DeviceUsage)
+	}
+
+	w.off("door", b)
+	w.condition(b, corev1.ConditionTrue)
+	c := w.node("c")
+	w.device("gate", true, []string{a, b}, "", "")
+	w.once(http.MethodPatch, "/instances/gate", func() {
+		// The lost node is back, and so is its agent, which gives a slot away.
+		w.condition(b, corev1.ConditionTrue)
+		w.claim("gate", 0, b)
+	})
+	w.condition(b, corev1.ConditionUnknown)
+	w.eventually("the claim", func() string {
+		if w.instance("gate").Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) {
+			return "not made"
+		}
+		return ""
+	})
+	w.device("bell", true, []string{a, c})
+	w.condition(c, corev1.ConditionUnknown)
+	w.off("bell", c) // later than b would have been
+	if gate := w.instance("gate"); gate.Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) || !slices.Contains(gate.Spec.Nodes, b) {
+		t.Errorf("the agent that came back has lost what it wrote: %+v", gate.Spec)
+	}
+}
+
+func TestAnInstanceThatNoNodeSees(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("found", true, []string{b})
+	w.device("lost", true, []string{b}, b)
+	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short, EmptyGrace: 2 * time.Second})
+	w.deleteNode(b)
+	began := time.Now()
+	w.off("lost", b)
+	found := w.off("found", b)
+	found.Spec.Nodes = []string{a} // another node's agent finds the device
+	if err := w.Update(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("deletion", func() string {
+		if w.instance("lost") != nil {
+			return "it is there"
+		}
+		return ""
+	})
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("deleted after %s, before its grace", took)
+	}
+	if now := w.instance("found"); now == nil || now.UID != found.UID {
+		t.Errorf("an Instance that was found again is deleted: %+v", now)
+	}
+}
+
+func TestWithoutAGraceNothingIsTakenOff(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("cam", true, []string{a, b})
+	w.device("empty", true, nil)
+	w.run(nodes.Options{GoneGrace: short, EmptyGrace: short, DeadDelay: short})
+	w.deleteNode(b)
+	w.offers(a, map[string]string{"akri.sh/gone": "0"})
+	w.lacks(a, "akri.sh/gone") // it works, and the graces are over
+	if cam := w.instance("cam"); len(cam.Spec.Nodes) != 2 {
+		t.Errorf("nodes are %q", cam.Spec.Nodes)
+	}
+	if w.instance("empty") == nil {
+		t.Error("the Instance without nodes is deleted")
+	}
+}
+
+func TestNothingIsSentAtRest(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("cam", true, []string{a, b}, a, "")
+	w.offers(a, map[string]string{"akri.sh/cam": "0", "example.com/gone": "0"})
+	w.run(nodes.Options{NotReadyGrace: short, DeadDelay: short})
+	w.condition(b, corev1.ConditionUnknown)
+	w.off("cam", b)
+	before := w.requests.Load()
+	for range 10 {
+		w.condition(a, corev1.ConditionTrue) // heartbeats
+		w.condition(b, corev1.ConditionUnknown)
+	}
+	w.claim("cam", 1, a)
+	w.device("door", true, []string{a})
+	c := w.node("c")
+	w.device("bell", true, []string{a, c})
+	w.condition(c, corev1.ConditionUnknown)
+	w.off("bell", c)
+	// For c: the node, its Pods, the patch.
+	if sent := w.requests.Load() - before; sent != 3 {
+		t.Errorf("%d requests, want 3 for the node that was lost and none for heartbeats and claims", sent)
+	}
+}

@@ -1,0 +1,129 @@
+package nodes_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/nodes"
+)
+
+// offers writes resources into a node's status as its kubelet does.
+func (w *world) offers(node string, quantities map[string]string) {
+	w.t.Helper()
+	w.patchNode(node, map[string]any{"status": map[string]any{"capacity": quantities, "allocatable": quantities}})
+}
+
+// has tells whether a resource is in a node's status.
+func (w *world) has(node, resource string) bool {
+	w.t.Helper()
+	var object corev1.Node
+	if err := w.Get(w.t.Context(), types.NamespacedName{Name: node}, &object); err != nil {
+		w.t.Fatal(err)
+	}
+	_, capacity := object.Status.Capacity[corev1.ResourceName(resource)]
+	_, allocatable := object.Status.Allocatable[corev1.ResourceName(resource)]
+	return capacity || allocatable
+}
+
+// lacks waits until a resource is no longer in a node's status.
+func (w *world) lacks(node, resource string) {
+	w.t.Helper()
+	w.eventually("removal of "+resource, func() string {
+		if w.has(node, resource) {
+			return "it is there"
+		}
+		return ""
+	})
+}
+
+func TestDeadResourcesLeaveTheNode(t *testing.T) {
+	w := enter(t)
+	a := w.node("a")
+	w.device("cam", true, []string{a})
+	configuration := &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace},
+		Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "h"}},
+	}
+	if err := w.Create(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	group := v0.ResourceName(configuration.Name)
+	w.offers(a, map[string]string{
+		"akri.sh/gone-1": "0", "akri.sh/gone-2": "0", "akri.sh/cam": "0", group: "0",
+		"akri.sh/offered": "2", "example.com/gone": "0", "cpu": "4",
+	})
+	w.run(nodes.Options{NotReadyGrace: never, DeadDelay: short})
+	w.lacks(a, "akri.sh/gone-1")
+	for resource, why := range map[string]string{
+		"akri.sh/cam": "its Instance is there", group: "its Configuration is there", "akri.sh/offered": "a kubelet offers it",
+		"example.com/gone": "it is another vendor's", "cpu": "it is Kubernetes'",
+	} {
+		if !w.has(a, resource) {
+			t.Errorf("%s is gone though %s", resource, why)
+		}
+	}
+	if w.has(a, "akri.sh/gone-2") {
+		t.Error("what is due at the same time is not removed in the same request")
+	}
+
+	// A kubelet that sees the last of a resource later than the Instance goes, and
+	// one that sees it sooner.
+	w.offers(a, map[string]string{"akri.sh/offered": "0"})
+	w.lacks(a, "akri.sh/offered")
+	if err := w.Delete(t.Context(), w.instance("cam")); err != nil {
+		t.Fatal(err)
+	}
+	w.lacks(a, "akri.sh/cam")
+	if err := w.Delete(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	w.lacks(a, group)
+}
+
+func TestWhatAKubeletOffersAtTheSameMomentStays(t *testing.T) {
+	w := enter(t)
+	a := w.node("a")
+	w.offers(a, map[string]string{"akri.sh/back": "0", "akri.sh/gone": "0"})
+	w.once(http.MethodPatch, "/nodes/"+a+"/status", func() { w.offers(a, map[string]string{"akri.sh/back": "1"}) })
+	w.run(nodes.Options{DeadDelay: short})
+	w.lacks(a, "akri.sh/gone") // by another attempt
+	if !w.has(a, "akri.sh/back") {
+		t.Error("a resource that a kubelet offers again is removed")
+	}
+}
+
+func TestADeviceThatComesBackKeepsItsResource(t *testing.T) {
+	w := enter(t)
+	a := w.node("a")
+	w.device("cam", true, []string{a})
+	w.offers(a, map[string]string{"akri.sh/cam": "0"})
+	w.run(nodes.Options{DeadDelay: 4 * short})
+	if err := w.Delete(t.Context(), w.instance("cam")); err != nil {
+		t.Fatal(err)
+	}
+	w.device("cam", true, []string{a})
+	w.offers(a, map[string]string{"akri.sh/gone": "0"})
+	w.lacks(a, "akri.sh/gone") // later than the other would have been
+	if !w.has(a, "akri.sh/cam") {
+		t.Error("removed, though the Instance was made anew")
+	}
+}
+
+// What the cache keeps of a node does not depend on how large the node is.
+func TestReducedNodesAreSmall(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Labels: map[string]string{}, Annotations: map[string]string{}}}
+	for i := range 50 {
+		node.Labels[fmt.Sprint("label", i)] = "x"
+		node.Status.Images = append(node.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprint("image", i)}})
+	}
+	reduced := nodes.Reduce(node)
+	if size := reduced.Size(); size > 64 {
+		t.Errorf("%d bytes when encoded", size)
+	}
+}
