@@ -76,16 +76,20 @@ func ownerText(value v0.SlotOwner) string {
 
 func addResources(tree treeprint.Tree, resources []v0.ResourceStatus) {
 	for _, resource := range resources {
-		state := "ready"
-		switch {
-		case resource.Ready:
-		case resource.Reason == "":
-			state = "not ready"
-		default:
-			state = "not ready: " + resource.Reason
-		}
-		tree.AddNode(fmt.Sprintf("%s %s  %s", resource.Kind, resource.Name, state))
+		tree.AddNode(fmt.Sprintf("%s %s  %s", resource.Kind, resource.Name, resourceState(resource)))
 	}
+}
+
+func resourceState(resource v0.ResourceStatus) string {
+	switch {
+	case resource.Ready && resource.Reason != "":
+		return "ready: " + resource.Reason
+	case resource.Ready:
+		return "ready"
+	case resource.Reason == "":
+		return "not ready"
+	}
+	return "not ready: " + resource.Reason
 }
 
 // addConditions adds those that say something is wrong.
