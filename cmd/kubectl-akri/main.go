@@ -33,7 +33,7 @@ func newRoot(streams offline.Streams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(newTree(streams), newDiff(streams), newExplain(streams), newRBAC(streams))
+	root.AddCommand(newTree(streams), newDiff(streams), newExplain(streams), newRBAC(streams), newWhy(streams))
 	root.AddCommand(offline.Commands(streams)...)
 	return root
 }
