@@ -31,3 +31,11 @@ func parse(details string) ([]string, error) {
 	}
 	return *fields.Descriptions, nil
 }
+
+var _ discovery.Validator = Handler{}
+
+// ValidateDetails implements discovery.Validator.
+func (Handler) ValidateDetails(details string) error {
+	_, err := parse(details)
+	return err
+}

@@ -1,0 +1,107 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/templating"
+)
+
+// nobody is the UID of an Instance that does not exist. Owner references are sent
+// as the controller would send them; nothing looks the owner up.
+const nobody types.UID = "00000000-0000-4000-8000-000000000000"
+
+// dryRunner has the API server try one object of each template, as whoever will
+// apply it.
+type dryRunner struct {
+	*cluster
+}
+
+func (d dryRunner) look(ctx context.Context, r *review) []Finding {
+	client, err := d.client(r)
+	if err != nil {
+		return []Finding{{Level: Inconclusive, Place: "spec", Cause: err.Error()}}
+	}
+	answers := make([][]Finding, len(r.trials))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, t := range r.trials {
+		group.Go(func() error {
+			answers[i] = d.try(ctx, client, r, t)
+			return nil
+		})
+	}
+	group.Wait()
+	var findings []Finding
+	for _, answer := range answers {
+		findings = append(findings, answer...)
+	}
+	return unique(findings)
+}
+
+// try tries the alternatives until the API server takes one. What it says of the
+// first is told if it takes none.
+func (d dryRunner) try(ctx context.Context, client *apply.Client, r *review, t *trial) []Finding {
+	switch {
+	case t.err != nil:
+		return []Finding{{Level: Inconclusive, Place: t.place, Cause: fmt.Sprintf("the API server cannot tell whether it has kind %q in %q: %v", t.kind.Kind, t.kind.GroupVersion(), t.err)}}
+	case t.resource == nil:
+		return []Finding{{Level: Inconclusive, Place: t.field("kind"), Cause: t.unknownKind(), Remedy: "correct apiVersion and kind, or install the CustomResourceDefinition that brings it"}}
+	}
+	var first []Finding
+	var before []byte
+	for _, object := range t.objects {
+		same := written(object)
+		if bytes.Equal(before, same) {
+			continue
+		}
+		before = same
+		want, err := plan.Want(parentOf(r, t), copied(object), t.namespaced())
+		if err != nil {
+			return []Finding{{Level: Deny, Place: t.place, Cause: err.Error()}}
+		}
+		_, err = client.Create(ctx, t.kind, t.resource.Resource, ownerOf(r, want), want.Content)
+		said := refusal{review: r, trial: t, content: want.Content}.read(err)
+		if len(said) == 0 || !said[0].denies() {
+			return said
+		}
+		if first == nil {
+			first = said
+		}
+	}
+	return first
+}
+
+// parentOf is whose object it will be.
+func parentOf(r *review, t *trial) plan.Parent {
+	if t.level == templating.ConfigurationLevel {
+		return plan.Parent{Kind: v0.ConfigurationKind, Namespace: r.configuration.Namespace, Name: r.configuration.Name, UID: r.configuration.UID}
+	}
+	return plan.Parent{Kind: v0.InstanceKind, Namespace: r.configuration.Namespace, Name: v0.InstanceName(r.configuration.Name, "stand-in-0", "node-a", false), UID: nobody}
+}
+
+// ownerOf says which existing object is ours: only what the Configuration itself
+// owns already. Nobody else's is touched, not even by a dry run that would take
+// it over, since what the API server says then is about their fields.
+func ownerOf(r *review, want plan.Desired) apply.Owner {
+	return apply.Owner{Parent: r.configuration.UID, Nobody: want.Orphan}
+}
+
+func copied(object templating.Object) templating.Object {
+	object.Content = runtime.DeepCopyJSON(object.Content)
+	return object
+}
+
+func kindOf(content map[string]any) schema.GroupVersionKind {
+	return (&unstructured.Unstructured{Object: content}).GroupVersionKind()
+}

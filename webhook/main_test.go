@@ -1,0 +1,226 @@
+package webhook
+
+import (
+	"context"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/debugecho"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(apitest.Run(m))
+}
+
+// world is a namespace on a real API server, whose Configurations are admitted by
+// the webhook in this process.
+type world struct {
+	testing.TB
+	config    *rest.Config
+	namespace string
+	// options are what the chain is made of; a test may change them before guard.
+	options Options
+}
+
+func enter(t testing.TB) *world {
+	t.Helper()
+	config := apitest.Start(t)
+	return &world{TB: t, config: config, namespace: apitest.Namespace(t, config), options: optionsFor(t, config)}
+}
+
+// optionsFor acts towards the API server as config does.
+func optionsFor(t testing.TB, config *rest.Config) Options {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	utilruntime.Must(v0.AddToScheme(scheme))
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		Config: config, Live: reader, Instances: reader, Mapper: mapper,
+		Details: map[string]discovery.Validator{debugecho.Name: debugecho.Handler{}},
+	}
+}
+
+// guard puts the webhook before the namespace.
+func (w *world) guard() {
+	w.Helper()
+	chain, err := NewChain(w.options)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.serve(Handler(chain))
+}
+
+// serve puts a handler before the namespace, as config/webhook does before all,
+// and returns how to take it away.
+func (w *world) serve(handler http.Handler) (remove func()) {
+	w.Helper()
+	server := httptest.NewTLSServer(handler)
+	w.Cleanup(server.Close)
+	url := server.URL + Path
+	return w.register(admissionregistrationv1.ValidatingWebhook{
+		Name: "configurations.akri.sh",
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{
+			URL: &url, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{v0.Domain}, APIVersions: []string{"v0"}, Resources: []string{"configurations"}},
+		}},
+	})
+}
+
+func (w *world) register(hook admissionregistrationv1.ValidatingWebhook) (remove func()) {
+	w.Helper()
+	none := admissionregistrationv1.SideEffectClassNone
+	if hook.SideEffects == nil {
+		hook.SideEffects = &none
+	}
+	hook.AdmissionReviewVersions = []string{"v1"}
+	hook.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}}
+	hooks := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	object := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(hook.Name) + "-" + w.namespace},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{hook},
+	}
+	if _, err := hooks.Create(w.Context(), object, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	remove = sync.OnceFunc(func() {
+		if err := hooks.Delete(context.Background(), object.Name, metav1.DeleteOptions{}); err != nil {
+			w.Error(err)
+		}
+	})
+	w.Cleanup(remove)
+	return remove
+}
+
+func (w *world) kubernetes() *kubernetes.Clientset {
+	w.Helper()
+	clients, err := kubernetes.NewForConfig(w.config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return clients
+}
+
+// as is a client of somebody, who hears warnings too.
+func (w *world) as(user string, groups ...string) *person {
+	w.Helper()
+	p := &person{world: w, heard: &heard{}}
+	config := rest.CopyConfig(w.config)
+	if user != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
+	}
+	config.WarningHandler = p.heard
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	p.api = api
+	return p
+}
+
+// person writes Configurations.
+type person struct {
+	*world
+	api   dynamic.Interface
+	heard *heard
+}
+
+// heard collects warnings.
+type heard struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+func (h *heard) HandleWarningHeader(_ int, _ string, text string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.lines = append(h.lines, text)
+}
+
+func (h *heard) all() string {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	text := strings.Join(h.lines, "\n")
+	h.lines = nil
+	return text
+}
+
+// apply applies a Configuration from YAML; the error is the API server's.
+func (p *person) apply(text string) error {
+	p.Helper()
+	object := decode(p, text)
+	object.SetNamespace(p.namespace)
+	_, err := p.api.Resource(v0.ConfigurationResource).Namespace(p.namespace).
+		Apply(p.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	return err
+}
+
+// make makes an object of any kind.
+func (p *person) make(resource schema.GroupVersionResource, text string) *unstructured.Unstructured {
+	p.Helper()
+	object := decode(p, text)
+	made, err := p.api.Resource(resource).Namespace(p.namespace).Create(p.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		p.Fatalf("%v\n%s", err, text)
+	}
+	return made
+}
+
+func decode(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return object
+}
+
+// configuration is one with broker resources in YAML's flow style.
+func configuration(instance, group string) string {
+	return `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cam}
+spec:
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [foo0]"}
+  instanceBrokerResources: [` + instance + `]
+  configurationBrokerResources: [` + group + `]
+`
+}
