@@ -47,6 +47,7 @@ type flags struct {
 	probeAddress         string
 	workers              int
 	nodeGrace            time.Duration
+	webhook              webhookFlags
 }
 
 func main() {
@@ -70,6 +71,7 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 	set.IntVar(&f.workers, "workers", 4, "how many Instances, and how many Configurations, are worked on at the same time")
 	set.DurationVar(&f.nodeGrace, "node-grace", nodes.DefaultNotReadyGrace, "how `long` a node may be not Ready before it is taken off the Instances that it does not use; 0: never")
+	f.webhook.register(set)
 	logging := zap.Options{}
 	libraries := flag.NewFlagSet("", flag.ContinueOnError)
 	config.RegisterFlags(libraries) // --kubeconfig
@@ -122,7 +124,11 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 	if err != nil {
 		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
 	}
-	if err := controller.Setup(ctx, mgr, controller.Options{Workers: f.workers, NodeGrace: f.nodeGrace}); err != nil {
+	options := controller.Options{Workers: f.workers, NodeGrace: f.nodeGrace}
+	if err := controller.Setup(ctx, mgr, options); err != nil {
+		return err
+	}
+	if err := f.webhook.add(mgr, options.Policy); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
