@@ -44,15 +44,15 @@ func handlerOf(judge judge) http.Handler {
 			return answer(ctx, judge, request)
 		}),
 		WithContextFunc: func(ctx context.Context, request *http.Request) context.Context {
-			return context.WithValue(ctx, patienceKey{}, patience(request))
+			return context.WithValue(ctx, patienceKey{}, timeFor(request))
 		},
 	}
 }
 
 type patienceKey struct{}
 
-// patience is how long an answer may take.
-func patience(request *http.Request) time.Duration {
+// timeFor is how long an answer may take.
+func timeFor(request *http.Request) time.Duration {
 	asked, err := time.ParseDuration(request.URL.Query().Get("timeout"))
 	if err != nil || asked <= 0 {
 		asked = defaultPatience

@@ -31,6 +31,9 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
+// background outlives a test: cleanups use it.
+var background = context.Background()
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	os.Exit(apitest.Run(m))
@@ -121,7 +124,7 @@ func (w *world) register(hook admissionregistrationv1.ValidatingWebhook) (remove
 		w.Fatal(err)
 	}
 	remove = sync.OnceFunc(func() {
-		if err := hooks.Delete(context.Background(), object.Name, metav1.DeleteOptions{}); err != nil {
+		if err := hooks.Delete(background, object.Name, metav1.DeleteOptions{}); err != nil {
 			w.Error(err)
 		}
 	})

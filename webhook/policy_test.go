@@ -1,0 +1,189 @@
+package webhook
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// install applies a manifest of config/, and takes it away after the test.
+func (w *world) install(file string, change func(*unstructured.Unstructured)) {
+	w.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "config", file))
+	if err != nil {
+		w.Fatal(err)
+	}
+	api, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		object := decode(w, document)
+		if change != nil {
+			change(object)
+		}
+		mapping, err := w.options.Mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+		if err != nil {
+			w.Fatal(err)
+		}
+		resource := api.Resource(mapping.Resource).Namespace(object.GetNamespace())
+		if _, err := resource.Apply(w.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
+			w.Fatalf("%s: %v", file, err)
+		}
+		w.Cleanup(func() {
+			if err := resource.Delete(background, object.GetName(), metav1.DeleteOptions{}); err != nil {
+				w.Error(err)
+			}
+		})
+	}
+}
+
+// agent is a client as an agent's pod on a node has it; without a node as an
+// agent outside the cluster has it.
+func (w *world) agent(node string) dynamic.Interface {
+	w.Helper()
+	config := rest.CopyConfig(w.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:akri-system:akri-agent",
+		Groups:   []string{"system:masters"}, // what RBAC grants is not the point here
+	}
+	if node != "" {
+		config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {node}}
+	}
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return api
+}
+
+// An agent whose node has been taken over harms its own node's entries only.
+func TestAgentsWriteForTheirOwnNode(t *testing.T) {
+	w := enter(t)
+	w.install("policy/agents.yaml", nil)
+	admin := w.agent("")
+	instance := func(name, nodes, usage string) *unstructured.Unstructured {
+		return decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: `+name+`, labels: {seen: "1"}}, spec: {configurationName: cam, cdiName: akri.sh/cam=1, capacity: 4, nodes: `+nodes+`, deviceUsage: `+usage+`}}`)
+	}
+	at := func(api dynamic.Interface) dynamic.ResourceInterface {
+		return api.Resource(v0.InstanceResource).Namespace(w.namespace)
+	}
+	// A policy is enforced a moment after it was made.
+	w.eventually("the policy is in force", func() string {
+		if _, err := at(w.agent("a")).Create(t.Context(), instance("probe", "[b]", "{}"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
+			return "an agent may write another node's entry"
+		}
+		return ""
+	})
+
+	if _, err := at(w.agent("a")).Create(t.Context(), instance("cam-1", "[a]", `{cam-1-0: "", cam-1-1: a}`), metav1.CreateOptions{}); err != nil {
+		t.Fatalf("an agent cannot publish: %v", err)
+	}
+	if _, err := at(w.agent("")).Create(t.Context(), instance("cam-2", "[p, q]", `{}`), metav1.CreateOptions{}); err != nil {
+		t.Fatalf("an agent outside the cluster is not judged: %v", err)
+	}
+	if _, err := at(admin).Create(t.Context(), instance("cam-3", "[b, c]", `{cam-3-0: b, cam-3-1: "C:cam-0:b", cam-3-2: "", cam-3-3: c}`), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	patch := func(api dynamic.Interface, name, patch string) error {
+		_, err := at(api).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	for name, tc := range map[string]struct {
+		node, instance, patch string
+		refused               string // empty: allowed
+	}{
+		"joins":                        {"a", "cam-3", `{"spec":{"nodes":["b","c","a"]}}`, ""},
+		"leaves":                       {"b", "cam-3", `{"spec":{"nodes":["c"]}}`, ""},
+		"removes another":              {"b", "cam-3", `{"spec":{"nodes":["b"]}}`, "own node"},
+		"adds another":                 {"b", "cam-3", `{"spec":{"nodes":["b","c","d"]}}`, "own node"},
+		"takes a free slot":            {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"b"}}}`, ""},
+		"takes it by way of the group": {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"C:cam-1:b"}}}`, ""},
+		"frees its slots":              {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-0":"","cam-3-1":""}}}`, ""},
+		"frees another's slot":         {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-3":""}}}`, "own node"},
+		"removes another's slot":       {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-3":null}}}`, "own node"},
+		"takes a slot for another":     {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"c"}}}`, "own node"},
+		"a name that ends like its":    {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"xb"}}}`, "own node"},
+		"changes what it does not see": {"a", "cam-3", `{"spec":{"brokerProperties":{"IMAGE":"evil"}}}`, "that its node sees"},
+		"changes what it sees":         {"b", "cam-3", `{"spec":{"brokerProperties":{"K":"v"}}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) { said(t, patch(w.agent(tc.node), tc.instance, tc.patch), tc.refused) })
+	}
+	remove := func(node, name string) error {
+		return at(w.agent(node)).Delete(t.Context(), name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+	said(t, remove("b", "cam-3"), "another node sees")
+	said(t, remove("a", "cam-1"), "")
+	said(t, remove("b", "cam-1"), "another node sees")
+}
+
+func TestAgentsReportForTheirOwnNode(t *testing.T) {
+	w := enter(t)
+	w.install("policy/agents.yaml", nil)
+	if err := w.as("").apply(configuration("", "")); err != nil {
+		t.Fatal(err)
+	}
+	apply := func(api dynamic.Interface, manager, status string) error {
+		object := decode(t, `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, status: `+status+`}`)
+		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
+			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		return err
+	}
+	w.eventually("the policy is in force", func() string {
+		if apply(w.agent("a"), "probe", `{discoveryFailures: [{node: z, handler: h, message: m}]}`) == nil {
+			return "an agent may report for another node"
+		}
+		return ""
+	})
+	said(t, apply(w.agent(""), "probe", `{}`), "")
+	said(t, apply(w.agent("a"), "agent.a", `{discoveryFailures: [{node: a, handler: h, message: m}]}`), "")
+	said(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: m}]}`), "")
+	said(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: other}]}`), "")
+	said(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: a, handler: h, message: other}]}`), "own node")
+	said(t, apply(w.agent("b"), "agent.b", `{instances: 7}`), "discoveryFailures only")
+	said(t, apply(w.agent("b"), "agent.b", `{conditions: [{type: Ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`), "discoveryFailures only")
+	said(t, apply(w.agent("b"), "agent.b", `{}`), "")
+}
+
+// said tells whether an answer is the one that was wanted: a refusal that holds
+// the words, or none.
+func said(t testing.TB, err error, words string) {
+	t.Helper()
+	switch {
+	case words == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case words != "" && err == nil:
+		t.Errorf("allowed, want a refusal that says %q", words)
+	case words != "" && !strings.Contains(err.Error(), words):
+		t.Errorf("refused by %v, want %q in it", err, words)
+	}
+}
+
+// patience is how long a test waits for what must come. It bounds failures; no
+// test passes by it.
+const patience = 20 * time.Second
+
+// eventually waits until check returns "", and fails with what it returned last.
+func (w *world) eventually(what string, check func() string) {
+	w.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		complaint := check()
+		if complaint == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("%s: still not after %v: %s", what, patience, complaint)
+		}
+	}
+}
+
