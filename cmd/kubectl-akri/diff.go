@@ -155,7 +155,7 @@ func (o *diffOptions) announced(ctx context.Context, api *cluster, notes io.Writ
 	}
 	preview := newPreview(api, configuration, o.policy)
 	if len(instances) == 0 {
-		fmt.Fprintf(notes, "note: %s: no device has been found yet: a made-up one stands in for it\n", name)
+		fmt.Fprintf(notes, "note: %s: no device has been found yet: a made-up one stands in for it, with spec.sampleProperties where they are set\n", name)
 		instances, preview.sample = sampleOf(configuration, preview.compiled), true
 	}
 	return preview.all(ctx, instances)

@@ -107,6 +107,11 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 			problems = append(problems, problem.Of(p.compiled.Place(parent.level, object.Origin.String()), err))
 			continue
 		}
+		if slices.ContainsFunc(desired, func(other plan.Desired) bool { return other.Ref == want.Ref }) {
+			conflict := &apply.Error{Reason: v0.ReasonConflict, Cause: want.Ref.String() + " is rendered twice: give one of them another metadata.name"}
+			problems = append(problems, problem.Of(p.compiled.Place(parent.level, object.Origin.String()), conflict))
+			continue
+		}
 		desired = append(desired, want)
 		mappings[mapping.GroupVersionKind.GroupKind()] = mapping
 	}
@@ -125,7 +130,7 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 	}
 	result.Problems = messages(problems)
 	steps := plan.Compute(plan.Input{
-		Parent: parent.UID, Desired: desired, Observed: observed, Recorded: parent.recorded,
+		Parent: parent.UID, Home: parent.Namespace, Desired: desired, Observed: observed, Recorded: parent.recorded,
 		Complete:     len(problems) == 0,
 		ReplaceEnded: true, // they are, sooner or later
 	})
