@@ -1,0 +1,115 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	builtin "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/offline"
+)
+
+func appsKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
+}
+
+// TestRBAC: the controller may do what it could not when what is printed has been
+// applied.
+func TestRBAC(t *testing.T) {
+	w := newWorld(t)
+	printed := w.run(example, "rbac", "-f", "-")
+	printed.want(t, 0, "kind: ClusterRole", `akri.sh/aggregate-to-controller: "true"`, "name: akri-controller-"+w.namespace+"-cam", "- secrets", "- create", "!configmaps", "!services")
+	w.apply(example)
+	if again := w.run("", "rbac", "cam"); again.out != printed.out {
+		t.Errorf("by name it is\n%s\nby file\n%s", again.out, printed.out)
+	}
+	w.run(changed(t, "kind: Secret", "kind: ConfigMap", "stringData", "data"), "rbac", "-f", "-").want(t, 0, "needs no role", "!ClusterRole")
+	w.run(changed(t, "kind: Secret", "kind: Secrez"), "rbac", "-f", "-").want(t, 1, `the cluster has no kind Secrez in "v1"`)
+	w.run(changed(t, "{{NODES}}", "{{NODE"), "rbac", "-f", "-").want(t, 1, "configurationBrokerResources[0].data.nodes")
+	w.run(changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: akri.sh/v0\n    kind: Instance"), "rbac", "-f", "-").want(t, 0, "- instances", "note: ", "is refused")
+}
+
+// TestServiceAccountMayDoWhatIsPrinted lets an API server judge the role.
+func TestServiceAccountMayDoWhatIsPrinted(t *testing.T) {
+	w := newWorld(t)
+	printed := w.run(changed(t, "spec:\n  discovery", "spec:\n  serviceAccountName: cams\n  discovery"), "rbac", "-f", "-")
+	printed.want(t, 0, "kind: Role\n", "kind: RoleBinding", "name: cams", "kind: ClusterRole")
+	namespaced, _, _ := strings.Cut(printed.out, "kind: ClusterRole")
+	for document := range strings.SplitSeq(strings.TrimPrefix(namespaced, "---\n"), "---\n") {
+		if strings.Contains(document, "kind:") {
+			w.apply(document)
+		}
+	}
+	account := rest.CopyConfig(w.config)
+	account.Impersonate.UserName = "system:serviceaccount:" + w.namespace + ":cams"
+	api, err := client.New(account, client.Options{Scheme: w.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the role counts", func() string {
+		var instances v0.InstanceList
+		if err := api.List(t.Context(), &instances, client.InNamespace(w.namespace)); !apierrors.IsForbidden(err) {
+			return "Instances, which are not in the role, can be listed"
+		}
+		return ""
+	})
+	w.eventually("the ServiceAccount may apply", func() string {
+		for _, kind := range []string{"Secret", "ConfigMap"} {
+			object := empty(kind, w.namespace)
+			if err := api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test")); err != nil {
+				return err.Error()
+			}
+			if err := api.Delete(t.Context(), object); err != nil {
+				return err.Error()
+			}
+		}
+		return ""
+	})
+}
+
+// TestBuiltInKindsNeedNoCluster: for the kinds that are known without asking, the
+// answer is that of a cluster.
+func TestBuiltInKindsNeedNoCluster(t *testing.T) {
+	w := newWorld(t)
+	c, err := (&access{kubeconfig: w.kubeconfig}).connect(t.Output(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := rbacOptions{access: access{kubeconfig: filepath.Join(t.TempDir(), "none")}}
+	compared := 0
+	for kind := range builtin.Scheme.AllKnownTypes() {
+		mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			continue // an old version, or not an object
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		resource, err := o.resource(offline.Streams{}, kind)
+		if err != nil || resource != mapping.Resource.GroupResource() {
+			t.Errorf("%s is taken for %s (%v), the API server says %s", kind, resource, err, mapping.Resource.GroupResource())
+		}
+		compared++
+	}
+	if compared < 50 {
+		t.Errorf("only %d kinds were compared", compared)
+	}
+	w.run(example, "rbac", "-f", "-").want(t, 0)
+	run(t, example, "rbac", "-f", "-", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "-n", "plant").want(t, 0, "name: akri-controller-plant-cam")
+}
+
+func empty(kind, namespace string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
+	object.SetNamespace(namespace)
+	object.SetName("tried")
+	return object
+}
