@@ -24,7 +24,8 @@ type machine struct {
 	files   []*os.File // for the next start: the Config to read, the reports to write
 }
 
-// unplugLimit is how long the kernel may take to clear away a node's network.
+// unplugLimit is how long the kernel may take to clear away a node's network,
+// and its processes.
 const unplugLimit = 5 * time.Second
 
 func (s *Supervisor) newMachine(i int) *machine {
@@ -89,6 +90,11 @@ func (m *machine) boot() error {
 	}
 	if err := sandbox.Unplug(m.cable, unplugLimit); err != nil {
 		return err // of a node that ended by itself
+	}
+	// Those of the pods that ran when the power failed: a kubelet looks at each
+	// for seconds.
+	if err := sandbox.RemoveCgroup(m.config.Cgroup, unplugLimit); err != nil {
+		return err
 	}
 	configRead, configWrite, err := os.Pipe()
 	if err != nil {

@@ -1,0 +1,164 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/e2e/clustertest"
+)
+
+// enterPair gives a test a cluster of its own with two nodes, of which the first
+// has the controller, which gives nodes up soon.
+func enterPair(t *testing.T) *world {
+	t.Helper()
+	c := clustertest.Start(t, cluster.Config{Nodes: 2, Flags: map[string][]string{
+		"kube-controller-manager": {"--node-monitor-grace-period=8s"},
+	}})
+	programs, err := akri.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := akri.Install(t.Context(), c, programs); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Cluster: c, t: t, namespace: "default"}
+	t.Cleanup(func() {
+		if t.Failed() {
+			ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+			defer cancel()
+			t.Log(akri.Evidence(ctx, c, w.namespace))
+		}
+	})
+	w.kubectl("--namespace", akri.Namespace, "patch", "deployment", "akri-controller", "--type=json", "--patch", `[
+		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--node-grace=2s"},
+		{"op": "add", "path": "/spec/template/spec/nodeSelector", "value": {"kubernetes.io/hostname": "node1"}}]`)
+	w.kubectl("--namespace", akri.Namespace, "rollout", "status", "--timeout=60s", "deployment/akri-controller")
+	return w
+}
+
+// user makes a Pod on a node that uses a device, and waits until it runs.
+func (w *world) user(name, node, instance string) {
+	w.t.Helper()
+	w.apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  terminationGracePeriodSeconds: 1
+  nodeSelector: {kubernetes.io/hostname: %s}
+  containers:
+  - {name: c, image: "akri.local/workload:1", resources: {limits: {"akri.sh/%s": "1"}}}
+`, name, node, instance))
+	w.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "pod/"+name)
+}
+
+// seen waits until an Instance is seen by exactly these nodes, with an object for
+// each, and returns it.
+func (w *world) seen(instance string, nodes ...string) object {
+	w.t.Helper()
+	var found object
+	took := w.eventually(fmt.Sprintf("%s seen by %v", instance, nodes), func() string {
+		if err := json.Unmarshal([]byte(w.kubectl("get", "instance", instance, "--output=json")), &found); err != nil {
+			w.t.Fatal(err)
+		}
+		slices.Sort(found.Spec.Nodes)
+		if !slices.Equal(found.Spec.Nodes, nodes) {
+			return fmt.Sprintf("by %v", found.Spec.Nodes)
+		}
+		var have, want []string
+		for _, item := range w.list("configmaps") {
+			if strings.HasPrefix(item.Metadata.Name, instance) {
+				have = append(have, item.Metadata.Name)
+			}
+		}
+		for _, node := range nodes {
+			want = append(want, instance+"-"+node)
+		}
+		if !slices.Equal(have, want) {
+			return fmt.Sprintf("its objects are %v, want %v", have, want)
+		}
+		return ""
+	})
+	w.t.Logf("%s is seen by %v after %v", instance, nodes, took.Round(time.Millisecond))
+	return found
+}
+
+// A node whose power fails is taken off what no Pod of it uses, and is back when
+// it is.
+func TestLostNode(t *testing.T) {
+	w := enterPair(t)
+	w.kubectl("patch", "node", "node1", "--subresource=status", "--type=merge", "--patch",
+		`{"status": {"capacity": {"akri.sh/gone": "0", "example.com/gone": "0"}, "allocatable": {"akri.sh/gone": "0", "example.com/gone": "0"}}}`)
+	w.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: echo}
+spec:
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [foo0, foo1]"}
+  capacity: 2
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}-{{NODE}}", annotations: {akri.sh/for-each: NODES}}
+    data: {node: "{{NODE}}"}
+`)
+	const used, unused = "echo-8120fe", "echo-a19705"
+	w.settled("echo", 2)
+	w.seen(used, "node1", "node2")
+	w.seen(unused, "node1", "node2")
+	w.user("there", "node1", used)
+	w.user("lost", "node2", used)
+
+	if err := w.Do(t.Context(), cluster.Kill, "node2"); err != nil {
+		t.Fatal(err)
+	}
+	w.seen(unused, "node1")
+	if kept := w.seen(used, "node1", "node2"); heldBy(kept, "node2") != 1 {
+		t.Errorf("the slot of a Pod that may run is free: %v", kept.Spec.DeviceUsage)
+	}
+	w.kubectl("delete", "pod", "lost", "--force", "--grace-period=0")
+	if left := w.seen(used, "node1"); heldBy(left, "node2") != 0 || heldBy(left, "node1") != 1 {
+		t.Errorf("deviceUsage %v, want the lost node's slot free and the other's held", left.Spec.DeviceUsage)
+	}
+
+	if err := w.Do(t.Context(), cluster.Run, "node2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.seen(used, "node1", "node2")
+	w.seen(unused, "node1", "node2")
+	w.user("again", "node2", used)
+
+	// The kubelet of node1 has written its status all the time.
+	w.eventually("removal of the dead resource", func() string {
+		capacity := w.kubectl("get", "node", "node1", "--output=jsonpath={.status.capacity} {.status.allocatable}")
+		if strings.Contains(capacity, "akri.sh/gone") {
+			return capacity
+		}
+		if strings.Count(capacity, "example.com/gone") != 2 {
+			t.Fatalf("another vendor's resource is gone: %s", capacity)
+		}
+		return ""
+	})
+}
+
+// heldBy counts the slots of an Instance that a node holds.
+func heldBy(instance object, node string) int {
+	count := 0
+	for _, owner := range instance.Spec.DeviceUsage {
+		if owner == node {
+			count++
+		}
+	}
+	return count
+}
