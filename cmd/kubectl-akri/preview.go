@@ -257,6 +257,9 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 		}
 	case plan.Update:
 		change.Verb = view.Changed
+		if step.Change {
+			change.Why = "" // the templates ask for it: that is said
+		}
 		answer, err = p.apply.Update(ctx, step.Kind, resource, step.UID, step.Desired.Content)
 		if step.Desired.Recreate && hasReason(err, v0.ReasonImmutable) {
 			change.Verb, change.Why = view.Recreated, "the template changes a field that is immutable"
