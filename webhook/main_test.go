@@ -52,7 +52,14 @@ type world struct {
 func enter(t testing.TB) *world {
 	t.Helper()
 	config := apitest.Start(t)
-	return &world{TB: t, config: config, namespace: apitest.Namespace(t, config), options: optionsFor(t, config)}
+	w := &world{TB: t, config: config, namespace: apitest.Namespace(t, config), options: optionsFor(t, config)}
+	t.Cleanup(func() { // no other test's Configuration may have its name meanwhile
+		err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).DeleteCollection(background, metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return w
 }
 
 // optionsFor acts towards the API server as config does.
@@ -227,3 +234,5 @@ spec:
   configurationBrokerResources: [` + group + `]
 `
 }
+
+var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}

@@ -1,0 +1,33 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// The webhook answers as soon as the installation is called ready, by the
+// certificate that it has made itself, and the API server's policies know an
+// agent's node by its token.
+func TestAdmission(t *testing.T) {
+	w := enter(t)
+	const unusable = `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: unusable}
+spec:
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [foo0]"}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: "{{ INSTANCE_NAME }}-svc"}
+    spec: {ports: [{port: "{{ INSTANCE_PROPERTIES.PORT }}"}]}
+`
+	apply := []string{"--namespace", w.namespace, "apply", "--server-side", "-f", "-"}
+	_, err := w.KubectlInput(t.Context(), []byte(unusable), apply...)
+	if err == nil || !strings.Contains(err.Error(), "write {{ INSTANCE_PROPERTIES.PORT | int }}") {
+		t.Errorf("got %v, want the webhook's advice", err)
+	}
+	if _, err := w.KubectlInput(t.Context(), []byte(strings.Replace(unusable, "PORT }}", "PORT | int }}", 1)), apply...); err != nil {
+		t.Error(err)
+	}
+}
