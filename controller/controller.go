@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -27,6 +29,7 @@ import (
 	"akri.sh/akri/controller/fight"
 	"akri.sh/akri/controller/nodes"
 	"akri.sh/akri/controller/rollout"
+	"akri.sh/akri/controller/sweep"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 )
@@ -71,8 +74,12 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		endings:   newEndings(),
 		fights:    fight.NewDetector(),
 		tell:      teller{recorder: mgr.GetEventRecorder(v0.FieldManagerController)},
+		metrics:   newMetrics(),
 	}
 	compiled := templates.NewCache(options.Policy)
+	if err := shared.metrics.register(options.Metrics, collector{cache: mgr.GetCache(), objects: shared, templates: compiled}); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
 	gate := rollout.NewGate(func(instance types.NamespacedName) {
 		parents.add(watch.Parent{Instance: true, NamespacedName: instance})
 	})
@@ -88,6 +95,9 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		cache: mgr.GetCache(), templates: compiled, objects: shared, gate: gate, said: newMemory[v0.ConfigurationStatus](),
 	}); err != nil {
 		return fmt.Errorf("set up the controller of Configurations: %w", err)
+	}
+	if err := setupSweep(mgr, options.SweepEvery); err != nil {
+		return fmt.Errorf("set up the sweep: %w", err)
 	}
 	return nodes.Setup(ctx, mgr, nodes.Options{NotReadyGrace: options.NodeGrace})
 }
@@ -147,6 +157,21 @@ func setupConfigurations(mgr manager.Manager, options Options, parents *parentQu
 		c.Watch(source.Kind(mgr.GetCache(), definitions(), r.objects.kindsChanged(mgr.GetCache(), r.templates, parents))),
 		c.Watch(parents.source(false)),
 	)
+}
+
+func setupSweep(mgr manager.Manager, every time.Duration) error {
+	if every == 0 {
+		return nil
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	names, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	return mgr.Add(leading(sweep.New(kinds, names, mgr.GetAPIReader(), every).Run))
 }
 
 func controllerOptions(options Options, r reconcile.Reconciler) controller.Options {

@@ -66,6 +66,12 @@ func (e *endings) replaced(parent types.UID, now time.Time) {
 	}
 }
 
+func (e *endings) len() int {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return len(e.byParent)
+}
+
 func (e *endings) forget(parent types.UID) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -42,6 +42,7 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 		switch step.Action {
 		case plan.Release:
 			log.FromContext(ctx).Info("Released", "child", step.Ref.String(), "reason", step.Reason)
+			e.metrics.did(step.Action)
 			delete(remaining, step.Ref)
 			continue
 		case plan.Delete:
@@ -53,6 +54,7 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 				continue
 			}
 			log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", step.Reason)
+			e.metrics.did(step.Action)
 			delete(remaining, step.Ref)
 			continue
 		case plan.Hold:
@@ -146,6 +148,7 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 		return entry, err
 	}
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
+	e.metrics.did(step.Action)
 	object := e.informers.Trim(resource, answer)
 	e.informers.Note(resource, object)
 	entry.UID, entry.Intent, entry.Fields = string(object.UID), want.Intent, object.Fields
@@ -189,6 +192,7 @@ func (e *execution) recreate(ctx context.Context, step plan.Step, resource schem
 		return entry, err
 	}
 	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "it is made anew: "+reason)
+	e.metrics.did(plan.Recreate)
 	entry.UID, entry.Reason = string(step.UID), "being replaced"
 	return entry, nil
 }

@@ -52,6 +52,11 @@ type cluster struct {
 
 func start(t *testing.T) *cluster {
 	t.Helper()
+	return startWith(t, controller.Options{Workers: 4})
+}
+
+func startWith(t *testing.T, options controller.Options) *cluster {
+	t.Helper()
 	config := apitest.Start(t)
 	scheme := runtime.NewScheme()
 	if err := v0.AddToScheme(scheme); err != nil {
@@ -62,7 +67,7 @@ func start(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{Client: api, t: t, config: config, namespace: apitest.Namespace(t, config), writes: &atomic.Int64{}}
-	c.run()
+	c.runWith(options)
 	t.Cleanup(func() { c.stop() })
 	return c
 }
@@ -74,8 +79,10 @@ func (c *cluster) in(t *testing.T) *cluster {
 	return &sub
 }
 
-// run starts a controller, which lasts until stop is called or the test ends.
-func (c *cluster) run() {
+func (c *cluster) run() { c.runWith(controller.Options{Workers: 4}) }
+
+// runWith starts a controller, which lasts until stop is called or the test ends.
+func (c *cluster) runWith(options controller.Options) {
 	c.t.Helper()
 	config := rest.CopyConfig(c.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -99,7 +106,7 @@ func (c *cluster) run() {
 		c.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := controller.Setup(ctx, mgr, controller.Options{Workers: 4}); err != nil {
+	if err := controller.Setup(ctx, mgr, options); err != nil {
 		c.t.Fatal(err)
 	}
 	done := make(chan error, 1)

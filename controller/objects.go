@@ -33,6 +33,7 @@ type objects struct {
 	endings   *endings
 	fights    *fight.Detector
 	tell      teller
+	metrics   *metrics
 }
 
 // parent is the Configuration or Instance that the objects belong to.
@@ -127,11 +128,11 @@ func (o *objects) bring(ctx context.Context, parent parent, want wanted, recorde
 		ReplaceEnded: ended && result.again == 0,
 	}
 	steps := plan.Compute(input)
-	if want.turn != nil && !result.pending && plan.Changes(steps) && !want.turn(o.ready(steps, resources)) {
+	if want.turn != nil && plan.Changes(steps) && (result.pending || !want.turn(o.ready(steps, resources))) {
 		input.Hold, result.held = true, true
 		steps = plan.Compute(input)
 	}
-	if unannounced := plan.Unannounced(input, steps); len(unannounced) > 0 && !result.pending {
+	if unannounced := plan.Unannounced(input, steps); len(unannounced) > 0 {
 		result.announce = true
 		result.resources = append(slices.Clone(recorded), unannounced...)
 		inventory.Sort(result.resources)
@@ -142,6 +143,9 @@ func (o *objects) bring(ctx context.Context, parent parent, want wanted, recorde
 	}
 	execution := execution{objects: o, client: client, parent: parent, templates: want.templates, resources: resources, now: now, result: &result}
 	execution.run(ctx, steps, recorded)
+	for _, found := range result.problems {
+		o.metrics.failed(found.Reason)
+	}
 	inventory.Sort(result.resources)
 	return result
 }

@@ -211,6 +211,7 @@ spec:
 			t.Fatal(err)
 		}
 		c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "UnexpectedAdmissionError: no healthy devices present")
+		c.noticed("Instance", "cfg-1", "BrokerEnded")
 		c.eventually("a new Pod", func() string {
 			now := c.object("v1", "Pod", "cfg-1")
 			if now == nil || now.GetUID() == pod.GetUID() {
@@ -219,4 +220,44 @@ spec:
 			return ""
 		})
 	}
+}
+
+// What has to be deleted and made anew stays if the new one would be refused.
+func TestNothingIsRecreatedInVain(t *testing.T) {
+	c := start(t)
+	write := func(app, port string) {
+		c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/on-immutable: recreate}}
+    spec:
+      selector: {matchLabels: {app: ` + app + `}}
+      template:
+        metadata: {labels: {app: ` + app + `}}
+        spec: {containers: [{name: c, image: i, ports: [{containerPort: ` + port + `}]}]}
+`)
+	}
+	write("a", "80")
+	instance := c.instance("cfg", "cfg-1", nil)
+	old := c.exists("apps/v1", "Deployment", "cfg-1")
+	write("b", "80000")
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonImmutable, "the old one is kept", "containerPort")
+	c.settled()
+	if now := c.object("apps/v1", "Deployment", "cfg-1"); now == nil || now.GetUID() != old.GetUID() {
+		t.Fatal("the Deployment was deleted though no other can take its place")
+	}
+	write("b", "8000")
+	c.eventually("a new Deployment", func() string {
+		if now := c.object("apps/v1", "Deployment", "cfg-1"); now == nil || now.GetUID() == old.GetUID() {
+			return "there is none"
+		}
+		return ""
+	})
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 }

@@ -11,17 +11,18 @@ import (
 // outcomes are label values.
 var outcomes = map[slots.Outcome]string{slots.Written: "written", slots.Refused: "refused", slots.Unknown: "unknown"}
 
-// metrics of the kubelet's side. Their number does not depend on the devices.
-type metrics struct {
+// Metrics of the kubelet's side. Their number does not depend on the devices.
+type Metrics struct {
 	claims, releases, allocations *prometheus.CounterVec
 	slots                         *prometheus.GaugeVec
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+// NewMetrics registers the metrics; nil registers them nowhere.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
 	}
-	m := &metrics{
+	m := &Metrics{
 		claims:      counter("akri_agent_claims_total", "Claims of slots by what became of them: written, refused or unknown."),
 		releases:    counter("akri_agent_releases_total", "Releases of slots by what became of them: written, refused or unknown."),
 		allocations: counter("akri_agent_allocations_total", "Answers to the kubelet's Allocate by outcome: granted, or why it was refused."),
@@ -40,7 +41,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 }
 
 // allocation counts an answer to the kubelet.
-func (m *metrics) allocation(err error) {
+func (m *Metrics) allocation(err error) {
 	outcome := "failed"
 	switch {
 	case err == nil:
@@ -56,7 +57,7 @@ func (m *metrics) allocation(err error) {
 }
 
 // count shows how many slots are in which state.
-func (m *metrics) count(state slots.State) {
+func (m *Metrics) count(state slots.State) {
 	counts := map[string]int{"free": 0, "held": 0, "taken": 0, "contradicted": 0}
 	for _, inst := range state.Instances {
 		for _, s := range inst.Slots {

@@ -55,7 +55,7 @@ type Node struct {
 	executor  *claims.Executor
 	witness   *podresources.Witness
 	registrar *registrar
-	metrics   *metrics
+	metrics   *Metrics
 	log       *slog.Logger
 
 	queue   *queue        // what other goroutines have for the loop
@@ -100,7 +100,7 @@ func New(o Options) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the kubelet: %w", err)
 	}
-	m, err := newMetrics(o.Metrics)
+	m, err := NewMetrics(o.Metrics)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,12 @@ const (
 	LabelNamespace = Domain + "/namespace"
 	LabelOwner     = Domain + "/owner"
 
+	// LabelDeletionPolicy with [DeletionPolicyOrphan] is on objects that stay when
+	// they are no longer wanted. The controller puts it there, since such an object
+	// looks like one whose owner somebody took off.
+	LabelDeletionPolicy  = Domain + "/deletion-policy"
+	DeletionPolicyOrphan = "orphan"
+
 	// nodeLabelPrefix precedes the node's name in the label by which an agent
 	// finds its own Instances.
 	nodeLabelPrefix = "node." + Domain + "/"

@@ -13,16 +13,19 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller"
+	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/nodes"
 )
 
@@ -47,6 +50,10 @@ type flags struct {
 	probeAddress         string
 	workers              int
 	nodeGrace            time.Duration
+	sweepInterval        time.Duration
+	clusterScoped        bool
+	otherNamespaces      bool
+	kinds                []string
 	webhook              webhookFlags
 }
 
@@ -70,7 +77,11 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "`address` that serves /metrics; 0 turns it off")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 	set.IntVar(&f.workers, "workers", 4, "how many Instances, and how many Configurations, are worked on at the same time")
-	set.DurationVar(&f.nodeGrace, "node-grace", nodes.DefaultNotReadyGrace, "how `long` a node may be not Ready before it is taken off the Instances that it does not use; 0: never")
+	set.DurationVar(&f.nodeGrace, "node-grace", nodes.DefaultNotReadyGrace, "`duration` that a node may be not Ready before it is taken off the Instances that it does not use; 0: never")
+	set.DurationVar(&f.sweepInterval, "sweep-interval", time.Hour, "`interval` of looking for objects that neither garbage collection nor a Configuration knows of any more; 0: never")
+	set.BoolVar(&f.clusterScoped, "allow-cluster-scoped", false, "let Configurations make objects that have no namespace")
+	set.BoolVar(&f.otherNamespaces, "allow-other-namespaces", false, "let Configurations make objects outside their own namespace")
+	set.StringSliceVar(&f.kinds, "allow-kinds", nil, "let Configurations make objects of these `KIND.GROUP`s, such as Role.rbac.authorization.k8s.io, which are refused otherwise since they give power over the cluster")
 	f.webhook.register(set)
 	logging := zap.Options{}
 	libraries := flag.NewFlagSet("", flag.ContinueOnError)
@@ -124,7 +135,16 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 	if err != nil {
 		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
 	}
-	options := controller.Options{Workers: f.workers, NodeGrace: f.nodeGrace}
+	options := controller.Options{
+		Workers:    f.workers,
+		NodeGrace:  f.nodeGrace,
+		SweepEvery: f.sweepInterval,
+		Metrics:    metrics.Registry,
+		Policy:     confine.Policy{ClusterScoped: f.clusterScoped, OtherNamespaces: f.otherNamespaces},
+	}
+	for _, kind := range f.kinds {
+		options.Policy.Kinds = append(options.Policy.Kinds, schema.ParseGroupKind(kind))
+	}
 	if err := controller.Setup(ctx, mgr, options); err != nil {
 		return err
 	}
@@ -134,7 +154,11 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("add the health check: %w", err)
 	}
-	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+	ready, err := controller.Ready(mgr)
+	if err != nil {
+		return fmt.Errorf("set up the readiness check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
 		return fmt.Errorf("add the readiness check: %w", err)
 	}
 	return mgr.Start(ctx)

@@ -39,6 +39,13 @@ func (c *Clients) API() dynamic.Interface { return c.own.api }
 // Own acts as the controller.
 func (c *Clients) Own() *Client { return c.own }
 
+// Len is how many ServiceAccounts' clients are held.
+func (c *Clients) Len() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.accounts)
+}
+
 // As acts as a ServiceAccount; without a name as the controller.
 func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	if account.Name == "" {

@@ -98,6 +98,13 @@ func (d *Detector) Blame(object inventory.Ref, who string) {
 	}
 }
 
+// Len is how many objects are remembered.
+func (d *Detector) Len() int {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return len(d.objects)
+}
+
 // forget drops, now and then, the objects that nobody fights over. The caller
 // holds the lock.
 func (d *Detector) forget(now time.Time) {

@@ -56,19 +56,20 @@ func Want(parent Parent, object templating.Object, namespaced bool) (Desired, er
 // mark says whose an object is: by an owner reference where garbage collection
 // follows those, else by labels. What is to be orphaned is nobody's.
 func mark(parent Parent, object *unstructured.Unstructured, orphan bool) {
-	if Elsewhere(parent.Namespace, object.GetNamespace()) {
-		labels := object.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[v0.LabelNamespace] = parent.Namespace
-		if !orphan {
-			labels[v0.LabelOwner] = string(parent.UID)
-		}
-		object.SetLabels(labels)
-		return
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
 	}
-	if !orphan {
+	elsewhere := Elsewhere(parent.Namespace, object.GetNamespace())
+	if elsewhere {
+		labels[v0.LabelNamespace] = parent.Namespace
+	}
+	switch {
+	case orphan:
+		labels[v0.LabelDeletionPolicy] = v0.DeletionPolicyOrphan
+	case elsewhere:
+		labels[v0.LabelOwner] = string(parent.UID)
+	default:
 		object.SetOwnerReferences([]metav1.OwnerReference{{
 			APIVersion: parent.Kind.GroupVersion().String(),
 			Kind:       parent.Kind.Kind,
@@ -76,7 +77,9 @@ func mark(parent Parent, object *unstructured.Unstructured, orphan bool) {
 			UID:        parent.UID,
 			Controller: new(true),
 		}})
+		return
 	}
+	object.SetLabels(labels)
 }
 
 // Elsewhere tells whether garbage collection cannot remove an object with its

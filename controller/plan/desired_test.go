@@ -43,8 +43,12 @@ func TestWant(t *testing.T) {
 		t.Errorf("its owners are %+v, want the Instance as controller", owners)
 	}
 	orphan := want("a", templating.DeletionOrphan)
-	if owners := (&unstructured.Unstructured{Object: orphan.Content}).GetOwnerReferences(); len(owners) > 0 || !orphan.Orphan {
+	content := &unstructured.Unstructured{Object: orphan.Content}
+	if owners := content.GetOwnerReferences(); len(owners) > 0 || !orphan.Orphan {
 		t.Errorf("what is to be orphaned is owned by %+v: garbage collection would remove it", owners)
+	}
+	if content.GetLabels()[v0.LabelDeletionPolicy] != v0.DeletionPolicyOrphan {
+		t.Errorf("its labels are %v: it looks like something lost", content.GetLabels())
 	}
 }
 

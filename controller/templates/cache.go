@@ -39,6 +39,13 @@ func (c *Cache) Get(configuration *v0.Configuration) *Templates {
 	return entry
 }
 
+// Len is how many Configurations' templates are held.
+func (c *Cache) Len() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.entries)
+}
+
 // Forget drops those of a Configuration that has gone.
 func (c *Cache) Forget(name types.NamespacedName) {
 	c.mutex.Lock()

@@ -116,6 +116,24 @@ func (i *Informers) Ask(resource schema.GroupVersionResource, parent Parent, con
 	return informer.state()
 }
 
+// Watched is one watch and how many objects it has seen.
+type Watched struct {
+	Resource schema.GroupVersionResource
+	State    State
+	Objects  int
+}
+
+// Report lists the watches, in no order.
+func (i *Informers) Report() []Watched {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	list := make([]Watched, 0, len(i.watched))
+	for resource, informer := range i.watched {
+		list = append(list, Watched{Resource: resource, State: informer.state(), Objects: len(informer.shared.GetStore().ListKeys())})
+	}
+	return list
+}
+
 // Trim reduces an object as the watch of its resource does.
 func (i *Informers) Trim(resource schema.GroupVersionResource, full *unstructured.Unstructured) *Object {
 	i.mutex.Lock()

@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/templates"
+)
+
+// scrapeTimeout bounds how long the reading of caches may hold up a scrape.
+const scrapeTimeout = time.Second
+
+// metrics count what is done. docs/metrics.md has them all.
+type metrics struct {
+	actions  *prometheus.CounterVec
+	failures *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "akri_controller_actions_total", Help: "What was done to broker resources, by action.",
+		}, []string{"action"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "akri_controller_failures_total", Help: "Attempts that failed, by the reason that the condition has.",
+		}, []string{"reason"}),
+	}
+}
+
+func (m *metrics) did(action plan.Action) { m.actions.WithLabelValues(action.String()).Inc() }
+
+func (m *metrics) failed(reason string) { m.failures.WithLabelValues(reason).Inc() }
+
+var (
+	instancesDescription = prometheus.NewDesc("akri_controller_instances",
+		"Instances by Configuration and state: ready, failing or waiting.", []string{"namespace", "configuration", "state"}, nil)
+	watchedDescription = prometheus.NewDesc("akri_controller_watched_objects",
+		"Broker resources in the caches, by API group and resource.", []string{"group", "resource"}, nil)
+	watchesDescription = prometheus.NewDesc("akri_controller_watches",
+		"Watches of kinds by state: synced, starting or failing.", []string{"state"}, nil)
+	memoryDescription = prometheus.NewDesc("akri_controller_remembered_entries",
+		"Entries of what is kept in memory beside the caches, by subject.", []string{"subject"}, nil)
+)
+
+// collector reads the metrics that are counts of what is there.
+type collector struct {
+	cache     client.Reader
+	objects   *objects
+	templates *templates.Cache
+}
+
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, description := range []*prometheus.Desc{instancesDescription, watchedDescription, watchesDescription, memoryDescription} {
+		to <- description
+	}
+}
+
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	gauge := func(description *prometheus.Desc, value int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(value), labels...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	var configurations v0.ConfigurationList
+	if err := c.cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy); err == nil { // else the caches are not filled yet
+		for i := range configurations.Items {
+			configuration := &configurations.Items[i]
+			status := configuration.Status
+			gauge(instancesDescription, int(status.ReadyInstances), configuration.Namespace, configuration.Name, "ready")
+			gauge(instancesDescription, int(status.FailingInstances), configuration.Namespace, configuration.Name, "failing")
+			gauge(instancesDescription, int(status.Instances-status.ReadyInstances-status.FailingInstances), configuration.Namespace, configuration.Name, "waiting")
+		}
+	}
+	states := map[string]int{"synced": 0, "starting": 0, "failing": 0}
+	for _, watched := range c.objects.informers.Report() {
+		switch {
+		case watched.State.Synced:
+			states["synced"]++
+		case watched.State.Err != nil:
+			states["failing"]++
+		default:
+			states["starting"]++
+		}
+		gauge(watchedDescription, watched.Objects, watched.Resource.Group, watched.Resource.Resource)
+	}
+	for state, count := range states {
+		gauge(watchesDescription, count, state)
+	}
+	gauge(memoryDescription, c.templates.Len(), "compiled_templates")
+	gauge(memoryDescription, c.objects.endings.len(), "ended_pods")
+	gauge(memoryDescription, c.objects.fights.Len(), "repaired_objects")
+	gauge(memoryDescription, c.objects.clients.Len(), "service_accounts")
+}
+
+func (m *metrics) register(registerer prometheus.Registerer, collector collector) error {
+	if registerer == nil {
+		return nil
+	}
+	return errors.Join(registerer.Register(m.actions), registerer.Register(m.failures), registerer.Register(collector))
+}

@@ -1,0 +1,64 @@
+package controller_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller"
+	"akri.sh/akri/internal/metricsdoc"
+)
+
+// The metrics are those of the documentation, and count what happens.
+func TestMetrics(t *testing.T) {
+	recorder := metricsdoc.NewRecorder()
+	c := startWith(t, controller.Options{Workers: 4, Metrics: recorder})
+	metricsdoc.Check(t, "../docs/metrics.md", "akri-controller", recorder)
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}"}
+`)
+	c.instance("cfg", "cfg-1", nil)
+	c.instance("cfg", "cfg-2", nil)
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	for _, want := range []struct {
+		name   string
+		labels map[string]string
+		value  float64
+	}{
+		{"akri_controller_actions_total", map[string]string{"action": "create"}, 2},
+		{"akri_controller_instances", map[string]string{"namespace": c.namespace, "configuration": "cfg", "state": "ready"}, 2},
+		{"akri_controller_watched_objects", map[string]string{"group": "", "resource": "configmaps"}, 2},
+		{"akri_controller_watches", map[string]string{"state": "synced"}, 1},
+	} {
+		c.eventually(want.name, func() string {
+			families, err := recorder.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, family := range families {
+				if family.GetName() != want.name {
+					continue
+				}
+				for _, metric := range family.Metric {
+					matches := true
+					for _, label := range metric.Label {
+						matches = matches && want.labels[label.GetName()] == label.GetValue()
+					}
+					if matches && metric.GetCounter().GetValue()+metric.GetGauge().GetValue() >= want.value { // other tests' objects are counted too
+						return ""
+					}
+				}
+			}
+			return "it is not there, or less"
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package controller_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// versioned is a Configuration whose objects are ready when the test says so, for
+// each version anew.
+func versioned(version, rollout string) string {
+	return `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}` + rollout + `
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: "{{INSTANCE_NAME}}"
+      annotations: {akri.sh/ready-when: "has(self.data.ready) && self.data.ready == self.data.version"}
+    data: {version: ` + version + `}
+`
+}
+
+const twoAtATime = `
+  rollout: {maxUnavailable: 2}`
+
+// fleet is five Instances whose objects the test makes ready.
+type fleet struct {
+	*cluster
+	instances []*v0.Instance
+}
+
+func newFleet(c *cluster) *fleet {
+	f := &fleet{cluster: c}
+	for i := range 5 {
+		f.instances = append(f.instances, c.instance("cfg", fmt.Sprintf("cfg-%d", i), nil))
+	}
+	for _, instance := range f.instances {
+		f.ready(instance.Name, "a")
+	}
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	return f
+}
+
+func (f *fleet) ready(name, version string) {
+	f.t.Helper()
+	object := f.exists("v1", "ConfigMap", name)
+	if err := f.Patch(f.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"ready":"`+version+`"}}`))); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// changed are the names of those that have a version and are not ready with it.
+func (f *fleet) changed(version string) (changed, settled []string) {
+	f.t.Helper()
+	for _, instance := range f.instances {
+		data := f.object("v1", "ConfigMap", instance.Name).Object["data"].(map[string]any)
+		switch {
+		case data["version"] == version && data["ready"] == version:
+			settled = append(settled, instance.Name)
+		case data["version"] == version:
+			changed = append(changed, instance.Name)
+		}
+	}
+	return changed, settled
+}
+
+func TestRolloutInTurn(t *testing.T) {
+	c := start(t)
+	c.apply(versioned("a", twoAtATime))
+	f := newFleet(c)
+	c.apply(versioned("b", twoAtATime))
+
+	for done := 0; done < 5; done++ {
+		var changed []string
+		want := min(2, 5-done)
+		c.eventually(fmt.Sprintf("%d changed after %d are ready", want, done), func() string {
+			var settled []string
+			changed, settled = f.changed("b")
+			if len(changed) > 2 {
+				t.Fatalf("%v are changed and not ready; 2 may be", changed)
+			}
+			if len(changed) != want || len(settled) != done {
+				return fmt.Sprintf("changed: %v, ready: %v", changed, settled)
+			}
+			return ""
+		})
+		if done == 0 { // nobody else has moved, and is said to be waiting, not broken
+			c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "3 of 5 Instances wait")
+			c.settled()
+			if again, _ := f.changed("b"); len(again) != 2 {
+				t.Fatalf("%v are changed and not ready; 2 may be", again)
+			}
+			for _, instance := range f.instances {
+				if !strings.Contains(strings.Join(changed, " "), instance.Name) {
+					c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "spec.rollout.maxUnavailable")
+					c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+				}
+			}
+		}
+		f.ready(changed[0], "b")
+	}
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+}
+
+// A restart in the middle of a rollout lets nobody more through.
+func TestRolloutAcrossRestart(t *testing.T) {
+	c := start(t)
+	c.apply(versioned("a", twoAtATime))
+	f := newFleet(c)
+	c.apply(versioned("b", twoAtATime))
+	two := func() string {
+		if changed, _ := f.changed("b"); len(changed) != 2 {
+			return fmt.Sprintf("changed: %v", changed)
+		}
+		return ""
+	}
+	c.eventually("two changed", two)
+	c.settled()
+	c.stop()
+	c.run()
+	c.apply(versioned("c", twoAtATime)) // mends what is broken; the others still wait
+	c.eventually("the two changed again", func() string {
+		if changed, _ := f.changed("c"); len(changed) != 2 {
+			return fmt.Sprintf("changed: %v", changed)
+		}
+		return ""
+	})
+	c.settled()
+	changed, _ := f.changed("c")
+	if len(changed) != 2 {
+		t.Errorf("%v are changed and not ready; 2 may be", changed)
+	}
+	// Taking the limit away lets all of them through.
+	c.apply(versioned("c", ""))
+	c.eventually("all changed", func() string {
+		if changed, _ := f.changed("c"); len(changed) != 5 {
+			return fmt.Sprintf("changed: %v", changed)
+		}
+		return ""
+	})
+}

@@ -1,0 +1,164 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// firstAfter is how long after its start a controller sweeps for the first time;
+// pageSize is how many objects are read at once.
+const (
+	firstAfter = 10 * time.Minute
+	pageSize   = 500
+)
+
+// Sweeper removes strays.
+type Sweeper struct {
+	discovery discovery.DiscoveryInterface
+	objects   metadata.Interface
+	parents   client.Reader
+	every     time.Duration
+}
+
+// New returns a Sweeper that works so often once it runs. Parents are read from
+// the API server, not from a cache: what it lacks would be removed.
+func New(discovery discovery.DiscoveryInterface, objects metadata.Interface, parents client.Reader, every time.Duration) *Sweeper {
+	return &Sweeper{discovery: discovery, objects: objects, parents: parents, every: every}
+}
+
+// Run sweeps again and again until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) error {
+	timer := time.NewTimer(min(firstAfter, s.every))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "The sweep is incomplete")
+			}
+			timer.Reset(s.every)
+		}
+	}
+}
+
+// Sweep looks through every kind that the controller may list, and returns how
+// many strays it has removed. It goes on after an error.
+func (s *Sweeper) Sweep(ctx context.Context) (removed int, err error) {
+	resources, err := s.resources()
+	var failures []error
+	if err != nil {
+		failures = append(failures, err)
+	}
+	for _, resource := range resources {
+		n, err := s.sweep(ctx, resource)
+		removed += n
+		if err != nil {
+			failures = append(failures, fmt.Errorf("sweep %s: %w", resource.GroupResource(), err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return removed, errors.Join(failures...)
+}
+
+// resources are those of which objects can be listed and deleted, each in one
+// version. An API group that does not answer is left out, with an error.
+func (s *Sweeper) resources() ([]schema.GroupVersionResource, error) {
+	lists, err := s.discovery.ServerPreferredResources()
+	if err != nil {
+		err = fmt.Errorf("list the kinds of the API server: %w", err)
+	}
+	var resources []schema.GroupVersionResource
+	for _, list := range lists {
+		version, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		if parseErr != nil || version.Group == v0.GroupVersion.Group {
+			continue
+		}
+		for _, resource := range list.APIResources {
+			if slices.Contains(resource.Verbs, "list") && slices.Contains(resource.Verbs, "delete") {
+				resources = append(resources, version.WithResource(resource.Name))
+			}
+		}
+	}
+	return resources, err
+}
+
+func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResource) (removed int, err error) {
+	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+	for {
+		page, err := s.objects.Resource(resource).List(ctx, options)
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return removed, nil // nothing of ours: we may not have made any
+		}
+		if err != nil {
+			return removed, err
+		}
+		for i := range page.Items {
+			stray, err := s.stray(ctx, &page.Items[i])
+			if err != nil {
+				return removed, err
+			}
+			if !stray {
+				continue
+			}
+			if err := s.remove(ctx, resource, &page.Items[i]); err != nil {
+				return removed, err
+			}
+			removed++
+		}
+		if page.Continue == "" {
+			return removed, nil
+		}
+		options.Continue = page.Continue
+	}
+}
+
+// stray asks whether nobody is left who would remove the object.
+func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadata) (bool, error) {
+	made, suspected := suspect(object)
+	if !suspected {
+		return false, nil
+	}
+	parent := &metav1.PartialObjectMetadata{}
+	parent.SetGroupVersionKind(v0.ConfigurationKind)
+	if made.instance {
+		parent.SetGroupVersionKind(v0.InstanceKind)
+	}
+	err := s.parents.Get(ctx, made.NamespacedName, parent)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read %s %s: %w", parent.Kind, made.NamespacedName, err)
+	}
+	return err != nil || made.uid != "" && made.uid != parent.UID, nil
+}
+
+func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata) error {
+	background := metav1.DeletePropagationBackground
+	err := s.objects.Resource(resource).Namespace(object.Namespace).Delete(ctx, object.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion},
+		PropagationPolicy: &background,
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it has changed: the next sweep looks again
+	}
+	if err == nil {
+		log.FromContext(ctx).Info("Swept", "resource", resource.GroupResource().String(), "namespace", object.Namespace, "name", object.Name,
+			"reason", "what it was made for does not exist any more")
+	}
+	return err
+}

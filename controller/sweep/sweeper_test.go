@@ -1,0 +1,115 @@
+package sweep_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/sweep"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+func TestSweep(t *testing.T) {
+	config := apitest.Start(t)
+	scheme := runtime.NewScheme()
+	if err := v0.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, far := apitest.Namespace(t, config), apitest.Namespace(t, config)
+	alive := &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "alive"},
+		Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "debugEcho"}},
+	}
+	if err := api.Create(t.Context(), alive); err != nil {
+		t.Fatal(err)
+	}
+
+	type object struct {
+		reason    string
+		namespace string
+		labels    map[string]string
+		owner     string
+		manager   string
+		swept     bool
+	}
+	const ours = v0.FieldManagerController
+	objects := map[string]object{
+		"lost":           {reason: "its owner was taken off, and its Configuration has gone", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: ours, swept: true},
+		"lost-instance":  {reason: "the same of an Instance", labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelInstance: "gone"}, manager: ours, swept: true},
+		"far-lost":       {reason: "its parent was deleted without its finalizer", namespace: far, labels: map[string]string{v0.LabelConfiguration: "gone", v0.LabelNamespace: home, v0.LabelOwner: "1"}, manager: ours, swept: true},
+		"far-other":      {reason: "its parent was deleted, and another has its name", namespace: far, labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: "1"}, manager: ours, swept: true},
+		"far-alive":      {reason: "its parent is there", namespace: far, labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: string(alive.UID)}, manager: ours},
+		"alive":          {reason: "its Configuration is there, and puts the owner back", labels: map[string]string{v0.LabelConfiguration: "alive"}, manager: ours},
+		"owned":          {reason: "it has an owner: garbage collection looks after it", labels: map[string]string{v0.LabelConfiguration: "gone"}, owner: "1", manager: ours},
+		"orphan":         {reason: "it is to stay", labels: map[string]string{v0.LabelConfiguration: "gone", v0.LabelDeletionPolicy: v0.DeletionPolicyOrphan}, manager: ours},
+		"copied-by-hand": {reason: "we did not make it", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: "kubectl"},
+	}
+	for name, object := range objects {
+		body := &unstructured.Unstructured{}
+		body.SetAPIVersion("v1")
+		body.SetKind("ConfigMap")
+		body.SetNamespace(home)
+		if object.namespace != "" {
+			body.SetNamespace(object.namespace)
+		}
+		body.SetName(name)
+		object.labels[v0.LabelManagedBy] = v0.ManagedBy
+		body.SetLabels(object.labels)
+		if object.owner != "" {
+			body.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Configuration", Name: "gone", UID: "1"}})
+		}
+		if err := api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(body), client.FieldOwner(object.manager)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	questions, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, err := sweep.New(questions, names, api, time.Hour).Sweep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for name, object := range objects {
+		if object.swept {
+			want++
+		}
+		found := &metav1.PartialObjectMetadata{}
+		found.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+		namespace := home
+		if object.namespace != "" {
+			namespace = object.namespace
+		}
+		err := api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, found)
+		if client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		if gone := err != nil; gone != object.swept {
+			t.Errorf("%s is gone: %v; %s", name, gone, object.reason)
+		}
+	}
+	if removed != want {
+		t.Errorf("%d were removed, want %d", removed, want)
+	}
+}

@@ -1,0 +1,83 @@
+// Package metricsdoc holds the tables of docs/metrics.md against what a program
+// registers. It is for tests only.
+package metricsdoc
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Recorder is a registerer that keeps what is registered.
+type Recorder struct {
+	*prometheus.Registry
+	collectors []prometheus.Collector
+}
+
+// NewRecorder returns an empty one.
+func NewRecorder() *Recorder { return &Recorder{Registry: prometheus.NewRegistry()} }
+
+// Register keeps a collector.
+func (r *Recorder) Register(collector prometheus.Collector) error {
+	r.collectors = append(r.collectors, collector)
+	return r.Registry.Register(collector)
+}
+
+// MustRegister keeps collectors.
+func (r *Recorder) MustRegister(collectors ...prometheus.Collector) {
+	r.collectors = append(r.collectors, collectors...)
+	r.Registry.MustRegister(collectors...)
+}
+
+// row of a table: metric, labels, help.
+var (
+	row         = regexp.MustCompile("(?m)^\\| `(akri_[a-z_]+)` \\| ([a-z_, ]+) \\| (.+) \\|$")
+	description = regexp.MustCompile(`^Desc\{fqName: "(akri_[a-z_]+)", help: "([^"]*)",.* constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
+)
+
+// Check compares the chapter of docs/metrics.md on a program with what the program
+// has registered. Metrics of libraries are left out.
+func Check(t *testing.T, docs, program string, recorder *Recorder) {
+	t.Helper()
+	text, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chapter, found := strings.Cut(string(text), "\n## "+program+"\n")
+	if !found {
+		t.Fatalf("%s has no chapter on %s", docs, program)
+	}
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	var documented, registered []string
+	for _, match := range row.FindAllStringSubmatch(chapter, -1) {
+		documented = append(documented, fmt.Sprintf("| `%s` | %s | %s |", match[1], match[2], match[3]))
+	}
+	for _, collector := range recorder.collectors {
+		descriptions := make(chan *prometheus.Desc, 100)
+		collector.Describe(descriptions)
+		close(descriptions)
+		for each := range descriptions {
+			if match := description.FindStringSubmatch(each.String()); match != nil {
+				registered = append(registered, fmt.Sprintf("| `%s` | %s | %s |", match[1], strings.ReplaceAll(match[3], ",", ", "), match[2]))
+			}
+		}
+	}
+	if len(registered) == 0 {
+		t.Errorf("%s registers no metric", program)
+	}
+	for _, line := range registered {
+		if !slices.Contains(documented, line) {
+			t.Errorf("%s, chapter %s, lacks the line\n%s", docs, program, line)
+		}
+	}
+	for _, line := range documented {
+		if !slices.Contains(registered, line) {
+			t.Errorf("%s, chapter %s, has a line that nothing stands for\n%s", docs, program, line)
+		}
+	}
+}
