@@ -135,7 +135,7 @@ func (o *diffOptions) announced(ctx context.Context, api *cluster, notes io.Writ
 	case given.GetNamespace() == "":
 		given.SetNamespace(namespace)
 	case o.namespace != "" && given.GetNamespace() != o.namespace:
-		return nil, fmt.Errorf("Configuration %s is of namespace %q, and -n says %q: leave one of them out", given.GetName(), given.GetNamespace(), o.namespace)
+		return nil, fmt.Errorf("the namespace of Configuration %s is %q, and -n says %q: leave one of them out", given.GetName(), given.GetNamespace(), o.namespace)
 	}
 	given.SetGroupVersionKind(v0.ConfigurationKind)
 	before, configuration, err := api.tried(ctx, given)

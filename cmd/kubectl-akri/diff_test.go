@@ -217,7 +217,7 @@ func TestDiffTellsWhatWouldBeRefused(t *testing.T) {
 	t.Run("Configuration", func(t *testing.T) {
 		w.run(changed(t, "{name: debugEcho}", "{name: debugEcho, nam: x}"), "diff", "-f", "-").want(t, 2, "does not accept the Configuration", `unknown field "spec.discoveryHandler.nam"`)
 		w.run("kind: Service", "diff", "-f", "-").want(t, 2, "there is no Configuration in stdin")
-		w.run(changed(t, "{name: cam}", "{name: cam, namespace: far}"), "diff", "-f", "-", "-n", w.namespace).want(t, 2, `is of namespace "far"`)
+		w.run(changed(t, "{name: cam}", "{name: cam, namespace: far}"), "diff", "-f", "-", "-n", w.namespace).want(t, 2, `the namespace of Configuration cam is "far"`)
 	})
 	t.Run("discovery", func(t *testing.T) {
 		w.run(changed(t, "debugEcho", "udev"), "diff", "-f", "-").want(t, 1, "the discovery changes as well")

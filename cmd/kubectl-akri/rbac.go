@@ -59,7 +59,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names
 		name := configuration.Namespace + "/" + configuration.Name
 		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
 			if problem.Reason != v0.ReasonRefused {
-				return fmt.Errorf("Configuration %s: %s", name, problem.Message)
+				return fmt.Errorf("in Configuration %s: %s", name, problem.Message)
 			}
 			fmt.Fprintf(streams.Err, "note: %s: %s\n", name, problem.Message)
 		}
@@ -67,7 +67,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)
 			if err != nil {
-				return fmt.Errorf("Configuration %s: %w", name, err)
+				return fmt.Errorf("in Configuration %s: %w", name, err)
 			}
 			rights.Resources = append(rights.Resources, resource)
 		}

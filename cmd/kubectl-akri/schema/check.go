@@ -120,6 +120,9 @@ func (c *checker) value(n *node, value any) {
 		return
 	}
 	before := len(c.problems)
+	if n.IntOrString {
+		value = c.intOrString(value)
+	}
 	switch n.Type {
 	case "object":
 		c.object(n, value)
@@ -312,6 +315,21 @@ func (c *checker) number(n *node, value any) {
 	case n.Format == "int32" && (number < math.MinInt32 || number > math.MaxInt32):
 		c.report("", "%v does not fit into 32 bits", value)
 	}
+}
+
+// intOrString is for fields such as maxUnavailable: 1, or 10%. It returns the
+// value as rules expect it.
+func (c *checker) intOrString(value any) any {
+	switch v := value.(type) {
+	case int64, string:
+		return v
+	case float64:
+		if v == math.Trunc(v) {
+			return int64(v)
+		}
+	}
+	c.report("write digits without quotes, or text", "this must be a whole number or text, not %s", describe(value))
+	return value
 }
 
 // describe says what was found, as a person would.

@@ -16,13 +16,16 @@ func TestKeywords(t *testing.T) {
 	known := []string{
 		"type", "format", "pattern", "enum", "nullable", "required", "properties", "additionalProperties", "items",
 		"minimum", "maximum", "minLength", "maxLength", "maxItems", "maxProperties",
-		"x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations",
+		"x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations", "x-kubernetes-int-or-string",
 		"description", "default", // they refuse nothing
 		"x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", // merging; a set of nodes is written by agents
 	}
 	var visit func(map[string]any)
 	visit = func(n map[string]any) {
 		for key, value := range n {
+			if key == "anyOf" && n["x-kubernetes-int-or-string"] == true {
+				continue // it says the same
+			}
 			if !slices.Contains(known, key) {
 				t.Errorf("the keyword %s is not checked: teach it to node and checker", key)
 			}
@@ -109,10 +112,16 @@ func TestCheck(t *testing.T) {
 			want: []string{"expressions are for broker resources only"}},
 		"a dot in the name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a.b}, spec: {discoveryHandler: {name: b}}}",
 			want: []string{"metadata.name: metadata.name must be at most 56 characters"}},
-		"the list as a map":   {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, instanceBrokerResources: x}}", want: []string{"this must be a list, not the text"}},
-		"a name with nothing": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: b}}}", want: []string{"metadata: name is missing"}},
-		"a short Instance":    {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
-		"nodes as text":       {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}", want: []string{"spec.nodes: this must be a list"}},
+		"the list as a map":    {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, instanceBrokerResources: x}}", want: []string{"this must be a list, not the text"}},
+		"a name with nothing":  {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: b}}}", want: []string{"metadata: name is missing"}},
+		"a number of devices":  {object: rollout("2")},
+		"a part of all":        {object: rollout("25%")},
+		"no number of devices": {object: rollout("true"), want: []string{"spec.rollout.maxUnavailable: this must be a whole number or text, not true"}},
+		"a part of devices":    {object: rollout("1.5"), want: []string{"this must be a whole number or text, not the number 1.5"}},
+		"none at all":          {object: rollout("0"), want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be a whole number of at least 1"}},
+		"more than all":        {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
+		"a short Instance":     {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
+		"nodes as text":        {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}", want: []string{"spec.nodes: this must be a list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var object map[string]any
@@ -133,6 +142,10 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+func rollout(maxUnavailable string) string {
+	return "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, rollout: {maxUnavailable: " + maxUnavailable + "}}}"
 }
 
 // TestTooMany: bounds of lists and maps.
@@ -156,6 +169,7 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 	validate := openAPI(t)
 	base := "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}"
 	values := []string{"1", "0", "-1", "1001", "1.5", "true", "text", "''", "[]", "[a]", "[{}]", "[1]", "{}", "{a: b}", "{a: 1}", "{name: x}", "[{name: x}]", "[{name: 1x}]",
+		"{maxUnavailable: 1}", "{maxUnavailable: text}", "{maxUnavailable: 1.5}", "{maxUnavailable: true}", "{maxUnavailable: []}",
 		"[{apiVersion: v1, kind: A, metadata: {name: b}}]", "[{apiVersion: 'v{1}', kind: A, metadata: {name: b}}]", "[{apiVersion: v1, kind: '', metadata: {name: b}}]",
 		"[{apiVersion: v1, kind: A, metadata: {}}]", "[{apiVersion: v1, metadata: {name: b}}]", "[{apiVersion: v1, kind: A, metadata: {name: b, namespace: '{{x}}'}}]",
 		"{name: b, discoveryProperties: [{name: x, value: 1}]}", "{name: b, discoveryProperties: [{name: x, valueFrom: {secretKeyRef: {name: s}}}]}",
@@ -183,5 +197,5 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 
 // isRule tells what a rule in CEL says.
 func isRule(p Problem) bool {
-	return slices.ContainsFunc([]string{"set ", "exclude", "generateName", "status is"}, func(words string) bool { return strings.Contains(p.Cause, words) })
+	return slices.ContainsFunc([]string{"set ", "exclude", "generateName", "status is", "maxUnavailable must be"}, func(words string) bool { return strings.Contains(p.Cause, words) })
 }

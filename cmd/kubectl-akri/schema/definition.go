@@ -29,6 +29,7 @@ type node struct {
 	MaxItems             *int             `json:"maxItems"`
 	MaxProperties        *int             `json:"maxProperties"`
 	PreserveUnknown      bool             `json:"x-kubernetes-preserve-unknown-fields"`
+	IntOrString          bool             `json:"x-kubernetes-int-or-string"`
 	Rules                []rule           `json:"x-kubernetes-validations"`
 
 	usual []string // the fields that people write, if not all
