@@ -197,7 +197,9 @@ func (s *stage) failed(t *trial, diagnostics templating.Diagnostics) []Finding {
 }
 
 // guesses tells whether a template reads properties that had to be made up.
-func (s *stage) guesses(t *trial) bool { return len(s.devices.guessed) > 0 && readsProperties(t.written) }
+func (s *stage) guesses(t *trial) bool {
+	return len(s.devices.guessed) > 0 && readsProperties(t.written)
+}
 
 // made are the objects of a template.
 func (p played) made(t *trial) []templating.Object {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -233,6 +234,10 @@ spec:
   instanceBrokerResources: [` + instance + `]
   configurationBrokerResources: [` + group + `]
 `
+}
+
+func userInfo(name string) authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: name, Groups: []string{"system:authenticated"}}
 }
 
 var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}

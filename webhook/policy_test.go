@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,19 +18,32 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// install applies a manifest of config/, and takes it away after the test.
-func (w *world) install(file string, change func(*unstructured.Unstructured)) {
+// manifest is a file of config/.
+func (w *world) manifest(file string) []*unstructured.Unstructured {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "config", file))
 	if err != nil {
 		w.Fatal(err)
 	}
+	var objects []*unstructured.Unstructured
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		objects = append(objects, decode(w, document))
+	}
+	return objects
+}
+
+// install applies a manifest of config/, and takes it away after the test.
+func (w *world) install(file string, change func(*unstructured.Unstructured)) {
+	w.Helper()
 	api, err := dynamic.NewForConfig(w.config)
 	if err != nil {
 		w.Fatal(err)
 	}
-	for document := range strings.SplitSeq(string(text), "\n---\n") {
-		object := decode(w, document)
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "akri-system"}}
+	if _, err := w.kubernetes().CoreV1().Namespaces().Create(w.Context(), home, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		w.Fatal(err)
+	}
+	for _, object := range w.manifest(file) {
 		if change != nil {
 			change(object)
 		}
@@ -186,4 +201,3 @@ func (w *world) eventually(what string, check func() string) {
 		}
 	}
 }
-

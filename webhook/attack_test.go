@@ -1,0 +1,367 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller"
+)
+
+const controllerAccount = "system:serviceaccount:akri-system:akri-controller"
+
+// rule is one line of a Role.
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// grant gives a user rights in the test's namespace.
+func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
+	w.Helper()
+	name := strings.NewReplacer(":", "-").Replace(user)
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	rights := w.kubernetes().RbacV1()
+	if _, err := rights.Roles(w.namespace).Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := rights.RoleBindings(w.namespace).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	probe := right{verb: rules[0].Verbs[0], group: rules[0].APIGroups[0], resource: rules[0].Resources[0], namespace: w.namespace}
+	if len(rules[0].ResourceNames) > 0 {
+		probe.name = rules[0].ResourceNames[0]
+	}
+	c, err := newCluster(w.options)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.eventually("the authorizer knows the role", func() string {
+		if allowed, err := c.may(w.Context(), userInfo(user), probe); err != nil || !allowed {
+			return fmt.Sprintf("%v, %v", allowed, err)
+		}
+		return ""
+	})
+}
+
+// configurations is what everybody here may do.
+var configurations = rule(v0.Domain, "configurations", "get", "create", "patch", "update")
+
+// control runs the controller with the rights that config/rbac gives it, less
+// what only an aggregated role of an operator adds.
+func (w *world) control() {
+	w.Helper()
+	var rules []any
+	for _, object := range w.manifest("rbac/controller.yaml") {
+		if object.GetLabels()["akri.sh/aggregate-to-controller"] == "true" {
+			rules = append(rules, object.Object["rules"].([]any)...)
+		}
+	}
+	w.install("rbac/controller.yaml", func(object *unstructured.Unstructured) {
+		// Roles are summed up by kube-controller-manager, which does not run here.
+		if object.GetKind() == "ClusterRole" && object.GetName() == "akri-controller" {
+			unstructured.RemoveNestedField(object.Object, "aggregationRule")
+			object.Object["rules"] = rules
+		}
+	})
+	config := rest.CopyConfig(w.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	scheme := runtime.NewScheme()
+	if err := v0.AddToScheme(scheme); err != nil {
+		w.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Scheme: scheme, Cache: controller.CacheOptions(), Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(background)
+	if err := controller.Setup(ctx, mgr, controller.Options{Workers: 2}); err != nil {
+		w.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.Errorf("the controller ended with: %v", err)
+		}
+	})
+}
+
+// attack is something that mallory tries to get done by way of a Configuration.
+type attack struct {
+	// spec is more than the usual: lines of YAML below spec.
+	spec string
+	// admission is in the words of the refusal by the webhook.
+	admission string
+	// otherwise is in the words of whoever stops it without the webhook: the API
+	// server, or the controller in a condition.
+	otherwise string
+	// loot must not exist afterwards.
+	loot schemaObject
+	// may are rights that mallory has beside pods and configmaps.
+	may []rbacv1.PolicyRule
+}
+
+type schemaObject struct{ apiVersion, kind, namespace, name string }
+
+func brokers(templates ...string) string {
+	return "  instanceBrokerResources: [" + strings.Join(templates, ", ") + "]\n"
+}
+
+var attacks = map[string]attack{
+	"objects that the requester may not make": {
+		spec:      brokers(`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: evil}]}}}}`),
+		admission: `spec.instanceBrokerResources[0]: user "mallory" may not create, delete, patch daemonsets.apps in namespace`,
+		otherwise: "may not create daemonsets",
+		loot:      schemaObject{apiVersion: "apps/v1", kind: "DaemonSet", name: "loot"},
+	},
+	"the same in Akri's old fields": {
+		spec:      "  brokerSpec: {brokerJobSpec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: evil}]}}}}\n",
+		admission: `spec.brokerSpec.brokerJobSpec: user "mallory" may not create, delete, patch jobs.batch`,
+		otherwise: "may not create jobs",
+		loot:      schemaObject{apiVersion: "batch/v1", kind: "Job", name: "loot-1-job"},
+	},
+	"the same behind a condition that no stand-in fulfils": {
+		spec:      brokers(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/when: "{{ eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}"}}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: evil}]}}}}`),
+		admission: `may not create, delete, patch deployments.apps`,
+		otherwise: "may not create deployments",
+		loot:      schemaObject{apiVersion: "apps/v1", kind: "Deployment", name: "loot"},
+	},
+	"a Secret, by a requester without the right": {
+		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}"}, stringData: {k: v}}`),
+		admission: `may not create, delete, patch secrets`,
+		otherwise: "the controller may not handle secrets",
+		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
+	},
+	"a cluster-scoped object": {
+		spec:      brokers(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /}}}`),
+		admission: "is cluster-scoped",
+		otherwise: "is cluster-scoped",
+		loot:      schemaObject{apiVersion: "v1", kind: "PersistentVolume", name: "loot"},
+	},
+	"a Namespace": {
+		spec:      brokers(`{apiVersion: v1, kind: Namespace, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		admission: "is cluster-scoped",
+		otherwise: "is cluster-scoped",
+		loot:      schemaObject{apiVersion: "v1", kind: "Namespace", name: "loot"},
+	},
+	"another namespace": {
+		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", namespace: kube-system}}`),
+		admission: `metadata.namespace is "kube-system"`,
+		otherwise: `metadata.namespace is "kube-system"`,
+		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
+	},
+	"a Role": {
+		spec:      brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`),
+		admission: "must not hand out rights",
+		otherwise: "must not hand out rights",
+		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", name: "loot"},
+	},
+	"a ClusterRoleBinding": {
+		spec:      brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: User, name: mallory}]}`),
+		admission: "must not hand out rights",
+		otherwise: "must not hand out rights",
+		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", name: "loot"},
+	},
+	"the token of an account": {
+		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`),
+		admission: "holds credentials of the cluster",
+		otherwise: "holds credentials of the cluster",
+		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
+		may:       []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
+	},
+	"the token of an account, by an expression": {
+		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {kubernetes.io/service-account.name: default}}, type: "{{ print \"kubernetes.io/\" \"service-account-token\" }}"}`),
+		admission: "holds credentials of the cluster",
+		otherwise: "holds credentials of the cluster",
+		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
+		may:       []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
+	},
+	"the rights of a foreign account": {
+		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}"}}`) + "  serviceAccountName: powerful\n",
+		admission: `spec.serviceAccountName: user "mallory" may not impersonate serviceaccounts powerful`,
+		otherwise: "may not impersonate ServiceAccount powerful",
+		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", name: "loot"},
+	},
+	"an expression for the kind": {
+		spec:      brokers(`{apiVersion: v1, kind: "{{ \"Secret\" }}", metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		admission: "spec.instanceBrokerResources[0].kind",
+		otherwise: "spec.instanceBrokerResources[0].kind",
+		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
+	},
+	"an expression for the namespace": {
+		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", namespace: "{{ \"kube-system\" }}"}}`),
+		admission: "spec.instanceBrokerResources[0].metadata.namespace",
+		otherwise: "spec.instanceBrokerResources[0].metadata.namespace",
+		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
+	},
+	"our own kinds": {
+		spec:      brokers(`{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {discoveryHandler: {name: h}}}`),
+		admission: "Akri's own kinds are not rendered",
+		otherwise: "Akri's own kinds are not rendered",
+		loot:      schemaObject{apiVersion: "akri.sh/v0", kind: "Configuration", name: "loot"},
+	},
+	"a webhook": {
+		spec:      brokers(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: "{{ INSTANCE_NAME }}"}, webhooks: []}`),
+		admission: "rule over the whole cluster",
+		otherwise: "rule over the whole cluster",
+		loot:      schemaObject{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", name: "loot"},
+	},
+	"a CustomResourceDefinition": {
+		spec:      brokers(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		admission: "change what the whole cluster accepts",
+		otherwise: "change what the whole cluster accepts",
+		loot:      schemaObject{apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", name: "loot"},
+	},
+	"a request for a certificate": {
+		spec:      brokers(`{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		admission: "must not ask for credentials",
+		otherwise: "must not ask for credentials",
+		loot:      schemaObject{apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", name: "loot"},
+	},
+	"a kind that is to be installed": {
+		spec:      brokers(`{apiVersion: later.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		admission: "may not create, delete, patch things.later.example",
+		otherwise: `has no kind "Thing"`, // and the controller no right to it once it is there
+		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", name: "nothing"},
+	},
+	"a name by expression, with a right to one name": {
+		spec:      brokers(`{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {ports: [{port: 1}]}}`),
+		admission: "may not create, delete, patch services",
+		otherwise: "may not create services",
+		loot:      schemaObject{apiVersion: "v1", kind: "Service", name: "loot"},
+		may:       []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services"}, ResourceNames: []string{"mine"}, Verbs: []string{"create", "patch", "delete"}}},
+	},
+}
+
+func (a attack) configuration() string {
+	return "\napiVersion: akri.sh/v0\nkind: Configuration\nmetadata: {name: attack}\nspec:\n  discoveryHandler: {name: h}\n" + a.spec
+}
+
+// mallory may write Configurations, Pods and ConfigMaps.
+func (w *world) mallory(a attack) *person {
+	w.Helper()
+	w.grant("mallory", append([]rbacv1.PolicyRule{
+		configurations,
+		rule("", "pods", "create", "patch", "delete"),
+		rule("", "configmaps", "create", "patch", "delete"),
+	}, a.may...)...)
+	return w.as("mallory")
+}
+
+// Whoever writes a Configuration gets nothing done that he could not do himself.
+func TestAttacksThroughAdmission(t *testing.T) {
+	for name, a := range attacks {
+		t.Run(name, func(t *testing.T) {
+			w := enter(t)
+			w.guard()
+			said(t, w.mallory(a).apply(a.configuration()), a.admission)
+		})
+	}
+}
+
+// The same with the webhook removed: the schema, the policy, the controller and
+// its rights are what is left.
+func TestAttacksThroughTheController(t *testing.T) {
+	shared := enter(t)
+	shared.install("policy/authors.yaml", nil)
+	shared.control()
+	shared.grant("nobody", configurations)
+	shared.eventually("the policy is in force", func() string {
+		if shared.as("nobody").apply(strings.Replace(attacks["objects that the requester may not make"].configuration(), "attack", "probe", 1)) == nil {
+			return "nobody may have a DaemonSet made"
+		}
+		return ""
+	})
+	for name, a := range attacks {
+		t.Run(name, func(t *testing.T) {
+			w := enter(t)
+			mallory := w.mallory(a)
+			if err := mallory.apply(a.configuration()); err != nil {
+				said(t, err, a.otherwise)
+				return
+			}
+			w.device("attack", "loot", `{K: evil}`)
+			w.eventually("the controller refuses", func() string {
+				conditions := w.conditions("loot")
+				if !strings.Contains(conditions, a.otherwise) {
+					return "its conditions are: " + conditions
+				}
+				return ""
+			})
+			if w.exists(a.loot) {
+				t.Errorf("%s %s exists", a.loot.kind, a.loot.name)
+			}
+		})
+	}
+}
+
+// device makes an Instance as an agent would.
+func (w *world) device(configuration, name, properties string) {
+	w.Helper()
+	admin := w.as("")
+	owner, err := admin.api.Resource(v0.ConfigurationResource).Namespace(w.namespace).Get(w.Context(), configuration, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	admin.make(v0.InstanceResource, fmt.Sprintf(`
+apiVersion: akri.sh/v0
+kind: Instance
+metadata:
+  name: %s
+  ownerReferences: [{apiVersion: akri.sh/v0, kind: Configuration, name: %s, uid: %s, controller: true}]
+spec: {configurationName: %s, cdiName: akri.sh/x=1, capacity: 1, nodes: [node-a], brokerProperties: %s}
+`, name, configuration, owner.GetUID(), configuration, properties))
+}
+
+// conditions are those of an Instance as text.
+func (w *world) conditions(instance string) string {
+	w.Helper()
+	object, err := w.as("").api.Resource(v0.InstanceResource).Namespace(w.namespace).Get(w.Context(), instance, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return fmt.Sprint(conditions)
+}
+
+func (w *world) exists(object schemaObject) bool {
+	w.Helper()
+	content := &unstructured.Unstructured{}
+	content.SetAPIVersion(object.apiVersion)
+	content.SetKind(object.kind)
+	kind := content.GroupVersionKind()
+	mapping, err := w.options.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		w.Fatal(err)
+	}
+	namespace := object.namespace
+	if namespace == "" && mapping.Scope.Name() == "namespace" {
+		namespace = w.namespace
+	}
+	_, err = w.as("").api.Resource(mapping.Resource).Namespace(namespace).Get(w.Context(), object.name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.Fatal(err)
+	}
+	return err == nil
+}
