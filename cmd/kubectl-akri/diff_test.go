@@ -185,6 +185,10 @@ func TestDiffTellsWhatWouldBeRefused(t *testing.T) {
 		w.run(changed(t, "\n  configurationBrokerResources:", edit(recreate)), "diff", "-f", "-").want(t, 1,
 			"# ± ConfigMap "+w.namespace+"/cam-1-fixed  deleted and made anew: the template changes a field that is immutable", "-  text: old", "+  text: new", "!x-akri-diff")
 	})
+	t.Run("recreate what would be refused", func(t *testing.T) {
+		w.run(changed(t, "\n  configurationBrokerResources:", strings.Replace(edit(recreate), "data: {text: new}", "data: {no/key: new}", 1)), "diff", "-f", "-").want(t, 2,
+			"# ! ConfigMap "+w.namespace+"/cam-1-fixed  refused: ", "no/key")
+	})
 	t.Run("conflict", func(t *testing.T) {
 		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2, "/theirs  refused: ConfigMap theirs exists and was not made for this Configuration",
 			"# … ConfigMap "+w.namespace+"/group  waits: to be deleted when all of the above is applied")
@@ -222,4 +226,31 @@ func TestDiffTellsWhatWouldBeRefused(t *testing.T) {
 	t.Run("discovery", func(t *testing.T) {
 		w.run(changed(t, "debugEcho", "udev"), "diff", "-f", "-").want(t, 1, "the discovery changes as well")
 	})
+}
+
+// TestDiffReplacesWhatHasEnded: a Pod that will not run again is made anew, and
+// the page shows the new one.
+func TestDiffReplacesWhatHasEnded(t *testing.T) {
+	w := newWorld(t)
+	stop := w.control()
+	w.apply(changed(t, "kind: Service", "kind: Pod", `{ports: [{port: 80}], selector: "{{LABEL_SELECTOR}}"}`, "{containers: [{name: a, image: a}]}"))
+	w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	pod := &corev1.Pod{}
+	w.eventually("Pod", func() string {
+		if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "cam-1-svc"}, pod); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.eventually("nothing to do", func() string {
+		if got := w.run("", "diff", "cam"); got.code != 0 {
+			return got.out + got.err
+		}
+		return ""
+	})
+	stop()
+	if err := w.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.namespace+"/cam-1-svc  deleted and made anew: it has ended: ", "Evicted", "(instanceBrokerResources[1])", "!x-akri-diff")
 }

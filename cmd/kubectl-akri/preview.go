@@ -231,8 +231,8 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 	switch step.Action {
 	case plan.Delete:
 		change.Verb = view.Deleted
-		if live == nil || string(live.GetUID()) != string(step.UID) {
-			return nil, nil // it has gone already
+		if live == nil || live.GetUID() != step.UID && (step.UID != "" || watch.Trim(live).Owner != parent.UID) {
+			return nil, nil // it has gone already, or is another
 		}
 		return change, nil
 	case plan.Release:
@@ -280,16 +280,21 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 }
 
 // anew is an object as it would be when the one of its name had gone. It is tried
-// under a name that is free.
+// under another name; if only the old one stands in the way, it is as rendered.
 func (p *preview) anew(ctx context.Context, step plan.Step, resource schema.GroupVersionResource) (*unstructured.Unstructured, error) {
 	const longestBase = 40 // with the suffix it fits wherever a name does
-	content := (&unstructured.Unstructured{Object: step.Desired.Content}).DeepCopy()
-	content.SetName(step.Ref.Name[:min(len(step.Ref.Name), longestBase)] + "x-akri-diff")
-	answer, err := p.apply.Create(ctx, step.Kind, resource, apply.Owner{}, content.Object)
-	if err == nil {
-		answer.SetName(step.Ref.Name)
+	wanted := &unstructured.Unstructured{Object: step.Desired.Content}
+	if err := p.apply.Try(ctx, step.Kind, resource, wanted.Object); err != nil {
+		return nil, err
 	}
-	return answer, err
+	renamed := wanted.DeepCopy()
+	renamed.SetName(step.Ref.Name[:min(len(step.Ref.Name), longestBase)] + "x-akri-diff")
+	answer, err := p.apply.Create(ctx, step.Kind, resource, apply.Owner{}, renamed.Object)
+	if err != nil {
+		return wanted, nil
+	}
+	answer.SetName(step.Ref.Name)
+	return answer, nil
 }
 
 func (p *preview) get(ctx context.Context, resource schema.GroupVersionResource, ref inventory.Ref) (*unstructured.Unstructured, error) {
