@@ -13,7 +13,6 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/discovery"
 )
 
 // Options are what the checks need.
@@ -30,7 +29,7 @@ type Options struct {
 	Policy confine.Policy
 	// Details check discoveryDetails, by the name of the handler. Handlers that
 	// are not among them are not checked.
-	Details map[string]discovery.Validator
+	Details map[string]func(discoveryDetails string) error
 }
 
 // Chain is the checks in their order. It is safe for concurrent use.

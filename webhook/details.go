@@ -1,21 +1,17 @@
 package webhook
 
-import (
-	"context"
+import "context"
 
-	"akri.sh/akri/discovery"
-)
-
-// details has discoveryDetails checked by the handler that they are for.
-type details map[string]discovery.Validator
+// details has discoveryDetails checked by what their handler says of them.
+type details map[string]func(discoveryDetails string) error
 
 func (d details) look(_ context.Context, r *review) []Finding {
 	handler := r.configuration.Spec.DiscoveryHandler
-	validator, known := d[handler.Name]
+	validate, known := d[handler.Name]
 	if !known {
 		return nil // somebody else's handler: its own business
 	}
-	if err := validator.ValidateDetails(handler.DiscoveryDetails); err != nil {
+	if err := validate(handler.DiscoveryDetails); err != nil {
 		return []Finding{{Level: Deny, Place: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}
 	}
 	return nil

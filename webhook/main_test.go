@@ -27,8 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/debugecho"
+	"akri.sh/akri/discovery/debugecho/details"
 	"akri.sh/akri/internal/apitest"
 )
 
@@ -82,7 +81,7 @@ func optionsFor(t testing.TB, config *rest.Config) Options {
 	}
 	return Options{
 		Config: config, Live: reader, Instances: reader, Mapper: mapper,
-		Details: map[string]discovery.Validator{debugecho.Name: debugecho.Handler{}},
+		Details: map[string]func(string) error{"debugEcho": details.Validate},
 	}
 }
 
@@ -240,4 +239,8 @@ func userInfo(name string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: name, Groups: []string{"system:authenticated"}}
 }
 
-var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+var (
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	quotas     = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+)

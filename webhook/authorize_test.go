@@ -1,0 +1,218 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+const (
+	aPod       = `{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {containers: [{name: a, image: b}]}}`
+	aConfigMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}"}}`
+)
+
+var everyVerb = []string{"create", "patch", "delete"}
+
+// Rights are asked about with all that the API server knows of the requester.
+func TestWhoMayHaveWhatMade(t *testing.T) {
+	named := func(name string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, ResourceNames: []string{name}, Verbs: everyVerb}
+	}
+	const group = `{apiVersion: v1, kind: Service, metadata: {name: "cameras"}, spec: {ports: [{port: 80}]}}`
+	for name, tc := range map[string]struct {
+		rules           []rbacv1.PolicyRule
+		instance, group string
+		more            string
+		refused         string
+	}{
+		"everything needed":            {rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}, instance: aPod},
+		"all but delete":               {rules: []rbacv1.PolicyRule{rule("", "pods", "create", "patch")}, instance: aPod, refused: "may not delete pods"},
+		"nothing to make":              {},
+		"one of two kinds":             {rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}, instance: aPod + "," + strings.Replace(aConfigMap, "NAME }}", "NAME }}-c", 1), refused: `spec.instanceBrokerResources[1]: user "ann" may not create, delete, patch configmaps`},
+		"a right to one name":          {rules: []rbacv1.PolicyRule{named("cameras")}, group: group},
+		"a right to another name":      {rules: []rbacv1.PolicyRule{named("lamps")}, group: group, refused: "may not create, delete, patch services cameras"},
+		"delegate":                     {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod},
+		"impersonate":                  {rules: []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate")}, instance: aPod, more: "  serviceAccountName: maker\n"},
+		"delegate, another's account":  {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod, more: "  serviceAccountName: maker\n", refused: "may not impersonate"},
+		"an unknown kind, group right": {rules: []rbacv1.PolicyRule{rule("new.example", "*", everyVerb...)}, instance: `{apiVersion: new.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := enter(t)
+			w.guard()
+			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
+			if tc.more != "" {
+				w.grant("system:serviceaccount:"+w.namespace+":maker", rule("", "pods", "get", "create", "patch", "delete"))
+			}
+			err := w.as("ann").apply(configuration(tc.instance, tc.group) + tc.more)
+			said(t, err, tc.refused)
+			if tc.refused != "" && !apierrors.IsForbidden(err) {
+				t.Errorf("the reason is %s, want Forbidden", apierrors.ReasonForError(err))
+			}
+		})
+	}
+}
+
+// A Configuration that somebody else wrote is no way around either.
+func TestEditingAnothersConfiguration(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	w.grant("eve", configurations)
+	admin, eve := w.as(""), w.as("eve")
+	text := configuration(aPod, "")
+	if err := admin.apply(text); err != nil {
+		t.Fatal(err)
+	}
+	said(t, eve.apply(strings.Replace(text, "image: b", "image: evil", 1)), "may not create, delete, patch pods")
+	said(t, eve.apply(text+"  brokerProperties: {K: v}\n"), "may not create, delete, patch pods")
+	said(t, eve.apply(strings.Replace(text, "{name: cam}", "{name: cam, labels: {mine: \"1\"}}", 1)), "") // changes nothing that counts
+	said(t, eve.apply(configuration("", "")), "")                                                          // takes away only
+}
+
+// Groups, uid and extra count as well as the name.
+func TestTheWholeRequesterIsAskedAbout(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	w.grant("bob", configurations)
+	rights := w.kubernetes().RbacV1()
+	if _, err := rights.Roles(w.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rights.RoleBindings(w.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "pods"},
+		Subjects:   []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "makers"}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	said(t, w.as("bob").apply(configuration(aPod, "")), "may not create")
+	w.eventually("the group's right is known", func() string {
+		if err := w.as("bob", "makers").apply(configuration(aPod, "")); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// The controller's own rights are found wanting when the Configuration is written,
+// and the message says how to widen them.
+func TestTheControllerLacksARight(t *testing.T) {
+	w := enter(t)
+	w.grant(controllerAccount, rule("", "pods", "get", "create", "patch"))
+	acting := rest.CopyConfig(w.config)
+	acting.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount}
+	clients, err := newCluster(Options{Config: acting, Mapper: w.options.Mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	original, err := newCluster(w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients.rights = original.rights // it may not ask about rights here
+	chain, err := NewChain(w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range chain.checks {
+		switch check := &chain.checks[i]; check.name {
+		case "dry run":
+			check.look = dryRunner{clients}.look
+		case "fleet":
+			check.look = fleet{clients}.look
+		}
+	}
+	w.serve(Handler(chain))
+	said(t, w.as("").apply(configuration(aPod, "")), "")
+	err = w.as("").apply(configuration(aPod+","+strings.Replace(aConfigMap, "NAME }}", "NAME }}-c", 1), ""))
+	said(t, err, "spec.instanceBrokerResources[1]: the controller may not handle configmaps: label a ClusterRole akri.sh/aggregate-to-controller=true that has the rule")
+}
+
+// What is there is not shown to somebody who may not read it, and nothing is
+// written.
+func TestDryRunsLeakAndWriteNothing(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	admin := w.as("")
+	admin.make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {l: hush}}, data: {k: hush}}`)
+	admin.make(secrets, `{apiVersion: v1, kind: Secret, metadata: {name: theirs}, stringData: {k: hush}}`)
+	w.grant("eve", configurations, rule("", "configmaps", everyVerb...), rule("", "secrets", everyVerb...))
+	eve := w.as("eve")
+	before := w.state()
+	for i, template := range []string{
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, data: {k: 1}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {k: mine}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, data: {k: mine}, immutable: true}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, type: kubernetes.io/tls, stringData: {x: mine}}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: theirs}, stringData: {x: mine}}`,
+	} {
+		err := eve.apply(strings.Replace(configuration("", template), "{name: cam}", fmt.Sprintf("{name: leak-%d}", i), 1))
+		if answer := fmt.Sprint(err, eve.heard.all()); strings.Contains(answer, "hush") {
+			t.Errorf("%s\n is answered by %s", template, answer)
+		}
+	}
+	if after := w.state(); after != before {
+		t.Errorf("something was written:\n%s\nafter\n%s", before, after)
+	}
+}
+
+// state is the resourceVersions of what the attacks above are about.
+func (w *world) state() string {
+	w.Helper()
+	var text strings.Builder
+	maps, err := w.kubernetes().CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, item := range maps.Items {
+		fmt.Fprintln(&text, "ConfigMap", item.Name, item.ResourceVersion)
+	}
+	list, err := w.kubernetes().CoreV1().Secrets(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, item := range list.Items {
+		fmt.Fprintln(&text, "Secret", item.Name, item.ResourceVersion)
+	}
+	return text.String()
+}
+
+// Whatever is asked of the clients of this package, nothing is written.
+func TestGuard(t *testing.T) {
+	w := enter(t)
+	clients, err := newCluster(w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.as("").make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there}}`)
+	api := clients.clients.API().Resource(configMaps).Namespace(w.namespace)
+	before := w.state()
+	object := decode(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there}, data: {k: v}}`)
+	if _, err := api.Apply(t.Context(), "there", object, metav1.ApplyOptions{FieldManager: "x", Force: true}); err != nil {
+		t.Error(err)
+	}
+	object.SetName("new")
+	if _, err := api.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := api.Patch(t.Context(), "there", types.MergePatchType, []byte(`{"data":{"k":"v"}}`), metav1.PatchOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := api.Delete(t.Context(), "there", metav1.DeleteOptions{}); err == nil {
+		t.Error("a deletion was sent")
+	}
+	if err := api.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err == nil {
+		t.Error("a deletion of all was sent")
+	}
+	if after := w.state(); after != before {
+		t.Errorf("something was written:\n%s\nafter\n%s", before, after)
+	}
+}
