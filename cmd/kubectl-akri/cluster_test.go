@@ -280,3 +280,45 @@ func TestTreeAndCompletion(t *testing.T) {
 		}
 	}
 }
+
+// as is the world of a user who has a Role with these rules, and no other rights.
+func (w *world) as(user, rules string) *world {
+	w.t.Helper()
+	w.apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: " + user + "}\nrules: " + rules)
+	w.apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: " + user + "}\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: " + user + "}\nsubjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: " + user + "}]")
+	file, err := clientcmd.LoadFromFile(w.kubeconfig)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	file.AuthInfos["u"].Impersonate = user
+	other := *w
+	other.kubeconfig = filepath.Join(w.t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*file, other.kubeconfig); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the role of "+user+" counts", func() string {
+		if got := other.run("", "tree"); got.code != 0 {
+			return got.err
+		}
+		return ""
+	})
+	return &other
+}
+
+// TestWithoutRights: what users may not do is told as that, and what they may
+// not see is left out where that helps.
+func TestWithoutRights(t *testing.T) {
+	w := newWorld(t)
+	w.apply(example)
+	w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
+	reader.run("", "why", "cam-1").want(t, 0, "Instance "+w.namespace+"/cam-1", "seen from  node-a\n", "The controller has not looked at the Instance yet", "note: Pods of other namespaces may not be seen")
+	reader.run(example, "diff", "-f", "-").want(t, 2, "does not accept the Configuration", `cannot update resource "configurations"`)
+	reader.run("", "diff", "cam").want(t, 2, `cannot list resource`)
+	reader.run("", "explain", "cm", "x").want(t, 1, `cannot get resource "configmaps"`)
+	reader.run("", "rbac", "cam").want(t, 0, "- secrets")
+
+	editor := w.as("editor", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`)
+	editor.run(example, "diff", "-f", "-").want(t, 2, "refused: you may not apply it, and diff tries it with your rights: ", "cannot patch resource", "!aggregate-to-controller")
+}

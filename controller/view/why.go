@@ -184,11 +184,11 @@ func (f *Facts) writePods(b *strings.Builder) {
 		if node == "" {
 			node = "no node yet"
 		}
-		any := ""
+		whichever := ""
 		if !AsksFor(pod, v0.ResourceName(f.Instance.Name)) {
-			any = ", for any of the Configuration's devices"
+			whichever = ", for any of the Configuration's devices"
 		}
-		fmt.Fprintf(b, "  %s  on %s%s  %s\n", f.podName(pod), node, any, podState(pod))
+		fmt.Fprintf(b, "  %s  on %s%s  %s\n", f.podName(pod), node, whichever, podState(pod))
 	}
 }
 
