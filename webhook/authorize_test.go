@@ -74,7 +74,7 @@ func TestEditingAnothersConfiguration(t *testing.T) {
 	said(t, eve.apply(strings.Replace(text, "image: b", "image: evil", 1)), "may not create, delete, patch pods")
 	said(t, eve.apply(text+"  brokerProperties: {K: v}\n"), "may not create, delete, patch pods")
 	said(t, eve.apply(strings.Replace(text, "{name: cam}", "{name: cam, labels: {mine: \"1\"}}", 1)), "") // changes nothing that counts
-	said(t, eve.apply(configuration("", "")), "")                                                          // takes away only
+	said(t, eve.apply(configuration("", "")), "")                                                         // takes away only
 }
 
 // Groups, uid and extra count as well as the name.

@@ -54,7 +54,7 @@ func NewChain(options Options) (*Chain, error) {
 	}
 	return &Chain{checks: []check{
 		{name: "names", look: names{options.Live}.look},
-		{name: "details", look: details(options.Details).look},
+		{name: "details", look: detailsCheck(options.Details).look},
 		{name: "compile", look: compiler{options.Policy}.look, gate: true},
 		{name: "collide", look: collider{options.Instances, options.Mapper, options.Policy}.look},
 		{name: "authorize", look: authorizer{api}.look, gate: true},

@@ -2,12 +2,12 @@ package webhook
 
 import "context"
 
-// details has discoveryDetails checked by what their handler says of them.
-type details map[string]func(discoveryDetails string) error
+// detailsCheck has discoveryDetails checked by what their handler says of them.
+type detailsCheck map[string]func(discoveryDetails string) error
 
-func (d details) look(_ context.Context, r *review) []Finding {
+func (d detailsCheck) look(_ context.Context, r *review) []Finding {
 	handler := r.configuration.Spec.DiscoveryHandler
-	validate, known := d[handler.Name]
+	validate, known := v[handler.Name]
 	if !known {
 		return nil // somebody else's handler: its own business
 	}

@@ -1,0 +1,53 @@
+package webhook
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// What Akri's documentation shows goes in as it stands, and so do our examples:
+// without a warning, by somebody who may make what they ask for.
+func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
+	files, err := filepath.Glob("testdata/akri/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := filepath.Glob("../examples/*/configuration.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deeper, err := filepath.Glob("../examples/*/*/configuration.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 8 || len(ours)+len(deeper) < 8 {
+		t.Fatalf("%d and %d files are found", len(files), len(ours)+len(deeper))
+	}
+	for _, file := range append(append(files, ours...), deeper...) {
+		t.Run(strings.TrimPrefix(strings.TrimSuffix(file, "/configuration.yaml"), "../"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := enter(t)
+			w.guard()
+			w.grant("ann", configurations,
+				rule("", "pods", everyVerb...), rule("", "services", everyVerb...), rule("", "configmaps", everyVerb...),
+				rule("apps", "deployments", everyVerb...), rule("apps", "daemonsets", everyVerb...), rule("batch", "jobs", everyVerb...),
+				rbacv1.PolicyRule{APIGroups: []string{"shifu.edgenesis.io", "kubevirt.io"}, Resources: []string{"*"}, Verbs: everyVerb})
+			ann := w.as("ann")
+			if err := ann.apply(string(text)); err != nil {
+				t.Fatal(err)
+			}
+			for _, warning := range strings.Split(ann.heard.all(), "\n") {
+				if warning != "" && !strings.Contains(warning, "the API server has no kind") {
+					t.Errorf("warned: %s", warning)
+				}
+			}
+		})
+	}
+}
