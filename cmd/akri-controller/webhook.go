@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/debugecho"
+	"akri.sh/akri/discovery/debugecho/details"
 	"akri.sh/akri/webhook"
 )
 
@@ -29,8 +28,8 @@ func (f *webhookFlags) register(set *pflag.FlagSet) {
 }
 
 // validators know the discoveryDetails of the handlers that come with Akri.
-var validators = map[string]discovery.Validator{
-	debugecho.Name: debugecho.Handler{},
+var validators = map[string]func(discoveryDetails string) error{
+	"debugEcho": details.Validate,
 }
 
 // add adds the webhook to the manager. policy is the controller's own.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/debugecho/details"
 	"akri.sh/akri/discovery/internal/watch"
 )
 
@@ -35,9 +36,9 @@ var _ discovery.Handler = Handler{}
 
 // Discover implements discovery.Handler.
 func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
-	descriptions, err := parse(request.Details)
+	descriptions, err := details.Parse(request.Details)
 	if err != nil {
-		return err
+		return discovery.Invalid("%w", err)
 	}
 	file := h.AvailabilityFile
 	if file == "" {

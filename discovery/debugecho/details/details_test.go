@@ -1,0 +1,34 @@
+package details
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct{ details, want string }{
+		"a list":          {"descriptions: [foo0, foo1]", "foo0 foo1"},
+		"a list in lines": {"descriptions:\n- foo0\n- \"1\"\n", "foo0 1"},
+		"an empty list":   {"descriptions: []", ""},
+		"nothing":         {"", "descriptions is missing"},
+		"a slip":          {"discriptions: [foo0]", "descriptions is missing"},
+		"a text":          {"descriptions: foo0", "want YAML with a list of texts"},
+		"a number":        {"descriptions: [1]", "1"},
+		"an empty text":   {"descriptions: [foo0, \"\"]", "descriptions[1] is empty"},
+		"a repetition":    {"descriptions: [foo0, foo0]", "descriptions[1] repeats"},
+		"not YAML":        {"descriptions: [", "want YAML with a list of texts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			texts, err := Parse(tc.details)
+			if err != nil {
+				if tc.want == "" || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("refused by %q, want %q", err, tc.want)
+				}
+				return
+			}
+			if got := strings.Join(texts, " "); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
