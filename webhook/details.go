@@ -7,7 +7,7 @@ type detailsCheck map[string]func(discoveryDetails string) error
 
 func (d detailsCheck) look(_ context.Context, r *review) []Finding {
 	handler := r.configuration.Spec.DiscoveryHandler
-	validate, known := v[handler.Name]
+	validate, known := d[handler.Name]
 	if !known {
 		return nil // somebody else's handler: its own business
 	}
