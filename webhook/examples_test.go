@@ -37,7 +37,7 @@ func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
 			w.guard()
 			w.grant("ann", configurations,
 				rule("", "pods", everyVerb...), rule("", "services", everyVerb...), rule("", "configmaps", everyVerb...),
-				rule("apps", "deployments", everyVerb...), rule("apps", "daemonsets", everyVerb...), rule("batch", "jobs", everyVerb...),
+				rule("apps", "deployments", everyVerb...), rule("apps", "daemonsets", everyVerb...), rule("batch", "jobs", everyVerb...), rule("networking.k8s.io", "networkpolicies", everyVerb...),
 				rbacv1.PolicyRule{APIGroups: []string{"shifu.edgenesis.io", "kubevirt.io"}, Resources: []string{"*"}, Verbs: everyVerb})
 			ann := w.as("ann")
 			if err := ann.apply(string(text)); err != nil {
