@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,7 +107,7 @@ func (w *world) serve(handler http.Handler) (remove func()) {
 	return w.register(admissionregistrationv1.ValidatingWebhook{
 		Name: "configurations.akri.sh",
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
-			URL: &url, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			URL: &url, CABundle: authority(server),
 		},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
@@ -244,3 +246,36 @@ var (
 	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	quotas     = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 )
+
+// elsewhere is somebody else's webhook for a resource of the namespace.
+func (w *world) elsewhere(resource string, handler http.HandlerFunc) admissionregistrationv1.ValidatingWebhook {
+	w.Helper()
+	server := httptest.NewTLSServer(handler)
+	w.Cleanup(func() { go server.Close() }) // it may be stuck in a handler for a moment more
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:         "third.party.example",
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: authority(server)},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+		}},
+	}
+}
+
+func authority(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
+// denyAll answers every question with no.
+func denyAll(why string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		var question admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&question); err != nil {
+			http.Error(rw, err.Error(), http.StatusBadRequest)
+			return
+		}
+		question.Response = &admissionv1.AdmissionResponse{UID: question.Request.UID, Result: &metav1.Status{Message: why}}
+		question.Request = nil
+		_ = json.NewEncoder(rw).Encode(question)
+	}
+}

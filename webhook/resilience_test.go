@@ -1,0 +1,265 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// judgeFunc decides in a test's own way.
+type judgeFunc func(context.Context, *review) []Finding
+
+func (f judgeFunc) judge(ctx context.Context, r *review) []Finding { return f(ctx, r) }
+
+// Whoever writes while the webhook is down hears that, and loses nothing.
+func TestWebhookDown(t *testing.T) {
+	w := enter(t)
+	admin := w.as("")
+	said(t, admin.apply(configuration(aPod, "")), "")
+	nowhere := "https://127.0.0.1:1" + Path
+	remove := w.register(admissionregistrationv1.ValidatingWebhook{
+		Name:         "configurations.akri.sh",
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &nowhere},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"akri.sh"}, APIVersions: []string{"v0"}, Resources: []string{"configurations"}},
+		}},
+		MatchConditions: w.matchConditions(),
+	})
+	changed := strings.Replace(configuration(aPod, ""), "image: b", "image: c", 1)
+	w.eventually("the webhook is asked", func() string {
+		if err := admin.apply(changed); err == nil {
+			changed = strings.Replace(changed, "image: ", "image: c", 1)
+			return "it is not asked"
+		}
+		return ""
+	})
+	said(t, admin.apply(strings.Replace(changed, "image: ", "image: d", 1)), "failed calling webhook")
+	// Agents write Instances, and what is not the spec's business goes on.
+	w.device("cam", "cam-1", "{}")
+	labelled := []byte(`{"metadata":{"labels":{"l":"v"},"finalizers":["akri.sh/test"]}}`)
+	api := admin.api.Resource(v0.ConfigurationResource).Namespace(w.namespace)
+	if _, err := api.Patch(t.Context(), "cam", types.MergePatchType, labelled, metav1.PatchOptions{}); err != nil {
+		t.Errorf("labels cannot be written: %v", err)
+	}
+	if err := api.Delete(t.Context(), "cam", metav1.DeleteOptions{}); err != nil {
+		t.Errorf("it cannot be deleted: %v", err)
+	}
+	if _, err := api.Patch(t.Context(), "cam", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Errorf("its deletion cannot end: %v", err)
+	}
+	remove()
+	w.eventually("without the webhook it goes on", func() string {
+		if err := admin.apply(configuration(aPod, "")); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// matchConditions are those of config/webhook.
+func (w *world) matchConditions() []admissionregistrationv1.MatchCondition {
+	w.Helper()
+	hook := w.manifest("webhook/registration.yaml")[0].Object["webhooks"].([]any)[0].(map[string]any)
+	var conditions []admissionregistrationv1.MatchCondition
+	for _, condition := range hook["matchConditions"].([]any) {
+		c := condition.(map[string]any)
+		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: c["name"].(string), Expression: c["expression"].(string)})
+	}
+	return conditions
+}
+
+// The API server hears in time that there was no time.
+func TestSlowness(t *testing.T) {
+	w := enter(t)
+	slow := make(chan struct{})
+	t.Cleanup(func() { close(slow) })
+	// A third party that takes its time over each Pod.
+	w.thirdParty("pods", func(http.ResponseWriter, *http.Request) { <-slow })
+	chain, err := NewChain(w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.serve(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		query.Set("timeout", "2s") // as if the registration said so
+		r.URL.RawQuery = query.Encode()
+		Handler(chain).ServeHTTP(rw, r)
+	}))
+	admin := w.as("")
+	began := time.Now()
+	said(t, admin.apply(configuration(aPod, "")), "")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the answer took %v", took)
+	}
+	if warnings := admin.heard.all(); !strings.Contains(warnings, "no time left") {
+		t.Errorf("warned: %q", warnings)
+	}
+}
+
+// A mistake of ours is a denial, and the next request is answered.
+func TestPanic(t *testing.T) {
+	w := enter(t)
+	calls := 0
+	w.serve(handlerOf(judgeFunc(func(context.Context, *review) []Finding {
+		if calls++; calls == 1 {
+			panic("secret of the program")
+		}
+		return nil
+	})))
+	admin := w.as("")
+	err := admin.apply(configuration("", ""))
+	said(t, err, "has made a mistake")
+	if strings.Contains(err.Error(), "secret of the program") {
+		t.Errorf("the panic is told: %v", err)
+	}
+	said(t, admin.apply(configuration("", "")), "")
+}
+
+// thirdParty puts somebody else's webhook before a resource of the namespace.
+func (w *world) thirdParty(resource string, handler http.HandlerFunc) {
+	w.Helper()
+	hook := w.elsewhere(resource, handler)
+	w.register(hook)
+}
+
+// A webhook that knows no dry run keeps nobody out. The API server of today lets
+// nobody register one; those of old times are still called, and it then answers as
+// here (k8s.io/apiserver, webhook dispatcher).
+func TestThirdPartyWithoutDryRun(t *testing.T) {
+	w := enter(t)
+	w.options.Config = rest.CopyConfig(w.options.Config)
+	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/pods/") {
+				return next.RoundTrip(request)
+			}
+			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"admission webhook \"old.example\" does not support dry run","reason":"BadRequest","code":400}`
+			return &http.Response{
+				StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(body)), Request: request,
+			}, nil
+		})
+	})
+	w.guard()
+	admin := w.as("")
+	said(t, admin.apply(configuration(aPod, "")), "")
+	if warnings := admin.heard.all(); !strings.Contains(warnings, "does not take part in dry runs") {
+		t.Errorf("warned: %q", warnings)
+	}
+}
+
+// A third party that refuses is heard.
+func TestThirdPartyRefuses(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	w.thirdParty("pods", denyAll("pods are out of fashion"))
+	tries := 0
+	w.eventually("the third party is there", func() string {
+		tries++
+		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
+		if err == nil {
+			return "admitted"
+		}
+		said(t, err, "spec.instanceBrokerResources[0]: the API server refuses it: admission webhook")
+		said(t, err, "pods are out of fashion")
+		return ""
+	})
+}
+
+const thing = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.late.example}
+spec:
+  group: late.example
+  scope: Namespaced
+  names: {kind: Thing, plural: things, singular: thing, listKind: ThingList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+`
+
+// The order in which things are installed does not matter.
+func TestKindInstalledAfterTheConfiguration(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	admin := w.as("")
+	text := configuration(`{apiVersion: late.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {size: "{{ CAPACITY }}"}}`, "")
+	said(t, admin.apply(text), "")
+	if warnings := admin.heard.all(); !strings.Contains(warnings, `no kind "Thing"`) {
+		t.Errorf("warned: %q", warnings)
+	}
+	definitions := admin.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if _, err := definitions.Create(t.Context(), decode(t, thing), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := definitions.Delete(background, "things.late.example", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	wrong := strings.Replace(text, `"{{ CAPACITY }}"`, `"{{ INSTANCE_NAME }}"`, 1)
+	tries := 0
+	w.eventually("the kind is tried", func() string {
+		tries++
+		if err := admin.apply(fmt.Sprintf("%s  capacity: %d\n", wrong, tries)); err == nil {
+			return admin.heard.all()
+		} else {
+			said(t, err, `spec.instanceBrokerResources[0].spec.size: "{{ INSTANCE_NAME }}" gives the string`)
+		}
+		return ""
+	})
+	said(t, admin.apply(text), "")
+}
+
+// A namespace that the same Configuration would make is refused for what it is,
+// without confusion about what would go into it.
+func TestNamespaceOfTheSameConfiguration(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	err := w.as("").apply(configuration("", `{apiVersion: v1, kind: Namespace, metadata: {name: made}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: inside, namespace: made}}`))
+	said(t, err, "spec.configurationBrokerResources[0]: kind Namespace of v1 is cluster-scoped")
+	said(t, err, `spec.configurationBrokerResources[1]: metadata.namespace is "made"`)
+}
+
+// As many templates as a list takes, with properties of three shapes, are judged
+// well within the time there is.
+func TestManyTemplates(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	var list []string
+	for i := range 64 {
+		property := []string{"A", "DEVICE_IP", "WEB_PORT"}[i%3]
+		list = append(list, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ INSTANCE_PROPERTIES.%s }}", n: "{{ len INSTANCE_PROPERTIES.%s }}-"}}`, i, property, property))
+	}
+	began := time.Now()
+	said(t, w.as("").apply(configuration(strings.Join(list, ", "), "")), "")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%d templates took %v", len(list), took)
+	}
+	// The same when every guess is refused: three dry runs for each.
+	for i := range list {
+		list[i] = strings.Replace(list[i], "ConfigMap, metadata: {", `Pod, spec: {containers: [{name: a, image: b, imagePullPolicy: "{{ INSTANCE_PROPERTIES.P }}"}]}, metadata: {`, 1)
+		list[i] = list[i][:strings.Index(list[i], ", data:")] + "}"
+	}
+	began = time.Now()
+	said(t, w.as("").apply(configuration(strings.Join(list, ", "), "")), "and 44 more of the kind")
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("%d refused templates took %v", len(list), took)
+	}
+}
