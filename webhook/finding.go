@@ -3,6 +3,7 @@ package webhook
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -84,9 +85,14 @@ func warnings(findings []Finding) []string {
 	return lines
 }
 
-// cut bounds a text and keeps it on one line.
+// cut bounds a text and keeps it on one line, without control characters.
 func cut(text string, longest int) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.Join(strings.Fields(text), " "))
 	if len(text) <= longest {
 		return text
 	}

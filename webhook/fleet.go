@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -56,7 +57,13 @@ func (f fleet) look(ctx context.Context, r *review) []Finding {
 // fate plans and tries one Instance.
 func (f fleet) fate(ctx context.Context, client *apply.Client, r *review, instance *v0.Instance) fate {
 	var result fate
-	objects, diagnostics := r.compiled.Instance.Render(templates.InstanceValues(r.configuration, instance))
+	values := templates.InstanceValues(r.configuration, instance)
+	values.Instance.Properties = maps.Clone(values.Instance.Properties)
+	if values.Instance.Properties == nil {
+		values.Instance.Properties = map[string]string{}
+	}
+	maps.Copy(values.Instance.Properties, r.configuration.Spec.BrokerProperties) // as the agents will
+	objects, diagnostics := r.compiled.Instance.Render(values)
 	for _, problem := range r.compiled.Diagnosed(templating.InstanceLevel, v0.ReasonRenderFailed, diagnostics) {
 		result.failures = append(result.failures, inSpec(problem.Message))
 	}

@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// ask sends a body to a handler and returns the answer.
+func ask(t *testing.T, handler http.Handler, url, body string) *admissionv1.AdmissionResponse {
+	t.Helper()
+	request := httptest.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	var answer admissionv1.AdmissionReview
+	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
+		t.Fatalf("the answer is no review (%v): %d %s", err, recorder.Code, recorder.Body)
+	}
+	return answer.Response
+}
+
+func question(object string) string {
+	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"ns","object":` + object + `}}`
+}
+
+// Whatever arrives, the answer is a review, and it admits nothing that was not
+// looked at.
+func TestOddQuestions(t *testing.T) {
+	looked := false
+	handler := handlerOf(judgeFunc(func(context.Context, *review) []Finding { looked = true; return nil }))
+	for name, body := range map[string]string{
+		"nothing":          "",
+		"no JSON":          "{",
+		"no object":        question("null"),
+		"a list":           question("[]"),
+		"a wrong type":     question(`{"spec":{"capacity":"x"}}`),
+		"a broken list":    question(`{"spec":{"instanceBrokerResources":[1]}}`),
+		"more than enough": question(`{"spec":{"brokerProperties":{"k":"` + strings.Repeat("x", 8<<20) + `"}}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			looked = false
+			if answer := ask(t, handler, Path, body); answer.Allowed && !looked {
+				t.Errorf("admitted unseen: %+v", answer)
+			}
+		})
+	}
+}
+
+func TestTimeFor(t *testing.T) {
+	for query, want := range map[string]time.Duration{
+		"":              9 * time.Second,
+		"?timeout=30s":  29 * time.Second,
+		"?timeout=1s":   500 * time.Millisecond,
+		"?timeout=-1s":  9 * time.Second,
+		"?timeout=soon": 9 * time.Second,
+	} {
+		var left time.Duration
+		handler := handlerOf(judgeFunc(func(ctx context.Context, _ *review) []Finding {
+			deadline, _ := ctx.Deadline()
+			left = time.Until(deadline)
+			return nil
+		}))
+		ask(t, handler, Path+query, question("{}"))
+		if left > want || left < want-300*time.Millisecond {
+			t.Errorf("%s leaves %v, want %v", query, left, want)
+		}
+	}
+}
+
+func TestWhatIsTold(t *testing.T) {
+	answer := conclude([]Finding{
+		{Level: Warn, Place: "spec.a", Cause: "one"},
+		{Level: Deny, Place: "spec.b", Cause: "two\nlines\x1b", Remedy: "three"},
+		{Level: Forbid, Place: "spec.c", Cause: "four"},
+		{Level: Inconclusive, Place: "spec.d", Cause: "five"},
+	})
+	if answer.Allowed || answer.Result.Code != http.StatusForbidden || answer.Result.Message != "spec.b: two lines\ufffd: three\nspec.c: four" {
+		t.Errorf("refused by %+v", answer.Result)
+	}
+	if len(answer.Warnings) != 2 || answer.Warnings[0] != "spec.a: one" || !strings.HasPrefix(answer.Warnings[1], "spec.d: five (not known yet") {
+		t.Errorf("warned: %q", answer.Warnings)
+	}
+	var many []Finding
+	for i := range 200 {
+		many = append(many, Finding{Level: Deny, Place: fmt.Sprintf("spec.x[%d]", i), Cause: strings.Repeat("ä", 5000)}, Finding{Level: Warn, Cause: strings.Repeat("ä", 5000)})
+	}
+	answer = conclude(many)
+	if size := len(answer.Result.Message); size > 64<<10 || !strings.HasSuffix(answer.Result.Message, "and 180 more of the kind") {
+		t.Errorf("a refusal of %d bytes: …%s", size, answer.Result.Message[size-40:])
+	}
+	if len(answer.Warnings) != mostWarnings+1 {
+		t.Errorf("%d warnings", len(answer.Warnings))
+	}
+	if !bytes.Equal([]byte(answer.Result.Message), bytes.ToValidUTF8([]byte(answer.Result.Message), nil)) {
+		t.Error("a character is cut in two")
+	}
+}
