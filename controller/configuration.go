@@ -31,6 +31,7 @@ type configurationReconciler struct {
 	objects   *objects
 	gate      *rollout.Gate
 	said      *memory[v0.ConfigurationStatus]
+	sizes     *groupSizes
 }
 
 // Reconcile brings the objects of a Configuration's group to what it asks for.
@@ -57,6 +58,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	r.sizes.set(request.NamespacedName, len(instances))
 	compiled := r.templates.Get(&configuration)
 	unavailable := r.use(request.NamespacedName, compiled, status, instances)
 
@@ -106,6 +108,7 @@ func (r *configurationReconciler) leave(ctx context.Context, parent parent, conf
 func (r *configurationReconciler) forget(name types.NamespacedName) {
 	r.templates.Forget(name)
 	r.gate.Forget(name)
+	r.sizes.forget(name)
 	r.objects.endings.forget(r.said.forget(name))
 	r.objects.informers.Use(name, nil)
 }
@@ -124,12 +127,17 @@ func (r *configurationReconciler) use(name types.NamespacedName, compiled *templ
 			unavailable = append(unavailable, problem.Of("kind of a broker resource", apply.KindUnavailable(kind, err)))
 		}
 	}
-	existing := inventory.Kinds(status.Resources)
-	for i := range instances {
-		existing = append(existing, inventory.Kinds(instances[i].Status.Resources)...)
+	existing := map[schema.GroupVersionKind]bool{}
+	note := func(entries []v0.ResourceStatus) {
+		for i := range entries {
+			existing[inventory.KindOf(entries[i])] = true
+		}
 	}
-	slices.SortFunc(existing, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	for _, kind := range slices.Compact(existing) {
+	note(status.Resources)
+	for i := range instances {
+		note(instances[i].Status.Resources)
+	}
+	for kind := range existing {
 		if mapping, err := r.objects.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
 			resources = append(resources, mapping.Resource)
 		}

@@ -37,12 +37,8 @@ import (
 // byConfiguration is the cache's index of Instances by their Configuration.
 const byConfiguration = "spec.configurationName"
 
-// groupDelay gathers the news of many Instances into one look at their group;
-// groupReport is how often at most a group's status tells of them.
-const (
-	groupDelay  = 100 * time.Millisecond
-	groupReport = time.Second
-)
+// groupReport is how often at most a group's status tells of its Instances.
+const groupReport = time.Second
 
 // Back-off for what could not be applied.
 const (
@@ -92,7 +88,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		return fmt.Errorf("set up the controller of Instances: %w", err)
 	}
 	if err := setupConfigurations(mgr, options, parents, &configurationReconciler{
-		cache: mgr.GetCache(), templates: compiled, objects: shared, gate: gate, said: newMemory[v0.ConfigurationStatus](),
+		cache: mgr.GetCache(), templates: compiled, objects: shared, gate: gate, said: newMemory[v0.ConfigurationStatus](), sizes: newGroupSizes(),
 	}); err != nil {
 		return fmt.Errorf("set up the controller of Configurations: %w", err)
 	}
@@ -153,7 +149,7 @@ func setupConfigurations(mgr manager.Manager, options Options, parents *parentQu
 	}}
 	return firstError(
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, itself, news)),
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, groupOf(), ofInstance)),
+		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, groupOf(r.sizes), ofInstance)),
 		c.Watch(source.Kind(mgr.GetCache(), definitions(), r.objects.kindsChanged(mgr.GetCache(), r.templates, parents))),
 		c.Watch(parents.source(false)),
 	)
@@ -195,11 +191,10 @@ func sameValues(before, after *v0.Instance) bool {
 
 // groupOf looks at the group of an Instance, a little later, since more news may
 // be on its way.
-func groupOf() handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
+func groupOf(sizes *groupSizes) handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
 	add := func(instance *v0.Instance, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
-			Namespace: instance.Namespace, Name: instance.Spec.ConfigurationName,
-		}}, groupDelay)
+		group := types.NamespacedName{Namespace: instance.Namespace, Name: instance.Spec.ConfigurationName}
+		queue.AddAfter(reconcile.Request{NamespacedName: group}, sizes.delay(group))
 	}
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.TypedFuncs[*v0.Instance, reconcile.Request]{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,7 +64,7 @@ func (o Owner) owns(object *unstructured.Unstructured) bool {
 // otherwise.
 func (c *Client) Create(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupVersionResource, owner Owner, content map[string]any) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: content}
-	body := object.DeepCopy()
+	body := shallow(content)
 	body.SetResourceVersion(neverExisted)
 	created, err := c.apply(ctx, resource, body, false)
 	if err == nil {
@@ -86,13 +87,23 @@ func (c *Client) Create(ctx context.Context, kind schema.GroupVersionKind, resou
 // Update applies over an object of ours. Fields that others have changed are
 // taken back.
 func (c *Client) Update(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupVersionResource, uid types.UID, content map[string]any) (*unstructured.Unstructured, error) {
-	body := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	body := shallow(content)
 	body.SetUID(uid)
 	updated, err := c.apply(ctx, resource, body, true)
 	if err != nil {
 		return nil, c.classify(kind, resource, err)
 	}
 	return updated, nil
+}
+
+// shallow is a copy of an object whose metadata can be set without changing the
+// original.
+func shallow(content map[string]any) *unstructured.Unstructured {
+	body := maps.Clone(content)
+	if metadata, ok := body["metadata"].(map[string]any); ok {
+		body["metadata"] = maps.Clone(metadata)
+	}
+	return &unstructured.Unstructured{Object: body}
 }
 
 func (c *Client) apply(ctx context.Context, resource schema.GroupVersionResource, body *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {

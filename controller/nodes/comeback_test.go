@@ -111,13 +111,13 @@ func (w *world) seenBy(name string, want ...string) {
 func TestAnAgentThatComesBackPublishesItselfAgain(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	cams := w.configuration("cams")
+	doors := w.configuration("doors") // whose Instances their agents keep in order
 	shared := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}, Properties: map[string]string{"URL": "x"}}
 	local := streams.Device{Key: streams.Key{ID: "foo0"}}
-	sharedName, localName := v0.InstanceName("cams", "foo0", "", true), v0.InstanceName("cams", "foo0", b, false)
-	w.agent(a, cams, shared)
+	sharedName, localName := v0.InstanceName("doors", "foo0", "", true), v0.InstanceName("doors", "foo0", b, false)
+	w.agent(a, doors, shared)
 	w.seenBy(sharedName, a)
-	dying := w.agent(b, cams, shared, local)
+	dying := w.agent(b, doors, shared, local)
 	w.seenBy(sharedName, a, b)
 	w.seenBy(localName, b)
 	device := types.NamespacedName{Namespace: w.namespace, Name: sharedName}
@@ -140,7 +140,7 @@ func TestAnAgentThatComesBackPublishesItselfAgain(t *testing.T) {
 	}
 
 	// It starts before its kubelet has said that the node is Ready.
-	back := w.agent(b, cams, shared, local)
+	back := w.agent(b, doors, shared, local)
 	w.seenBy(sharedName, a, b)
 	w.seenBy(localName, b)
 	w.condition(b, corev1.ConditionTrue)
@@ -162,12 +162,12 @@ func TestAnAgentThatComesBackPublishesItselfAgain(t *testing.T) {
 func TestAnAgentThatLivesPutsItsNodeBackAtOnce(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	cams := w.configuration("cams")
+	doors := w.configuration("doors") // whose Instances their agents keep in order
 	device := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}}
-	name := v0.InstanceName("cams", "foo0", "", true)
-	w.agent(a, cams, device)
+	name := v0.InstanceName("doors", "foo0", "", true)
+	w.agent(a, doors, device)
 	w.seenBy(name, a)
-	w.agent(b, cams, device)
+	w.agent(b, doors, device)
 	w.seenBy(name, a, b)
 	before := w.instance(name).Generation
 	w.run(nodes.Options{NotReadyGrace: short})

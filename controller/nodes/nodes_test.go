@@ -81,7 +81,7 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("used", true, []string{a, b}, b)
-	w.device("unused", true, []string{a, b}, b) // what is taken off at the same time
+	w.device("unused", true, []string{a, b}, b)
 	w.device("group-1", true, []string{a, b}, "C:0:"+b)
 	group := w.instance("group-1")
 	group.Spec.ConfigurationName = "group"
@@ -93,6 +93,10 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 	w.run(nodes.Options{NotReadyGrace: short})
 	w.condition(b, corev1.ConditionUnknown)
 	w.off("unused", b)
+	c := w.node("c")
+	w.device("later", true, []string{a, c})
+	w.condition(c, corev1.ConditionUnknown)
+	w.off("later", c) // all that is due of b has been decided
 	for _, name := range []string{"used", "group-1"} {
 		if kept := w.instance(name); !slices.Contains(kept.Spec.Nodes, b) || kept.Spec.DeviceUsage[v0.SlotName(name, 0)] == "" {
 			t.Errorf("a Pod uses %s on a node that does not answer, and it is taken off: %+v", name, kept.Spec)
@@ -163,6 +167,31 @@ func TestAClaimAtTheSameMomentIsKept(t *testing.T) {
 	w.off("bell", c) // later than b would have been
 	if gate := w.instance("gate"); gate.Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) || !slices.Contains(gate.Spec.Nodes, b) {
 		t.Errorf("the agent that came back has lost what it wrote: %+v", gate.Spec)
+	}
+}
+
+func TestALocalDeviceThatIsClaimedAtTheSameMomentIsKept(t *testing.T) {
+	w := enter(t)
+	a, b, c := w.node("a"), w.node("b"), w.node("c")
+	w.device("cam", false, []string{b}, "")
+	w.device("door", true, []string{a, c})
+	w.run(nodes.Options{NotReadyGrace: short})
+	w.once(http.MethodDelete, "/instances/cam", func() {
+		w.condition(b, corev1.ConditionTrue)
+		w.claim("cam", 0, b)
+	})
+	before := w.instance("cam")
+	w.condition(b, corev1.ConditionUnknown)
+	w.eventually("the claim", func() string {
+		if now := w.instance("cam"); now == nil || now.ResourceVersion != before.ResourceVersion {
+			return ""
+		}
+		return "not made"
+	})
+	w.condition(c, corev1.ConditionUnknown)
+	w.off("door", c) // later than b would have been
+	if cam := w.instance("cam"); cam == nil || cam.UID != before.UID || cam.Spec.DeviceUsage["cam-0"] != v0.SlotOwner(b) {
+		t.Errorf("the agent that came back has lost what it wrote: %+v", cam)
 	}
 }
 

@@ -2,7 +2,7 @@ package nodes
 
 import (
 	"cmp"
-	"errors"
+	"fmt"
 	"time"
 )
 
@@ -41,7 +41,7 @@ type Options struct {
 // complete fills in the defaults.
 func (o Options) complete() (Options, error) {
 	if min(o.NotReadyGrace, o.GoneGrace, o.EmptyGrace, o.DeadDelay) < 0 {
-		return o, errors.New("a grace is negative: want 0 or more")
+		return o, fmt.Errorf("a grace of nodes is negative (%+v): want 0 or more", o)
 	}
 	o.GoneGrace = cmp.Or(o.GoneGrace, min(DefaultGoneGrace, o.NotReadyGrace))
 	o.EmptyGrace = cmp.Or(o.EmptyGrace, min(DefaultEmptyGrace, o.NotReadyGrace))

@@ -109,7 +109,7 @@ func (r *reconciler) takeOffIfLost(ctx context.Context, name string, node *corev
 			continue
 		}
 		outage.tookOff(key, now)
-		log.FromContext(ctx).Info("lost", "state", state, "instance", key, "action", action)
+		log.FromContext(ctx).Info("the node is lost", "state", state, "instance", key, "action", action)
 	}
 	return again, errors.Join(errs...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
@@ -113,6 +114,18 @@ func (i *Informers) doubtNotes(now time.Time) {
 	for _, parent := range doubtful {
 		i.notify(parent)
 	}
+}
+
+// answered is what an apply of ours has made of an object, if that is the version
+// that the watch brings: most are, and need not be looked at twice.
+func (n *informer) answered(object *unstructured.Unstructured) *Object {
+	n.all.mutex.Lock()
+	defer n.all.mutex.Unlock()
+	noted, found := n.applied[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}]
+	if !found || noted.object.ResourceVersion != object.GetResourceVersion() || noted.object.UID != object.GetUID() {
+		return nil
+	}
+	return noted.object
 }
 
 func (n *informer) get(name types.NamespacedName) (*Object, bool) {

@@ -116,6 +116,9 @@ func fieldsOf(full *unstructured.Unstructured) string {
 func (n *informer) trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
+		if known := n.answered(object); known != nil {
+			return known, nil
+		}
 		return Trim(object, n.conditions...), nil
 	case *Object: // an informer may transform twice
 		return object, nil
