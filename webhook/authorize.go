@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,17 +43,27 @@ func (a authorizer) look(ctx context.Context, r *review) []Finding {
 			place: "spec.serviceAccountName",
 		}})
 	}
-	if len(r.trials) == 0 {
-		return nil
-	}
-	delegated, err := a.may(ctx, r.user, right{verb: verbDelegate, group: v0.Domain, resource: v0.ConfigurationResource.Resource, namespace: home, name: r.configuration.Name})
-	if err != nil {
-		return []Finding{unanswered(err)}
-	}
-	if delegated {
+	if r.delegated {
 		return nil
 	}
 	return a.missing(ctx, r, a.demands(r))
+}
+
+// delegation asks whether the requester holds verbDelegate.
+type delegation struct {
+	*cluster
+}
+
+func (d delegation) look(ctx context.Context, r *review) []Finding {
+	allowed, err := d.may(ctx, r.user, right{
+		verb: verbDelegate, group: v0.Domain, resource: v0.ConfigurationResource.Resource,
+		namespace: r.configuration.Namespace, name: r.configuration.Name,
+	})
+	if err != nil {
+		return []Finding{unanswered(err)}
+	}
+	r.delegated = allowed
+	return nil
 }
 
 // demands are the rights that the templates take.
@@ -125,10 +134,9 @@ func (a authorizer) missing(ctx context.Context, r *review, demands []demand) []
 	var mutex sync.Mutex
 	lacking := map[int]bool{}
 	var failure error
-	var group errgroup.Group
-	group.SetLimit(parallel)
+	crew := newCrew()
 	for i, demand := range demands {
-		group.Go(func() error {
+		crew.run(func() {
 			allowed, err := a.may(ctx, r.user, demand.right)
 			mutex.Lock()
 			defer mutex.Unlock()
@@ -137,10 +145,9 @@ func (a authorizer) missing(ctx context.Context, r *review, demands []demand) []
 			} else if !allowed {
 				lacking[i] = true
 			}
-			return nil
 		})
 	}
-	group.Wait()
+	crew.wait()
 	if failure != nil {
 		return []Finding{unanswered(failure)}
 	}

@@ -41,6 +41,9 @@ type Chain struct {
 type check struct {
 	name string
 	look func(context.Context, *review) []Finding
+	// apart: it needs nothing of the others and starts before them all. The next
+	// gate waits for it.
+	apart bool
 	// gate ends the chain if anything is denied so far: what follows would be of
 	// no use, or is not for this requester to hear.
 	gate bool
@@ -53,7 +56,8 @@ func NewChain(options Options) (*Chain, error) {
 		return nil, err
 	}
 	return &Chain{checks: []check{
-		{name: "names", look: names{options.Live}.look},
+		{name: "names", look: names{options.Live}.look, apart: true},
+		{name: "delegate", look: delegation{api}.look, apart: true},
 		{name: "details", look: detailsCheck(options.Details).look},
 		{name: "compile", look: compiler{options.Policy}.look, gate: true},
 		{name: "collide", look: collider{options.Instances, options.Mapper, options.Policy}.look},
@@ -69,6 +73,7 @@ type review struct {
 	configuration *v0.Configuration
 	old           *v0.Configuration // nil on create
 
+	delegated bool                 // by delegate
 	compiled  *templates.Templates // by compile
 	instances []v0.Instance        // by collide: those that exist, at most mostInstances
 	total     int                  // by collide: how many exist
@@ -80,14 +85,27 @@ func (c *Chain) judge(ctx context.Context, r *review) []Finding {
 	if r.old != nil && unchanged(r.old, r.configuration) {
 		return nil
 	}
-	var findings []Finding
-	for _, check := range c.checks {
-		findings = append(findings, check.look(ctx, r)...)
-		if check.gate && slices.ContainsFunc(findings, Finding.denies) {
+	answers := make([][]Finding, len(c.checks))
+	apart := newCrew()
+	for i, check := range c.checks {
+		if check.apart {
+			apart.run(func() { answers[i] = check.look(ctx, r) })
+		}
+	}
+	for i, check := range c.checks {
+		if !check.apart {
+			answers[i] = check.look(ctx, r)
+		}
+		if !check.gate {
+			continue
+		}
+		apart.wait()
+		if slices.ContainsFunc(slices.Concat(answers...), Finding.denies) {
 			break
 		}
 	}
-	return findings
+	apart.wait()
+	return slices.Concat(answers...)
 }
 
 // unchanged: nothing that the checks look at is new. What was stored while they

@@ -17,9 +17,6 @@ import (
 	"akri.sh/akri/controller/apply"
 )
 
-// parallel is how many requests one admission has under way at a time.
-const parallel = 4
-
 // cluster is the API server as the checks ask it. Nothing can be written by it.
 type cluster struct {
 	mapper  meta.RESTMapper

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,20 +33,12 @@ func (d dryRunner) look(ctx context.Context, r *review) []Finding {
 		return []Finding{{Level: Inconclusive, Place: "spec", Cause: err.Error()}}
 	}
 	answers := make([][]Finding, len(r.trials))
-	var group errgroup.Group
-	group.SetLimit(parallel)
+	crew := newCrew()
 	for i, t := range r.trials {
-		group.Go(func() error {
-			answers[i] = d.try(ctx, client, r, t)
-			return nil
-		})
+		crew.run(func() { answers[i] = d.try(ctx, client, r, t) })
 	}
-	group.Wait()
-	var findings []Finding
-	for _, answer := range answers {
-		findings = append(findings, answer...)
-	}
-	return unique(findings)
+	crew.wait()
+	return unique(slices.Concat(answers...))
 }
 
 // try tries the alternatives until the API server takes one. What it says of the

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,15 +41,11 @@ func (f fleet) look(ctx context.Context, r *review) []Finding {
 		return nil // said by the dry run
 	}
 	fates := make([]fate, len(r.instances))
-	var group errgroup.Group
-	group.SetLimit(parallel)
+	crew := newCrew()
 	for i := range r.instances {
-		group.Go(func() error {
-			fates[i] = f.fate(ctx, client, r, &r.instances[i])
-			return nil
-		})
+		crew.run(func() { fates[i] = f.fate(ctx, client, r, &r.instances[i]) })
 	}
-	group.Wait()
+	crew.wait()
 	return summary(r, fates)
 }
 

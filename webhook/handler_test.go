@@ -29,7 +29,7 @@ func ask(t *testing.T, handler http.Handler, url, body string) *admissionv1.Admi
 }
 
 func question(object string) string {
-	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"ns","object":` + object + `}}`
+	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"ns","userInfo":{"username":"somebody"},"object":` + object + `}}`
 }
 
 // Whatever arrives, the answer is a review, and it admits nothing that was not
@@ -53,6 +53,24 @@ func TestOddQuestions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A panic of one of several that run beside each other is one of whoever waits.
+func TestPanicInACrew(t *testing.T) {
+	defer func() {
+		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "three") {
+			t.Errorf("recovered %q", p)
+		}
+	}()
+	crew := newCrew()
+	for i := range 10 {
+		crew.run(func() {
+			if i == 3 {
+				panic("three")
+			}
+		})
+	}
+	crew.wait()
 }
 
 func TestTimeFor(t *testing.T) {
