@@ -284,17 +284,28 @@ func TestAttacksThroughAdmission(t *testing.T) {
 // its rights are what is left.
 func TestAttacksThroughTheController(t *testing.T) {
 	shared := enter(t)
-	shared.install("policy/authors.yaml", nil)
-	shared.control()
 	shared.grant("nobody", configurations)
 	probe, tries := strings.Replace(attacks["objects that the requester may not make"].configuration(), "attack", "probe", 1), 0
-	shared.eventually("the policy is in force", func() string {
+	enforced := func() bool {
 		tries++ // an unchanged spec is not looked at
-		if shared.as("nobody").apply(fmt.Sprintf("%s  capacity: %d\n", probe, tries)) == nil {
+		return shared.as("nobody").apply(fmt.Sprintf("%s  capacity: %d\n", probe, tries)) != nil
+	}
+	t.Cleanup(func() { // after the policy was taken away
+		shared.eventually("the policy is in force no longer", func() string {
+			if enforced() {
+				return "nobody may have nothing made"
+			}
+			return ""
+		})
+	})
+	shared.install("policy/authors.yaml", nil)
+	shared.eventually("the policy is in force", func() string {
+		if !enforced() {
 			return "nobody may have a DaemonSet made"
 		}
 		return ""
 	})
+	shared.control()
 	for name, a := range attacks {
 		t.Run(name, func(t *testing.T) {
 			w := enter(t)

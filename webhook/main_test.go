@@ -200,7 +200,7 @@ func (p *person) apply(text string) error {
 	object := decode(p, text)
 	object.SetNamespace(p.namespace)
 	_, err := p.api.Resource(v0.ConfigurationResource).Namespace(p.namespace).
-		Apply(p.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		Apply(background, object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
 	return err
 }
 
