@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
@@ -188,12 +189,12 @@ func (w *world) state() string {
 // Whatever is asked of the clients of this package, nothing is written.
 func TestGuard(t *testing.T) {
 	w := enter(t)
-	clients, err := newCluster(w.options)
+	guarded, err := dynamic.NewForConfig(guarded(w.config))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.as("").make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there}}`)
-	api := clients.clients.API().Resource(configMaps).Namespace(w.namespace)
+	api := guarded.Resource(configMaps).Namespace(w.namespace)
 	before := w.state()
 	object := decode(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there}, data: {k: v}}`)
 	if _, err := api.Apply(t.Context(), "there", object, metav1.ApplyOptions{FieldManager: "x", Force: true}); err != nil {

@@ -25,9 +25,7 @@ type cluster struct {
 }
 
 func newCluster(options Options) (*cluster, error) {
-	config := rest.CopyConfig(options.Config)
-	config.Wrap(onlyDryRuns)
-	config.QPS = -1 // each admission bounds itself
+	config := guarded(options.Config)
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for dry runs: %w", err)
@@ -41,6 +39,14 @@ func newCluster(options Options) (*cluster, error) {
 		return nil, fmt.Errorf("make a client for access reviews: %w", err)
 	}
 	return &cluster{mapper: options.Mapper, clients: clients, rights: rights.SubjectAccessReviews()}, nil
+}
+
+// guarded reaches the API server in the same way, and cannot write.
+func guarded(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(onlyDryRuns)
+	config.QPS = -1 // each admission bounds itself
+	return config
 }
 
 // client acts as whoever will apply the Configuration's objects.
