@@ -62,9 +62,13 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 
 	parents := &parentQueues{}
+	informers, err := watch.NewInformers(mgr.GetConfig(), mgr.GetHTTPClient(), parents.add)
+	if err != nil {
+		return err
+	}
 	shared := &objects{
 		mapper:    mgr.GetRESTMapper(),
-		informers: watch.NewInformers(clients.API(), parents.add),
+		informers: informers,
 		clients:   clients,
 		policy:    options.Policy,
 		endings:   newEndings(),

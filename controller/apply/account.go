@@ -33,9 +33,6 @@ func NewClients(config *rest.Config, own *http.Client) (*Clients, error) {
 	return &Clients{config: config, own: NewClient(api), accounts: map[types.NamespacedName]*Client{}}, nil
 }
 
-// API is what the controller's own client talks through.
-func (c *Clients) API() dynamic.Interface { return c.own.api }
-
 // Own acts as the controller.
 func (c *Clients) Own() *Client { return c.own }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
@@ -118,11 +117,11 @@ func (i *Informers) doubtNotes(now time.Time) {
 
 // answered is what an apply of ours has made of an object, if that is the version
 // that the watch brings: most are, and need not be looked at twice.
-func (n *informer) answered(object *unstructured.Unstructured) *Object {
+func (n *informer) answered(name types.NamespacedName, uid types.UID, version string) *Object {
 	n.all.mutex.Lock()
 	defer n.all.mutex.Unlock()
-	noted, found := n.applied[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}]
-	if !found || noted.object.ResourceVersion != object.GetResourceVersion() || noted.object.UID != object.GetUID() {
+	noted, found := n.applied[name]
+	if !found || noted.object.ResourceVersion != version || noted.object.UID != uid {
 		return nil
 	}
 	return noted.object

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	v0 "akri.sh/akri/api/v0"
@@ -28,8 +30,9 @@ const linger = time.Minute
 // Informers watches the resources that are in use. Its methods may be called
 // concurrently; Run must be running for anything to be seen.
 type Informers struct {
-	client dynamic.Interface
-	notify func(Parent)
+	client  dynamic.Interface
+	streams *streams
+	notify  func(Parent)
 
 	mutex    sync.Mutex
 	running  context.Context // nil until Run
@@ -39,14 +42,23 @@ type Informers struct {
 }
 
 // NewInformers returns Informers that call notify for each parent that has to
-// look again. notify must not block.
-func NewInformers(client dynamic.Interface, notify func(Parent)) *Informers {
+// look again. notify must not block. Requests go through the HTTP client given.
+func NewInformers(config *rest.Config, transport *http.Client, notify func(Parent)) (*Informers, error) {
+	client, err := dynamic.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for lists: %w", err)
+	}
+	streams, err := newStreams(config, transport)
+	if err != nil {
+		return nil, err
+	}
 	return &Informers{
 		client:  client,
+		streams: streams,
 		notify:  notify,
 		watched: map[schema.GroupVersionResource]*informer{},
 		users:   map[types.NamespacedName]map[schema.GroupVersionResource]bool{},
-	}
+	}, nil
 }
 
 // Run lets informers run until ctx ends, and waits for them to stop.
@@ -291,16 +303,6 @@ func (p Parent) key() string { return fmt.Sprint(p.Instance, " ", p.NamespacedNa
 func newInformer(all *Informers, resource schema.GroupVersionResource, conditions []*readywhen.Condition) *informer {
 	client := all.client.Resource(resource)
 	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
-	lister := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = ours
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-			options.LabelSelector = ours
-			return client.Watch(ctx, options)
-		},
-	}
 	n := &informer{
 		all:        all,
 		resource:   resource,
@@ -308,7 +310,18 @@ func newInformer(all *Informers, resource schema.GroupVersionResource, condition
 		waiting:    map[Parent]bool{},
 		applied:    map[types.NamespacedName]note{},
 	}
-	n.shared = cache.NewSharedIndexInformer(lister, &unstructured.Unstructured{}, 0, cache.Indexers{
+	events := decoder{answered: n.answered, trim: func(full *unstructured.Unstructured) *Object { return Trim(full, conditions...) }}
+	lister := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = ours
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			options.LabelSelector = ours
+			return all.streams.open(ctx, resource, options, events)
+		},
+	}
+	n.shared = cache.NewSharedIndexInformer(lister, &Object{}, 0, cache.Indexers{
 		byParent: func(object any) ([]string, error) {
 			return []string{object.(*Object).Parent.key()}, nil
 		},

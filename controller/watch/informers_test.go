@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
@@ -40,11 +41,18 @@ func watchAll(t *testing.T) *watching {
 	}
 	w := &watching{t: t, namespace: apitest.Namespace(t, config)}
 	w.api = client.Resource(configMaps).Namespace(w.namespace)
-	w.Informers = NewInformers(client, func(parent Parent) {
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Informers, err = NewInformers(config, transport, func(parent Parent) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		w.told = append(w.told, parent)
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error, 1)
 	ctx := t.Context() // ends before the cleanups
 	go func() { done <- w.Run(ctx) }()

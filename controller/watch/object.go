@@ -116,11 +116,8 @@ func fieldsOf(full *unstructured.Unstructured) string {
 func (n *informer) trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
-		if known := n.answered(object); known != nil {
-			return known, nil
-		}
 		return Trim(object, n.conditions...), nil
-	case *Object: // an informer may transform twice
+	case *Object: // from a watch, which has done it already
 		return object, nil
 	}
 	return nil, fmt.Errorf("watch: an informer of unstructured objects delivered a %T", object)
