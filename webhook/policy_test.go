@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,8 +155,10 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		return err
 	}
+	tries := 0
 	w.eventually("the policy is in force", func() string {
-		if apply(w.agent("a"), "probe", `{discoveryFailures: [{node: z, handler: h, message: m}]}`) == nil {
+		tries++ // what is there already is no change
+		if apply(w.agent("a"), "probe", fmt.Sprintf(`{discoveryFailures: [{node: z, handler: h, message: m%d}]}`, tries)) == nil {
 			return "an agent may report for another node"
 		}
 		return ""
