@@ -40,7 +40,9 @@ func (c collider) look(ctx context.Context, r *review) []Finding {
 		findings = append(findings, c.confined(r, t, t.written)...)
 	}
 	stage := stage{review: r, devices: devicesOf(r)}
-	stage.render()
+	if !stage.render(ctx) {
+		return append(findings, Finding{Level: Deny, Place: "spec", Cause: "the templates take too long to render, even for one device", Remedy: "use fewer or shorter loops"})
+	}
 	for _, t := range r.trials {
 		if found := stage.judge(t); len(found) > 0 {
 			findings = append(findings, found...)
@@ -102,25 +104,29 @@ type played struct {
 	diagnostics templating.Diagnostics
 }
 
-func (s *stage) render() {
+// render renders everything that the checks compare. It reports false if there was
+// no time to: rendering itself is bounded, but not to what an admission may take.
+func (s *stage) render(ctx context.Context) bool {
 	for i, invent := range guesses {
-		if i > 0 && len(s.devices.guessed) == 0 {
-			return // nothing to guess
+		if i > 0 && (len(s.devices.guessed) == 0 || ctx.Err() != nil) {
+			break // nothing to guess, or no time to
 		}
 		first, second := s.devices.device(0, invent, false), s.devices.device(1, invent, false)
 		group := s.values()
 		group.Instances = []templating.Instance{first, second}
-		now := scene{
-			first:  s.play(templating.InstanceLevel, s.of(first)),
-			second: s.play(templating.InstanceLevel, s.of(second)),
-			shared: s.play(templating.InstanceLevel, s.of(s.devices.device(0, invent, true))),
-			group:  s.play(templating.ConfigurationLevel, group),
+		now := scene{first: s.play(templating.InstanceLevel, s.of(first))}
+		if ctx.Err() != nil {
+			break
 		}
+		now.second = s.play(templating.InstanceLevel, s.of(second))
+		now.shared = s.play(templating.InstanceLevel, s.of(s.devices.device(0, invent, true)))
+		now.group = s.play(templating.ConfigurationLevel, group)
 		if i == 0 {
 			now.again = []played{s.play(templating.InstanceLevel, s.of(first)), s.play(templating.ConfigurationLevel, group)}
 		}
 		s.scenes = append(s.scenes, now)
 	}
+	return len(s.scenes) > 0
 }
 
 func (s *stage) values() templating.Values {

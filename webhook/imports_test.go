@@ -1,0 +1,22 @@
+package webhook
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The webhook decides by the very packages that the controller works with, and
+// runs nothing: neither reconcilers nor an agent.
+func TestImports(t *testing.T) {
+	list, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dependency := range strings.Lines(string(list)) {
+		switch dependency = strings.TrimSpace(dependency); dependency {
+		case "akri.sh/akri/controller", "akri.sh/akri/agent", "akri.sh/akri/discovery", "google.golang.org/grpc":
+			t.Errorf("the webhook imports %s", dependency)
+		}
+	}
+}
