@@ -192,9 +192,10 @@ func (s *stage) judge(t *trial) []Finding {
 // failed tells what no guess could render.
 func (s *stage) failed(t *trial, diagnostics templating.Diagnostics) []Finding {
 	var findings []Finding
-	for _, problem := range s.compiled.Diagnosed(t.level, v0.ReasonRenderFailed, diagnostics) {
+	for i, problem := range s.compiled.Diagnosed(t.level, v0.ReasonRenderFailed, diagnostics) {
 		finding := Finding{Level: Deny, Cause: inSpec(problem.Message)}
-		if s.guesses(t) {
+		_, tooMuch := errors.AsType[*templating.LimitError](diagnostics[i].Cause)
+		if s.guesses(t) && !tooMuch {
 			finding.Remedy = sampleHint
 		}
 		findings = append(findings, finding)

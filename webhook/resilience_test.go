@@ -263,3 +263,22 @@ func TestManyTemplates(t *testing.T) {
 		t.Errorf("%d refused templates took %v", len(list), took)
 	}
 }
+
+// Templates that burn what they may are answered in time as well.
+func TestHostileTemplates(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	var list []string
+	for i := range 64 {
+		list = append(list, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ range until 99 }}{{ range until 99 }}{{ $x := INSTANCE_PROPERTIES.A | repeat 50 | sha256sum | upper | lower | b64enc | b64dec }}{{ end }}{{ end }}"}}`, i))
+	}
+	began := time.Now()
+	err := w.as("").apply(configuration(strings.Join(list, ", "), ""))
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the answer took %v", took)
+	}
+	said(t, err, "spec.instanceBrokerResources[0]: too much")
+	if strings.Contains(fmt.Sprint(err), "sampleProperties") {
+		t.Errorf("no sample would help: %v", err)
+	}
+}
