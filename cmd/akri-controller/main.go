@@ -164,5 +164,8 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
 		return fmt.Errorf("add the readiness check: %w", err)
 	}
+	if err := mgr.Add(manager.RunnableFunc(giveBack)); err != nil {
+		return fmt.Errorf("add the return of memory: %w", err)
+	}
 	return mgr.Start(ctx)
 }

@@ -2,7 +2,8 @@
 // environment, so that a log shows what it was given, and answers HTTP requests
 // with it until it is asked to end.
 //
-// Its ports are its arguments, else $PORTS, separated by commas, else 6052.
+// Its ports are its arguments, else $PORTS, separated by commas, else 6052. The
+// argument "end" instead of ports lets it end when it has printed.
 package main
 
 import (
@@ -29,6 +30,9 @@ func main() {
 		fmt.Println(setting)
 	}
 	ports := os.Args[1:]
+	if slices.Equal(ports, []string{"end"}) {
+		return
+	}
 	if len(ports) == 0 {
 		ports = strings.Split(os.Getenv("PORTS"), ",")
 	}

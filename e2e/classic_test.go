@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A Configuration written for Akri: a Pod for each device and node, pinned to it
+// and holding a slot, a Service for each device and one for all.
+func TestAkrisPodsAndServices(t *testing.T) {
+	w := enter(t)
+	w.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: classic}
+spec:
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [foo0, foo1]"}
+  capacity: 2
+  brokerSpec:
+    brokerPodSpec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: broker
+        image: akri.local/workload:1
+        resources: {requests: {"{{PLACEHOLDER}}": "1"}, limits: {"{{PLACEHOLDER}}": "1"}}
+  instanceServiceSpec: {type: ClusterIP, ports: [{name: http, port: 80, targetPort: 6052}]}
+  configurationServiceSpec: {type: ClusterIP, ports: [{name: http, port: 80, targetPort: 6052}]}
+`)
+	w.settled("classic", 2)
+	pods := w.list("pods")
+	if len(pods) != 2 {
+		t.Fatalf("%d Pods, want one for each of two devices on one node", len(pods))
+	}
+	for _, pod := range pods {
+		if !strings.HasPrefix(pod.Metadata.Name, "node1-classic-") || pod.Metadata.Labels["akri.sh/target-node"] != "node1" {
+			t.Errorf("Pod %s with labels %v is not named and labelled as Akri does", pod.Metadata.Name, pod.Metadata.Labels)
+		}
+		if environment := w.kubectl("logs", pod.Metadata.Name); !strings.Contains(environment, "DEBUG_ECHO_DESCRIPTION=foo") {
+			t.Errorf("environment of %s lacks the device's property:\n%s", pod.Metadata.Name, environment)
+		}
+	}
+	for _, instance := range w.list("instances") {
+		if used(instance) != 1 {
+			t.Errorf("deviceUsage of %s: %v, want one slot held", instance.Metadata.Name, instance.Spec.DeviceUsage)
+		}
+	}
+	services := w.list("services")
+	if len(services) != 3 {
+		t.Fatalf("%d Services, want 3", len(services))
+	}
+	for _, service := range services {
+		var selector map[string]string
+		if err := json.Unmarshal(service.Spec.Selector, &selector); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if service.Metadata.Name == "classic-svc" {
+			want = 2
+		}
+		if found := selected(selector, pods); found != want {
+			t.Errorf("Service %s selects %d Pods by %v, want %d", service.Metadata.Name, found, selector, want)
+		}
+	}
+	w.kubectl("delete", "configuration", "classic")
+	for _, kind := range []string{"instances", "pods", "services"} {
+		w.eventually("removal of "+kind, func() string { return w.names(kind) })
+	}
+}
+
+// A Job for each device runs to its end, once, whoever removes it then; an edited
+// one runs again.
+func TestAkrisJobs(t *testing.T) {
+	w := enter(t)
+	write := func(more string) {
+		w.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: jobs}
+spec:
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [foo0]"}
+  brokerSpec:
+    brokerJobSpec:
+      backoffLimit: 1
+      template:
+        spec:
+          restartPolicy: Never` + more + `
+          containers:
+          - name: broker
+            image: akri.local/workload:1
+            args: [end]
+            resources: {requests: {"{{PLACEHOLDER}}": "1"}, limits: {"{{PLACEHOLDER}}": "1"}}
+`)
+	}
+	done := func(not string) string {
+		t.Helper()
+		var name string
+		w.eventually("a Job that has ended", func() string {
+			name = w.names("jobs")
+			if name == "" || strings.Contains(name, " ") || name == not {
+				return fmt.Sprintf("Jobs: %q", name)
+			}
+			if succeeded := w.kubectl("get", "job", name, "--output=jsonpath={.status.succeeded}"); succeeded != "1" {
+				return fmt.Sprintf("%s has succeeded %q times", name, succeeded)
+			}
+			return ""
+		})
+		return name
+	}
+	write("")
+	w.settled("jobs", 1)
+	first := done("")
+	if environment := w.kubectl("logs", "job/"+first); !strings.Contains(environment, "DEBUG_ECHO_DESCRIPTION=foo0") {
+		t.Errorf("environment of the Job:\n%s", environment)
+	}
+	w.eventually("a free slot", func() string {
+		if instance := w.list("instances")[0]; used(instance) > 0 {
+			return fmt.Sprint(instance.Spec.DeviceUsage)
+		}
+		return ""
+	})
+
+	// Removed, as its TTL would do: it does not run again. That something does not
+	// happen is seen when something later has happened.
+	w.kubectl("delete", "job", first)
+	w.kubectl("annotate", "configuration", "jobs", "seen=now")
+	w.wait("Ready", "jobs")
+	write("\n          terminationGracePeriodSeconds: 1")
+	second := done(first)
+	if jobs := w.names("jobs"); jobs != second {
+		t.Errorf("Jobs %q, want %q alone", jobs, second)
+	}
+}
