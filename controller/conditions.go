@@ -60,7 +60,7 @@ func readyObjects(result outcome, appliedVerdict verdict) verdict {
 		}
 	}
 	if len(waiting) > 0 {
-		return no(v0.ReasonProgressing, joined(waiting, mostProblems))
+		return no(v0.ReasonProgressing, joined(waiting[:min(len(waiting), mostProblems)], len(waiting)))
 	}
 	return yes(v0.ReasonReady, objectCount(len(result.resources))+" ready")
 }
@@ -80,14 +80,14 @@ func listed(problems []problem.Problem) string {
 	for i, problem := range problems {
 		messages[i] = problem.Message
 	}
-	return joined(messages, mostProblems)
+	return joined(messages[:min(len(messages), mostProblems)], len(messages))
 }
 
-// joined puts messages into lines, at most so many.
-func joined(messages []string, most int) string {
-	text := strings.Join(messages[:min(len(messages), most)], "\n")
-	if len(messages) > most {
-		text += fmt.Sprintf("\nand %d more", len(messages)-most)
+// joined puts the first of so many messages into lines.
+func joined(messages []string, count int) string {
+	text := strings.Join(messages, "\n")
+	if more := count - len(messages); more > 0 {
+		text += fmt.Sprintf("\nand %d more", more)
 	}
 	if len(text) > longestMessage {
 		text = strings.ToValidUTF8(text[:longestMessage], "") + "…"

@@ -17,37 +17,37 @@ func groupStatus(configuration *v0.Configuration, compiled *templates.Templates,
 		Instances:          int32(len(instances)),
 		Resources:          result.resources,
 	}
-	var failing, waiting, held []string
+	var failing, waiting, held some
 	for i := range instances {
 		instance := &instances[i]
 		applied := meta.FindStatusCondition(instance.Status.Conditions, v0.ConditionApplied)
 		later := applied != nil && applied.Reason == v0.ReasonRolloutWaiting
 		if later {
-			held = append(held, instance.Name)
+			held.add(func() string { return instance.Name })
 		}
 		switch {
 		case meta.IsStatusConditionTrue(instance.Status.Conditions, v0.ConditionReady):
 			status.ReadyInstances++
 		case applied != nil && applied.Status == metav1.ConditionFalse && !later:
 			status.FailingInstances++
-			failing = append(failing, fmt.Sprintf("Instance %s: %s", instance.Name, applied.Message))
+			failing.add(func() string { return fmt.Sprintf("Instance %s: %s", instance.Name, applied.Message) })
 		default:
-			waiting = append(waiting, fmt.Sprintf("Instance %s: %s", instance.Name, readyMessage(instance)))
+			waiting.add(func() string { return fmt.Sprintf("Instance %s: %s", instance.Name, readyMessage(instance)) })
 		}
 	}
 	accepted, applied := acceptedVerdict(compiled), applied(result)
-	if applied.status && len(failing) > 0 {
-		applied = no(v0.ReasonInstancesFailing, fmt.Sprintf("%d of %d Instances cannot be applied\n%s", len(failing), len(instances), joined(failing, mostNamedFailures)))
+	if applied.status && failing.count > 0 {
+		applied = no(v0.ReasonInstancesFailing, fmt.Sprintf("%d of %d Instances cannot be applied\n%s", failing.count, len(instances), failing))
 	}
-	if applied.status && len(held) > 0 {
-		applied = no(v0.ReasonRolloutWaiting, fmt.Sprintf("%d of %d Instances wait for their turn: %s", len(held), len(instances), joined(held, mostNamedFailures)))
+	if applied.status && held.count > 0 {
+		applied = no(v0.ReasonRolloutWaiting, fmt.Sprintf("%d of %d Instances wait for their turn\n%s", held.count, len(instances), held))
 	}
 	ready := readyObjects(result, applied)
-	if len(held) > 0 && ready.status {
+	if held.count > 0 && ready.status {
 		ready = no(v0.ReasonRolloutWaiting, "the rollout goes on; see condition Applied")
 	}
-	if ready.status && len(waiting) > 0 {
-		ready = no(v0.ReasonProgressing, fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), joined(waiting, mostNamedFailures)))
+	if ready.status && waiting.count > 0 {
+		ready = no(v0.ReasonProgressing, fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), waiting))
 	}
 	discovering := discoveringVerdict(configuration.Status.DiscoveryFailures)
 	if ready.status && len(instances) == 0 {
@@ -65,6 +65,21 @@ func groupStatus(configuration *v0.Configuration, compiled *templates.Templates,
 	return status
 }
 
+// some are messages about Instances, of which there may be thousands: the first few
+// are kept, the others counted.
+type some struct {
+	count int
+	first []string
+}
+
+func (s *some) add(message func() string) {
+	if s.count++; s.count <= mostNamedFailures {
+		s.first = append(s.first, message())
+	}
+}
+
+func (s some) String() string { return joined(s.first, s.count) }
+
 func acceptedVerdict(compiled *templates.Templates) verdict {
 	if len(compiled.Problems) > 0 {
 		return no(compiled.Problems[0].Reason, listed(compiled.Problems))
@@ -81,7 +96,7 @@ func discoveringVerdict(failures []v0.DiscoveryFailure) verdict {
 	for i, failure := range failures {
 		lines[i] = fmt.Sprintf("node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
 	}
-	return no(v0.ReasonDiscoveryFailed, joined(lines, mostProblems))
+	return no(v0.ReasonDiscoveryFailed, joined(lines[:min(len(lines), mostProblems)], len(lines)))
 }
 
 func readyMessage(instance *v0.Instance) string {

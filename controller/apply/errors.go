@@ -52,7 +52,7 @@ func Conflict(what string) *Error {
 func Forbidden(resource schema.GroupVersionResource, err error) *Error {
 	return &Error{
 		Reason: v0.ReasonForbidden,
-		Cause: fmt.Sprintf("the controller may not handle %s: label a ClusterRole %s=true that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]}; the API server says: %s",
+		Cause: fmt.Sprintf("the controller may not handle %s: label a ClusterRole %s=true that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} (kubectl akri rbac prints it, ready to apply); the API server says: %s",
 			resource.GroupResource(), AggregationLabel, resource.Group, resource.Resource, serverSays(err)),
 		Err: err,
 	}
