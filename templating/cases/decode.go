@@ -19,6 +19,7 @@ func decodeConfiguration(d *source.Document) (configuration, []error) {
 	field(r, &c.generation, "a whole number", "metadata", "generation")
 	field(r, &c.capacity, "a whole number", "spec", "capacity")
 	field(r, &c.properties, "a map of text to text", "spec", "brokerProperties")
+	field(r, &c.samples, "a map of text to text", "spec", "sampleProperties")
 	field(r, &c.fields.BrokerPodSpec, "the spec of a Pod", "spec", "brokerSpec", "brokerPodSpec")
 	field(r, &c.fields.BrokerJobSpec, "the spec of a Job", "spec", "brokerSpec", "brokerJobSpec")
 	field(r, &c.fields.InstanceServiceSpec, "the spec of a Service", "spec", "instanceServiceSpec")

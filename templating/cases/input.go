@@ -3,6 +3,7 @@ package cases
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"akri.sh/akri/templating"
@@ -13,13 +14,13 @@ import (
 
 // configuration is the part of a Configuration that decides what is rendered.
 type configuration struct {
-	name, namespace string
-	generation      int64
-	capacity        int64
-	properties      map[string]string
-	fields          convert.Fields
-	perInstance     []map[string]any // nil where the document has something else
-	group           []map[string]any
+	name, namespace     string
+	generation          int64
+	capacity            int64
+	properties, samples map[string]string
+	fields              convert.Fields
+	perInstance         []map[string]any // nil where the document has something else
+	group               []map[string]any
 }
 
 // instance is the part of an Instance that templates can see.
@@ -185,7 +186,13 @@ func (in *Input) setInstances(c configuration, o Options) {
 		if o.Samples == 0 {
 			o.Samples = 2
 		}
-		in.instances = sample.Instances(in.options, o.Samples)
+		stands := in.options
+		stands.Properties = maps.Clone(c.samples)
+		if stands.Properties == nil {
+			stands.Properties = map[string]string{}
+		}
+		maps.Copy(stands.Properties, c.properties) // as with real devices, these win
+		in.instances = sample.Instances(stands, o.Samples)
 	}
 	for i := range in.instances {
 		properties := make(map[string]string)
