@@ -215,6 +215,24 @@ var attacks = map[string]attack{
 		otherwise: "spec.instanceBrokerResources[0].metadata.namespace",
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
 	},
+	"a key that an expression makes the namespace": {
+		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", "{{ print \"name\" \"space\" }}": kube-system}}`),
+		admission: "spec.instanceBrokerResources[0]",
+		otherwise: "instanceBrokerResources[0]",
+		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
+	},
+	"a key that an expression makes the kind": {
+		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, "{{ print \"ki\" \"nd\" }}": Secret, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		admission: "spec.instanceBrokerResources[0]",
+		otherwise: "instanceBrokerResources[0]",
+		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
+	},
+	"a key that an expression makes the kind, for some devices": {
+		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}kind{{ else }}data{{ end }}": "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}Secret{{ end }}", metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		admission: "spec.instanceBrokerResources[0]",
+		otherwise: "instanceBrokerResources[0]",
+		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
+	},
 	"our own kinds": {
 		spec:      brokers(`{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {discoveryHandler: {name: h}}}`),
 		admission: "Akri's own kinds are not rendered",

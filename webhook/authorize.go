@@ -109,8 +109,8 @@ func bound(t *trial) []demand {
 	if kind == "Role" {
 		resource, namespace = "roles", t.namespace
 	}
-	if strings.Contains(name, "{{") || strings.Contains(kind, "{{") {
-		resource, name = "*", ""
+	if hasExpression(reference) {
+		resource, namespace, name = "*", "", ""
 	}
 	return []demand{{right: right{verb: "bind", group: t.kind.Group, resource: resource, namespace: namespace, name: name}, place: t.place}}
 }

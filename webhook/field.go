@@ -171,17 +171,29 @@ func expression(text string) (string, bool) {
 
 var wholeExpression = regexp.MustCompile(`^\s*\{\{-?\s*(.*?)\s*-?\}\}\s*$`)
 
+// hasExpression tells whether some text in a template, or a key, is an expression.
+func hasExpression(value any) bool {
+	return anyText(value, func(text string) bool { return strings.Contains(text, "{{") })
+}
+
 // readsProperties tells whether some text in a template has to do with the
 // properties of devices.
 func readsProperties(value any) bool {
+	return anyText(value, func(text string) bool {
+		return strings.Contains(text, "{{") && (strings.Contains(text, "INSTANCE_PROPERTIES") || strings.Contains(text, "INSTANCES"))
+	})
+}
+
+// anyText tells whether one of the texts and keys in a value fulfils a condition.
+func anyText(value any, fulfils func(string) bool) bool {
 	switch value := value.(type) {
 	case string:
-		return strings.Contains(value, "{{") && (strings.Contains(value, "INSTANCE_PROPERTIES") || strings.Contains(value, "INSTANCES"))
+		return fulfils(value)
 	case []any:
-		return slices.ContainsFunc(value, readsProperties)
+		return slices.ContainsFunc(value, func(element any) bool { return anyText(element, fulfils) })
 	case map[string]any:
 		for key, element := range value {
-			if readsProperties(key) || readsProperties(element) {
+			if fulfils(key) || anyText(element, fulfils) {
 				return true
 			}
 		}

@@ -95,3 +95,45 @@ func TestFleet(t *testing.T) {
 		t.Errorf("warned: %s", warnings)
 	}
 }
+
+// What the Configuration has for the whole group already is tried as a change of
+// it; what others have is left alone, and its author told.
+func TestGroup(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	w.control()
+	admin := w.as("")
+	const (
+		settings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, immutable: true, data: {k: one}}`
+		services = `{apiVersion: v1, kind: Service, metadata: {name: cameras}, spec: {ports: [{port: 80}]}}`
+	)
+	said(t, admin.apply(configuration("", settings+","+services)), "")
+	w.device("cam", "cam-0", "{}")
+	w.eventually("the group's objects", func() string {
+		if !w.exists(schemaObject{apiVersion: "v1", kind: "ConfigMap", name: "settings"}) || !w.exists(schemaObject{apiVersion: "v1", kind: "Service", name: "cameras"}) {
+			return "one does not exist"
+		}
+		return ""
+	})
+	said(t, admin.apply(configuration("", settings+","+strings.Replace(services, "port: 80", "port: 81", 1))), "")
+	if warnings := admin.heard.all(); warnings != "" {
+		t.Errorf("warned: %s", warnings)
+	}
+	said(t, admin.apply(configuration("", settings+","+strings.Replace(services, "port: 80", "port: 0", 1))), "spec.configurationBrokerResources[1].spec.ports[0].port")
+	said(t, admin.apply(configuration("", strings.Replace(settings, "one", "two", 1)+","+services)), "")
+	if warnings := admin.heard.all(); !strings.Contains(warnings, "spec.configurationBrokerResources[0]: the object that exists cannot be changed into this one") {
+		t.Errorf("warned: %q", warnings)
+	}
+	admin.make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {k: hush}}`)
+	theirs := strings.Replace(settings, "name: settings", "name: theirs", 1)
+	said(t, admin.apply(configuration("", theirs)), "")
+	if warnings := admin.heard.all(); !strings.Contains(warnings, "spec.configurationBrokerResources[0].metadata.name: ConfigMap theirs exists and was not made for this Configuration") {
+		t.Errorf("warned: %q", warnings)
+	}
+	for _, choice := range []string{"skip", "take"} {
+		said(t, admin.apply(configuration("", strings.Replace(theirs, "metadata: {", "metadata: {annotations: {akri.sh/on-conflict: "+choice+"}, ", 1))), "")
+		if warnings := admin.heard.all(); warnings != "" {
+			t.Errorf("%s, and warned: %s", choice, warnings)
+		}
+	}
+}
