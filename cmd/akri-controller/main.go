@@ -131,6 +131,11 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 		LeaderElectionID:              leaderLease,
 		LeaderElectionNamespace:       namespace,
 		LeaderElectionReleaseOnCancel: true, // nothing is done after the manager has stopped
+		// Whoever cannot renew its lease ends, and its webhook with it: an API
+		// server that restarts, alone as at the edge, needs longer than the usual
+		// ten seconds at times.
+		LeaseDuration: new(40 * time.Second),
+		RenewDeadline: new(30 * time.Second),
 		Metrics:                       server.Options{BindAddress: f.metricsAddress},
 		HealthProbeBindAddress:        f.probeAddress,
 		GracefulShutdownTimeout:       new(10 * time.Second),
