@@ -134,11 +134,11 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 		// Whoever cannot renew its lease ends, and its webhook with it: an API
 		// server that restarts, alone as at the edge, needs longer than the usual
 		// ten seconds at times.
-		LeaseDuration: new(40 * time.Second),
-		RenewDeadline: new(30 * time.Second),
-		Metrics:                       server.Options{BindAddress: f.metricsAddress},
-		HealthProbeBindAddress:        f.probeAddress,
-		GracefulShutdownTimeout:       new(10 * time.Second),
+		LeaseDuration:           new(40 * time.Second),
+		RenewDeadline:           new(30 * time.Second),
+		Metrics:                 server.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress:  f.probeAddress,
+		GracefulShutdownTimeout: new(10 * time.Second),
 	})
 	if err != nil {
 		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
