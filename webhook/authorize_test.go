@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
 )
 
 const (
@@ -212,6 +213,27 @@ func TestGuard(t *testing.T) {
 	}
 	if err := api.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err == nil {
 		t.Error("a deletion of all was sent")
+	}
+	cluster, err := newCluster(w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.grant("system:serviceaccount:"+w.namespace+":maker", rule("", "configmaps", "get", "create", "patch", "delete"))
+	for _, account := range []string{"", "maker"} {
+		client, err := cluster.client(&review{configuration: &v0.Configuration{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace}, Spec: v0.ConfigurationSpec{ServiceAccountName: account},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		object.SetName("by" + account)
+		object.SetNamespace(w.namespace)
+		if _, err := client.Create(t.Context(), object.GroupVersionKind(), configMaps, apply.Owner{}, object.Object); err != nil {
+			t.Errorf("as %q: %v", account, err)
+		}
+		if err := client.Delete(t.Context(), configMaps, types.NamespacedName{Namespace: w.namespace, Name: "there"}, "x"); err == nil {
+			t.Errorf("as %q a deletion was sent", account)
+		}
 	}
 	if after := w.state(); after != before {
 		t.Errorf("something was written:\n%s\nafter\n%s", before, after)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -97,23 +99,46 @@ func (w *world) guard() {
 	w.serve(Handler(chain))
 }
 
-// serve puts a handler before the namespace, as config/webhook does before all,
-// and returns how to take it away.
+// serve puts a handler before the namespace, with the registration that
+// config/webhook has for all of them, and returns how to take it away.
 func (w *world) serve(handler http.Handler) (remove func()) {
 	w.Helper()
-	server := httptest.NewTLSServer(handler)
+	// The API server sees a registration a moment after it was made: the first
+	// question is a probe, which is not for the handler.
+	var asked atomic.Bool
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if asked.Swap(true) {
+			handler.ServeHTTP(rw, r)
+			return
+		}
+		denyAll("a probe")(rw, r)
+	}))
 	w.Cleanup(server.Close)
-	url := server.URL + Path
-	return w.register(admissionregistrationv1.ValidatingWebhook{
-		Name: "configurations.akri.sh",
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{
-			URL: &url, CABundle: authority(server),
-		},
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{v0.Domain}, APIVersions: []string{"v0"}, Resources: []string{"configurations"}},
-		}},
+	hook := w.registration()
+	url := server.URL + *hook.ClientConfig.Service.Path
+	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority(server)}
+	remove = w.register(hook)
+	probe := decode(w, configuration("", ""))
+	w.eventually("the webhook is asked", func() string {
+		_, err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
+			Create(w.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil || !asked.Load() {
+			return fmt.Sprintf("it is not: %v", err)
+		}
+		return ""
 	})
+	return remove
+}
+
+// registration is the webhook as config/webhook registers it.
+func (w *world) registration() admissionregistrationv1.ValidatingWebhook {
+	w.Helper()
+	var registration admissionregistrationv1.ValidatingWebhookConfiguration
+	content := w.manifest("webhook/registration.yaml")[0].Object
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &registration); err != nil {
+		w.Fatal(err)
+	}
+	return registration.Webhooks[0]
 }
 
 func (w *world) register(hook admissionregistrationv1.ValidatingWebhook) (remove func()) {
@@ -123,7 +148,10 @@ func (w *world) register(hook admissionregistrationv1.ValidatingWebhook) (remove
 		hook.SideEffects = &none
 	}
 	hook.AdmissionReviewVersions = []string{"v1"}
-	hook.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}}
+	if hook.NamespaceSelector == nil {
+		hook.NamespaceSelector = &metav1.LabelSelector{}
+	}
+	hook.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": w.namespace}
 	hooks := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	object := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(hook.Name) + "-" + w.namespace},

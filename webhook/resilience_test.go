@@ -29,15 +29,9 @@ func TestWebhookDown(t *testing.T) {
 	admin := w.as("")
 	said(t, admin.apply(configuration(aPod, "")), "")
 	nowhere := "https://127.0.0.1:1" + Path
-	remove := w.register(admissionregistrationv1.ValidatingWebhook{
-		Name:         "configurations.akri.sh",
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &nowhere},
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"akri.sh"}, APIVersions: []string{"v0"}, Resources: []string{"configurations"}},
-		}},
-		MatchConditions: w.matchConditions(),
-	})
+	hook := w.registration()
+	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &nowhere}
+	remove := w.register(hook)
 	changed := strings.Replace(configuration(aPod, ""), "image: b", "image: c", 1)
 	w.eventually("the webhook is asked", func() string {
 		if err := admin.apply(changed); err == nil {
@@ -69,16 +63,35 @@ func TestWebhookDown(t *testing.T) {
 	})
 }
 
-// matchConditions are those of config/webhook.
-func (w *world) matchConditions() []admissionregistrationv1.MatchCondition {
-	w.Helper()
-	hook := w.manifest("webhook/registration.yaml")[0].Object["webhooks"].([]any)[0].(map[string]any)
-	var conditions []admissionregistrationv1.MatchCondition
-	for _, condition := range hook["matchConditions"].([]any) {
-		c := condition.(map[string]any)
-		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: c["name"].(string), Expression: c["expression"].(string)})
+// In an emergency a label on the namespace lets everything through.
+func TestEscapeLabel(t *testing.T) {
+	w := enter(t)
+	w.serve(handlerOf(judgeFunc(func(context.Context, *review) []Finding { return []Finding{{Level: Deny, Cause: "never"}} })))
+	admin := w.as("")
+	said(t, admin.apply(configuration("", "")), "never")
+	namespaces := w.kubernetes().CoreV1().Namespaces()
+	label := func(value string) {
+		t.Helper()
+		if _, err := namespaces.Patch(t.Context(), w.namespace, types.MergePatchType, []byte(`{"metadata":{"labels":{"akri.sh/admission":`+value+`}}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return conditions
+	label(`"skip"`)
+	w.eventually("it is let through", func() string {
+		if err := admin.apply(configuration("", "")); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	label("null")
+	tries := 1
+	w.eventually("it is looked at again", func() string {
+		tries++
+		if admin.apply(fmt.Sprintf("%s  capacity: %d\n", configuration("", ""), tries)) == nil {
+			return "admitted"
+		}
+		return ""
+	})
 }
 
 // The API server hears in time that there was no time.
