@@ -136,6 +136,7 @@ func TestTheControllerLacksARight(t *testing.T) {
 	said(t, w.as("").apply(configuration(aPod, "")), "")
 	err = w.as("").apply(configuration(aPod+","+strings.Replace(aConfigMap, "NAME }}", "NAME }}-c", 1), ""))
 	said(t, err, "spec.instanceBrokerResources[1]: the controller may not handle configmaps: label a ClusterRole akri.sh/aggregate-to-controller=true that has the rule")
+	said(t, w.as("").apply(configuration(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")), "the controller may not handle secrets: label a ClusterRole")
 }
 
 // What is there is not shown to somebody who may not read it, and nothing is

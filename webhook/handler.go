@@ -28,6 +28,11 @@ const (
 	leastPatience   = 500 * time.Millisecond
 )
 
+// mostAtOnce bounds how many questions are worked on at the same time; the others
+// wait. People write Configurations, so there is room; whoever else finds the port
+// cannot take more.
+const mostAtOnce = 16
+
 // judge decides about one request.
 type judge interface {
 	judge(context.Context, *review) []Finding
@@ -39,9 +44,21 @@ type judge interface {
 func Handler(chain *Chain) http.Handler { return handlerOf(chain) }
 
 func handlerOf(judge judge) http.Handler {
+	seats := make(chan struct{}, mostAtOnce)
 	return &admission.Webhook{
 		Handler: admission.HandlerFunc(func(ctx context.Context, request admission.Request) admission.Response {
-			return answer(ctx, judge, request)
+			if limit, ok := ctx.Value(patienceKey{}).(time.Duration); ok {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, limit)
+				defer cancel()
+			}
+			select {
+			case seats <- struct{}{}:
+				defer func() { <-seats }()
+				return answer(ctx, judge, request)
+			case <-ctx.Done():
+				return deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many Configurations are being written at once: try again")
+			}
 		}),
 		WithContextFunc: func(ctx context.Context, request *http.Request) context.Context {
 			return context.WithValue(ctx, patienceKey{}, timeFor(request))
@@ -60,14 +77,8 @@ func timeFor(request *http.Request) time.Duration {
 	return max(asked-margin, leastPatience)
 }
 
-// answer decides within the time there is. Whatever goes wrong in here is a
-// denial with a reason.
+// answer decides. Whatever goes wrong in here is a denial with a reason.
 func answer(ctx context.Context, judge judge, request admission.Request) (response admission.Response) {
-	if limit, ok := ctx.Value(patienceKey{}).(time.Duration); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
 	defer func() {
 		if p := recover(); p != nil {
 			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", p), "a mistake in the admission webhook", "stack", string(debug.Stack()))

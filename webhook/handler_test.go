@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,8 @@ func ask(t *testing.T, handler http.Handler, url, body string) *admissionv1.Admi
 	handler.ServeHTTP(recorder, request)
 	var answer admissionv1.AdmissionReview
 	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
-		t.Fatalf("the answer is no review (%v): %d %s", err, recorder.Code, recorder.Body)
+		t.Errorf("the answer is no review (%v): %d %s", err, recorder.Code, recorder.Body)
+		return &admissionv1.AdmissionResponse{}
 	}
 	return answer.Response
 }
@@ -53,6 +55,33 @@ func TestOddQuestions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Those who come when all seats are taken wait, and are told when it is too long.
+func TestTooManyAtOnce(t *testing.T) {
+	hold, inside := make(chan struct{}), make(chan struct{}, 2*mostAtOnce)
+	handler := handlerOf(judgeFunc(func(context.Context, *review) []Finding {
+		inside <- struct{}{}
+		<-hold
+		return nil
+	}))
+	var all sync.WaitGroup
+	for range mostAtOnce {
+		all.Go(func() { ask(t, handler, Path+"?timeout=30s", question("{}")) })
+	}
+	for range mostAtOnce {
+		<-inside
+	}
+	if answer := ask(t, handler, Path+"?timeout=1s", question("{}")); answer.Allowed || answer.Result.Code != http.StatusTooManyRequests {
+		t.Errorf("one too many is answered by %+v", answer)
+	}
+	all.Go(func() {
+		if answer := ask(t, handler, Path+"?timeout=30s", question("{}")); !answer.Allowed {
+			t.Errorf("one who waits is answered by %+v", answer)
+		}
+	})
+	close(hold)
+	all.Wait()
 }
 
 // A panic of one of several that run beside each other is one of whoever waits.

@@ -75,7 +75,7 @@ func (a refusal) judged(answer *apply.Error, status metav1.Status) []Finding {
 	case status.Reason == metav1.StatusReasonNotFound:
 		return a.unsure("the API server has no place for it yet: " + a.quote(message))
 	case status.Reason == metav1.StatusReasonForbidden && rights.MatchString(message):
-		return []Finding{{Level: Deny, Place: a.trial.place, Cause: a.quote(answer.Cause)}}
+		return []Finding{{Level: Deny, Place: a.trial.place, Cause: cut(answer.Cause, 1200)}} // about rights, not about the object
 	case typed.MatchString(message):
 		return a.typed(message)
 	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil && len(status.Details.Causes) > 0:

@@ -192,6 +192,30 @@ func TestThirdPartyRefuses(t *testing.T) {
 	})
 }
 
+// The cluster's own standards are heard as well.
+func TestPodSecurity(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	labels := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+	if _, err := w.kubernetes().CoreV1().Namespaces().Patch(t.Context(), w.namespace, types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	w.eventually("the standard is in force", func() string {
+		tries++
+		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
+		if err == nil {
+			return "admitted"
+		}
+		said(t, err, "spec.instanceBrokerResources[0]: the API server refuses it")
+		said(t, err, "violates PodSecurity")
+		if strings.Contains(err.Error(), "ClusterRole") {
+			t.Errorf("no right is missing: %v", err)
+		}
+		return ""
+	})
+}
+
 const thing = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
