@@ -1,16 +1,21 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -36,23 +41,25 @@ const (
 // by cert-controller, which keeps it in a Secret. A kubelet would bring it from
 // there to our files within a minute or two; we watch the Secret and bring it at
 // once, so that neither a start nor a renewal leaves a gap.
-func selfManaged(mgr manager.Manager, secret types.NamespacedName, folder string) (ready <-chan struct{}, err error) {
-	if err := corev1.AddToScheme(mgr.GetScheme()); err != nil {
-		return nil, fmt.Errorf("register Secrets: %w", err)
+func selfManaged(mgr manager.Manager, secret types.NamespacedName, folder string) (*mirror, error) {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionregistrationv1.AddToScheme} {
+		if err := add(mgr.GetScheme()); err != nil {
+			return nil, fmt.Errorf("register Secrets and webhooks: %w", err)
+		}
 	}
 	narrow := narrowed{Manager: mgr, config: onlyOurs(mgr.GetConfig(), secret)}
-	if err := addMirror(narrow, secret, folder); err != nil {
+	mirror := &mirror{folder: folder, written: make(chan struct{})}
+	if err := mirror.add(narrow, secret); err != nil {
 		return nil, err
 	}
-	injected := make(chan struct{})
 	host := fmt.Sprintf("%s.%s.svc", ServiceName, secret.Namespace)
-	err = rotator.AddRotator(narrow, &rotator.CertRotator{
+	err := rotator.AddRotator(narrow, &rotator.CertRotator{
 		SecretKey:      secret,
 		CertDir:        folder,
 		CAName:         "akri-webhook-ca",
 		CAOrganization: "akri.sh",
 		DNSName:        host,
-		IsReady:        injected,
+		IsReady:        make(chan struct{}), // it looks every few seconds; we know sooner
 		FieldOwner:     "akri-webhook",
 		Webhooks:       []rotator.WebhookInfo{{Name: RegistrationName, Type: rotator.Validating}},
 		// Every replica serves, so every replica must come to have a certificate;
@@ -62,7 +69,7 @@ func selfManaged(mgr manager.Manager, secret types.NamespacedName, folder string
 	if err != nil {
 		return nil, fmt.Errorf("have certificates made for the webhook: %w", err)
 	}
-	return injected, nil
+	return mirror, nil
 }
 
 // narrowed gives cert-controller a way to the API server on which it sees our
@@ -100,62 +107,103 @@ func onlyOurs(config *rest.Config, secret types.NamespacedName) *rest.Config {
 	return narrow
 }
 
-// addMirror writes the Secret's certificate and key into files whenever they
-// change.
-func addMirror(mgr manager.Manager, secret types.NamespacedName, folder string) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+// mirror brings the Secret's certificate and key into files whenever they change,
+// and knows whether the API server knows their authority.
+type mirror struct {
+	folder string
+	// written is closed, once, when there are files.
+	written chan struct{}
+	once    sync.Once
+
+	mutex sync.Mutex
+	// authority is that of the certificate in the files, known what the
+	// registration says.
+	authority, known []byte
+}
+
+// ready tells whether the API server can be answered by a certificate it trusts.
+func (m *mirror) ready() error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	switch {
+	case len(m.authority) == 0:
+		return errors.New("the webhook has no certificate yet")
+	case !bytes.Equal(m.authority, m.known):
+		return errors.New("the API server does not know the authority of the webhook's certificate yet")
+	}
+	return nil
+}
+
+// add has the Secret and the registration watched.
+func (m *mirror) add(mgr manager.Manager, secret types.NamespacedName) error {
+	if err := os.MkdirAll(m.folder, 0o700); err != nil {
 		return fmt.Errorf("make the folder of the webhook's certificate: %w", err)
 	}
 	watch, err := cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: nil,
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {
-				Namespaces: map[string]cache.Config{secret.Namespace: {}},
-				Field:      fields.OneTermEqualSelector("metadata.name", secret.Name),
-			},
-		},
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultNamespaces: map[string]cache.Config{secret.Namespace: {}},
 	})
 	if err != nil {
 		return fmt.Errorf("watch Secret %s: %w", secret, err)
 	}
 	return mgr.Add(everywhere(func(ctx context.Context) error {
-		informer, err := watch.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watch Secret %s: %w", secret, err)
-		}
-		write := func(object any) {
-			if found, is := object.(*corev1.Secret); is {
-				if err := mirror(found.Data, folder); err != nil {
-					log.FromContext(ctx).Error(err, "The webhook's certificate cannot be written", "folder", folder)
+		for object, see := range map[client.Object]func(any) error{
+			&corev1.Secret{}: m.secret,
+			&admissionregistrationv1.ValidatingWebhookConfiguration{}: m.registration,
+		} {
+			informer, err := watch.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+			if err != nil {
+				return fmt.Errorf("watch %T for the webhook's certificate: %w", object, err)
+			}
+			seen := func(object any) {
+				if err := see(object); err != nil {
+					log.FromContext(ctx).Error(err, "The webhook's certificate cannot be written", "folder", m.folder)
 				}
 			}
-		}
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    write,
-			UpdateFunc: func(_, now any) { write(now) },
-		})
-		if err != nil {
-			return fmt.Errorf("watch Secret %s: %w", secret, err)
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+				AddFunc:    seen,
+				UpdateFunc: func(_, now any) { seen(now) },
+			})
+			if err != nil {
+				return fmt.Errorf("watch %T for the webhook's certificate: %w", object, err)
+			}
 		}
 		return watch.Start(ctx)
 	}))
 }
 
-// mirror writes what the server reads. Each file is replaced as a whole, the key
+// secret writes what the server reads. Each file is replaced as a whole, the key
 // first: the server takes a pair that fits and keeps the old one until then.
-func mirror(data map[string][]byte, folder string) error {
-	if len(data[certificateFile]) == 0 || len(data[keyFile]) == 0 {
+func (m *mirror) secret(object any) error {
+	secret, is := object.(*corev1.Secret)
+	if !is || len(secret.Data[certificateFile]) == 0 || len(secret.Data[keyFile]) == 0 {
 		return nil // not made yet
 	}
 	for _, name := range []string{keyFile, certificateFile} {
-		written := filepath.Join(folder, name)
-		if err := os.WriteFile(written+".new", data[name], 0o600); err != nil {
+		file := filepath.Join(m.folder, name)
+		if err := os.WriteFile(file+".new", secret.Data[name], 0o600); err != nil {
 			return err
 		}
-		if err := os.Rename(written+".new", written); err != nil {
+		if err := os.Rename(file+".new", file); err != nil {
 			return err
 		}
 	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.authority = secret.Data["ca.crt"]
+	m.once.Do(func() { close(m.written) })
+	return nil
+}
+
+// registration notes which authority the API server knows.
+func (m *mirror) registration(object any) error {
+	registration, is := object.(*admissionregistrationv1.ValidatingWebhookConfiguration)
+	if !is || registration.Name != RegistrationName || len(registration.Webhooks) == 0 {
+		return nil
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.known = registration.Webhooks[0].ClientConfig.CABundle
 	return nil
 }
 

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -38,13 +37,13 @@ func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Ch
 	if err != nil || port < 1 || port > 65535 {
 		return nil, fmt.Errorf("address of the webhook: port %q is no number from 1 to 65535", portText)
 	}
-	ready := make(<-chan struct{})
-	if options.Secret.Name == "" {
-		closed := make(chan struct{})
-		close(closed)
-		ready = closed
-	} else if ready, err = selfManaged(mgr, options.Secret, options.Folder); err != nil {
-		return nil, err
+	written, certified := closed(), func() error { return nil }
+	if options.Secret.Name != "" {
+		mirror, err := selfManaged(mgr, options.Secret, options.Folder)
+		if err != nil {
+			return nil, err
+		}
+		written, certified = mirror.written, mirror.ready
 	}
 	server := webhook.NewServer(webhook.Options{
 		Host: host, Port: port, CertDir: options.Folder, CertName: certificateFile, KeyName: keyFile,
@@ -56,7 +55,7 @@ func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Ch
 	server.Register(Path, Handler(chain))
 	err = mgr.Add(everywhere(func(ctx context.Context) error {
 		select {
-		case <-ready: // it reads its files when it starts
+		case <-written: // it reads its files when it starts
 			return server.Start(ctx)
 		case <-ctx.Done():
 			return nil
@@ -66,11 +65,15 @@ func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Ch
 		return nil, fmt.Errorf("add the webhook: %w", err)
 	}
 	return func(request *http.Request) error {
-		select {
-		case <-ready:
-			return server.StartedChecker()(request)
-		default:
-			return errors.New("the webhook has no certificate yet")
+		if err := certified(); err != nil {
+			return err
 		}
+		return server.StartedChecker()(request)
 	}, nil
+}
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
 }
