@@ -83,6 +83,29 @@ func (w *world) agent(node string) dynamic.Interface {
 	return api
 }
 
+// The policy about authors asks about all that the controller may handle by
+// default.
+func TestAuthorsAreAskedAboutTheUsualKinds(t *testing.T) {
+	w := &world{TB: t}
+	text := fmt.Sprint(w.manifest("policy/authors.yaml")[0].Object)
+	for _, object := range w.manifest("rbac/controller.yaml") {
+		if object.GetName() != "akri-controller-workloads" {
+			continue
+		}
+		for _, rule := range object.Object["rules"].([]any) {
+			rule := rule.(map[string]any)
+			for _, resource := range rule["resources"].([]any) {
+				check := fmt.Sprintf("authorizer.group('%s').resource('%s').namespace(request.namespace).check('create')", rule["apiGroups"].([]any)[0], resource)
+				if !strings.Contains(text, check) {
+					t.Errorf("the controller may handle %s, and the policy does not ask: %s", resource, check)
+				}
+			}
+		}
+		return
+	}
+	t.Error("the rules of config/rbac are not found")
+}
+
 // An agent whose node has been taken over harms its own node's entries only.
 func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	w := enter(t)
@@ -171,6 +194,57 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 	said(t, apply(w.agent("b"), "agent.b", `{instances: 7}`), "discoveryFailures only")
 	said(t, apply(w.agent("b"), "agent.b", `{conditions: [{type: Ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`), "discoveryFailures only")
 	said(t, apply(w.agent("b"), "agent.b", `{}`), "")
+}
+
+// The API server bounds what a policy may cost; an agent of a large cluster stays
+// within that.
+func TestAgentsOfALargeCluster(t *testing.T) {
+	w := enter(t)
+	w.install("policy/agents.yaml", nil)
+	const many = 2000
+	node := func(i int) string { return fmt.Sprintf("worker-%04d.a-region.a-company.example", i) }
+	var nodes, failures, slots []string
+	for i := range many {
+		nodes = append(nodes, node(i))
+		failures = append(failures, fmt.Sprintf("{node: %s, handler: h, message: %s}", node(i), strings.Repeat("m", 100)))
+		if i < 1000 {
+			slots = append(slots, fmt.Sprintf("a-configuration-with-a-long-name-00aa00-%d: %s", i, node(i)))
+		}
+	}
+	admin := w.as("")
+	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, cdiName: akri.sh/cam=1, capacity: 1000, nodes: [`+
+		strings.Join(nodes, ", ")+`], deviceUsage: {`+strings.Join(slots[1:], ", ")+`}}}`)
+	said(t, admin.apply(configuration("", "")), "")
+	status := func(api dynamic.Interface, manager, entries string) error {
+		object := decode(t, `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, status: {discoveryFailures: [`+entries+`]}}`)
+		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
+			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		return err
+	}
+	said(t, status(admin.api, "all", strings.Join(failures[1:], ", ")), "")
+
+	newcomer, resident := w.agent("newcomer"), w.agent(node(0))
+	join := decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, cdiName: akri.sh/cam=1, capacity: 1000, nodes: [newcomer]}}`)
+	claim := []byte(`{"spec":{"deviceUsage":{"a-configuration-with-a-long-name-00aa00-0":"` + node(0) + `"}}}`)
+	instances := func(api dynamic.Interface) dynamic.ResourceInterface {
+		return api.Resource(v0.InstanceResource).Namespace(w.namespace)
+	}
+	tries := 0
+	w.eventually("the policy is in force", func() string {
+		tries++
+		patch := fmt.Sprintf(`{"spec":{"brokerProperties":{"K":"%d"}}}`, tries)
+		if _, err := instances(w.agent("stranger")).Patch(t.Context(), "cam-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err == nil {
+			return "a stranger may write"
+		}
+		return ""
+	})
+	_, err := instances(resident).Patch(t.Context(), "cam-1", types.MergePatchType, claim, metav1.PatchOptions{})
+	said(t, err, "")
+	_, err = instances(newcomer).Apply(t.Context(), "cam-1", join, metav1.ApplyOptions{FieldManager: "newcomer"})
+	said(t, err, "")
+	said(t, status(resident, "resident", failures[0]), "")
+	said(t, status(resident, "resident", ""), "")
+	said(t, status(resident, "resident", "{node: "+node(1)+", handler: h, message: other}"), "own node")
 }
 
 // said tells whether an answer is the one that was wanted: a refusal that holds
