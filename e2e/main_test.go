@@ -76,9 +76,28 @@ func (w *world) kubectl(arguments ...string) string {
 // apply applies a YAML text in the test's namespace.
 func (w *world) apply(text string) {
 	w.t.Helper()
-	if _, err := w.KubectlInput(w.t.Context(), []byte(text), "--namespace", w.namespace, "apply", "--server-side", "-f", "-"); err != nil {
-		w.t.Fatal(err)
+	if refusal := w.tried(text); refusal != "" {
+		w.t.Fatal(refusal)
 	}
+}
+
+// tried applies a YAML text and returns why that failed; "" if it did not.
+func (w *world) tried(text string) string {
+	w.t.Helper()
+	if _, err := w.KubectlInput(w.t.Context(), []byte(text), "--namespace", w.namespace, "apply", "--server-side", "-f", "-"); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// refused applies a YAML text, which must fail, and returns what was said.
+func (w *world) refused(text string) string {
+	w.t.Helper()
+	refusal := w.tried(text)
+	if refusal == "" {
+		w.t.Errorf("admitted:\n%s", text)
+	}
+	return refusal
 }
 
 // object is what of any object the tests read.

@@ -192,7 +192,7 @@ spec:
         properties:
           spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `)
-	w.apply(`
+	configuration := `
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: any}
@@ -220,15 +220,12 @@ spec:
     kind: Twin
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {nodes: "{{NODES}}"}
-`)
-	// The controller says which right it lacks; it is granted, and all is well.
-	w.eventually("the missing right", func() string {
-		message := w.kubectl("get", "configuration", "any", `--output=jsonpath={.status.conditions[?(@.type=="Applied")].message}`)
-		if !strings.Contains(message, "e2e.akri.sh") || !strings.Contains(message, "twins") || !strings.Contains(message, "akri.sh/aggregate-to-controller") {
-			return message
-		}
-		return ""
-	})
+`
+	// Admission says which right the controller lacks; it is granted, and all is
+	// well.
+	if refusal := w.refused(configuration); !strings.Contains(refusal, "e2e.akri.sh") || !strings.Contains(refusal, "twins") || !strings.Contains(refusal, "akri.sh/aggregate-to-controller") {
+		t.Errorf("refused by %s", refusal)
+	}
 	w.apply(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -238,6 +235,7 @@ metadata:
 rules:
 - {apiGroups: [e2e.akri.sh], resources: [twins], verbs: [get, list, watch, create, patch, delete]}
 `)
+	w.eventually("admission", func() string { return w.tried(configuration) }) // roles are summed up in their own time
 	w.settled("any", 2)
 	for _, instance := range w.list("instances") {
 		name := instance.Metadata.Name
@@ -259,7 +257,9 @@ rules:
 	w.kubectl("delete", "clusterrole", "twins-for-akri")
 }
 
-// A bad Configuration says what is wrong with it; a good one beside it goes on.
+// A bad Configuration is refused with what is wrong with it. Where admission is
+// skipped, or cannot know, its condition says the same; a good one beside it goes
+// on.
 func TestBadInputBesideGood(t *testing.T) {
 	w := enter(t)
 	const well = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{INSTANCE_NAME}}\"}, data: {k: "
@@ -274,11 +274,23 @@ spec:
   - %s
 `, name, template)
 	}
-	cases := map[string]struct{ template, field, says string }{
-		"unparsable": {well + "\"{{ INSTANCE_NAME\"}}", "instanceBrokerResources[0].data.k", ""},
-		"missing":    {well + "\"{{INSTANCE_PROPERTIES.NONE}}\"}}", "instanceBrokerResources[0].data.k", "NONE"},
-		"unknown":    {"{apiVersion: example.com/v1, kind: Foo, metadata: {name: x}}", "", "Foo"},
+	cases := map[string]struct {
+		template, field, says string
+		refused               bool
+	}{
+		"unparsable": {well + "\"{{ INSTANCE_NAME\"}}", "instanceBrokerResources[0].data.k", "", true},
+		"missing":    {well + "\"{{INSTANCE_PROPERTIES.NONE}}\"}}", "instanceBrokerResources[0].data.k", "NONE", false},
+		"unknown":    {"{apiVersion: example.com/v1, kind: Foo, metadata: {name: \"{{INSTANCE_NAME}}\"}}", "", "Foo", false},
 	}
+	for name, tc := range cases {
+		if !tc.refused {
+			continue
+		}
+		if refusal := w.refused(configuration(name, tc.template)); !strings.Contains(refusal, tc.field) || !strings.Contains(refusal, tc.says) {
+			t.Errorf("%s is refused by %s", name, refusal)
+		}
+	}
+	w.kubectl("label", "namespace", w.namespace, "akri.sh/admission=skip")
 	for name, tc := range cases {
 		w.apply(configuration(name, tc.template))
 	}
