@@ -196,7 +196,7 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 	said(t, apply(w.agent("b"), "agent.b", `{}`), "")
 }
 
-// The API server bounds what a policy may cost; an agent of a large cluster stays
+// The API server bounds what a policy may cost; agents of a large cluster stay
 // within that.
 func TestAgentsOfALargeCluster(t *testing.T) {
 	w := enter(t)
