@@ -144,6 +144,10 @@ func TestSampleProperties(t *testing.T) {
 		t.Errorf("nothing had to be made up: %v", err)
 	}
 	said(t, admin.apply(policy+"  brokerProperties: {POLICY: Never}\n  sampleProperties: {POLICY: Sometimes}\n"), "") // as for real devices
+	// A device that exists tells as well.
+	said(t, admin.apply(policy+"  sampleProperties: {POLICY: Always}\n"), "")
+	w.device("cam", "cam-1", "{POLICY: Always}")
+	said(t, admin.apply(strings.Replace(policy, "image: b", "image: c", 1)), "")
 	// Devices of one make do not collide.
 	said(t, admin.apply(configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL }}"}}`, "")+"  sampleProperties: {SERIAL: a7}\n"), "")
 	said(t, admin.apply(configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL }}"}}`, "")+"  brokerProperties: {SERIAL: a7}\n"), "two devices")
