@@ -89,7 +89,6 @@ func (a authorizer) demands(r *review) []demand {
 		switch {
 		case t.kind.Group != "rbac.authorization.k8s.io":
 		case strings.HasSuffix(t.kind.Kind, "Binding"):
-			add(t, resource, guessed, "bind")
 			demands = append(demands, bound(t)...)
 		default:
 			add(t, resource, guessed, "escalate")

@@ -9,12 +9,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/confine"
 )
 
 const (
@@ -238,5 +240,33 @@ func TestGuard(t *testing.T) {
 	}
 	if after := w.state(); after != before {
 		t.Errorf("something was written:\n%s\nafter\n%s", before, after)
+	}
+}
+
+// Where the operator lets roles be rendered, an author needs what the API server
+// would ask of him: escalate for roles, bind for what a binding names.
+func TestRolesWhereTheyAreAllowed(t *testing.T) {
+	const group = rbacv1.GroupName
+	role := `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]}`
+	binding := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: eve}]}`
+	bindReader := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"roles"}, ResourceNames: []string{"reader"}, Verbs: []string{"bind"}}
+	for name, tc := range map[string]struct {
+		template string
+		rules    []rbacv1.PolicyRule
+		refused  string
+	}{
+		"a role, without escalate":          {role, []rbacv1.PolicyRule{rule(group, "roles", everyVerb...)}, "may not escalate roles"},
+		"a role, with it":                   {role, []rbacv1.PolicyRule{rule(group, "roles", append(everyVerb, "escalate")...)}, ""},
+		"a binding, without bind":           {binding, []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...)}, "may not bind roles.rbac.authorization.k8s.io reader"},
+		"a binding, with it":                {binding, []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...), bindReader}, ""},
+		"a binding of who knows which role": {strings.Replace(binding, "name: reader", `name: "{{ INSTANCE_PROPERTIES.ROLE }}"`, 1), []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...), bindReader}, "may not bind *.rbac.authorization.k8s.io"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := enter(t)
+			w.options.Policy = confine.Policy{Kinds: []schema.GroupKind{{Group: group, Kind: "Role"}, {Group: group, Kind: "RoleBinding"}}}
+			w.guard()
+			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
+			said(t, w.as("ann").apply(configuration(tc.template, "")), tc.refused)
+		})
 	}
 }

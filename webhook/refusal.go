@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -70,7 +71,7 @@ func (a refusal) judged(answer *apply.Error, status metav1.Status) []Finding {
 		return a.unsure("the API server gives no verdict: " + a.quote(message))
 	case status.Reason == metav1.StatusReasonForbidden && strings.Contains(message, "exceeded quota"):
 		return a.unsure("there is no quota for it: " + a.quote(message))
-	case status.Reason == metav1.StatusReasonForbidden && terminating(status):
+	case apierrors.HasStatusCause(answer, corev1.NamespaceTerminatingCause):
 		return a.unsure("the namespace is being deleted")
 	case status.Reason == metav1.StatusReasonNotFound:
 		return a.unsure("the API server has no place for it yet: " + a.quote(message))
@@ -86,17 +87,6 @@ func (a refusal) judged(answer *apply.Error, status metav1.Status) []Finding {
 		finding.Remedy = sampleHint
 	}
 	return []Finding{finding}
-}
-
-func terminating(status metav1.Status) bool {
-	if status.Details != nil {
-		for _, cause := range status.Details.Causes {
-			if cause.Type == "NamespaceTerminating" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 var (
