@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +48,7 @@ type world struct {
 	t         *testing.T
 	config    *rest.Config
 	namespace string
-	// requests counts the controllers' requests, watches aside.
+	// requests counts the controllers' requests, but not watches and Events.
 	requests atomic.Int64
 	// before, if set, is called before each of their requests is sent.
 	mutex  sync.Mutex
@@ -60,7 +62,7 @@ func enter(t *testing.T) *world {
 	if err := v0.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -83,7 +85,7 @@ func (w *world) run(options nodes.Options) {
 	config := rest.CopyConfig(w.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			if request.URL.Query().Get("watch") == "" {
+			if request.URL.Query().Get("watch") == "" && !strings.HasSuffix(request.URL.Path, "/events") {
 				w.requests.Add(1)
 				w.mutex.Lock()
 				before := w.before

@@ -1,13 +1,16 @@
 package nodes_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -72,6 +75,7 @@ func TestANodeThatIsNotReadyIsTakenOffAfterTheGrace(t *testing.T) {
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("taken off after %s, before the grace", took)
 	}
+	w.told("cam", "NodeLost", "node "+b+" is NotReady")
 	if !slices.Equal(cam.Spec.Nodes, []string{a, c}) { // c's grace would be over
 		t.Errorf("nodes are %q, want %s and %s", cam.Spec.Nodes, a, c)
 	}
@@ -218,6 +222,7 @@ func TestAnInstanceThatNoNodeSees(t *testing.T) {
 	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("deleted after %s, before its grace", took)
 	}
+	w.told("lost", "DeviceLost", "no node has seen the device")
 	if now := w.instance("found"); now == nil || now.UID != found.UID {
 		t.Errorf("an Instance that was found again is deleted: %+v", now)
 	}
@@ -263,4 +268,21 @@ func TestNothingIsSentAtRest(t *testing.T) {
 	if sent := w.requests.Load() - before; sent != 3 {
 		t.Errorf("%d requests, want 3 for the node that was lost and none for heartbeats and claims", sent)
 	}
+}
+
+// told waits for an Event about an Instance.
+func (w *world) told(instance, reason, note string) {
+	w.t.Helper()
+	w.eventually("Event "+reason, func() string {
+		var list eventsv1.EventList
+		if err := w.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, event := range list.Items {
+			if event.Regarding.Name == instance && event.Reason == reason && strings.Contains(event.Note, note) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("there is none among %d", len(list.Items))
+	})
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,6 +28,7 @@ type orphans struct {
 	grace  time.Duration
 	now    func() time.Time
 	since  map[types.NamespacedName]orphan // for one worker
+	events events.EventRecorder
 }
 
 type orphan struct {
@@ -57,5 +60,6 @@ func (r *orphans) Reconcile(ctx context.Context, request reconcile.Request) (rec
 		return reconcile.Result{}, fmt.Errorf("delete Instance %s, which no node sees: %w", request, err)
 	}
 	log.FromContext(ctx).Info("deleted: no node sees it")
+	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, "DeviceLost", "Delete", "no node has seen the device for %v", r.grace)
 	return reconcile.Result{}, nil
 }

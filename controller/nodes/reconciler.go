@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -34,6 +35,7 @@ type reconciler struct {
 	now     func() time.Time
 	outages outages
 	graves  map[string]graves
+	events  events.EventRecorder
 }
 
 // Reconcile does what is due about a node, which may be gone.
@@ -110,6 +112,11 @@ func (r *reconciler) takeOffIfLost(ctx context.Context, name string, node *corev
 		}
 		outage.tookOff(key, now)
 		log.FromContext(ctx).Info("the node is lost", "state", state, "instance", key, "action", action)
+		if action == Delete {
+			r.events.Eventf(instance, nil, corev1.EventTypeWarning, "NodeLost", "Delete", "node %s, the only one that can reach the device, is %s", name, state)
+		} else {
+			r.events.Eventf(instance, nil, corev1.EventTypeWarning, "NodeLost", "TakeOff", "node %s is %s: it is taken off this Instance, and its slots are free", name, state)
+		}
 	}
 	return again, errors.Join(errs...)
 }

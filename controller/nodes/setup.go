@@ -54,7 +54,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 func setupNodes(mgr manager.Manager, options Options) error {
 	c, err := newController("node", mgr, &reconciler{
 		cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient(), options: options, now: time.Now,
-		outages: outages{}, graves: map[string]graves{},
+		outages: outages{}, graves: map[string]graves{}, events: mgr.GetEventRecorder(v0.FieldManagerController),
 	})
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func setupNodes(mgr manager.Manager, options Options) error {
 func setupOrphans(mgr manager.Manager, options Options) error {
 	c, err := newController("orphan", mgr, &orphans{
 		cache: mgr.GetCache(), client: mgr.GetClient(), grace: options.EmptyGrace, now: time.Now,
-		since: map[types.NamespacedName]orphan{},
+		since: map[types.NamespacedName]orphan{}, events: mgr.GetEventRecorder(v0.FieldManagerController),
 	})
 	if err != nil {
 		return err
