@@ -91,7 +91,7 @@ func (a refusal) judged(answer *apply.Error, status metav1.Status) []Finding {
 
 var (
 	// rights are what the authorizer says, and nobody else.
-	rights = regexp.MustCompile(`cannot (get|create|patch|impersonate) resource `)
+	rights = regexp.MustCompile(`cannot (get|create|patch|impersonate\S*) resource `)
 	// typed is how server-side apply says that values have the wrong type.
 	typed = regexp.MustCompile(`failed to create typed (patch )?object`)
 	// holds are answers that look like the API server's own trouble by their

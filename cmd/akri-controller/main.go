@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -104,11 +103,6 @@ func run(ctx context.Context, args []string) error {
 }
 
 func serve(ctx context.Context, api *rest.Config, f flags) error {
-	// Edge clusters are short of memory sooner than of CPU, and the heap is
-	// small: collect it twice as often, unless GOGC says otherwise.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
 	// The API server's own fairness governs; a limit here would only hide load
 	// from it.
 	api.QPS = -1

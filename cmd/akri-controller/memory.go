@@ -10,9 +10,9 @@ import (
 // A controller that has made many objects rests for hours, on machines that are
 // short of memory: what the work took is given back soon after.
 const (
-	lookEvery = 5 * time.Second
+	lookEvery = 2 * time.Second
 	work      = 16 << 20 // bytes allocated since memory was given back last
-	calm      = 4 << 20  // bytes allocated between two looks
+	calm      = 2 << 20  // bytes allocated between two looks
 )
 
 // giveBack returns unused memory to the operating system whenever work is done,

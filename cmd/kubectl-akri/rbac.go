@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	builtin "k8s.io/client-go/kubernetes/scheme"
 
 	v0 "akri.sh/akri/api/v0"
@@ -18,8 +20,9 @@ import (
 
 type rbacOptions struct {
 	access
-	files []string
-	api   *cluster // nil until it is needed
+	files      []string
+	controller string
+	api        *cluster // nil until it is needed
 }
 
 func newRBAC(streams offline.Streams) *cobra.Command {
@@ -31,8 +34,9 @@ func newRBAC(streams offline.Streams) *cobra.Command {
 installed with Akri, ready for kubectl apply.
 
 It is a ClusterRole that becomes part of the controller's rights; for a
-Configuration with serviceAccountName a Role for that ServiceAccount. With -f, the
-cluster is asked only for kinds that are not built into Kubernetes.`,
+Configuration with serviceAccountName a Role for that ServiceAccount, and one that
+lets the controller act as it. With -f, the cluster is asked only for kinds that are
+not built into Kubernetes.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -45,6 +49,7 @@ cluster is asked only for kinds that are not built into Kubernetes.`,
 		return o.run(command, streams, args)
 	}
 	o.addFlags(command)
+	command.Flags().StringVar(&o.controller, "controller", "akri-system/akri-controller", "the controller's ServiceAccount, as `NAMESPACE/NAME`")
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder with Configurations; - reads standard input")
 	return command
 }
@@ -53,6 +58,11 @@ func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names
 	configurations, err := o.configurations(command, streams, names)
 	if err != nil {
 		return err
+	}
+	var controller types.NamespacedName
+	var separated bool
+	if controller.Namespace, controller.Name, separated = strings.Cut(o.controller, "/"); !separated {
+		return offline.Misused(command, fmt.Errorf("--controller=%s: write NAMESPACE/NAME", o.controller))
 	}
 	var text string
 	for _, configuration := range configurations {
@@ -63,7 +73,10 @@ func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names
 			}
 			fmt.Fprintf(streams.Err, "note: %s: %s\n", name, problem.Message)
 		}
-		rights := view.Rights{Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName}
+		rights := view.Rights{
+			Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName,
+			Controller: controller,
+		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)
 			if err != nil {

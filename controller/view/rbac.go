@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -20,6 +21,8 @@ type Rights struct {
 	// controller has them.
 	ServiceAccount string
 	Resources      []schema.GroupResource
+	// Controller is the controller's own ServiceAccount.
+	Controller types.NamespacedName
 }
 
 // granted are the resources that the controller may handle as it is installed: the
@@ -52,14 +55,20 @@ func Roles(rights Rights) string {
 	verbs := keeping
 	if rights.ServiceAccount != "" && len(rights.Resources) > 0 {
 		verbs = seeing // the controller still watches by itself
-		name := "akri-" + rights.Configuration
-		meta := metav1.ObjectMeta{Name: name, Namespace: rights.Namespace}
-		add(rbacv1.Role{TypeMeta: kindOfRBAC("Role"), ObjectMeta: meta, Rules: rules(rights.Resources, keeping)})
-		add(rbacv1.RoleBinding{
-			TypeMeta: kindOfRBAC("RoleBinding"), ObjectMeta: meta,
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: rights.ServiceAccount, Namespace: rights.Namespace}},
-		})
+		bound := func(name string, rules []rbacv1.PolicyRule, account types.NamespacedName) {
+			meta := metav1.ObjectMeta{Name: name, Namespace: rights.Namespace}
+			add(rbacv1.Role{TypeMeta: kindOfRBAC("Role"), ObjectMeta: meta, Rules: rules})
+			add(rbacv1.RoleBinding{
+				TypeMeta: kindOfRBAC("RoleBinding"), ObjectMeta: meta,
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace}},
+			})
+		}
+		bound("akri-"+rights.Configuration, rules(rights.Resources, keeping),
+			types.NamespacedName{Namespace: rights.Namespace, Name: rights.ServiceAccount})
+		bound("akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount}, Verbs: []string{"impersonate"},
+		}}, rights.Controller)
 	}
 	if len(missing) > 0 {
 		add(rbacv1.ClusterRole{

@@ -8,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -105,7 +106,7 @@ rules:
 		},
 		"a ServiceAccount": {
 			reason: "it needs every right itself, in its namespace only; the controller sees Pods already",
-			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods}},
+			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods}, Controller: types.NamespacedName{Namespace: "akri", Name: "controller"}},
 			want: `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -138,6 +139,35 @@ subjects:
 - kind: ServiceAccount
   name: cams
   namespace: plant
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: akri-acts-as-cams
+  namespace: plant
+rules:
+- apiGroups:
+  - ""
+  resourceNames:
+  - cams
+  resources:
+  - serviceaccounts
+  verbs:
+  - impersonate
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: akri-acts-as-cams
+  namespace: plant
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: akri-acts-as-cams
+subjects:
+- kind: ServiceAccount
+  name: controller
+  namespace: akri
 `,
 		},
 	}
