@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -162,11 +161,7 @@ func (r *instanceReconciler) report(ctx context.Context, parent parent, instance
 }
 
 func (r *instanceReconciler) write(ctx context.Context, parent parent, status v0.InstanceStatus) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		return fmt.Errorf("write the status of Instance %s: %w", parent.NamespacedName, err)
-	}
-	if err := r.objects.clients.Own().Status(ctx, parent.Parent, content); err != nil {
+	if err := r.objects.clients.Own().Replace(ctx, parent.Parent, status.Conditions, status.Resources); err != nil {
 		return err
 	}
 	r.said.remember(parent.NamespacedName, parent.UID, status)

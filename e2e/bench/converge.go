@@ -230,40 +230,77 @@ func (b *bench) controllerRound(ctx context.Context, counts ...int) (namespace s
 	return namespace, rounds, requests, after - before, err
 }
 
-// converge alternates bare client and controller and compares the medians.
+// duel is one round of both.
+type duel struct {
+	byHand, byController settled
+	namespace            string
+	requests             []request
+	used                 time.Duration
+}
+
+// compete measures bare client and controller once. Who comes second finds the
+// machine a little slower, so they take turns in that; the controller is the last
+// of all, and is left running.
+func (b *bench) compete(ctx context.Context, round, count int) (d duel, err error) {
+	byHand := func() error {
+		settled, err := b.bareRound(ctx, count)
+		if err == nil {
+			d.byHand = settled[0]
+		}
+		return err
+	}
+	if err := b.leave(ctx); err != nil {
+		return d, err
+	}
+	controllerFirst := (b.Rounds-round)%2 == 0
+	if !controllerFirst {
+		if err := byHand(); err != nil {
+			return d, err
+		}
+	}
+	var byController []settled
+	if d.namespace, byController, d.requests, d.used, err = b.controllerRound(ctx, count); err != nil {
+		return d, err
+	}
+	d.byController = byController[0]
+	b.current, b.currentCount = d.namespace, count
+	if controllerFirst {
+		if err := b.leave(ctx); err != nil {
+			return d, err
+		}
+		err = byHand()
+	}
+	return d, err
+}
+
+// converge alternates bare client and controller. The ratio is the median of the
+// rounds' ratios.
 func (b *bench) converge(ctx context.Context) error {
 	for _, count := range b.Instances {
 		var bare, ours, ratios, bareStatus, oursStatus, bareCPU, oursCPU, bareOwn, oursOwn []float64
 		var requests []request
 		var used time.Duration
 		for round := range b.Rounds {
-			if err := b.leave(ctx); err != nil {
-				return err
-			}
-			byHand, err := b.bareRound(ctx, count)
+			d, err := b.compete(ctx, round, count)
 			if err != nil {
 				return err
 			}
-			namespace, byController, sent, processor, err := b.controllerRound(ctx, count)
-			if err != nil {
-				return err
-			}
-			b.current, b.currentCount = namespace, count
-			requests, used = sent, processor
-			bare = append(bare, byHand[0].lastObject.Seconds())
-			ours = append(ours, byController[0].lastObject.Seconds())
-			ratios = append(ratios, byController[0].lastObject.Seconds()/byHand[0].lastObject.Seconds())
-			bareOwn = append(bareOwn, byHand[0].own)
-			oursOwn = append(oursOwn, byController[0].own)
-			bareCPU = append(bareCPU, byHand[0].cpu.Seconds())
-			oursCPU = append(oursCPU, byController[0].cpu.Seconds())
-			bareStatus = append(bareStatus, byHand[0].lastStatus.Seconds())
-			oursStatus = append(oursStatus, byController[0].lastStatus.Seconds())
+			byHand, byController := d.byHand, d.byController
+			requests, used = d.requests, d.used
+			bare = append(bare, byHand.lastObject.Seconds())
+			ours = append(ours, byController.lastObject.Seconds())
+			ratios = append(ratios, byController.lastObject.Seconds()/byHand.lastObject.Seconds())
+			bareOwn = append(bareOwn, byHand.own)
+			oursOwn = append(oursOwn, byController.own)
+			bareCPU = append(bareCPU, byHand.cpu.Seconds())
+			oursCPU = append(oursCPU, byController.cpu.Seconds())
+			bareStatus = append(bareStatus, byHand.lastStatus.Seconds())
+			oursStatus = append(oursStatus, byController.lastStatus.Seconds())
 			b.say("%d Instances, round %d: bare client %.2f s, controller %.2f s (last status %.2f, %.2f); CPU %.2f, %.2f", count, round+1,
-				byHand[0].lastObject.Seconds(), byController[0].lastObject.Seconds(), byHand[0].lastStatus.Seconds(), byController[0].lastStatus.Seconds(), byHand[0].cpu.Seconds(), byController[0].cpu.Seconds())
+				byHand.lastObject.Seconds(), byController.lastObject.Seconds(), byHand.lastStatus.Seconds(), byController.lastStatus.Seconds(), byHand.cpu.Seconds(), byController.cpu.Seconds())
 		}
 		objects := float64(count * len(children))
-		ratio := median(ours) / median(bare)
+		ratio := median(ratios)
 		b.add(figure{
 			What:       fmt.Sprintf("settle time, %d Instances x 3", count),
 			Controller: fmt.Sprintf("%.2f s, %.0f objects/s, ratio %.2f (rounds %s)", median(ours), objects/median(ours), ratio, list(ratios)),
