@@ -305,4 +305,25 @@ spec:
 		})
 	}
 	w.wait("Ready", "good")
+
+	// A right that the controller lacks is granted, and nobody has to tell it.
+	w.apply(configuration("lacking", "{apiVersion: v1, kind: Secret, metadata: {name: \"{{INSTANCE_NAME}}\"}, stringData: {k: v}}"))
+	w.eventually("the missing right", func() string {
+		message := w.kubectl("get", "configuration", "lacking", `--output=jsonpath={.status.conditions[?(@.type=="Applied")].message}`)
+		if !strings.Contains(message, "secrets") || !strings.Contains(message, "akri.sh/aggregate-to-controller") {
+			return message
+		}
+		return ""
+	})
+	w.apply(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: secrets-for-akri
+  labels: {akri.sh/aggregate-to-controller: "true"}
+rules:
+- {apiGroups: [""], resources: [secrets], verbs: [get, list, watch, create, patch, delete]}
+`)
+	w.wait("Ready", "lacking")
+	w.kubectl("delete", "clusterrole", "secrets-for-akri")
 }

@@ -84,6 +84,7 @@ type ConfigurationSpec struct {
 	// serviceAccountName is a ServiceAccount of this namespace. The objects are
 	// made, changed and deleted with its rights instead of the controller's.
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 

@@ -48,6 +48,8 @@ func TestConfigurationSchema(t *testing.T) {
 		"longest name":         {name: strings.Repeat("a", 56), spec: "{" + handler + "}"},
 		"name with dots":       {name: "a.b", spec: "{" + handler + "}", says: []string{"56 characters", "'-'"}},
 		"capacity 0":           {spec: spec("capacity: 0"), says: []string{"spec.capacity"}},
+		"an account":           {spec: spec("serviceAccountName: cameras.v1")},
+		"an account elsewhere": {spec: spec("serviceAccountName: kube-system/cameras"), says: []string{"spec.serviceAccountName"}},
 		"rollout of two":       {spec: spec("rollout: {maxUnavailable: 2}")},
 		"rollout of a quarter": {spec: spec("rollout: {maxUnavailable: 25%}")},
 		"rollout of nobody":    {spec: spec("rollout: {maxUnavailable: 0}"), says: []string{"spec.rollout.maxUnavailable", "at least 1"}},

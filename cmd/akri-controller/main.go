@@ -127,9 +127,9 @@ func serve(ctx context.Context, api *rest.Config, f flags) error {
 		LeaderElectionReleaseOnCancel: true, // nothing is done after the manager has stopped
 		// Whoever cannot renew its lease ends, and its webhook with it: an API
 		// server that restarts, alone as at the edge, needs longer than the usual
-		// ten seconds at times.
-		LeaseDuration:           new(40 * time.Second),
-		RenewDeadline:           new(30 * time.Second),
+		// ten seconds at times. Who is killed is missed for a lease's time.
+		LeaseDuration:           new(20 * time.Second),
+		RenewDeadline:           new(15 * time.Second),
 		Metrics:                 server.Options{BindAddress: f.metricsAddress},
 		HealthProbeBindAddress:  f.probeAddress,
 		GracefulShutdownTimeout: new(10 * time.Second),

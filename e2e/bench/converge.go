@@ -353,11 +353,14 @@ func (b *bench) leave(ctx context.Context) error {
 // growth compares the first 500 Instances of many with the last 500.
 func (b *bench) growth(ctx context.Context) error {
 	steps := []int{growthStep, b.Growth - 2*growthStep, growthStep}
-	if err := b.leave(ctx); err != nil {
+	if err := b.beginAnew(ctx); err != nil {
 		return err
 	}
 	byHand, err := b.bareRound(ctx, steps...)
 	if err != nil {
+		return err
+	}
+	if err := b.beginAnew(ctx); err != nil { // the remains of so many objects slow an API server down
 		return err
 	}
 	namespace, byController, requests, used, err := b.controllerRound(ctx, steps...)

@@ -100,6 +100,7 @@ type bench struct {
 	running    *process
 	figures    []figure
 	namespaces int
+	planes     int // control planes so far
 	// current is the namespace of the controller that runs, with so many
 	// Instances; empty if there is none.
 	current      string
@@ -129,7 +130,11 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err := b.startCluster(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
+	defer func() {
+		if b.cluster != nil {
+			err = errors.Join(err, b.cluster.Stop())
+		}
+	}()
 	defer func() {
 		if b.running != nil {
 			err = errors.Join(err, b.running.end(syscall.SIGKILL))
@@ -142,16 +147,33 @@ func Run(ctx context.Context, options Options) (err error) {
 	return errors.Join(measured, printTable(b.Out, b.figures), b.writeJSON(host))
 }
 
+// beginAnew exchanges the control plane for one that has no history.
+func (b *bench) beginAnew(ctx context.Context) error {
+	if err := b.stopController(); err != nil {
+		return err
+	}
+	err := b.cluster.Stop()
+	b.cluster = nil
+	if err != nil {
+		return fmt.Errorf("stop the control plane: %w", err)
+	}
+	b.current, b.currentCount = "", 0
+	return b.startCluster(ctx)
+}
+
 func (b *bench) startCluster(ctx context.Context) error {
-	audit := filepath.Join(b.dir, "audit.log")
+	b.planes++
+	audit := filepath.Join(b.dir, fmt.Sprintf("audit-%d.log", b.planes))
 	b.log = followLog(ctx, audit)
 	var err error
 	if b.cluster, err = cluster.Start(ctx, cluster.Config{AuditLog: audit, Controllers: whileKilling}); err != nil {
+		b.cluster = nil
 		return fmt.Errorf("start a control plane: %w", err)
 	}
 	err = b.prepareCluster(ctx)
 	if err != nil {
 		err = errors.Join(err, b.cluster.Stop())
+		b.cluster = nil
 	}
 	return err
 }
@@ -189,6 +211,7 @@ func (b *bench) prepareCluster(ctx context.Context) error {
 	if b.bare, err = connect(b.config, bareAgent); err != nil {
 		return err
 	}
+	b.creators = nil
 	for range creators {
 		client, err := connect(b.config, "agents")
 		if err != nil {
