@@ -21,7 +21,7 @@ func Ready(mgr manager.Manager) (healthz.Checker, error) {
 	}))
 	return func(*http.Request) error {
 		if !synced.Load() {
-			return errors.New("Configurations and Instances have not been read yet: is the API server there, and may the controller list them?")
+			return errors.New("no Configuration or Instance has been read yet: see in the log whether the API server is there and lets the controller list them")
 		}
 		return nil
 	}, err
