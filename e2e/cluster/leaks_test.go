@@ -124,13 +124,25 @@ func assertGone(t *testing.T, old []process) {
 			spaces[s] = !slices.Contains(own.spaces, s)
 		}
 	}
-	for _, p := range processes(t) {
-		if p.state == "Z" || p.state == "X" {
-			continue // ended; the machine's first process has not noticed yet
+	// The kernel needs a moment for a process that was killed: its memory is freed
+	// before it counts as ended.
+	var left []string
+	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left = nil
+		for _, p := range processes(t) {
+			if p.state == "Z" || p.state == "X" {
+				continue // ended; the machine's first process has not noticed yet
+			}
+			if slices.ContainsFunc(p.spaces, func(s string) bool { return spaces[s] }) {
+				left = append(left, fmt.Sprintf("process %d is still in the cluster's namespaces, in state %s: %s", p.pid, p.state, p.text))
+			}
 		}
-		if slices.ContainsFunc(p.spaces, func(s string) bool { return spaces[s] }) {
-			t.Errorf("process %d is still in the cluster's namespaces: %s", p.pid, p.text)
+		if len(left) == 0 || time.Now().After(deadline) {
+			break
 		}
+	}
+	for _, line := range left {
+		t.Error(line)
 	}
 }
 
