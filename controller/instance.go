@@ -69,7 +69,9 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err := r.report(ctx, parent, &instance, status, result); err != nil {
 		return reconcile.Result{}, err
 	}
-	if configuration != nil && !result.held {
+	// What could not be applied leaves the objects as available, or as much in the
+	// middle of a change, as they were.
+	if configuration != nil && !result.held && len(result.problems) == 0 {
 		r.gate.Settle(groupName(configuration), instance.Name, readyObjects(result, applied(result)).status)
 	}
 	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)

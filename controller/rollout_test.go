@@ -150,3 +150,37 @@ func TestRolloutAcrossRestart(t *testing.T) {
 		return ""
 	})
 }
+
+// Templates that cannot be used make nothing unavailable: the ones that mend them
+// still reach the Instances in turn.
+func TestRolloutAfterBrokenTemplates(t *testing.T) {
+	c := start(t)
+	c.apply(versioned("a", twoAtATime))
+	f := newFleet(c)
+	c.apply(versioned("b", twoAtATime))
+	for _, instance := range f.instances { // whose turn it is does not matter: who is ready early is not waited for
+		f.ready(instance.Name, "b")
+	}
+	c.eventually("all changed", func() string {
+		if _, settled := f.changed("b"); len(settled) != 5 {
+			return fmt.Sprintf("ready: %v", settled)
+		}
+		return ""
+	})
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.apply(versioned(`"{{ NOTHING }}"`, twoAtATime))
+	for _, instance := range f.instances {
+		c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInvalidTemplate)
+	}
+	c.apply(versioned("c", twoAtATime))
+	c.eventually("two changed", func() string {
+		if changed, _ := f.changed("c"); len(changed) < 2 {
+			return fmt.Sprintf("changed: %v", changed)
+		}
+		return ""
+	})
+	c.settled()
+	if changed, _ := f.changed("c"); len(changed) != 2 {
+		t.Errorf("%v are changed and not ready; 2 may be", changed)
+	}
+}
