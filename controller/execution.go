@@ -132,12 +132,12 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 	case plan.Create:
 		owner := apply.Owner{Parent: e.parent.UID, Applied: types.UID(recorded.UID), Nobody: want.Orphan, Anybody: want.OnConflict == templating.ConflictTake}
 		answer, err = e.client.Create(ctx, step.Kind, resource, owner, want.Content)
-		if want.OnConflict == templating.ConflictSkip && conflicts(err) {
+		if want.OnConflict == templating.ConflictSkip && apply.Reason(err) == v0.ReasonConflict {
 			return skipped(entry), nil
 		}
 	case plan.Update:
 		answer, err = e.client.Update(ctx, step.Kind, resource, step.UID, want.Content)
-		if want.Recreate && immutable(err) {
+		if want.Recreate && apply.Reason(err) == v0.ReasonImmutable {
 			if err := e.client.Try(ctx, step.Kind, resource, want.Content); err != nil {
 				return e.kept(step, entry, recorded), err
 			}
@@ -213,14 +213,4 @@ func (e *execution) delete(ctx context.Context, step plan.Step) error {
 func skipped(entry v0.ResourceStatus) v0.ResourceStatus {
 	entry.Ready, entry.Reason = true, "left to its owner"
 	return entry
-}
-
-func immutable(err error) bool {
-	answer, ok := errors.AsType[*apply.Error](err)
-	return ok && answer.Reason == v0.ReasonImmutable
-}
-
-func conflicts(err error) bool {
-	answer, ok := errors.AsType[*apply.Error](err)
-	return ok && answer.Reason == v0.ReasonConflict
 }

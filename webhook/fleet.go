@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -122,14 +121,14 @@ func (f fleet) try(ctx context.Context, client *apply.Client, r *review, instanc
 		_, err = client.Update(ctx, step.Kind, mapping.Resource, step.UID, step.Desired.Content)
 	}
 	t := trialOf(r, step.Desired)
-	if answer, is := immutable(err); is {
+	if apply.Reason(err) == v0.ReasonImmutable {
 		if step.Desired.Recreate {
-			if err = client.Try(ctx, step.Kind, mapping.Resource, step.Desired.Content); err == nil {
+			if client.Try(ctx, step.Kind, mapping.Resource, step.Desired.Content) == nil {
 				result.recreate = true
 				return
 			}
 		}
-		result.failures = append(result.failures, fmt.Sprintf("%s: %s", step.Ref, refusal{r, t, step.Desired.Content}.quote(answer.Cause)))
+		result.failures = append(result.failures, fmt.Sprintf("%s: %s", step.Ref, refusal{r, t, step.Desired.Content}.quote(err.Error())))
 		return
 	}
 	said := refusal{review: r, trial: t, content: step.Desired.Content}.read(err)
@@ -151,11 +150,6 @@ func trialOf(r *review, want *plan.Desired) *trial {
 		}
 	}
 	return &trial{place: "spec"}
-}
-
-func immutable(err error) (*apply.Error, bool) {
-	answer, is := errors.AsType[*apply.Error](err)
-	return answer, is && answer.Reason == v0.ReasonImmutable
 }
 
 // mostFailures is how many Instances that would fail are named.

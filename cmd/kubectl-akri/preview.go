@@ -252,7 +252,7 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 			change.Verb, change.Why = view.Changed, "it exists, and becomes this Configuration's"
 		}
 		answer, err = p.apply.Create(ctx, step.Kind, resource, owner, want.Content)
-		if want.OnConflict == templating.ConflictSkip && hasReason(err, v0.ReasonConflict) {
+		if want.OnConflict == templating.ConflictSkip && apply.Reason(err) == v0.ReasonConflict {
 			return nil, nil
 		}
 	case plan.Update:
@@ -261,7 +261,7 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 			change.Why = "" // the templates ask for it: that is said
 		}
 		answer, err = p.apply.Update(ctx, step.Kind, resource, step.UID, step.Desired.Content)
-		if step.Desired.Recreate && hasReason(err, v0.ReasonImmutable) {
+		if step.Desired.Recreate && apply.Reason(err) == v0.ReasonImmutable {
 			change.Verb, change.Why = view.Recreated, "the template changes a field that is immutable"
 			answer, err = p.anew(ctx, step, resource)
 		}
@@ -310,11 +310,6 @@ func (p *preview) get(ctx context.Context, resource schema.GroupVersionResource,
 
 func recordedUID(recorded []v0.ResourceStatus, ref inventory.Ref) types.UID {
 	return types.UID(inventory.Index(recorded)[ref].UID)
-}
-
-func hasReason(err error, reason string) bool {
-	answer, ok := errors.AsType[*apply.Error](err)
-	return ok && answer.Reason == reason
 }
 
 // refusal is an error of a dry run for the person who asked for it, whose rights

@@ -30,6 +30,15 @@ func (e *Error) Error() string { return e.Cause }
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Reason is the condition reason of a step's error; empty if it is another error,
+// or none.
+func Reason(err error) string {
+	if answer, ok := errors.AsType[*Error](err); ok {
+		return answer.Reason
+	}
+	return ""
+}
+
 // KindUnavailable says that the API server does not serve a kind.
 func KindUnavailable(kind schema.GroupVersionKind, err error) *Error {
 	return &Error{
