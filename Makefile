@@ -46,7 +46,7 @@ demo-down: ## End the demo and remove all of it
 generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go tool -modfile=tools/go.mod controller-gen object paths=./api/...
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
-	go -C tools run ./protogen -out ../discovery/v0 ../discovery/v0/discovery.proto protoc-gen-go protoc-gen-go-grpc
+	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
 
 .PHONY: verify
 verify: generate ## Check formatting, vet, staticcheck, tidiness, and that generated files are current

@@ -16,7 +16,7 @@ import (
 	"akri.sh/akri/agent/publish"
 	"akri.sh/akri/agent/streams"
 	v0 "akri.sh/akri/api/v0"
-	protocol "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 const (

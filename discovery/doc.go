@@ -5,7 +5,7 @@
 // tells the agent of it, and tells it again when the agent has restarted; the
 // handler sees calls of Discover and nothing of gRPC.
 //
-// Always: only the v0 protocol (package discovery/v0) is spoken, so a handler
+// Always: only the v0 protocol (package discovery/protocol) is spoken, so a handler
 // works with every agent that knows it. Never: this package imports nothing of
 // the agent, and needs neither Kubernetes nor its API.
 package discovery

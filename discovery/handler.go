@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 // Handler finds devices of one kind.
@@ -77,7 +77,7 @@ type invalidError struct{ cause error }
 func (e *invalidError) Error() string { return e.cause.Error() }
 func (e *invalidError) Unwrap() error { return e.cause }
 
-func requestFrom(message *v0.DiscoverRequest) Request {
+func requestFrom(message *protocol.DiscoverRequest) Request {
 	request := Request{Details: message.GetDiscoveryDetails(), Properties: make(map[string][]byte, len(message.GetDiscoveryProperties()))}
 	for name, data := range message.GetDiscoveryProperties() {
 		request.Properties[name] = data.GetVec()
@@ -85,23 +85,23 @@ func requestFrom(message *v0.DiscoverRequest) Request {
 	return request
 }
 
-func responseFrom(devices []Device) *v0.DiscoverResponse {
-	message := &v0.DiscoverResponse{Devices: make([]*v0.Device, 0, len(devices))}
+func responseFrom(devices []Device) *protocol.DiscoverResponse {
+	message := &protocol.DiscoverResponse{Devices: make([]*protocol.Device, 0, len(devices))}
 	for _, device := range devices {
 		message.Devices = append(message.Devices, device.message())
 	}
 	return message
 }
 
-func (d Device) message() *v0.Device {
-	message := &v0.Device{Id: d.ID, Properties: d.Properties}
+func (d Device) message() *protocol.Device {
+	message := &protocol.Device{Id: d.ID, Properties: d.Properties}
 	for _, mount := range d.Mounts {
-		message.Mounts = append(message.Mounts, &v0.Mount{
+		message.Mounts = append(message.Mounts, &protocol.Mount{
 			ContainerPath: mount.ContainerPath, HostPath: mount.HostPath, ReadOnly: mount.ReadOnly,
 		})
 	}
 	for _, spec := range d.DeviceSpecs {
-		message.DeviceSpecs = append(message.DeviceSpecs, &v0.DeviceSpec{
+		message.DeviceSpecs = append(message.DeviceSpecs, &protocol.DeviceSpec{
 			ContainerPath: spec.ContainerPath, HostPath: spec.HostPath, Permissions: spec.Permissions,
 		})
 	}

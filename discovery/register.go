@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"akri.sh/akri/discovery/internal/watch"
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 // anew, and that is the sign to register again.
 type registrar struct {
 	directory string
-	request   *v0.RegisterDiscoveryHandlerRequest
+	request   *protocol.RegisterDiscoveryHandlerRequest
 	inUse     func() bool
 	log       *slog.Logger
 }
@@ -113,7 +113,7 @@ func (r *registrar) register(ctx context.Context) error {
 		return err
 	}
 	defer connection.Close()
-	_, err = v0.NewRegistrationClient(connection).RegisterDiscoveryHandler(ctx, r.request)
+	_, err = protocol.NewRegistrationClient(connection).RegisterDiscoveryHandler(ctx, r.request)
 	return err
 }
 

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 const (
@@ -65,16 +65,16 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 	if err != nil {
 		return err
 	}
-	registration := &v0.RegisterDiscoveryHandlerRequest{Name: name, Endpoint: endpoint, Shared: options.Shared}
+	registration := &protocol.RegisterDiscoveryHandlerRequest{Name: name, Endpoint: endpoint, Shared: options.Shared}
 	if options.Host != "" {
-		registration.EndpointType = v0.RegisterDiscoveryHandlerRequest_NETWORK
+		registration.EndpointType = protocol.RegisterDiscoveryHandlerRequest_NETWORK
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	service := &service{handler: handler, log: options.Logger}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	v0.RegisterDiscoveryHandlerServer(server, service)
+	protocol.RegisterDiscoveryHandlerServer(server, service)
 	var background sync.WaitGroup
 	background.Go(func() {
 		<-ctx.Done()
@@ -130,7 +130,7 @@ func listen(name string, options Options) (net.Listener, string, error) {
 
 // service is the protocol's side of a Handler.
 type service struct {
-	v0.UnimplementedDiscoveryHandlerServer
+	protocol.UnimplementedDiscoveryHandlerServer
 
 	handler Handler
 	log     *slog.Logger
@@ -141,7 +141,7 @@ type service struct {
 func (s *service) inUse() bool { return s.streams.Load() > 0 }
 
 // Discover implements the protocol.
-func (s *service) Discover(message *v0.DiscoverRequest, stream grpc.ServerStreamingServer[v0.DiscoverResponse]) error {
+func (s *service) Discover(message *protocol.DiscoverRequest, stream grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
 	err := s.handler.Discover(stream.Context(), requestFrom(message), func(devices []Device) error {

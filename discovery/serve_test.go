@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/discovery"
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,13 +28,13 @@ const limit = 10 * time.Second
 
 // agent takes registrations as an agent does.
 type agent struct {
-	v0.UnimplementedRegistrationServer
-	registered chan *v0.RegisterDiscoveryHandlerRequest
+	protocol.UnimplementedRegistrationServer
+	registered chan *protocol.RegisterDiscoveryHandlerRequest
 }
 
-func (a *agent) RegisterDiscoveryHandler(_ context.Context, request *v0.RegisterDiscoveryHandlerRequest) (*v0.Empty, error) {
+func (a *agent) RegisterDiscoveryHandler(_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest) (*protocol.Empty, error) {
 	a.registered <- request
-	return &v0.Empty{}, nil
+	return &protocol.Empty{}, nil
 }
 
 // startAgent returns what stops it.
@@ -46,9 +46,9 @@ func startAgent(t *testing.T, directory string) (*agent, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{registered: make(chan *v0.RegisterDiscoveryHandlerRequest, 10)}
+	a := &agent{registered: make(chan *protocol.RegisterDiscoveryHandlerRequest, 10)}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	v0.RegisterRegistrationServer(server, a)
+	protocol.RegisterRegistrationServer(server, a)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -60,7 +60,7 @@ func startAgent(t *testing.T, directory string) (*agent, func()) {
 	}
 }
 
-func (a *agent) await(t *testing.T) *v0.RegisterDiscoveryHandlerRequest {
+func (a *agent) await(t *testing.T) *protocol.RegisterDiscoveryHandlerRequest {
 	t.Helper()
 	select {
 	case request := <-a.registered:
@@ -122,7 +122,7 @@ func TestAHandlerRegistersAndRegistersAgain(t *testing.T) {
 		request := agent.await(t)
 		stopAgent()
 		if request.GetName() != "test" || request.GetEndpoint() != filepath.Join(directory, "test.sock") || !request.GetShared() ||
-			request.GetEndpointType() != v0.RegisterDiscoveryHandlerRequest_UDS {
+			request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_UDS {
 			t.Errorf("round %d: registered %v", round, request)
 		}
 	}
@@ -140,7 +140,7 @@ func TestAHandlerOnTheNetwork(t *testing.T) {
 	free.Close()
 	defer serve(t, idle, discovery.Options{Directory: directory, Host: "127.0.0.1", Port: port})()
 	request := agent.await(t)
-	if want := fmt.Sprintf("http://127.0.0.1:%d", port); request.GetEndpoint() != want || request.GetEndpointType() != v0.RegisterDiscoveryHandlerRequest_NETWORK {
+	if want := fmt.Sprintf("http://127.0.0.1:%d", port); request.GetEndpoint() != want || request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_NETWORK {
 		t.Errorf("registered %v, want %s, NETWORK", request, want)
 	}
 }
@@ -178,12 +178,12 @@ func TestDiscover(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	ask := func(details string) (*v0.DiscoverResponse, error) {
+	ask := func(details string) (*protocol.DiscoverResponse, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		stream, err := v0.NewDiscoveryHandlerClient(connection).Discover(ctx, &v0.DiscoverRequest{
+		stream, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, &protocol.DiscoverRequest{
 			DiscoveryDetails:    details,
-			DiscoveryProperties: map[string]*v0.ByteData{"SET": {Vec: []byte("x")}, "UNSET": {}},
+			DiscoveryProperties: map[string]*protocol.ByteData{"SET": {Vec: []byte("x")}, "UNSET": {}},
 		})
 		if err != nil {
 			return nil, err

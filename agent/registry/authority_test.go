@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
 
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 // serve runs a registry in a directory of its own.
@@ -93,14 +93,14 @@ func registerRaw(t *testing.T, socket string, authority, name string) (status, m
 	encoder := hpack.NewEncoder(&block)
 	fields := []hpack.HeaderField{
 		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"},
-		{Name: ":path", Value: v0.Registration_RegisterDiscoveryHandler_FullMethodName}, {Name: ":authority", Value: authority},
+		{Name: ":path", Value: protocol.Registration_RegisterDiscoveryHandler_FullMethodName}, {Name: ":authority", Value: authority},
 		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
 	}
 	for _, field := range fields {
 		encoder.WriteField(field)
 	}
 	framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true})
-	payload, err := proto.Marshal(&v0.RegisterDiscoveryHandlerRequest{Name: name, Endpoint: "/run/" + name + ".sock"})
+	payload, err := proto.Marshal(&protocol.RegisterDiscoveryHandlerRequest{Name: name, Endpoint: "/run/" + name + ".sock"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,56 +18,56 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func register(t *testing.T, directory string, request *v0.RegisterDiscoveryHandlerRequest) error {
+func register(t *testing.T, directory string, request *protocol.RegisterDiscoveryHandlerRequest) error {
 	t.Helper()
 	connection, err := grpc.NewClient("unix:"+filepath.Join(directory, Socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	_, err = v0.NewRegistrationClient(connection).RegisterDiscoveryHandler(t.Context(), request)
+	_, err = protocol.NewRegistrationClient(connection).RegisterDiscoveryHandler(t.Context(), request)
 	return err
 }
 
 func TestRegistrations(t *testing.T) {
-	const network = v0.RegisterDiscoveryHandlerRequest_NETWORK
+	const network = protocol.RegisterDiscoveryHandlerRequest_NETWORK
 	for name, tc := range map[string]struct {
-		request *v0.RegisterDiscoveryHandlerRequest
+		request *protocol.RegisterDiscoveryHandlerRequest
 		want    Endpoint
 		refused string // part of the message
 	}{
 		"a socket": {
-			request: &v0.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "/var/lib/akri/udev.sock"},
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "/var/lib/akri/udev.sock"},
 			want:    Endpoint{Name: "udev", Address: "/var/lib/akri/udev.sock"},
 		},
 		"a socket with a scheme": {
-			request: &v0.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "unix:///run/udev.sock"},
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "unix:///run/udev.sock"},
 			want:    Endpoint{Name: "udev", Address: "/run/udev.sock"},
 		},
 		"an address with a scheme": {
-			request: &v0.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000", EndpointType: network},
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000", EndpointType: network},
 			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
 		},
 		"an address without": {
-			request: &v0.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "[fd00::7]:10000", EndpointType: network},
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "[fd00::7]:10000", EndpointType: network},
 			want:    Endpoint{Name: "onvif", Network: true, Address: "[fd00::7]:10000"},
 		},
 		"a trailing slash": {
-			request: &v0.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000/", EndpointType: network},
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000/", EndpointType: network},
 			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
 		},
-		"TLS":             {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "https://10.0.0.7:10000", EndpointType: network}, refused: "want http://HOST:PORT"},
-		"no port":         {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "http://10.0.0.7", EndpointType: network}, refused: "want http://HOST:PORT"},
-		"a relative path": {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "x.sock"}, refused: "absolute path"},
-		"no name":         {request: &v0.RegisterDiscoveryHandlerRequest{Endpoint: "/x.sock"}, refused: "name is empty"},
-		"a long name":     {request: &v0.RegisterDiscoveryHandlerRequest{Name: strings.Repeat("x", 300), Endpoint: "/x.sock"}, refused: "300 bytes"},
-		"a long path":     {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/" + strings.Repeat("x", 300)}, refused: "301 bytes"},
-		"an unknown type": {request: &v0.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/x.sock", EndpointType: 7}, refused: "endpoint_type 7: want UDS (0) or NETWORK (1)"},
+		"TLS":             {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "https://10.0.0.7:10000", EndpointType: network}, refused: "want http://HOST:PORT"},
+		"no port":         {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "http://10.0.0.7", EndpointType: network}, refused: "want http://HOST:PORT"},
+		"a relative path": {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "x.sock"}, refused: "absolute path"},
+		"no name":         {request: &protocol.RegisterDiscoveryHandlerRequest{Endpoint: "/x.sock"}, refused: "name is empty"},
+		"a long name":     {request: &protocol.RegisterDiscoveryHandlerRequest{Name: strings.Repeat("x", 300), Endpoint: "/x.sock"}, refused: "300 bytes"},
+		"a long path":     {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/" + strings.Repeat("x", 300)}, refused: "301 bytes"},
+		"an unknown type": {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/x.sock", EndpointType: 7}, refused: "endpoint_type 7: want UDS (0) or NETWORK (1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry, directory := serve(t)
@@ -103,7 +103,7 @@ func TestRegistrationsAreKeptOverARestart(t *testing.T) {
 	if before, after := first.Snapshot(), second.Snapshot(); !slices.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
 	}
-	if err := register(t, directory, &v0.RegisterDiscoveryHandlerRequest{Name: "new", Endpoint: "/run/new.sock"}); err != nil {
+	if err := register(t, directory, &protocol.RegisterDiscoveryHandlerRequest{Name: "new", Endpoint: "/run/new.sock"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(second.Endpoints("new")) != 1 {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 // Socket is the name of the agent's socket in the directory of the handlers.
@@ -44,7 +44,7 @@ func Listen(directory string) (net.Listener, error) {
 // Serve takes registrations until ctx ends.
 func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.ReadBufferSize(bufferBytes), grpc.WriteBufferSize(bufferBytes))
-	v0.RegisterRegistrationServer(server, &service{registry: r})
+	protocol.RegisterRegistrationServer(server, &service{registry: r})
 	stopped := context.AfterFunc(ctx, server.Stop)
 	defer stopped()
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
@@ -54,19 +54,19 @@ func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 type service struct {
-	v0.UnimplementedRegistrationServer
+	protocol.UnimplementedRegistrationServer
 
 	registry *Registry
 }
 
 // RegisterDiscoveryHandler implements the protocol.
-func (s *service) RegisterDiscoveryHandler(_ context.Context, request *v0.RegisterDiscoveryHandlerRequest) (*v0.Empty, error) {
+func (s *service) RegisterDiscoveryHandler(_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest) (*protocol.Empty, error) {
 	entry := Entry{Shared: request.GetShared()}
 	var err error
 	switch kind := request.GetEndpointType(); kind {
-	case v0.RegisterDiscoveryHandlerRequest_UDS:
+	case protocol.RegisterDiscoveryHandlerRequest_UDS:
 		entry.Endpoint, err = unixEndpoint(request.GetName(), request.GetEndpoint())
-	case v0.RegisterDiscoveryHandlerRequest_NETWORK:
+	case protocol.RegisterDiscoveryHandlerRequest_NETWORK:
 		entry.Endpoint, err = networkEndpoint(request.GetName(), request.GetEndpoint())
 	default:
 		err = fmt.Errorf("endpoint_type %d: want UDS (0) or NETWORK (1)", kind)
@@ -79,5 +79,5 @@ func (s *service) RegisterDiscoveryHandler(_ context.Context, request *v0.Regist
 		s.registry.log.Warn("refused the registration of a discovery handler", "handler", request.GetName(), "err", err)
 		return nil, status.Error(codes.ResourceExhausted, err.Error())
 	}
-	return &v0.Empty{}, nil
+	return &protocol.Empty{}, nil
 }

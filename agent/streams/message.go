@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"akri.sh/akri/agent/device"
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 const (
@@ -14,7 +14,7 @@ const (
 
 // devicesOf reads a message. Devices that cannot be told from others are left
 // out, with a complaint.
-func devicesOf(message *v0.DiscoverResponse, shared bool) (devices []Device, complaint string) {
+func devicesOf(message *protocol.DiscoverResponse, shared bool) (devices []Device, complaint string) {
 	seen := map[string]bool{}
 	for i, d := range message.GetDevices() {
 		switch id := d.GetId(); {
@@ -35,7 +35,7 @@ func devicesOf(message *v0.DiscoverResponse, shared bool) (devices []Device, com
 	return devices, complaint
 }
 
-func deviceOf(message *v0.Device, shared bool) Device {
+func deviceOf(message *protocol.Device, shared bool) Device {
 	d := Device{Key: Key{ID: message.GetId(), Shared: shared}, Properties: message.GetProperties()}
 	for _, mount := range message.GetMounts() {
 		d.Mounts = append(d.Mounts, device.Mount{

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/agent/registry"
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // stream asks one endpoint one question, again and again, until it is stopped.
 type stream struct {
 	entry   registry.Entry
-	request *v0.DiscoverRequest
+	request *protocol.DiscoverRequest
 
 	stop context.CancelFunc
 	wake chan struct{} // the endpoint has registered: try now
@@ -33,7 +33,7 @@ type stream struct {
 // listener is told what happens; the calls come one after the other.
 type listener interface {
 	opened(*stream)
-	spoke(*stream, *v0.DiscoverResponse)
+	spoke(*stream, *protocol.DiscoverResponse)
 	// broke: err is never nil.
 	broke(s *stream, wasOpen bool, err error)
 	closed(*stream) // after opened, when we end it
@@ -73,7 +73,7 @@ func (s *stream) once(ctx context.Context, to listener) (spoke bool) {
 	}
 	defer connection.Close()
 	to.opened(s)
-	err = s.listen(ctx, connection, func(message *v0.DiscoverResponse) {
+	err = s.listen(ctx, connection, func(message *protocol.DiscoverResponse) {
 		spoke = true
 		to.spoke(s, message)
 	})
@@ -85,8 +85,8 @@ func (s *stream) once(ctx context.Context, to listener) (spoke bool) {
 	return spoke
 }
 
-func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, spoke func(*v0.DiscoverResponse)) error {
-	call, err := v0.NewDiscoveryHandlerClient(connection).Discover(ctx, s.request, grpc.MaxCallRecvMsgSize(maxMessage))
+func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, spoke func(*protocol.DiscoverResponse)) error {
+	call, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, s.request, grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
 		return err
 	}

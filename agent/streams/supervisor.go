@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/agent/registry"
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 // Question is what a Configuration asks.
@@ -18,7 +18,7 @@ type Question struct {
 	// Handler is the discovery handler's name.
 	Handler string
 	// Request is what its endpoints are sent. It must not be changed.
-	Request *v0.DiscoverRequest
+	Request *protocol.DiscoverRequest
 }
 
 // Supervisor owns the streams of all Configurations. It is safe for concurrent
@@ -43,7 +43,7 @@ type site struct {
 	supervisor *Supervisor
 	name       types.NamespacedName
 	handler    string
-	request    *v0.DiscoverRequest // nil: not asked at present
+	request    *protocol.DiscoverRequest // nil: not asked at present
 	view       *View
 	streams    map[registry.Endpoint]*stream
 }
@@ -197,7 +197,7 @@ func (site *site) opened(from *stream) {
 	site.hear(from, func() { site.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
-func (site *site) spoke(from *stream, message *v0.DiscoverResponse) {
+func (site *site) spoke(from *stream, message *protocol.DiscoverResponse) {
 	devices, complaint := devicesOf(message, from.entry.Shared)
 	site.supervisor.metrics.message(from.entry.Name)
 	if complaint != "" {

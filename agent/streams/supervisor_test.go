@@ -21,18 +21,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/agent/registry"
-	v0 "akri.sh/akri/discovery/v0"
+	"akri.sh/akri/discovery/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is a discovery handler: a real gRPC server whose streams a test drives.
 type fake struct {
-	v0.UnimplementedDiscoveryHandlerServer
+	protocol.UnimplementedDiscoveryHandlerServer
 
 	address string
-	asked   chan *v0.DiscoverRequest
-	say     chan *v0.DiscoverResponse
+	asked   chan *protocol.DiscoverRequest
+	say     chan *protocol.DiscoverResponse
 	fail    chan error
 	called  chan string // authorities
 	// call is held by the one that listens: what is said must not reach a call
@@ -49,7 +49,7 @@ func (f *fake) serve(t *testing.T) (stop func()) {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	v0.RegisterDiscoveryHandlerServer(server, f)
+	protocol.RegisterDiscoveryHandlerServer(server, f)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -61,7 +61,7 @@ func (f *fake) serve(t *testing.T) (stop func()) {
 	}
 }
 
-func (f *fake) Discover(request *v0.DiscoverRequest, stream grpc.ServerStreamingServer[v0.DiscoverResponse]) error {
+func (f *fake) Discover(request *protocol.DiscoverRequest, stream grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
 	f.call.Lock()
 	defer f.call.Unlock()
 	headers, _ := metadata.FromIncomingContext(stream.Context())
@@ -81,10 +81,10 @@ func (f *fake) Discover(request *v0.DiscoverRequest, stream grpc.ServerStreaming
 	}
 }
 
-func devices(ids ...string) *v0.DiscoverResponse {
-	message := &v0.DiscoverResponse{}
+func devices(ids ...string) *protocol.DiscoverResponse {
+	message := &protocol.DiscoverResponse{}
 	for _, id := range ids {
-		message.Devices = append(message.Devices, &v0.Device{Id: id})
+		message.Devices = append(message.Devices, &protocol.Device{Id: id})
 	}
 	return message
 }
@@ -112,8 +112,8 @@ func (s *setup) handler(name string) *fake {
 	}
 	s.t.Cleanup(func() { os.RemoveAll(directory) })
 	return &fake{
-		address: filepath.Join(directory, name+".sock"), asked: make(chan *v0.DiscoverRequest, 10),
-		say: make(chan *v0.DiscoverResponse), fail: make(chan error), called: make(chan string, 10),
+		address: filepath.Join(directory, name+".sock"), asked: make(chan *protocol.DiscoverRequest, 10),
+		say: make(chan *protocol.DiscoverResponse), fail: make(chan error), called: make(chan string, 10),
 	}
 }
 
@@ -129,7 +129,7 @@ func (s *setup) register(f *fake) registry.Endpoint {
 var door = types.NamespacedName{Namespace: "plant", Name: "door"}
 
 func (s *setup) ask(details string) {
-	s.supervisor.Ask(door, Question{Handler: "h", Request: &v0.DiscoverRequest{DiscoveryDetails: details}})
+	s.supervisor.Ask(door, Question{Handler: "h", Request: &protocol.DiscoverRequest{DiscoveryDetails: details}})
 }
 
 // await asks anew and looks, as the agent does, until the picture is as wanted.

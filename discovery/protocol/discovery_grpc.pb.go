@@ -8,7 +8,7 @@
 // - protoc             (unknown)
 // source: discovery.proto
 
-package v0
+package protocol
 
 import (
 	context "context"

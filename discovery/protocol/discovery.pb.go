@@ -8,7 +8,7 @@
 // 	protoc        (unknown)
 // source: discovery.proto
 
-package v0
+package protocol
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -564,7 +564,7 @@ const file_discovery_proto_rawDesc = "" +
 	"\fRegistration\x12L\n" +
 	"\x18RegisterDiscoveryHandler\x12#.v0.RegisterDiscoveryHandlerRequest\x1a\t.v0.Empty\"\x002M\n" +
 	"\x10DiscoveryHandler\x129\n" +
-	"\bDiscover\x12\x13.v0.DiscoverRequest\x1a\x14.v0.DiscoverResponse\"\x000\x01B\x1eZ\x1cakri.sh/akri/discovery/v0;v0b\x06proto3"
+	"\bDiscover\x12\x13.v0.DiscoverRequest\x1a\x14.v0.DiscoverResponse\"\x000\x01B!Z\x1fakri.sh/akri/discovery/protocolb\x06proto3"
 
 var (
 	file_discovery_proto_rawDescOnce sync.Once
