@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/cluster"
-	"akri.sh/akri/e2e/clustertest"
+	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 func TestMain(m *testing.M) { clustertest.Main(m) }

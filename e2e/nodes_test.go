@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/cluster"
-	"akri.sh/akri/e2e/clustertest"
+	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // enterPair gives a test a cluster of its own with two nodes, of which the first

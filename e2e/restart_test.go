@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
 // Nothing that runs is disturbed when a part of the system restarts.

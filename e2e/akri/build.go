@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"akri.sh/akri/e2e/build"
-	"akri.sh/akri/e2e/image"
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/image"
 )
 
 // Programs are Akri's executables, built from this checkout.

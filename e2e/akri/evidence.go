@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
 // Evidence is what a person would look at when Akri does not do as it should:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
 // Namespace is where the manifests put Akri.

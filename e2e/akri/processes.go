@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
 // processNode is the node whose agent runs as a process. The cluster knows no

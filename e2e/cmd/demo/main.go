@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/build"
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/cluster"
 )
 
 // dir is the run directory of the demo's cluster; processDir that of Akri where

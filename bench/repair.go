@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Bars of this part, in milliseconds.
+const (
+	mostRepairMedian = 10
+	mostRepairP95    = 25
+)
+
+// damage is a way to spoil a child, and to see that it is spoilt and whole.
+type damage struct {
+	name  string
+	child int // in children
+	spoil func(ctx context.Context, b *bench, name string) error
+	// spoilt and whole judge an event of the child's watch.
+	spoilt, whole func(watch.Event) bool
+}
+
+var damages = []damage{
+	{
+		name: "edit of a ConfigMap", child: 0,
+		spoil: func(ctx context.Context, b *bench, name string) error {
+			_, err := b.admin.Resource(configMaps).Namespace(b.current).
+				Patch(ctx, name, types.MergePatchType, []byte(`{"data":{"device":"spoilt"}}`), metav1.PatchOptions{})
+			return err
+		},
+		spoilt: func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) == "spoilt" },
+		whole:  func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) != "spoilt" },
+	},
+	{
+		name: "deletion of a Service", child: 1,
+		spoil: func(ctx context.Context, b *bench, name string) error {
+			return b.admin.Resource(services).Namespace(b.current).Delete(ctx, name, metav1.DeleteOptions{})
+		},
+		spoilt: func(e watch.Event) bool { return e.Type == watch.Deleted },
+		whole:  func(e watch.Event) bool { return e.Type == watch.Added },
+	},
+}
+
+// repair measures how long damage lasts, as a watch sees it.
+func (b *bench) repair(ctx context.Context) error {
+	if err := b.ensure(ctx); err != nil {
+		return err
+	}
+	ours := make([][]float64, len(damages))
+	requests := make([][]request, len(damages))
+	for i, d := range damages {
+		mark := b.log.mark()
+		var err error
+		if ours[i], err = b.damages(ctx, d); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+		if requests[i], err = b.log.quiet(ctx, mark, controllerAgent, time.Second); err != nil {
+			return err
+		}
+	}
+
+	// The same for a loop that does nothing else.
+	if err := b.stopController(); err != nil {
+		return err
+	}
+	parents := map[string]*unstructured.Unstructured{}
+	all, err := b.admin.Resource(instances).Namespace(b.current).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the Instances: %w", err)
+	}
+	for i := range all.Items {
+		parents[all.Items[i].GetName()] = &all.Items[i]
+	}
+	for i, d := range damages {
+		looping, cancel := context.WithCancel(ctx)
+		ready, done := make(chan struct{}), make(chan error, 1)
+		go func() { done <- b.repairByHand(looping, b.current, d.child, parents, ready) }()
+		select {
+		case <-ready:
+		case err := <-done:
+			cancel()
+			return err
+		}
+		sleep(ctx, 2*time.Second) // the watch begins with all there is
+		bare, err := b.damages(ctx, d)
+		cancel()
+		if looped := <-done; err == nil {
+			err = looped
+		}
+		if err != nil {
+			return fmt.Errorf("%s, by hand: %w", d.name, err)
+		}
+		p50, p95 := percentile(ours[i], 50), percentile(ours[i], 95)
+		b.add(figure{
+			What:       fmt.Sprintf("%s repaired, p50 / p95 of %d", d.name, b.Repairs),
+			Controller: fmt.Sprintf("%.1f / %.1f ms; %s per repair", p50, p95, perObject(tally(requests[i]), float64(b.Repairs))),
+			Bare:       fmt.Sprintf("%.1f / %.1f ms", percentile(bare, 50), percentile(bare, 95)),
+			Bar:        fmt.Sprintf("<= %d / %d ms", mostRepairMedian, mostRepairP95), Met: p50 <= mostRepairMedian && p95 <= mostRepairP95,
+			Raw: map[string]any{"controller_ms": ours[i], "bare_ms": bare},
+		})
+	}
+	// The controller's objects were taken over by hand: what follows begins anew.
+	return b.leave(ctx)
+}
+
+// damages damages children, one after the other and each another one while there
+// are enough, and returns how long it lasted, in milliseconds.
+func (b *bench) damages(ctx context.Context, d damage) ([]float64, error) {
+	const patience = 30 * time.Second
+	events, err := b.admin.Resource(children[d.child]).Namespace(b.current).
+		Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=akri"})
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	defer events.Stop()
+	var took []float64
+	for i := range b.Repairs {
+		name := deviceName(i % b.currentCount)
+		if err := d.spoil(ctx, b, name); err != nil {
+			return nil, err
+		}
+		var began time.Time
+		limit := time.After(patience)
+		for repaired := false; !repaired; {
+			select {
+			case event, open := <-events.ResultChan():
+				if !open {
+					return nil, fmt.Errorf("the watch has ended")
+				}
+				now := time.Now()
+				o, ok := event.Object.(*unstructured.Unstructured)
+				if !ok || o.GetName() != name {
+					continue
+				}
+				switch {
+				case began.IsZero() && d.spoilt(event):
+					began = now
+				case !began.IsZero() && d.whole(event):
+					took = append(took, float64(now.Sub(began).Microseconds())/1000)
+					repaired = true
+				}
+			case <-limit:
+				return nil, fmt.Errorf("%s is not repaired after %v", name, patience)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		sleep(ctx, 10*time.Millisecond) // what else it does about it
+	}
+	return took, nil
+}

@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+
+	"akri.sh/akri/kubebox/cluster/internal/wire"
+)
+
+// Dial connects to an address as seen from a node, or, with no node, from the
+// control plane. The connection is a local one: nothing relays it.
+func (c *Cluster) Dial(ctx context.Context, node, network, address string) (net.Conn, error) {
+	file, err := c.socketFrom(ctx, node, wire.Request{Op: wire.Dial, Network: network, Address: address})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return net.FileConn(file)
+}
+
+// Listen makes this process a server inside a node, or, with no node, beside
+// the API server: at 10.99.0.1, which all nodes and pods reach, too.
+func (c *Cluster) Listen(ctx context.Context, node, network, address string) (net.Listener, error) {
+	file, err := c.socketFrom(ctx, node, wire.Request{Op: wire.Listen, Network: network, Address: address})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return net.FileListener(file)
+}
+
+func (c *Cluster) socketFrom(ctx context.Context, node string, r wire.Request) (*os.File, error) {
+	path, err := c.socket(node)
+	if err != nil {
+		return nil, err
+	}
+	_, files, err := wire.Call(ctx, path, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, errors.New("the supervisor sent no socket")
+	}
+	return files[0], nil
+}

@@ -1,0 +1,127 @@
+package clustertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/cluster"
+)
+
+// RequiredVariable is the environment variable that, set to 1, turns the skip of
+// a test that cannot run here into a failure.
+const RequiredVariable = "AKRI_E2E_REQUIRED"
+
+var shared struct {
+	sync.Mutex
+	cluster *cluster.Cluster
+	config  cluster.Config
+}
+
+// Main is the body of TestMain. It ends the process.
+func Main(m *testing.M) {
+	cluster.Reexec()
+	status := m.Run()
+	if shared.cluster != nil {
+		if err := shared.cluster.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the shared cluster:", err)
+			status = max(status, 1)
+		}
+	}
+	os.Exit(status)
+}
+
+// Start starts a cluster for one test and stops it after the test.
+func Start(t testing.TB, config cluster.Config) *cluster.Cluster {
+	t.Helper()
+	c := start(t, config)
+	t.Cleanup(func() {
+		report(t, c)
+		if err := c.Stop(); err != nil {
+			t.Errorf("stopping the cluster: %v", err)
+		}
+	})
+	return c
+}
+
+// Shared returns the one cluster of this test run, which the first caller
+// starts. All callers must ask for the same number of nodes. Each test cleans up
+// what it made, in a namespace of its own.
+func Shared(t testing.TB, config cluster.Config) *cluster.Cluster {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		shared.cluster, shared.config = start(t, config), config
+	}
+	if config.Nodes != shared.config.Nodes {
+		t.Fatalf("the shared cluster has %d nodes, this test wants %d", shared.config.Nodes, config.Nodes)
+	}
+	t.Cleanup(func() { report(t, shared.cluster) })
+	return shared.cluster
+}
+
+func start(t testing.TB, config cluster.Config) *cluster.Cluster {
+	t.Helper()
+	if config.Progress == nil {
+		config.Progress = func(text string) { t.Log(text) }
+	}
+	c, err := cluster.Start(t.Context(), config)
+	if err == nil {
+		return c
+	}
+	_, impossible := errors.AsType[*cluster.NoNodesError](err)
+	_, missing := errors.AsType[*build.MissingError](err)
+	if (impossible || missing) && os.Getenv(RequiredVariable) != "1" {
+		t.Skip(err)
+	}
+	t.Fatal(err)
+	return nil
+}
+
+// report fails a test during which a component ended by itself, and keeps the
+// logs of one that failed.
+func report(t testing.TB, c *cluster.Cluster) {
+	if _, err := os.Stat(c.Dir()); err != nil {
+		return // the test has stopped it
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	components, err := c.Components(ctx)
+	if err != nil {
+		t.Errorf("the cluster does not answer: %v", err)
+	}
+	for _, s := range components {
+		if s.Cause != "" {
+			t.Errorf("%s %s", s.Name, s.Cause)
+		}
+	}
+	if !t.Failed() {
+		return
+	}
+	for _, file := range c.LogFiles() {
+		if err := keep(t, c.Dir(), file); err != nil {
+			t.Log(err)
+		}
+	}
+	t.Logf("the cluster's logs are in %s (go test -artifacts keeps them)", t.ArtifactDir())
+}
+
+func keep(t testing.TB, dir, file string) error {
+	name, err := filepath.Rel(dir, file)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(t.ArtifactDir(), strings.ReplaceAll(name, "/", "-")), content, 0o644)
+}
