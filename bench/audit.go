@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// request is what a line of the audit log says.
+// request is one line of the audit log.
 type request struct {
 	Verb        string
-	Agent       string // of the user agent, what precedes the first slash
-	Resource    string // "instances", "instances/status"; the path if it is none
+	Agent       string // the user agent up to the first slash
+	Resource    string // "instances", "instances/status", or the path of another request
 	Namespace   string
 	Name        string
 	Code        int
 	Began, Done time.Time
 }
 
-// write tells whether a request asks for a change.
-func (r request) write() bool {
+// isWrite reports whether the request changes something.
+func (r request) isWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
 		return true
@@ -33,7 +33,7 @@ func (r request) write() bool {
 	return false
 }
 
-// String is the request's kind, such as "patch instances/status".
+// String returns the kind of request, such as "patch instances/status".
 func (r request) String() string { return r.Verb + " " + r.Resource }
 
 func parseRequest(line []byte) (request, error) {
@@ -49,7 +49,7 @@ func parseRequest(line []byte) (request, error) {
 		StageTimestamp           time.Time           `json:"stageTimestamp"`
 	}
 	if err := json.Unmarshal(line, &event); err != nil {
-		return request{}, fmt.Errorf("a line of the audit log: %w", err)
+		return request{}, fmt.Errorf("parse a line of the audit log: %w", err)
 	}
 	agent, _, _ := strings.Cut(event.UserAgent, "/")
 	r := request{Verb: event.Verb, Agent: agent, Began: event.RequestReceivedTimestamp, Done: event.StageTimestamp}
@@ -67,7 +67,7 @@ func parseRequest(line []byte) (request, error) {
 	return r, nil
 }
 
-// auditLog follows an audit log. A request is in it when it is finished.
+// auditLog follows an audit log, which has each request once it has finished.
 type auditLog struct {
 	mu       sync.Mutex
 	requests []request
@@ -88,7 +88,7 @@ func followLog(ctx context.Context, path string) *auditLog {
 }
 
 func (l *auditLog) follow(ctx context.Context, path string) error {
-	const pace = 20 * time.Millisecond
+	const interval = 20 * time.Millisecond
 	var file *os.File
 	for file == nil {
 		opened, err := os.Open(path)
@@ -96,7 +96,7 @@ func (l *auditLog) follow(ctx context.Context, path string) error {
 			file = opened
 		} else if !os.IsNotExist(err) {
 			return err
-		} else if !sleep(ctx, pace) {
+		} else if !sleep(ctx, interval) {
 			return ctx.Err()
 		}
 	}
@@ -107,7 +107,7 @@ func (l *auditLog) follow(ctx context.Context, path string) error {
 		part, err := reader.ReadBytes('\n')
 		line = append(line, part...)
 		if err == io.EOF {
-			if !sleep(ctx, pace) {
+			if !sleep(ctx, interval) {
 				return ctx.Err()
 			}
 			continue
@@ -128,23 +128,23 @@ func (l *auditLog) follow(ctx context.Context, path string) error {
 	}
 }
 
-// mark is a place in the log: what has been read so far.
+// mark returns the current position in the log.
 func (l *auditLog) mark() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.requests)
 }
 
-// since are the requests read after a mark. They must not be changed.
+// since returns the requests read after a mark. The caller must not modify them.
 func (l *auditLog) since(mark int) ([]request, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.requests[mark:len(l.requests):len(l.requests)], l.err
 }
 
-// quiet waits until an agent has written nothing for a while, and returns all
-// its requests after the mark.
-func (l *auditLog) quiet(ctx context.Context, mark int, agent string, pause time.Duration) ([]request, error) {
+// awaitQuiet waits until an agent has sent no write for the given time, and
+// returns all its requests after the mark.
+func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quietFor time.Duration) ([]request, error) {
 	seen, next := []request(nil), mark
 	for last := time.Now(); ; {
 		fresh, err := l.since(next)
@@ -157,11 +157,11 @@ func (l *auditLog) quiet(ctx context.Context, mark int, agent string, pause time
 				continue
 			}
 			seen = append(seen, r)
-			if r.write() {
+			if r.isWrite() {
 				last = time.Now()
 			}
 		}
-		if time.Since(last) >= pause {
+		if time.Since(last) >= quietFor {
 			return seen, nil
 		}
 		if !sleep(ctx, 20*time.Millisecond) {
@@ -170,7 +170,7 @@ func (l *auditLog) quiet(ctx context.Context, mark int, agent string, pause time
 	}
 }
 
-// tally counts requests by their kind.
+// tally counts requests by kind.
 func tally(requests []request) map[string]int {
 	counts := map[string]int{}
 	for _, r := range requests {
@@ -179,17 +179,18 @@ func tally(requests []request) map[string]int {
 	return counts
 }
 
+// writes returns the requests that change something.
 func writes(requests []request) []request {
 	var only []request
 	for _, r := range requests {
-		if r.write() {
+		if r.isWrite() {
 			only = append(only, r)
 		}
 	}
 	return only
 }
 
-// sleep returns false if ctx ended first.
+// sleep reports whether it slept the whole time; it returns early when ctx ends.
 func sleep(ctx context.Context, duration time.Duration) bool {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

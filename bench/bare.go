@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// creators is how many connections the Instances are created from.
+	// creators is the number of connections that create Instances.
 	creators = 10
-	// workers is how many the controller and the bare client work with.
+	// workers is the number of workers of the controller and of the bare client.
 	workers = 4
 )
 
-// connect makes a client with a connection of its own and no limit of rate.
+// connect returns a client with its own connection and without a rate limit.
 func connect(config *rest.Config, agent string) (dynamic.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.UserAgent = agent
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	config.Dial = dialer.DialContext // connections are shared by those of equal dialers
+	config.Dial = dialer.DialContext // clients with the same dialer would share a connection
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
@@ -34,9 +34,11 @@ func connect(config *rest.Config, agent string) (dynamic.Interface, error) {
 	return client, nil
 }
 
-// createInstances creates Instances number first to first+count-1 from all
-// connections, and tells of each as soon as it is there.
-func (b *bench) createInstances(ctx context.Context, namespace string, first, count int, created func(*unstructured.Unstructured)) error {
+// createInstances creates the Instances numbered first to first+count-1 over all
+// connections, and calls created with each as soon as it exists.
+func (b *bench) createInstances(
+	ctx context.Context, namespace string, first, count int, created func(*unstructured.Unstructured),
+) error {
 	numbers := make(chan int)
 	go func() {
 		defer close(numbers)
@@ -48,7 +50,7 @@ func (b *bench) createInstances(ctx context.Context, namespace string, first, co
 			}
 		}
 	}()
-	return together(creators, func(worker int) error {
+	return inParallel(creators, func(worker int) error {
 		for number := range numbers {
 			instance, err := b.creators[worker].Resource(instances).Namespace(namespace).
 				Create(ctx, newInstance(namespace, deviceName(number)), metav1.CreateOptions{FieldManager: "akri-agent.node1"})
@@ -61,45 +63,48 @@ func (b *bench) createInstances(ctx context.Context, namespace string, first, co
 	})
 }
 
-// workByHand applies the objects of each Instance that comes, and writes its
-// status once: the bare client.
-func (b *bench) workByHand(ctx context.Context, come <-chan *unstructured.Unstructured) error {
-	return together(workers, func(int) error {
-		for instance := range come {
+// runBareClient is the bare client: it applies the objects of each Instance that
+// it receives, and writes its status once.
+func (b *bench) runBareClient(ctx context.Context, created <-chan *unstructured.Unstructured) error {
+	return inParallel(workers, func(int) error {
+		for instance := range created {
 			applied := make([]*unstructured.Unstructured, len(children))
-			for i, want := range byHand(instance) {
-				answer, err := b.applyByHand(ctx, i, want)
+			for i, want := range bareObjects(instance) {
+				answer, err := b.bareApply(ctx, i, want)
 				if err != nil {
 					return err
 				}
 				applied[i] = answer
 			}
 			_, err := b.bare.Resource(instances).Namespace(instance.GetNamespace()).
-				Apply(ctx, instance.GetName(), statusByHand(instance, applied), metav1.ApplyOptions{FieldManager: "bare", Force: true}, "status")
+				Apply(ctx, instance.GetName(), bareInstanceStatus(instance, applied), metav1.ApplyOptions{FieldManager: "bare", Force: true}, "status")
 			if err != nil {
-				return fmt.Errorf("write a status by hand: %w", err)
+				return fmt.Errorf("bare client: write a status: %w", err)
 			}
 		}
 		return nil
 	})
 }
 
-func (b *bench) applyByHand(ctx context.Context, child int, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// bareApply applies one object by force, without checking who owns it.
+func (b *bench) bareApply(ctx context.Context, child int, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	answer, err := b.bare.Resource(children[child]).Namespace(want.GetNamespace()).
 		Apply(ctx, want.GetName(), want, metav1.ApplyOptions{FieldManager: "bare", Force: true})
 	if err != nil {
-		return nil, fmt.Errorf("apply by hand: %w", err)
+		return nil, fmt.Errorf("bare client: apply: %w", err)
 	}
 	return answer, nil
 }
 
-// repairByHand keeps one child of each Instance as it should be: it applies what
-// it sees deleted or with another value. ready is closed when it watches.
-func (b *bench) repairByHand(ctx context.Context, namespace string, child int, parents map[string]*unstructured.Unstructured, ready chan<- struct{}) error {
+// bareRepair watches one child of each Instance and applies it again when it was
+// deleted or has another value. It closes ready once the watch is established.
+func (b *bench) bareRepair(
+	ctx context.Context, namespace string, child int, parents map[string]*unstructured.Unstructured, ready chan<- struct{},
+) error {
 	api := b.bare.Resource(children[child]).Namespace(namespace)
 	watch, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=akri"})
 	if err != nil {
-		return fmt.Errorf("watch by hand: %w", err)
+		return fmt.Errorf("bare client: watch: %w", err)
 	}
 	defer watch.Stop()
 	close(ready)
@@ -109,31 +114,31 @@ func (b *bench) repairByHand(ctx context.Context, namespace string, child int, p
 			return nil
 		}
 		if !ok {
-			return fmt.Errorf("watch by hand: got %T", event.Object)
+			return fmt.Errorf("bare client: watch: got %T", event.Object)
 		}
 		parent := parents[seen.GetName()]
 		if parent == nil {
 			continue
 		}
-		want := byHand(parent)[child]
+		want := bareObjects(parent)[child]
 		if event.Type != "DELETED" && device(seen) == device(want) {
 			continue
 		}
-		if _, err := b.applyByHand(ctx, child, want); err != nil && ctx.Err() == nil {
+		if _, err := b.bareApply(ctx, child, want); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// device is the value that the repairs are about; only a ConfigMap has it.
+// device returns the value that the repairs restore; only a ConfigMap has it.
 func device(o *unstructured.Unstructured) string {
 	value, _, _ := unstructured.NestedString(o.Object, "data", "device")
 	return value
 }
 
-// together runs n functions at the same time and returns the first error.
-func together(n int, work func(worker int) error) error {
+// inParallel runs n functions concurrently and returns the first error.
+func inParallel(n int, work func(worker int) error) error {
 	errs := make([]error, n)
 	var group sync.WaitGroup
 	for i := range n {

@@ -16,31 +16,29 @@ import (
 
 // Bars of this part.
 const (
-	mostRatio    = 1.2
-	mostRequests = 1.4
-	growthStep   = 500
-	mostGrowth   = 0.10
+	maxRatio    = 1.2
+	maxRequests = 1.4
 )
 
-// settled is what the audit log says of a number of Instances that were created
+// settled summarizes the audit log of a number of Instances that were created
 // together.
 type settled struct {
-	// lastObject and lastStatus count from the first Instance's creation.
+	// lastObject and lastStatus are the times since the first Instance was created.
 	lastObject, lastStatus time.Duration
-	// cpu is what all processes have used: API server, etcd, the client and the
-	// program that creates the Instances. Other load on the machine changes it
-	// less than it changes time.
+	// cpu is the processor time of all processes: API server, etcd, the client and
+	// the program that creates the Instances. Other load on the machine affects it
+	// less than it affects elapsed time.
 	cpu time.Duration
-	// own is the part of the workers' time that none of their requests was in the
-	// API server, from the first of them to the last object or status.
+	// own is the share of the workers' time in which none of their requests was in
+	// the API server, from the first request to the last object or status.
 	own float64
 }
 
-// awaitSettled follows the log from a mark until each of the Instances has its
-// three objects and a status.
+// awaitSettled follows the log from a mark until each Instance has its three
+// objects and a status.
 func (b *bench) awaitSettled(ctx context.Context, mark int, namespace string, count int) (settled, error) {
-	const patience = 10 * time.Minute
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	const timeout = 10 * time.Minute
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var began, firstRequest, lastObject, lastStatus time.Time
 	var served time.Duration
@@ -83,7 +81,8 @@ func (b *bench) awaitSettled(ctx context.Context, mark int, namespace string, co
 			}, nil
 		}
 		if !sleep(ctx, 20*time.Millisecond) {
-			return settled{}, fmt.Errorf("%d of %d objects and %d of %d statuses are there: %w", len(objects), count*len(children), len(statuses), count, ctx.Err())
+			return settled{}, fmt.Errorf("only %d of %d objects and %d of %d statuses exist: %w",
+				len(objects), count*len(children), len(statuses), count, ctx.Err())
 		}
 	}
 }
@@ -95,8 +94,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// warmUp brings one Instance into being and removes it, so that connections and
-// watches are there.
+// warmUp creates and removes one Instance, so that connections and watches are
+// established.
 func (b *bench) warmUp(ctx context.Context, namespace string, create func(first, count int) (settled, error)) error {
 	const number = 999_999
 	if _, err := create(number, 1); err != nil {
@@ -111,7 +110,7 @@ func (b *bench) warmUp(ctx context.Context, namespace string, create func(first,
 	return nil
 }
 
-// byController creates Instances and lets the controller do the rest.
+// byController creates Instances and waits until the controller has settled them.
 func (b *bench) byController(ctx context.Context, namespace string, first, count int) (settled, error) {
 	mark := b.log.mark()
 	if err := b.createInstances(ctx, namespace, first, count, func(*unstructured.Unstructured) {}); err != nil {
@@ -120,14 +119,14 @@ func (b *bench) byController(ctx context.Context, namespace string, first, count
 	return b.awaitSettled(ctx, mark, namespace, count)
 }
 
-// byBareClient creates Instances and does the rest by hand.
+// byBareClient creates Instances and runs the bare client on them.
 func (b *bench) byBareClient(ctx context.Context, namespace string, first, count int) (settled, error) {
 	mark := b.log.mark()
-	come := make(chan *unstructured.Unstructured, count)
+	created := make(chan *unstructured.Unstructured, count)
 	done := make(chan error, 1)
-	go func() { done <- b.workByHand(ctx, come) }()
-	err := b.createInstances(ctx, namespace, first, count, func(instance *unstructured.Unstructured) { come <- instance })
-	close(come)
+	go func() { done <- b.runBareClient(ctx, created) }()
+	err := b.createInstances(ctx, namespace, first, count, func(instance *unstructured.Unstructured) { created <- instance })
+	close(created)
 	if worked := <-done; err == nil {
 		err = worked
 	}
@@ -137,14 +136,14 @@ func (b *bench) byBareClient(ctx context.Context, namespace string, first, count
 	return b.awaitSettled(ctx, mark, namespace, count)
 }
 
-// bareRound measures the bare client in a namespace of its own. The controller
-// must not run.
+// bareRound measures the bare client in a new namespace. The controller must not
+// be running.
 func (b *bench) bareRound(ctx context.Context, counts ...int) ([]settled, error) {
 	namespace, err := b.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rounds, err := b.steps(ctx, namespace, counts, func(first, count int) (settled, error) {
+	rounds, err := b.measureSteps(ctx, namespace, counts, func(first, count int) (settled, error) {
 		return b.byBareClient(ctx, namespace, first, count)
 	})
 	if err != nil {
@@ -153,11 +152,11 @@ func (b *bench) bareRound(ctx context.Context, counts ...int) ([]settled, error)
 	return rounds, b.clear(ctx, namespace)
 }
 
-// allCPU is the processor time used so far by all who take part.
+// allCPU returns the processor time that all participating processes have used.
 func (b *bench) allCPU() (time.Duration, error) {
 	pids := append([]int{os.Getpid()}, b.servers...)
 	if b.running != nil {
-		pids = append(pids, b.running.command.Process.Pid)
+		pids = append(pids, b.running.pid())
 	}
 	var sum time.Duration
 	for _, pid := range pids {
@@ -170,7 +169,10 @@ func (b *bench) allCPU() (time.Duration, error) {
 	return sum, nil
 }
 
-func (b *bench) steps(ctx context.Context, namespace string, counts []int, create func(first, count int) (settled, error)) ([]settled, error) {
+// measureSteps warms up and then creates Instances in steps of the given counts.
+func (b *bench) measureSteps(
+	ctx context.Context, namespace string, counts []int, create func(first, count int) (settled, error),
+) ([]settled, error) {
 	if err := b.warmUp(ctx, namespace, create); err != nil {
 		return nil, err
 	}
@@ -196,10 +198,12 @@ func (b *bench) steps(ctx context.Context, namespace string, counts []int, creat
 	return rounds, nil
 }
 
-// controllerRound measures a fresh controller in a namespace of its own, which
-// it leaves as it is, with the controller running. requests are those of the
-// controller from the first Instance on, until it is quiet.
-func (b *bench) controllerRound(ctx context.Context, counts ...int) (namespace string, rounds []settled, requests []request, used time.Duration, err error) {
+// controllerRound measures a new controller in a new namespace, and leaves both in
+// place. requests are those of the controller from the first Instance until it is
+// quiet; used is its processor time.
+func (b *bench) controllerRound(ctx context.Context, counts ...int) (
+	namespace string, rounds []settled, requests []request, used time.Duration, err error,
+) {
 	if namespace, err = b.namespace(ctx); err != nil {
 		return
 	}
@@ -208,12 +212,12 @@ func (b *bench) controllerRound(ctx context.Context, counts ...int) (namespace s
 		return
 	}
 	mark, before := 0, time.Duration(0)
-	total := 0
-	rounds, err = b.steps(ctx, namespace, counts, func(first, count int) (settled, error) {
-		if total += 1; total == 2 { // the first is the warm-up
+	calls := 0
+	rounds, err = b.measureSteps(ctx, namespace, counts, func(first, count int) (settled, error) {
+		if calls++; calls == 2 { // the first call is the warm-up
 			mark = b.log.mark()
 			var err error
-			if before, err = cpu(p.command.Process.Pid); err != nil {
+			if before, err = cpu(p.pid()); err != nil {
 				return settled{}, err
 			}
 			defer b.profileCPU(ctx, p, fmt.Sprintf("cpu-%d", count))()
@@ -223,113 +227,93 @@ func (b *bench) controllerRound(ctx context.Context, counts ...int) (namespace s
 	if err != nil {
 		return
 	}
-	if requests, err = b.log.quiet(ctx, mark, controllerAgent, 2*time.Second); err != nil {
+	if requests, err = b.log.awaitQuiet(ctx, mark, controllerAgent, 2*time.Second); err != nil {
 		return
 	}
-	after, err := cpu(p.command.Process.Pid)
+	after, err := cpu(p.pid())
 	return namespace, rounds, requests, after - before, err
 }
 
-// duel is one round of both.
+// duel is one round of the bare client and the controller.
 type duel struct {
-	byHand, byController settled
-	namespace            string
-	requests             []request
-	used                 time.Duration
+	bare, controller settled
+	namespace        string        // of the controller's round
+	requests         []request     // of the controller
+	used             time.Duration // processor time of the controller
 }
 
-// compete measures bare client and controller once. Who comes second finds the
-// machine a little slower, so they take turns in that; the controller is the last
-// of all, and is left running.
+// duels are the rounds with one number of Instances.
+type duels []duel
+
+// each returns one value of each round.
+func (d duels) each(value func(duel) float64) []float64 {
+	values := make([]float64, len(d))
+	for i, round := range d {
+		values[i] = value(round)
+	}
+	return values
+}
+
+func (d duel) bareSeconds() float64       { return d.bare.lastObject.Seconds() }
+func (d duel) controllerSeconds() float64 { return d.controller.lastObject.Seconds() }
+func (d duel) ratio() float64             { return d.controllerSeconds() / d.bareSeconds() }
+func (d duel) bareCPU() float64           { return d.bare.cpu.Seconds() }
+func (d duel) controllerCPU() float64     { return d.controller.cpu.Seconds() }
+func (d duel) bareOwn() float64           { return d.bare.own }
+func (d duel) controllerOwn() float64     { return d.controller.own }
+
+// compete measures the bare client and the controller once. Whichever runs second
+// finds the machine a little slower, so they alternate. The controller is the last
+// to run in the last round, and is left running.
 func (b *bench) compete(ctx context.Context, round, count int) (d duel, err error) {
-	byHand := func() error {
-		settled, err := b.bareRound(ctx, count)
+	runBare := func() error {
+		rounds, err := b.bareRound(ctx, count)
 		if err == nil {
-			d.byHand = settled[0]
+			d.bare = rounds[0]
 		}
 		return err
 	}
-	if err := b.leave(ctx); err != nil {
+	if err := b.tearDown(ctx); err != nil {
 		return d, err
 	}
 	controllerFirst := (b.Rounds-round)%2 == 0
 	if !controllerFirst {
-		if err := byHand(); err != nil {
+		if err := runBare(); err != nil {
 			return d, err
 		}
 	}
-	var byController []settled
-	if d.namespace, byController, d.requests, d.used, err = b.controllerRound(ctx, count); err != nil {
+	var rounds []settled
+	if d.namespace, rounds, d.requests, d.used, err = b.controllerRound(ctx, count); err != nil {
 		return d, err
 	}
-	d.byController = byController[0]
+	d.controller = rounds[0]
 	b.current, b.currentCount = d.namespace, count
 	if controllerFirst {
-		if err := b.leave(ctx); err != nil {
+		if err := b.tearDown(ctx); err != nil {
 			return d, err
 		}
-		err = byHand()
+		err = runBare()
 	}
 	return d, err
 }
 
-// converge alternates bare client and controller. The ratio is the median of the
-// rounds' ratios.
+// converge alternates the bare client and the controller. The ratio is the median
+// of the rounds' ratios.
 func (b *bench) converge(ctx context.Context) error {
 	for _, count := range b.Instances {
-		var bare, ours, ratios, bareStatus, oursStatus, bareCPU, oursCPU, bareOwn, oursOwn []float64
-		var requests []request
-		var used time.Duration
+		var rounds duels
 		for round := range b.Rounds {
 			d, err := b.compete(ctx, round, count)
 			if err != nil {
 				return err
 			}
-			byHand, byController := d.byHand, d.byController
-			requests, used = d.requests, d.used
-			bare = append(bare, byHand.lastObject.Seconds())
-			ours = append(ours, byController.lastObject.Seconds())
-			ratios = append(ratios, byController.lastObject.Seconds()/byHand.lastObject.Seconds())
-			bareOwn = append(bareOwn, byHand.own)
-			oursOwn = append(oursOwn, byController.own)
-			bareCPU = append(bareCPU, byHand.cpu.Seconds())
-			oursCPU = append(oursCPU, byController.cpu.Seconds())
-			bareStatus = append(bareStatus, byHand.lastStatus.Seconds())
-			oursStatus = append(oursStatus, byController.lastStatus.Seconds())
+			rounds = append(rounds, d)
 			b.say("%d Instances, round %d: bare client %.2f s, controller %.2f s (last status %.2f, %.2f); CPU %.2f, %.2f", count, round+1,
-				byHand.lastObject.Seconds(), byController.lastObject.Seconds(), byHand.lastStatus.Seconds(), byController.lastStatus.Seconds(), byHand.cpu.Seconds(), byController.cpu.Seconds())
+				d.bareSeconds(), d.controllerSeconds(), d.bare.lastStatus.Seconds(), d.controller.lastStatus.Seconds(), d.bareCPU(), d.controllerCPU())
 		}
-		objects := float64(count * len(children))
-		ratio := median(ratios)
-		b.add(figure{
-			What:       fmt.Sprintf("settle time, %d Instances x 3", count),
-			Controller: fmt.Sprintf("%.2f s, %.0f objects/s, ratio %.2f (rounds %s)", median(ours), objects/median(ours), ratio, list(ratios)),
-			Bare:       fmt.Sprintf("%.2f s, %.0f objects/s", median(bare), objects/median(bare)),
-			Bar:        fmt.Sprintf("ratio <= %.1f", mostRatio), Met: ratio <= mostRatio,
-			Raw: map[string]any{"controller_seconds": ours, "bare_seconds": bare, "controller_last_status_seconds": oursStatus, "bare_last_status_seconds": bareStatus, "ratio": ratio},
-		})
-		b.add(figure{
-			What: fmt.Sprintf("workers' time outside the API server, %d Instances x 3", count),
-			Controller: fmt.Sprintf("%.0f %% (rounds %s); settle ratio if the API server were as fast for both: %.2f", 100*median(oursOwn), list(oursOwn),
-				(1-median(bareOwn))/(1-median(oursOwn))),
-			Bare: fmt.Sprintf("%.0f %% (rounds %s)", 100*median(bareOwn), list(bareOwn)),
-			Raw:  map[string]any{"controller_share": oursOwn, "bare_share": bareOwn},
-		})
-		each := float64(len(requests)) / objects
-		b.add(figure{
-			What:       fmt.Sprintf("API requests per object, %d Instances x 3", count),
-			Controller: fmt.Sprintf("%.3f: %s", each, perObject(tally(requests), objects)),
-			Bare:       fmt.Sprintf("%.3f", 4./3),
-			Bar:        fmt.Sprintf("<= %.1f", mostRequests), Met: each <= mostRequests,
-			Raw: map[string]any{"requests": tally(requests), "objects": objects},
-		})
-		b.add(figure{
-			What: fmt.Sprintf("CPU of all processes, %d Instances x 3", count),
-			Controller: fmt.Sprintf("%.2f s, ratio %.2f; of it the controller's %.2f s, %.0f us per object", median(oursCPU), median(oursCPU)/median(bareCPU),
-				used.Seconds(), used.Seconds()*1e6/objects),
-			Bare: fmt.Sprintf("%.2f s", median(bareCPU)),
-			Raw:  map[string]any{"controller_cpu_seconds": used.Seconds(), "all_with_controller_seconds": oursCPU, "all_with_bare_seconds": bareCPU},
-		})
+		for _, f := range rounds.figures(count) {
+			b.add(f)
+		}
 		if err := b.rss(ctx, count); err != nil {
 			return err
 		}
@@ -337,8 +321,57 @@ func (b *bench) converge(ctx context.Context) error {
 	return nil
 }
 
-// leave stops the controller and removes what it has been measured with.
-func (b *bench) leave(ctx context.Context) error {
+// figures returns the rows of the table for rounds with count Instances. Requests
+// and the controller's own CPU are those of the last round.
+func (d duels) figures(count int) []figure {
+	objects := float64(count * len(children))
+	last := d[len(d)-1]
+	bare, controller, ratios := d.each(duel.bareSeconds), d.each(duel.controllerSeconds), d.each(duel.ratio)
+	bareOwn, controllerOwn := d.each(duel.bareOwn), d.each(duel.controllerOwn)
+	bareCPU, controllerCPU := d.each(duel.bareCPU), d.each(duel.controllerCPU)
+	bareStatus := d.each(func(d duel) float64 { return d.bare.lastStatus.Seconds() })
+	controllerStatus := d.each(func(d duel) float64 { return d.controller.lastStatus.Seconds() })
+	ratio, perObjectRequests := median(ratios), float64(len(last.requests))/objects
+	return []figure{
+		{
+			What: fmt.Sprintf("settle time, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.2f s, %.0f objects/s, ratio %.2f (rounds %s)",
+				median(controller), objects/median(controller), ratio, list(ratios)),
+			Bare: fmt.Sprintf("%.2f s, %.0f objects/s", median(bare), objects/median(bare)),
+			Bar:  fmt.Sprintf("ratio <= %.1f", maxRatio), Met: ratio <= maxRatio,
+			Raw: map[string]any{
+				"controller_seconds": controller, "bare_seconds": bare,
+				"controller_last_status_seconds": controllerStatus, "bare_last_status_seconds": bareStatus, "ratio": ratio,
+			},
+		},
+		{
+			What: fmt.Sprintf("workers' time outside the API server, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.0f %% (rounds %s); settle ratio if the API server were as fast for both: %.2f",
+				100*median(controllerOwn), list(controllerOwn), (1-median(bareOwn))/(1-median(controllerOwn))),
+			Bare: fmt.Sprintf("%.0f %% (rounds %s)", 100*median(bareOwn), list(bareOwn)),
+			Raw:  map[string]any{"controller_share": controllerOwn, "bare_share": bareOwn},
+		},
+		{
+			What:       fmt.Sprintf("API requests per object, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.3f: %s", perObjectRequests, perObject(tally(last.requests), objects)),
+			Bare:       fmt.Sprintf("%.3f", 4./3),
+			Bar:        fmt.Sprintf("<= %.1f", maxRequests), Met: perObjectRequests <= maxRequests,
+			Raw: map[string]any{"requests": tally(last.requests), "objects": objects},
+		},
+		{
+			What: fmt.Sprintf("CPU of all processes, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.2f s, ratio %.2f; of that the controller %.2f s, %.0f us per object",
+				median(controllerCPU), median(controllerCPU)/median(bareCPU), last.used.Seconds(), last.used.Seconds()*1e6/objects),
+			Bare: fmt.Sprintf("%.2f s", median(bareCPU)),
+			Raw: map[string]any{
+				"controller_cpu_seconds": last.used.Seconds(), "all_with_controller_seconds": controllerCPU, "all_with_bare_seconds": bareCPU,
+			},
+		},
+	}
+}
+
+// tearDown stops the controller and removes the objects it was measured with.
+func (b *bench) tearDown(ctx context.Context) error {
 	if err := b.stopController(); err != nil {
 		return err
 	}
@@ -350,45 +383,7 @@ func (b *bench) leave(ctx context.Context) error {
 	return b.clear(ctx, namespace)
 }
 
-// growth compares the first 500 Instances of many with the last 500.
-func (b *bench) growth(ctx context.Context) error {
-	steps := []int{growthStep, b.Growth - 2*growthStep, growthStep}
-	if err := b.beginAnew(ctx); err != nil {
-		return err
-	}
-	byHand, err := b.bareRound(ctx, steps...)
-	if err != nil {
-		return err
-	}
-	if err := b.beginAnew(ctx); err != nil { // the remains of so many objects slow an API server down
-		return err
-	}
-	namespace, byController, requests, used, err := b.controllerRound(ctx, steps...)
-	if err != nil {
-		return err
-	}
-	b.current, b.currentCount = namespace, b.Growth
-	ratio := func(i int) float64 { return byController[i].lastObject.Seconds() / byHand[i].lastObject.Seconds() }
-	first, last := ratio(0), ratio(2)
-	b.add(figure{
-		What: fmt.Sprintf("settle time of the first and last %d of %d Instances", growthStep, b.Growth),
-		Controller: fmt.Sprintf("%.2f s, %.2f s (ratios %.2f, %.2f; of CPU %.2f, %.2f)", byController[0].lastObject.Seconds(), byController[2].lastObject.Seconds(), first, last,
-			byController[0].cpu.Seconds()/byHand[0].cpu.Seconds(), byController[2].cpu.Seconds()/byHand[2].cpu.Seconds()),
-		Bare: fmt.Sprintf("%.2f s, %.2f s", byHand[0].lastObject.Seconds(), byHand[2].lastObject.Seconds()),
-		Bar:  fmt.Sprintf("ratios <= %.1f, equal +- 10 %%", mostRatio),
-		Met:  first <= mostRatio && last <= mostRatio && last/first <= 1+mostGrowth && last/first >= 1-mostGrowth,
-		Raw:  map[string]any{"first_ratio": first, "middle_ratio": ratio(1), "last_ratio": last},
-	})
-	objects := float64(b.Growth * len(children))
-	b.add(figure{
-		What:       fmt.Sprintf("settle time of the %d Instances between", steps[1]),
-		Controller: fmt.Sprintf("%.2f s (ratio %.2f); CPU for all %.1f s; requests for all %.3f per object: %s", byController[1].lastObject.Seconds(), ratio(1), used.Seconds(), float64(len(requests))/objects, perObject(tally(requests), objects)),
-		Bare:       fmt.Sprintf("%.2f s", byHand[1].lastObject.Seconds()),
-		Raw:        map[string]any{"requests": tally(requests)},
-	})
-	return b.rss(ctx, b.Growth)
-}
-
+// list formats values, separated by commas.
 func list(values []float64) string {
 	words := make([]string, len(values))
 	for i, value := range values {
@@ -397,7 +392,7 @@ func list(values []float64) string {
 	return strings.Join(words, ", ")
 }
 
-// perObject is a tally in words, the most frequent first.
+// perObject formats a tally, the most frequent kind first.
 func perObject(counts map[string]int, objects float64) string {
 	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		if counts[a] != counts[b] {

@@ -1,16 +1,17 @@
-// Package bench measures Akri's controller beside a bare client, in the same run
-// and on the same API server.
+// Command bench measures Akri's controller against a bare client, in the same run
+// and on the same API server, and prints a table:
 //
-// [run] starts a control plane of its own, without nodes, runs the real
-// akri-controller beside it, and has it make a ConfigMap, a Service and a
-// Deployment for each of N Instances. The bare client does the same work by
-// hand. What happened is read from the API server's audit log, which sees both
-// with the same eyes and costs neither of them anything.
+//	bench --instances 100,500 --only converge,restart
 //
-// Of the controller manager nothing runs while something is timed: neither the
-// controller of Deployments, so that no status changes behind the work that is
-// measured, nor the garbage collector, which asks for owners it has not seen
-// yet. The garbage collector runs while the controller is killed.
+// It starts a control plane of its own without nodes, runs the real
+// akri-controller against it, and has it apply a ConfigMap, a Service and a
+// Deployment for each of N Instances. The bare client does the same work without
+// any of the controller's logic. The results are read from the API server's audit
+// log, which records both alike and costs neither of them anything.
 //
-// Never: a figure without its reference or its bar, a verdict in a test.
+// No controller of Kubernetes runs during the measurements: neither the Deployment
+// controller, so that no status changes behind the measured work, nor the garbage
+// collector, which reads owners that it has not seen yet.
+//
+// Always: a figure comes with its reference or its bar. Never: a verdict in a test.
 package main

@@ -1,7 +1,3 @@
-// Command bench measures Akri's controller beside a bare client and prints a
-// table.
-//
-//	bench --instances 100,500 --only converge,restart
 package main
 
 import (
@@ -33,7 +29,7 @@ func newRoot() *cobra.Command {
 	o := options{Out: os.Stdout, Log: os.Stderr}
 	root := &cobra.Command{
 		Use:           "bench",
-		Short:         "Measure Akri's controller beside a bare client",
+		Short:         "Measure Akri's controller against a bare client",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -42,15 +38,13 @@ func newRoot() *cobra.Command {
 	flags := root.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVar(&o.Only, "only", nil, "parts to measure: "+strings.Join(parts, ",")+" (default all but growth)")
-	flags.IntSliceVar(&o.Instances, "instances", []int{100, 500}, "numbers of Instances to converge; the other parts are measured with the last")
-	flags.IntVar(&o.Rounds, "rounds", 3, "how often controller and bare client take turns")
-	flags.IntVar(&o.Growth, "growth", maxInstances, "Instances of part growth")
-	flags.DurationVar(&o.Idle, "idle", time.Minute, "how long the controller is watched at rest")
-	flags.IntVar(&o.Repairs, "repairs", 200, "edits and deletions that are repaired")
-	flags.IntVar(&o.Foreign, "foreign", 10_000, "objects of others in part memory")
-	flags.IntVar(&o.Kills, "kill", 20, "how often the controller is killed")
-	flags.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "decides when it is killed")
-	flags.StringVar(&o.Profiles, "profiles", "", "`folder` for CPU and heap profiles of a controller built with a profiler")
+	flags.IntSliceVar(&o.Instances, "instances", []int{100, 500}, "numbers of Instances to converge; the other parts are measured with the last number")
+	flags.IntVar(&o.Rounds, "rounds", 3, "how many times the controller and the bare client are measured")
+	flags.IntVar(&o.Growth, "growth", maxInstances, "number of Instances of the part growth")
+	flags.DurationVar(&o.Idle, "idle", time.Minute, "how long the controller is observed at rest")
+	flags.IntVar(&o.Repairs, "repairs", 200, "number of edits, and of deletions, to be repaired")
+	flags.IntVar(&o.Foreign, "foreign", 10_000, "number of unrelated objects in the part memory")
+	flags.StringVar(&o.Profiles, "profiles", "", "`directory` for CPU and heap profiles; the controller is then built with a profiler")
 	flags.StringVar(&o.JSON, "json", "", "`file` for the raw numbers")
 	return root
 }

@@ -20,14 +20,15 @@ import (
 	"akri.sh/akri/kubebox/build"
 )
 
-// controllerAgent is how the audit log calls the controller: by the name of its
+// controllerAgent is the controller's user agent in the audit log: the name of its
 // executable.
 const controllerAgent = "akri-controller"
 
-// profilerVariable holds the address at which a controller built for profiling
-// serves its profiles.
+// profilerVariable is the environment variable with the address at which a
+// controller built with a profiler serves its profiles.
 const profilerVariable = "AKRI_BENCH_PPROF"
 
+// profiler is the source of a file that is compiled into the controller.
 const profiler = `package main
 
 import (
@@ -41,8 +42,8 @@ func init() {
 }
 `
 
-// buildController compiles the controller as it is shipped, or with a profiler
-// in it, which changes no file of the checkout.
+// buildController compiles the controller as it is shipped, or with a profiler in
+// it, without changing any file of the checkout.
 func buildController(ctx context.Context, dir string, profiled bool) (string, error) {
 	root, err := build.Root()
 	if err != nil {
@@ -55,7 +56,9 @@ func buildController(ctx context.Context, dir string, profiled bool) (string, er
 		if err := os.WriteFile(source, []byte(profiler), 0o600); err != nil {
 			return "", fmt.Errorf("write the profiler: %w", err)
 		}
-		text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "cmd/akri-controller/profiler.go"): source}})
+		text, err := json.Marshal(map[string]any{
+			"Replace": map[string]string{filepath.Join(root, "cmd/akri-controller/profiler.go"): source},
+		})
 		if err != nil {
 			return "", err
 		}
@@ -76,11 +79,15 @@ func buildController(ctx context.Context, dir string, profiled bool) (string, er
 // process is a running akri-controller.
 type process struct {
 	command *exec.Cmd
-	ended   chan error
+	exited  chan error
 	metrics string
 	pprof   string
 }
 
+// pid returns the process ID.
+func (p *process) pid() int { return p.command.Process.Pid }
+
+// freeAddress returns a loopback address with a free port.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,7 +96,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// startController runs the controller. It ends with us at the latest.
+// startController starts the controller. Run kills it at the end at the latest.
 func (b *bench) startController() (*process, error) {
 	metrics, err := freeAddress()
 	if err != nil {
@@ -101,60 +108,62 @@ func (b *bench) startController() (*process, error) {
 	}
 	log, err := os.OpenFile(filepath.Join(b.dir, "akri-controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("make the controller's log: %w", err)
+		return nil, fmt.Errorf("create the controller's log: %w", err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own descriptor
 	command := exec.Command(b.executable, "--leader-elect=false", "--workers="+strconv.Itoa(workers),
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0",
-		"--node-grace=0") // the Instances' nodes are made up
+		"--node-grace=0") // the Instances' nodes do not exist
 	command.Env = append(os.Environ(), "KUBECONFIG="+b.cluster.Kubeconfig(), profilerVariable+"="+profiles)
 	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start the controller: %w", err)
 	}
-	p := &process{command: command, ended: make(chan error, 1), metrics: "http://" + metrics + "/metrics", pprof: "http://" + profiles}
-	go func() { p.ended <- command.Wait() }()
+	p := &process{command: command, exited: make(chan error, 1), metrics: "http://" + metrics + "/metrics", pprof: "http://" + profiles}
+	go func() { p.exited <- command.Wait() }()
 	b.running = p
 	return p, nil
 }
 
-// end ends the process and waits for it: gently, or by SIGKILL.
-func (p *process) end(signal syscall.Signal) error {
+// stop sends a signal, SIGTERM or SIGKILL, and waits until the process has exited.
+func (p *process) stop(signal syscall.Signal) error {
 	const grace = 20 * time.Second
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("end the controller: %w", err)
+		return fmt.Errorf("stop the controller: %w", err)
 	}
 	select {
-	case <-p.ended:
+	case <-p.exited:
 	case <-time.After(grace):
-		return errors.Join(fmt.Errorf("the controller does not end within %v", grace), p.command.Process.Kill())
+		return errors.Join(fmt.Errorf("the controller did not exit within %v", grace), p.command.Process.Kill())
 	}
 	return nil
 }
 
-// stopController ends the running controller, if one runs.
+// stopController stops the controller if it is running.
 func (b *bench) stopController() error {
 	if b.running == nil {
 		return nil
 	}
 	p := b.running
 	b.running = nil
-	return p.end(syscall.SIGTERM)
+	return p.stop(syscall.SIGTERM)
 }
 
-// usage is the resident memory of a process, in bytes: now, of it pages of the
-// executable, and at the peak.
+// usage is the resident memory of a process in bytes: its current size, the part
+// of that in file pages, and its peak.
 type usage struct{ now, file, peak int64 }
 
+// memory returns the memory that the process uses.
 func (p *process) memory() (usage, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid()))
 	if err != nil {
 		return usage{}, fmt.Errorf("read the controller's memory: %w", err)
 	}
 	return memoryOf(string(text))
 }
 
+// memoryOf parses /proc/PID/status.
 func memoryOf(status string) (usage, error) {
 	var u usage
 	for line := range strings.Lines(status) {
@@ -176,14 +185,14 @@ func memoryOf(status string) (usage, error) {
 		}
 	}
 	if u.now == 0 {
-		return usage{}, errors.New("no VmRSS: the process has ended")
+		return usage{}, errors.New("no VmRSS: the process has exited")
 	}
 	return u, nil
 }
 
-// cpu is the processor time that a process has used.
+// cpu returns the processor time that a process has used.
 func cpu(pid int) (time.Duration, error) {
-	const ticks = 100 // per second, on every Linux of today
+	const ticks = 100 // per second: USER_HZ on all current architectures
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
@@ -198,8 +207,7 @@ func cpu(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * time.Second / ticks, errors.Join(err1, err2)
 }
 
-// gauges reads those metrics of the controller whose line begins with one of
-// the names.
+// gauges reads the controller's metrics whose lines start with one of the names.
 func (p *process) gauges(ctx context.Context, names ...string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
 	if err != nil {
@@ -213,7 +221,7 @@ func (p *process) gauges(ctx context.Context, names ...string) (map[string]float
 	return parseMetrics(response.Body, names)
 }
 
-// parseMetrics sums the values of all lines that begin with a name, by name.
+// parseMetrics returns, by name, the sum of the values of all lines that start with it.
 func parseMetrics(text io.Reader, names []string) (map[string]float64, error) {
 	found := map[string]float64{}
 	lines := bufio.NewScanner(text)
@@ -233,35 +241,39 @@ func parseMetrics(text io.Reader, names []string) (map[string]float64, error) {
 	return found, lines.Err()
 }
 
+// The controller's metrics that the measurements read, as their lines start.
 const (
 	passes = `controller_runtime_reconcile_total{controller="instance"`
 	depth  = `workqueue_depth{`
 )
 
-// atRest waits until the controller has looked at count Instances at least, and
-// then at nothing for a while.
-func (p *process) atRest(ctx context.Context, count int) error {
-	const calm, patience = 2 * time.Second, 3 * time.Minute
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// restFor is how long a controller reconciles nothing before it counts as at rest.
+const restFor = 2 * time.Second
+
+// awaitRest waits until the controller has reconciled at least count Instances, and
+// then nothing for restFor.
+func (p *process) awaitRest(ctx context.Context, count int) error {
+	const timeout = 3 * time.Minute
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	last, since := -1.0, time.Now()
 	for {
 		values, err := p.gauges(ctx, passes, depth)
 		if err == nil && values[passes] == last && last >= float64(count) && values[depth] == 0 {
-			if time.Since(since) >= calm {
+			if time.Since(since) >= restFor {
 				return nil
 			}
 		} else {
 			last, since = values[passes], time.Now()
 		}
 		select {
-		case err := <-p.ended:
-			p.ended <- err
-			return fmt.Errorf("the controller has ended: %v", err)
+		case err := <-p.exited:
+			p.exited <- err
+			return fmt.Errorf("the controller exited: %v", err)
 		default:
 		}
 		if !sleep(ctx, 100*time.Millisecond) {
-			return fmt.Errorf("the controller does not come to rest: %w (%v)", ctx.Err(), values)
+			return fmt.Errorf("the controller did not come to rest: %w (%v)", ctx.Err(), values)
 		}
 	}
 }

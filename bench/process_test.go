@@ -13,7 +13,7 @@ func TestMemoryOf(t *testing.T) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	if _, err := memoryOf("Name:\tzombie\nState:\tZ (zombie)\n"); err == nil {
-		t.Error("a process without memory is no error")
+		t.Error("a process without memory: got no error")
 	}
 }
 

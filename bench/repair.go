@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,43 +14,43 @@ import (
 
 // Bars of this part, in milliseconds.
 const (
-	mostRepairMedian = 10
-	mostRepairP95    = 25
+	maxRepairMedian = 10
+	maxRepairP95    = 25
 )
 
-// damage is a way to spoil a child, and to see that it is spoilt and whole.
+// damage is a way to damage a child, and to see it damaged and repaired.
 type damage struct {
 	name  string
 	child int // in children
-	spoil func(ctx context.Context, b *bench, name string) error
-	// spoilt and whole judge an event of the child's watch.
-	spoilt, whole func(watch.Event) bool
+	do    func(ctx context.Context, b *bench, name string) error
+	// damaged and repaired report what an event of the child's watch shows.
+	damaged, repaired func(watch.Event) bool
 }
 
 var damages = []damage{
 	{
 		name: "edit of a ConfigMap", child: 0,
-		spoil: func(ctx context.Context, b *bench, name string) error {
+		do: func(ctx context.Context, b *bench, name string) error {
 			_, err := b.admin.Resource(configMaps).Namespace(b.current).
-				Patch(ctx, name, types.MergePatchType, []byte(`{"data":{"device":"spoilt"}}`), metav1.PatchOptions{})
+				Patch(ctx, name, types.MergePatchType, []byte(`{"data":{"device":"damaged"}}`), metav1.PatchOptions{})
 			return err
 		},
-		spoilt: func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) == "spoilt" },
-		whole:  func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) != "spoilt" },
+		damaged:  func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) == "damaged" },
+		repaired: func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) != "damaged" },
 	},
 	{
 		name: "deletion of a Service", child: 1,
-		spoil: func(ctx context.Context, b *bench, name string) error {
+		do: func(ctx context.Context, b *bench, name string) error {
 			return b.admin.Resource(services).Namespace(b.current).Delete(ctx, name, metav1.DeleteOptions{})
 		},
-		spoilt: func(e watch.Event) bool { return e.Type == watch.Deleted },
-		whole:  func(e watch.Event) bool { return e.Type == watch.Added },
+		damaged:  func(e watch.Event) bool { return e.Type == watch.Deleted },
+		repaired: func(e watch.Event) bool { return e.Type == watch.Added },
 	},
 }
 
-// repair measures how long damage lasts, as a watch sees it.
+// repair measures how long damage lasts, as seen by a watch.
 func (b *bench) repair(ctx context.Context) error {
-	if err := b.ensure(ctx); err != nil {
+	if err := b.ensureController(ctx); err != nil {
 		return err
 	}
 	ours := make([][]float64, len(damages))
@@ -57,15 +58,15 @@ func (b *bench) repair(ctx context.Context) error {
 	for i, d := range damages {
 		mark := b.log.mark()
 		var err error
-		if ours[i], err = b.damages(ctx, d); err != nil {
+		if ours[i], err = b.repairTimes(ctx, d); err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
-		if requests[i], err = b.log.quiet(ctx, mark, controllerAgent, time.Second); err != nil {
+		if requests[i], err = b.log.awaitQuiet(ctx, mark, controllerAgent, time.Second); err != nil {
 			return err
 		}
 	}
 
-	// The same for a loop that does nothing else.
+	// The same for a loop that does nothing but repair.
 	if err := b.stopController(); err != nil {
 		return err
 	}
@@ -80,39 +81,39 @@ func (b *bench) repair(ctx context.Context) error {
 	for i, d := range damages {
 		looping, cancel := context.WithCancel(ctx)
 		ready, done := make(chan struct{}), make(chan error, 1)
-		go func() { done <- b.repairByHand(looping, b.current, d.child, parents, ready) }()
+		go func() { done <- b.bareRepair(looping, b.current, d.child, parents, ready) }()
 		select {
 		case <-ready:
 		case err := <-done:
 			cancel()
 			return err
 		}
-		sleep(ctx, 2*time.Second) // the watch begins with all there is
-		bare, err := b.damages(ctx, d)
+		sleep(ctx, 2*time.Second) // the watch starts with all existing objects
+		bare, err := b.repairTimes(ctx, d)
 		cancel()
 		if looped := <-done; err == nil {
 			err = looped
 		}
 		if err != nil {
-			return fmt.Errorf("%s, by hand: %w", d.name, err)
+			return fmt.Errorf("%s, bare client: %w", d.name, err)
 		}
 		p50, p95 := percentile(ours[i], 50), percentile(ours[i], 95)
 		b.add(figure{
 			What:       fmt.Sprintf("%s repaired, p50 / p95 of %d", d.name, b.Repairs),
 			Controller: fmt.Sprintf("%.1f / %.1f ms; %s per repair", p50, p95, perObject(tally(requests[i]), float64(b.Repairs))),
 			Bare:       fmt.Sprintf("%.1f / %.1f ms", percentile(bare, 50), percentile(bare, 95)),
-			Bar:        fmt.Sprintf("<= %d / %d ms", mostRepairMedian, mostRepairP95), Met: p50 <= mostRepairMedian && p95 <= mostRepairP95,
+			Bar:        fmt.Sprintf("<= %d / %d ms", maxRepairMedian, maxRepairP95), Met: p50 <= maxRepairMedian && p95 <= maxRepairP95,
 			Raw: map[string]any{"controller_ms": ours[i], "bare_ms": bare},
 		})
 	}
-	// The controller's objects were taken over by hand: what follows begins anew.
-	return b.leave(ctx)
+	// The bare client has taken over the objects: later parts start with new ones.
+	return b.tearDown(ctx)
 }
 
-// damages damages children, one after the other and each another one while there
-// are enough, and returns how long it lasted, in milliseconds.
-func (b *bench) damages(ctx context.Context, d damage) ([]float64, error) {
-	const patience = 30 * time.Second
+// repairTimes damages children one after the other, a different one each time while
+// there are enough, and returns how long each repair took, in milliseconds.
+func (b *bench) repairTimes(ctx context.Context, d damage) ([]float64, error) {
+	const timeout = 30 * time.Second
 	events, err := b.admin.Resource(children[d.child]).Namespace(b.current).
 		Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=akri"})
 	if err != nil {
@@ -122,16 +123,16 @@ func (b *bench) damages(ctx context.Context, d damage) ([]float64, error) {
 	var took []float64
 	for i := range b.Repairs {
 		name := deviceName(i % b.currentCount)
-		if err := d.spoil(ctx, b, name); err != nil {
+		if err := d.do(ctx, b, name); err != nil {
 			return nil, err
 		}
 		var began time.Time
-		limit := time.After(patience)
-		for repaired := false; !repaired; {
+		limit := time.After(timeout)
+		for done := false; !done; {
 			select {
 			case event, open := <-events.ResultChan():
 				if !open {
-					return nil, fmt.Errorf("the watch has ended")
+					return nil, errors.New("the watch was closed")
 				}
 				now := time.Now()
 				o, ok := event.Object.(*unstructured.Unstructured)
@@ -139,19 +140,19 @@ func (b *bench) damages(ctx context.Context, d damage) ([]float64, error) {
 					continue
 				}
 				switch {
-				case began.IsZero() && d.spoilt(event):
+				case began.IsZero() && d.damaged(event):
 					began = now
-				case !began.IsZero() && d.whole(event):
+				case !began.IsZero() && d.repaired(event):
 					took = append(took, float64(now.Sub(began).Microseconds())/1000)
-					repaired = true
+					done = true
 				}
 			case <-limit:
-				return nil, fmt.Errorf("%s is not repaired after %v", name, patience)
+				return nil, fmt.Errorf("%s was not repaired within %v", name, timeout)
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
 		}
-		sleep(ctx, 10*time.Millisecond) // what else it does about it
+		sleep(ctx, 10*time.Millisecond) // for the rest of what the controller does
 	}
 	return took, nil
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ensure sees to it that a controller runs that has made the objects of the last
-// number of Instances.
-func (b *bench) ensure(ctx context.Context) error {
+// ensureController makes sure that a controller is running and has applied the
+// objects of the last number of Instances.
+func (b *bench) ensureController(ctx context.Context) error {
 	count := b.Instances[len(b.Instances)-1]
 	if b.currentCount >= count && b.running != nil {
 		return nil
@@ -21,9 +21,9 @@ func (b *bench) ensure(ctx context.Context) error {
 		if _, err := b.startController(); err != nil {
 			return err
 		}
-		return b.running.atRest(ctx, b.currentCount)
+		return b.running.awaitRest(ctx, b.currentCount)
 	}
-	if err := b.leave(ctx); err != nil {
+	if err := b.tearDown(ctx); err != nil {
 		return err
 	}
 	namespace, _, _, _, err := b.controllerRound(ctx, count)
@@ -34,12 +34,12 @@ func (b *bench) ensure(ctx context.Context) error {
 	return nil
 }
 
-// restart counts the writes of a controller that finds everything done.
+// restart counts the writes of a new controller when nothing is left to do.
 func (b *bench) restart(ctx context.Context) error {
-	if err := b.ensure(ctx); err != nil {
+	if err := b.ensureController(ctx); err != nil {
 		return err
 	}
-	if err := b.running.end(syscall.SIGKILL); err != nil {
+	if err := b.running.stop(syscall.SIGKILL); err != nil {
 		return err
 	}
 	mark, began := b.log.mark(), time.Now()
@@ -47,11 +47,11 @@ func (b *bench) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.atRest(ctx, b.currentCount); err != nil {
+	if err := p.awaitRest(ctx, b.currentCount); err != nil {
 		return err
 	}
-	took := time.Since(began) - 2*time.Second // atRest's calm
-	requests, err := b.log.quiet(ctx, mark, controllerAgent, time.Second)
+	took := time.Since(began) - restFor
+	requests, err := b.log.awaitQuiet(ctx, mark, controllerAgent, time.Second)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (b *bench) restart(ctx context.Context) error {
 	b.add(figure{
 		What:       fmt.Sprintf("writes after a restart with %d objects", b.currentCount*len(children)),
 		Controller: fmt.Sprintf("%d; at rest after %.1f s; all requests: %v", len(written), took.Seconds(), tally(requests)),
-		Bare:       fmt.Sprintf("%d if it did all again", b.currentCount*(len(children)+1)),
+		Bare:       fmt.Sprintf("%d if it applied everything again", b.currentCount*(len(children)+1)),
 		Bar:        "0", Met: len(written) == 0,
 		Raw: map[string]any{"requests": tally(requests), "writes": tally(written)},
 	})
@@ -68,40 +68,41 @@ func (b *bench) restart(ctx context.Context) error {
 
 // idle counts the requests of a controller that has nothing to do.
 func (b *bench) idle(ctx context.Context) error {
-	if err := b.ensure(ctx); err != nil {
+	if err := b.ensureController(ctx); err != nil {
 		return err
 	}
 	mark := b.log.mark()
-	before, err := cpu(b.running.command.Process.Pid)
+	before, err := cpu(b.running.pid())
 	if err != nil {
 		return err
 	}
 	if !sleep(ctx, b.Idle) {
 		return ctx.Err()
 	}
-	after, err := cpu(b.running.command.Process.Pid)
+	after, err := cpu(b.running.pid())
 	if err != nil {
 		return err
 	}
-	requests, err := b.log.quiet(ctx, mark, controllerAgent, 0)
+	requests, err := b.log.awaitQuiet(ctx, mark, controllerAgent, 0)
 	if err != nil {
 		return err
 	}
 	written := writes(requests)
 	b.add(figure{
-		What:       fmt.Sprintf("writes within %v of rest", b.Idle),
-		Controller: fmt.Sprintf("%d; other requests: %d; CPU %.2f %%", len(written), len(requests)-len(written), 100*(after-before).Seconds()/b.Idle.Seconds()),
-		Bare:       "0",
-		Bar:        "0", Met: len(written) == 0,
+		What: fmt.Sprintf("writes within %v at rest", b.Idle),
+		Controller: fmt.Sprintf("%d; other requests: %d; CPU %.2f %%",
+			len(written), len(requests)-len(written), 100*(after-before).Seconds()/b.Idle.Seconds()),
+		Bare: "0",
+		Bar:  "0", Met: len(written) == 0,
 		Raw: map[string]any{"requests": tally(requests), "idle_seconds": b.Idle.Seconds()},
 	})
 	return nil
 }
 
-// churn writes statuses of children that change nothing for the controller.
+// churn writes statuses of children that do not matter to the controller.
 func (b *bench) churn(ctx context.Context) error {
 	const times = 100
-	if err := b.ensure(ctx); err != nil {
+	if err := b.ensureController(ctx); err != nil {
 		return err
 	}
 	write := func(i int) error {
@@ -123,10 +124,10 @@ func (b *bench) churn(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.running.atRest(ctx, 0); err != nil {
+	if err := b.running.awaitRest(ctx, 0); err != nil {
 		return err
 	}
-	requests, err := b.log.quiet(ctx, mark, controllerAgent, time.Second)
+	requests, err := b.log.awaitQuiet(ctx, mark, controllerAgent, time.Second)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (b *bench) churn(ctx context.Context) error {
 	}
 	b.add(figure{
 		What:       fmt.Sprintf("requests caused by %d status writes on Deployments", times),
-		Controller: fmt.Sprintf("%d; passes: %.0f", len(requests), after[passes]-before[passes]),
+		Controller: fmt.Sprintf("%d; reconciles: %.0f", len(requests), after[passes]-before[passes]),
 		Bare:       "0",
 		Bar:        "0", Met: len(requests) == 0,
 		Raw: map[string]any{"requests": tally(requests), "passes": after[passes] - before[passes]},

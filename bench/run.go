@@ -24,68 +24,65 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// parts are what can be measured, in the order in which it is.
-var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory", "kill"}
+// parts are the parts of a run, in the order in which they are measured.
+var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory"}
 
-// maxInstances bounds what a run makes.
+// maxInstances bounds the number of Instances of a run.
 const maxInstances = 5000
 
-// options say what to measure.
+// options are the settings of a run.
 type options struct {
-	// Only are the parts to measure; empty: all but growth.
+	// Only lists the parts to measure; empty: all but growth.
 	Only []string
-	// Instances are the numbers of Instances to converge. With the last of them
-	// the other parts are measured.
+	// Instances are the numbers of Instances to converge. The other parts are
+	// measured with the last of them.
 	Instances []int
-	// Rounds is how often controller and bare client take turns.
+	// Rounds is how many times the controller and the bare client are measured.
 	Rounds int
 	// Growth is the number of Instances of the part growth, at least 1500.
 	Growth int
-	// Idle is how long the controller is watched doing nothing.
+	// Idle is how long the controller is observed at rest.
 	Idle time.Duration
-	// Repairs is how many edits, and how many deletions, are repaired.
+	// Repairs is the number of edits, and of deletions, to be repaired.
 	Repairs int
-	// Foreign is how many objects of others there are in the part memory.
+	// Foreign is the number of unrelated objects in the part memory.
 	Foreign int
-	// Kills is how often the controller is killed, at points that Seed decides.
-	Kills int
-	Seed  uint64
-	// Profiles is a folder for profiles of the controller, which is then built
+	// Profiles is a directory for profiles of the controller, which is then built
 	// with a profiler; empty: none.
 	Profiles string
 	// JSON is a file for the raw numbers; empty: none.
 	JSON string
-	// Out gets the table, Log what is going on.
+	// Out receives the table, Log the progress.
 	Out, Log io.Writer
 }
 
 func (o *options) validate() error {
 	for _, part := range o.Only {
 		if !slices.Contains(parts, part) {
-			return fmt.Errorf("there is no part %q: there are %s", part, strings.Join(parts, ", "))
+			return fmt.Errorf("unknown part %q: choose from %s", part, strings.Join(parts, ", "))
 		}
 	}
 	if len(o.Only) == 0 {
 		o.Only = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "growth" })
 	}
 	if len(o.Instances) == 0 {
-		return errors.New("no number of Instances")
+		return errors.New("the number of Instances is missing")
 	}
 	for _, n := range o.Instances {
 		if n < 1 || n > maxInstances {
-			return fmt.Errorf("%d Instances: must be 1 to %d", n, maxInstances)
+			return fmt.Errorf("%d Instances: must be from 1 to %d", n, maxInstances)
 		}
 	}
 	if o.Growth < 3*growthStep || o.Growth > maxInstances {
-		return fmt.Errorf("growth to %d Instances: must be %d to %d", o.Growth, 3*growthStep, maxInstances)
+		return fmt.Errorf("growth to %d Instances: must be from %d to %d", o.Growth, 3*growthStep, maxInstances)
 	}
-	if o.Rounds < 1 || o.Repairs < 1 || o.Foreign < 0 || o.Kills < 0 || o.Idle < 0 {
-		return errors.New("rounds and repairs must be at least 1, other numbers not negative")
+	if o.Rounds < 1 || o.Repairs < 1 || o.Foreign < 0 || o.Idle < 0 {
+		return errors.New("rounds and repairs must be at least 1, and other numbers not negative")
 	}
 	return nil
 }
 
-// bench is a run.
+// bench is the state of a run.
 type bench struct {
 	options
 	dir        string
@@ -96,26 +93,26 @@ type bench struct {
 	creators   []dynamic.Interface
 	bare       dynamic.Interface
 	log        *auditLog
-	servers    []int // process ids of etcd and the API server
+	servers    []int // process IDs of etcd and the API server
 	running    *process
 	figures    []figure
 	namespaces int
-	planes     int // control planes so far
-	// current is the namespace of the controller that runs, with so many
+	planes     int // control planes started so far
+	// current is the namespace of the running controller, which has currentCount
 	// Instances; empty if there is none.
 	current      string
 	currentCount int
 }
 
-// run measures and prints the table. It leaves nothing but the files it was
-// asked for.
+// run measures and prints the table. It leaves nothing behind but the requested
+// files.
 func run(ctx context.Context, o options) (err error) {
 	if err := o.validate(); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "akri-bench-")
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create a directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithCancel(ctx)
@@ -137,18 +134,18 @@ func run(ctx context.Context, o options) (err error) {
 	}()
 	defer func() {
 		if b.running != nil {
-			err = errors.Join(err, b.running.end(syscall.SIGKILL))
+			err = errors.Join(err, b.running.stop(syscall.SIGKILL))
 		}
 	}()
-	host := machine()
+	host := describeMachine()
 	measured := b.measure(ctx)
-	// What was measured until then is told even if the rest fails.
+	// The figures so far are printed even if a later part fails.
 	fmt.Fprintf(b.Out, "\n%s\n\n", host)
 	return errors.Join(measured, printTable(b.Out, b.figures), b.writeJSON(host))
 }
 
-// beginAnew exchanges the control plane for one that has no history.
-func (b *bench) beginAnew(ctx context.Context) error {
+// replaceCluster replaces the control plane by one without a history.
+func (b *bench) replaceCluster(ctx context.Context) error {
 	if err := b.stopController(); err != nil {
 		return err
 	}
@@ -161,12 +158,13 @@ func (b *bench) beginAnew(ctx context.Context) error {
 	return b.startCluster(ctx)
 }
 
+// startCluster starts a control plane and prepares it for the measurements.
 func (b *bench) startCluster(ctx context.Context) error {
 	b.planes++
 	audit := filepath.Join(b.dir, fmt.Sprintf("audit-%d.log", b.planes))
 	b.log = followLog(ctx, audit)
 	var err error
-	if b.cluster, err = cluster.Start(ctx, cluster.Config{AuditLog: audit, Controllers: whileKilling}); err != nil {
+	if b.cluster, err = cluster.Start(ctx, cluster.Config{AuditLog: audit, Controllers: []string{"serviceaccount-controller"}}); err != nil {
 		b.cluster = nil
 		return fmt.Errorf("start a control plane: %w", err)
 	}
@@ -178,10 +176,8 @@ func (b *bench) startCluster(ctx context.Context) error {
 	return err
 }
 
-// whileKilling are the controllers that run while ours is killed. While
-// something is timed, none does.
-var whileKilling = []string{"serviceaccount-controller", "garbage-collector-controller", "namespace-controller"}
-
+// prepareCluster stops all controllers of Kubernetes, installs the CRDs and makes
+// the clients.
 func (b *bench) prepareCluster(ctx context.Context) error {
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
 		if err := b.cluster.Do(ctx, cluster.Stop, component); err != nil {
@@ -199,7 +195,9 @@ func (b *bench) prepareCluster(ctx context.Context) error {
 	if _, err := b.cluster.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(root, "config/crd")); err != nil {
 		return err
 	}
-	if _, err := b.cluster.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd/configurations.akri.sh", "crd/instances.akri.sh"); err != nil {
+	_, err = b.cluster.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s",
+		"crd/configurations.akri.sh", "crd/instances.akri.sh")
+	if err != nil {
 		return err
 	}
 	if b.config, err = clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig()); err != nil {
@@ -222,8 +220,8 @@ func (b *bench) prepareCluster(ctx context.Context) error {
 	return nil
 }
 
-// serversOf finds etcd and the API server of the cluster in a directory, which
-// their command lines name.
+// serversOf returns the process IDs of etcd and the API server whose command lines
+// name the run directory dir.
 func serversOf(dir string) ([]int, error) {
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -233,7 +231,7 @@ func serversOf(dir string) ([]int, error) {
 	for _, command := range commands {
 		text, err := os.ReadFile(command)
 		if err != nil {
-			continue // it has ended
+			continue // it has exited
 		}
 		program, rest, _ := strings.Cut(string(text), "\x00")
 		if name := filepath.Base(program); name != "etcd" && name != "kube-apiserver" || !strings.Contains(rest, dir+"/") {
@@ -251,8 +249,10 @@ func serversOf(dir string) ([]int, error) {
 	return pids, nil
 }
 
+// bareAgent is the user agent of the bare client.
 const bareAgent = "bare"
 
+// measure runs the requested parts.
 func (b *bench) measure(ctx context.Context) error {
 	steps := map[string]func(context.Context) error{
 		"converge": b.converge,
@@ -262,7 +262,6 @@ func (b *bench) measure(ctx context.Context) error {
 		"churn":    b.churn,
 		"repair":   b.repair,
 		"memory":   b.memory,
-		"kill":     b.kill,
 	}
 	for _, part := range parts {
 		if !slices.Contains(b.Only, part) {
@@ -276,35 +275,36 @@ func (b *bench) measure(ctx context.Context) error {
 	return b.stopController()
 }
 
+// say logs progress.
 func (b *bench) say(format string, arguments ...any) {
 	fmt.Fprintf(b.Log, "%s bench: %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, arguments...))
 }
 
+// add adds a row to the table and logs it.
 func (b *bench) add(f figure) {
 	b.figures = append(b.figures, f)
 	b.say("%s: %s; bare client: %s; bar: %s %s", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
 }
 
-// namespace makes a namespace with the Configuration in it.
+// namespace creates a namespace with the Configuration in it.
 func (b *bench) namespace(ctx context.Context) (string, error) {
 	b.namespaces++
 	name := fmt.Sprintf("bench-%d", b.namespaces)
 	if _, err := b.admin.Resource(namespaces).Create(ctx, object("v1", "Namespace", "", name, nil), metav1.CreateOptions{}); err != nil {
-		return "", fmt.Errorf("make a namespace: %w", err)
+		return "", fmt.Errorf("create a namespace: %w", err)
 	}
 	if _, err := b.admin.Resource(configurations).Namespace(name).Create(ctx, newConfiguration(name), metav1.CreateOptions{}); err != nil {
-		return "", fmt.Errorf("make a Configuration: %w", err)
+		return "", fmt.Errorf("create a Configuration: %w", err)
 	}
 	return name, nil
 }
 
-// clear removes all that is in a namespace. Without the garbage collector,
-// nobody else does.
+// clear deletes everything in a namespace, because no garbage collector is running.
 func (b *bench) clear(ctx context.Context, namespace string) error {
 	for _, resource := range append([]schema.GroupVersionResource{configurations, instances}, children...) {
 		client := b.admin.Resource(resource).Namespace(namespace)
 		if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			return fmt.Errorf("remove all %s: %w", resource.Resource, err)
+			return fmt.Errorf("delete all %s: %w", resource.Resource, err)
 		}
 		for {
 			left, err := client.List(ctx, metav1.ListOptions{Limit: 1})
@@ -315,13 +315,14 @@ func (b *bench) clear(ctx context.Context, namespace string) error {
 				break
 			}
 			if !sleep(ctx, 50*time.Millisecond) {
-				return fmt.Errorf("remove all %s: %w", resource.Resource, ctx.Err())
+				return fmt.Errorf("delete all %s: %w", resource.Resource, ctx.Err())
 			}
 		}
 	}
 	return nil
 }
 
+// writeJSON writes the raw numbers, if requested.
 func (b *bench) writeJSON(host string) error {
 	if b.JSON == "" {
 		return nil
@@ -333,8 +334,8 @@ func (b *bench) writeJSON(host string) error {
 	return os.WriteFile(b.JSON, append(text, '\n'), 0o644)
 }
 
-// machine describes where this runs, and how busy it is with other things.
-func machine() string {
+// describeMachine describes the machine and its load.
+func describeMachine() string {
 	read := func(path string) string {
 		text, err := os.ReadFile(path)
 		if err != nil {

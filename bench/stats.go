@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// percentile is the smallest value that at least p percent of the values do not
-// exceed; NaN if there are none.
+// percentile returns the smallest value that at least p percent of the values do
+// not exceed, or NaN without values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -16,7 +16,7 @@ func percentile(values []float64, p float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// median is the middle value, or the mean of the two in the middle.
+// median returns the middle value, or the mean of the two in the middle.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

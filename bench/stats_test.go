@@ -24,7 +24,7 @@ func TestPercentile(t *testing.T) {
 		}
 	}
 	if !math.IsNaN(percentile(nil, 50)) || !math.IsNaN(median(nil)) {
-		t.Error("nothing has a percentile")
+		t.Error("no values: got a number, want NaN")
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 // figure is a row of the table.
 type figure struct {
 	What string `json:"what"`
-	// Controller and Bare are the figures, in words; Bare may be empty.
+	// Controller and Bare are the formatted figures; Bare may be empty.
 	Controller string `json:"controller"`
 	Bare       string `json:"bare,omitempty"`
-	// Bar is what is asked for; empty if the row is for information.
+	// Bar is the limit to meet; empty if the row is informational.
 	Bar string `json:"bar,omitempty"`
 	Met bool   `json:"met"`
-	// Raw are the numbers behind it, in the units that the keys name.
+	// Raw are the underlying numbers, in the units that the keys name.
 	Raw map[string]any `json:"raw,omitempty"`
 }
 

@@ -16,12 +16,12 @@ var (
 	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// children are the resources that each Instance gets one object of.
+// children are the resources of the objects that each Instance gets, one each.
 var children = []schema.GroupVersionResource{configMaps, services, deployments}
 
 const configurationName = "bench"
 
-// object is a map with the common head of all objects.
+// object returns an object with the given fields next to apiVersion, kind and metadata.
 func object(apiVersion, kind, namespace, name string, rest map[string]any) *unstructured.Unstructured {
 	content := map[string]any{
 		"apiVersion": apiVersion,
@@ -34,10 +34,10 @@ func object(apiVersion, kind, namespace, name string, rest map[string]any) *unst
 	return &unstructured.Unstructured{Object: content}
 }
 
-// deviceName is the name of the Instance with that number.
+// deviceName returns the name of the Instance with a number.
 func deviceName(number int) string { return fmt.Sprintf("dev-%06d", number) }
 
-// newInstance is an Instance as an agent writes it.
+// newInstance returns an Instance as an agent writes it.
 func newInstance(namespace, name string) *unstructured.Unstructured {
 	return object("akri.sh/v0", "Instance", namespace, name, map[string]any{
 		"spec": map[string]any{
@@ -50,15 +50,17 @@ func newInstance(namespace, name string) *unstructured.Unstructured {
 	})
 }
 
-// newConfiguration asks for a ConfigMap, a Service and a Deployment without pods
-// for each device.
+// newConfiguration returns a Configuration with a ConfigMap, a Service and a
+// Deployment without pods for each device.
 func newConfiguration(namespace string) *unstructured.Unstructured {
 	const name = "{{INSTANCE_NAME}}"
 	return object("akri.sh/v0", "Configuration", namespace, configurationName, map[string]any{
 		"spec": map[string]any{
 			"discoveryHandler": map[string]any{"name": "none"},
 			"instanceBrokerResources": []any{
-				configMap("", name, "{{INSTANCE_PROPERTIES.DEVICE}}"), service("", name), deployment("", name, "{{INSTANCE_PROPERTIES.DEVICE}}", nil),
+				configMap("", name, "{{INSTANCE_PROPERTIES.DEVICE}}"),
+				service("", name),
+				deployment("", name, "{{INSTANCE_PROPERTIES.DEVICE}}", nil),
 			},
 		},
 	})
@@ -106,9 +108,9 @@ func withoutEmptyNamespace(o *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// byHand are an Instance's three objects as the controller makes them, in the
-// order of children.
-func byHand(instance *unstructured.Unstructured) []*unstructured.Unstructured {
+// bareObjects returns an Instance's three objects as the controller applies them,
+// in the order of children.
+func bareObjects(instance *unstructured.Unstructured) []*unstructured.Unstructured {
 	namespace, name := instance.GetNamespace(), instance.GetName()
 	device, _, _ := unstructured.NestedString(instance.Object, "spec", "brokerProperties", "DEVICE")
 	labels := map[string]any{"akri.sh/configuration": configurationName, "akri.sh/instance": name}
@@ -131,8 +133,9 @@ func byHand(instance *unstructured.Unstructured) []*unstructured.Unstructured {
 	return objects
 }
 
-// statusByHand says of the applied objects what the controller says of them.
-func statusByHand(instance *unstructured.Unstructured, applied []*unstructured.Unstructured) *unstructured.Unstructured {
+// bareInstanceStatus returns the status that the controller would write for the
+// applied objects.
+func bareInstanceStatus(instance *unstructured.Unstructured, applied []*unstructured.Unstructured) *unstructured.Unstructured {
 	resources := make([]any, len(applied))
 	for i, o := range applied {
 		kind := o.GroupVersionKind()
@@ -146,7 +149,9 @@ func statusByHand(instance *unstructured.Unstructured, applied []*unstructured.U
 		resources[i] = entry
 	}
 	condition := func(kind, status, reason, message string) any {
-		return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-02T03:04:05Z"}
+		return map[string]any{
+			"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-02T03:04:05Z",
+		}
 	}
 	status := object("akri.sh/v0", "Instance", instance.GetNamespace(), instance.GetName(), map[string]any{
 		"status": map[string]any{

@@ -108,6 +108,10 @@ type object struct {
 		UID               string            `json:"uid"`
 		Labels            map[string]string `json:"labels"`
 		DeletionTimestamp string            `json:"deletionTimestamp"`
+		OwnerReferences   []struct {
+			UID        string `json:"uid"`
+			Controller bool   `json:"controller"`
+		} `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
 		Selector    json.RawMessage   `json:"selector"`
@@ -126,15 +130,31 @@ type object struct {
 	} `json:"status"`
 }
 
+// controllerUID returns the UID of the object's controller owner, or "" if it has none.
+func (o object) controllerUID() string {
+	for _, owner := range o.Metadata.OwnerReferences {
+		if owner.Controller {
+			return owner.UID
+		}
+	}
+	return ""
+}
+
+// listAll reads all objects of some kinds, separated by commas.
+func (w *world) listAll(kinds string) []object {
+	w.t.Helper()
+	var list struct{ Items []object }
+	if err := json.Unmarshal([]byte(w.kubectl("get", kinds, "--output=json")), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
 // list reads the objects of a kind that are not being deleted.
 func (w *world) list(kind string) []object {
 	w.t.Helper()
-	var list struct{ Items []object }
-	if err := json.Unmarshal([]byte(w.kubectl("get", kind, "--output=json")), &list); err != nil {
-		w.t.Fatal(err)
-	}
 	var alive []object
-	for _, item := range list.Items {
+	for _, item := range w.listAll(kind) {
 		if item.Metadata.DeletionTimestamp == "" {
 			alive = append(alive, item)
 		}
