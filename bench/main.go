@@ -38,7 +38,8 @@ func newRoot() *cobra.Command {
 	flags := root.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVar(&o.Only, "only", nil, "parts to measure: "+strings.Join(parts, ",")+" (default all but growth)")
-	flags.IntSliceVar(&o.Instances, "instances", []int{100, 500}, "numbers of Instances to converge; the other parts are measured with the last number")
+	flags.IntSliceVar(&o.Instances, "instances", []int{100, 500},
+		"numbers of Instances to converge; the other parts are measured with the last number")
 	flags.IntVar(&o.Rounds, "rounds", 3, "how many times the controller and the bare client are measured")
 	flags.IntVar(&o.Growth, "growth", maxInstances, "number of Instances of the part growth")
 	flags.DurationVar(&o.Idle, "idle", time.Minute, "how long the controller is observed at rest")
