@@ -50,6 +50,10 @@ func TestKilledController(t *testing.T) {
 	if err := akri.InstallKinds(t.Context(), c, programs); err != nil {
 		t.Fatal(err)
 	}
+	// A running garbage collector takes up to half a minute to notice new kinds.
+	if err := c.Do(t.Context(), cluster.Restart, "kube-controller-manager"); err != nil {
+		t.Fatal(err)
+	}
 	w := &world{Cluster: c, t: t, namespace: "kill"}
 	w.kubectl("create", "namespace", w.namespace)
 

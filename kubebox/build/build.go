@@ -13,36 +13,36 @@ import (
 	"time"
 )
 
-// Options say what to build and where.
+// Options are the settings of [All].
 type Options struct {
-	Dir   string    // of the results; empty: DefaultDir
-	Force bool      // even what is up to date
-	Log   io.Writer // told about progress; nil: nobody
+	Dir   string    // for the results; empty: DefaultDir
+	Force bool      // rebuild even what is up to date
+	Log   io.Writer // receives progress; nil: none
 }
 
-// workDir holds stamps and intermediate results, below the results.
+// workDir is the subdirectory of the results with stamps and intermediate files.
 const workDir = ".build"
 
-// builder is one run of All.
+// builder is the state of one call of All.
 type builder struct {
 	*progress
-	dir       string // of the results
+	dir       string // for the results
 	module    string // directory of the module this package belongs to
 	goVersion string
 	force     bool
 }
 
-// step makes some files.
+// step builds some files.
 type step struct {
 	name    string // of its stamp
-	what    string // for people
+	title   string // as shown in progress and errors
 	inputs  inputs
-	results []string // relative to the directory of results
+	results []string // paths relative to the results directory
 	run     func(context.Context) error
 }
 
-// All builds whatever is not up to date. Two runs for the same directory wait
-// for each other.
+// All builds everything that is not up to date. Concurrent calls for the same
+// directory run one after the other.
 func All(ctx context.Context, o Options) error {
 	root, err := Root()
 	if err != nil {
@@ -61,7 +61,7 @@ func All(ctx context.Context, o Options) error {
 	}
 	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if err != nil {
-		return fmt.Errorf("the go command is needed: %w", err)
+		return fmt.Errorf("the go command is required: %w", err)
 	}
 	b := &builder{
 		progress:  &progress{out: o.Log, began: time.Now()},
@@ -77,15 +77,16 @@ func All(ctx context.Context, o Options) error {
 	defer unlock()
 	for _, s := range b.steps() {
 		if err := b.perform(ctx, s); err != nil {
-			return fmt.Errorf("building %s: %w", s.what, err)
+			return fmt.Errorf("building %s: %w", s.title, err)
 		}
 	}
-	b.say("up to date: %s", b.dir)
+	b.logf("up to date: %s", b.dir)
 	return nil
 }
 
+// perform runs a step unless it is up to date.
 func (b *builder) perform(ctx context.Context, s step) error {
-	now, err := s.inputs.stamp(b.goVersion)
+	current, err := s.inputs.stamp(b.goVersion)
 	if err != nil {
 		return err
 	}
@@ -94,21 +95,21 @@ func (b *builder) perform(ctx context.Context, s step) error {
 		results = append(results, filepath.Join(b.dir, r))
 	}
 	file := b.work(s.name + ".stamp")
-	if !b.force && now.current(file, results) {
+	if !b.force && current.matches(file, results) {
 		return nil
 	}
-	b.say("%s: building", s.what)
+	b.logf("%s: building", s.title)
 	began := time.Now()
-	os.Remove(file) // half of a step is none
+	os.Remove(file) // a step that fails halfway is not up to date
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	b.say("%s: done in %.1fs", s.what, time.Since(began).Seconds())
-	return now.write(file)
+	b.logf("%s: done in %.1fs", s.title, time.Since(began).Seconds())
+	return current.write(file)
 }
 
-// lock keeps other runs out of the directory until the returned function is
-// called, or this process ends.
+// lock locks the results directory until the returned function is called or this
+// process exits.
 func (b *builder) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(b.work(""), 0o755); err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (b *builder) lock() (unlock func(), err error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		b.say("waiting for another build into %s", b.dir)
+		b.logf("waiting for another build into %s", b.dir)
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 	}
 	if err != nil {

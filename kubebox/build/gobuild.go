@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// goBuild is one call of go build.
+// goBuild is one invocation of go build.
 type goBuild struct {
-	dir     string   // of the module
-	sources []string // folders of the module that matter; nil: its root
-	out     string   // file, or folder if it ends in a slash
+	dir     string   // directory of the module
+	sources []string // further directories with inputs
+	out     string   // file, or directory if it ends in a slash
 	tags    string
-	ldflags string   // beside those that leave out symbols
-	env     []string // beside CGO_ENABLED=0
+	ldflags string   // in addition to those that strip symbols
+	env     []string // in addition to CGO_ENABLED=0
 	targets []string
 }
 
@@ -32,6 +32,7 @@ func (g goBuild) args() []string {
 	return append(args, g.targets...)
 }
 
+// inputs returns what the result depends on.
 func (g goBuild) inputs() inputs {
 	text := append([]string{g.tags, g.ldflags}, g.targets...)
 	return inputs{dirs: append([]string{g.dir}, g.sources...), text: append(text, g.env...)}
@@ -45,21 +46,21 @@ func (g goBuild) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// compile runs go build and tells from time to time how far it is.
-func (b *builder) compile(ctx context.Context, what string, g goBuild) error {
+// compile runs go build and reports progress regularly.
+func (b *builder) compile(ctx context.Context, title string, g goBuild) error {
 	if err := os.MkdirAll(filepath.Dir(g.out), 0o755); err != nil {
 		return err
 	}
-	var total, compiled, fetched atomic.Int64
+	var total, compiled, downloaded atomic.Int64
 	began := time.Now()
 	stop := b.repeat(func() string {
-		state := fmt.Sprintf("%s: %.0fs, %d", what, time.Since(began).Seconds(), compiled.Load())
+		state := fmt.Sprintf("%s: %.0fs, %d", title, time.Since(began).Seconds(), compiled.Load())
 		if all := total.Load(); all > 0 {
 			state += fmt.Sprintf(" of %d", all)
 		}
-		state += " packages compiled, some may need no compiling"
-		if n := fetched.Load(); n > 0 {
-			state += fmt.Sprintf(", %d modules fetched", n)
+		state += " packages compiled (some may be cached)"
+		if n := downloaded.Load(); n > 0 {
+			state += fmt.Sprintf(", %d modules downloaded", n)
 		}
 		return state
 	})
@@ -70,31 +71,31 @@ func (b *builder) compile(ctx context.Context, what string, g goBuild) error {
 		list = append(list, "-tags="+g.tags)
 	}
 	packages := g.command(ctx, append(list, g.targets...)...)
-	packages.Stderr = &lines{each: func(string) { fetched.Add(1) }}
-	if out, err := packages.Output(); err == nil { // else go build says what is wrong
+	packages.Stderr = &lines{each: func(string) { downloaded.Add(1) }}
+	if out, err := packages.Output(); err == nil { // otherwise go build reports the error
 		total.Store(int64(bytes.Count(out, []byte("\n"))))
 	}
 
-	var complaint []string
+	var output []string
 	cmd := g.command(ctx, g.args()...)
 	cmd.Stderr = &lines{each: func(line string) {
 		switch {
 		case strings.HasPrefix(line, "go: downloading "):
-			fetched.Add(1)
+			downloaded.Add(1)
 		case strings.ContainsAny(line, " #:\t"):
-			complaint = append(complaint, line)
+			output = append(output, line)
 		default:
-			compiled.Add(1) // -v names each package
+			compiled.Add(1) // -v prints the name of each package
 		}
 	}}
 	if err := cmd.Run(); err != nil {
-		complaint = complaint[max(0, len(complaint)-40):]
-		return fmt.Errorf("go build in %s: %w\n%s", g.dir, err, strings.Join(complaint, "\n"))
+		output = output[max(0, len(output)-40):]
+		return fmt.Errorf("go build in %s: %w\n%s", g.dir, err, strings.Join(output, "\n"))
 	}
 	return nil
 }
 
-// lines calls a function for each line written.
+// lines is an io.Writer that calls a function for each line.
 type lines struct {
 	each func(string)
 	rest []byte

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// DirVariable is the environment variable that names the directory of
-// executables in place of bin/k8s below the root of the repository.
+// DirVariable is the environment variable that names the directory of executables
+// to use instead of bin/k8s in the repository.
 const DirVariable = "AKRI_K8S_BIN"
 
-// DefaultDir is where the executables are unless the caller says otherwise.
+// DefaultDir returns the directory of executables to use by default.
 func DefaultDir() (string, error) {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return filepath.Abs(dir)
 	}
 	root, err := Root()
 	if err != nil {
-		return "", fmt.Errorf("%w; or name the directory of executables by %s", err, DirVariable)
+		return "", fmt.Errorf("%w: or set %s to the directory of executables", err, DirVariable)
 	}
 	return filepath.Join(root, "bin", "k8s"), nil
 }
@@ -45,18 +45,18 @@ func Root() (string, error) {
 	}
 }
 
-// MissingError says that executables have not been built.
+// MissingError reports that executables have not been built.
 type MissingError struct {
 	Dir   string
 	Files []string
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s lacks %s: build them with: make kubernetes", e.Dir, strings.Join(e.Files, ", "))
+	return fmt.Sprintf("%s lacks %s: run make kubernetes", e.Dir, strings.Join(e.Files, ", "))
 }
 
-// Check returns a *MissingError unless dir has what a control plane needs, and,
-// if asked, what nodes need.
+// Check returns a *MissingError unless dir has everything that a control plane needs
+// and, if nodes is true, everything that nodes need.
 func Check(dir string, nodes bool) error {
 	want := append([]string{kubenode}, programs...)
 	if nodes {
@@ -74,7 +74,7 @@ func Check(dir string, nodes bool) error {
 	return nil
 }
 
-// Images lists the image archives that All has made in dir.
+// Images lists the image archives that All has built in dir.
 func Images(dir string) ([]string, error) {
 	return filepath.Glob(filepath.Join(dir, imageDir, "*.tar"))
 }

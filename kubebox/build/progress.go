@@ -7,28 +7,29 @@ import (
 	"time"
 )
 
-// heartbeat is how often a long step says that it goes on.
+// heartbeat is how often a long step reports its progress.
 const heartbeat = 10 * time.Second
 
-// progress tells people what is happening, one line at a time.
+// progress writes progress for people, one line at a time.
 type progress struct {
 	mu    sync.Mutex
 	out   io.Writer
 	began time.Time
 }
 
-func (p *progress) say(format string, args ...any) {
+// logf writes one line.
+func (p *progress) logf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := time.Since(p.began)
 	fmt.Fprintf(p.out, "[%2d:%02d] %s\n", int(t.Minutes()), int(t.Seconds())%60, fmt.Sprintf(format, args...))
 }
 
-// repeat says what state returns, at every heartbeat, until stop is called.
+// repeat writes what state returns at every heartbeat until stop is called.
 func (p *progress) repeat(state func() string) (stop func()) {
 	done := make(chan struct{})
-	var ended sync.WaitGroup
-	ended.Go(func() {
+	var running sync.WaitGroup
+	running.Go(func() {
 		ticker := time.NewTicker(heartbeat)
 		defer ticker.Stop()
 		for {
@@ -36,9 +37,9 @@ func (p *progress) repeat(state func() string) (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				p.say("%s", state())
+				p.logf("%s", state())
 			}
 		}
 	})
-	return func() { close(done); ended.Wait() }
+	return func() { close(done); running.Wait() }
 }

@@ -11,17 +11,18 @@ import (
 	"strings"
 )
 
-// runc builds the program that makes containers. It is the one part with C in
-// it, and wants libseccomp, so there are three ways, the next if one fails:
+// runc builds the program that runs containers. It is the only part that contains C,
+// and it uses libseccomp. There are four ways to get it; each is tried if those
+// before it fail:
 //
-//  1. With libseccomp from Debian's package, unpacked, not installed.
-//  2. Without libseccomp, behind a program that removes system call filters.
-//  3. Without a C compiler: Debian's runc, unpacked, not installed.
-//  4. A copy of the runc that is installed on this machine.
+//  1. Build it with libseccomp from Debian's package, unpacked but not installed.
+//  2. Build it without libseccomp, behind a program that removes system call filters.
+//  3. Without a C compiler, take Debian's runc, unpacked but not installed.
+//  4. Copy the runc that is installed on this machine.
 func (b *builder) runc() step {
 	return step{
-		name: "runc",
-		what: "runc " + runcVersion,
+		name:  "runc",
+		title: "runc " + runcVersion,
 		inputs: inputs{
 			dirs: []string{filepath.Join(b.module, "runtime"), filepath.Join(b.module, "cmd", "runc-without-seccomp")},
 			text: []string{runcVersion},
@@ -31,7 +32,7 @@ func (b *builder) runc() step {
 			var failures []error
 			ways := []func(context.Context) error{b.runcWithSeccomp, b.runcWithoutSeccomp, b.runcFromDebian, b.runcInstalled}
 			for i, way := range ways {
-				os.Remove(b.result("runc")) // never write into a program that may be running
+				os.Remove(b.result("runc")) // never overwrite a program that may be running
 				err := way(ctx)
 				if err == nil {
 					return nil
@@ -40,7 +41,7 @@ func (b *builder) runc() step {
 					return ctx.Err()
 				}
 				failures = append(failures, fmt.Errorf("way %d: %w", i+1, err))
-				b.say("runc: %v", failures[i])
+				b.logf("runc: %v", failures[i])
 			}
 			return fmt.Errorf("install a C compiler (gcc) or runc: %w", errors.Join(failures...))
 		},
@@ -58,7 +59,7 @@ func (b *builder) goBuildRunc(out string) goBuild {
 }
 
 func (b *builder) runcWithSeccomp(ctx context.Context) error {
-	if err := needs("gcc", "pkg-config"); err != nil {
+	if err := requirePrograms("gcc", "pkg-config"); err != nil {
 		return err
 	}
 	root, err := b.unpack(ctx, "libseccomp-dev")
@@ -67,21 +68,21 @@ func (b *builder) runcWithSeccomp(ctx context.Context) error {
 	}
 	archives, _ := filepath.Glob(filepath.Join(root, "usr/lib/*/libseccomp.a"))
 	if len(archives) == 0 {
-		return errors.New("libseccomp-dev has no static library")
+		return errors.New("libseccomp-dev contains no static library")
 	}
-	folder := filepath.Dir(archives[0])
-	shared, _ := filepath.Glob(filepath.Join(folder, "*.so*"))
+	libDir := filepath.Dir(archives[0])
+	shared, _ := filepath.Glob(filepath.Join(libDir, "*.so*"))
 	for _, link := range shared {
-		os.Remove(link) // so that the linker takes the static library
+		os.Remove(link) // so that the linker uses the static library
 	}
 	g := b.goBuildRunc(b.result("runc"))
 	g.tags = "seccomp"
-	g.env = append(g.env, "PKG_CONFIG_PATH="+filepath.Join(folder, "pkgconfig"), "PKG_CONFIG_SYSROOT_DIR="+root)
+	g.env = append(g.env, "PKG_CONFIG_PATH="+filepath.Join(libDir, "pkgconfig"), "PKG_CONFIG_SYSROOT_DIR="+root)
 	return b.compile(ctx, "runc", g)
 }
 
 func (b *builder) runcWithoutSeccomp(ctx context.Context) error {
-	if err := needs("gcc"); err != nil {
+	if err := requirePrograms("gcc"); err != nil {
 		return err
 	}
 	if err := b.compile(ctx, "runc", b.goBuildRunc(b.result("runc-plain"))); err != nil {
@@ -123,14 +124,14 @@ func (b *builder) copyRunc(ctx context.Context, path string) error {
 		return err
 	}
 	if out, err := exec.CommandContext(ctx, b.result("runc"), "--version").CombinedOutput(); err != nil {
-		return fmt.Errorf("%s does not run: %w: %s", path, err, out)
+		return fmt.Errorf("running %s: %w: %s", path, err, out)
 	}
 	return nil
 }
 
-// unpack fetches a Debian package and unpacks it into the work directory.
+// unpack downloads a Debian package and unpacks it into the work directory.
 func (b *builder) unpack(ctx context.Context, name string) (root string, err error) {
-	if err := needs("apt-get", "dpkg"); err != nil {
+	if err := requirePrograms("apt-get", "dpkg"); err != nil {
 		return "", err
 	}
 	dir := b.work(name)
@@ -145,12 +146,13 @@ func (b *builder) unpack(ctx context.Context, name string) (root string, err err
 	}
 	found, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
 	if len(found) == 0 {
-		return "", fmt.Errorf("apt-get download %s left no package", name)
+		return "", fmt.Errorf("apt-get download %s wrote no package", name)
 	}
 	root = filepath.Join(dir, "root")
 	return root, run(ctx, dir, "dpkg", "-x", found[0], root)
 }
 
+// run runs a program; its error includes the output.
 func run(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -160,10 +162,11 @@ func run(ctx context.Context, dir, name string, args ...string) error {
 	return nil
 }
 
-func needs(programs ...string) error {
+// requirePrograms returns an error unless all programs are on the PATH.
+func requirePrograms(programs ...string) error {
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			return fmt.Errorf("there is no %s", p)
+			return fmt.Errorf("%s is not installed", p)
 		}
 	}
 	return nil

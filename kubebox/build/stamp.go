@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// stamp is a digest of all that decides what a step makes.
+// stamp is a digest of everything that determines the results of a step.
 type stamp string
 
-// inputs are what a step depends on.
+// inputs are what the results of a step depend on.
 type inputs struct {
-	dirs []string // go.mod, go.sum and the Go files right in them
+	dirs []string // their go.mod, go.sum and Go files, without subdirectories
 	text []string // flags, versions
 }
 
+// stamp digests the inputs. Tests do not count: they are not compiled.
 func (in inputs) stamp(goVersion string) (stamp, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s/%s\n%q\n", goVersion, runtime.GOOS, runtime.GOARCH, in.text)
@@ -54,8 +55,8 @@ func digest(h io.Writer, file string) error {
 	return err
 }
 
-// current tells whether results carry the stamp and are all there.
-func (s stamp) current(file string, results []string) bool {
+// matches reports whether the stamp file holds s and all results exist.
+func (s stamp) matches(file string, results []string) bool {
 	b, err := os.ReadFile(file)
 	if err != nil || string(b) != string(s) {
 		return false

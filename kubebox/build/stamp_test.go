@@ -3,6 +3,7 @@ package build
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -13,7 +14,7 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-func TestStampChangesWithWhatMatters(t *testing.T) {
+func TestStampChangesWithTheInputs(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module x")
 	write(t, filepath.Join(dir, "main.go"), "package main")
@@ -28,63 +29,63 @@ func TestStampChangesWithWhatMatters(t *testing.T) {
 	}
 	first := stampOf(in, "go1")
 	if again := stampOf(in, "go1"); again != first {
-		t.Error("it changes by itself")
+		t.Error("the same inputs give another stamp")
 	}
 	if stampOf(in, "go2") == first {
-		t.Error("another Go version makes no difference")
+		t.Error("the Go version does not change the stamp")
 	}
 	if stampOf(inputs{dirs: in.dirs, text: []string{"-w"}}, "go1") == first {
-		t.Error("other flags make no difference")
+		t.Error("the flags do not change the stamp")
 	}
 	write(t, filepath.Join(dir, "main_test.go"), "package main")
 	write(t, filepath.Join(dir, "notes.txt"), "nothing")
 	if stampOf(in, "go1") != first {
-		t.Error("a file that is not compiled makes a difference")
+		t.Error("a file that is not compiled changes the stamp")
 	}
 	write(t, filepath.Join(dir, "main.go"), "package main // changed")
 	if stampOf(in, "go1") == first {
-		t.Error("a changed source makes no difference")
+		t.Error("a changed source file does not change the stamp")
 	}
 }
 
-func TestResultThatIsMissingIsMadeAgain(t *testing.T) {
+func TestStampMatchesOnlyExistingResults(t *testing.T) {
 	dir := t.TempDir()
 	file, result := filepath.Join(dir, "stamp"), filepath.Join(dir, "program")
 	s := stamp("x")
-	if s.current(file, nil) {
-		t.Error("what was never stamped is current")
+	if s.matches(file, nil) {
+		t.Error("matches without a stamp file")
 	}
 	if err := s.write(file); err != nil {
 		t.Fatal(err)
 	}
 	write(t, result, "")
-	if !s.current(file, []string{result}) {
-		t.Error("it is not current")
+	if !s.matches(file, []string{result}) {
+		t.Error("does not match after it was written")
 	}
 	if err := os.Remove(result); err != nil {
 		t.Fatal(err)
 	}
-	if s.current(file, []string{result}) || stamp("y").current(file, nil) {
-		t.Error("it is current without its result, or with another stamp")
+	if s.matches(file, []string{result}) || stamp("y").matches(file, nil) {
+		t.Error("matches without its result, or another stamp")
 	}
 }
 
-func TestCheckNamesWhatIsMissingAndTheRemedy(t *testing.T) {
+func TestCheckNamesMissingFilesAndTheRemedy(t *testing.T) {
 	err := Check(t.TempDir(), true)
 	missing, ok := err.(*MissingError)
-	if !ok || len(missing.Files) < 10 {
+	if !ok || len(missing.Files) < 10 || !strings.Contains(err.Error(), "make kubernetes") {
 		t.Fatalf("got %v", err)
 	}
 }
 
-func TestDirectoryCanBeNamedByTheEnvironment(t *testing.T) {
+func TestEnvironmentNamesTheDirectory(t *testing.T) {
 	t.Setenv(DirVariable, "/somewhere/bin")
 	if dir, err := DefaultDir(); err != nil || dir != "/somewhere/bin" {
 		t.Errorf("got %s, %v", dir, err)
 	}
 }
 
-func TestLinesComeOneByOne(t *testing.T) {
+func TestLinesAreSplit(t *testing.T) {
 	var got []string
 	l := lines{each: func(s string) { got = append(got, s) }}
 	for _, part := range []string{"a\nb", "c\n", "\n", "d"} {

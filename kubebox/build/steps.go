@@ -10,8 +10,8 @@ import (
 	"akri.sh/akri/kubebox/image"
 )
 
-// The versions built. Those of Kubernetes and containerd are also what the
-// programs call themselves; keep them as in the two go.mod files.
+// The versions that are built, as the programs report them. Keep them in step with
+// the two go.mod files.
 const (
 	kubernetesVersion = "v1.37.1"
 	containerdVersion = "v2.4.2"
@@ -20,8 +20,8 @@ const (
 
 const kubenode = "kubenode"
 
-// programs are the names by which kubenode is called. A test that needs only an
-// API server takes etcd, kube-apiserver and kubectl from here.
+// programs are the names under which kubenode is called. Tests that need only an API
+// server use etcd, kube-apiserver and kubectl.
 var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
 
 const (
@@ -29,11 +29,11 @@ const (
 	pauseArchive = "images/pause.tar"
 )
 
-// archives are the images made here: what each is called and what it runs.
+// archives are the images by the names of their archives.
 var archives = map[string]image.Image{
 	"pause.tar":    {Name: "akri.local/pause:1", Entrypoint: []string{"/pause"}},
 	"workload.tar": {Name: "akri.local/workload:1", Entrypoint: []string{"/workload"}},
-	// Examples name a well-known image where any program would do.
+	// Stands in for a well-known image in examples that need no particular program.
 	"nginx.tar": {Name: "docker.io/library/nginx:stable-alpine", Entrypoint: []string{"/workload"}, Env: []string{"PORTS=6052,80"}},
 }
 
@@ -41,16 +41,18 @@ func (b *builder) steps() []step {
 	return []step{b.kubernetes(), b.containerd(), b.cni(), b.runc(), b.own(), b.images()}
 }
 
+// kubernetes builds Kubernetes and etcd as one executable with several names.
 func (b *builder) kubernetes() step {
 	g := goBuild{
-		dir:     filepath.Join(b.module, "kubernetes"),
-		out:     b.result(kubenode),
-		ldflags: "-X k8s.io/component-base/version.gitVersion=" + kubernetesVersion + " -X k8s.io/client-go/pkg/version.gitVersion=" + kubernetesVersion,
+		dir: filepath.Join(b.module, "kubernetes"),
+		out: b.result(kubenode),
+		ldflags: "-X k8s.io/component-base/version.gitVersion=" + kubernetesVersion +
+			" -X k8s.io/client-go/pkg/version.gitVersion=" + kubernetesVersion,
 		targets: []string{"."},
 	}
 	return step{
 		name:    "kubernetes",
-		what:    "Kubernetes " + kubernetesVersion + " and etcd",
+		title:   "Kubernetes " + kubernetesVersion + " and etcd",
 		inputs:  g.inputs(),
 		results: append([]string{kubenode}, programs...),
 		run: func(ctx context.Context) error {
@@ -92,7 +94,7 @@ func (b *builder) cni() step {
 	return b.simple("cni", "CNI plugins", g, "cni/host-local", "cni/ptp")
 }
 
-// own are the small programs that run in containers or beside them.
+// own builds the small programs that run in containers.
 func (b *builder) own() step {
 	g := goBuild{
 		dir:     b.module,
@@ -103,8 +105,9 @@ func (b *builder) own() step {
 	return b.simple("own", "pause and workload", g, "pause", "workload")
 }
 
+// images writes the image archives.
 func (b *builder) images() step {
-	s := step{name: "images", what: "images", inputs: b.own().inputs}
+	s := step{name: "images", title: "images", inputs: b.own().inputs}
 	s.inputs.dirs = append(s.inputs.dirs, filepath.Join(b.module, "image"), filepath.Join(b.module, "build"))
 	for name := range archives {
 		s.results = append(s.results, filepath.Join(imageDir, name))
@@ -122,12 +125,13 @@ func (b *builder) images() step {
 	return s
 }
 
-func (b *builder) simple(name, what string, g goBuild, results ...string) step {
+// simple returns a step that is one go build.
+func (b *builder) simple(name, title string, g goBuild, results ...string) step {
 	return step{
 		name:    name,
-		what:    what,
+		title:   title,
 		inputs:  g.inputs(),
 		results: results,
-		run:     func(ctx context.Context) error { return b.compile(ctx, what, g) },
+		run:     func(ctx context.Context) error { return b.compile(ctx, title, g) },
 	}
 }

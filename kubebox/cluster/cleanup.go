@@ -16,20 +16,22 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// Stop ends the cluster and returns when nothing of it is left: no process, and
-// with the processes no namespace, mount or interface; no control group; no run
-// directory. What resists is named in the error. To stop a cluster that is gone
-// is no error.
+// stopTimeout bounds how long a supervisor may take to stop its cluster.
+const stopTimeout = 20 * time.Second
+
+// Stop stops the cluster and returns when nothing of it is left: no process, and
+// thus no namespace, mount or interface; no cgroup; no run directory. The error
+// names what could not be removed. Stopping a cluster that is gone is not an error.
 func (c *Cluster) Stop() error {
 	if c.state.alive() {
-		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		go wire.Call(ctx, supervisor.ControlSocket(c.dir), wire.Request{Op: wire.End}) // its answer is the end
+		go wire.Call(ctx, supervisor.ControlSocket(c.dir), wire.Request{Op: wire.End}) // the response is the end of the connection
 	}
 	return c.remove()
 }
 
-// Down stops the cluster in dir, or removes what one that died has left there.
+// Down stops the cluster in dir, or removes what a crashed one has left there.
 func Down(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -42,16 +44,16 @@ func Down(dir string) error {
 	return (&Cluster{dir: dir, state: s}).Stop()
 }
 
-// remove waits for the end of the supervisor, which was asked for in one way or
-// another, forces it if need be, and removes what is left.
+// remove waits until the supervisor has exited, which it has been told to do, kills
+// it if it does not, and removes what is left.
 func (c *Cluster) remove() error {
 	if c.lifeline != nil {
 		c.lifeline.Close()
 	}
-	if !c.awaitEnd(endLimit) {
+	if !c.awaitExit(stopTimeout) {
 		syscall.Kill(c.state.Pid, syscall.SIGKILL)
-		if !c.awaitEnd(endLimit) {
-			return fmt.Errorf("process %d, the supervisor of the cluster in %s, does not end", c.state.Pid, c.dir)
+		if !c.awaitExit(stopTimeout) {
+			return fmt.Errorf("process %d, the supervisor of the cluster in %s, does not exit", c.state.Pid, c.dir)
 		}
 	}
 	if err := supervisor.Remove(c.dir, c.state.Name); err != nil {
@@ -60,7 +62,8 @@ func (c *Cluster) remove() error {
 	return c.leftovers()
 }
 
-func (c *Cluster) awaitEnd(within time.Duration) bool {
+// awaitExit reports whether the supervisor has exited in time.
+func (c *Cluster) awaitExit(within time.Duration) bool {
 	for deadline := time.Now().Add(within); c.state.alive(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
@@ -69,17 +72,18 @@ func (c *Cluster) awaitEnd(within time.Duration) bool {
 	return true
 }
 
-// leftovers names what a cluster that ended should not have left.
+// leftovers returns an error that names what a stopped cluster has left behind.
 func (c *Cluster) leftovers() error {
 	var all []error
 	if _, err := os.Lstat(c.dir); !errors.Is(err, fs.ErrNotExist) {
-		all = append(all, fmt.Errorf("%s is still there", c.dir))
+		all = append(all, fmt.Errorf("%s still exists", c.dir))
 	}
 	groups, _ := sandbox.Cgroups(c.state.Name)
 	for _, g := range groups {
-		all = append(all, fmt.Errorf("the control group %s is still there", g))
+		all = append(all, fmt.Errorf("the cgroup %s still exists", g))
 	}
 	return errors.Join(all...)
 }
 
+// tailOfSupervisor returns the end of the supervisor's log.
 func tailOfSupervisor(dir string) string { return process.Tail(supervisorLog(dir), 15) }

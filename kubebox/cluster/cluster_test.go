@@ -42,12 +42,12 @@ spec:
     readinessProbe: {httpGet: {port: 6052}, periodSeconds: 1}
 `
 
-// TestOneNode goes through what a cluster is for, in one cluster.
+// TestOneNode covers the features of a cluster in one cluster, as it takes seconds to start.
 func TestOneNode(t *testing.T) {
-	before := lookAtMachine(t)
+	before := snapshotMachine(t)
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	c := clustertest.Start(t, cluster.Config{Nodes: 1, AuditLog: audit})
-	cast := descendants(t, supervisorOf(t, c.Dir()))
+	procs := descendants(t, supervisorOf(t, c.Dir()))
 	kubectl := func(args ...string) string {
 		t.Helper()
 		out, err := c.Kubectl(t.Context(), args...)
@@ -79,7 +79,8 @@ func TestOneNode(t *testing.T) {
 	running := func(restarts string) {
 		t.Helper()
 		eventually(t, 30*time.Second, "the pod is ready after "+restarts+" restarts", func() bool {
-			got, err := c.Kubectl(t.Context(), "get", "pod", "broker", "-o", "jsonpath={.status.containerStatuses[0].ready} {.status.containerStatuses[0].restartCount}")
+			got, err := c.Kubectl(t.Context(), "get", "pod", "broker",
+				"-o", "jsonpath={.status.containerStatuses[0].ready} {.status.containerStatuses[0].restartCount}")
 			return err == nil && string(got) == "true "+restarts
 		})
 	}
@@ -87,9 +88,9 @@ func TestOneNode(t *testing.T) {
 	apply(pod)
 	running("0")
 
-	t.Run("a pod has its environment, and logs", func(t *testing.T) {
+	t.Run("a pod has its environment and logs", func(t *testing.T) {
 		if logs := kubectl("logs", "broker"); !strings.Contains(logs, "GREETING=hello") {
-			t.Errorf("its log is %s", logs)
+			t.Errorf("the log is %s", logs)
 		}
 	})
 	t.Run("a pod answers at its address", func(t *testing.T) {
@@ -103,10 +104,10 @@ func TestOneNode(t *testing.T) {
 		}
 		defer response.Body.Close()
 		if body, _ := io.ReadAll(response.Body); !bytes.HasPrefix(body, []byte("broker\n")) {
-			t.Errorf("it says %s", body)
+			t.Errorf("got %s", body)
 		}
 	})
-	t.Run("a test can serve inside", func(t *testing.T) {
+	t.Run("a test can listen inside", func(t *testing.T) {
 		listener, err := c.Listen(t.Context(), "", "tcp", "10.99.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func TestOneNode(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		if err := c.Exec(ctx, cluster.Command{Node: "node1", Args: []string{"sleep", "3141"}}); err == nil {
-			t.Error("it ended by itself")
+			t.Error("the command exited by itself")
 		}
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("it took %v", took)
@@ -156,7 +157,7 @@ func TestOneNode(t *testing.T) {
 			return true
 		})
 	})
-	t.Run("folders of the node are folders here", func(t *testing.T) {
+	t.Run("directories of the node are visible on the machine", func(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(c.AkriDir("node1"), "here"), []byte("seen"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +175,9 @@ func TestOneNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		archive := filepath.Join(t.TempDir(), "late.tar")
-		err = image.Write(archive, image.Image{Name: "akri.local/late:1", Files: map[string]string{"/w": filepath.Join(bin, "workload")}, Entrypoint: []string{"/w"}})
+		err = image.Write(archive, image.Image{
+			Name: "akri.local/late:1", Files: map[string]string{"/w": filepath.Join(bin, "workload")}, Entrypoint: []string{"/w"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,20 +188,20 @@ func TestOneNode(t *testing.T) {
 		kubectl("wait", "--for=condition=Ready", "pod/late", "--timeout=30s")
 		kubectl("delete", "pod", "late", "--wait=false")
 	})
-	t.Run("pods outlive a restart of the kubelet", func(t *testing.T) {
+	t.Run("pods survive a restart of the kubelet", func(t *testing.T) {
 		do(cluster.Restart, "node1/kubelet")
 		ready()
 		running("0")
 	})
-	t.Run("pods outlive a restart of containerd", func(t *testing.T) {
+	t.Run("pods survive a restart of containerd", func(t *testing.T) {
 		do(cluster.Restart, "node1/containerd")
 		ready()
 		running("0")
 	})
-	t.Run("the API server can be killed and comes back with its objects", func(t *testing.T) {
+	t.Run("a killed API server starts again with its objects", func(t *testing.T) {
 		do(cluster.Kill, "kube-apiserver")
 		if out, err := c.Kubectl(t.Context(), "get", "pods", "--request-timeout=2s"); err == nil {
-			t.Errorf("it still answers: %s", out)
+			t.Errorf("the killed API server answers: %s", out)
 		}
 		do(cluster.Run, "kube-apiserver")
 		ready()
@@ -210,7 +213,7 @@ func TestOneNode(t *testing.T) {
 		ready()
 		running("1")
 	})
-	t.Run("the audit log tells of requests", func(t *testing.T) { assertAudited(t, audit, "create", "pods") })
+	t.Run("the audit log records requests", func(t *testing.T) { assertAudited(t, audit, "create", "pods") })
 
 	components, err := c.Components(t.Context())
 	if err != nil || len(components) != 7 {
@@ -218,21 +221,22 @@ func TestOneNode(t *testing.T) {
 	}
 	for _, s := range components {
 		if s.State != "running" {
-			t.Errorf("after all that, %s is %s: %s", s.Name, s.State, s.Cause)
+			t.Errorf("at the end, %s is %s: %s", s.Name, s.State, s.Cause)
 		}
 	}
-	cast = append(cast, descendants(t, supervisorOf(t, c.Dir()))...)
-	if len(cast) < 10 {
-		t.Fatalf("only %d processes were found: this test looks in the wrong place", len(cast))
+	procs = append(procs, descendants(t, supervisorOf(t, c.Dir()))...)
+	if len(procs) < 10 {
+		t.Fatalf("found only %d processes: this test does not find the cluster's processes", len(procs))
 	}
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	assertGone(t, cast)
-	assertNothingOf(t, c.Dir(), c.Name())
+	assertGone(t, procs)
+	assertNothingLeft(t, c.Dir(), c.Name())
 	before.assertSame(t)
 }
 
+// assertAudited fails unless the audit log has a completed request.
 func assertAudited(t *testing.T, file, verb, resource string) {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -251,10 +255,10 @@ func assertAudited(t *testing.T, file, verb, resource string) {
 			return
 		}
 	}
-	t.Errorf("no %s of %s among %d bytes", verb, resource, len(b))
+	t.Errorf("no %s of %s in %d bytes of audit log", verb, resource, len(b))
 }
 
-// supervisorOf reads whose process the cluster is.
+// supervisorOf returns the process ID of a cluster's supervisor.
 func supervisorOf(t *testing.T, dir string) int {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
@@ -266,7 +270,7 @@ func supervisorOf(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	if state.Pid == 0 {
-		t.Fatalf("no process in %s", strconv.Quote(string(b)))
+		t.Fatalf("no process ID in %s", strconv.Quote(string(b)))
 	}
 	return state.Pid
 }

@@ -16,38 +16,37 @@ import (
 
 // Config describes a cluster. Its zero value is a control plane without nodes.
 type Config struct {
-	// Nodes is how many nodes there are: node1, node2 and so on.
+	// Nodes is the number of nodes: node1, node2 and so on.
 	Nodes int
-	// Dir is the run directory, made by Start and removed by Stop. Its path must
-	// be short, as sockets lie below it, and not below /var, /etc or /run, which
+	// Dir is the run directory, created by Start and removed by Stop. Its path must
+	// be short, because it contains sockets, and not below /var, /etc or /run, which
 	// nodes replace. Empty: a new directory in /tmp.
 	Dir string
-	// Bin is where package build put the executables. Empty: build.DefaultDir.
+	// Bin is the directory with the results of package build. Empty: build.DefaultDir.
 	Bin string
-	// Images are image archives that every node gets, beside those that package
-	// build made.
+	// Images are image archives to load into every node, in addition to those of
+	// package build.
 	Images []string
-	// AuditLog is a file for the API server's audit log, one line for each
-	// finished request at level Metadata. Empty: none. It outlives the cluster
-	// if it lies outside Dir.
+	// AuditLog is a file for the API server's audit log: one line per finished
+	// request, at level Metadata. Empty: none. Outside Dir, it outlives the cluster.
 	AuditLog string
-	// Controllers is the value of kube-controller-manager's flag of that name.
-	// Nil: FastControllers, the ones that workloads need.
+	// Controllers is the value of kube-controller-manager's flag --controllers.
+	// Nil: FastControllers, those that workloads need.
 	Controllers []string
-	// Flags are further command line flags by program: etcd, kube-apiserver,
+	// Flags are additional command line flags by program: etcd, kube-apiserver,
 	// kube-controller-manager, kube-scheduler, kubelet or containerd.
 	Flags map[string][]string
-	// Detached lets the cluster outlive the program that starts it.
+	// Detached lets the cluster outlive the program that started it.
 	Detached bool
 	// Timeout bounds Start. 0: two minutes.
 	Timeout time.Duration
-	// Progress, if any, is told what has been reached.
+	// Progress, if not nil, receives progress messages.
 	Progress func(string)
 }
 
-// FastControllers are those without which pods, and what makes pods, would not
-// run. All controllers start one after the other, so that a cluster with all of
-// them is ready twice as late.
+// FastControllers are the controllers that pods and the usual workloads need.
+// Controllers start one after the other: with all of them, it takes twice as long
+// until a cluster is ready.
 var FastControllers = []string{
 	"serviceaccount-controller",
 	"serviceaccount-token-controller",
@@ -68,14 +67,15 @@ var FastControllers = []string{
 	"clusterrole-aggregation-controller",
 }
 
-// maxDir leaves room in the 107 bytes of a socket's path for what the kubelet
-// and its plugins put below the run directory.
+// maxDir bounds the path of the run directory, in bytes. A socket's path is limited
+// to 107 bytes, and the kubelet and its plugins create sockets below the run
+// directory.
 const maxDir = 48
 
-// complete fills in what was left empty and refuses what cannot work.
+// complete fills in defaults and rejects what cannot work.
 func (c Config) complete() (Config, error) {
 	if c.Nodes < 0 || c.Nodes > supervisor.MaxNodes {
-		return c, fmt.Errorf("%d nodes: from 0 to %d are possible", c.Nodes, supervisor.MaxNodes)
+		return c, fmt.Errorf("%d nodes: must be from 0 to %d", c.Nodes, supervisor.MaxNodes)
 	}
 	if c.Bin == "" {
 		dir, err := build.DefaultDir()
@@ -94,13 +94,14 @@ func (c Config) complete() (Config, error) {
 		}
 		*path = absolute
 	}
-	for what, path := range map[string]string{"run directory": c.Dir, "directory of executables": c.Bin} {
-		if err := visibleInNodes(what, path); err != nil && c.Nodes > 0 {
+	for name, path := range map[string]string{"run directory": c.Dir, "directory of executables": c.Bin} {
+		if err := checkVisibleInNodes(name, path); err != nil && c.Nodes > 0 {
 			return c, err
 		}
 	}
 	if len(c.Dir) > maxDir {
-		return c, fmt.Errorf("the run directory %s has a path of %d bytes: sockets below it allow for %d", c.Dir, len(c.Dir), maxDir)
+		return c, fmt.Errorf("the path of the run directory %s has %d bytes, but sockets below it allow only %d: choose a shorter path",
+			c.Dir, len(c.Dir), maxDir)
 	}
 	if err := build.Check(c.Bin, c.Nodes > 0); err != nil {
 		return c, err
@@ -129,25 +130,27 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-func visibleInNodes(what, path string) error {
+// checkVisibleInNodes rejects a path below a directory that nodes replace.
+func checkVisibleInNodes(name, path string) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	for _, hidden := range []string{"/var", "/etc", "/run", "/proc", "/sys", "/dev"} {
 		if path == hidden || strings.HasPrefix(path, hidden+"/") {
-			return fmt.Errorf("the %s %s lies below %s, of which nodes see one of their own: choose another place", what, path, hidden)
+			return fmt.Errorf("the %s %s is below %s, which nodes replace with their own: choose another directory", name, path, hidden)
 		}
 	}
 	return nil
 }
 
-var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
+// invalid matches what a cluster's name cannot contain.
+var invalid = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// nameOf derives a cluster's name from its run directory: one directory, one
-// name, so that clusters never share a control group.
+// nameOf derives a cluster's name from its run directory. Different directories give
+// different names, so that clusters never share a cgroup.
 func nameOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
-	base := strings.Trim(unfit.ReplaceAllString(strings.ToLower(filepath.Base(dir)), "-"), "-")
+	base := strings.Trim(invalid.ReplaceAllString(strings.ToLower(filepath.Base(dir)), "-"), "-")
 	if !strings.HasPrefix(base, "akri") {
 		base = "akri-" + base
 	}

@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/kubebox/build"
 )
 
-// fakeBin is a directory that looks as if everything had been built.
+// fakeBin returns a directory that looks as if everything had been built.
 func fakeBin(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "bin-")
@@ -20,7 +20,7 @@ func fakeBin(t *testing.T) string {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	missing, ok := errors.AsType[*build.MissingError](build.Check(dir, true))
 	if !ok {
-		t.Fatal("an empty directory lacks nothing")
+		t.Fatal("an empty directory: nothing is missing")
 	}
 	for _, name := range missing.Files {
 		file := filepath.Join(dir, name)
@@ -34,7 +34,7 @@ func fakeBin(t *testing.T) string {
 	return dir
 }
 
-func TestConfigRefusesWhatCannotWork(t *testing.T) {
+func TestConfigRejectsWhatCannotWork(t *testing.T) {
 	bin := fakeBin(t)
 	for _, tc := range []struct {
 		reason string
@@ -53,7 +53,7 @@ func TestConfigRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-func TestConfigFillsInWhatIsNeeded(t *testing.T) {
+func TestConfigHasDefaults(t *testing.T) {
 	c, err := Config{Nodes: 1, Bin: fakeBin(t)}.complete()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestConfigFillsInWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestNamesOfDirectoriesDiffer(t *testing.T) {
+func TestDirectoriesHaveDifferentNames(t *testing.T) {
 	a, b := nameOf("/tmp/a/run"), nameOf("/tmp/b/run")
 	if a == b || !strings.HasPrefix(a, "akri-run-") {
 		t.Errorf("got %s and %s", a, b)
@@ -74,19 +74,19 @@ func TestNamesOfDirectoriesDiffer(t *testing.T) {
 	}
 }
 
-func TestStateTellsOwnProcessFromALaterOneOfTheSameNumber(t *testing.T) {
-	born, err := bornAt(os.Getpid())
+func TestStateRecognizesAReusedPID(t *testing.T) {
+	started, err := startTimeOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := (state{Pid: os.Getpid(), Born: born}); !s.alive() {
-		t.Error("this process is said to be dead")
+	if s := (state{Pid: os.Getpid(), StartTime: started}); !s.alive() {
+		t.Error("this process: alive returns false")
 	}
-	if s := (state{Pid: os.Getpid(), Born: "1"}); s.alive() {
-		t.Error("a process that began at another time is taken for it")
+	if s := (state{Pid: os.Getpid(), StartTime: "1"}); s.alive() {
+		t.Error("a process with another start time: alive returns true")
 	}
 	if s := (state{}); s.alive() {
-		t.Error("no process is said to be alive")
+		t.Error("no process: alive returns true")
 	}
 }
 
@@ -95,12 +95,12 @@ func TestStateIsReadAsWritten(t *testing.T) {
 	if _, err := readState(dir); !errors.As(err, new(*NoClusterError)) {
 		t.Errorf("an empty directory: %v", err)
 	}
-	want := state{Name: "akri-x", Nodes: []string{"node1"}, Pid: 7, Born: "8"}
+	want := state{Name: "akri-x", Nodes: []string{"node1"}, Pid: 7, StartTime: "8"}
 	if err := want.write(dir); err != nil {
 		t.Fatal(err)
 	}
 	got, err := readState(dir)
-	if err != nil || got.Name != want.Name || got.Pid != 7 || got.Born != "8" || got.Nodes[0] != "node1" {
+	if err != nil || got.Name != want.Name || got.Pid != 7 || got.StartTime != "8" || got.Nodes[0] != "node1" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// Action is what can be done to a component.
+// Action is something to do to a component.
 type Action string
 
-// The actions. Stop lets the component end in its own way; Kill does not. Pause
-// and Resume are for programs, not for nodes.
+// The actions. Stop sends SIGTERM, Kill sends SIGKILL. Pause and Resume are for
+// programs, not for nodes.
 const (
 	Run     Action = "start"
 	Stop    Action = "stop"
@@ -26,18 +26,18 @@ const (
 	Resume  Action = "resume"
 )
 
-// Status tells what a component is doing, and how it failed if it did. Its Pid
-// is the one inside the cluster.
+// Status is the state of a component, and why it failed if it did. Its Pid is the
+// one inside the cluster.
 type Status = process.Status
 
-// Do performs an action on a component. Components are called
+// Do performs an action on a component. The components are
 //
 //	etcd, kube-apiserver, kube-controller-manager, kube-scheduler
-//	node1                              the whole node: Kill is a power failure
+//	node1                              the whole node: Kill acts like a power failure
 //	node1/kubelet, node1/containerd
 //
-// Do returns when a stopped component is gone, and as soon as a started one
-// runs; see WaitReady.
+// Do returns when a stopped component has exited, or as soon as a started one is
+// running; use WaitReady to wait until it is ready.
 func (c *Cluster) Do(ctx context.Context, action Action, component string) error {
 	socket, name := supervisor.ControlSocket(c.dir), component
 	if n, program, ok := strings.Cut(component, "/"); ok {
@@ -54,8 +54,8 @@ func (c *Cluster) Do(ctx context.Context, action Action, component string) error
 	return nil
 }
 
-// Components reports on all components. Those of a node that is down are left
-// out.
+// Components returns the status of all components, except those of a node that is
+// down.
 func (c *Cluster) Components(ctx context.Context) ([]Status, error) {
 	top, _, err := wire.Call(ctx, supervisor.ControlSocket(c.dir), wire.Request{Op: wire.Report})
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Cluster) Components(ctx context.Context) ([]Status, error) {
 		}
 		below, _, err := wire.Call(ctx, socket, wire.Request{Op: wire.Report})
 		if err != nil {
-			continue // it is booting, or has just ended
+			continue // the node is booting, or has just exited
 		}
 		for _, b := range below.Components {
 			b.Name = s.Name + "/" + b.Name
@@ -83,13 +83,14 @@ func (c *Cluster) Components(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-// socket is where a node, or with no name the control plane, is controlled.
+// socket returns the control socket of a node, or of the control plane without a
+// name.
 func (c *Cluster) socket(name string) (string, error) {
 	if name == "" {
 		return supervisor.ControlSocket(c.dir), nil
 	}
 	if !slices.Contains(c.state.Nodes, name) {
-		return "", fmt.Errorf("there is no node %q in this cluster: there are %q", name, c.state.Nodes)
+		return "", fmt.Errorf("there is no node %q in this cluster, only %q", name, c.state.Nodes)
 	}
 	return node.ControlSocket(supervisor.NodeDir(c.dir, name)), nil
 }

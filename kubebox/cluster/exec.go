@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,48 +12,48 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// Command is a program to run inside the cluster. It sees the machine's files,
-// but the node's network, processes, /var, /etc and /run.
+// Command is a program to run inside the cluster. It sees the machine's files, except
+// for the node's own network, processes, /var, /etc and /run.
 type Command struct {
 	Node           string   // empty: in the control plane's namespaces
-	Args           []string // program, found by $PATH with the cluster's executables first, and arguments
-	Env            []string // beside PATH, HOME and KUBECONFIG
+	Args           []string // the program, looked up in the cluster's executables and then in $PATH, and its arguments
+	Env            []string // in addition to PATH, HOME and KUBECONFIG
 	Dir            string   // empty: /
 	Stdin          io.Reader
-	Stdout, Stderr io.Writer // an *os.File is handed over as it is
+	Stdout, Stderr io.Writer // an *os.File is passed to the program directly
 }
 
-// ExitError says that a command ran and failed.
+// ExitError reports that a command ran and failed.
 type ExitError struct {
 	Args   []string
-	Status int    // 128 and the number of the signal that ended it, if one did
-	Output string // the end of standard error, unless the caller took that
+	Status int    // exit status, or 128 plus the number of the signal that terminated it
+	Output string // the end of standard error, unless Command.Stderr was set
 }
 
 func (e *ExitError) Error() string {
-	text := fmt.Sprintf("%q ended with exit status %d", e.Args, e.Status)
+	text := fmt.Sprintf("%q exited with status %d", e.Args, e.Status)
 	if e.Output != "" {
 		text += ": " + e.Output
 	}
 	return text
 }
 
-// drainLimit bounds the wait for output that a command's own children, still
-// alive after it, could go on writing.
-const drainLimit = 2 * time.Second
+// drainTimeout bounds the wait for output of the command's own children, which may
+// outlive it.
+const drainTimeout = 2 * time.Second
 
-// Exec runs a command and waits for it. When ctx ends, the command is killed.
-// A command that fails gives an *ExitError.
+// Exec runs a command and waits for it. When ctx ends, the command is killed. If the
+// command fails, the error is an *ExitError.
 func (c *Cluster) Exec(ctx context.Context, command Command) error {
 	socket, err := c.socket(command.Node)
 	if err != nil {
 		return err
 	}
-	var complaint bytes.Buffer
+	var stderrTail bytes.Buffer
 	if command.Stderr == nil {
-		command.Stderr = &complaint
+		command.Stderr = &stderrTail
 	}
-	var p plumbing
+	var p pipes
 	defer p.close()
 	stdin, err := p.source(command.Stdin)
 	if err != nil {
@@ -75,7 +74,7 @@ func (c *Cluster) Exec(ctx context.Context, command Command) error {
 		return err
 	}
 	if response.Exit != 0 {
-		text := bytes.TrimSpace(complaint.Bytes())
+		text := bytes.TrimSpace(stderrTail.Bytes())
 		return &ExitError{Args: command.Args, Status: response.Exit, Output: string(text[max(0, len(text)-2048):])}
 	}
 	return nil
@@ -88,14 +87,15 @@ func (c *Cluster) Output(ctx context.Context, node string, args ...string) ([]by
 	return out.Bytes(), err
 }
 
-// plumbing joins the readers and writers of a command with pipes, the far ends
-// of which go into the cluster.
-type plumbing struct {
+// pipes connects the readers and writers of a command with pipes, whose far ends are
+// passed into the cluster.
+type pipes struct {
 	far, near []*os.File
 	copies    sync.WaitGroup
 }
 
-func (p *plumbing) source(r io.Reader) (*os.File, error) {
+// source returns the file that the command reads r from.
+func (p *pipes) source(r io.Reader) (*os.File, error) {
 	switch r := r.(type) {
 	case nil:
 		return p.null(os.O_RDONLY)
@@ -107,14 +107,15 @@ func (p *plumbing) source(r io.Reader) (*os.File, error) {
 		return nil, err
 	}
 	p.far, p.near = append(p.far, far), append(p.near, near)
-	go func() { // ends with r, or when close takes the pipe away
+	go func() { // ends at the end of r, or when close closes the pipe
 		io.Copy(near, r)
 		near.Close()
 	}()
 	return far, nil
 }
 
-func (p *plumbing) sink(w io.Writer) (*os.File, error) {
+// sink returns the file through which the command writes to w.
+func (p *pipes) sink(w io.Writer) (*os.File, error) {
 	switch w := w.(type) {
 	case nil:
 		return p.null(os.O_WRONLY)
@@ -130,7 +131,7 @@ func (p *plumbing) sink(w io.Writer) (*os.File, error) {
 	return far, nil
 }
 
-func (p *plumbing) null(flag int) (*os.File, error) {
+func (p *pipes) null(flag int) (*os.File, error) {
 	f, err := os.OpenFile(os.DevNull, flag, 0)
 	if err == nil {
 		p.far = append(p.far, f)
@@ -138,21 +139,19 @@ func (p *plumbing) null(flag int) (*os.File, error) {
 	return f, err
 }
 
-// drain waits for the output of a command that has ended.
-func (p *plumbing) drain() {
+// drain waits for the output of a command that has exited.
+func (p *pipes) drain() {
 	for _, f := range p.far {
 		f.Close()
 	}
 	for _, f := range p.near {
-		f.SetReadDeadline(time.Now().Add(drainLimit))
+		f.SetReadDeadline(time.Now().Add(drainTimeout))
 	}
 	p.copies.Wait()
 }
 
-func (p *plumbing) close() {
+func (p *pipes) close() {
 	for _, f := range append(p.far, p.near...) {
-		if err := f.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			continue // nothing can be done about a pipe
-		}
+		f.Close() // drain may have closed it already
 	}
 }

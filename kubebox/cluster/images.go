@@ -10,8 +10,8 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/node"
 )
 
-// Load imports image archives, as docker save writes them, into every node. A
-// pod whose pull policy is not Always then finds them.
+// Load imports image archives, as docker save writes them, into every node. Pods
+// whose imagePullPolicy is not Always can use them.
 func (c *Cluster) Load(ctx context.Context, archives ...string) error {
 	for _, name := range c.state.Nodes {
 		for _, archive := range archives {
@@ -32,16 +32,16 @@ func (c *Cluster) load(ctx context.Context, name, archive string) error {
 	return c.Exec(ctx, Command{Node: name, Args: node.ImportCommand(c.state.Bin), Stdin: file})
 }
 
-// copyImages puts the archives where nodes see them, and where they stay until
-// the last node has booted.
+// copyImages copies the archives into the run directory, where nodes see them
+// whenever they boot.
 func copyImages(dir string, archives []string) ([]string, error) {
-	folder := filepath.Join(dir, "images")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	imageDir := filepath.Join(dir, "images")
+	if err := os.MkdirAll(imageDir, 0o755); err != nil {
 		return nil, err
 	}
 	var copies []string
 	for i, archive := range archives {
-		target := filepath.Join(folder, fmt.Sprintf("%02d-%s", i, filepath.Base(archive)))
+		target := filepath.Join(imageDir, fmt.Sprintf("%02d-%s", i, filepath.Base(archive)))
 		if err := copyFile(archive, target); err != nil {
 			return nil, err
 		}

@@ -19,14 +19,15 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// starterVariable makes the test's executable a program that starts a cluster
-// in the directory it names, and then does nothing more. The others say which.
+// starterVariable makes the test's executable a program that starts a cluster in the
+// directory it names, and then waits. The other variables are its settings.
 const (
 	starterVariable = "AKRI_TEST_STARTER"
-	starterNodes    = "AKRI_TEST_NODES"    // 1 if empty
-	starterDetached = "AKRI_TEST_DETACHED" // not empty: the cluster outlives it
+	starterNodes    = "AKRI_TEST_NODES"    // default 1
+	starterDetached = "AKRI_TEST_DETACHED" // not empty: the cluster outlives its starter
 )
 
+// startAndWait is the starter's main function.
 func startAndWait(dir string) {
 	config := cluster.Config{Dir: dir, Nodes: 1, Detached: os.Getenv(starterDetached) != ""}
 	if n, err := strconv.Atoi(os.Getenv(starterNodes)); err == nil {
@@ -42,7 +43,7 @@ func startAndWait(dir string) {
 	select {}
 }
 
-// requireNodes skips, or fails, where no cluster with nodes can run.
+// requireNodes skips or fails the test where no cluster with nodes can run.
 func requireNodes(t *testing.T) {
 	t.Helper()
 	err := cluster.Probe()
@@ -66,7 +67,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// starter runs a program that starts a cluster in dir.
+// starter runs a starter for a cluster in dir.
 func starter(t *testing.T, dir string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -87,7 +88,7 @@ func starter(t *testing.T, dir string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// runDir is a run directory that does not exist yet.
+// runDir returns a run directory that does not exist yet.
 func runDir(t *testing.T) string {
 	t.Helper()
 	parent, err := os.MkdirTemp("/tmp", "akri-")
@@ -98,27 +99,27 @@ func runDir(t *testing.T) string {
 	return filepath.Join(parent, "run")
 }
 
-func TestClusterEndsWithTheProgramThatStartedIt(t *testing.T) {
+func TestClusterStopsWithItsStarter(t *testing.T) {
 	requireNodes(t)
 	for _, tc := range []struct {
-		name   string
-		moment func(dir string) bool
+		name    string
+		reached func(dir string) bool
 	}{
 		{"killed while the node boots", func(dir string) bool { return exists(filepath.Join(dir, "node1", "control.sock")) }},
 		{"killed while the control plane starts", func(dir string) bool { return exists(filepath.Join(dir, "pki", "sa.pub")) }},
-		{"killed when all is up", func(dir string) bool { return exists(dir + ".up") }},
+		{"killed when the cluster is ready", func(dir string) bool { return exists(dir + ".up") }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			before := lookAtMachine(t)
+			before := snapshotMachine(t)
 			dir := runDir(t)
 			cmd := starter(t, dir)
-			eventually(t, time.Minute, "the moment to kill", func() bool { return tc.moment(dir) })
+			eventually(t, time.Minute, "the starter reaches the point where it is killed", func() bool { return tc.reached(dir) })
 			c, err := cluster.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			pid := supervisorOf(t, dir)
-			cast := descendants(t, pid)
+			procs := descendants(t, pid)
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -126,16 +127,16 @@ func TestClusterEndsWithTheProgramThatStartedIt(t *testing.T) {
 			eventually(t, 5*time.Second, "the supervisor is gone", func() bool {
 				return !slices.ContainsFunc(processes(t), func(p process) bool { return p.pid == pid && p.state != "Z" })
 			})
-			assertGone(t, cast)
-			assertNothingOf(t, dir, c.Name())
+			assertGone(t, procs)
+			assertNothingLeft(t, dir, c.Name())
 			before.assertSame(t)
 		})
 	}
 }
 
-func TestDetachedClusterOutlivesItsStarterAndDownCleansUpAfterACrash(t *testing.T) {
+func TestDetachedClusterOutlivesItsStarterAndDownCleansUp(t *testing.T) {
 	requireNodes(t)
-	before := lookAtMachine(t)
+	before := snapshotMachine(t)
 	dir := runDir(t)
 	cmd := starter(t, dir, starterDetached+"=1")
 	eventually(t, time.Minute, "the cluster is up", func() bool { return exists(dir + ".up") })
@@ -148,28 +149,28 @@ func TestDetachedClusterOutlivesItsStarterAndDownCleansUpAfterACrash(t *testing.
 		t.Fatal(err)
 	}
 	if out, err := c.Kubectl(t.Context(), "get", "nodes"); err != nil {
-		t.Fatalf("without its starter: %v: %s", err, out)
+		t.Fatalf("after the starter was killed: %v: %s", err, out)
 	}
 	if _, err := cluster.Start(t.Context(), cluster.Config{Dir: dir}); err == nil {
 		t.Error("a second cluster was started in the same directory")
 	}
 
 	pid := supervisorOf(t, dir)
-	cast := descendants(t, pid)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // the worst that can happen
+	procs := descendants(t, pid)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // the supervisor cannot clean up
 		t.Fatal(err)
 	}
 	if err := cluster.Down(dir); err != nil {
 		t.Fatal(err)
 	}
-	assertGone(t, cast)
-	assertNothingOf(t, dir, c.Name())
+	assertGone(t, procs)
+	assertNothingLeft(t, dir, c.Name())
 	before.assertSame(t)
 }
 
-func TestStartThatIsCalledOffLeavesNothing(t *testing.T) {
+func TestCancelledStartLeavesNothing(t *testing.T) {
 	requireNodes(t)
-	before := lookAtMachine(t)
+	before := snapshotMachine(t)
 	dir := runDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -179,27 +180,27 @@ func TestStartThatIsCalledOffLeavesNothing(t *testing.T) {
 		cancel()
 	}()
 	if _, err := cluster.Start(ctx, cluster.Config{Dir: dir, Nodes: 1}); !errors.Is(err, context.Canceled) {
-		t.Errorf("it says %v", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if exists(dir) {
-		t.Errorf("%s is left", dir)
+		t.Errorf("%s still exists", dir)
 	}
 	before.assertSame(t)
 }
 
-func TestFailureNamesTheProgramAndItsReason(t *testing.T) {
+func TestStartErrorNamesTheProgramAndItsError(t *testing.T) {
 	requireNodes(t)
 	dir := runDir(t)
 	_, err := cluster.Start(t.Context(), cluster.Config{Dir: dir, Flags: map[string][]string{"kube-apiserver": {"--no-such-flag"}}})
 	if err == nil {
-		t.Fatal("an API server with a wrong flag came up")
+		t.Fatal("an API server with an unknown flag started")
 	}
 	for _, want := range []string{"kube-apiserver", "unknown flag: --no-such-flag"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
+			t.Errorf("the error lacks %q: %v", want, err)
 		}
 	}
 	if exists(dir) {
-		t.Errorf("%s is left", dir)
+		t.Errorf("%s still exists", dir)
 	}
 }

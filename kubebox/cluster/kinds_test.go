@@ -32,7 +32,7 @@ spec:
   containers: [{name: w, image: "akri.local/workload:1", readinessProbe: {httpGet: {port: 6052}, periodSeconds: 1}}]
 `
 
-func TestTwoNodesReachEachOthersPods(t *testing.T) {
+func TestNodesReachEachOthersPods(t *testing.T) {
 	c := clustertest.Start(t, cluster.Config{Nodes: 2})
 	if _, err := c.KubectlInput(t.Context(), []byte(twoPods), "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -58,13 +58,12 @@ func TestTwoNodesReachEachOthersPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Kubectl(t.Context(), "wait", "--for=condition=Ready=Unknown", "node/node2", "--timeout=60s"); err != nil {
-		t.Errorf("the control plane does not notice the loss of a node: %v", err)
+		t.Errorf("a lost node does not become unknown: %v", err)
 	}
 }
 
-// TestWithoutRootThereIsAControlPlane runs a starter as a user who may do
-// nothing.
-func TestWithoutRootThereIsAControlPlane(t *testing.T) {
+// TestControlPlaneRunsWithoutRoot runs a starter as an unprivileged user.
+func TestControlPlaneRunsWithoutRoot(t *testing.T) {
 	bin, err := build.DefaultDir()
 	if err != nil {
 		t.Fatal(err)
@@ -93,12 +92,12 @@ func TestWithoutRootThereIsAControlPlane(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
 	eventually(t, time.Minute, "the control plane is up", func() bool {
 		select {
-		case err := <-ended:
-			t.Fatalf("the starter ended: %v: %s", err, output.String())
+		case err := <-exited:
+			t.Fatalf("the starter exited: %v: %s", err, output.String())
 		default:
 		}
 		return exists(dir + ".up")
@@ -111,12 +110,12 @@ func TestWithoutRootThereIsAControlPlane(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(got)) != "namespace/default" {
 		t.Errorf("got %s, %v", got, err)
 	}
-	cast := descendants(t, supervisorOf(t, dir))
+	procs := descendants(t, supervisorOf(t, dir))
 	cmd.Process.Kill()
 	eventually(t, 15*time.Second, "the run directory is gone", func() bool { return !exists(dir) })
 	eventually(t, 5*time.Second, "its processes are gone", func() bool {
 		for _, p := range processes(t) {
-			for _, old := range cast {
+			for _, old := range procs {
 				if p.pid == old.pid && p.text == old.text && p.state != "Z" {
 					return false
 				}
@@ -126,11 +125,11 @@ func TestWithoutRootThereIsAControlPlane(t *testing.T) {
 	})
 }
 
-func TestProbeSaysWhatIsMissing(t *testing.T) {
+func TestProbeReportsWhatIsMissing(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root lacks nothing that could be named")
+		t.Skip("needs a user other than root")
 	}
-	if err := cluster.Probe(); err == nil || !strings.Contains(err.Error(), "needs root") {
+	if err := cluster.Probe(); err == nil || !strings.Contains(err.Error(), "nodes need root") {
 		t.Errorf("got %v", err)
 	}
 }

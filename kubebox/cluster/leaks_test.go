@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// machine is what a cluster must leave as it was.
+// machine is the state of this machine that a cluster must not change.
 type machine struct {
 	mounts     string
 	interfaces []string
 	settings   string
 }
 
-func lookAtMachine(t *testing.T) machine {
+// snapshotMachine records the current state.
+func snapshotMachine(t *testing.T) machine {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -34,15 +35,16 @@ func lookAtMachine(t *testing.T) machine {
 		m.interfaces = append(m.interfaces, i.Name)
 	}
 	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward"} {
-		value, _ := os.ReadFile("/proc/sys/" + name) // absent is as good a value as any
+		value, _ := os.ReadFile("/proc/sys/" + name) // a missing file counts as empty
 		m.settings += fmt.Sprintf("%s=%s", name, value)
 	}
 	return m
 }
 
+// assertSame fails the test if the state has changed.
 func (before machine) assertSame(t *testing.T) {
 	t.Helper()
-	after := lookAtMachine(t)
+	after := snapshotMachine(t)
 	if after.mounts != before.mounts {
 		t.Errorf("the machine's mounts changed:\nbefore:\n%s\nafter:\n%s", before.mounts, after.mounts)
 	}
@@ -54,7 +56,7 @@ func (before machine) assertSame(t *testing.T) {
 	}
 }
 
-// process is a process and the namespaces it is in, as this machine sees them.
+// process is a process of this machine and its namespaces.
 type process struct {
 	pid    int
 	parent int
@@ -63,6 +65,7 @@ type process struct {
 	text   string
 }
 
+// processes lists all processes.
 func processes(t *testing.T) []process {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -74,7 +77,7 @@ func processes(t *testing.T) []process {
 		dir := filepath.Dir(stat)
 		b, err := os.ReadFile(stat)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it has exited
 		}
 		head, tail, _ := strings.Cut(string(b), ") ")
 		fields := strings.Fields(tail)
@@ -93,12 +96,12 @@ func processes(t *testing.T) []process {
 	return all
 }
 
-// descendants are the processes below pid, itself included.
+// descendants returns the process pid and its descendants.
 func descendants(t *testing.T, pid int) []process {
 	t.Helper()
 	all := processes(t)
 	inside := map[int]bool{pid: true}
-	for range all { // deep enough for any order
+	for range all { // enough rounds for any order
 		for _, p := range all {
 			if inside[p.parent] {
 				inside[p.pid] = true
@@ -108,8 +111,8 @@ func descendants(t *testing.T, pid int) []process {
 	return slices.DeleteFunc(all, func(p process) bool { return !inside[p.pid] })
 }
 
-// assertGone fails unless all processes and all namespaces but this machine's
-// own are gone.
+// assertGone fails the test if a process is left in a namespace of the given processes,
+// other than this machine's own.
 func assertGone(t *testing.T, old []process) {
 	t.Helper()
 	var own process
@@ -124,14 +127,13 @@ func assertGone(t *testing.T, old []process) {
 			spaces[s] = !slices.Contains(own.spaces, s)
 		}
 	}
-	// The kernel needs a moment for a process that was killed: its memory is freed
-	// before it counts as ended.
+	// A killed process does not count as exited before the kernel has freed its memory.
 	var left []string
 	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left = nil
 		for _, p := range processes(t) {
 			if p.state == "Z" || p.state == "X" {
-				continue // ended; the machine's first process has not noticed yet
+				continue // exited, but not reaped by the machine's init yet
 			}
 			if slices.ContainsFunc(p.spaces, func(s string) bool { return spaces[s] }) {
 				left = append(left, fmt.Sprintf("process %d is still in the cluster's namespaces, in state %s: %s", p.pid, p.state, p.text))
@@ -146,25 +148,25 @@ func assertGone(t *testing.T, old []process) {
 	}
 }
 
-// assertNothingOf fails if a run directory or control group of the name is left.
-func assertNothingOf(t *testing.T, dir, name string) {
+// assertNothingLeft fails the test if a cluster's run directory or cgroup exists.
+func assertNothingLeft(t *testing.T, dir, name string) {
 	t.Helper()
 	if _, err := os.Lstat(dir); err == nil {
-		t.Errorf("%s is left", dir)
+		t.Errorf("%s still exists", dir)
 	}
 	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
-			t.Errorf("control groups are left: %v", left)
+			t.Errorf("cgroups still exist: %v", left)
 		}
 	}
 }
 
-// eventually waits for a condition that needs no more than the given time.
-func eventually(t *testing.T, within time.Duration, what string, condition func() bool) {
+// eventually waits for a condition, and fails the test if that takes longer than timeout.
+func eventually(t *testing.T, timeout time.Duration, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(within); !condition(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", within, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/supervisor"
 )
 
-// NoNodesError says why this machine cannot run nodes.
+// NoNodesError reports why this machine cannot run nodes.
 type NoNodesError struct{ Reason error }
 
 func (e *NoNodesError) Error() string {
@@ -22,14 +22,14 @@ func (e *NoNodesError) Error() string {
 
 func (e *NoNodesError) Unwrap() error { return e.Reason }
 
-// Probe tries whether nodes can run here: it makes namespaces, mounts and a
-// control group, and lets go of them. It returns nil or a *NoNodesError.
+// Probe checks whether nodes can run here by creating namespaces, mounts and a
+// cgroup, and removing them again. It returns nil or a *NoNodesError.
 func Probe() error {
 	if err := checkReexec(); err != nil {
 		return err
 	}
 	if os.Geteuid() != 0 {
-		return &NoNodesError{errors.New("it needs root")}
+		return &NoNodesError{errors.New("nodes need root")}
 	}
 	var output bytes.Buffer
 	c := exec.Command("/proc/self/exe")
@@ -40,7 +40,7 @@ func Probe() error {
 	case errors.As(err, new(*exec.ExitError)):
 		return &NoNodesError{errors.New(strings.TrimSpace(output.String()))}
 	case err != nil:
-		return &NoNodesError{fmt.Errorf("making namespaces: %w", err)}
+		return &NoNodesError{fmt.Errorf("creating namespaces: %w", err)}
 	}
 	return nil
 }

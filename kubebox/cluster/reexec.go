@@ -8,17 +8,18 @@ import (
 
 var reexecCalled bool
 
-// Reexec must be called first in main or TestMain of a program that starts
-// clusters. In a process that is a cluster's supervisor or the first process of
-// a node it does that work and never returns; in all others it does nothing.
+// Reexec must be called at the start of main or TestMain of a program that starts
+// clusters. In a supervisor process, or the first process of a node, it does that
+// process's work and never returns; in other processes it does nothing.
 func Reexec() {
-	supervisor.Become()
+	supervisor.RunRole()
 	reexecCalled = true
 }
 
+// checkReexec returns an error unless Reexec has been called.
 func checkReexec() error {
 	if !reexecCalled {
-		return errors.New("cluster.Reexec must be called at the start of main or TestMain: the executable is its own supervisor")
+		return errors.New("cluster.Reexec was not called: call it at the start of main or TestMain")
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// Dial connects to an address as seen from a node, or, with no node, from the
-// control plane. The connection is a local one: nothing relays it.
+// Dial connects to an address as seen from a node, or from the control plane if node
+// is empty. The connection is direct: nothing relays it.
 func (c *Cluster) Dial(ctx context.Context, node, network, address string) (net.Conn, error) {
 	file, err := c.socketFrom(ctx, node, wire.Request{Op: wire.Dial, Network: network, Address: address})
 	if err != nil {
@@ -20,8 +20,8 @@ func (c *Cluster) Dial(ctx context.Context, node, network, address string) (net.
 	return net.FileConn(file)
 }
 
-// Listen makes this process a server inside a node, or, with no node, beside
-// the API server: at 10.99.0.1, which all nodes and pods reach, too.
+// Listen listens inside a node, or in the control plane's network if node is empty:
+// at 10.99.0.1, which all nodes and pods can reach.
 func (c *Cluster) Listen(ctx context.Context, node, network, address string) (net.Listener, error) {
 	file, err := c.socketFrom(ctx, node, wire.Request{Op: wire.Listen, Network: network, Address: address})
 	if err != nil {
@@ -31,6 +31,7 @@ func (c *Cluster) Listen(ctx context.Context, node, network, address string) (ne
 	return net.FileListener(file)
 }
 
+// socketFrom requests a socket that was created inside a node.
 func (c *Cluster) socketFrom(ctx context.Context, node string, r wire.Request) (*os.File, error) {
 	path, err := c.socket(node)
 	if err != nil {

@@ -12,18 +12,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"akri.sh/akri/kubebox/cluster/internal/process"
 	"akri.sh/akri/kubebox/cluster/internal/sandbox"
 	"akri.sh/akri/kubebox/cluster/internal/supervisor"
 )
 
-// Start brings up a cluster and returns when its nodes are Ready and pods can
-// be created. If that fails or ctx ends, nothing is left.
+// Start starts a cluster and returns when its nodes are Ready and pods can be
+// created. If that fails or ctx ends, nothing is left behind.
 //
-// The error is a *NoNodesError where nodes are impossible, and a
-// *build.MissingError where executables are missing.
+// The error is a *NoNodesError if the machine cannot run nodes, and a
+// *build.MissingError if executables are missing.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if err := checkReexec(); err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	for i := range config.Nodes {
 		c.state.Nodes = append(c.state.Nodes, supervisor.NodeName(i))
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, config.Timeout, fmt.Errorf("it did not come up within %v", config.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, config.Timeout, fmt.Errorf("not ready within %v", config.Timeout))
 	defer cancel()
 	if err := c.launch(ctx, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a cluster in %s: %w", c.dir, err), c.remove())
@@ -52,7 +51,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// claim makes the run directory, taking over that of a cluster that died.
+// claim creates the run directory, or takes over that of a crashed cluster.
 func claim(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		return nil
@@ -66,7 +65,7 @@ func claim(dir string) error {
 			return err
 		}
 		if len(entries) > 0 {
-			return fmt.Errorf("%s is in use for something else: name an empty or new directory", dir)
+			return fmt.Errorf("%s is not empty and holds no cluster: choose an empty or new directory", dir)
 		}
 		return nil
 	}
@@ -82,7 +81,7 @@ func claim(dir string) error {
 	return os.Mkdir(dir, 0o700)
 }
 
-// launch starts the supervisor and follows its reports.
+// launch starts the supervisor and follows its reports until the cluster is ready.
 func (c *Cluster) launch(ctx context.Context, config Config) error {
 	var images []string
 	if config.Nodes > 0 {
@@ -184,7 +183,7 @@ func (c *Cluster) fork(config supervisor.Config, listener *os.File) (reports *os
 	cmd.Env = supervisor.Environment()
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, log, log
-	cmd.ExtraFiles = []*os.File{lifelineRead, reportWrite, listener} // see supervisor.LifelineFile
+	cmd.ExtraFiles = []*os.File{lifelineRead, reportWrite, listener} // in the order of supervisor.LifelineFile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if config.Isolated {
 		cmd.SysProcAttr.Cloneflags = sandbox.Namespaces
@@ -196,12 +195,12 @@ func (c *Cluster) fork(config supervisor.Config, listener *os.File) (reports *os
 	}
 	c.lifeline = lifelineWrite
 	c.state.Pid = cmd.Process.Pid
-	c.state.Born, _ = bornAt(c.state.Pid) // not reaped yet, so it is there or a zombie
+	c.state.StartTime, _ = startTimeOf(c.state.Pid) // it exists, or is a zombie, as it has not been reaped
 	go cmd.Wait()
 	return reports, nil
 }
 
-// follow passes progress on until the cluster is ready, or says why it is not.
+// follow passes on progress until the cluster is ready, or returns why it is not.
 func follow(reports io.Reader, progress func(string)) error {
 	for lines := bufio.NewScanner(reports); lines.Scan(); {
 		var r supervisor.Report
@@ -220,9 +219,10 @@ func follow(reports io.Reader, progress func(string)) error {
 	return errSilent
 }
 
-var errSilent = errors.New("the supervisor ended without a word")
+// errSilent means that the supervisor exited without reporting a reason.
+var errSilent = errors.New("the supervisor exited unexpectedly")
 
-// explain adds what the reports could not say.
+// explain adds the cause that the reports do not contain.
 func (c *Cluster) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), err)
@@ -233,9 +233,7 @@ func (c *Cluster) explain(ctx context.Context, err error) error {
 	return err
 }
 
+// supervisorLog returns the path of the supervisor's log.
 func supervisorLog(dir string) string {
 	return filepath.Join(supervisor.LogDir(dir), "supervisor.log")
 }
-
-// endLimit is how long a supervisor may take to end its cluster.
-const endLimit = 20 * time.Second

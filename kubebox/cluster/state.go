@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// state is what a run directory tells about its cluster.
+// state is the record of a cluster in its run directory.
 type state struct {
-	Name     string
-	Bin      string
-	Nodes    []string
-	Server   string // as reached from this machine
-	Isolated bool   // false: ordinary processes, see Probe
-	Pid      int    // of the supervisor
-	Born     string // when that process began, as the kernel tells it
+	Name      string
+	Bin       string
+	Nodes     []string
+	Server    string // URL for use on this machine
+	Isolated  bool   // false: ordinary processes; see Probe
+	Pid       int    // of the supervisor
+	StartTime string // of that process, as in /proc/PID/stat
 }
 
-// NoClusterError says that a directory holds no cluster.
+// NoClusterError reports that a directory holds no cluster.
 type NoClusterError struct{ Dir string }
 
 func (e *NoClusterError) Error() string { return "there is no cluster in " + e.Dir }
@@ -51,28 +51,28 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// alive tells whether the supervisor still runs. A process number is used again
-// after a while, hence the time of birth.
+// alive reports whether the supervisor is still running. Process IDs are reused,
+// hence the start time.
 func (s state) alive() bool {
-	born, err := bornAt(s.Pid)
-	return err == nil && born == s.Born
+	started, err := startTimeOf(s.Pid)
+	return err == nil && started == s.StartTime
 }
 
-// bornAt returns when a process began, or an error if there is none or it is a
-// zombie.
-func bornAt(pid int) (string, error) {
+// startTimeOf returns the start time of a process, or an error if it does not exist
+// or is a zombie.
+func startTimeOf(pid int) (string, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", err
 	}
-	_, after, _ := strings.Cut(string(b), ") ") // the name before it may hold anything but this
+	_, after, _ := strings.Cut(string(b), ") ") // the name before it may contain anything else
 	fields := strings.Fields(after)
-	const stateField, bornField = 0, 19
-	if len(fields) <= bornField {
-		return "", fmt.Errorf("process %d has no times", pid)
+	const stateField, startField = 0, 19
+	if len(fields) <= startField {
+		return "", fmt.Errorf("process %d has no start time", pid)
 	}
 	if fields[stateField] == "Z" || fields[stateField] == "X" {
-		return "", fmt.Errorf("process %d has ended", pid)
+		return "", fmt.Errorf("process %d has exited", pid)
 	}
-	return fields[bornField], nil
+	return fields[startField], nil
 }

@@ -43,9 +43,9 @@ webhooks:
     caBundle: %[2]s
 `
 
-// TestWebhookInThisProcessIsReachedByItsService is how a test offers a webhook:
-// there is no kube-proxy, but the API server finds a Service's endpoints itself.
-func TestWebhookInThisProcessIsReachedByItsService(t *testing.T) {
+// TestWebhookIsReachedThroughItsService shows how a test serves a webhook. There is no
+// kube-proxy, but the API server resolves a Service's endpoints itself.
+func TestWebhookIsReachedThroughItsService(t *testing.T) {
 	c := clustertest.Start(t, cluster.Config{})
 	authority, err := pki.NewAuthority("webhook", time.Now())
 	if err != nil {
@@ -62,7 +62,7 @@ func TestWebhookInThisProcessIsReachedByItsService(t *testing.T) {
 	listener, err := c.Listen(t.Context(), "", "tcp", "10.99.0.1:0")
 	if err != nil {
 		if !isolated(c) {
-			t.Skip("without namespaces, a webhook has no address but loopback's")
+			t.Skip("without namespaces, a webhook has only a loopback address")
 		}
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestWebhookInThisProcessIsReachedByItsService(t *testing.T) {
 			review["response"] = map[string]any{
 				"uid":     review["request"].(map[string]any)["uid"],
 				"allowed": false,
-				"status":  map[string]any{"message": "the guard says no"},
+				"status":  map[string]any{"message": "denied by guard"},
 			}
 			json.NewEncoder(w).Encode(review)
 		}),
@@ -94,11 +94,11 @@ func TestWebhookInThisProcessIsReachedByItsService(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refusal error
-	eventually(t, 20*time.Second, "the webhook is asked", func() bool {
+	eventually(t, 20*time.Second, "the webhook is called", func() bool {
 		_, refusal = c.Kubectl(t.Context(), "create", "secret", "generic", "s", "--dry-run=server")
-		return refusal != nil && strings.Contains(refusal.Error(), "the guard says no")
+		return refusal != nil && strings.Contains(refusal.Error(), "denied by guard")
 	})
 }
 
-// isolated tells whether the cluster has a network of its own.
+// isolated reports whether the cluster has its own network.
 func isolated(*cluster.Cluster) bool { return cluster.Probe() == nil }

@@ -15,17 +15,18 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// RequiredVariable is the environment variable that, set to 1, turns the skip of
-// a test that cannot run here into a failure.
+// RequiredVariable is the environment variable that, if set to 1, turns the skip of a
+// test that cannot run here into a failure.
 const RequiredVariable = "AKRI_E2E_REQUIRED"
 
+// shared is the cluster of [Shared].
 var shared struct {
 	sync.Mutex
 	cluster *cluster.Cluster
 	config  cluster.Config
 }
 
-// Main is the body of TestMain. It ends the process.
+// Main is the body of TestMain. It exits the process.
 func Main(m *testing.M) {
 	cluster.Reexec()
 	status := m.Run()
@@ -38,7 +39,7 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// Start starts a cluster for one test and stops it after the test.
+// Start starts a cluster for one test, and stops it at the end of the test.
 func Start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	t.Helper()
 	c := start(t, config)
@@ -51,9 +52,9 @@ func Start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	return c
 }
 
-// Shared returns the one cluster of this test run, which the first caller
-// starts. All callers must ask for the same number of nodes. Each test cleans up
-// what it made, in a namespace of its own.
+// Shared returns the shared cluster of this test run, which the first call starts. All
+// calls must use the same number of nodes. Each test uses its own namespace and cleans
+// up after itself.
 func Shared(t testing.TB, config cluster.Config) *cluster.Cluster {
 	t.Helper()
 	shared.Lock()
@@ -62,12 +63,13 @@ func Shared(t testing.TB, config cluster.Config) *cluster.Cluster {
 		shared.cluster, shared.config = start(t, config), config
 	}
 	if config.Nodes != shared.config.Nodes {
-		t.Fatalf("the shared cluster has %d nodes, this test wants %d", shared.config.Nodes, config.Nodes)
+		t.Fatalf("the shared cluster has %d nodes, but this test needs %d", shared.config.Nodes, config.Nodes)
 	}
 	t.Cleanup(func() { report(t, shared.cluster) })
 	return shared.cluster
 }
 
+// start starts a cluster, or skips the test where that is impossible.
 func start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	t.Helper()
 	if config.Progress == nil {
@@ -86,11 +88,11 @@ func start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	return nil
 }
 
-// report fails a test during which a component ended by itself, and keeps the
-// logs of one that failed.
+// report fails the test if a component exited by itself, and keeps the logs if the test
+// failed.
 func report(t testing.TB, c *cluster.Cluster) {
 	if _, err := os.Stat(c.Dir()); err != nil {
-		return // the test has stopped it
+		return // the test has stopped the cluster
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -114,6 +116,7 @@ func report(t testing.TB, c *cluster.Cluster) {
 	t.Logf("the cluster's logs are in %s (go test -artifacts keeps them)", t.ArtifactDir())
 }
 
+// keep copies a log file to the test's artifacts.
 func keep(t testing.TB, dir, file string) error {
 	name, err := filepath.Rel(dir, file)
 	if err != nil {

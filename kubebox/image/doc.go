@@ -1,6 +1,6 @@
-// Package image makes container images from static executables, as archives
-// that containerd and docker load. No registry and no daemon takes part.
+// Package image writes container images of static executables, as archives that
+// containerd and docker can load. It needs no registry and no daemon.
 //
-// The same files give the same archive, byte for byte, whoever makes it and
-// whenever.
+// Always: the same files give the same archive, byte for byte.
+// Never: a file time or owner in an archive.
 package image

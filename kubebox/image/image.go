@@ -21,24 +21,23 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Image says what to put into an image.
+// Image describes an image.
 type Image struct {
-	// Name is the reference by which pods ask for it, such as
-	// "akri.local/agent:dev". Short names mean what they mean elsewhere:
-	// "nginx:stable" is docker.io/library/nginx:stable.
+	// Name is the reference that pods use, such as "akri.local/agent:dev". Short
+	// names are expanded as usual: "nginx:stable" is docker.io/library/nginx:stable.
 	Name string
-	// Files are the files of this machine by their absolute path in the image.
-	// An executable stays one; all belong to root.
+	// Files maps absolute paths in the image to files of this machine. Executables
+	// stay executable; root owns all files.
 	Files map[string]string
 	// Entrypoint is the program to run, with leading arguments.
 	Entrypoint []string
-	// Env are settings of the form NAME=value.
+	// Env are environment variables of the form NAME=value.
 	Env []string
 	// User is the user ID to run as. Empty: root.
 	User string
 }
 
-// Write makes the image and writes its archive to the file to.
+// Write writes the archive of the image to the file to.
 func Write(to string, i Image) error {
 	reference, err := name.NewTag(i.Name)
 	if err != nil {
@@ -51,7 +50,7 @@ func Write(to string, i Image) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	partial := to + ".partial" // the name of a finished archive never belongs to half of one
+	partial := to + ".partial" // an incomplete archive never has the final name
 	if err := tarball.WriteToFile(partial, reference, built); err != nil {
 		os.Remove(partial)
 		return err
@@ -61,7 +60,7 @@ func Write(to string, i Image) error {
 
 func (i Image) build() (v1.Image, error) {
 	if len(i.Entrypoint) == 0 {
-		return nil, errors.New("it needs an entrypoint")
+		return nil, errors.New("the entrypoint is missing")
 	}
 	content, err := layer(i.Files)
 	if err != nil {
@@ -85,17 +84,17 @@ func (i Image) build() (v1.Image, error) {
 	return mutate.ConfigFile(with, config)
 }
 
-// layer writes the files in the order of their names, each after its folders,
-// without times or owners.
+// layer returns a tar archive of the files, sorted by path, each after its
+// directories, without times or owners.
 func layer(files map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	made := map[string]bool{"/": true, ".": true}
+	written := map[string]bool{"/": true, ".": true}
 	for _, inside := range slices.Sorted(maps.Keys(files)) {
 		if !path.IsAbs(inside) {
 			return nil, fmt.Errorf("%s is not an absolute path", inside)
 		}
-		if err := writeFolders(w, path.Dir(path.Clean(inside)), made); err != nil {
+		if err := writeDirs(w, path.Dir(path.Clean(inside)), written); err != nil {
 			return nil, err
 		}
 		if err := writeFile(w, path.Clean(inside), files[inside]); err != nil {
@@ -105,12 +104,13 @@ func layer(files map[string]string) ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-func writeFolders(w *tar.Writer, dir string, made map[string]bool) error {
-	if made[dir] {
+// writeDirs writes dir and its parents, unless written has them.
+func writeDirs(w *tar.Writer, dir string, written map[string]bool) error {
+	if written[dir] {
 		return nil
 	}
-	made[dir] = true
-	if err := writeFolders(w, path.Dir(dir), made); err != nil {
+	written[dir] = true
+	if err := writeDirs(w, path.Dir(dir), written); err != nil {
 		return err
 	}
 	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: strings.TrimPrefix(dir, "/") + "/", Mode: 0o755})

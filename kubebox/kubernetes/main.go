@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	_ "time/tzdata" // CronJobs name time zones; the binary must not depend on the machine's
+	_ "time/tzdata" // CronJobs name time zones; do not depend on the machine's database
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -24,8 +24,8 @@ import (
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
-// programs are the upstream commands by the name they are called by. Each gets
-// os.Args with its own name first, as if it were a binary of its own.
+// programs are the upstream commands by name. Each sees os.Args with its own name
+// first, as if it were a separate executable.
 var programs = map[string]func(){
 	"etcd":                    func() { etcdmain.Main(os.Args) },
 	"kubectl":                 runKubectl,
@@ -45,8 +45,8 @@ func main() {
 	programs[args[0]]()
 }
 
-// resolve returns the argument list of the program meant: named by the
-// executable's own name (a symbolic link), else by the first argument.
+// resolve returns the arguments of the selected program, which is named by the
+// executable (a symbolic link) or else by the first argument.
 func resolve(args []string) ([]string, error) {
 	if name := filepath.Base(args[0]); programs[name] != nil {
 		return append([]string{name}, args[1:]...), nil
@@ -64,6 +64,6 @@ func serve(command func() *cobra.Command) func() {
 
 func runKubectl() {
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
-		kubectlutil.CheckErr(err) // prints kubectl's own wording and exits
+		kubectlutil.CheckErr(err) // prints the error as kubectl does and exits
 	}
 }

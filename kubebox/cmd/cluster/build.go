@@ -16,15 +16,15 @@ func newBuild() *cobra.Command {
 		Use:   "build",
 		Short: "Build Kubernetes, etcd, containerd, runc and CNI plugins from Go modules",
 		Long: "Build Kubernetes, etcd, containerd, runc and CNI plugins from Go modules.\n" +
-			"The first time takes some minutes; what is up to date is not built again.",
+			"The first build takes minutes; what is up to date is not rebuilt.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = cmd.ErrOrStderr()
 			return build.All(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Dir, "bin", "", "where to put the results (default bin/k8s in the repository)")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "build what is up to date, too")
+	cmd.Flags().StringVar(&o.Dir, "bin", "", "directory for the results (default bin/k8s in the repository)")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "rebuild even what is up to date")
 	return cmd
 }
 
@@ -33,10 +33,10 @@ func newImage() *cobra.Command {
 	var env []string
 	cmd := &cobra.Command{
 		Use:   "image NAME[:TAG] EXECUTABLE...",
-		Short: "Make an image of static executables, without a registry",
-		Long: "Make an image of static executables, without a registry.\n" +
-			"The executables are put into / of the image; the first is what it runs.\n" +
-			"The archive is for the load command.",
+		Short: "Write an image of static executables, without a registry",
+		Long: "Write an image of static executables, without a registry.\n" +
+			"The executables are placed in the image's root directory; the first is its entrypoint.\n" +
+			"Use the load command to load the archive into nodes.",
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := image.Image{Name: args[0], Files: map[string]string{}, Env: env}
@@ -55,6 +55,6 @@ func newImage() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "archive to write (default EXECUTABLE.tar)")
-	cmd.Flags().StringArrayVar(&env, "env", nil, "a setting NAME=VALUE of the image; may be repeated")
+	cmd.Flags().StringArrayVar(&env, "env", nil, "environment variable NAME=VALUE of the image; may be repeated")
 	return cmd
 }

@@ -1,3 +1,3 @@
-// Command cluster builds, starts and ends real Kubernetes clusters on this
-// machine. See package cluster for what they are.
+// Command cluster builds, starts and stops real Kubernetes clusters on this machine.
+// Package cluster describes them.
 package main

@@ -13,7 +13,7 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// defaultDir is the run directory of commands that are not told another.
+// defaultDir is the default run directory.
 const defaultDir = "/tmp/akri-cluster"
 
 func main() {
@@ -25,7 +25,7 @@ func main() {
 		return
 	}
 	if exit, ok := errors.AsType[*cluster.ExitError](err); ok {
-		os.Exit(exit.Status) // the command has said itself what is wrong
+		os.Exit(exit.Status) // the command has printed its own error
 	}
 	fmt.Fprintln(os.Stderr, "cluster:", err)
 	os.Exit(1)
@@ -34,11 +34,11 @@ func main() {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "cluster",
-		Short:         "Real Kubernetes clusters on this machine, within seconds and without a trace",
+		Short:         "Run real Kubernetes clusters on this machine, without Docker",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	dir := root.PersistentFlags().String("dir", defaultDir, "run directory of the cluster; its path must be short")
+	dir := root.PersistentFlags().String("dir", defaultDir, "run directory of the cluster; sockets limit the length of its path")
 	root.AddCommand(
 		newBuild(), newImage(),
 		newUp(dir), newDown(dir), newStatus(dir), newKubeconfig(dir),

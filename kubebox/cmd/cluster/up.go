@@ -15,38 +15,40 @@ func newUp(dir *string) *cobra.Command {
 	config := cluster.Config{Nodes: 1, Detached: true}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start a cluster that runs until the down command",
+		Short: "Start a cluster, which runs until the down command",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
 			config.Dir = *dir
 			config.Progress = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 			if missing, ok := errors.AsType[*cluster.NoNodesError](cluster.Probe()); ok && config.Nodes > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "WARNING: %v.\nStarting a control plane WITHOUT NODES: no pod will run.\n", missing)
+				fmt.Fprintf(cmd.ErrOrStderr(), "WARNING: %v\nStarting a control plane without nodes: no pods will run.\n", missing)
 				config.Nodes = 0
 			}
 			c, err := cluster.Start(cmd.Context(), config)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "up with %d nodes after %.1fs; for kubectl:\n", len(c.Nodes()), time.Since(began).Seconds())
+			fmt.Fprintf(cmd.ErrOrStderr(), "cluster with %d nodes up after %.1fs; for kubectl:\n", len(c.Nodes()), time.Since(began).Seconds())
 			fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", c.Kubeconfig())
 			return nil
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&config.Nodes, "nodes", config.Nodes, "how many nodes")
-	flags.StringVar(&config.Bin, "bin", "", "where the executables are (default bin/k8s in the repository)")
+	flags.IntVar(&config.Nodes, "nodes", config.Nodes, "number of nodes")
+	flags.StringVar(&config.Bin, "bin", "", "directory of the executables (default bin/k8s in the repository)")
 	flags.StringVar(&config.AuditLog, "audit-log", "", "file for the API server's audit log")
-	flags.StringArrayVar(&config.Images, "image", nil, "image archive for the nodes, beside those of the build command; may be repeated")
-	flags.StringSliceVar(&config.Controllers, "controllers", nil, "kube-controller-manager's controllers, * for all (default those that workloads need)")
+	flags.StringArrayVar(&config.Images, "image", nil,
+		"image archive for the nodes, in addition to those of the build command; may be repeated")
+	flags.StringSliceVar(&config.Controllers, "controllers", nil,
+		"controllers of kube-controller-manager, * for all (default: those that workloads need)")
 	return cmd
 }
 
 func newDown(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "End the cluster and remove everything of it, also after a crash",
+		Short: "Stop the cluster and remove everything it created, even after a crash",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
@@ -58,7 +60,8 @@ func newDown(dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "down after %.1fs: no process, control group or file of %s is left\n", time.Since(began).Seconds(), *dir)
+			fmt.Fprintf(cmd.ErrOrStderr(), "cluster in %s stopped after %.1fs; its processes, cgroups and files are removed\n",
+				*dir, time.Since(began).Seconds())
 			return nil
 		},
 	}
@@ -67,7 +70,7 @@ func newDown(dir *string) *cobra.Command {
 func newStatus(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show what the cluster's components are doing",
+		Short: "Show the state of the cluster's components",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := cluster.Open(*dir)

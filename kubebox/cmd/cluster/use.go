@@ -21,7 +21,7 @@ func newKubectl(dir *string) *cobra.Command {
 			return c.BecomeKubectl(args...)
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the first argument is for kubectl
+	cmd.Flags().SetInterspersed(false) // flags after the first argument are for kubectl
 	return cmd
 }
 
@@ -30,8 +30,8 @@ func newExec(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec NODE|control-plane COMMAND...",
 		Short: "Run a command of this machine inside a node",
-		Long: "Run a command of this machine inside a node, or beside the control plane.\n" +
-			"It sees the machine's files, but the node's network, processes, /var, /etc and /run.",
+		Long: "Run a command of this machine inside a node, or in the control plane's namespaces.\n" +
+			"It sees the machine's files, except for the node's own network, processes, /var, /etc and /run.",
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := cluster.Open(*dir)
@@ -49,8 +49,8 @@ func newExec(dir *string) *cobra.Command {
 			return c.Exec(cmd.Context(), command)
 		},
 	}
-	cmd.Flags().StringArrayVar(&command.Env, "env", nil, "a setting NAME=VALUE for the command; may be repeated")
-	cmd.Flags().SetInterspersed(false) // what follows the node is the command's
+	cmd.Flags().StringArrayVar(&command.Env, "env", nil, "environment variable NAME=VALUE of the command; may be repeated")
+	cmd.Flags().SetInterspersed(false) // flags after the node are for the command
 	return cmd
 }
 

@@ -1,5 +1,5 @@
-// Command pause holds the namespaces of a pod. It is the pod's first process:
-// it reaps what is orphaned and ends when asked.
+// Command pause holds the namespaces of a pod. It is the pod's first process: it
+// reaps orphaned processes, and exits on SIGTERM or SIGINT.
 package main
 
 import (

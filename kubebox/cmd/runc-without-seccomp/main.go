@@ -1,7 +1,7 @@
-// Command runc-without-seccomp takes the place of a runc that was built without
-// libseccomp: such a runc refuses every container that asks for a system call
-// filter, and containerd asks for one. This command removes the filter from the
-// container's configuration and then becomes the runc beside it, runc-plain.
+// Command runc-without-seccomp wraps a runc that was built without libseccomp. Such
+// a runc rejects every container with a system call filter, and containerd always
+// configures one. This command removes the filter from the container's configuration
+// and then executes runc-plain, the runc next to it.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(args []string) error {
 	return syscall.Exec(plain, append([]string{plain}, args[1:]...), os.Environ())
 }
 
-// bundle finds the folder of the container's configuration.
+// bundle returns the directory of the container's configuration.
 func bundle(args []string) string {
 	for i, a := range args {
 		for _, flag := range []string{"--bundle", "-b"} {
@@ -58,7 +58,7 @@ func bundle(args []string) string {
 	return "."
 }
 
-// unfilter removes linux.seccomp and leaves all else as it was written.
+// unfilter removes linux.seccomp and keeps everything else unchanged.
 func unfilter(config []byte) ([]byte, error) {
 	var top, linux map[string]json.RawMessage
 	if err := json.Unmarshal(config, &top); err != nil {

@@ -12,8 +12,10 @@ func TestUnfilterRemovesOnlyTheFilter(t *testing.T) {
 	}
 }
 
-func TestBundleIsFoundInEverySpelling(t *testing.T) {
-	for _, args := range [][]string{{"runc", "create", "--bundle", "/b", "id"}, {"runc", "create", "-b", "/b"}, {"runc", "create", "--bundle=/b"}} {
+func TestBundleIsFoundInEveryFlagForm(t *testing.T) {
+	for _, args := range [][]string{
+		{"runc", "create", "--bundle", "/b", "id"}, {"runc", "create", "-b", "/b"}, {"runc", "create", "--bundle=/b"},
+	} {
 		if got := bundle(args); got != "/b" {
 			t.Errorf("%q: got %s", args, got)
 		}

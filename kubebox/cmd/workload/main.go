@@ -1,9 +1,9 @@
-// Command workload stands in for a broker in tests and demos: it prints its
-// environment, so that a log shows what it was given, and answers HTTP requests
-// with it until it is asked to end.
+// Command workload stands in for any workload in tests and demos. It prints its
+// environment, so that the pod's log shows it, and serves it over HTTP until it
+// receives SIGTERM.
 //
-// Its ports are its arguments, else $PORTS, separated by commas, else 6052. The
-// argument "end" instead of ports lets it end when it has printed.
+// The ports are its arguments, or else $PORTS, separated by commas, or else 6052.
+// With the argument "end" instead of ports, it exits after printing.
 package main
 
 import (
@@ -43,15 +43,17 @@ func main() {
 		serve(ctx, port)
 	}
 	<-ctx.Done()
-	fmt.Println("asked to end")
+	fmt.Println("terminating")
 }
 
+// environment returns the sorted environment.
 func environment() []string {
 	all := os.Environ()
 	slices.Sort(all)
 	return all
 }
 
+// serve answers requests on a port until ctx ends.
 func serve(ctx context.Context, port string) {
 	server := &http.Server{Addr: ":" + port, Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
@@ -63,7 +65,7 @@ func serve(ctx context.Context, port string) {
 	}()
 }
 
-// answer lists the host, then the environment.
+// answer writes the host name and the environment.
 func answer(w http.ResponseWriter, r *http.Request) {
 	host, _ := os.Hostname()
 	fmt.Fprintln(w, host)

@@ -1,6 +1,6 @@
-// Package control carries out the requests that mean the same in the control
-// plane's namespaces and in a node's: run a command, make a socket, start and
-// stop a component. Whoever runs an [Operator] lends it its own namespaces.
+// Package control handles the requests that are the same for the control plane and for
+// a node: run a command, create a socket, start and stop a component. An [Operator]
+// handles them in the namespaces of the process that runs it.
 package control
 
 import (
@@ -17,7 +17,7 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// Controlled is what has a name and can be started and stopped.
+// Controlled is a component that can be started and stopped.
 type Controlled interface {
 	Do(action string) error
 	Status() process.Status
@@ -60,7 +60,7 @@ func (o *Operator) Handle(ctx context.Context, r wire.Request, files []*os.File)
 	return response, nil
 }
 
-// Report lists what the components are doing.
+// Report returns the status of all components.
 func (o *Operator) Report() []process.Status {
 	var all []process.Status
 	for _, c := range o.Components {
@@ -69,6 +69,7 @@ func (o *Operator) Report() []process.Status {
 	return all
 }
 
+// control performs an action on a component.
 func (o *Operator) control(name, action string) error {
 	var names []string
 	for _, c := range o.Components {
@@ -76,20 +77,21 @@ func (o *Operator) control(name, action string) error {
 			return c.Do(action)
 		}
 	}
-	return fmt.Errorf("no component %q here: there are %q", name, names)
+	return fmt.Errorf("unknown component %q: choose from %q", name, names)
 }
 
-// exec runs a command on the caller's files. When the caller goes, it is killed.
+// exec runs a command with the caller's files. If the caller disconnects, the command is
+// killed.
 func (o *Operator) exec(ctx context.Context, r wire.Request, files []*os.File) (int, error) {
 	if len(r.Args) == 0 || len(files) != 3 {
-		return 0, errors.New("a command and its three standard files are needed")
+		return 0, errors.New("the request must have a command and three standard files")
 	}
 	path, err := exec.LookPath(r.Args[0])
 	if err != nil {
 		return 0, err
 	}
 	for _, f := range files {
-		syscall.SetNonblock(int(f.Fd()), false) // a pipe made by Go would surprise most programs
+		syscall.SetNonblock(int(f.Fd()), false) // most programs do not expect the non-blocking pipes that Go creates
 	}
 	p, err := o.Table.Start(process.Spec{
 		Path:  path,
@@ -113,18 +115,20 @@ func (o *Operator) exec(ctx context.Context, r wire.Request, files []*os.File) (
 	return status.ExitStatus(), nil
 }
 
-// filer is any Go socket: it can hand out its descriptor.
+// filer is implemented by all Go sockets; it returns a duplicate descriptor.
 type filer interface{ File() (*os.File, error) }
 
+// dial returns a connected socket.
 func dial(ctx context.Context, network, address string) (*os.File, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() // the file is a descriptor of its own
+	defer conn.Close() // the file is a duplicate
 	return conn.(filer).File()
 }
 
+// listen returns a listening socket.
 func listen(ctx context.Context, network, address string) (*os.File, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, network, address)
 	if err != nil {

@@ -1,7 +1,7 @@
 package node
 
-// cni gives each pod a cable to its node and an address of the node's range.
-// Nothing is translated, so no firewall is needed.
+// cni renders the CNI configuration: each pod gets a veth pair to its node and an
+// address from the node's range. No address is translated, so no firewall is needed.
 func (c Config) cni() []byte {
 	return render(object{
 		"cniVersion": "1.0.0",

@@ -2,32 +2,32 @@ package node
 
 import "path/filepath"
 
-// Config is all that a node is told.
+// Config is the configuration of a node.
 type Config struct {
 	Name    string
 	Address string // in the cluster's network, with prefix length
-	Gateway string // the bridge
+	Gateway string // address of the bridge
 	PodCIDR string
 	Server  string // URL of the API server as seen from the node
 
-	Dir    string   // of the node, see below
-	Bin    string   // where the executables are
-	PKI    string   // where the certificates are
-	Cgroup string   // control group of its pods, without leading slash
-	Images []string // archives to import before the kubelet starts
-	Flags  map[string][]string
-	Env    []string // of components and commands
+	Dir    string              // the node's directory; see below
+	Bin    string              // directory of the executables
+	PKI    string              // directory of the certificates
+	Cgroup string              // parent cgroup of its pods, without leading slash
+	Images []string            // archives to import before the kubelet starts
+	Flags  map[string][]string // additional flags by program
+	Env    []string            // of components and commands
 
-	MayRaiseLimits bool // CAP_SYS_RESOURCE
+	MayRaiseLimits bool // the machine grants CAP_SYS_RESOURCE
 }
 
-// The folders of a node's directory, and the socket by which it is controlled.
+// The subdirectories of a node's directory, and its control socket.
 const (
 	kubeletDir    = "kubelet"    // /var/lib/kubelet inside
 	akriDir       = "akri"       // /var/lib/akri inside
 	containerdDir = "containerd" // /var/lib/containerd inside
 	podLogDir     = "pods"       // /var/log/pods inside
-	logDir        = "log"        // output of the components
+	logDir        = "log"        // logs of the components
 	scratchDir    = "scratch"    // changes to /var and /etc, in memory
 	controlSocket = "control.sock"
 )
@@ -35,10 +35,10 @@ const (
 // SandboxImage is the image of the process that holds a pod's namespaces.
 const SandboxImage = "akri.local/pause:1"
 
-// ControlSocket is where the node at dir is controlled.
+// ControlSocket returns the path of the control socket of the node at dir.
 func ControlSocket(dir string) string { return filepath.Join(dir, controlSocket) }
 
-// LogDir is where the node at dir keeps the output of its components.
+// LogDir returns the path of the component logs of the node at dir.
 func LogDir(dir string) string { return filepath.Join(dir, logDir) }
 
 func (c Config) dir(name string) string { return filepath.Join(c.Dir, name) }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected files from what is rendered; read the diff before committing it")
+var update = flag.Bool("update", false, "rewrite the golden files; review the diff before committing it")
 
 var example = Config{
 	Name:    "node1",
@@ -22,7 +22,7 @@ var example = Config{
 	Flags:   map[string][]string{"kubelet": {"--v=4"}},
 }
 
-func TestConfigurationFilesAreAsExpected(t *testing.T) {
+func TestConfigurationFiles(t *testing.T) {
 	mayRaise := example
 	mayRaise.MayRaiseLimits = true
 	for name, got := range map[string][]byte{
@@ -47,7 +47,7 @@ func TestConfigurationFilesAreAsExpected(t *testing.T) {
 	}
 }
 
-func TestOutOfMemoryScoreIsLeftToTheKubeletWhereItMaySetIt(t *testing.T) {
+func TestKubeletSetsOOMScoreOnlyWherePermitted(t *testing.T) {
 	for _, may := range []bool{true, false} {
 		c := example
 		c.MayRaiseLimits = may
@@ -61,7 +61,7 @@ func TestOutOfMemoryScoreIsLeftToTheKubeletWhereItMaySetIt(t *testing.T) {
 	}
 }
 
-func TestFlagsOfTheCallerComeLastAndSoPrevail(t *testing.T) {
+func TestAdditionalFlagsComeLast(t *testing.T) {
 	flags := example.kubeletFlags()
 	if flags[len(flags)-1] != "--v=4" || !slices.Contains(flags, "--node-ip=10.99.0.11") {
 		t.Errorf("got %q", flags)

@@ -6,15 +6,15 @@ import (
 	"text/template"
 )
 
-// Where containerd's files are inside a node.
+// The paths of containerd's files inside a node.
 const (
 	containerdConfig = "/etc/containerd/config.toml"
 	containerdSocket = "/run/containerd/containerd.sock"
 	cniConfigDir     = "/etc/cni/net.d"
 )
 
-// Plugins that need what a node lacks, or only cost time, are disabled. Out of
-// memory scores are left alone where the kernel would refuse to lower them.
+// Plugins that need something a node lacks, or only cost time, are disabled.
+// Out-of-memory scores are not changed where the kernel would refuse to lower them.
 var containerdTemplate = template.Must(template.New("containerd").Funcs(template.FuncMap{"quote": strconv.Quote}).Parse(
 	`version = 3
 root = '/var/lib/containerd'
@@ -50,6 +50,7 @@ disabled_plugins = [
       SystemdCgroup = false
 `))
 
+// containerd renders containerd's configuration.
 func (c Config) containerd() []byte {
 	var b bytes.Buffer
 	err := containerdTemplate.Execute(&b, map[string]any{
@@ -62,7 +63,7 @@ func (c Config) containerd() []byte {
 		"Runc":        c.bin("runc"),
 	})
 	if err != nil {
-		panic(err) // a fixed template and fixed keys
+		panic(err) // the template and its keys are fixed
 	}
 	return b.Bytes()
 }

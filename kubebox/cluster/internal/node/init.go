@@ -20,13 +20,13 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// bootLimit bounds the time until containerd answers and the images are there.
-const bootLimit = time.Minute
+// bootTimeout bounds the time until containerd answers and the images are imported.
+const bootTimeout = time.Minute
 
-// Init is the first process of a node. It reads its Config from input, where it
-// comes once the network cable is plugged in; on reports, components that
-// end by themselves are announced as JSON lines. It returns when it is told to
-// end; all that is left of the node ends with it.
+// Init is the first process of a node. It reads its Config from input, which the
+// supervisor writes once the node's network interface exists. It writes the status of
+// components that exit by themselves to reports, as JSON lines. It returns on SIGTERM;
+// all other processes of the node end with it.
 func Init(input, reports *os.File) error {
 	var c Config
 	if err := json.NewDecoder(input).Decode(&c); err != nil {
@@ -74,7 +74,7 @@ func Init(input, reports *os.File) error {
 	return nil
 }
 
-// prepare turns fresh namespaces into a machine of their own.
+// prepare sets up the new namespaces: mounts, network, cgroup, configuration files.
 func (c Config) prepare() error {
 	if err := sandbox.Detach(); err != nil {
 		return err
@@ -106,6 +106,7 @@ func (c Config) prepare() error {
 	return nil
 }
 
+// mount replaces /var, /etc and /run, and mounts the node's directories.
 func (c Config) mount() error {
 	scratch := c.dir(scratchDir)
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
@@ -128,15 +129,15 @@ func (c Config) mount() error {
 		containerdDir: "/var/lib/containerd",
 		podLogDir:     "/var/log/pods",
 	} {
-		if err := c.show(name, target); err != nil {
+		if err := c.bind(name, target); err != nil {
 			return err
 		}
 	}
-	return sandbox.Pretend("/run/kernel-settings", kernelSettings)
+	return sandbox.FakeSettings("/run/kernel-settings", kernelSettings)
 }
 
-// show makes a folder of the node's directory appear inside.
-func (c Config) show(name, target string) error {
+// bind mounts a subdirectory of the node's directory at target.
+func (c Config) bind(name, target string) error {
 	for _, d := range []string{c.dir(name), target} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
@@ -148,9 +149,9 @@ func (c Config) show(name, target string) error {
 	return sandbox.Bind(c.dir(name), target)
 }
 
-// importImages hands the archives to containerd as soon as it answers.
+// importImages imports the archives as soon as containerd answers.
 func (c Config) importImages(ctx context.Context, table *process.Table) error {
-	ctx, cancel := context.WithTimeout(ctx, bootLimit)
+	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	for {
 		conn, err := net.Dial("unix", containerdSocket)
@@ -172,6 +173,7 @@ func (c Config) importImages(ctx context.Context, table *process.Table) error {
 	return nil
 }
 
+// importImage runs ctr on one archive.
 func (c Config) importImage(table *process.Table, path string) error {
 	archive, err := os.Open(path)
 	if err != nil {
@@ -195,13 +197,14 @@ func (c Config) importImage(table *process.Table, path string) error {
 	return nil
 }
 
-// ImportCommand reads an image archive from its standard input, inside a node.
+// ImportCommand returns the command that imports an image archive from its standard
+// input, inside a node.
 func ImportCommand(bin string) []string {
 	return []string{filepath.Join(bin, "ctr"), "--address=" + containerdSocket, "--namespace=k8s.io", "images", "import", "--local", "-"}
 }
 
-// awaitServer spares the kubelet the failures, and the growing pauses after
-// them, of starting before the API server.
+// awaitServer waits for the API server. A kubelet that starts earlier fails and backs
+// off.
 func (c Config) awaitServer(ctx context.Context) error {
 	client, err := readiness.NewClient(c.Server, c.pki("ca.crt"), c.pki(c.Name+".crt"), c.pki(c.Name+".key"))
 	if err != nil {

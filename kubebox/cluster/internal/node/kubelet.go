@@ -5,12 +5,14 @@ import (
 	"net/netip"
 )
 
+// kubeletConfig is the path of the kubelet's configuration inside a node.
 const kubeletConfig = "/etc/kubernetes/kubelet.yaml"
 
+// object is a JSON object.
 type object map[string]any
 
-// kernelSettings are what the kubelet asks of the kernel. A node shows them to
-// it without the machine having them.
+// kernelSettings are the kernel settings that the kubelet requires. The node's /proc/sys
+// shows these values; the machine keeps its own.
 var kernelSettings = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",
@@ -20,8 +22,8 @@ var kernelSettings = map[string]string{
 	"kernel/keys/root_maxbytes": "25000000",
 }
 
-// kubelet renders the kubelet's configuration. Beside what a node in namespaces
-// needs, it reports changes soon, so that tests need not wait for them.
+// kubelet renders the kubelet's configuration. In addition to what a node in
+// namespaces needs, it shortens reporting intervals, which makes tests faster.
 func (c Config) kubelet() []byte {
 	config := object{
 		"apiVersion":               "kubelet.config.k8s.io/v1beta1",
@@ -42,7 +44,7 @@ func (c Config) kubelet() []byte {
 		"resolvConf":        "",
 
 		"cgroupDriver":           "cgroupfs",
-		"cgroupRoot":             "/" + c.Cgroup, // not /kubepods: nodes of one machine must not share it
+		"cgroupRoot":             "/" + c.Cgroup, // not /kubepods, which the nodes of one machine would share
 		"cgroupsPerQOS":          true,
 		"enforceNodeAllocatable": []string{"pods"},
 		"failCgroupV1":           false,
@@ -56,8 +58,8 @@ func (c Config) kubelet() []byte {
 		"maxPods":                   200,
 		"volumePluginDir":           "/var/lib/kubelet/volumeplugins",
 
-		// The disk is the machine's: only nearly full is worth an eviction, and
-		// an unused image is never collected, since it could not be pulled again.
+		// The disk is the machine's: evict only when it is nearly full. Images are
+		// never garbage collected, because they could not be pulled again.
 		"evictionHard": object{
 			"memory.available":  "50Mi",
 			"nodefs.available":  "1%",
@@ -73,6 +75,7 @@ func (c Config) kubelet() []byte {
 	return render(config)
 }
 
+// kubeletFlags returns the kubelet's command line flags.
 func (c Config) kubeletFlags() []string {
 	return append([]string{
 		"--config=" + kubeletConfig,
@@ -84,11 +87,11 @@ func (c Config) kubeletFlags() []string {
 	}, c.Flags["kubelet"]...)
 }
 
-// render writes JSON, which every reader of YAML takes.
+// render returns JSON, which is also YAML.
 func render(o object) []byte {
 	b, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {
-		panic(err) // plain values only
+		panic(err) // only plain values
 	}
 	return append(b, '\n')
 }

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// lifetime bounds every certificate; backdate forgives a clock that was set.
+// lifetime is the validity of all certificates; backdate tolerates clock adjustments.
 const (
 	lifetime = 365 * 24 * time.Hour
 	backdate = time.Hour
 )
 
-// Pair is a certificate with its private key, both PEM.
+// Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Cert, Key []byte }
 
 // Authority is a certificate authority for one cluster.
@@ -30,7 +30,7 @@ type Authority struct {
 	now  time.Time
 }
 
-// NewAuthority makes an authority called name, valid from now on.
+// NewAuthority creates an authority called name, valid from now on.
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -52,15 +52,15 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	return a, err
 }
 
-// Identity is whom a certificate names: a user and its groups to the API
-// server, and the hosts it may serve as.
+// Identity is the subject of a certificate: a user and groups for the API server, and
+// the hosts it is valid for as a server.
 type Identity struct {
 	User   string
 	Groups []string
-	Hosts  []string // names and IP addresses; none for a mere client
+	Hosts  []string // names and IP addresses; none for a client
 }
 
-// Issue makes a key and a certificate for id, for both clients and servers.
+// Issue creates a key and a certificate for id, valid for clients and servers.
 func (a *Authority) Issue(id Identity) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -81,8 +81,8 @@ func (a *Authority) Issue(id Identity) (Pair, error) {
 	return a.sign(template, a.cert, key)
 }
 
-// SigningKey makes a key pair for service account tokens: the private key and
-// the public one that verifies.
+// SigningKey creates a key pair for service account tokens: the private key that signs
+// and the public key that verifies.
 func SigningKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,13 +13,15 @@ func TestIssuedCertificateServesItsHostsAndNamesItsUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := a.Issue(Identity{User: "system:node:node1", Groups: []string{"system:nodes"}, Hosts: []string{"node1", "10.99.0.11"}})
+	pair, err := a.Issue(Identity{
+		User: "system:node:node1", Groups: []string{"system:nodes"}, Hosts: []string{"node1", "10.99.0.11"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	both, err := tls.X509KeyPair(pair.Cert, pair.Key)
 	if err != nil {
-		t.Fatalf("certificate and key do not belong together: %v", err)
+		t.Fatalf("certificate and key do not match: %v", err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.Cert)
@@ -34,7 +36,7 @@ func TestIssuedCertificateServesItsHostsAndNamesItsUser(t *testing.T) {
 		t.Errorf("as client: %v", err)
 	}
 	if err := both.Leaf.VerifyHostname("node2"); err == nil {
-		t.Error("node1's certificate is good for node2")
+		t.Error("node1's certificate is valid for node2")
 	}
 	if s := both.Leaf.Subject; s.CommonName != "system:node:node1" || s.Organization[0] != "system:nodes" {
 		t.Errorf("subject is %v", s)

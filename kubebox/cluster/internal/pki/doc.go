@@ -1,5 +1,5 @@
-// Package pki makes the certificates and kubeconfigs of one cluster.
+// Package pki creates the certificates and kubeconfigs of one cluster.
 //
-// An [Authority] signs everything; its key never leaves the cluster's own
-// directory, and nothing it signs outlives a year. Standard library only.
+// Always: an [Authority] signs everything, for a year at most. Never: a dependency
+// outside the standard library.
 package pki

@@ -2,8 +2,7 @@ package pki
 
 import "encoding/json"
 
-// Kubeconfig renders a kubeconfig for a client certificate. JSON is YAML, and
-// needs no quoting rules.
+// Kubeconfig returns a kubeconfig for a client certificate, as JSON, which is also YAML.
 func Kubeconfig(cluster, server string, ca []byte, client Pair) []byte {
 	type named map[string]any
 	b, err := json.MarshalIndent(map[string]any{
@@ -11,7 +10,7 @@ func Kubeconfig(cluster, server string, ca []byte, client Pair) []byte {
 		"kind":       "Config",
 		"clusters": []named{{"name": cluster, "cluster": map[string]any{
 			"server":                     server,
-			"certificate-authority-data": ca, // bytes become base64, as the format wants
+			"certificate-authority-data": ca, // encoded as base64
 		}}},
 		"users": []named{{"name": cluster, "user": map[string]any{
 			"client-certificate-data": client.Cert,
@@ -21,7 +20,7 @@ func Kubeconfig(cluster, server string, ca []byte, client Pair) []byte {
 		"current-context": cluster,
 	}, "", "  ")
 	if err != nil {
-		panic(err) // strings and bytes only
+		panic(err) // only strings and bytes
 	}
 	return append(b, '\n')
 }

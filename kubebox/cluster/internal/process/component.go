@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// State is what became of a component.
+// State is the state of a component.
 type State string
 
-// The states of a component. Stopped and Killed were asked for; Failed was not.
+// The states of a component. Stopped and Killed were requested; Failed was not.
 const (
-	Starting State = "starting" // not yet asked to run
+	Starting State = "starting" // not started yet
 	Running  State = "running"
 	Paused   State = "paused"
 	Stopped  State = "stopped"
@@ -22,12 +22,12 @@ const (
 	Failed   State = "failed"
 )
 
-// Status describes a component to people.
+// Status describes a component for people.
 type Status struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	Pid   int    `json:"pid,omitempty"`   // inside the namespace of its supervisor
-	Cause string `json:"cause,omitempty"` // how it failed, with the end of its log
+	Pid   int    `json:"pid,omitempty"`   // in the PID namespace of its supervisor
+	Cause string `json:"cause,omitempty"` // why it failed, with the end of its log
 }
 
 // Component is a long-running program that is started, stopped and killed by
@@ -36,8 +36,8 @@ type Component struct {
 	Name  string
 	Log   string
 	Table *Table
-	Spec  func() Spec  // asked before each start; its first three Files are ignored
-	Died  func(Status) // called, without locks, after an end nobody asked for
+	Spec  func() Spec  // called before each start; the first three Files are ignored
+	Died  func(Status) // called, without locks, after an exit that was not requested
 
 	mu      sync.Mutex
 	process *Process
@@ -45,10 +45,10 @@ type Component struct {
 	cause   string
 }
 
-// stopGrace is how long a component may take to end after SIGTERM.
+// stopGrace is how long a component may take to exit after SIGTERM.
 const stopGrace = 10 * time.Second
 
-// Actions are the words that [Component.Do] understands.
+// Actions lists the actions of [Component.Do].
 const Actions = "start, stop, restart, kill, pause, resume"
 
 // Do performs an action by name.
@@ -73,7 +73,7 @@ func (c *Component) Do(action string) error {
 	return fmt.Errorf("unknown action %q for %s: use one of %s", action, c.Name, Actions)
 }
 
-// Start runs the component; it is an error if it runs already.
+// Start starts the component. It returns an error if it is already running.
 func (c *Component) Start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,10 +96,10 @@ func (c *Component) Start() error {
 	return nil
 }
 
-// Stop asks the component to end and waits; after a grace period it is killed.
+// Stop sends SIGTERM, and SIGKILL after a grace period, and waits for the exit.
 func (c *Component) Stop() error {
 	return c.end(Stopped, func(p *Process) {
-		p.Signal(syscall.SIGCONT, true) // a paused one could not hear it
+		p.Signal(syscall.SIGCONT, true) // a paused process would not handle SIGTERM
 		p.Signal(syscall.SIGTERM, false)
 		select {
 		case <-p.Done():
@@ -109,11 +109,12 @@ func (c *Component) Stop() error {
 	})
 }
 
-// Kill ends the component without warning and waits until it is gone.
+// Kill sends SIGKILL and waits for the exit.
 func (c *Component) Kill() error {
 	return c.end(Killed, func(p *Process) { p.Signal(syscall.SIGKILL, true) })
 }
 
+// end terminates the process with finish and waits for its exit.
 func (c *Component) end(as State, finish func(*Process)) error {
 	c.mu.Lock()
 	p := c.process
@@ -121,13 +122,14 @@ func (c *Component) end(as State, finish func(*Process)) error {
 		c.mu.Unlock()
 		return fmt.Errorf("%s is not running", c.Name)
 	}
-	c.process, c.state = nil, as // from now on its end was asked for
+	c.process, c.state = nil, as // from now on, its exit is expected
 	c.mu.Unlock()
 	finish(p)
 	<-p.Done()
 	return nil
 }
 
+// freeze sends SIGSTOP or SIGCONT.
 func (c *Component) freeze(sig syscall.Signal, from, to State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,6 +141,7 @@ func (c *Component) freeze(sig syscall.Signal, from, to State) error {
 	return nil
 }
 
+// watch waits for the exit of p and reports it if it was not requested.
 func (c *Component) watch(p *Process) {
 	status := p.Status()
 	c.mu.Lock()
@@ -157,7 +160,7 @@ func (c *Component) watch(p *Process) {
 	}
 }
 
-// Status tells what the component is doing.
+// Status returns the status of the component.
 func (c *Component) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,14 +174,15 @@ func (c *Component) Status() Status {
 	return s
 }
 
+// describe formats a wait status.
 func describe(s syscall.WaitStatus) string {
 	if s.Signaled() {
-		return fmt.Sprintf("ended by signal %d (%s)", s.Signal(), s.Signal())
+		return fmt.Sprintf("terminated by signal %d (%s)", s.Signal(), s.Signal())
 	}
-	return fmt.Sprintf("ended with exit status %d", s.ExitStatus())
+	return fmt.Sprintf("exited with status %d", s.ExitStatus())
 }
 
-// Tail returns the last lines of a file, or nothing if it cannot be read.
+// Tail returns the last lines of a file, or "" if it cannot be read.
 func Tail(path string, lines int) string {
 	const window = 16 << 10
 	f, err := os.Open(path)

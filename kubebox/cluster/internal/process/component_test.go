@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var table = NewTable() // one per process
+var table = NewTable() // there can be only one per process
 
 func shell(t *testing.T, script string) *Component {
 	t.Helper()
@@ -23,7 +23,7 @@ func shell(t *testing.T, script string) *Component {
 
 func TestComponentIsStoppedAndStartedAgain(t *testing.T) {
 	c := shell(t, "exec sleep 100")
-	c.Died = func(s Status) { t.Errorf("an end that was asked for is reported: %+v", s) }
+	c.Died = func(s Status) { t.Errorf("a requested exit was reported: %+v", s) }
 	for _, action := range []string{"start", "stop", "start", "pause", "resume", "restart", "kill"} {
 		if err := c.Do(action); err != nil {
 			t.Fatal(action, err)
@@ -33,7 +33,7 @@ func TestComponentIsStoppedAndStartedAgain(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	if err := c.Stop(); err == nil {
-		t.Error("what does not run was stopped")
+		t.Error("stopping a component that is not running: got no error")
 	}
 	if err := c.Do("dance"); err == nil || !strings.Contains(err.Error(), Actions) {
 		t.Errorf("got %v", err)
@@ -49,7 +49,7 @@ func TestPausedComponentCanBeStopped(t *testing.T) {
 	}
 }
 
-func TestUnexpectedEndIsReportedWithTheEndOfTheLog(t *testing.T) {
+func TestUnexpectedExitIsReportedWithTheEndOfTheLog(t *testing.T) {
 	c := shell(t, "echo cannot open the door; exit 4")
 	died := make(chan Status, 1)
 	c.Died = func(s Status) { died <- s }
@@ -58,11 +58,11 @@ func TestUnexpectedEndIsReportedWithTheEndOfTheLog(t *testing.T) {
 	}
 	select {
 	case s := <-died:
-		if s.State != Failed || !strings.Contains(s.Cause, "exit status 4") || !strings.Contains(s.Cause, "cannot open the door") {
+		if s.State != Failed || !strings.Contains(s.Cause, "exited with status 4") || !strings.Contains(s.Cause, "cannot open the door") {
 			t.Errorf("got %+v", s)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody was told")
+		t.Fatal("the exit was not reported")
 	}
 }
 
@@ -74,13 +74,13 @@ func TestProcessReportsItsStatus(t *testing.T) {
 	if s := p.Status(); !s.Signaled() || s.Signal() != syscall.SIGTERM {
 		t.Errorf("got %v", s)
 	}
-	p.Signal(syscall.SIGKILL, true) // must not reach whoever has the number now
+	p.Signal(syscall.SIGKILL, true) // must not reach a process that has reused the PID
 	if _, err := table.Start(Spec{Path: "/no/such/program"}); err == nil {
-		t.Error("a program that does not exist was started")
+		t.Error("starting a missing program: got no error")
 	}
 }
 
-func TestTailIsTheEnd(t *testing.T) {
+func TestTailReturnsTheEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	text := strings.Repeat(strings.Repeat("x", 100)+"\n", 1000) + "a\nb\nc\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Table owns all children of this process. Create one per process.
+// Table owns all children of this process. Create only one per process.
 type Table struct {
 	mu       sync.Mutex // held from fork to registration, so that no exit is missed
 	children map[int]*Process
@@ -21,7 +21,7 @@ type Table struct {
 	starts   chan func()
 }
 
-// NewTable begins to reap. It lasts as long as the process.
+// NewTable starts to reap children, for the lifetime of this process.
 func NewTable() *Table {
 	t := &Table{children: map[int]*Process{}, starts: make(chan func())}
 	exits := make(chan os.Signal, 1)
@@ -31,12 +31,12 @@ func NewTable() *Table {
 	return t
 }
 
-// Spec says what to start. Files are the child's descriptors 0, 1, 2, 3, ...;
-// a nil file is /dev/null when among the first three.
+// Spec describes a process to start. Files are the child's descriptors 0, 1, 2, 3, ...;
+// a nil file among the first three is /dev/null.
 type Spec struct {
 	Path  string
 	Args  []string // without the program's name
-	Env   []string // nil: this process's own
+	Env   []string // nil: that of this process
 	Dir   string   // empty: /
 	Files []*os.File
 	Flags uintptr // namespaces to create, syscall.CLONE_NEW...
@@ -78,7 +78,7 @@ func (t *Table) Start(s Spec) (*Process, error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.closed {
-			result <- errors.New("everything is being ended")
+			result <- errors.New("all processes are being terminated")
 			return
 		}
 		child, err := os.StartProcess(s.Path, append([]string{s.Path}, s.Args...), attr)
@@ -95,8 +95,8 @@ func (t *Table) Start(s Spec) (*Process, error) {
 	return p, nil
 }
 
-// KillAll kills every child with its process group, waits for all of them, and
-// refuses to start more.
+// KillAll kills all children with their process groups, waits for them, and prevents
+// further starts.
 func (t *Table) KillAll() {
 	t.mu.Lock()
 	t.closed = true
@@ -110,8 +110,8 @@ func (t *Table) KillAll() {
 	}
 }
 
-// fork runs every start on one thread that never ends: the kernel sends the
-// parent-death signal when the thread that forked is gone, not the process.
+// fork runs all starts on one thread that never exits: the kernel sends the parent-death
+// signal when the forking thread exits, not the process.
 func (t *Table) fork() {
 	runtime.LockOSThread()
 	for start := range t.starts {
@@ -119,6 +119,7 @@ func (t *Table) fork() {
 	}
 }
 
+// reap reaps children until none is left, after each SIGCHLD.
 func (t *Table) reap(exits <-chan os.Signal) {
 	for range exits {
 		for t.reapOne() {
@@ -126,6 +127,7 @@ func (t *Table) reap(exits <-chan os.Signal) {
 	}
 }
 
+// reapOne reaps one child and reports whether there may be more.
 func (t *Table) reapOne() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +139,7 @@ func (t *Table) reapOne() bool {
 	if err != nil || pid <= 0 {
 		return false
 	}
-	if p := t.children[pid]; p != nil { // else an orphan that nobody watches
+	if p := t.children[pid]; p != nil { // otherwise it was an orphan
 		delete(t.children, pid)
 		p.status = status
 		close(p.done)
@@ -145,17 +147,17 @@ func (t *Table) reapOne() bool {
 	return true
 }
 
-// Done is closed when the process has ended and been reaped.
+// Done returns a channel that is closed when the process has been reaped.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Status waits for the end and tells how it came.
+// Status waits for the exit and returns its wait status.
 func (p *Process) Status() syscall.WaitStatus {
 	<-p.done
 	return p.status
 }
 
-// Signal sends sig to the process, or to its whole session's process group if
-// group is set. A process that has ended is left alone.
+// Signal sends sig to the process, or to its process group if group is set. It does
+// nothing if the process has been reaped.
 func (p *Process) Signal(sig syscall.Signal, group bool) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
@@ -166,5 +168,5 @@ func (p *Process) Signal(sig syscall.Signal, group bool) {
 	if group {
 		pid = -pid
 	}
-	syscall.Kill(pid, sig) // fails only if it has just ended
+	syscall.Kill(pid, sig) // fails only if it has just exited
 }

@@ -1,6 +1,5 @@
-// Package readiness asks an API server the few questions that a cluster has to
-// wait for, without a client library: it reads the Kubernetes API with net/http
-// and looks at a handful of fields.
+// Package readiness waits until the API server, nodes and kubelets are ready. It reads
+// a few fields of the Kubernetes API with net/http, without a client library.
 package readiness
 
 import (
@@ -17,7 +16,7 @@ import (
 	"time"
 )
 
-// interval is the time between two questions.
+// interval is the time between two requests.
 const interval = 25 * time.Millisecond
 
 // Client talks to one API server as the holder of a client certificate.
@@ -26,7 +25,7 @@ type Client struct {
 	http   *http.Client
 }
 
-// NewClient reads the certificates from files; see package pki for their names.
+// NewClient returns a client that uses certificates from files.
 func NewClient(server, ca, cert, key string) (*Client, error) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -44,7 +43,7 @@ func NewClient(server, ca, cert, key string) (*Client, error) {
 	}}, nil
 }
 
-// APIServer waits until the API server says that it is ready.
+// APIServer waits until the API server is ready.
 func (c *Client) APIServer(ctx context.Context) error {
 	return wait(ctx, "the API server to be ready", func() error {
 		_, err := c.get(ctx, "/readyz")
@@ -71,8 +70,8 @@ func (c *Client) Node(ctx context.Context, name string) error {
 	})
 }
 
-// Kubelet waits until a node's kubelet says of itself that it works, over
-// connections made inside the node.
+// Kubelet waits until a node's kubelet reports that it is healthy. dial connects from
+// inside the node.
 func Kubelet(ctx context.Context, name string, dial func(ctx context.Context, network, address string) (net.Conn, error)) error {
 	c := &Client{server: "http://127.0.0.1:10248", http: &http.Client{
 		Timeout:   5 * time.Second,
@@ -84,6 +83,7 @@ func Kubelet(ctx context.Context, name string, dial func(ctx context.Context, ne
 	})
 }
 
+// nodeReady returns an error unless the Node in body is Ready.
 func nodeReady(body []byte) error {
 	var node struct {
 		Status struct {
@@ -101,23 +101,25 @@ func nodeReady(body []byte) error {
 			return errors.New(c.Message)
 		}
 	}
-	return errors.New("it has no Ready condition yet")
+	return errors.New("the node has no Ready condition yet")
 }
 
-func wait(ctx context.Context, what string, ask func() error) error {
+// wait calls check until it succeeds.
+func wait(ctx context.Context, what string, check func() error) error {
 	for {
-		err := ask()
+		err := check()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w (last answer: %v)", what, context.Cause(ctx), err)
+			return fmt.Errorf("waiting for %s: %w (last error: %v)", what, context.Cause(ctx), err)
 		case <-time.After(interval):
 		}
 	}
 }
 
+// get returns the body of a successful response.
 func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
 	if err != nil {

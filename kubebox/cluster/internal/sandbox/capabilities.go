@@ -2,8 +2,8 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// MayRaiseLimits tells whether this process has CAP_SYS_RESOURCE. Without it a
-// container runtime must not lower anybody's out-of-memory score.
+// MayRaiseLimits reports whether this process has CAP_SYS_RESOURCE. Without it, a
+// container runtime must not lower out-of-memory scores.
 func MayRaiseLimits() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

@@ -17,16 +17,15 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// Unified tells whether the machine has cgroup version 2 alone, as opposed to
-// version 1 hierarchies, with or without a version 2 one beside them.
+// Unified reports whether the machine has only cgroup v2, as opposed to v1
+// hierarchies, possibly with a v2 hierarchy next to them.
 func Unified() bool {
 	var s unix.Statfs_t
 	return unix.Statfs(cgroupRoot, &s) == nil && s.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
-// MakeCgroup creates the control group name, such as "cluster/node1", in every
-// hierarchy and makes the machine's processors, memory and controllers
-// available in it.
+// MakeCgroup creates the cgroup name, such as "cluster/node1", in every hierarchy, and
+// makes the machine's processors, memory and controllers available in it.
 func MakeCgroup(name string) error {
 	if Unified() {
 		return makeUnified(cgroupRoot, name)
@@ -41,7 +40,7 @@ func MakeCgroup(name string) error {
 			parent := dir
 			dir = filepath.Join(dir, part)
 			if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("creating a control group: %w", err)
+				return fmt.Errorf("creating a cgroup: %w", err)
 			}
 			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 				if err := inherit(parent, dir, file); err != nil {
@@ -53,8 +52,8 @@ func MakeCgroup(name string) error {
 	return nil
 }
 
-// inherit copies a cpuset setting down: it starts empty in version 1, and no
-// process may enter a group where it is.
+// inherit copies a cpuset setting from the parent. In v1 it is initially empty, and no
+// process can join a cgroup in which it is.
 func inherit(parent, dir, file string) error {
 	value, err := os.ReadFile(filepath.Join(parent, file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,6 +65,7 @@ func inherit(parent, dir, file string) error {
 	return os.WriteFile(filepath.Join(dir, file), value, 0o644)
 }
 
+// makeUnified creates the cgroup name in a v2 hierarchy.
 func makeUnified(root, name string) error {
 	dir := root
 	for part := range strings.SplitSeq(name, "/") {
@@ -74,50 +74,50 @@ func makeUnified(root, name string) error {
 		}
 		dir = filepath.Join(dir, part)
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("creating a control group: %w", err)
+			return fmt.Errorf("creating a cgroup: %w", err)
 		}
 	}
 	return delegate(dir)
 }
 
-// delegate makes every controller of dir available to the groups below it.
+// delegate makes all controllers of dir available to the cgroups below it.
 func delegate(dir string) error {
 	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
-	given, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+	delegated, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
 		return err
 	}
 	for _, controller := range strings.Fields(string(have)) {
-		if slices.Contains(strings.Fields(string(given)), controller) {
+		if slices.Contains(strings.Fields(string(delegated)), controller) {
 			continue
 		}
 		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 		if err != nil && slices.Contains([]string{"cpu", "cpuset", "memory", "pids"}, controller) {
-			return fmt.Errorf("the kubelet needs the %s controller, which %s does not pass on "+
-				"(inside a container, first move its processes to a group of their own): %w", controller, dir, err)
+			return fmt.Errorf("the kubelet needs the %s controller, which %s does not delegate "+
+				"(inside a container, first move its processes to a cgroup of their own): %w", controller, dir, err)
 		}
 	}
 	return nil
 }
 
-// RemoveCgroup removes the control group name and everything below it from
-// every hierarchy. Its processes must be gone or going: it tries for a while.
-func RemoveCgroup(name string, within time.Duration) error {
-	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+// RemoveCgroup removes the cgroup name and everything below it from every hierarchy.
+// It retries until timeout, because its processes may still be exiting.
+func RemoveCgroup(name string, timeout time.Duration) error {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
 		left, err := removeOnce(name)
 		if err != nil || len(left) == 0 {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("control groups still in use: %s", strings.Join(left, ", "))
+			return fmt.Errorf("cgroups still in use: %s", strings.Join(left, ", "))
 		}
 	}
 }
 
-// Cgroups lists the directories of the control group name.
+// Cgroups returns the directories of the cgroup name.
 func Cgroups(name string) ([]string, error) {
 	roots := []string{cgroupRoot}
 	if !Unified() {
@@ -135,6 +135,7 @@ func Cgroups(name string) ([]string, error) {
 	return found, nil
 }
 
+// removeOnce tries to remove the cgroup once, and returns the directories that are left.
 func removeOnce(name string) (left []string, err error) {
 	tops, err := Cgroups(name)
 	for _, top := range tops {
@@ -145,8 +146,8 @@ func removeOnce(name string) (left []string, err error) {
 	return left, err
 }
 
-// removeTree removes directories only, deepest first: a control group's files
-// come and go with it.
+// removeTree removes directories, deepest first, and reports whether dir is gone. The
+// files in a cgroup's directory disappear with it.
 func removeTree(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -158,8 +159,8 @@ func removeTree(dir string) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// hierarchies lists where the machine mounts version 1 hierarchies, and the
-// version 2 one beside them.
+// hierarchies returns the mount points of the v1 hierarchies, and of a v2 hierarchy
+// next to them.
 func hierarchies() ([]string, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -178,7 +179,7 @@ func hierarchies() ([]string, error) {
 		}
 	}
 	if len(roots) == 0 {
-		return nil, fmt.Errorf("no control group hierarchy is mounted below %s", cgroupRoot)
+		return nil, fmt.Errorf("no cgroup hierarchy is mounted below %s", cgroupRoot)
 	}
 	return roots, nil
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// unified fakes the files of a version 2 hierarchy. Writes to them have no
-// effect, so it shows what is written, not what a kernel would make of it.
-func unified(t *testing.T, controllers, given string) string {
+// unified fakes the files of a v2 hierarchy. They show what is written, but not how a
+// kernel would react.
+func unified(t *testing.T, controllers, delegated string) string {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{"", "akri-x", "akri-x/node1"} {
@@ -17,7 +17,7 @@ func unified(t *testing.T, controllers, given string) string {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for file, content := range map[string]string{"cgroup.controllers": controllers, "cgroup.subtree_control": given} {
+		for file, content := range map[string]string{"cgroup.controllers": controllers, "cgroup.subtree_control": delegated} {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +26,7 @@ func unified(t *testing.T, controllers, given string) string {
 	return root
 }
 
-func TestControllersArePassedDownInVersion2(t *testing.T) {
+func TestControllersAreDelegatedInV2(t *testing.T) {
 	root := unified(t, "cpu memory", "cpu")
 	if err := makeUnified(root, "akri-x/node1"); err != nil {
 		t.Fatal(err)
@@ -37,21 +37,21 @@ func TestControllersArePassedDownInVersion2(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.TrimSpace(string(got)) != "+memory" {
-			t.Errorf("%q: %s was asked for; cpu is passed on already", dir, got)
+			t.Errorf("%q: wrote %s, want only memory, as cpu is already delegated", dir, got)
 		}
 	}
 }
 
-func TestControlGroupsAreRemovedDeepestFirst(t *testing.T) {
+func TestCgroupsAreRemovedDeepestFirst(t *testing.T) {
 	root := t.TempDir()
 	top := filepath.Join(root, "akri-x")
 	if err := os.MkdirAll(filepath.Join(top, "node1", "kubepods", "pod1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if !removeTree(top) {
-		t.Error("something is left")
+		t.Error("removeTree returns false")
 	}
 	if _, err := os.Stat(top); err == nil {
-		t.Error("it is still there")
+		t.Error("the top cgroup still exists")
 	}
 }

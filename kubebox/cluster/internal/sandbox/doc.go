@@ -1,7 +1,9 @@
-// Package sandbox holds what a cluster needs of the Linux kernel: namespaces,
-// mounts, a bridge with virtual cables, and control groups.
+// Package sandbox provides what a cluster needs from the Linux kernel: namespaces,
+// mounts, a bridge with veth pairs, and cgroups.
 //
-// Everything made here but the control groups lives in namespaces and ends with
-// the last process in them. Control groups are named after the cluster, so that
-// whoever knows the name can remove them. No program is run for any of it.
+// Everything created here except cgroups lives in namespaces and is removed with the
+// last process in them. Cgroups are named after the cluster, so that any process that
+// knows the name can remove them.
+//
+// Never: runs a program.
 package sandbox

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces are those that a supervisor and each node get of their own.
+// Namespaces are the kinds of namespaces that a supervisor and each node have of their own.
 const Namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
 
-// Detach cuts the mount namespace off from the one it was copied from and
-// mounts the process namespace's own /proc. Mounts spread within the namespace,
-// as Kubernetes' bidirectional volumes need, and never out of it.
+// Detach separates the mount namespace from the one it was copied from, and mounts the
+// /proc of the PID namespace. Mounts propagate within the namespace, as Kubernetes'
+// bidirectional volumes need, but never out of it.
 func Detach() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
@@ -24,16 +24,15 @@ func Detach() error {
 	return mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
-// Tmpfs mounts an empty file system in memory on dir.
+// Tmpfs mounts an empty in-memory file system on dir.
 func Tmpfs(dir string, mode os.FileMode) error {
 	return mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("mode=%o", mode))
 }
 
-// Bind shows source at target as well.
+// Bind mounts source at target as well.
 func Bind(source, target string) error { return mount(source, target, "", unix.MS_BIND, "") }
 
-// Overlay makes dir writable without a trace: writes go below scratch, which
-// must not itself lie on an overlay.
+// Overlay redirects writes in dir to scratch, which must not itself be on an overlay.
 func Overlay(dir, scratch string) error {
 	upper, work := filepath.Join(scratch, "upper"), filepath.Join(scratch, "work")
 	for _, d := range []string{upper, work} {
@@ -44,24 +43,24 @@ func Overlay(dir, scratch string) error {
 	return mount("overlay", dir, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dir, upper, work))
 }
 
-// OnOverlay tells whether dir lies on an overlay, which cannot hold the layers
-// of another one.
+// OnOverlay reports whether dir is on an overlay, which cannot hold the layers of
+// another overlay.
 func OnOverlay(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
-// Pretend shows the given contents in place of kernel settings below /proc/sys,
-// so that a program which would write them finds them as it wants, and the
-// machine keeps its own.
-func Pretend(scratch string, settings map[string]string) error {
+// FakeSettings mounts files with the given contents over kernel settings below
+// /proc/sys, so that a program which would change them finds the values it requires,
+// and the machine keeps its own.
+func FakeSettings(scratch string, settings map[string]string) error {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return err
 	}
 	for name, value := range settings {
 		target := filepath.Join("/proc/sys", name)
 		if _, err := os.Stat(target); err != nil {
-			continue // a kernel without this setting
+			continue // the kernel lacks this setting
 		}
 		file := filepath.Join(scratch, filepath.Base(name))
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {

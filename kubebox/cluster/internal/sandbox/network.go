@@ -10,10 +10,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
+// bridgeName is the name of the bridge in the cluster's network namespace.
 const bridgeName = "br0"
 
-// Bridge gives this network namespace a bridge with an address, and the
-// loopback device the extra addresses.
+// Bridge adds a bridge with an address to this network namespace, and the loopback
+// addresses to the loopback device.
 func Bridge(address string, loopback ...string) error {
 	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName}}
 	if err := netlink.LinkAdd(bridge); err != nil {
@@ -37,9 +38,8 @@ func Loopback(addresses ...string) error {
 	return raise(lo, addresses...)
 }
 
-// Cable plugs a virtual cable into the bridge; its other end appears as eth0 in
-// the network namespace of process pid. Addresses in subnet are reached through
-// it, by way of host.
+// Cable connects a veth pair to the bridge; the other end appears as eth0 in the
+// network namespace of process pid. Packets for subnet are routed through host.
 func Cable(name string, pid int, subnet, host string) error {
 	cable := &netlink.Veth{
 		LinkAttrs:     netlink.LinkAttrs{Name: name},
@@ -47,14 +47,14 @@ func Cable(name string, pid int, subnet, host string) error {
 		PeerNamespace: netlink.NsPid(pid),
 	}
 	if err := netlink.LinkAdd(cable); err != nil {
-		return fmt.Errorf("creating the cable %s: %w", name, err)
+		return fmt.Errorf("creating the veth pair %s: %w", name, err)
 	}
 	bridge, err := netlink.LinkByName(bridgeName)
 	if err != nil {
 		return err
 	}
 	if err := netlink.LinkSetMaster(cable, bridge); err != nil {
-		return fmt.Errorf("plugging %s into the bridge: %w", name, err)
+		return fmt.Errorf("connecting %s to the bridge: %w", name, err)
 	}
 	if err := raise(cable); err != nil {
 		return err
@@ -69,10 +69,10 @@ func Cable(name string, pid int, subnet, host string) error {
 	return nil
 }
 
-// Unplug waits until the kernel has removed the cable of a network namespace
-// that ended, so that its name can be used again.
-func Unplug(name string, within time.Duration) error {
-	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+// Unplug waits until the kernel has removed the veth pair of a network namespace that
+// is gone, so that its name can be reused. After timeout, it removes the pair itself.
+func Unplug(name string, timeout time.Duration) error {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(10 * time.Millisecond) {
 		link, err := netlink.LinkByName(name)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
 			return nil
@@ -86,7 +86,7 @@ func Unplug(name string, within time.Duration) error {
 	}
 }
 
-// Uplink configures the node's end of the cable.
+// Uplink configures the node's end of the veth pair.
 func Uplink(address, gateway string) error {
 	if err := Loopback(); err != nil {
 		return err
@@ -99,11 +99,12 @@ func Uplink(address, gateway string) error {
 		return err
 	}
 	if err := netlink.RouteReplace(&netlink.Route{Gw: net.ParseIP(gateway)}); err != nil {
-		return fmt.Errorf("default route by %s: %w", gateway, err)
+		return fmt.Errorf("default route through %s: %w", gateway, err)
 	}
 	return forwardPackets()
 }
 
+// raise adds addresses to an interface and brings it up.
 func raise(link netlink.Link, addresses ...string) error {
 	name := link.Attrs().Name
 	for _, a := range addresses {
@@ -121,7 +122,7 @@ func raise(link netlink.Link, addresses ...string) error {
 	return nil
 }
 
-// forwardPackets lets this network namespace, and no other, route.
+// forwardPackets enables IP forwarding in this network namespace.
 func forwardPackets() error {
 	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644)
 }

@@ -7,8 +7,8 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/pki"
 )
 
-// writeCertificates fills the pki directory and writes the administrator's
-// kubeconfigs, one for the machine and one for use inside.
+// writeCertificates writes the pki directory and the administrator's kubeconfigs, one
+// for the machine and one for use inside.
 func (c Config) writeCertificates() error {
 	if err := os.MkdirAll(PKIDir(c.Dir), 0o700); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c Config) writeCertificates() error {
 	return writePrivate(c.pki("sa.pub"), public)
 }
 
-// identities are all holders of certificates by the name of their files.
+// identities returns the identities that get certificates, by file name.
 func (c Config) identities() map[string]pki.Identity {
 	all := map[string]pki.Identity{
 		"apiserver": {User: "kube-apiserver", Hosts: []string{

@@ -16,7 +16,7 @@ var example = Config{
 	HostAddress: "127.0.0.1:1234",
 }
 
-func TestPortsAreFixedInsideAndFreeOutside(t *testing.T) {
+func TestPortsAreFixedOnlyInNamespaces(t *testing.T) {
 	outside := example
 	outside.Isolated = false
 	for _, tc := range []struct {
@@ -24,23 +24,23 @@ func TestPortsAreFixedInsideAndFreeOutside(t *testing.T) {
 		flags  []string
 		want   string
 	}{
-		{"the network is the cluster's own", example.apiserverFlags("e", "443"), "--bind-address=0.0.0.0"},
-		{"nobody else may reach it", outside.apiserverFlags("e", "1234"), "--bind-address=127.0.0.1"},
-		{"the port is the one that was free", outside.apiserverFlags("e", "1234"), "--secure-port=1234"},
+		{"the cluster has its own network", example.apiserverFlags("e", "443"), "--bind-address=0.0.0.0"},
+		{"other machines must not reach it", outside.apiserverFlags("e", "1234"), "--bind-address=127.0.0.1"},
+		{"the port is the free one that was found", outside.apiserverFlags("e", "1234"), "--secure-port=1234"},
 		{"two clusters would collide", outside.schedulerFlags(), "--secure-port=0"},
-		{"they would collide here, too", outside.controllerManagerFlags(), "--secure-port=0"},
-		{"controllers are a choice", example.controllerManagerFlags(), "--controllers=a,b"},
+		{"two controller managers would collide", outside.controllerManagerFlags(), "--secure-port=0"},
+		{"the controllers are configurable", example.controllerManagerFlags(), "--controllers=a,b"},
 	} {
 		if !slices.Contains(tc.flags, tc.want) {
 			t.Errorf("%s\n got %q\nwant %s", tc.reason, tc.flags, tc.want)
 		}
 	}
 	if got := outside.server(); got != "https://127.0.0.1:1234" {
-		t.Errorf("the server outside is %s", got)
+		t.Errorf("the server without namespaces is %s", got)
 	}
 }
 
-func TestAuditLogIsAChoice(t *testing.T) {
+func TestAuditLogIsOptional(t *testing.T) {
 	with := example
 	with.AuditLog = "/tmp/audit.log"
 	if flags := with.apiserverFlags("e", "443"); !slices.Contains(flags, "--audit-log-path=/tmp/audit.log") {
@@ -55,12 +55,12 @@ func TestNodesHaveCertificatesForTheirAddresses(t *testing.T) {
 	ids := example.identities()
 	id, ok := ids["node2"]
 	if !ok || id.User != "system:node:node2" || !slices.Contains(id.Hosts, NodeAddress(1)) || !slices.Contains(id.Groups, "system:nodes") {
-		t.Errorf("node2 is %+v", id)
+		t.Errorf("identity of node2: %+v", id)
 	}
 	if _, extra := ids["node3"]; extra {
 		t.Error("there is a third node")
 	}
 	if hosts := ids["apiserver"].Hosts; !slices.Contains(hosts, "127.0.0.1") || !slices.Contains(hosts, serviceAddress) {
-		t.Errorf("the API server is known as %q", hosts)
+		t.Errorf("hosts of the API server: %q", hosts)
 	}
 }

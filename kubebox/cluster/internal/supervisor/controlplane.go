@@ -12,8 +12,7 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/sandbox"
 )
 
-// The programs of the control plane, and the names by which they are
-// controlled.
+// The programs of the control plane, which are also the names of their components.
 const (
 	etcd              = "etcd"
 	apiserver         = "kube-apiserver"
@@ -21,9 +20,9 @@ const (
 	scheduler         = "kube-scheduler"
 )
 
-// controlPlane are the four programs. etcd keeps its data in memory, where the
-// kernel allows to mount some, and never waits for a disk: a cluster of this
-// kind has nothing worth recovering.
+// controlPlane returns the four components. etcd keeps its data in memory, if the
+// kernel allows the mount, and never waits for a disk: these clusters hold nothing
+// worth recovering.
 func (s *Supervisor) controlPlane() ([]*process.Component, error) {
 	data := filepath.Join(s.config.Dir, etcdDir)
 	if err := os.MkdirAll(data, 0o700); err != nil {
@@ -53,6 +52,7 @@ func (s *Supervisor) controlPlane() ([]*process.Component, error) {
 	}, nil
 }
 
+// etcdFlags returns etcd's flags for its directory and addresses.
 func (c Config) etcdFlags(data, client, peer string) []string {
 	return []string{
 		"--name=" + c.Name,
@@ -67,6 +67,7 @@ func (c Config) etcdFlags(data, client, peer string) []string {
 	}
 }
 
+// apiserverFlags returns kube-apiserver's flags.
 func (c Config) apiserverFlags(etcd, port string) []string {
 	flags := []string{
 		"--etcd-servers=http://" + etcd,
@@ -85,7 +86,7 @@ func (c Config) apiserverFlags(etcd, port string) []string {
 		"--kubelet-client-key=" + c.pki("apiserver-kubelet-client.key"),
 		"--kubelet-certificate-authority=" + c.pki("ca.crt"),
 		"--kubelet-preferred-address-types=InternalIP",
-		"--enable-aggregator-routing=true", // reach Services by their endpoints: there is no kube-proxy
+		"--enable-aggregator-routing=true", // reach Services through their endpoints, as there is no kube-proxy
 	}
 	if c.Isolated {
 		flags = append(flags, "--bind-address=0.0.0.0", "--advertise-address="+bridgeAddress)
@@ -96,12 +97,13 @@ func (c Config) apiserverFlags(etcd, port string) []string {
 		flags = append(flags,
 			"--audit-log-path="+c.AuditLog,
 			"--audit-policy-file="+c.auditPolicyFile(),
-			"--audit-log-maxsize=4096", // MB: one file, so that a test reads all of it
+			"--audit-log-maxsize=4096", // MB; no rotation, so that a test reads one file
 		)
 	}
 	return flags
 }
 
+// controllerManagerFlags returns kube-controller-manager's flags.
 func (c Config) controllerManagerFlags() []string {
 	kubeconfig := c.pki("controller-manager.kubeconfig")
 	flags := []string{
@@ -118,11 +120,12 @@ func (c Config) controllerManagerFlags() []string {
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--node-monitor-period=2s",
-		"--node-monitor-grace-period=20s", // a lost node shows in half of the usual time
+		"--node-monitor-grace-period=20s", // detects a lost node in half the default time
 	}
 	return append(flags, c.serving()...)
 }
 
+// schedulerFlags returns kube-scheduler's flags.
 func (c Config) schedulerFlags() []string {
 	kubeconfig := c.pki("scheduler.kubeconfig")
 	flags := []string{
@@ -136,8 +139,8 @@ func (c Config) schedulerFlags() []string {
 	return append(flags, c.serving()...)
 }
 
-// serving keeps the metrics of a component inside, or off where its port could
-// collide with somebody else's.
+// serving returns the flags for a component's own endpoints: on loopback in the
+// cluster's network, or disabled where the port could be in use.
 func (c Config) serving() []string {
 	if c.Isolated {
 		return []string{"--bind-address=127.0.0.1"}
@@ -145,12 +148,14 @@ func (c Config) serving() []string {
 	return []string{"--secure-port=0"}
 }
 
+// auditPolicy logs each request once, when it has finished.
 const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
  "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
 `
 
 func (c Config) auditPolicyFile() string { return filepath.Join(c.Dir, "audit-policy.yaml") }
 
+// component returns a component of the control plane.
 func (s *Supervisor) component(name string, flags []string) *process.Component {
 	flags = slices.Concat(flags, s.config.Flags[name])
 	return &process.Component{
@@ -162,8 +167,8 @@ func (s *Supervisor) component(name string, flags []string) *process.Component {
 	}
 }
 
-// freeAddresses finds loopback addresses that nobody listens on. Somebody may
-// take one before it is used; then the component fails and says so.
+// freeAddresses returns loopback addresses that are not in use. If another process
+// takes one before the component does, the component fails with an error.
 func freeAddresses(n int) ([]string, error) {
 	var all []string
 	for range n {
@@ -171,7 +176,7 @@ func freeAddresses(n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer l.Close() // together at the end, so that they differ
+		defer l.Close() // not before the end, so that the ports differ
 		all = append(all, l.Addr().String())
 	}
 	return all, nil

@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// forward carries connections from a listener that belongs to the machine's
-// network to an address in the cluster's.
+// forward relays connections from a listener in the machine's network to an address
+// in the cluster's network.
 func forward(listener net.Listener, address string) {
 	for {
 		conn, err := listener.Accept()
@@ -17,12 +17,13 @@ func forward(listener net.Listener, address string) {
 	}
 }
 
-// relay joins two connections; when one side says no more, so does the other.
+// relay copies between two connections; when one side closes for writing, so does the
+// other.
 func relay(outside *net.TCPConn, address string) {
 	defer outside.Close()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
-		return // the caller sees what it would see of a server that is down
+		return // the client sees a closed connection
 	}
 	inside := conn.(*net.TCPConn)
 	defer inside.Close()

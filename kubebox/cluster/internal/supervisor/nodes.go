@@ -13,21 +13,22 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/sandbox"
 )
 
-// machine is a node as its supervisor sees it: a component whose start also
-// plugs in the network cable and hands over the configuration.
+// machine is a node as a component of the supervisor. Starting it also creates its
+// network interface and passes its configuration.
 type machine struct {
 	*process.Component
 	config  node.Config
-	cable   string
+	cable   string // name of the interface on the bridge
 	address string // without prefix length
 	died    func(process.Status)
 	files   []*os.File // for the next start: the Config to read, the reports to write
 }
 
-// unplugLimit is how long the kernel may take to clear away a node's network,
-// and its processes.
-const unplugLimit = 5 * time.Second
+// cleanupTimeout bounds how long the kernel may take to remove a node's network
+// interface and processes.
+const cleanupTimeout = 5 * time.Second
 
+// newMachine returns the node with index i.
 func (s *Supervisor) newMachine(i int) *machine {
 	name := NodeName(i)
 	dir := NodeDir(s.config.Dir, name)
@@ -68,8 +69,8 @@ func (s *Supervisor) newMachine(i int) *machine {
 	return m
 }
 
-// Do is the node's power button: start boots, stop shuts down, kill pulls the
-// plug. What is on the node's disk stays.
+// Do boots the node (start), shuts it down (stop), or cuts its power (kill). The
+// node's disk is kept.
 func (m *machine) Do(action string) error {
 	switch action {
 	case "start":
@@ -79,21 +80,20 @@ func (m *machine) Do(action string) error {
 	case "restart":
 		return errors.Join(m.Do("stop"), m.boot())
 	}
-	return fmt.Errorf("a node can be started, stopped, restarted and killed, but there is no %q", action)
+	return fmt.Errorf("unknown action %q for a node: use one of start, stop, restart, kill", action)
 }
 
-// boot starts the node's first process, which waits for its configuration until
-// the cable is plugged in.
+// boot starts the node's first process and creates its network interface. The process
+// waits for its configuration, which is sent last.
 func (m *machine) boot() error {
 	if err := os.MkdirAll(node.LogDir(m.config.Dir), 0o755); err != nil {
 		return err
 	}
-	if err := sandbox.Unplug(m.cable, unplugLimit); err != nil {
-		return err // of a node that ended by itself
+	if err := sandbox.Unplug(m.cable, cleanupTimeout); err != nil {
+		return err // left over from a node that exited by itself
 	}
-	// Those of the pods that ran when the power failed: a kubelet looks at each
-	// for seconds.
-	if err := sandbox.RemoveCgroup(m.config.Cgroup, unplugLimit); err != nil {
+	// Cgroups of pods that ran during a power failure: a kubelet spends seconds on each.
+	if err := sandbox.RemoveCgroup(m.config.Cgroup, cleanupTimeout); err != nil {
 		return err
 	}
 	configRead, configWrite, err := os.Pipe()
@@ -121,7 +121,7 @@ func (m *machine) boot() error {
 	return json.NewEncoder(configWrite).Encode(m.config)
 }
 
-// relayReports passes on what the node says of its components, until it ends.
+// relayReports passes on the status of the node's components until the node exits.
 func (m *machine) relayReports(from *os.File) {
 	defer from.Close()
 	for lines := json.NewDecoder(from); ; {

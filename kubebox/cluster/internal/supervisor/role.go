@@ -10,8 +10,8 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/sandbox"
 )
 
-// An executable that starts clusters is also their supervisor and the first
-// process of their nodes; this variable says when it is which.
+// An executable that starts clusters is also their supervisor and the first process of
+// their nodes. This environment variable selects the role.
 const roleVariable = "AKRI_CLUSTER_ROLE"
 
 const (
@@ -20,33 +20,33 @@ const (
 	probeRole      = "probe"
 )
 
-// Environment makes a copy of the executable become the supervisor.
+// Environment returns the environment that makes the executable a supervisor.
 func Environment() []string {
 	return append(os.Environ(), roleVariable+"="+supervisorRole)
 }
 
-// ProbeEnvironment makes a copy of the executable, in new namespaces, find out
-// whether they can be furnished.
+// ProbeEnvironment returns the environment that makes the executable, in new
+// namespaces, check whether they can be set up.
 func ProbeEnvironment() []string { return []string{roleVariable + "=" + probeRole} }
 
-// Become plays the part that the environment asks for, if any, and then ends
-// the process.
-func Become() {
-	role, asked := os.LookupEnv(roleVariable)
-	if !asked {
+// RunRole performs the role that the environment requests, if any, and exits.
+func RunRole() {
+	role, ok := os.LookupEnv(roleVariable)
+	if !ok {
 		return
 	}
 	os.Unsetenv(roleVariable)
-	if err := play(role); err != nil {
+	if err := runRole(role); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", role, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-func play(role string) error {
+// runRole performs a role until its work is done.
+func runRole(role string) error {
 	file := func(fd int) *os.File {
-		syscall.CloseOnExec(fd) // it is not for the children
+		syscall.CloseOnExec(fd) // children must not inherit it
 		return os.NewFile(uintptr(fd), "inherited")
 	}
 	switch role {
@@ -57,10 +57,10 @@ func play(role string) error {
 	case probeRole:
 		return probe()
 	}
-	return fmt.Errorf("%s=%s is unknown", roleVariable, role)
+	return fmt.Errorf("unknown role %s=%s", roleVariable, role)
 }
 
-// probe tries what a node needs of the kernel.
+// probe checks what a node needs from the kernel.
 func probe() error {
 	if err := sandbox.Detach(); err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
+// etcdDir is the subdirectory of etcd's data in the run directory.
 const etcdDir = "etcd"
 
 // Supervisor runs the cluster that its Config describes.
@@ -37,17 +38,17 @@ type Supervisor struct {
 	reports  *json.Encoder
 
 	end    context.CancelCauseFunc
-	up     atomic.Bool // a component that ends now is no reason to give up
-	ending atomic.Bool
+	up     atomic.Bool // ready; from now on, a component that exits does not stop the cluster
+	ending atomic.Bool // components that exit are not reported
 }
 
-// Why a cluster ends. The first is what happens to every good one.
+// The causes of an orderly stop.
 var (
-	errAsked    = errors.New("it was asked to end")
-	errAbandons = errors.New("the program that started it has ended")
+	errStopRequested = errors.New("stop requested")
+	errStarterExited = errors.New("the program that started the cluster has exited")
 )
 
-// Run is the life of a cluster. It returns when nothing is left of it.
+// Run runs a cluster. It returns when nothing of it is left.
 func Run(input, lifeline, reports, listener *os.File) error {
 	s := &Supervisor{reports: json.NewEncoder(reports)}
 	if err := json.NewDecoder(input).Decode(&s.config); err != nil {
@@ -56,32 +57,33 @@ func Run(input, lifeline, reports, listener *os.File) error {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
 	ctx, s.end = context.WithCancelCause(ctx)
-	go s.hold(lifeline)
+	go s.watchLifeline(lifeline)
 
 	s.table = process.NewTable()
 	s.env = s.config.environment()
-	os.Setenv("PATH", strings.TrimPrefix(s.env[0], "PATH=")) // where commands are looked up
+	os.Setenv("PATH", strings.TrimPrefix(s.env[0], "PATH=")) // for looking up commands
 	err := s.start(ctx, listener)
 	if err == nil {
 		s.reports.Encode(Report{Ready: true})
 		reports.Close()
 		<-ctx.Done()
-		log.Printf("ending: %v", context.Cause(ctx))
+		log.Printf("Stopping: %v", context.Cause(ctx))
 		return s.tearDown()
 	}
 	s.reports.Encode(Report{Error: err.Error()})
 	return errors.Join(err, s.tearDown())
 }
 
-// hold ends the cluster when the lifeline breaks.
-func (s *Supervisor) hold(lifeline *os.File) {
+// watchLifeline stops the cluster when the lifeline breaks.
+func (s *Supervisor) watchLifeline(lifeline *os.File) {
 	message := make([]byte, 1)
 	if n, _ := lifeline.Read(message); n == 1 && message[0] == Release {
 		return
 	}
-	s.end(errAbandons)
+	s.end(errStarterExited)
 }
 
+// start creates everything and waits until the cluster is ready.
 func (s *Supervisor) start(ctx context.Context, listener *os.File) error {
 	if s.config.Isolated {
 		if err := s.isolate(listener); err != nil {
@@ -120,7 +122,7 @@ func (s *Supervisor) start(ctx context.Context, listener *os.File) error {
 	return nil
 }
 
-// isolate furnishes the new namespaces.
+// isolate sets up the new namespaces.
 func (s *Supervisor) isolate(listener *os.File) error {
 	if err := sandbox.Detach(); err != nil {
 		return err
@@ -139,8 +141,8 @@ func (s *Supervisor) isolate(listener *os.File) error {
 	return nil
 }
 
-// bringUp starts everything in the order of need, and side by side where there
-// is none: nodes boot while the API server does.
+// bringUp starts everything in the order of dependencies, and concurrently where there
+// are none: nodes boot while the API server starts.
 func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component) error {
 	began := time.Now()
 	progress := func(format string, args ...any) {
@@ -181,13 +183,13 @@ func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component)
 	}
 	accountFailure := client.ServiceAccount(ctx)
 	if accountFailure == nil {
-		progress("the controllers are at work")
+		progress("the controllers are running")
 	}
 	all.Wait()
 	return errors.Join(append(failures, accountFailure)...)
 }
 
-// died hears of every component that ended unasked.
+// died handles a component that exited by itself.
 func (s *Supervisor) died(status process.Status) {
 	if s.ending.Load() {
 		return
@@ -198,34 +200,35 @@ func (s *Supervisor) died(status process.Status) {
 	}
 }
 
+// handle is a [wire.Handler].
 func (s *Supervisor) handle(ctx context.Context, r wire.Request, files []*os.File) (wire.Response, []*os.File) {
 	if r.Op == wire.End {
-		s.end(errAsked)
-		select {} // the caller hears it from the connection, which ends with the process
+		s.end(errStopRequested)
+		select {} // the response is the end of the connection, when this process exits
 	}
 	return s.operator.Handle(ctx, r, files)
 }
 
-// tearDown leaves nothing: first the processes, then what outlives them.
+// tearDown kills all processes and then removes what outlives them.
 func (s *Supervisor) tearDown() error {
 	s.ending.Store(true)
 	s.table.KillAll()
 	return Remove(s.config.Dir, s.config.Name)
 }
 
-// Remove deletes what a cluster without processes leaves behind: its control
-// groups and its run directory.
+// Remove removes what is left of a cluster without processes: its cgroups and its run
+// directory.
 func Remove(dir, name string) error {
-	const within = 10 * time.Second
+	const timeout = 10 * time.Second
 	var err error
 	if groups, _ := sandbox.Cgroups(name); len(groups) > 0 {
-		err = sandbox.RemoveCgroup(name, within)
+		err = sandbox.RemoveCgroup(name, timeout)
 	}
-	unix.Unmount(filepath.Join(dir, etcdDir), unix.MNT_DETACH) // fails where nothing is mounted
+	unix.Unmount(filepath.Join(dir, etcdDir), unix.MNT_DETACH) // fails if nothing is mounted
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// environment is that of every program of the cluster.
+// environment returns the environment of all programs of the cluster.
 func (c Config) environment() []string {
 	path := os.Getenv("PATH")
 	if path == "" {

@@ -2,13 +2,13 @@ package wire
 
 import "akri.sh/akri/kubebox/cluster/internal/process"
 
-// Request asks a supervisor for one thing.
+// Request is a request to a supervisor or node.
 type Request struct {
 	Op      string   `json:"op"`                // one of the operations below
 	Name    string   `json:"name,omitempty"`    // of a component or node
 	Action  string   `json:"action,omitempty"`  // for Control
 	Args    []string `json:"args,omitempty"`    // for Exec: program and arguments
-	Env     []string `json:"env,omitempty"`     // for Exec: added to the node's own
+	Env     []string `json:"env,omitempty"`     // for Exec: in addition to the node's own
 	Dir     string   `json:"dir,omitempty"`     // for Exec: working directory
 	Network string   `json:"network,omitempty"` // for Dial and Listen
 	Address string   `json:"address,omitempty"` // for Dial and Listen
@@ -16,16 +16,16 @@ type Request struct {
 
 // The operations.
 const (
-	Exec    = "exec"    // run Args with the three files that came along; answers when it ends
-	Control = "control" // apply Action to the component Name
-	Report  = "status"  // list components
-	Dial    = "dial"    // answer with a socket connected to Address
-	Listen  = "listen"  // answer with a listening socket
-	End     = "end"     // end the whole cluster; answers when all is gone but the supervisor
+	Exec    = "exec"    // run Args with the three passed files; responds when it exits
+	Control = "control" // perform Action on the component Name
+	Report  = "status"  // return the status of all components
+	Dial    = "dial"    // return a socket connected to Address
+	Listen  = "listen"  // return a listening socket
+	End     = "end"     // stop the whole cluster; the connection ends with the supervisor
 )
 
-// Response answers a Request. A request failed if Error is not empty; a command
-// that ran and failed has an Exit other than 0 instead.
+// Response is the response to a Request. The request failed if Error is not empty; a
+// command that ran and failed has a non-zero Exit instead.
 type Response struct {
 	Error      string           `json:"error,omitempty"`
 	Exit       int              `json:"exit,omitempty"`

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	network   = "unixpacket" // keeps messages apart
+	network   = "unixpacket" // preserves message boundaries
 	maxPacket = 128 << 10
 	maxFiles  = 8
 )
 
-// Handler performs a request. The files are closed after it returns, both those
-// that came with the request and those it returns.
+// Handler performs a request. After it returns, the files of the request and those it
+// returned are closed.
 type Handler func(ctx context.Context, r Request, files []*os.File) (Response, []*os.File)
 
-// Serve answers requests on the socket path until ctx ends.
+// Serve serves requests on the socket path until ctx ends.
 func Serve(ctx context.Context, path string, handle Handler) error {
 	os.Remove(path)
 	listener, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
@@ -42,6 +42,7 @@ func Serve(ctx context.Context, path string, handle Handler) error {
 	return nil
 }
 
+// serve handles one connection.
 func serve(ctx context.Context, conn *net.UnixConn, handle Handler) {
 	defer conn.Close()
 	var request Request
@@ -53,7 +54,7 @@ func serve(ctx context.Context, conn *net.UnixConn, handle Handler) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // the caller sends nothing more, so this read ends when it leaves
+	go func() { // the caller sends nothing more, so this read ends when it disconnects
 		conn.Read(make([]byte, 1))
 		cancel()
 	}()
@@ -62,8 +63,8 @@ func serve(ctx context.Context, conn *net.UnixConn, handle Handler) {
 	send(conn, response, out)
 }
 
-// Call sends a request with files to the supervisor at path and waits for the
-// response. The caller closes the files it gets and the files it gave.
+// Call sends a request with files to the socket path and waits for the response. The
+// caller must close the returned files and its own.
 func Call(ctx context.Context, path string, r Request, files ...*os.File) (Response, []*os.File, error) {
 	var dialer net.Dialer
 	c, err := dialer.DialContext(ctx, network, path)
@@ -83,7 +84,7 @@ func Call(ctx context.Context, path string, r Request, files ...*os.File) (Respo
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		} else if errors.Is(err, io.EOF) {
-			err = errors.New("the supervisor ended before it answered")
+			err = errors.New("the supervisor exited before it responded")
 		}
 		return Response{}, nil, fmt.Errorf("%s: %w", r.Op, err)
 	}
@@ -94,13 +95,14 @@ func Call(ctx context.Context, path string, r Request, files ...*os.File) (Respo
 	return response, got, nil
 }
 
+// send writes one message with files.
 func send(conn *net.UnixConn, message any, files []*os.File) error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
 	if len(body) > maxPacket {
-		return fmt.Errorf("a control message of %d bytes is over the limit of %d", len(body), maxPacket)
+		return fmt.Errorf("the control message has %d bytes, over the limit of %d", len(body), maxPacket)
 	}
 	var rights []byte
 	if len(files) > 0 {
@@ -114,6 +116,7 @@ func send(conn *net.UnixConn, message any, files []*os.File) error {
 	return err
 }
 
+// receive reads one message with files.
 func receive(conn *net.UnixConn, message any) ([]*os.File, error) {
 	body, rights := make([]byte, maxPacket), make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, rn, _, _, err := conn.ReadMsgUnix(body, rights)

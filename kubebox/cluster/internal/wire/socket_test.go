@@ -19,7 +19,7 @@ func serveTest(t *testing.T, h Handler) string {
 	return path
 }
 
-func TestFilesTravelBothWays(t *testing.T) {
+func TestFilesArePassedInBothDirections(t *testing.T) {
 	path := serveTest(t, func(_ context.Context, r Request, files []*os.File) (Response, []*os.File) {
 		io.WriteString(files[0], "written by the server to "+r.Name)
 		back, err := os.Open("/proc/self/comm")
@@ -40,14 +40,14 @@ func TestFilesTravelBothWays(t *testing.T) {
 	}
 	defer files[0].Close()
 	if got, _ := io.ReadAll(near); string(got) != "written by the server to a pipe" {
-		t.Errorf("the pipe holds %q", got)
+		t.Errorf("the pipe contains %q", got)
 	}
 	if got, _ := io.ReadAll(files[0]); len(got) == 0 {
-		t.Error("the file that came back is empty")
+		t.Error("the returned file is empty")
 	}
 }
 
-func TestErrorsArriveAsErrors(t *testing.T) {
+func TestErrorsAreReturned(t *testing.T) {
 	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) {
 		return Response{Error: "no such node"}, nil
 	})
@@ -56,26 +56,26 @@ func TestErrorsArriveAsErrors(t *testing.T) {
 	}
 }
 
-func TestCallerWhoLeavesCancelsTheRequest(t *testing.T) {
+func TestDisconnectCancelsTheRequest(t *testing.T) {
 	cancelled := make(chan struct{})
 	path := serveTest(t, func(ctx context.Context, _ Request, _ []*os.File) (Response, []*os.File) {
 		<-ctx.Done()
 		close(cancelled)
 		return Response{}, nil
 	})
-	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer leave()
+	ctx, disconnect := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer disconnect()
 	if _, _, err := Call(ctx, path, Request{Op: Exec}); err == nil {
 		t.Error("the call succeeded")
 	}
 	select {
 	case <-cancelled:
 	case <-time.After(5 * time.Second):
-		t.Error("the server was never told")
+		t.Error("the request was not cancelled")
 	}
 }
 
-func TestMessageOverTheLimitIsRefusedBeforeItIsSent(t *testing.T) {
+func TestOversizedMessageIsNotSent(t *testing.T) {
 	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) { return Response{}, nil })
 	_, _, err := Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", maxPacket)}})
 	if err == nil || !strings.Contains(err.Error(), "over the limit") {
