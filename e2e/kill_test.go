@@ -47,7 +47,7 @@ func TestKilledController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := akri.InstallKinds(t.Context(), c, programs); err != nil {
+	if err := akri.InstallCRDs(t.Context(), c, programs); err != nil {
 		t.Fatal(err)
 	}
 	// A running garbage collector takes up to half a minute to notice new kinds.
