@@ -8,7 +8,7 @@ import (
 // The webhook, which creates its own certificate, answers as soon as the installation is
 // ready, and rejects a bad Configuration with a remedy.
 func TestAdmission(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	const unusable = `
 apiVersion: akri.sh/v0
 kind: Configuration

@@ -10,7 +10,7 @@ import (
 // A Configuration in the format of the original Akri gives a Pod per device and node,
 // pinned to the node and holding a slot, a Service per device, and one for all devices.
 func TestClassicPodsAndServices(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -72,7 +72,7 @@ spec:
 // A Job per device runs once, even if it is deleted after it has completed. An edited Job
 // runs again.
 func TestClassicJobs(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	write := func(more string) {
 		w.apply(`
 apiVersion: akri.sh/v0

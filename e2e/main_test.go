@@ -35,8 +35,8 @@ var install struct {
 	err      error
 }
 
-// enter returns the shared cluster, with a new namespace for the test.
-func enter(t *testing.T) *world {
+// newWorld returns the shared cluster, with a new namespace for the test.
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	c := clustertest.Shared(t, cluster.Config{Nodes: 1})
 	install.Do(func() {

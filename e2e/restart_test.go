@@ -10,7 +10,7 @@ import (
 
 // Restarting a part of the system does not disturb what is running.
 func TestRestarts(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.applyExample()
 	w.awaitReady(example, 2)
 	before := w.identities()

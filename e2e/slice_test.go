@@ -24,7 +24,7 @@ func (w *world) applyExample() {
 
 // The example debug-echo on a real kubelet, from device to Service and back.
 func TestExample(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.applyExample()
 	w.awaitReady(example, 2)
 
@@ -115,7 +115,7 @@ func selected(selector map[string]string, pods []object) int {
 
 // A workload that Akri does not manage requests a device by its resource name.
 func TestDeploymentThatRequestsADevice(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -174,7 +174,7 @@ spec:
 // Kinds other than Pods and Services, including one whose CRD is created after the
 // controller has started.
 func TestAnyKind(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -264,7 +264,7 @@ rules:
 // A bad Configuration is rejected with the reason. Where admission is skipped, or cannot
 // know, its condition has the reason, and other Configurations are not affected.
 func TestBadConfigurationDoesNotAffectOthers(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	const start = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{INSTANCE_NAME}}\"}, data: {k: "
 	configuration := func(name, template string) string {
 		return fmt.Sprintf(`
