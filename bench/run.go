@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,69 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"akri.sh/akri/kubebox/build"
 	"akri.sh/akri/kubebox/cluster"
 )
-
-// parts are the parts of a run, in the order in which they are measured.
-var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory"}
-
-// maxInstances bounds the number of Instances of a run.
-const maxInstances = 5000
-
-// options are the settings of a run.
-type options struct {
-	// Only lists the parts to measure; empty: all but growth.
-	Only []string
-	// Instances are the numbers of Instances to converge. The other parts are
-	// measured with the last of them.
-	Instances []int
-	// Rounds is how many times the controller and the bare client are measured.
-	Rounds int
-	// Growth is the number of Instances of the part growth, at least 1500.
-	Growth int
-	// Idle is how long the controller is observed at rest.
-	Idle time.Duration
-	// Repairs is the number of edits, and of deletions, to be repaired.
-	Repairs int
-	// Foreign is the number of unrelated objects in the part memory.
-	Foreign int
-	// Profiles is a directory for profiles of the controller, which is then built
-	// with a profiler; empty: none.
-	Profiles string
-	// JSON is a file for the raw numbers; empty: none.
-	JSON string
-	// Out receives the table, Log the progress.
-	Out, Log io.Writer
-}
-
-func (o *options) validate() error {
-	for _, part := range o.Only {
-		if !slices.Contains(parts, part) {
-			return fmt.Errorf("unknown part %q: choose from %s", part, strings.Join(parts, ", "))
-		}
-	}
-	if len(o.Only) == 0 {
-		o.Only = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "growth" })
-	}
-	if len(o.Instances) == 0 {
-		return errors.New("the number of Instances is missing")
-	}
-	for _, n := range o.Instances {
-		if n < 1 || n > maxInstances {
-			return fmt.Errorf("%d Instances: must be from 1 to %d", n, maxInstances)
-		}
-	}
-	if o.Growth < 3*growthStep || o.Growth > maxInstances {
-		return fmt.Errorf("growth to %d Instances: must be from %d to %d", o.Growth, 3*growthStep, maxInstances)
-	}
-	if o.Rounds < 1 || o.Repairs < 1 || o.Foreign < 0 || o.Idle < 0 {
-		return errors.New("rounds and repairs must be at least 1, and other numbers not negative")
-	}
-	return nil
-}
 
 // bench is the state of a run.
 type bench struct {
@@ -142,111 +79,6 @@ func run(ctx context.Context, o options) (err error) {
 	// The figures so far are printed even if a later part fails.
 	fmt.Fprintf(b.Out, "\n%s\n\n", host)
 	return errors.Join(measured, printTable(b.Out, b.figures), b.writeJSON(host))
-}
-
-// replaceCluster replaces the control plane by one without a history.
-func (b *bench) replaceCluster(ctx context.Context) error {
-	if err := b.stopController(); err != nil {
-		return err
-	}
-	err := b.cluster.Stop()
-	b.cluster = nil
-	if err != nil {
-		return fmt.Errorf("stop the control plane: %w", err)
-	}
-	b.current, b.currentCount = "", 0
-	return b.startCluster(ctx)
-}
-
-// startCluster starts a control plane and prepares it for the measurements.
-func (b *bench) startCluster(ctx context.Context) error {
-	b.planes++
-	audit := filepath.Join(b.dir, fmt.Sprintf("audit-%d.log", b.planes))
-	b.log = followLog(ctx, audit)
-	var err error
-	if b.cluster, err = cluster.Start(ctx, cluster.Config{AuditLog: audit, Controllers: []string{"serviceaccount-controller"}}); err != nil {
-		b.cluster = nil
-		return fmt.Errorf("start a control plane: %w", err)
-	}
-	err = b.prepareCluster(ctx)
-	if err != nil {
-		err = errors.Join(err, b.cluster.Stop())
-		b.cluster = nil
-	}
-	return err
-}
-
-// prepareCluster stops all controllers of Kubernetes, installs the CRDs and makes
-// the clients.
-func (b *bench) prepareCluster(ctx context.Context) error {
-	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
-		if err := b.cluster.Do(ctx, cluster.Stop, component); err != nil {
-			return err
-		}
-	}
-	var err error
-	if b.servers, err = serversOf(b.cluster.Dir()); err != nil {
-		return err
-	}
-	root, err := build.Root()
-	if err != nil {
-		return err
-	}
-	if _, err := b.cluster.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(root, "config/crd")); err != nil {
-		return err
-	}
-	_, err = b.cluster.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s",
-		"crd/configurations.akri.sh", "crd/instances.akri.sh")
-	if err != nil {
-		return err
-	}
-	if b.config, err = clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig()); err != nil {
-		return fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	if b.admin, err = connect(b.config, "bench"); err != nil {
-		return err
-	}
-	if b.bare, err = connect(b.config, bareAgent); err != nil {
-		return err
-	}
-	b.creators = nil
-	for range creators {
-		client, err := connect(b.config, "agents")
-		if err != nil {
-			return err
-		}
-		b.creators = append(b.creators, client)
-	}
-	return nil
-}
-
-// serversOf returns the process IDs of etcd and the API server whose command lines
-// name the run directory dir.
-func serversOf(dir string) ([]int, error) {
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, command := range commands {
-		text, err := os.ReadFile(command)
-		if err != nil {
-			continue // it has exited
-		}
-		program, rest, _ := strings.Cut(string(text), "\x00")
-		if name := filepath.Base(program); name != "etcd" && name != "kube-apiserver" || !strings.Contains(rest, dir+"/") {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
-		if err != nil {
-			return nil, err
-		}
-		pids = append(pids, pid)
-	}
-	if len(pids) != 2 {
-		return nil, fmt.Errorf("found %d processes of etcd and the API server, want 2", len(pids))
-	}
-	return pids, nil
 }
 
 // bareAgent is the user agent of the bare client.
