@@ -13,6 +13,7 @@ import (
 
 	"akri.sh/akri/kubebox/build"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/cluster/internal/sandbox"
 	"akri.sh/akri/kubebox/clustertest"
 )
 
@@ -57,8 +58,27 @@ func TestNodesReachEachOthersPods(t *testing.T) {
 	if err := c.Do(t.Context(), cluster.Kill, "node2"); err != nil {
 		t.Fatal(err)
 	}
+	assertReachesServer(t, c, "node1")
 	if _, err := c.Kubectl(t.Context(), "wait", "--for=condition=Ready=Unknown", "node/node2", "--timeout=60s"); err != nil {
 		t.Errorf("a lost node does not become unknown: %v", err)
+	}
+}
+
+// assertReachesServer fails the test unless a node reaches the API server at once, at the
+// bridge's fixed hardware address.
+func assertReachesServer(t *testing.T, c *cluster.Cluster, node string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	conn, err := c.Dial(ctx, node, "tcp", "10.99.0.1:443")
+	if err != nil {
+		t.Errorf("from %s to the API server: %v", node, err)
+		return
+	}
+	conn.Close()
+	neighbours, err := c.Output(ctx, node, "cat", "/proc/net/arp")
+	if err != nil || !strings.Contains(string(neighbours), sandbox.BridgeMAC.String()) {
+		t.Errorf("%s does not know the bridge as %s: %v\n%s", node, sandbox.BridgeMAC, err, neighbours)
 	}
 }
 

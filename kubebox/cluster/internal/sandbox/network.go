@@ -13,10 +13,15 @@ import (
 // bridgeName is the name of the bridge in the cluster's network namespace.
 const bridgeName = "br0"
 
+// BridgeMAC is the bridge's hardware address. Without a fixed one, a bridge takes the
+// lowest address of its ports: it would change when a node is killed, and the other
+// nodes would lose the API server until their neighbour entries expire.
+var BridgeMAC = net.HardwareAddr{0x02, 0, 0, 0, 0, 0x01}
+
 // Bridge adds a bridge with an address to this network namespace, and the loopback
 // addresses to the loopback device.
 func Bridge(address string, loopback ...string) error {
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName}}
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName, HardwareAddr: BridgeMAC}}
 	if err := netlink.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("creating the bridge: %w", err)
 	}
