@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"akri.sh/akri/agent/device"
-	"akri.sh/akri/agent/deviceplugin"
-	"akri.sh/akri/agent/properties"
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/registry"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/properties"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/serve/deviceplugin"
 )
 
 // Run is an agent: it works until ctx ends, then returns nil. It waits for an

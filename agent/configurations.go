@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"akri.sh/akri/agent/watch"
+	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
 )
 
@@ -25,7 +25,7 @@ type configurations struct {
 // Configuration that changes and with those of the same name.
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{}
-	c.informer = watch.Objects(client.Resource(v0.ConfigurationResource), nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
+	c.informer = informer.Objects(client.Resource(v0.ConfigurationResource), nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
 		return readConfiguration(object, node)
 	})
 	if err := c.informer.AddIndexers(cache.Indexers{byName: func(object any) ([]string, error) {
@@ -117,7 +117,7 @@ func readConfiguration(object *unstructured.Unstructured, node string) (*v0.Conf
 	object.SetAnnotations(nil)
 	object.SetLabels(nil)
 	configuration := &v0.Configuration{}
-	if err := watch.Convert(object, configuration); err != nil {
+	if err := informer.Convert(object, configuration); err != nil {
 		return nil, err
 	}
 	configuration.Status = v0.ConfigurationStatus{DiscoveryFailures: slices.DeleteFunc(configuration.Status.DiscoveryFailures,

@@ -1,9 +1,9 @@
 // Package agent is one node's part: discovery handlers in, Instances and kubelet
 // resources out.
 //
-// One device, in order: a handler registers ([akri.sh/akri/agent/registry]); its
-// message arrives on a stream ([akri.sh/akri/agent/streams]); the device becomes
-// an Instance ([akri.sh/akri/agent/publish]) and is handed to the half that
+// One device, in order: a handler registers ([akri.sh/akri/agent/discover/registry]); its
+// message arrives on a stream ([akri.sh/akri/agent/discover/streams]); the device becomes
+// an Instance ([akri.sh/akri/agent/discover/publish]) and is handed to the half that
 // serves the kubelet through [akri.sh/akri/agent/device]. This package wires the
 // parts and owns their goroutines; reconcile.go is the loop that takes one
 // Configuration through all of them.

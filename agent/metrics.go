@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/registry"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/registry"
 )
 
 var (

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"akri.sh/akri/agent/device"
-	"akri.sh/akri/agent/properties"
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/properties"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery/protocol"
 )

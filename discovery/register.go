@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"akri.sh/akri/discovery/internal/watch"
+	"akri.sh/akri/discovery/internal/filewatch"
 	"akri.sh/akri/discovery/protocol"
 )
 
@@ -40,7 +40,7 @@ type registrar struct {
 }
 
 func (r *registrar) run(ctx context.Context) {
-	changed, stop, err := watch.File(r.socket())
+	changed, stop, err := filewatch.File(r.socket())
 	defer stop()
 	if err != nil {
 		r.log.Warn("cannot watch for the agent's socket; looking for it at intervals", "err", err)

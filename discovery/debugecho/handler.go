@@ -9,7 +9,7 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho/details"
-	"akri.sh/akri/discovery/internal/watch"
+	"akri.sh/akri/discovery/internal/filewatch"
 )
 
 const (
@@ -44,7 +44,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if file == "" {
 		file = DefaultAvailabilityFile
 	}
-	changed, stop, err := watch.File(file)
+	changed, stop, err := filewatch.File(file)
 	defer stop()
 	if err != nil {
 		slog.Warn("looking at intervals for the availability of debug devices", "err", err)

@@ -1,0 +1,276 @@
+package deviceplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+const (
+	// coalesce is how long changes of a list are gathered before it is sent.
+	coalesce = 50 * time.Millisecond
+	// flushTimeout bounds the wait for a list to be sent before a refusal.
+	flushTimeout = 200 * time.Millisecond
+)
+
+// broker answers what a service cannot know itself.
+type broker interface {
+	// allocate gives slots to a container. It answers within its own deadline.
+	allocate(ctx context.Context, instance string, numbers []int) error
+	// prefer chooses among the slots that the kubelet could give.
+	prefer(ctx context.Context, instance string, available, must []int, size int) ([]int, error)
+}
+
+// service speaks with the kubelet about one resource. It knows nothing of
+// sockets, and outlives them. The kubelet may have several streams open while it
+// changes from one socket to the next.
+type service struct {
+	plugin.UnimplementedDevicePluginServer
+	instance string
+	broker   broker
+
+	mu      sync.Mutex
+	device  device.Device
+	list    []slots.Health
+	version int           // of list
+	changed chan struct{} // closed when list changes
+	hurry   chan struct{} // closed when somebody waits for the list to be sent
+	sent    map[string]bool
+	sentV   int           // version of the list in sent
+	ended   bool          // the next list is the last
+	done    chan struct{} // closed when sent changes
+}
+
+func newService(instance string, b broker) *service {
+	return &service{
+		instance: instance, broker: b, sent: map[string]bool{},
+		changed: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// setDevice replaces what containers get.
+func (s *service) setDevice(d device.Device) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.device = d
+}
+
+// setList replaces the list; it is sent soon.
+func (s *service) setList(list []slots.Health) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = list
+	s.version++
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// sayUnhealthy sends a last list in which nothing is to be had, and ends the
+// streams.
+func (s *service) sayUnhealthy() {
+	s.mu.Lock()
+	list := make([]slots.Health, 0, len(s.list))
+	for _, h := range s.list {
+		list = append(list, slots.Health{Slot: h.Slot})
+	}
+	connected := s.sentV > 0
+	s.ended = true
+	s.mu.Unlock()
+	s.setList(list)
+	if connected {
+		s.flush(context.Background())
+	}
+}
+
+// flush waits until the list is sent, without gathering further changes.
+func (s *service) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	s.mu.Lock()
+	want := s.version
+	close(s.hurry)
+	s.hurry = make(chan struct{})
+	for s.sentV < want {
+		done := s.done
+		s.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+	}
+	s.mu.Unlock()
+}
+
+func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {
+	return &plugin.DevicePluginOptions{GetPreferredAllocationAvailable: true}, nil
+}
+
+// ListAndWatch sends the list and each of its changes.
+func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListAndWatchServer) error {
+	sentVersion := -1
+	for {
+		version, changed, _ := s.state()
+		if version == sentVersion {
+			select {
+			case <-stream.Context().Done():
+				return nil
+			case <-changed:
+			}
+			if sentVersion >= 0 {
+				_, _, hurry := s.state()
+				pause(stream.Context(), hurry)
+			}
+		}
+		version, response := s.take()
+		if err := stream.Send(response); err != nil {
+			return err
+		}
+		if last := s.markSent(version); last {
+			return nil
+		}
+		sentVersion = version
+	}
+}
+
+// pause gathers changes for a moment.
+func pause(ctx context.Context, hurry <-chan struct{}) {
+	timer := time.NewTimer(coalesce)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-hurry:
+	case <-ctx.Done():
+	}
+}
+
+func (s *service) state() (version int, changed, hurry <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version, s.changed, s.hurry
+}
+
+// take returns the list as it is to be sent. From now on calls may name its ids
+// only: one that is dropped is refused already, one that is new cannot be named
+// before it has arrived.
+func (s *service) take() (int, *plugin.ListAndWatchResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	response := &plugin.ListAndWatchResponse{}
+	sent := map[string]bool{}
+	for _, h := range s.list {
+		id, health := v0.SlotName(s.instance, h.Slot), plugin.Unhealthy
+		if h.Healthy {
+			health = plugin.Healthy
+		}
+		sent[id] = true
+		response.Devices = append(response.Devices, &plugin.Device{ID: id, Health: health})
+	}
+	s.sent = sent
+	return s.version, response
+}
+
+// markSent notes that a list was sent, and reports whether it was the last.
+func (s *service) markSent(version int) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sentV = max(s.sentV, version)
+	close(s.done)
+	s.done = make(chan struct{})
+	return s.ended && version == s.version
+}
+
+// slots reads ids; each must be in the list last sent, or the kubelet would look
+// it up there and die.
+func (s *service) slots(ids []string) ([]int, error) {
+	s.mu.Lock()
+	sent := maps.Clone(s.sent)
+	s.mu.Unlock()
+	var numbers []int
+	for _, id := range ids {
+		number, err := v0.ParseSlotName(s.instance, id)
+		if err != nil || !sent[id] {
+			return nil, status.Errorf(codes.NotFound, "%q is not offered", id)
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
+}
+
+// Allocate gives slots to containers: one response each, whatever it asks for.
+func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
+	answer := &plugin.AllocateResponse{}
+	for _, c := range request.GetContainerRequests() {
+		numbers, err := s.slots(c.GetDevicesIds())
+		if err != nil {
+			return nil, err
+		}
+		if err := s.broker.allocate(ctx, s.instance, numbers); err != nil {
+			s.flush(ctx) // the list that says so must not come after the refusal
+			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.instance), c.GetDevicesIds(), err))
+		}
+		if _, err := s.slots(c.GetDevicesIds()); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		d := s.device
+		s.mu.Unlock()
+		answer.ContainerResponses = append(answer.ContainerResponses, respond(d))
+	}
+	return answer, nil
+}
+
+func code(err error) codes.Code {
+	switch {
+	case errors.Is(err, slots.ErrTaken):
+		return codes.ResourceExhausted
+	case errors.Is(err, slots.ErrDeadline), errors.Is(err, context.DeadlineExceeded):
+		return codes.DeadlineExceeded
+	case errors.Is(err, slots.ErrNoSlot), errors.Is(err, slots.ErrGone):
+		return codes.NotFound
+	}
+	return codes.Unavailable
+}
+
+// GetPreferredAllocation chooses slots. The kubelet asks for each allocation and
+// follows; of an id it does not know it chooses freely.
+func (s *service) GetPreferredAllocation(ctx context.Context, request *plugin.PreferredAllocationRequest) (*plugin.PreferredAllocationResponse, error) {
+	answer := &plugin.PreferredAllocationResponse{}
+	for _, c := range request.GetContainerRequests() {
+		available, err := s.slots(c.GetAvailableDeviceIDs())
+		if err != nil {
+			return nil, err
+		}
+		must, err := s.slots(c.GetMustIncludeDeviceIDs())
+		if err != nil {
+			return nil, err
+		}
+		chosen, err := s.broker.prefer(ctx, s.instance, available, must, int(c.GetAllocationSize()))
+		if err != nil {
+			return nil, status.Error(codes.Unavailable, err.Error())
+		}
+		response := &plugin.ContainerPreferredAllocationResponse{}
+		for _, number := range chosen {
+			response.DeviceIDs = append(response.DeviceIDs, v0.SlotName(s.instance, number))
+		}
+		answer.ContainerResponses = append(answer.ContainerResponses, response)
+	}
+	return answer, nil
+}
+
+// PreStartContainer has nothing to do; the kubelet does not ask unless told to.
+func (s *service) PreStartContainer(context.Context, *plugin.PreStartContainerRequest) (*plugin.PreStartContainerResponse, error) {
+	return &plugin.PreStartContainerResponse{}, nil
+}
