@@ -22,6 +22,10 @@ const (
 	coalesce = 50 * time.Millisecond
 	// flushTimeout bounds the wait for a list to be sent before a refusal.
 	flushTimeout = 200 * time.Millisecond
+	// refusalDelay is the time between sending a list and refusing an Allocate.
+	// The two travel on different streams, so neither gRPC nor the kubelet keeps
+	// their order.
+	refusalDelay = 20 * time.Millisecond
 )
 
 // broker answers what a service cannot know itself.
@@ -45,7 +49,8 @@ type service struct {
 	list    []slots.Health
 	version int           // of list
 	changed chan struct{} // closed when list changes
-	hurry   chan struct{} // closed when somebody waits for the list to be sent
+	urgent  int           // version of list that a call waits for
+	hurry   chan struct{} // closed when urgent changes
 	sent    map[string]bool
 	sentV   int           // version of the list in sent
 	ended   bool          // the next list is the last
@@ -99,6 +104,7 @@ func (s *service) flush(ctx context.Context) {
 	defer cancel()
 	s.mu.Lock()
 	want := s.version
+	s.urgent = want
 	close(s.hurry)
 	s.hurry = make(chan struct{})
 	for s.sentV < want {
@@ -114,6 +120,16 @@ func (s *service) flush(ctx context.Context) {
 	s.mu.Unlock()
 }
 
+// announceRefusal returns when the list that shows the refused slots has been
+// sent and the kubelet has had time to read it. The wait is bounded.
+func (s *service) announceRefusal(ctx context.Context) {
+	s.flush(ctx)
+	select {
+	case <-time.After(refusalDelay):
+	case <-ctx.Done():
+	}
+}
+
 func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {
 	return &plugin.DevicePluginOptions{GetPreferredAllocationAvailable: true}, nil
 }
@@ -122,17 +138,14 @@ func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugi
 func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListAndWatchServer) error {
 	sentVersion := -1
 	for {
-		version, changed, _ := s.state()
+		version, changed := s.state()
 		if version == sentVersion {
 			select {
 			case <-stream.Context().Done():
 				return nil
 			case <-changed:
 			}
-			if sentVersion >= 0 {
-				_, _, hurry := s.state()
-				pause(stream.Context(), hurry)
-			}
+			s.gather(stream.Context())
 		}
 		version, response := s.take()
 		if err := stream.Send(response); err != nil {
@@ -145,8 +158,14 @@ func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListA
 	}
 }
 
-// pause gathers changes for a moment.
-func pause(ctx context.Context, hurry <-chan struct{}) {
+// gather waits for further changes of the list, unless a call waits for it.
+func (s *service) gather(ctx context.Context) {
+	s.mu.Lock()
+	urgent, hurry := s.urgent == s.version, s.hurry
+	s.mu.Unlock()
+	if urgent {
+		return
+	}
 	timer := time.NewTimer(coalesce)
 	defer timer.Stop()
 	select {
@@ -156,10 +175,10 @@ func pause(ctx context.Context, hurry <-chan struct{}) {
 	}
 }
 
-func (s *service) state() (version int, changed, hurry <-chan struct{}) {
+func (s *service) state() (version int, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version, s.changed, s.hurry
+	return s.version, s.changed
 }
 
 // take returns the list as it is to be sent. From now on calls may name its ids
@@ -218,7 +237,7 @@ func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest)
 			return nil, err
 		}
 		if err := s.broker.allocate(ctx, s.instance, numbers); err != nil {
-			s.flush(ctx) // the list that says so must not come after the refusal
+			s.announceRefusal(ctx)
 			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.instance), c.GetDevicesIds(), err))
 		}
 		if _, err := s.slots(c.GetDevicesIds()); err != nil {
