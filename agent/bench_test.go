@@ -49,9 +49,9 @@ func BenchmarkMessage(b *testing.B) {
 	handler := teller{make(chan []discovery.Device)}
 	log := slog.New(slog.DiscardHandler)
 	go func() {
-		agent.Run(ctx, agent.Options{
-			NodeName: "node", HandlersDirectory: directory, KubeletDirectory: directory, MetricsAddress: "0", Config: config, Logger: log, Sink: &recorder{},
-		})
+		agent.RunWithSink(ctx, agent.Options{
+			NodeName: "node", HandlersDir: directory, KubeletDir: directory, MetricsAddress: "0", Config: config, Logger: log,
+		}, &recorder{})
 		ended <- struct{}{}
 	}()
 	go func() {

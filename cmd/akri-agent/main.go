@@ -68,9 +68,9 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 	flags.Usage = func() { fmt.Fprintf(stdout, usage, flags.FlagUsages()) }
 	flags.StringVar(&options.NodeName, "node-name", first("", "NODE_NAME", "AGENT_NODE_NAME"),
 		"name of this node in the API server (NODE_NAME or AGENT_NODE_NAME); required")
-	flags.StringVar(&options.HandlersDirectory, "discovery-handlers-dir", first("/var/lib/akri", "DISCOVERY_HANDLERS_DIRECTORY"),
+	flags.StringVar(&options.HandlersDir, "discovery-handlers-dir", first("/var/lib/akri", "DISCOVERY_HANDLERS_DIRECTORY"),
 		"directory in which discovery handlers register and listen (DISCOVERY_HANDLERS_DIRECTORY)")
-	flags.StringVar(&options.KubeletDirectory, "kubelet-dir", "/var/lib/kubelet",
+	flags.StringVar(&options.KubeletDir, "kubelet-dir", "/var/lib/kubelet",
 		"the kubelet's root directory")
 	flags.StringVar(&kubeconfig, "kubeconfig", first("", "KUBECONFIG"),
 		"how to reach the API server (KUBECONFIG); the pod's service account if not given")

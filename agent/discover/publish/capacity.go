@@ -1,43 +1,20 @@
 package publish
 
 import (
-	"slices"
-	"strings"
-
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/jsonpatch"
+	"akri.sh/akri/internal/usagepatch"
 )
 
-// operation is one of a JSON Patch.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
-
-const usagePath = "/spec/deviceUsage"
-
-// slotPatch lists the free slots of an Instance explicitly, and no slot beyond
-// its capacity that is free. It is empty if there is nothing to do. Each change
-// is bound to the slot's being as read, so a claim is never undone.
-func slotPatch(have *v0.Instance) []operation {
-	usage := have.Spec.DeviceUsage
-	capacity := int(have.Spec.Capacity)
-	if len(usage) == 0 {
-		if capacity == 0 {
-			return nil
-		}
-		free := map[string]v0.SlotOwner{}
-		for slot := range capacity {
-			free[v0.SlotName(have.Name, slot)] = ""
-		}
-		return []operation{{"test", usagePath, usageAsRead(usage)}, {"add", usagePath, free}}
-	}
-	var patch []operation
+// slotPatch returns the patch that lists the free slots of an Instance explicitly
+// and removes free slots beyond its capacity. It is empty if there is nothing to
+// change.
+func slotPatch(have *v0.Instance) jsonpatch.Patch {
+	usage, capacity := have.Spec.DeviceUsage, int(have.Spec.Capacity)
+	free := map[string]v0.SlotOwner{}
 	for slot := range capacity {
-		name := v0.SlotName(have.Name, slot)
-		if _, listed := usage[name]; !listed {
-			path := slotPath(name)
-			patch = append(patch, operation{"test", path, nil}, operation{"add", path, ""})
+		if name := v0.SlotName(have.Name, slot); !listed(usage, name) {
+			free[name] = ""
 		}
 	}
 	var beyond []string
@@ -46,25 +23,10 @@ func slotPatch(have *v0.Instance) []operation {
 			beyond = append(beyond, name)
 		}
 	}
-	slices.Sort(beyond)
-	for _, name := range beyond {
-		path := slotPath(name)
-		patch = append(patch, operation{"test", path, ""}, operation{"remove", path, nil})
-	}
-	return patch
+	return append(usagepatch.Set(usage, free), usagepatch.Remove(usage, beyond)...)
 }
 
-// usageAsRead is null for a missing map and {} for an empty one.
-func usageAsRead(usage map[string]v0.SlotOwner) any {
-	if usage == nil {
-		return nil
-	}
-	return usage
-}
-
-func slotPath(name string) string { return usagePath + "/" + pointer(name) }
-
-// pointer escapes a key for a JSON Pointer.
-func pointer(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+func listed(usage map[string]v0.SlotOwner, name string) bool {
+	_, found := usage[name]
+	return found
 }

@@ -10,7 +10,9 @@ import (
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/jsonpatch"
 )
 
 // published is what the kubelet's side is told of a device. Containers get the
@@ -19,7 +21,7 @@ import (
 func published(instance *v0.Instance, known streams.Known) device.Device {
 	d := adopted(instance)
 	d.ID, d.Shared = known.ID, known.Shared
-	d.Mounts, d.Nodes = known.Mounts, known.Nodes
+	d.Mounts, d.Files = known.Mounts, known.Files
 	d.Online = known.Online && instance.DeletionTimestamp == nil
 	return d
 }
@@ -28,7 +30,7 @@ func published(instance *v0.Instance, known streams.Known) device.Device {
 // the agent started: it is kept, and nobody can have it meanwhile.
 func adopted(instance *v0.Instance) device.Device {
 	return device.Device{
-		Instance:      nameOf(instance),
+		Instance:      instances.NameOf(instance),
 		Configuration: instance.Spec.ConfigurationName,
 		ID:            instance.Annotations[v0.AnnotationDeviceID],
 		Shared:        instance.Spec.Shared,
@@ -39,11 +41,11 @@ func adopted(instance *v0.Instance) device.Device {
 
 // strangers removes properties that nobody asked for. An apply does not: it
 // leaves alone what others have written.
-func strangers(have, want *v0.Instance) []operation {
-	var patch []operation
+func strangers(have, want *v0.Instance) jsonpatch.Patch {
+	var patch jsonpatch.Patch
 	for _, key := range slices.Sorted(maps.Keys(have.Spec.BrokerProperties)) {
 		if _, wanted := want.Spec.BrokerProperties[key]; !wanted {
-			patch = append(patch, operation{"remove", "/spec/brokerProperties/" + pointer(key), nil})
+			patch = append(patch, jsonpatch.Remove(jsonpatch.Pointer("spec", "brokerProperties", key)))
 		}
 	}
 	return patch

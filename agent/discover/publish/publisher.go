@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +19,9 @@ import (
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/jsonpatch"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 // Publisher writes the Instances of one node.
 type Publisher struct {
 	client    dynamic.NamespaceableResourceInterface
-	instances *Instances
+	instances *instances.Store
 	node      string
 	manager   string
 	log       *slog.Logger
@@ -46,9 +47,9 @@ type Publisher struct {
 }
 
 // New returns a publisher under a field manager's name.
-func New(client dynamic.Interface, instances *Instances, node, manager string, log *slog.Logger) *Publisher {
+func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
 	return &Publisher{
-		client: client.Resource(v0.InstanceResource), instances: instances, node: node, manager: manager, log: log,
+		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
 		differs: map[types.NamespacedName]time.Time{},
 	}
 }
@@ -205,7 +206,7 @@ func (p *Publisher) ensure(ctx context.Context, here side, d streams.Device, hav
 
 // drop takes this node off an Instance.
 func (p *Publisher) drop(ctx context.Context, here side, have *v0.Instance) error {
-	key := nameOf(have)
+	key := instances.NameOf(have)
 	p.differ(key, time.Time{})
 	for range maxAttempts {
 		var err error
@@ -249,24 +250,21 @@ func (p *Publisher) apply(ctx context.Context, want *v0.Instance, force bool) (*
 	if err != nil {
 		return nil, err
 	}
-	return p.noted(answer)
+	return p.keep(answer)
 }
 
-func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch []operation) error {
-	// Bound to the object as well: a patch of its name alone could meet another.
-	bound := append([]operation{{"test", "/metadata/uid", have.UID}}, patch...)
-	data, err := json.Marshal(bound)
-	if err != nil {
-		return err
-	}
-	answer, err := p.client.Namespace(have.Namespace).Patch(ctx, have.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: p.manager})
+func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatch.Patch) error {
+	// Another Instance may have the same name by now.
+	bound := append(jsonpatch.Patch{jsonpatch.Test("/metadata/uid", have.UID)}, patch...)
+	answer, err := p.client.Namespace(have.Namespace).Patch(ctx, have.Name, types.JSONPatchType, bound.Encode(),
+		metav1.PatchOptions{FieldManager: p.manager})
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // it has changed meanwhile; that change brings us back
+		return nil // it has changed, and the change triggers another reconciliation
 	case err != nil:
-		return fmt.Errorf("patch Instance %s: %w", nameOf(have), err)
+		return fmt.Errorf("patch Instance %s: %w", instances.NameOf(have), err)
 	}
-	_, err = p.noted(answer)
+	_, err = p.keep(answer)
 	return err
 }
 
@@ -277,10 +275,10 @@ func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
 		Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion},
 	})
 	if err == nil {
-		p.log.Info("deleted", "instance", nameOf(have))
+		p.log.Info("deleted", "instance", instances.NameOf(have))
 	}
 	if err == nil || apierrors.IsNotFound(err) {
-		p.instances.forget(have)
+		p.instances.Forget(have)
 		return nil
 	}
 	return err
@@ -295,17 +293,16 @@ func (p *Publisher) get(ctx context.Context, key types.NamespacedName) (*v0.Inst
 	if err != nil {
 		return nil, fmt.Errorf("read Instance %s: %w", key, err)
 	}
-	return read(object)
+	return instances.Read(object)
 }
 
-func (p *Publisher) noted(answer *unstructured.Unstructured) (*v0.Instance, error) {
-	instance, err := read(answer)
+// keep lets later reads see the answer to a write before the watch shows it.
+func (p *Publisher) keep(answer *unstructured.Unstructured) (*v0.Instance, error) {
+	instance, err := instances.Read(answer)
 	if err != nil {
 		return nil, err
 	}
-	if _, ours := instance.Labels[v0.NodeLabel(p.node)]; ours {
-		p.instances.note(instance, time.Now())
-	}
+	p.instances.Keep(instance)
 	return instance, nil
 }
 

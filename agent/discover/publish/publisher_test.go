@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
 )
@@ -50,21 +51,22 @@ func newBench(t *testing.T) *bench {
 // publisher runs one for a node, until the test ends.
 func (b *bench) publisher(node string) *Publisher {
 	b.t.Helper()
-	instances, err := NewInstances(b.client, node, func(types.NamespacedName) {})
+	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
+	store, err := instances.New(b.client, node, func(types.NamespacedName) {}, log)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { instances.Informer().RunWithContext(ctx) })
+	running.Go(func() { store.Run(ctx) })
 	b.t.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
-	if !cache.WaitForCacheSync(ctx.Done(), instances.Informer().HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), store.HasSynced) {
 		b.t.Fatal("not synced")
 	}
-	return New(b.client, instances, node, v0.FieldManagerAgentPrefix+node, slog.New(slog.NewTextHandler(b.t.Output(), nil)))
+	return New(b.client, store, node, v0.FieldManagerAgentPrefix+node, log)
 }
 
 func (b *bench) publish(p *Publisher, devices ...streams.Device) Result {
@@ -80,13 +82,17 @@ func (b *bench) publish(p *Publisher, devices ...streams.Device) Result {
 	return result
 }
 
+func (b *bench) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: b.configuration.Namespace, Name: b.configuration.Name}
+}
+
 func (b *bench) get(name string) *v0.Instance {
 	b.t.Helper()
 	object, err := b.client.Resource(v0.InstanceResource).Namespace(b.configuration.Namespace).Get(b.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	instance, err := read(object)
+	instance, err := instances.Read(object)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -125,13 +131,13 @@ func TestAClaimSurvivesEveryWrite(t *testing.T) {
 	name := b.publish(p, camera).Devices[0].Instance.Name
 	// A claim comes before the free slots are listed.
 	b.patch(name, `[{"op":"add","path":"/spec/deviceUsage","value":{"`+name+`-1":"node-a"}}]`)
-	if err := p.Complete(t.Context(), configurationOf(b.get(name))); err != nil {
+	if err := p.Complete(t.Context(), b.name()); err != nil {
 		t.Fatal(err)
 	}
 	b.configuration.Spec.Capacity = 1 // below the claimed slot
 	b.await("the watch has brought the claim, and the free slot is listed", func() bool {
 		b.publish(p, camera)
-		if err := p.Complete(t.Context(), configurationOf(b.get(name))); err != nil {
+		if err := p.Complete(t.Context(), b.name()); err != nil {
 			t.Fatal(err)
 		}
 		return len(b.get(name).Spec.DeviceUsage) == 2

@@ -43,7 +43,7 @@ func deviceOf(message *protocol.Device, shared bool) Device {
 		})
 	}
 	for _, spec := range message.GetDeviceSpecs() {
-		d.Nodes = append(d.Nodes, device.Node{
+		d.Files = append(d.Files, device.File{
 			ContainerPath: spec.GetContainerPath(), HostPath: spec.GetHostPath(), Permissions: spec.GetPermissions(),
 		})
 	}

@@ -15,7 +15,7 @@ type Device struct {
 	Key
 	Properties map[string]string
 	Mounts     []device.Mount
-	Nodes      []device.Node
+	Files      []device.File
 }
 
 // Key tells the devices of a Configuration apart.

@@ -1,12 +1,12 @@
-// Package claims writes owners of slots into Instances and takes them out again,
-// by the one primitive that cannot overwrite somebody else's word: a JSON Patch
-// that tests the old value in the same request.
+// Package claims writes owners of slots into Instances and removes them, with a
+// JSON Patch that tests the previous owner in the same request.
 //
-// Read patch.go (what is sent), then executor.go (deadline, and what is done when
-// nobody answers).
+// Read change.go (what is sent), then executor.go (the deadline, and what happens
+// when the API server does not answer).
 //
-// Always: one patch per Instance, all or nothing; an owner is written only over
-// free, free only over the owner; a release names the version of the Instance it
-// was read at, so that one which arrives late frees nothing given again since.
-// Never: an update of the whole object, an apply, a cached read.
+// Always: one patch per Instance, all or nothing; a claim replaces only a free
+// slot, a release only this node's ownership; a release tests the resourceVersion
+// it was made for, so that a delayed one cannot free a slot that was given again.
+// Never: an update of the whole object, an apply, a write based on a cached
+// refusal.
 package claims

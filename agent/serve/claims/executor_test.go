@@ -8,15 +8,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
 )
 
-// TestSilence: an API server that answers nothing costs no more than the
-// deadline, and the outcome is unknown only if something was sent.
+// TestSilence checks that an API server that does not answer costs no more than
+// the deadline, and that the outcome is unknown only if a patch was sent.
 func TestSilence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		known bool
@@ -34,7 +36,7 @@ func TestSilence(t *testing.T) {
 				e := newExecutor(t, silent)
 				ref := types.NamespacedName{Namespace: "default", Name: "cam"}
 				if tc.known {
-					e.remember(ref, raw{version: "5"})
+					e.store.Keep(known())
 				}
 				start := time.Now()
 				got := e.Claim(t.Context(), ref, []int{0})
@@ -52,7 +54,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestForbidden: a refusal for good is not tried again.
+// TestForbidden checks that a final refusal is not retried.
 func TestForbidden(t *testing.T) {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,13 +68,17 @@ func TestForbidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := New(client, "node-a", "akri-agent.node-a")
+	e := New(client, &MemoryStore{}, "node-a", "akri-agent.node-a")
 	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
-	e.remember(ref, raw{version: "5"})
+	e.store.Keep(known())
 	got := e.Claim(context.Background(), ref, []int{0})
 	if got.Outcome != slots.Refused || got.Record != nil || requests != 1 {
 		t.Errorf("got %+v after %d requests", got, requests)
 	}
+}
+
+func known() *v0.Instance {
+	return &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cam", ResourceVersion: "5"}}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -85,5 +91,5 @@ func newExecutor(t *testing.T, transport http.RoundTripper) *Executor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(client, "node-a", "akri-agent.node-a")
+	return New(client, &MemoryStore{}, "node-a", "akri-agent.node-a")
 }

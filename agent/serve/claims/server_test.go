@@ -35,7 +35,8 @@ func client(t *testing.T, config *rest.Config) dynamic.Interface {
 	return c
 }
 
-// instance makes an Instance of two slots; usage nil leaves the map out.
+// instance creates an Instance with two slots. If usage is nil, deviceUsage is
+// absent.
 func instance(t *testing.T, c dynamic.Interface, namespace, name string, usage map[string]any) types.NamespacedName {
 	t.Helper()
 	spec := map[string]any{"configurationName": "cam", "cdiName": "akri.sh/cam=123456", "capacity": int64(2), "shared": true}
@@ -74,7 +75,7 @@ func TestClaimAndRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := instance(t, c, namespace, name, start)
-			a, b := claims.New(c, "node-a", "akri-agent."+"node-a"), claims.New(c, "node-b", "akri-agent."+"node-b")
+			a, b := claims.New(c, &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a"), claims.New(c, &claims.MemoryStore{}, "node-b", "akri-agent."+"node-b")
 			if got := a.Claim(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
 				t.Fatalf("claim of a free slot: %+v", got)
 			}
@@ -82,10 +83,10 @@ func TestClaimAndRelease(t *testing.T) {
 				t.Fatalf("claim of an own and a free slot: %+v", got)
 			}
 			if got := b.Claim(t.Context(), ref, []int{1}); got.Outcome != slots.Refused || got.Record == nil || got.Record.Usage[1].Node != "node-a" {
-				t.Fatalf("claim of another's slot: %+v", got)
+				t.Fatalf("claim of another node's slot: %+v", got)
 			}
 			if got := b.Release(t.Context(), ref, []int{1}); got.Outcome != slots.Refused {
-				t.Fatalf("release of another's slot: %+v", got)
+				t.Fatalf("release of another node's slot: %+v", got)
 			}
 			if got := a.Release(t.Context(), ref, []int{0, 1}); got.Outcome != slots.Written {
 				t.Fatalf("release: %+v", got)
@@ -100,7 +101,7 @@ func TestClaimAndRelease(t *testing.T) {
 	}
 }
 
-// TestRace lets two nodes want the same slot at once.
+// TestRace lets two nodes claim the same slot at the same time.
 func TestRace(t *testing.T) {
 	config := apitest.Start(t)
 	c := client(t, config)
@@ -110,7 +111,7 @@ func TestRace(t *testing.T) {
 	}
 	ref := instance(t, c, apitest.Namespace(t, config), "race", nil)
 	nodes := []string{"node-a", "node-b"}
-	executors := []*claims.Executor{claims.New(c, nodes[0], "akri-agent."+nodes[0]), claims.New(c, nodes[1], "akri-agent."+nodes[1])}
+	executors := []*claims.Executor{claims.New(c, &claims.MemoryStore{}, nodes[0], "akri-agent."+nodes[0]), claims.New(c, &claims.MemoryStore{}, nodes[1], "akri-agent."+nodes[1])}
 	wins := map[string]int{}
 	start := time.Now()
 	for round := range rounds {
@@ -136,7 +137,7 @@ func TestRace(t *testing.T) {
 			t.Fatalf("round %d: %s won, the record names %d: %+v", round, nodes[winner], owner, results)
 		}
 		if owner < 0 && results[0].Outcome != slots.Unknown && results[1].Outcome != slots.Unknown {
-			t.Fatalf("round %d: nobody won: %+v", round, results)
+			t.Fatalf("round %d: no node won: %+v", round, results)
 		}
 		if owner < 0 {
 			continue
@@ -149,7 +150,7 @@ func TestRace(t *testing.T) {
 	t.Logf("%d rounds in %s, wins %v", rounds, time.Since(start), wins)
 }
 
-// lossy lets patches through to the API server, or not, and loses the answer.
+// lossy drops the answer to a patch, or the patch itself.
 type lossy struct {
 	next http.RoundTripper
 	mode atomic.Int32
@@ -186,7 +187,7 @@ func TestLostAnswers(t *testing.T) {
 	l := &lossy{}
 	unreliable := rest.CopyConfig(config)
 	unreliable.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
-	e := claims.New(client(t, unreliable), "node-a", "akri-agent."+"node-a")
+	e := claims.New(client(t, unreliable), &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a")
 	for i, mode := range []int32{loseAnswer, loseRequest} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			ref := instance(t, plain, namespace, fmt.Sprintf("lost-%d", i), nil)
@@ -208,12 +209,13 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestGone: what is not there cannot be claimed, and nothing was learnt of slots.
+// TestGone checks that a claim on an Instance that does not exist is refused and
+// reported as such.
 func TestGone(t *testing.T) {
 	config := apitest.Start(t)
-	e := claims.New(client(t, config), "node-a", "akri-agent."+"node-a")
+	e := claims.New(client(t, config), &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a")
 	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "nothing"}, []int{0})
-	if got.Outcome != slots.Refused || got.Record != nil || got.Err == nil {
-		t.Fatalf("claim of nothing: %+v", got)
+	if got.Outcome != slots.Refused || got.Record != nil || got.Err == nil || !got.Gone {
+		t.Fatalf("claim without an Instance: %+v", got)
 	}
 }

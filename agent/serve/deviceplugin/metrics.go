@@ -8,16 +8,16 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 )
 
-// outcomes are label values.
+// outcomes are the values of the label "outcome" for patches.
 var outcomes = map[slots.Outcome]string{slots.Written: "written", slots.Refused: "refused", slots.Unknown: "unknown"}
 
-// Metrics of the kubelet's side. Their number does not depend on the devices.
+// Metrics of the serving half. Their number does not depend on the devices.
 type Metrics struct {
 	claims, releases, allocations *prometheus.CounterVec
 	slots                         *prometheus.GaugeVec
 }
 
-// NewMetrics registers the metrics; nil registers them nowhere.
+// NewMetrics returns the metrics, registered with registerer unless that is nil.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
@@ -40,7 +40,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-// allocation counts an answer to the kubelet.
+// allocation counts an answer to the kubelet's Allocate.
 func (m *Metrics) allocation(err error) {
 	outcome := "failed"
 	switch {
@@ -56,24 +56,10 @@ func (m *Metrics) allocation(err error) {
 	m.allocations.WithLabelValues(outcome).Inc()
 }
 
-// count shows how many slots are in which state.
-func (m *Metrics) count(state slots.State) {
-	counts := map[string]int{"free": 0, "held": 0, "taken": 0, "contradicted": 0}
-	for _, inst := range state.Instances {
-		for _, s := range inst.Slots {
-			switch {
-			case s.Contradicted:
-				counts["contradicted"]++
-			case s.Owner.Free():
-				counts["free"]++
-			case s.Owner.Node == state.Node:
-				counts["held"]++
-			default:
-				counts["taken"]++
-			}
-		}
-	}
-	for name, count := range counts {
-		m.slots.WithLabelValues(name).Set(float64(count))
-	}
+// count sets the numbers of slots by state.
+func (m *Metrics) count(c slots.Counts) {
+	m.slots.WithLabelValues("free").Set(float64(c.Free))
+	m.slots.WithLabelValues("held").Set(float64(c.Held))
+	m.slots.WithLabelValues("taken").Set(float64(c.Taken))
+	m.slots.WithLabelValues("contradicted").Set(float64(c.Contradicted))
 }

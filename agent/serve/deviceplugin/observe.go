@@ -5,67 +5,71 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"akri.sh/akri/agent/serve/slots"
 )
 
 const (
-	// gather is how long triggers are gathered before the pods are looked at: the
+	// gatherTime is how long triggers are gathered before an observation: the
 	// kubelet's list follows the event of a pod within some 10 ms.
-	gather = 200 * time.Millisecond
-	// soonest is how soon the pods are looked at again while something is open,
-	// regular how often without any trigger.
-	soonest = time.Second
-	regular = 10 * time.Second
+	gatherTime = 200 * time.Millisecond
+	// minInterval is the first delay between observations while a slot is
+	// undecided; maxInterval is the interval without any trigger.
+	minInterval = time.Second
+	maxInterval = 10 * time.Second
 )
 
-// look asks for a look at the pods soon.
-func (n *Node) look() {
+// observeSoon requests an observation.
+func (s *Server) observeSoon() {
 	select {
-	case n.trigger <- struct{}{}:
+	case s.trigger <- struct{}{}:
 	default:
 	}
 }
 
-// observe looks at the node's pods: after something happened, again while it is
-// open whether a slot has ended, and every now and then.
-func (n *Node) observe(ctx context.Context) {
-	wait := gather
-	open := soonest
+func newObserveBackoff() wait.Backoff {
+	return wait.Backoff{Duration: minInterval, Factor: 2, Steps: 8}
+}
+
+// observe observes the node's pods until ctx ends: after a trigger, repeatedly
+// while a slot is undecided, and at least every maxInterval.
+func (s *Server) observe(ctx context.Context) {
+	delay, backoff := gatherTime, newObserveBackoff()
 	for {
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(delay)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-n.trigger:
+		case <-s.trigger:
 			timer.Stop()
-			open = soonest
-			if !rest(ctx, gather) {
-				return
-			}
-		case <-n.witness.Changed():
+			backoff = newObserveBackoff()
+			sleep(ctx, gatherTime)
+		case <-s.witness.Changed():
 			timer.Stop()
-			open = soonest
-			if !rest(ctx, gather) {
-				return
-			}
+			backoff = newObserveBackoff()
+			sleep(ctx, gatherTime)
 		case <-timer.C:
 		}
-		wait = regular - regular/10 + rand.N(regular/5)
-		if again := n.round(ctx); again {
-			wait, open = min(open, wait), 2*open
+		if ctx.Err() != nil {
+			return
+		}
+		delay = maxInterval - maxInterval/10 + rand.N(maxInterval/5)
+		if again := s.observeOnce(ctx); again {
+			delay = min(backoff.Step(), delay)
 		}
 	}
 }
 
-// round makes one observation. It reports whether another one is worthwhile.
-func (n *Node) round(ctx context.Context) (again bool) {
+// observeOnce makes one observation. It reports whether another one is due soon.
+func (s *Server) observeOnce(ctx context.Context) (again bool) {
 	var own []slots.Ref
 	var since slots.Generation
 	var began time.Duration
 	ready := make(chan struct{})
-	n.queue.post(func() {
-		own, since, began = n.machine.Held(), n.machine.Generation(), n.now()
+	s.queue.post(func() {
+		own, since, began = s.machine.Held(), s.machine.Generation(), s.now()
 		close(ready)
 	})
 	select {
@@ -73,23 +77,21 @@ func (n *Node) round(ctx context.Context) (again bool) {
 	case <-ctx.Done():
 		return false
 	}
-	o, err := n.witness.Observe(ctx, own)
+	o, err := s.witness.Observe(ctx, own)
 	if err != nil {
-		n.log.Debug("the pods of the node cannot be observed", "error", err)
+		s.log.Debug("Cannot observe the pods of the node", "err", err)
 	}
 	if len(o.Held)+len(o.Ended) > 0 {
-		n.queue.post(func() {
-			n.step(slots.PodsWitnessed{Since: since, Began: began, Held: o.Held, Ended: o.Ended})
+		s.queue.post(func() {
+			s.step(slots.PodsWitnessed{Since: since, Began: began, Held: o.Held, Ended: o.Ended})
 		})
 	}
 	return len(o.Open)+len(o.Ended) > 0 || err != nil && len(own) > 0
 }
 
-func rest(ctx context.Context, d time.Duration) bool {
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-		return false
 	case <-time.After(d):
-		return true
 	}
 }

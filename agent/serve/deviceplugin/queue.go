@@ -2,9 +2,9 @@ package deviceplugin
 
 import "sync"
 
-// queue hands functions to the loop, in their order and without ever making their
-// sender wait. It is as long as the kubelet has calls and the API server answers
-// under way.
+// queue passes functions to the loop, in order and without blocking the sender.
+// Its length is bounded by the calls of the kubelet, the events of Instances and
+// the answers of the API server that are not handled yet.
 type queue struct {
 	mu    sync.Mutex
 	items []func()

@@ -10,16 +10,17 @@ import (
 	"akri.sh/akri/agent/device"
 )
 
-// respond is what a container gets that has slots of a device: each property as
-// NAME and NAME_HASH, where HASH tells the device from others in the same
-// container, its mounts and its device files. All in one response: the kubelet
-// reads no other (pkg/kubelet/cm/devicemanager, ContainerResponses[0]).
+// respond returns what a container with slots of a device gets: its mounts, its
+// device files, and each property as NAME and NAME_HASH, where HASH distinguishes
+// the device from others in the same container. One response holds everything,
+// because the kubelet reads only the first one (pkg/kubelet/cm/devicemanager,
+// ContainerResponses[0]).
 func respond(d device.Device) *plugin.ContainerAllocateResponse {
 	response := &plugin.ContainerAllocateResponse{Envs: map[string]string{}}
 	suffix := "_" + hash(d.Instance.Name)
 	for name, value := range d.Properties {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			continue // no environment can hold it
+			continue // not a valid environment variable
 		}
 		response.Envs[name] = value
 		response.Envs[name+suffix] = value
@@ -29,9 +30,9 @@ func respond(d device.Device) *plugin.ContainerAllocateResponse {
 			ContainerPath: m.ContainerPath, HostPath: m.HostPath, ReadOnly: m.ReadOnly,
 		})
 	}
-	for _, n := range d.Nodes {
+	for _, f := range d.Files {
 		response.Devices = append(response.Devices, &plugin.DeviceSpec{
-			ContainerPath: cmp.Or(n.ContainerPath, n.HostPath), HostPath: n.HostPath, Permissions: cmp.Or(n.Permissions, "rw"),
+			ContainerPath: cmp.Or(f.ContainerPath, f.HostPath), HostPath: f.HostPath, Permissions: cmp.Or(f.Permissions, "rw"),
 		})
 	}
 	slices.SortStableFunc(response.Devices, func(a, b *plugin.DeviceSpec) int {
@@ -40,8 +41,8 @@ func respond(d device.Device) *plugin.ContainerAllocateResponse {
 	return response
 }
 
-// hash is the part of an Instance's name that follows its Configuration's, in
-// capitals.
+// hash returns the part of an Instance's name after its Configuration's name, in
+// upper case.
 func hash(instance string) string {
 	return strings.ToUpper(instance[strings.LastIndexByte(instance, '-')+1:])
 }

@@ -28,21 +28,21 @@ const (
 	refusalDelay = 20 * time.Millisecond
 )
 
-// broker answers what a service cannot know itself.
-type broker interface {
-	// allocate gives slots to a container. It answers within its own deadline.
+// allocator decides about calls of the kubelet.
+type allocator interface {
+	// allocate gives slots to a container. It returns within its own deadline.
 	allocate(ctx context.Context, instance string, numbers []int) error
-	// prefer chooses among the slots that the kubelet could give.
+	// prefer chooses among the slots that the kubelet may give.
 	prefer(ctx context.Context, instance string, available, must []int, size int) ([]int, error)
 }
 
-// service speaks with the kubelet about one resource. It knows nothing of
-// sockets, and outlives them. The kubelet may have several streams open while it
-// changes from one socket to the next.
+// service implements the device plugin of one resource. It outlives the sockets on
+// which it is served. The kubelet may have several streams open while it changes
+// from one socket to the next.
 type service struct {
 	plugin.UnimplementedDevicePluginServer
-	instance string
-	broker   broker
+	instance  string
+	allocator allocator
 
 	mu      sync.Mutex
 	device  device.Device
@@ -53,25 +53,25 @@ type service struct {
 	hurry   chan struct{} // closed when urgent changes
 	sent    map[string]bool
 	sentV   int           // version of the list in sent
-	ended   bool          // the next list is the last
+	ended   bool          // the current list is the last
 	done    chan struct{} // closed when sent changes
 }
 
-func newService(instance string, b broker) *service {
+func newService(instance string, a allocator) *service {
 	return &service{
-		instance: instance, broker: b, sent: map[string]bool{},
+		instance: instance, allocator: a, sent: map[string]bool{},
 		changed: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// setDevice replaces what containers get.
+// setDevice replaces the device that containers get.
 func (s *service) setDevice(d device.Device) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.device = d
 }
 
-// setList replaces the list; it is sent soon.
+// setList replaces the list. The stream sends it after coalesce.
 func (s *service) setList(list []slots.Health) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,9 +81,9 @@ func (s *service) setList(list []slots.Health) {
 	s.changed = make(chan struct{})
 }
 
-// sayUnhealthy sends a last list in which nothing is to be had, and ends the
+// sendUnhealthy sends a last list, in which every slot is unhealthy, and ends the
 // streams.
-func (s *service) sayUnhealthy() {
+func (s *service) sendUnhealthy() {
 	s.mu.Lock()
 	list := make([]slots.Health, 0, len(s.list))
 	for _, h := range s.list {
@@ -98,7 +98,8 @@ func (s *service) sayUnhealthy() {
 	}
 }
 
-// flush waits until the list is sent, without gathering further changes.
+// flush sends the list without gathering further changes, and returns when it was
+// sent or after flushTimeout.
 func (s *service) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
@@ -134,7 +135,7 @@ func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugi
 	return &plugin.DevicePluginOptions{GetPreferredAllocationAvailable: true}, nil
 }
 
-// ListAndWatch sends the list and each of its changes.
+// ListAndWatch sends the list and its changes.
 func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListAndWatchServer) error {
 	sentVersion := -1
 	for {
@@ -181,9 +182,9 @@ func (s *service) state() (version int, changed <-chan struct{}) {
 	return s.version, s.changed
 }
 
-// take returns the list as it is to be sent. From now on calls may name its ids
-// only: one that is dropped is refused already, one that is new cannot be named
-// before it has arrived.
+// take returns the list to be sent. From now on calls may name only its ids: a
+// removed id is refused at once, and a new id cannot be named before the list has
+// arrived.
 func (s *service) take() (int, *plugin.ListAndWatchResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +202,7 @@ func (s *service) take() (int, *plugin.ListAndWatchResponse) {
 	return s.version, response
 }
 
-// markSent notes that a list was sent, and reports whether it was the last.
+// markSent records that a list was sent, and reports whether it was the last.
 func (s *service) markSent(version int) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +212,8 @@ func (s *service) markSent(version int) (last bool) {
 	return s.ended && version == s.version
 }
 
-// slots reads ids; each must be in the list last sent, or the kubelet would look
-// it up there and die.
+// slots parses ids. Each must be in the last list: the kubelet looks it up there
+// and crashes if it is missing.
 func (s *service) slots(ids []string) ([]int, error) {
 	s.mu.Lock()
 	sent := maps.Clone(s.sent)
@@ -221,14 +222,14 @@ func (s *service) slots(ids []string) ([]int, error) {
 	for _, id := range ids {
 		number, err := v0.ParseSlotName(s.instance, id)
 		if err != nil || !sent[id] {
-			return nil, status.Errorf(codes.NotFound, "%q is not offered", id)
+			return nil, status.Errorf(codes.NotFound, "id %q is not in the last list", id)
 		}
 		numbers = append(numbers, number)
 	}
 	return numbers, nil
 }
 
-// Allocate gives slots to containers: one response each, whatever it asks for.
+// Allocate gives slots to containers. Each container request gets one response.
 func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
 	answer := &plugin.AllocateResponse{}
 	for _, c := range request.GetContainerRequests() {
@@ -236,7 +237,7 @@ func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.broker.allocate(ctx, s.instance, numbers); err != nil {
+		if err := s.allocator.allocate(ctx, s.instance, numbers); err != nil {
 			s.announceRefusal(ctx)
 			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.instance), c.GetDevicesIds(), err))
 		}
@@ -263,8 +264,8 @@ func code(err error) codes.Code {
 	return codes.Unavailable
 }
 
-// GetPreferredAllocation chooses slots. The kubelet asks for each allocation and
-// follows; of an id it does not know it chooses freely.
+// GetPreferredAllocation chooses slots. The kubelet calls it for each allocation
+// and follows the answer.
 func (s *service) GetPreferredAllocation(ctx context.Context, request *plugin.PreferredAllocationRequest) (*plugin.PreferredAllocationResponse, error) {
 	answer := &plugin.PreferredAllocationResponse{}
 	for _, c := range request.GetContainerRequests() {
@@ -276,7 +277,7 @@ func (s *service) GetPreferredAllocation(ctx context.Context, request *plugin.Pr
 		if err != nil {
 			return nil, err
 		}
-		chosen, err := s.broker.prefer(ctx, s.instance, available, must, int(c.GetAllocationSize()))
+		chosen, err := s.allocator.prefer(ctx, s.instance, available, must, int(c.GetAllocationSize()))
 		if err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
@@ -289,7 +290,8 @@ func (s *service) GetPreferredAllocation(ctx context.Context, request *plugin.Pr
 	return answer, nil
 }
 
-// PreStartContainer has nothing to do; the kubelet does not ask unless told to.
+// PreStartContainer does nothing. The kubelet does not call it unless the options
+// say so.
 func (s *service) PreStartContainer(context.Context, *plugin.PreStartContainerRequest) (*plugin.PreStartContainerResponse, error) {
 	return &plugin.PreStartContainerResponse{}, nil
 }

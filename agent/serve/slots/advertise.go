@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 func (e DevicePublished) apply(m *Machine) []Command {
@@ -99,6 +101,12 @@ func (m *Machine) forget(inst *instance) {
 	if inst.published {
 		return
 	}
+	if inst.left && !m.holds(inst) {
+		inst.recorded, inst.usage, inst.left = false, nil, false
+		for _, s := range inst.slots {
+			s.owner, s.unwritten = v0.Owner{}, false
+		}
+	}
 	for number, s := range inst.slots {
 		if s.free() && !s.listed && !s.busy() && !s.granted {
 			delete(inst.slots, number)
@@ -107,6 +115,17 @@ func (m *Machine) forget(inst *instance) {
 	if !inst.recorded && len(inst.slots) == 0 && inst.advertised == nil {
 		delete(m.instances, inst.name)
 	}
+}
+
+// holds reports whether a container of this node may have a slot, or the record
+// may name this node.
+func (m *Machine) holds(inst *instance) bool {
+	for _, s := range inst.slots {
+		if s.granted || s.contradicted || s.busy() || s.mine(m.node) {
+			return true
+		}
+	}
+	return false
 }
 
 func sortedKeys[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }

@@ -71,10 +71,15 @@ type InstanceRecorded struct {
 	Record   Record
 }
 
-// InstanceGone says that the API server holds the Instance no longer.
-type InstanceGone struct {
+// InstanceLeft reports that the Instance no longer has this node's label, so its
+// changes are no longer seen. The node still releases the slots it owns when their
+// containers end.
+type InstanceLeft struct{ Instance string }
+
+// InstanceDeleted reports that the Instance no longer exists.
+type InstanceDeleted struct {
 	Instance string
-	// Version orders the removal among the records.
+	// Version orders the deletion among the records.
 	Version uint64
 }
 
@@ -114,9 +119,10 @@ type ReleaseSettled struct {
 	Slots    []int
 	Outcome  Outcome
 	Record   *Record
-	// Tried is the version for which the patch was made whose outcome is
-	// unknown.
+	// Tried is the latest version for which a patch of unknown outcome was sent.
 	Tried uint64
+	// Gone reports that the Instance does not exist.
+	Gone bool
 }
 
 // PodsWitnessed says what the kubelet and its pods tell about slots.

@@ -64,6 +64,37 @@ func (m *Machine) Held() []Ref {
 	return held
 }
 
+// InUse reports whether an Instance is published or recorded. Another Instance of
+// the same name must wait until it is not.
+func (m *Machine) InUse(instance string) bool {
+	inst := m.instances[instance]
+	return inst != nil && (inst.published || inst.recorded)
+}
+
+// Counts are the numbers of slots by state.
+type Counts struct{ Free, Held, Taken, Contradicted int }
+
+// Counts returns how many slots are free, held by this node, taken by another
+// owner, and contradicted.
+func (m *Machine) Counts() Counts {
+	var c Counts
+	for _, inst := range m.instances {
+		for _, s := range inst.slots {
+			switch {
+			case s.contradicted:
+				c.Contradicted++
+			case s.free():
+				c.Free++
+			case s.owner.Node == m.node:
+				c.Held++
+			default:
+				c.Taken++
+			}
+		}
+	}
+	return c
+}
+
 // Deadline is the earliest time at which a [Ticked] would make the machine do
 // something; false if there is none.
 func (m *Machine) Deadline() (time.Duration, bool) {

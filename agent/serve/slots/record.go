@@ -8,15 +8,27 @@ import (
 
 func (e InstanceRecorded) apply(m *Machine) []Command {
 	inst := m.instance(e.Instance)
+	inst.left = false
 	commands := m.record(inst, &e.Record)
 	return append(commands, m.resume(e.Instance)...)
 }
 
-func (e InstanceGone) apply(m *Machine) []Command {
+func (e InstanceLeft) apply(m *Machine) []Command {
 	inst := m.instances[e.Instance]
 	if inst == nil {
 		return nil
 	}
+	inst.left = true
+	m.changed(inst)
+	return nil
+}
+
+func (e InstanceDeleted) apply(m *Machine) []Command {
+	inst := m.instances[e.Instance]
+	if inst == nil {
+		return nil
+	}
+	inst.left = false
 	inst.recorded, inst.usage, inst.version = false, nil, max(inst.version, e.Version)
 	for _, s := range inst.slots {
 		switch {

@@ -88,6 +88,9 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 	if inst == nil {
 		return nil
 	}
+	if e.Gone && inst.left { // the watch does not show the deletion
+		return append(InstanceDeleted{Instance: e.Instance}.apply(m), m.resume(e.Instance)...)
+	}
 	for _, number := range e.Slots {
 		if s := inst.slots[number]; s != nil && e.Outcome == Unknown {
 			s.doubt = max(s.doubt, e.Tried)

@@ -109,8 +109,10 @@ func parseEvent(t *testing.T, m *slots.Machine, d *datadriven.TestData) slots.Ev
 		return slots.DeviceWithdrawn{Instance: word(0)}
 	case "recorded":
 		return slots.InstanceRecorded{Instance: word(0), Record: *record()}
-	case "gone":
-		return slots.InstanceGone{Instance: word(0), Version: uint64(number(options["version"]))}
+	case "left":
+		return slots.InstanceLeft{Instance: word(0)}
+	case "deleted":
+		return slots.InstanceDeleted{Instance: word(0), Version: uint64(number(options["version"]))}
 	case "allocate":
 		return slots.AllocateRequested{Call: slots.Call(number(word(0))), Instance: word(1), Slots: numbers(words[2:])}
 	case "expired":
@@ -123,7 +125,7 @@ func parseEvent(t *testing.T, m *slots.Machine, d *datadriven.TestData) slots.Ev
 	case "claimed":
 		return slots.ClaimSettled{Instance: word(0), Slots: numbers(words[1:]), Outcome: outcome[options["outcome"]], Record: record()}
 	case "released":
-		return slots.ReleaseSettled{Instance: word(0), Slots: numbers(words[1:]), Outcome: outcome[options["outcome"]], Record: record(), Tried: uint64(number(cmp.Or(options["tried"], "0")))}
+		return slots.ReleaseSettled{Instance: word(0), Slots: numbers(words[1:]), Outcome: outcome[options["outcome"]], Record: record(), Tried: uint64(number(cmp.Or(options["tried"], "0"))), Gone: options["gone"] != ""}
 	case "witnessed":
 		since := m.Generation()
 		if options["since"] != "" {

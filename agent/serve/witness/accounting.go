@@ -4,42 +4,31 @@ import (
 	"slices"
 	"strings"
 
+	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Listing is one podresources list: the ids of our resources that each pod's
-// containers have.
-type Listing []Holding
-
-// Holding is what one pod has.
-type Holding struct {
-	Namespace, Name string
-	// IDs by resource name.
-	IDs map[string][]string
-}
-
-// Observation is what was learnt about slots.
+// Observation is what the kubelet and its pods show about slots.
 type Observation struct {
-	// Held are the slots that containers have, also those this node does not own
-	// by the record.
+	// Held are the slots that containers have, including slots that the record
+	// does not assign to this node.
 	Held []slots.Ref
 	// Ended are slots of this node that no container has.
 	Ended []slots.Ref
-	// Open are slots of this node of which it cannot be said yet.
+	// Open are slots of this node that are still undecided.
 	Open []slots.Ref
 }
 
-// Account decides which of this node's own slots have ended. listings are the
-// lists taken, the youngest last; pods are those of the node at a moment after
-// the last list.
-func Account(own []slots.Ref, listings []Listing, pods []Pod) Observation {
+// account decides which of this node's own slots have ended. The listings are
+// ordered by age, the latest last; the pods were read after the last listing.
+func account(own []slots.Ref, listings []kubelet.Listing, pods []Pod) Observation {
 	var o Observation
 	last := listings[len(listings)-1]
-	o.Held = last.refs()
+	o.Held = listedSlots(last)
 	listed := map[slots.Ref]bool{}
 	for _, l := range listings {
-		for _, ref := range l.refs() {
+		for _, ref := range listedSlots(l) {
 			listed[ref] = true
 		}
 	}
@@ -56,10 +45,10 @@ func Account(own []slots.Ref, listings []Listing, pods []Pod) Observation {
 	return o
 }
 
-// unaccounted returns the resources of which some pod that has not ended may have
-// more than the list shows. Pods of one name are taken together, for the list
-// does not tell a deleted pod from its successor.
-func unaccounted(listing Listing, pods []Pod) map[string]bool {
+// unaccounted returns the resources of which a pod that has not ended may have
+// more than the list shows. Pods of the same name are counted together, because
+// the list does not distinguish a deleted pod from its successor.
+func unaccounted(listing kubelet.Listing, pods []Pod) map[string]bool {
 	open := map[string]bool{}
 	missing := map[string]map[string]int{}
 	for _, pod := range pods {
@@ -93,9 +82,9 @@ func unaccounted(listing Listing, pods []Pod) map[string]bool {
 	return open
 }
 
-// refs returns the slots in a list, in order. Ids that are no slots of their
-// resource (a Configuration's) are left out.
-func (l Listing) refs() []slots.Ref {
+// listedSlots returns the slots in a list, sorted. It skips ids that are not slots
+// of an Instance (those of a Configuration's resource).
+func listedSlots(l kubelet.Listing) []slots.Ref {
 	var refs []slots.Ref
 	for _, holding := range l {
 		for name, ids := range holding.IDs {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
 )
 
@@ -16,8 +17,8 @@ func TestAccount(t *testing.T) {
 		}
 		return refs
 	}
-	has := func(name, resource string, ids ...string) Holding {
-		return Holding{Namespace: "default", Name: name, IDs: map[string][]string{resource: ids}}
+	has := func(name, resource string, ids ...string) kubelet.Holding {
+		return kubelet.Holding{Namespace: "default", Name: name, IDs: map[string][]string{resource: ids}}
 	}
 	wants := func(name string, counts map[string]int) Pod {
 		return Pod{UID: name, Namespace: "default", Name: name, Requests: counts}
@@ -26,60 +27,60 @@ func TestAccount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason            string
 		own               []slots.Ref
-		listings          []Listing
+		listings          []kubelet.Listing
 		pods              []Pod
 		held, ended, open string
 	}{
-		"nothing anywhere": {
-			reason: "no pod asks for the resource, so nobody can have the slot",
-			own:    own(0), listings: []Listing{{}}, ended: "[cam-1-0]",
+		"no pod and no listing": {
+			reason: "no pod requests the resource, so no container can have the slot",
+			own:    own(0), listings: []kubelet.Listing{{}}, ended: "[cam-1-0]",
 		},
 		"listed": {
-			reason: "the list says who has it",
-			own:    own(0), listings: []Listing{{has("p", cam, "cam-1-0")}}, pods: []Pod{wants("p", one)}, held: "[cam-1-0]",
+			reason: "the list shows which container has it",
+			own:    own(0), listings: []kubelet.Listing{{has("p", cam, "cam-1-0")}}, pods: []Pod{wants("p", one)}, held: "[cam-1-0]",
 		},
 		"kubelet just started": {
-			reason: "the list is empty and a pod asks: it may have the slot",
-			own:    own(0, 1), listings: []Listing{{}}, pods: []Pod{wants("p", one)}, open: "[cam-1-0 cam-1-1]",
+			reason: "the list is empty and a pod requests the resource: it may have the slot",
+			own:    own(0, 1), listings: []kubelet.Listing{{}}, pods: []Pod{wants("p", one)}, open: "[cam-1-0 cam-1-1]",
 		},
 		"one of two ended": {
-			reason: "each pod that asks is accounted for, so the other slot is nobody's",
-			own:    own(0, 1), listings: []Listing{{has("p", cam, "cam-1-1")}}, pods: []Pod{wants("p", one)}, held: "[cam-1-1]", ended: "[cam-1-0]",
+			reason: "each pod that requests the resource is accounted for, so no container has the other slot",
+			own:    own(0, 1), listings: []kubelet.Listing{{has("p", cam, "cam-1-1")}}, pods: []Pod{wants("p", one)}, held: "[cam-1-1]", ended: "[cam-1-0]",
 		},
 		"ended pod": {
-			reason: "a pod that has ended needs no account",
-			own:    own(0), listings: []Listing{{}}, pods: []Pod{{UID: "p", Requests: one, Ended: true}}, ended: "[cam-1-0]",
+			reason: "a pod that has ended need not be accounted for",
+			own:    own(0), listings: []kubelet.Listing{{}}, pods: []Pod{{UID: "p", Requests: one, Ended: true}}, ended: "[cam-1-0]",
 		},
 		"another resource": {
-			reason: "only pods that ask for the same resource can delay",
-			own:    own(0), listings: []Listing{{}}, pods: []Pod{wants("p", map[string]int{door: 1})}, ended: "[cam-1-0]",
+			reason: "only pods that request the same resource delay the decision",
+			own:    own(0), listings: []kubelet.Listing{{}}, pods: []Pod{wants("p", map[string]int{door: 1})}, ended: "[cam-1-0]",
 		},
 		"two of three shown": {
-			reason: "a pod with fewer ids than it asks for may have any of ours",
-			own:    own(0, 1, 2), listings: []Listing{{has("p", cam, "cam-1-0", "cam-1-1")}}, pods: []Pod{wants("p", map[string]int{cam: 3})},
+			reason: "a pod with fewer ids than it requests may have any slot of the node",
+			own:    own(0, 1, 2), listings: []kubelet.Listing{{has("p", cam, "cam-1-0", "cam-1-1")}}, pods: []Pod{wants("p", map[string]int{cam: 3})},
 			held: "[cam-1-0 cam-1-1]", open: "[cam-1-2]",
 		},
 		"hidden in an init container": {
 			reason: "the list never shows what a plain init container has",
-			own:    own(0), listings: []Listing{{}}, pods: []Pod{{UID: "p", Hidden: map[string]bool{cam: true}}}, open: "[cam-1-0]",
+			own:    own(0), listings: []kubelet.Listing{{}}, pods: []Pod{{UID: "p", Hidden: map[string]bool{cam: true}}}, open: "[cam-1-0]",
 		},
 		"in the first list only": {
 			reason: "one list with the slot is enough to keep it",
-			own:    own(0), listings: []Listing{{has("p", cam, "cam-1-0")}, {}},
+			own:    own(0), listings: []kubelet.Listing{{has("p", cam, "cam-1-0")}, {}},
 		},
 		"successor of the same name": {
-			reason: "a force-deleted pod of a StatefulSet runs on while its successor is listed under its name",
-			own:    own(0, 1), listings: []Listing{{has("p", cam, "cam-1-1")}},
+			reason: "a force-deleted pod of a StatefulSet still runs while its successor is listed under its name",
+			own:    own(0, 1), listings: []kubelet.Listing{{has("p", cam, "cam-1-1")}},
 			pods: []Pod{wants("p", one), {UID: "p-old", Namespace: "default", Name: "p", Requests: one}},
 			held: "[cam-1-1]", open: "[cam-1-0]",
 		},
 		"ids of a Configuration": {
-			reason:   "virtual ids are no slots",
-			listings: []Listing{{has("p", "akri.sh/cam", "0", "1")}},
+			reason:   "virtual ids are not slots",
+			listings: []kubelet.Listing{{has("p", "akri.sh/cam", "0", "1")}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Account(tc.own, tc.listings, tc.pods)
+			o := account(tc.own, tc.listings, tc.pods)
 			for _, part := range []struct {
 				name string
 				got  []slots.Ref

@@ -12,10 +12,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// podResource is where pods are.
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// apiPods are this node's pods as the API server has them.
+// apiPods reads this node's pods from the API server.
 type apiPods struct {
 	client dynamic.Interface
 	node   string
@@ -25,8 +24,8 @@ func (a apiPods) options() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "spec.nodeName=" + a.node}
 }
 
-// list reads the pods consistently: no resource version is named, so the answer
-// is not from a cache. It returns the version to watch from.
+// list reads the pods into a store and returns the resourceVersion to watch from.
+// The request names no resourceVersion, so the read is consistent.
 func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	list, err := a.client.Resource(podResource).List(ctx, a.options())
 	if err != nil {
@@ -40,7 +39,7 @@ func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	return list.GetResourceVersion(), nil
 }
 
-// watch follows the pods until the watch ends.
+// watch follows the pods until the watch ends, and returns why it ended.
 func (a apiPods) watch(ctx context.Context, into *store) error {
 	defer into.distrust()
 	version, err := a.list(ctx, into)
@@ -62,13 +61,13 @@ func (a apiPods) watch(ctx context.Context, into *store) error {
 			if !open {
 				return nil
 			}
-			object, isPod := event.Object.(*unstructured.Unstructured)
+			object, ok := event.Object.(*unstructured.Unstructured)
 			switch {
 			case event.Type == watch.Error:
 				return apierrors.FromObject(event.Object)
-			case !isPod:
+			case !ok:
 			case event.Type == watch.Deleted:
-				into.put(readPod(object)) // its last status tells whether it ended
+				into.put(readPod(object)) // its last status shows whether it ended
 				into.remove(string(object.GetUID()), false)
 			default:
 				into.put(readPod(object))
@@ -77,10 +76,10 @@ func (a apiPods) watch(ctx context.Context, into *store) error {
 	}
 }
 
-// readPod reads a pod of the API server. What has an unexpected form counts as
-// absent: a pod that shows no end has not ended.
+// readPod reads a pod of the API server. A field of an unexpected form counts as
+// absent, so that an unreadable pod has not ended.
 func readPod(object *unstructured.Unstructured) Pod {
-	f := facts{
+	f := podFacts{
 		uid: string(object.GetUID()), namespace: object.GetNamespace(), name: object.GetName(),
 		deleting: object.GetDeletionTimestamp() != nil,
 	}
@@ -116,16 +115,16 @@ func readQuantities(fields map[string]any, list string) map[string]string {
 	return quantities
 }
 
-func readStates(object *unstructured.Unstructured, field string) []state {
+func readStates(object *unstructured.Unstructured, field string) []containerState {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", field)
-	var states []state
+	var states []containerState
 	for _, item := range list {
 		fields, _ := item.(map[string]any)
 		s := waiting
-		if _, is, _ := unstructured.NestedMap(fields, "state", "terminated"); is {
+		if _, ok, _ := unstructured.NestedMap(fields, "state", "terminated"); ok {
 			s = terminated
 		}
-		if _, is, _ := unstructured.NestedMap(fields, "state", "running"); is {
+		if _, ok, _ := unstructured.NestedMap(fields, "state", "running"); ok {
 			s = running
 		}
 		states = append(states, s)

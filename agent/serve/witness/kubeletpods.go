@@ -1,46 +1,43 @@
 package witness
 
-import (
-	"context"
-	"slices"
+// kubeletPods copies the pods of the kubelet's Pods API into a store. It is a
+// [kubelet.PodEvents].
+type kubeletPods struct {
+	store  *store
+	synced bool
+	first  map[string]Pod // by UID, until Synced
+}
 
-	"google.golang.org/grpc"
-	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
-)
+func newKubeletPods(s *store) *kubeletPods { return &kubeletPods{store: s, first: map[string]Pod{}} }
 
-// watchKubelet follows the pods as the kubelet sees them until its stream ends.
-// The kubelet refuses the stream with FailedPrecondition while it does not know
-// its pods; a pod is DELETED only after its containers have stopped.
-func watchKubelet(ctx context.Context, conn *grpc.ClientConn, into *store) error {
-	defer into.distrust()
-	stream, err := pods.NewPodsClient(conn).WatchPods(ctx, &pods.WatchPodsRequest{})
+func (k *kubeletPods) Put(message []byte) error {
+	pod, err := decodePod(message)
 	if err != nil {
 		return err
 	}
-	var first []Pod // until INITIAL_SYNC_COMPLETE
-	syncing := true
-	for {
-		event, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		if event.GetType() == pods.EventType_INITIAL_SYNC_COMPLETE {
-			into.replace(first)
-			first, syncing = nil, false
-			continue
-		}
-		pod, err := decodePod(event.GetPod())
-		if err != nil {
-			return err
-		}
-		switch {
-		case event.GetType() == pods.EventType_DELETED:
-			first = slices.DeleteFunc(first, func(p Pod) bool { return p.UID == pod.UID })
-			into.remove(pod.UID, true)
-		case syncing:
-			first = append(first, pod)
-		default:
-			into.put(pod)
-		}
+	if k.synced {
+		k.store.put(pod)
+	} else {
+		k.first[pod.UID] = pod
 	}
+	return nil
+}
+
+func (k *kubeletPods) Delete(message []byte) error {
+	pod, err := decodePod(message)
+	if err != nil {
+		return err
+	}
+	delete(k.first, pod.UID)
+	k.store.remove(pod.UID, true)
+	return nil
+}
+
+func (k *kubeletPods) Synced() {
+	pods := make([]Pod, 0, len(k.first))
+	for _, pod := range k.first {
+		pods = append(pods, pod)
+	}
+	k.store.replace(pods)
+	k.first, k.synced = map[string]Pod{}, true
 }

@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func container1(name, resourceName, count string) corev1.Container {
+func deviceContainer(name, resourceName, count string) corev1.Container {
 	list := corev1.ResourceList{"cpu": resource.MustParse("100m"), corev1.ResourceName(resourceName): resource.MustParse(count)}
 	return corev1.Container{Name: name, Image: "x", Resources: corev1.ResourceRequirements{Limits: list, Requests: list}}
 }
 
-// TestPodForms: a pod reads the same from the kubelet's bytes and from the API
-// server's object. The types of core/v1 say what the bytes are.
+// TestPodForms checks that a pod reads the same from the kubelet's bytes and from
+// the API server's object. The bytes are encoded by the types of core/v1.
 func TestPodForms(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
-	sidecar := container1("sidecar", "akri.sh/cam", "1")
+	sidecar := deviceContainer("sidecar", "akri.sh/cam", "1")
 	sidecar.RestartPolicy = &always
 	now := metav1.Now()
 	state := func(s corev1.ContainerState) []corev1.ContainerStatus {
@@ -33,7 +33,7 @@ func TestPodForms(t *testing.T) {
 	meta := metav1.ObjectMeta{UID: "u", Namespace: "n", Name: "p", Labels: map[string]string{"a": "b"}, CreationTimestamp: now}
 	deleting := meta
 	deleting.DeletionTimestamp = &now
-	app := []corev1.Container{container1("app", "akri.sh/cam", "2")}
+	app := []corev1.Container{deviceContainer("app", "akri.sh/cam", "2")}
 	for name, tc := range map[string]struct {
 		reason string
 		pod    corev1.Pod
@@ -41,22 +41,22 @@ func TestPodForms(t *testing.T) {
 	}{
 		"running": {
 			"containers and sidecars count",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{sidecar, container1("init", "akri.sh/cam", "3")}},
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")}},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
 			Pod{Requests: map[string]int{"akri.sh/cam": 3}},
 		},
 		"init container with more": {
 			"the list does not show what only a plain init container has",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{container1("init", "akri.sh/cam", "3")}}},
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3")}}},
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Hidden: map[string]bool{"akri.sh/cam": true}},
 		},
 		"other resources": {
-			"only ours matter",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{container1("app", "example.com/gpu", "1")}}},
+			"only Akri's resources count",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "example.com/gpu", "1")}}},
 			Pod{},
 		},
 		"crash-looping": {
-			"its container has stopped, and will start again",
+			"its container has terminated and will restart",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
@@ -66,7 +66,7 @@ func TestPodForms(t *testing.T) {
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"failed while a container runs": {
-			"an evicted pod has the phase before its containers have stopped",
+			"an evicted pod has this phase before its containers have terminated",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: state(isRunning)}},
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
@@ -76,17 +76,17 @@ func TestPodForms(t *testing.T) {
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"being deleted": {
-			"its container runs on",
+			"its container still runs",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 		"being deleted, stopped": {
-			"nothing starts again",
+			"no container restarts",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"being deleted, ephemeral container": {
-			"an ephemeral container has the devices of the pod in reach",
+			"an ephemeral container can reach the devices of the pod",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{ContainerStatuses: state(isTerminated), EphemeralContainerStatuses: state(isRunning)}},
 			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
@@ -124,7 +124,7 @@ func TestPodForms(t *testing.T) {
 }
 
 func FuzzDecodePod(f *testing.F) {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{container1("app", "akri.sh/cam", "1")}}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}}}
 	message, err := pod.Marshal()
 	if err != nil {
 		f.Fatal(err)
@@ -137,8 +137,8 @@ func FuzzDecodePod(f *testing.F) {
 	})
 }
 
-// TestVanished: a pod that goes without an end is kept for as long as its
-// container may run.
+// TestVanished checks that a pod that is deleted before it ended is kept for as
+// long as its container may run.
 func TestVanished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore()
@@ -149,7 +149,7 @@ func TestVanished(t *testing.T) {
 		}
 		s.replace([]Pod{{UID: "forced", Requests: wants}, {UID: "ended", Requests: wants, Ended: true}, {UID: "deleted", Requests: wants}, {UID: "plain"}})
 		if got := count(); got != 3 {
-			t.Fatalf("%d pods, want those that ask for a device", got)
+			t.Fatalf("%d pods, want those that request a device", got)
 		}
 		s.remove("deleted", true)
 		s.replace(nil)

@@ -5,54 +5,56 @@ import (
 	"time"
 )
 
-// vanishHold is how long a pod that vanished without an end counts as running.
-// The kubelet kills the container of a force-deleted pod after 2 s, seen up to
-// 3.3 s; a pod is gone from the API server and from the list at once.
+// vanishHold is how long a pod that vanished before it ended counts as running.
+// The kubelet kills the container of a force-deleted pod after 2 s (3.3 s have
+// been measured), but the pod disappears from the API server and from the list at
+// once.
 const vanishHold = 5 * time.Second
 
-// store holds the node's pods that ask for our resources.
+// store holds the node's pods that request Akri's resources.
 type store struct {
-	mu      sync.Mutex
-	trusted bool // all pods of the node are known
-	pods    map[string]Pod
-	ghosts  map[string]ghost // vanished without an end
+	mu       sync.Mutex
+	trusted  bool // all pods of the node are known
+	pods     map[string]Pod
+	vanished map[string]vanishedPod // deleted before they ended
 
 	changed chan struct{} // has room for one
 }
 
-type ghost struct {
+type vanishedPod struct {
 	pod   Pod
 	until time.Time
 }
 
 func newStore() *store {
-	return &store{pods: map[string]Pod{}, ghosts: map[string]ghost{}, changed: make(chan struct{}, 1)}
+	return &store{pods: map[string]Pod{}, vanished: map[string]vanishedPod{}, changed: make(chan struct{}, 1)}
 }
 
-// put takes notice of a pod.
+// put records a pod that exists.
 func (s *store) put(pod Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.pods[pod.UID]
-	delete(s.ghosts, pod.UID)
-	if pod.wants() {
+	delete(s.vanished, pod.UID)
+	if pod.wantsDevices() {
 		s.pods[pod.UID] = pod
 	} else {
 		delete(s.pods, pod.UID)
 	}
-	if known || pod.wants() {
+	if known || pod.wantsDevices() {
 		s.notify()
 	}
 }
 
-// remove takes notice of a pod's removal; proven says that its containers have
-// stopped.
+// remove records a pod's deletion. A pod whose stop is not proven is held for
+// vanishHold.
 func (s *store) remove(uid string, proven bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(uid, proven)
 }
 
+// drop is remove for callers that hold mu.
 func (s *store) drop(uid string, proven bool) {
 	pod, known := s.pods[uid]
 	if !known {
@@ -60,12 +62,12 @@ func (s *store) drop(uid string, proven bool) {
 	}
 	delete(s.pods, uid)
 	if !proven && !pod.Ended {
-		s.ghosts[uid] = ghost{pod, time.Now().Add(vanishHold)}
+		s.vanished[uid] = vanishedPod{pod, time.Now().Add(vanishHold)}
 	}
 	s.notify()
 }
 
-// replace takes notice of all pods of the node at one moment.
+// replace records all pods of the node at once. The store is trusted from now on.
 func (s *store) replace(pods []Pod) {
 	current := map[string]bool{}
 	for _, pod := range pods {
@@ -83,15 +85,15 @@ func (s *store) replace(pods []Pod) {
 	s.notify()
 }
 
-// distrust says that pods may come and go unnoticed from now on.
+// distrust records that pods may be created and deleted unnoticed from now on.
 func (s *store) distrust() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trusted = false
 }
 
-// snapshot returns the pods, those that vanished lately among them; false if they
-// are not all known.
+// snapshot returns the pods, including those that vanished within vanishHold, and
+// reports whether all pods of the node are known.
 func (s *store) snapshot() ([]Pod, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,11 +101,11 @@ func (s *store) snapshot() ([]Pod, bool) {
 	for _, pod := range s.pods {
 		pods = append(pods, pod)
 	}
-	for uid, g := range s.ghosts {
-		if time.Now().Before(g.until) {
-			pods = append(pods, g.pod)
+	for uid, v := range s.vanished {
+		if time.Now().Before(v.until) {
+			pods = append(pods, v.pod)
 		} else {
-			delete(s.ghosts, uid)
+			delete(s.vanished, uid)
 		}
 	}
 	return pods, s.trusted

@@ -4,33 +4,30 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
-	"google.golang.org/grpc"
 	"k8s.io/client-go/dynamic"
 
+	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
 )
 
 const (
-	// listsApart is the time between the two lists that are needed where there is
-	// no Pods API: right after its start the kubelet's list is empty.
-	listsApart = time.Second
-	// reconnectAfter is how long a broken stream of pods rests; pods cannot be
-	// judged meanwhile.
-	reconnectAfter = 500 * time.Millisecond
-	// lookAgain is how often the kubelet's Pods API is looked for while it is not
-	// there.
-	lookAgain = 10 * time.Second
+	// listInterval is the time between the two lists that are needed without the
+	// Pods API: right after its start the kubelet's list is empty.
+	listInterval = time.Second
+	// reconnectDelay is the delay before a broken stream of pods is opened again.
+	// Pods cannot be judged meanwhile.
+	reconnectDelay = 500 * time.Millisecond
+	// probeInterval is how often the agent looks for a Pods API that the kubelet
+	// does not have yet.
+	probeInterval = 10 * time.Second
 )
 
-// Witness observes slots by way of the kubelet and the pods of the node.
+// Witness observes slots through the kubelet and the pods of the node.
 type Witness struct {
-	lister    *Lister
-	conn      *grpc.ClientConn
-	podsPath  string
+	lister    *kubelet.Lister
+	pods      *kubelet.Pods
 	byKubelet *store
 	byAPI     *store
 	api       apiPods
@@ -38,57 +35,55 @@ type Witness struct {
 	changed   chan struct{}
 }
 
-// New returns a witness for a node, whose kubelet's root folder is given. The
-// client is used only where the kubelet has no Pods API.
+// New returns a witness for a node and the root directory of its kubelet. The
+// client is used only if the kubelet has no Pods API.
 func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*Witness, error) {
-	lister, err := NewLister(kubeletDir)
+	lister, err := kubelet.NewLister(kubeletDir)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(kubeletDir, podsSocket)
-	conn, err := dial(path)
+	pods, err := kubelet.NewPods(kubeletDir)
 	if err != nil {
 		return nil, errors.Join(err, lister.Close())
 	}
 	return &Witness{
-		lister: lister, conn: conn, podsPath: path,
+		lister: lister, pods: pods,
 		byKubelet: newStore(), byAPI: newStore(),
 		api: apiPods{client, node}, log: log,
 		changed: make(chan struct{}, 1),
 	}, nil
 }
 
-// Changed is ready for reading when a pod that asks for our resources changed.
+// Changed is ready to receive from after a pod that requests Akri's resources
+// changed.
 func (w *Witness) Changed() <-chan struct{} { return w.changed }
 
-// Run follows the node's pods until ctx ends: as the kubelet sees them where it
-// has the Pods API, else as the API server does.
+// Run follows the node's pods until ctx ends: through the kubelet's Pods API if
+// there is one, otherwise through the API server.
 func (w *Witness) Run(ctx context.Context) error {
 	defer func() {
 		_ = w.lister.Close() // only to end its goroutines
-		_ = w.conn.Close()
+		_ = w.pods.Close()
 	}()
 	for ctx.Err() == nil {
 		var err error
-		if w.hasPodsAPI() {
-			err = w.follow(ctx, w.byKubelet, func(ctx context.Context) error {
-				return watchKubelet(ctx, w.conn, w.byKubelet)
-			})
+		if w.pods.Available() {
+			err = w.follow(ctx, w.byKubelet, w.watchKubelet)
 		} else {
 			err = w.follow(ctx, w.byAPI, w.watchAPI)
 		}
 		if err != nil && ctx.Err() == nil {
-			w.log.Debug("the stream of pods ended", "error", err)
+			w.log.Debug("The stream of pods ended", "err", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(reconnectAfter):
+		case <-time.After(reconnectDelay):
 		}
 	}
 	return nil
 }
 
-// follow runs a watch and passes on that its pods changed.
+// follow runs a watch and forwards the store's change signals.
 func (w *Witness) follow(ctx context.Context, s *store, watch func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -107,20 +102,26 @@ func (w *Witness) follow(ctx context.Context, s *store, watch func(context.Conte
 	}
 }
 
+// watchKubelet follows the pods of the kubelet's Pods API.
+func (w *Witness) watchKubelet(ctx context.Context) error {
+	defer w.byKubelet.distrust()
+	return w.pods.Watch(ctx, newKubeletPods(w.byKubelet))
+}
+
 // watchAPI follows the pods in the API server until the kubelet has a Pods API.
 func (w *Witness) watchAPI(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- w.api.watch(ctx, w.byAPI) }()
-	look := time.NewTicker(lookAgain)
-	defer look.Stop()
+	probe := time.NewTicker(probeInterval)
+	defer probe.Stop()
 	for {
 		select {
 		case err := <-done:
 			return err
-		case <-look.C:
-			if w.hasPodsAPI() {
+		case <-probe.C:
+			if w.pods.Available() {
 				cancel()
 				return <-done
 			}
@@ -128,25 +129,20 @@ func (w *Witness) watchAPI(ctx context.Context) error {
 	}
 }
 
-func (w *Witness) hasPodsAPI() bool {
-	_, err := os.Stat(w.podsPath)
-	return err == nil
-}
-
-// Observe looks which slots containers have. own are the slots this node owns;
-// of those that the list lacks it is said whether they have ended. It takes a
-// second where the kubelet has no Pods API and a slot is missing from the list.
+// Observe returns which slots containers have. For each slot of own, the slots
+// that this node owns, it decides whether it has ended if the list lacks it.
+// Without the Pods API that takes a second.
 func (w *Witness) Observe(ctx context.Context, own []slots.Ref) (Observation, error) {
 	first, err := w.lister.List(ctx)
 	if err != nil {
 		return Observation{}, err
 	}
-	if w.hasPodsAPI() {
+	if w.pods.Available() {
 		pods, trusted := w.byKubelet.snapshot()
 		if !trusted {
 			return undecided(own, first), nil
 		}
-		return Account(own, []Listing{first}, pods), nil
+		return account(own, []kubelet.Listing{first}, pods), nil
 	}
 	if len(undecided(own, first).Open) == 0 {
 		return undecided(own, first), nil
@@ -154,7 +150,7 @@ func (w *Witness) Observe(ctx context.Context, own []slots.Ref) (Observation, er
 	select {
 	case <-ctx.Done():
 		return Observation{}, ctx.Err()
-	case <-time.After(listsApart):
+	case <-time.After(listInterval):
 	}
 	second, err := w.lister.List(ctx)
 	if err != nil {
@@ -164,13 +160,13 @@ func (w *Witness) Observe(ctx context.Context, own []slots.Ref) (Observation, er
 		return undecided(own, second), err
 	}
 	pods, _ := w.byAPI.snapshot()
-	return Account(own, []Listing{first, second}, pods), nil
+	return account(own, []kubelet.Listing{first, second}, pods), nil
 }
 
-// undecided is what a list says without the pods: who has a slot, not who has
-// none.
-func undecided(own []slots.Ref, listing Listing) Observation {
-	o := Account(own, []Listing{listing}, nil)
+// undecided returns what a list shows without the pods: which containers have a
+// slot, but not which slots have ended.
+func undecided(own []slots.Ref, listing kubelet.Listing) Observation {
+	o := account(own, []kubelet.Listing{listing}, nil)
 	o.Open, o.Ended = o.Ended, nil
 	return o
 }

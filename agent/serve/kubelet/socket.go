@@ -1,4 +1,4 @@
-package deviceplugin
+package kubelet
 
 import (
 	"crypto/rand"
@@ -12,13 +12,15 @@ import (
 	"strings"
 )
 
-// Folders and sockets below the kubelet's root folder.
+// Directories and sockets below the kubelet's root directory.
 const (
-	// pluginsDir is scanned by the kubelet's plugin watcher, which survives a
-	// restart of the kubelet without our doing (pkg/kubelet/pluginmanager).
+	listSocket = "pod-resources/kubelet.sock"
+	podsSocket = "pods-api/pods-api.sock"
+	// pluginsDir is scanned by the kubelet's plugin watcher, which finds the
+	// sockets again after a restart of the kubelet (pkg/kubelet/pluginmanager).
 	pluginsDir = "plugins_registry"
-	// devicesDir holds the socket kubelet.sock, at which plugins can register
-	// themselves. The kubelet empties the folder when it starts.
+	// devicesDir holds the socket kubelet.sock, where plugins can register. The
+	// kubelet empties the directory when it starts.
 	devicesDir = "device-plugins"
 	// registerSocket is the kubelet's own socket in devicesDir.
 	registerSocket = "kubelet.sock"
@@ -27,25 +29,27 @@ const (
 const (
 	socketPrefix = "akri-"
 	socketSuffix = ".sock"
-	// longestPath is what the address of a Unix socket can hold on Linux, less
-	// the zero at its end (sun_path in unix(7)).
-	longestPath = 107
+	// maxPathBytes is what the address of a Unix socket can hold on Linux, without
+	// the terminating zero (sun_path in unix(7)).
+	maxPathBytes = 107
 )
 
-// socketPath makes a socket name that was never used before: a kubelet at which
-// one name is registered twice goes blind for it until it is restarted.
+// socketPath returns a path in dir that was never used before. A kubelet with
+// which one socket name is registered twice no longer sees the resource until it
+// restarts.
 func socketPath(dir, resource string) (string, error) {
 	sum := sha256.Sum256([]byte(resource))
 	name := socketPrefix + hex.EncodeToString(sum[:4]) + "-" + strings.ToLower(rand.Text()[:10]) + socketSuffix
 	path := filepath.Join(dir, name)
-	if len(path) > longestPath {
-		return "", fmt.Errorf("the path of socket %s is longer than the %d bytes an address holds: choose a shorter kubelet folder", path, longestPath)
+	if len(path) > maxPathBytes {
+		return "", fmt.Errorf("socket path %s exceeds the limit of %d bytes: use a shorter kubelet directory", path, maxPathBytes)
 	}
 	return path, nil
 }
 
-// removeSockets removes what an earlier agent of this node left behind.
-func removeSockets(kubeletDir string) error {
+// RemoveSockets removes the sockets that an earlier agent of this node left
+// behind.
+func RemoveSockets(kubeletDir string) error {
 	var errs []error
 	for _, dir := range []string{pluginsDir, devicesDir} {
 		paths, err := filepath.Glob(filepath.Join(kubeletDir, dir, socketPrefix+"*"+socketSuffix))

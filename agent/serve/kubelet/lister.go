@@ -1,4 +1,4 @@
-package witness
+package kubelet
 
 import (
 	"context"
@@ -14,29 +14,34 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Sockets of the kubelet below its root folder.
-const (
-	listSocket = "pod-resources/kubelet.sock"
-	podsSocket = "pods-api/pods-api.sock"
-)
-
 const (
 	callTimeout = 2 * time.Second
-	// largestMessage is what the kubelet's own clients allow; the default of
-	// 4 MiB is too small for a full node.
-	largestMessage = 16 << 20
+	// maxMessageBytes is the limit that the kubelet's own clients use. The default
+	// of 4 MiB is too small for a full node.
+	maxMessageBytes = 16 << 20
 )
 
-// dial connects to a socket of the kubelet, now or when it is there. After a
-// restart of the kubelet the connection is made anew within half a second.
+// dial returns a connection to a socket of the kubelet, which need not exist yet.
+// After a restart of the kubelet it reconnects within half a second.
 func dial(path string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("unix://"+path,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: 500 * time.Millisecond},
 			MinConnectTimeout: time.Second,
 		}))
+}
+
+// Listing is one podresources list: the ids of Akri's resources that each pod's
+// containers have.
+type Listing []Holding
+
+// Holding is what the containers of one pod have.
+type Holding struct {
+	Namespace, Name string
+	// IDs by resource name.
+	IDs map[string][]string
 }
 
 // Lister reads the kubelet's podresources list.
@@ -45,7 +50,7 @@ type Lister struct {
 	client podresources.PodResourcesListerClient
 }
 
-// NewLister returns a lister for the kubelet whose root folder is given, which
+// NewLister returns a lister for the kubelet with the given root directory, which
 // must be absolute.
 func NewLister(kubeletDir string) (*Lister, error) {
 	conn, err := dial(filepath.Join(kubeletDir, listSocket))
@@ -55,11 +60,11 @@ func NewLister(kubeletDir string) (*Lister, error) {
 	return &Lister{conn: conn, client: podresources.NewPodResourcesListerClient(conn)}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (l *Lister) Close() error { return l.conn.Close() }
 
-// List returns what containers have of our resources. Right after the kubelet
-// started it is empty without an error.
+// List returns what containers have of Akri's resources. Right after a start of
+// the kubelet it is empty without an error.
 func (l *Lister) List(ctx context.Context) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -22,14 +22,14 @@ import (
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/device"
-	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/deviceplugin"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
-// world is an API server and what lies in one namespace of it.
+// world is one namespace of an API server.
 type world struct {
 	t         *testing.T
 	config    *rest.Config
@@ -47,8 +47,8 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, config: config, client: client, namespace: apitest.Namespace(t, config)}
 }
 
-// instance makes an Instance that nodes see. Names are of one API server, so each
-// test has its own.
+// instance creates an Instance that nodes see. The tests share one API server, so
+// each uses a name of its own.
 func (w *world) instance(name string, nodes ...string) {
 	w.t.Helper()
 	labels := map[string]any{}
@@ -78,7 +78,7 @@ func (w *world) owner(instance string, slot int) string {
 	return usage[v0.SlotName(instance, slot)]
 }
 
-// becomes waits for the owner of a slot and returns how long that took.
+// becomes waits until a slot has an owner, and returns how long that took.
 func (w *world) becomes(instance string, slot int, owner string, within time.Duration) time.Duration {
 	w.t.Helper()
 	start := time.Now()
@@ -88,28 +88,28 @@ func (w *world) becomes(instance string, slot int, owner string, within time.Dur
 			return time.Since(start)
 		}
 		if time.Since(start) > within {
-			w.t.Fatalf("after %s slot %d of %s is of %q, want %q", within, slot, instance, got, owner)
+			w.t.Fatalf("after %s slot %d of %s is owned by %q, want %q", within, slot, instance, got, owner)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// stays watches that the owner of a slot does not change for a while.
+// stays checks that the owner of a slot does not change for some time.
 func (w *world) stays(instance string, slot int, owner string, during time.Duration) {
 	w.t.Helper()
 	for start := time.Now(); time.Since(start) < during; time.Sleep(50 * time.Millisecond) {
 		if got := w.owner(instance, slot); got != owner {
-			w.t.Fatalf("after %s slot %d of %s is of %q, was %q", time.Since(start), slot, instance, got, owner)
+			w.t.Fatalf("after %s slot %d of %s is owned by %q, was %q", time.Since(start), slot, instance, got, owner)
 		}
 	}
 }
 
-// agent is the kubelet's side of one node's agent.
+// agent is the serving half of one node's agent.
 type agent struct {
-	*deviceplugin.Node
+	*deviceplugin.Server
 	w    *world
 	stop func()
-	down atomic.Bool // its API server
+	down atomic.Bool // the API server is
 }
 
 func (a *agent) RoundTrip(next http.RoundTripper) http.RoundTripper {
@@ -134,24 +134,24 @@ func (w *world) agent(node string, k *kubelettest.Kubelet) *agent {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	instances, err := publish.NewInstances(client, node, func(types.NamespacedName) {})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("AKRI_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	a.Node, err = deviceplugin.New(deviceplugin.Options{
+	store, err := instances.New(client, node, func(types.NamespacedName) {}, log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a.Server, err = deviceplugin.New(deviceplugin.Options{
 		NodeName: node, KubeletDir: k.Dir(), FieldManager: "akri-agent." + node, Client: client,
-		Instances: instances.Informer(), Log: log, Metrics: prometheus.NewRegistry(),
+		Instances: store, Log: log, Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { instances.Informer().RunWithContext(ctx) })
+	running.Go(func() { store.Run(ctx) })
 	running.Go(func() {
 		if err := a.Run(ctx); err != nil {
 			w.t.Errorf("Run: %v", err)
@@ -197,7 +197,7 @@ func admit(t *testing.T, k *kubelettest.Kubelet, name, instance string) *corev1.
 	return pod
 }
 
-// aged waits until the kubelet's list would be believed about slots given now.
+// aged waits until an observation counts for slots that were given before.
 func aged() { time.Sleep(2100 * time.Millisecond) }
 
 func TestPodTakesAndGivesBackASlot(t *testing.T) {
@@ -212,7 +212,7 @@ func TestPodTakesAndGivesBackASlot(t *testing.T) {
 			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
 			pod := admit(t, k, "p", instance)
 			if got := w.owner(instance, 0); got != "node-a" {
-				t.Fatalf("admitted, and slot 0 is of %q", got)
+				t.Fatalf("admitted, and slot 0 is owned by %q", got)
 			}
 			if env := k.Responses(pod, "app")[0].Envs; env["URL"] != "rtsp://"+instance {
 				t.Errorf("environment %v", env)
@@ -220,7 +220,7 @@ func TestPodTakesAndGivesBackASlot(t *testing.T) {
 			w.stays(instance, 0, "node-a", 3*time.Second)
 			k.End(pod)
 			took := w.becomes(instance, 0, "", 12*time.Second)
-			t.Logf("free %s after the pod's end", took)
+			t.Logf("free %s after the pod ended", took)
 		})
 	}
 }
@@ -262,7 +262,7 @@ func TestKubeletRestartFreesNothing(t *testing.T) {
 			k.End(pod)
 			w.becomes(instance, 0, "", 12*time.Second)
 			if got := w.owner(instance, 1); got != "node-a" {
-				t.Errorf("the running pod's slot is of %q", got)
+				t.Errorf("the running pod's slot is owned by %q", got)
 			}
 		})
 	}
@@ -307,7 +307,7 @@ func TestTwoNodesShareADevice(t *testing.T) {
 	kb.Await("akri.sh/cam-eeeeee", count(plugin.Healthy, 1))
 	admit(t, kb, "q", "cam-eeeeee")
 	if got := w.owner("cam-eeeeee", 0); got != "node-b" {
-		t.Errorf("slot 0 is of %q", got)
+		t.Errorf("slot 0 is owned by %q", got)
 	}
 }
 
@@ -338,8 +338,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestInitContainers: the kubelet offers the same id again for the next container
-// of the pod.
+// TestInitContainers checks that the slots of an init container, which the kubelet
+// reuses for the next container, stay held until the pod ends.
 func TestInitContainers(t *testing.T) {
 	w := newWorld(t)
 	w.instance("cam-abcabc", "node-a")
@@ -353,7 +353,7 @@ func TestInitContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	aged()
-	// The list shows one of the two; the kubelet keeps both until the pod's end.
+	// The list shows one of the two. The kubelet keeps both until the pod ends.
 	w.stays("cam-abcabc", 0, "node-a", 2*time.Second)
 	w.stays("cam-abcabc", 1, "node-a", time.Second)
 	k.End(pod)
@@ -380,7 +380,7 @@ func TestWithoutAPIServer(t *testing.T) {
 	}
 	start = time.Now()
 	if err := k.Admit(kubelettest.Pod("shared", "akri.sh/cam-fedfed", 1)); err == nil {
-		t.Error("a shared device is given away unrecorded")
+		t.Error("a shared device is given without a record")
 	}
 	if took := time.Since(start); took > 2500*time.Millisecond {
 		t.Errorf("the refusal took %s", took)
@@ -389,7 +389,7 @@ func TestWithoutAPIServer(t *testing.T) {
 	w.becomes("usb-aaaaaa", 0, "node-a", 15*time.Second)
 }
 
-// TestFlappingDevice is the stress that kills a kubelet whose plugin drops ids.
+// TestFlappingDevice is the load that crashes a kubelet whose plugin removes ids.
 func TestFlappingDevice(t *testing.T) {
 	w := newWorld(t)
 	w.instance("cam-f1a991", "node-a")
@@ -429,7 +429,7 @@ func TestFlappingDevice(t *testing.T) {
 	flapping.Wait()
 	t.Logf("%d pods admitted, %d refused", admitted, refused)
 	if k.Crashes() > 0 {
-		t.Errorf("the kubelet would have died %d times", k.Crashes())
+		t.Errorf("the kubelet would have crashed %d times", k.Crashes())
 	}
 	if admitted == 0 {
 		t.Error("no pod was admitted")
