@@ -55,7 +55,7 @@ func BenchmarkMessage(b *testing.B) {
 		ended <- struct{}{}
 	}()
 	go func() {
-		discovery.Serve(ctx, "teller", handler, discovery.Options{Directory: directory, Logger: log})
+		discovery.Serve(ctx, "teller", handler, discovery.Options{Dir: directory, Logger: log})
 		ended <- struct{}{}
 	}()
 	defer func() { cancel(); <-ended; <-ended }()

@@ -28,7 +28,7 @@ func TestAnAgentStartsWithoutAnAPIServer(t *testing.T) {
 	}
 	stop := n.start("agent", func(ctx context.Context) error { return agent.RunWithSink(ctx, options, n.sink) })
 	defer n.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "idle", asker{make(chan map[string][]byte, 1)}, discovery.Options{Directory: n.directory, Logger: slog.New(slog.DiscardHandler)})
+		return discovery.Serve(ctx, "idle", asker{make(chan map[string][]byte, 1)}, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
 	})()
 	end := time.Now().Add(deadline)
 	for {

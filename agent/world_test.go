@@ -78,7 +78,7 @@ func (n *node) startAgent() (stop func()) {
 func (n *node) startHandler(shared bool) (stop func()) {
 	return n.start("handler", func(ctx context.Context) error {
 		return discovery.Serve(ctx, debugecho.Name, debugecho.Handler{AvailabilityFile: n.availability},
-			discovery.Options{Shared: shared, Directory: n.directory, Logger: slog.New(slog.DiscardHandler)})
+			discovery.Options{Shared: shared, Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
 	})
 }
 

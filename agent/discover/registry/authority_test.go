@@ -18,10 +18,10 @@ import (
 	"akri.sh/akri/discovery/protocol"
 )
 
-// serve runs a registry in a directory of its own.
+// serve runs a registry in a new directory.
 func serve(t *testing.T) (*Registry, string) {
 	t.Helper()
-	directory, err := os.MkdirTemp("", "akri") // short: a socket's path has a limit
+	directory, err := os.MkdirTemp("", "akri") // short: socket paths are limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func serveIn(t *testing.T, directory string) *Registry {
 	return registry
 }
 
-// gRPC libraries differ in what they call a server on a unix socket; none may be
-// turned away for it.
+// TestAnyAuthorityMayRegister checks that the :authority does not matter: gRPC
+// libraries send different ones for a Unix socket.
 func TestAnyAuthorityMayRegister(t *testing.T) {
 	registry, directory := serve(t)
 	for name, authority := range map[string]string{
@@ -63,19 +63,19 @@ func TestAnyAuthorityMayRegister(t *testing.T) {
 		"with spaces and a bracket": "[not a host",
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, message := registerRaw(t, filepath.Join(directory, Socket), authority, name)
+			status, message := registerRaw(t, filepath.Join(directory, protocol.RegistrationSocket), authority, name)
 			if status != "0" {
 				t.Fatalf("authority %q: grpc-status %s %s, want 0", authority, status, message)
 			}
 			if len(registry.Endpoints(name)) != 1 {
-				t.Errorf("the handler is not known after it has registered")
+				t.Errorf("the handler is unknown after it registered")
 			}
 		})
 	}
 }
 
-// registerRaw registers a handler by frames written by hand, and returns the
-// call's outcome.
+// registerRaw registers a handler with raw HTTP/2 frames and returns the status of
+// the call.
 func registerRaw(t *testing.T, socket string, authority, name string) (status, message string) {
 	t.Helper()
 	connection, err := net.Dial("unix", socket)
@@ -110,7 +110,7 @@ func registerRaw(t *testing.T, socket string, authority, name string) (status, m
 	for {
 		frame, err := framer.ReadFrame()
 		if err != nil {
-			t.Fatalf("the server hung up: %v", err)
+			t.Fatalf("the server closed the connection: %v", err)
 		}
 		switch frame := frame.(type) {
 		case *http2.RSTStreamFrame:

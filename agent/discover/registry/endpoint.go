@@ -20,21 +20,21 @@ const (
 	maxNameLength    = 253
 	maxAddressLength = 512 - maxNameLength - 1 // NAME@ADDRESS fits into a Configuration's status
 	connectTimeout   = 5 * time.Second
-	bufferBytes      = 4 << 10 // of a connection; messages are small and connections many
+	bufferBytes      = 4 << 10 // of a connection: messages are small and connections are many
 )
 
-// Endpoint is where a discovery handler is reached. It identifies it: a
-// registration of the same name and address replaces the former.
+// Endpoint is the address of a discovery handler, and identifies it: a registration
+// with the same name and address replaces the earlier one.
 type Endpoint struct {
-	// Name of the handler, by which Configurations ask for it.
+	// Name of the handler, as Configurations refer to it.
 	Name string `json:"name"`
-	// Network tells an address HOST:PORT from the path of a unix socket.
+	// Network is true for HOST:PORT and false for the path of a Unix socket.
 	Network bool `json:"network,omitempty"`
-	// Address is HOST:PORT or the socket's path.
+	// Address is HOST:PORT or the path of the socket.
 	Address string `json:"address"`
 }
 
-// String is NAME@ADDRESS.
+// String returns NAME@ADDRESS.
 func (e Endpoint) String() string { return e.Name + "@" + e.Address }
 
 // Compare orders endpoints by name, then address.
@@ -42,17 +42,17 @@ func (e Endpoint) Compare(other Endpoint) int {
 	return cmp.Or(cmp.Compare(e.Name, other.Name), cmp.Compare(e.Address, other.Address))
 }
 
-// unixEndpoint is an endpoint from a registration with endpoint_type UDS.
+// unixEndpoint returns the endpoint of a registration with endpoint_type UDS.
 func unixEndpoint(name, address string) (Endpoint, error) {
 	path := strings.TrimPrefix(strings.TrimPrefix(address, "unix://"), "unix:")
 	if !filepath.IsAbs(path) {
-		return Endpoint{}, fmt.Errorf("endpoint %q: want the absolute path of a unix socket, as the agent sees it", address)
+		return Endpoint{}, fmt.Errorf("endpoint %q: want the absolute path of a Unix socket, as seen by the agent", address)
 	}
 	return checked(Endpoint{Name: name, Address: path})
 }
 
-// networkEndpoint is an endpoint from a registration with endpoint_type
-// NETWORK. Handlers write it with and without the scheme.
+// networkEndpoint returns the endpoint of a registration with endpoint_type
+// NETWORK. Handlers send it with or without the scheme.
 func networkEndpoint(name, address string) (Endpoint, error) {
 	wanted := fmt.Errorf("endpoint %q: want http://HOST:PORT or HOST:PORT", address)
 	hostPort := address
@@ -70,10 +70,11 @@ func networkEndpoint(name, address string) (Endpoint, error) {
 	return checked(Endpoint{Name: name, Network: true, Address: net.JoinHostPort(host, port)})
 }
 
+// checked returns the endpoint, or an error if its name or address is invalid.
 func checked(e Endpoint) (Endpoint, error) {
 	switch {
 	case e.Name == "":
-		return Endpoint{}, errors.New("name is empty: want the name by which Configurations ask for the handler")
+		return Endpoint{}, errors.New("name is empty: want the name that Configurations use for the handler")
 	case len(e.Name) > maxNameLength:
 		return Endpoint{}, fmt.Errorf("name has %d bytes, the limit is %d", len(e.Name), maxNameLength)
 	case len(e.Address) > maxAddressLength:
@@ -82,8 +83,7 @@ func checked(e Endpoint) (Endpoint, error) {
 	return e, nil
 }
 
-// Connect opens a connection and returns it when it stands. The caller closes
-// it.
+// Connect returns an established connection. The caller closes it.
 func (e Endpoint) Connect(ctx context.Context) (*grpc.ClientConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -117,15 +117,15 @@ func (e Endpoint) Connect(ctx context.Context) (*grpc.ClientConn, error) {
 		select {
 		case err = <-failures:
 		default:
-			err = cmp.Or(ctx.Err(), errors.New("it accepts connections but does not speak gRPC"))
+			err = cmp.Or(ctx.Err(), errors.New("the server accepts connections but does not speak gRPC"))
 		}
 		return nil, fmt.Errorf("connect to discovery handler %s: %w", e, err)
 	}
 	return connection, nil
 }
 
-// authority is what the handler's server is told it is called. Many servers
-// refuse the path of a socket.
+// authority returns the :authority of requests. Many servers refuse the path of a
+// socket.
 func (e Endpoint) authority() string {
 	if e.Network {
 		return e.Address
@@ -138,8 +138,8 @@ func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
 		var dialer net.Dialer
 		return dialer.DialContext(ctx, "unix", e.Address)
 	}
-	// A host that vanished is noticed by TCP: gRPC's own pings are refused by
-	// many servers at a useful rate.
+	// TCP notices a host that vanished. Many servers refuse gRPC's own pings at a
+	// useful rate.
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 15 * time.Second, Interval: 10 * time.Second, Count: 3,
 	}}

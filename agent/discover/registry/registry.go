@@ -10,50 +10,50 @@ import (
 	"time"
 )
 
-// maxEndpoints bounds what handlers can make the agent remember.
+// maxEndpoints bounds the memory that handlers can make the agent use.
 const maxEndpoints = 1000
 
-var errTooMany = errors.New("too many discovery handlers are registered; those offline are forgotten after five minutes")
+var errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
 
 // Entry is a known endpoint.
 type Entry struct {
 	Endpoint
-	// Shared tells whether other nodes see the same devices.
+	// Shared means that other nodes see the same devices.
 	Shared bool `json:"shared"`
 }
 
-// Status is an entry and how it stands.
+// Status is an entry with its state.
 type Status struct {
 	Entry
 	State State
 	// OfflineSince is set while State is Offline.
 	OfflineSince time.Time
-	// Streams is how many are open.
+	// Streams is the number of open streams.
 	Streams int
 }
 
 // Registry holds the endpoints. It is safe for concurrent use.
 type Registry struct {
-	directory string
-	log       *slog.Logger
-	poke      chan struct{} // something may have gone offline
+	dir  string
+	log  *slog.Logger
+	poke chan struct{} // an endpoint may have gone offline
 
 	mu          sync.Mutex
 	records     map[Endpoint]*record
 	subscribers []func(handler string)
 }
 
-// New returns a registry of the handlers that meet in a directory; those of the
-// agent's last run are known already.
-func New(directory string, log *slog.Logger) *Registry {
+// New returns the registry of the handlers in a directory. It starts with those
+// that the agent's last run stored there.
+func New(dir string, log *slog.Logger) *Registry {
 	r := &Registry{
-		directory: directory, log: log,
+		dir: dir, log: log,
 		poke:    make(chan struct{}, 1),
 		records: map[Endpoint]*record{},
 	}
-	entries, err := load(directory)
+	entries, err := load(dir)
 	if err != nil {
-		log.Warn("the discovery handlers of the last run are not known; they come back as they register", "err", err)
+		log.Warn("Cannot read the discovery handlers of the last run; each one must register again", "err", err)
 	}
 	for _, entry := range entries {
 		r.records[entry.Endpoint] = &record{shared: entry.Shared}
@@ -61,16 +61,16 @@ func New(directory string, log *slog.Logger) *Registry {
 	return r
 }
 
-// Subscribe has a function called with a handler's name whenever one of its
-// endpoints has registered, even if it was known, and when one is forgotten. It
-// must not block. Subscribe before Run.
+// Subscribe calls changed with a handler's name whenever one of its endpoints
+// registers, even if it is known, and when one is forgotten. changed must not
+// block. Subscribe must be called before Run.
 func (r *Registry) Subscribe(changed func(handler string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.subscribers = append(r.subscribers, changed)
 }
 
-// Register adds an endpoint, or brings it back.
+// Register adds an endpoint or marks it as available again.
 func (r *Registry) Register(entry Entry) error {
 	r.mu.Lock()
 	known := r.records[entry.Endpoint]
@@ -90,13 +90,13 @@ func (r *Registry) Register(entry Entry) error {
 	r.mu.Unlock()
 
 	if changed {
-		r.log.Info("discovery handler registered", "handler", entry.Name, "endpoint", entry.Address, "shared", entry.Shared)
+		r.log.Info("Discovery handler registered", "handler", entry.Name, "endpoint", entry.Address, "shared", entry.Shared)
 	}
-	r.tell(entry.Name)
+	r.notify(entry.Name)
 	return nil
 }
 
-// Endpoints are the known ones of a handler, in order.
+// Endpoints returns the endpoints of a handler, sorted.
 func (r *Registry) Endpoints(handler string) []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Registry) Endpoints(handler string) []Entry {
 	return entries
 }
 
-// Snapshot tells how every endpoint stands, in order.
+// Snapshot returns the status of every endpoint, sorted.
 func (r *Registry) Snapshot() []Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,23 +122,22 @@ func (r *Registry) Snapshot() []Status {
 	return all
 }
 
-// Opened says that a stream to an endpoint stands; each is followed by Closed
-// or Broke.
+// Opened records that a stream to an endpoint is open. Closed or Broke follows.
 func (r *Registry) Opened(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.opened() })
 }
 
-// Closed says that we ended a stream.
+// Closed records that the agent closed a stream.
 func (r *Registry) Closed(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.closed() })
 }
 
-// Broke says that a stream ended without our doing.
+// Broke records that a stream ended although the agent did not close it.
 func (r *Registry) Broke(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.broke(time.Now()) })
 }
 
-// Failed says that an endpoint did not answer.
+// Failed records that an endpoint did not answer.
 func (r *Registry) Failed(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.failed(time.Now()) })
 }
@@ -148,12 +147,12 @@ func (r *Registry) change(endpoint Endpoint, transition func(*record)) {
 	defer r.mu.Unlock()
 	known := r.records[endpoint]
 	if known == nil {
-		return // forgotten; its streams end
+		return // forgotten, and its streams are being closed
 	}
 	before := known.state()
 	transition(known)
 	if after := known.state(); after != before {
-		r.log.Info("discovery handler is "+string(after), "handler", endpoint.Name, "endpoint", endpoint.Address, "before", before)
+		r.log.Info("Discovery handler is "+string(after), "handler", endpoint.Name, "endpoint", endpoint.Address, "before", before)
 		select {
 		case r.poke <- struct{}{}:
 		default:
@@ -161,7 +160,7 @@ func (r *Registry) change(endpoint Endpoint, transition func(*record)) {
 	}
 }
 
-// Run forgets the endpoints that stay offline, until ctx ends.
+// Run forgets endpoints that stay offline, until ctx ends.
 func (r *Registry) Run(ctx context.Context) error {
 	for {
 		next := r.forget(time.Now())
@@ -177,7 +176,8 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
-// forget drops what has been offline for too long and says when to look again.
+// forget removes endpoints that were offline for too long. It returns the delay
+// until the next check.
 func (r *Registry) forget(now time.Time) (next time.Duration) {
 	next = ForgetAfter
 	var gone []Endpoint
@@ -201,14 +201,14 @@ func (r *Registry) forget(now time.Time) (next time.Duration) {
 	r.mu.Unlock()
 
 	for _, endpoint := range gone {
-		r.log.Warn("discovery handler forgotten: it was offline for too long; it comes back when it registers",
+		r.log.Warn("Discovery handler forgotten because it was offline for too long; it can register again",
 			"handler", endpoint.Name, "endpoint", endpoint.Address, "limit", ForgetAfter)
-		r.tell(endpoint.Name)
+		r.notify(endpoint.Name)
 	}
 	return next
 }
 
-func (r *Registry) tell(handler string) {
+func (r *Registry) notify(handler string) {
 	r.mu.Lock()
 	subscribers := slices.Clone(r.subscribers)
 	r.mu.Unlock()
@@ -217,14 +217,14 @@ func (r *Registry) tell(handler string) {
 	}
 }
 
-// save writes the known endpoints to the file; the lock is held, so that files
-// are written in the order of changes. It is a small local file.
+// save writes the endpoints to the file. The caller holds mu, which keeps the
+// files in the order of the changes; the file is small and local.
 func (r *Registry) save() {
 	var entries []Entry
 	for _, endpoint := range slices.SortedFunc(maps.Keys(r.records), Endpoint.Compare) {
 		entries = append(entries, Entry{endpoint, r.records[endpoint].shared})
 	}
-	if err := store(r.directory, entries); err != nil {
-		r.log.Warn("the discovery handlers cannot be noted for the agent's next run", "err", err)
+	if err := store(r.dir, entries); err != nil {
+		r.log.Warn("Cannot store the discovery handlers for the agent's next run", "err", err)
 	}
 }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func register(t *testing.T, directory string, request *protocol.RegisterDiscoveryHandlerRequest) error {
 	t.Helper()
-	connection, err := grpc.NewClient("unix:"+filepath.Join(directory, Socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	connection, err := grpc.NewClient("unix:"+filepath.Join(directory, protocol.RegistrationSocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestRegistrations(t *testing.T) {
 			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000", EndpointType: network},
 			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
 		},
-		"an address without": {
+		"an address without a scheme": {
 			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "[fd00::7]:10000", EndpointType: network},
 			want:    Endpoint{Name: "onvif", Network: true, Address: "[fd00::7]:10000"},
 		},
@@ -77,7 +77,7 @@ func TestRegistrations(t *testing.T) {
 					t.Fatalf("got %v, want InvalidArgument with %q", err, tc.refused)
 				}
 				if len(registry.Snapshot()) != 0 {
-					t.Error("a refused handler is known")
+					t.Error("a refused handler was added")
 				}
 				return
 			}
@@ -85,7 +85,7 @@ func TestRegistrations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if known := registry.Snapshot(); len(known) != 1 || known[0].Endpoint != tc.want || known[0].State != Waiting {
-				t.Errorf("known is %+v, want %+v, Waiting", known, tc.want)
+				t.Errorf("the endpoints are %+v, want %+v, Waiting", known, tc.want)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestRegistrationsAreKeptOverARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if third := New(directory, slog.New(slog.DiscardHandler)); len(third.Snapshot()) != 0 {
-		t.Error("a damaged file brought handlers forth")
+		t.Error("a damaged file produced handlers")
 	}
 }
 
@@ -121,13 +121,13 @@ func TestAnOfflineHandlerIsForgotten(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		registry := New(directory, slog.New(slog.DiscardHandler))
-		var told []string
-		registry.Subscribe(func(handler string) { told = append(told, handler) })
+		var notified []string
+		registry.Subscribe(func(handler string) { notified = append(notified, handler) })
 		entry := Entry{Endpoint{Name: "udev", Address: "/run/udev.sock"}, false}
 		registry.Register(entry)
 		registry.Register(entry)
-		if !slices.Equal(told, []string{"udev", "udev"}) {
-			t.Fatalf("told of %v, want each registration", told)
+		if !slices.Equal(notified, []string{"udev", "udev"}) {
+			t.Fatalf("notified of %v, want each registration", notified)
 		}
 		go registry.Run(t.Context())
 		registry.Opened(entry.Endpoint)
@@ -136,17 +136,17 @@ func TestAnOfflineHandlerIsForgotten(t *testing.T) {
 		time.Sleep(ForgetAfter - time.Second)
 		synctest.Wait()
 		if known := registry.Snapshot(); len(known) != 1 || known[0].State != Offline {
-			t.Fatalf("known shortly before the end is %v", known)
+			t.Fatalf("before the limit the endpoints are %v", known)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if known := registry.Snapshot(); len(known) != 0 || len(told) != 3 {
-			t.Errorf("known is %v, told of %v; want forgotten and told", known, told)
+		if known := registry.Snapshot(); len(known) != 0 || len(notified) != 3 {
+			t.Errorf("the endpoints are %v, notified of %v; want it forgotten and notified", known, notified)
 		}
 	})
 }
 
-func TestConnectSaysWhy(t *testing.T) {
+func TestConnectErrors(t *testing.T) {
 	directory := t.TempDir()
 	_, err := Endpoint{Name: "udev", Address: directory + "/udev.sock"}.Connect(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "udev@") || !strings.Contains(err.Error(), "no such file") {
@@ -164,6 +164,6 @@ func TestConnectSaysWhy(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err = (Endpoint{Name: "onvif", Network: true, Address: listener.Addr().String()}).Connect(ended); err == nil {
-		t.Error("connected though ended")
+		t.Error("connected with a cancelled context")
 	}
 }

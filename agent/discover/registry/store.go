@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 )
 
-// storeFile holds the known endpoints between two runs of the agent. It may be
-// deleted at any time.
+// storeFile holds the endpoints between two runs of the agent. It may be deleted at
+// any time.
 const storeFile = "agent-handlers.json"
 
-func load(directory string) ([]Entry, error) {
-	content, err := os.ReadFile(filepath.Join(directory, storeFile))
+// load returns the valid entries of the file.
+func load(dir string) ([]Entry, error) {
+	content, err := os.ReadFile(filepath.Join(dir, storeFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -23,7 +24,7 @@ func load(directory string) ([]Entry, error) {
 	}
 	var entries []Entry
 	if err := json.Unmarshal(content, &entries); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(directory, storeFile), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, storeFile), err)
 	}
 	var valid []Entry
 	for _, entry := range entries {
@@ -34,14 +35,15 @@ func load(directory string) ([]Entry, error) {
 	return valid, nil
 }
 
-func store(directory string, entries []Entry) error {
+// store replaces the file atomically.
+func store(dir string, entries []Entry) error {
 	content, err := json.MarshalIndent(entries, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(directory, storeFile)
+	path := filepath.Join(dir, storeFile)
 	if err := os.WriteFile(path+".new", append(content, '\n'), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path) // whole or not at all
+	return os.Rename(path+".new", path)
 }

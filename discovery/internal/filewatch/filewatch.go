@@ -1,4 +1,4 @@
-// Package filewatch tells when one file comes, changes or goes.
+// Package filewatch signals when a file is created, changed or deleted.
 package filewatch
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// File signals each change of a file, which need not exist; its folder must.
-// Changes that follow each other closely may come as one. stop ends it. On an
-// error the channel never signals, so a caller that looks at intervals anyway
-// may go on without.
+// File returns a channel that signals changes of a file, and a function that stops
+// the watch. The file need not exist, but its directory must. Changes in quick
+// succession may be signalled once. After an error the channel never signals, so a
+// caller that also polls may ignore the error.
 func File(path string) (changed <-chan struct{}, stop func(), err error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
-		// The folder: the watch of a file ends when the file is replaced.
+		// A watch of the file itself would end when the file is replaced.
 		if err = watcher.Add(filepath.Dir(path)); err != nil {
 			watcher.Close()
 		}
@@ -45,14 +45,14 @@ func run(watcher *fsnotify.Watcher, name string, signal chan<- struct{}) {
 			if filepath.Base(event.Name) != name || event.Op == fsnotify.Chmod {
 				continue
 			}
-		case _, open := <-watcher.Errors: // events were lost, so perhaps one of ours
+		case _, open := <-watcher.Errors: // events were lost, perhaps of this file
 			if !open {
 				return
 			}
 		}
 		select {
 		case signal <- struct{}{}:
-		default: // one is waiting already
+		default: // a signal is pending
 		}
 	}
 }
