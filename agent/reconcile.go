@@ -103,8 +103,8 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 	}
 
 	found := failures{node: r.node}
-	known := r.ask(configuration, &found)
-	picture := r.streams.Look(name)
+	complete := r.discover(configuration, &found)
+	picture := r.streams.Picture(name)
 	result, err := r.publisher.Publish(ctx, configuration, picture)
 	r.offer(name, result.Devices)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 		found.add(configuration.Spec.DiscoveryHandler.Name, refused)
 	}
 	// Without a word from the handlers the absence of failures means nothing.
-	if len(found.list) > 0 || known && picture.Settled {
+	if len(found.list) > 0 || complete && picture.Settled {
 		if err := r.reporter.report(ctx, configuration, found.sorted()); err != nil {
 			return time.Time{}, err
 		}
@@ -128,9 +128,9 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 	return earliest(picture.Next, result.Next), nil
 }
 
-// ask sends the Configuration's request to its handlers. It returns false if the
+// discover sends the Configuration's request to its handlers. It returns false if the
 // request is not complete.
-func (r *reconciler) ask(configuration *v0.Configuration, found *failures) (known bool) {
+func (r *reconciler) discover(configuration *v0.Configuration, found *failures) (complete bool) {
 	handler := configuration.Spec.DiscoveryHandler
 	resolved := r.properties.Resolve(configuration)
 	if resolved.Err != nil {
@@ -140,7 +140,7 @@ func (r *reconciler) ask(configuration *v0.Configuration, found *failures) (know
 		r.streams.Hold(keyOf(configuration), handler.Name)
 		return false
 	}
-	r.streams.Ask(keyOf(configuration), streams.Question{Handler: handler.Name, Request: &protocol.DiscoverRequest{
+	r.streams.Discover(keyOf(configuration), streams.Request{Handler: handler.Name, Message: &protocol.DiscoverRequest{
 		DiscoveryDetails: handler.DiscoveryDetails, DiscoveryProperties: resolved.Properties,
 	}})
 	return true

@@ -6,38 +6,39 @@ import (
 	"akri.sh/akri/agent/discover/registry"
 )
 
-// Grace is how long devices are kept after the stream that found them broke.
-type Grace struct {
+// grace is how long devices are kept after the stream that reported them broke.
+type grace struct {
 	Shared, Local time.Duration
 }
 
-// DefaultGrace is that of Configurations, which cannot say otherwise yet.
-var DefaultGrace = Grace{Shared: 5 * time.Minute, Local: 0}
+// defaultGrace applies to all Configurations: they cannot set it yet.
+var defaultGrace = grace{Shared: 5 * time.Minute, Local: 0}
 
 const (
-	// RestartAllowance is how long a broken stream may be away and nothing at
-	// all changes: a handler that is updated or has crashed is back by then.
-	// Grace is never shorter.
+	// RestartAllowance is how long a stream may be broken without any change: a
+	// handler that was updated or has crashed is back by then. The grace is never
+	// shorter.
 	RestartAllowance = 30 * time.Second
 
-	// SilenceLimit is when a stream that has said nothing yet is taken to say
-	// "no devices": handlers exist that never send an empty first list.
+	// SilenceLimit is the time after which an open stream without any message counts
+	// as an empty list: some handlers never send an empty first list.
 	SilenceLimit = 5 * time.Minute
 
-	// SettleLimit is how long the endpoints have to say what they find after
-	// the agent has started, or after the Configuration asks another handler.
-	// It is that of the registry: by then a silent endpoint is forgotten.
+	// SettleLimit is how long the endpoints have for their first message after the
+	// agent has started, or after the Configuration names another handler. By then
+	// the registry has forgotten an endpoint that does not answer.
 	SettleLimit = registry.ForgetAfter
 
-	// FailurePatience is how long a stream may fail before it is told to the
-	// Configuration's author. What a handler refuses is told at once.
+	// FailurePatience is how long a stream may fail before the Configuration's status
+	// shows it. A refusal by a handler is shown at once.
 	FailurePatience = 10 * time.Second
 )
 
-func (g Grace) of(shared bool) time.Duration {
-	grace := g.Local
+// of returns the grace period of shared or local devices.
+func (g grace) of(shared bool) time.Duration {
+	period := g.Local
 	if shared {
-		grace = g.Shared
+		period = g.Shared
 	}
-	return max(grace, RestartAllowance)
+	return max(period, RestartAllowance)
 }

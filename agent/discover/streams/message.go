@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	maxDevices  = 10_000
-	maxIDLength = 4096
+	maxDevices = 10_000
+	maxIDBytes = 4096
 )
 
-// devicesOf reads a message. Devices that cannot be told from others are left
-// out, with a complaint.
+// devicesOf returns the devices of a message. It skips devices without a valid id and
+// describes the last one in complaint.
 func devicesOf(message *protocol.DiscoverResponse, shared bool) (devices []Device, complaint string) {
 	seen := map[string]bool{}
 	for i, d := range message.GetDevices() {
 		switch id := d.GetId(); {
 		case len(devices) == maxDevices:
-			return devices, fmt.Sprintf("the handler lists %d devices, the limit is %d: ask for fewer by discoveryDetails", len(message.GetDevices()), maxDevices)
+			return devices, fmt.Sprintf("the handler lists %d devices, the limit is %d: restrict discoveryDetails", len(message.GetDevices()), maxDevices)
 		case id == "":
-			complaint = fmt.Sprintf("device %d of the handler's list has no id and is left out: this is a fault of the handler", i)
+			complaint = fmt.Sprintf("device %d of the handler's list has no id and is ignored: this is a bug in the handler", i)
 			continue
-		case len(id) > maxIDLength:
-			complaint = fmt.Sprintf("device %d of the handler's list has an id of %d bytes (limit %d) and is left out: this is a fault of the handler", i, len(id), maxIDLength)
+		case len(id) > maxIDBytes:
+			complaint = fmt.Sprintf("device %d of the handler's list has an id of %d bytes (limit %d) and is ignored: this is a bug in the handler", i, len(id), maxIDBytes)
 			continue
 		case seen[id]:
 			continue

@@ -2,12 +2,12 @@ package streams
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics counts what the streams bring.
+// Metrics counts the messages of the streams.
 type Metrics struct {
 	messages *prometheus.CounterVec
 }
 
-// NewMetrics registers the metrics.
+// NewMetrics returns the metrics, registered with registerer.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "akri_discovery_messages_total",

@@ -13,57 +13,64 @@ import (
 
 	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/discovery/protocol"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
-	firstRetry   = 100 * time.Millisecond
-	longestRetry = 15 * time.Second
-	maxMessage   = 16 << 20 // bytes, of a list of devices
+	minRetryDelay   = 100 * time.Millisecond
+	maxRetryDelay   = 15 * time.Second
+	maxMessageBytes = 16 << 20
 )
 
-// stream asks one endpoint one question, again and again, until it is stopped.
+// stream sends one request to one endpoint, and repeats it when the stream ends,
+// until it is stopped.
 type stream struct {
 	entry   registry.Entry
 	request *protocol.DiscoverRequest
 
 	stop context.CancelFunc
-	wake chan struct{} // the endpoint has registered: try now
+	wake chan struct{} // the endpoint has registered: retry now
 }
 
-// listener is told what happens; the calls come one after the other.
+// listener receives the events of a stream, one at a time.
 type listener interface {
+	// opened is called when the connection is established.
 	opened(*stream)
-	spoke(*stream, *protocol.DiscoverResponse)
-	// broke: err is never nil.
+	// received is called for each message.
+	received(*stream, *protocol.DiscoverResponse)
+	// broke is called with the reason when the stream ends, or cannot be opened.
 	broke(s *stream, wasOpen bool, err error)
-	closed(*stream) // after opened, when we end it
+	// closed is called instead of broke when the agent closed the stream.
+	closed(*stream)
 }
 
+// run repeats the request until ctx ends.
 func (s *stream) run(ctx context.Context, to listener) {
-	retry := firstRetry
+	failures := 0
 	for {
-		if spoke := s.once(ctx, to); spoke {
-			retry = firstRetry
+		if received := s.once(ctx, to); received {
+			failures = 0
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		timer := time.NewTimer(retry - rand.N(retry/4))
+		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
+		timer := time.NewTimer(delay - rand.N(delay/4))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-s.wake:
 			timer.Stop()
-			retry = firstRetry
+			failures = 0
 		case <-timer.C:
-			retry = min(2*retry, longestRetry)
+			failures++
 		}
 	}
 }
 
-// once holds one stream until it ends, and tells whether it has spoken.
-func (s *stream) once(ctx context.Context, to listener) (spoke bool) {
+// once runs one stream until it ends, and reports whether it received a message.
+func (s *stream) once(ctx context.Context, to listener) (received bool) {
 	connection, err := s.entry.Connect(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -74,19 +81,19 @@ func (s *stream) once(ctx context.Context, to listener) (spoke bool) {
 	defer connection.Close()
 	to.opened(s)
 	err = s.listen(ctx, connection, func(message *protocol.DiscoverResponse) {
-		spoke = true
-		to.spoke(s, message)
+		received = true
+		to.received(s, message)
 	})
 	if ctx.Err() != nil {
 		to.closed(s)
 	} else {
 		to.broke(s, true, err)
 	}
-	return spoke
+	return received
 }
 
-func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, spoke func(*protocol.DiscoverResponse)) error {
-	call, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, s.request, grpc.MaxCallRecvMsgSize(maxMessage))
+func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, received func(*protocol.DiscoverResponse)) error {
+	call, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, s.request, grpc.MaxCallRecvMsgSize(maxMessageBytes))
 	if err != nil {
 		return err
 	}
@@ -98,22 +105,22 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, spoke 
 		if err != nil {
 			return err
 		}
-		spoke(message)
+		received(message)
 	}
 }
 
-// poke ends a wait before the next attempt.
-func (s *stream) poke() {
+// retryNow ends the wait before the next attempt.
+func (s *stream) retryNow() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// refused tells an endpoint that rejects the question from one that fails.
+// refused reports whether the endpoint rejects the request rather than fails.
 func refused(err error) bool { return status.Code(err) == codes.InvalidArgument }
 
-// reason is what to tell of an error: the handler's words without gRPC's.
+// reason returns the text of an error, without the prefix of gRPC.
 func reason(err error) string {
 	if s, ok := status.FromError(err); ok && s.Message() != "" {
 		return s.Message()

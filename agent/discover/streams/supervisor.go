@@ -13,12 +13,12 @@ import (
 	"akri.sh/akri/discovery/protocol"
 )
 
-// Question is what a Configuration asks.
-type Question struct {
+// Request is what a Configuration requests from its discovery handler.
+type Request struct {
 	// Handler is the discovery handler's name.
 	Handler string
-	// Request is what its endpoints are sent. It must not be changed.
-	Request *protocol.DiscoverRequest
+	// Message is sent to its endpoints. It must not be changed.
+	Message *protocol.DiscoverRequest
 }
 
 // Supervisor owns the streams of all Configurations. It is safe for concurrent
@@ -34,60 +34,61 @@ type Supervisor struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu    sync.Mutex
-	sites map[types.NamespacedName]*site
+	mu          sync.Mutex
+	discoveries map[types.NamespacedName]*discovery
 }
 
-// site is one Configuration's streams and picture.
-type site struct {
+// discovery holds the streams and the view of one Configuration. It is the
+// [listener] of the streams.
+type discovery struct {
 	supervisor *Supervisor
 	name       types.NamespacedName
 	handler    string
-	request    *protocol.DiscoverRequest // nil: not asked at present
-	view       *View
+	request    *protocol.DiscoverRequest // nil before the first
+	view       *view
 	streams    map[registry.Endpoint]*stream
 }
 
-// NewSupervisor returns a supervisor that calls notify, which must not block,
-// with each Configuration whose picture may have changed or whose handler has.
+// NewSupervisor returns a supervisor that calls notify, which must not block, with
+// each Configuration whose picture or whose handler's endpoints may have changed.
 func NewSupervisor(handlers *registry.Registry, notify func(types.NamespacedName), metrics *Metrics, log *slog.Logger) *Supervisor {
-	s := &Supervisor{registry: handlers, notify: notify, log: log, metrics: metrics, sites: map[types.NamespacedName]*site{}}
+	s := &Supervisor{registry: handlers, notify: notify, log: log, metrics: metrics, discoveries: map[types.NamespacedName]*discovery{}}
 	s.base, s.end = context.WithCancel(context.Background())
 	handlers.Subscribe(s.handlerChanged)
 	return s
 }
 
-// Ask has a Configuration's question asked of every endpoint of its handler,
-// those that register later included once Ask is called again. The same
-// question changes nothing; another one reopens the streams.
-func (s *Supervisor) Ask(configuration types.NamespacedName, question Question) {
-	entries := s.registry.Endpoints(question.Handler)
+// Discover sends a Configuration's request to every endpoint of its handler.
+// Endpoints that register later get it with the next call. The same request
+// changes nothing; another one reopens the streams.
+func (s *Supervisor) Discover(configuration types.NamespacedName, request Request) {
+	entries := s.registry.Endpoints(request.Handler)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	site := s.site(configuration, question.Handler)
-	if site.request == nil || !proto.Equal(site.request, question.Request) {
-		site.request = question.Request
+	d := s.discovery(configuration, request.Handler)
+	if d.request == nil || !proto.Equal(d.request, request.Message) {
+		d.request = request.Message
 	}
-	site.view.Hold(false, time.Now())
-	site.sync(entries)
+	d.view.Hold(false, time.Now())
+	d.sync(entries)
 }
 
-// Hold says that a Configuration's question cannot be asked at present. Streams
-// that are open stay open with the last one.
+// Hold reports that a Configuration's request is incomplete at present. Open streams
+// continue with the previous request.
 func (s *Supervisor) Hold(configuration types.NamespacedName, handler string) {
 	entries := s.registry.Endpoints(handler)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	site := s.site(configuration, handler)
-	site.view.Hold(true, time.Now())
-	site.sync(entries)
+	d := s.discovery(configuration, handler)
+	d.view.Hold(true, time.Now())
+	d.sync(entries)
 }
 
 // Drop forgets a Configuration.
 func (s *Supervisor) Drop(configuration types.NamespacedName) {
 	s.mu.Lock()
-	dropped := s.sites[configuration]
-	delete(s.sites, configuration)
+	dropped := s.discoveries[configuration]
+	delete(s.discoveries, configuration)
 	if dropped != nil {
 		for endpoint := range dropped.streams {
 			dropped.stop(endpoint)
@@ -96,146 +97,145 @@ func (s *Supervisor) Drop(configuration types.NamespacedName) {
 	s.mu.Unlock()
 }
 
-// Look draws the picture of a Configuration's devices.
-func (s *Supervisor) Look(configuration types.NamespacedName) Picture {
+// Picture returns the picture of a Configuration's devices.
+func (s *Supervisor) Picture(configuration types.NamespacedName) Picture {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if site := s.sites[configuration]; site != nil {
-		return site.view.At(time.Now())
+	if d := s.discoveries[configuration]; d != nil {
+		return d.view.At(time.Now())
 	}
 	return Picture{}
 }
 
-// Close ends all streams and waits for them. Nothing is asked after it.
+// Close closes all streams and waits for them. No stream is opened afterwards.
 func (s *Supervisor) Close() {
 	s.end()
 	s.running.Wait()
 }
 
-// handlerChanged wakes every Configuration that asks a handler.
+// handlerChanged notifies every Configuration that uses a handler.
 func (s *Supervisor) handlerChanged(handler string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, site := range s.sites {
-		if site.handler != handler {
+	for name, d := range s.discoveries {
+		if d.handler != handler {
 			continue
 		}
-		for _, stream := range site.streams {
-			stream.poke()
+		for _, stream := range d.streams {
+			stream.retryNow()
 		}
 		s.notify(name)
 	}
 }
 
-// site finds or makes the site of a Configuration; the lock is held.
-func (s *Supervisor) site(configuration types.NamespacedName, handler string) *site {
-	found := s.sites[configuration]
+// discovery returns the discovery of a Configuration, and creates it if necessary. The
+// caller holds mu.
+func (s *Supervisor) discovery(configuration types.NamespacedName, handler string) *discovery {
+	found := s.discoveries[configuration]
 	if found == nil {
-		found = &site{
+		found = &discovery{
 			supervisor: s, name: configuration, handler: handler,
-			view: NewView(DefaultGrace, time.Now()), streams: map[registry.Endpoint]*stream{},
+			view: newView(defaultGrace, time.Now()), streams: map[registry.Endpoint]*stream{},
 		}
-		s.sites[configuration] = found
+		s.discoveries[configuration] = found
 	}
 	if found.handler != handler {
 		found.handler, found.request = handler, nil
 		for endpoint := range found.streams {
 			found.stop(endpoint)
 		}
-		found.view.AskAnother(time.Now())
+		found.view.ChangeHandler(time.Now())
 	}
 	return found
 }
 
-// sync opens and closes streams until they are those of the question; the lock
-// is held.
-func (site *site) sync(entries []registry.Entry) {
-	site.view.Expect(entries)
+// sync opens and closes streams to match the request and the endpoints. The caller
+// holds mu.
+func (d *discovery) sync(entries []registry.Entry) {
+	d.view.Expect(entries)
 	expected := map[registry.Endpoint]bool{}
 	for _, entry := range entries {
 		expected[entry.Endpoint] = true
-		running := site.streams[entry.Endpoint]
-		if site.request == nil || running != nil && running.entry == entry && running.request == site.request {
+		running := d.streams[entry.Endpoint]
+		if d.request == nil || running != nil && running.entry == entry && running.request == d.request {
 			continue
 		}
 		if running != nil {
-			site.stop(entry.Endpoint)
-			site.view.Reopen(entry.Endpoint)
+			d.stop(entry.Endpoint)
+			d.view.Reopen(entry.Endpoint)
 		}
-		site.start(entry)
+		d.start(entry)
 	}
-	for endpoint := range site.streams {
+	for endpoint := range d.streams {
 		if !expected[endpoint] {
-			site.stop(endpoint)
+			d.stop(endpoint)
 		}
 	}
 }
 
-func (site *site) start(entry registry.Entry) {
-	ctx, cancel := context.WithCancel(site.supervisor.base)
+func (d *discovery) start(entry registry.Entry) {
+	ctx, cancel := context.WithCancel(d.supervisor.base)
 	started := &stream{
-		entry: entry, request: site.request,
+		entry: entry, request: d.request,
 		stop: cancel, wake: make(chan struct{}, 1),
 	}
-	site.streams[entry.Endpoint] = started
-	site.supervisor.running.Go(func() {
+	d.streams[entry.Endpoint] = started
+	d.supervisor.running.Go(func() {
 		defer cancel()
-		started.run(ctx, site)
+		started.run(ctx, d)
 	})
 }
 
-// stop ends a stream without waiting: what it still says is not heard.
-func (site *site) stop(endpoint registry.Endpoint) {
-	site.streams[endpoint].stop()
-	delete(site.streams, endpoint)
+// stop closes a stream without waiting. Its later events are ignored.
+func (d *discovery) stop(endpoint registry.Endpoint) {
+	d.streams[endpoint].stop()
+	delete(d.streams, endpoint)
 }
 
-// The site as the listener of its streams.
-
-func (site *site) opened(from *stream) {
-	site.supervisor.registry.Opened(from.entry.Endpoint)
-	site.hear(from, func() { site.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
+func (d *discovery) opened(from *stream) {
+	d.supervisor.registry.Opened(from.entry.Endpoint)
+	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
-func (site *site) spoke(from *stream, message *protocol.DiscoverResponse) {
+func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
 	devices, complaint := devicesOf(message, from.entry.Shared)
-	site.supervisor.metrics.message(from.entry.Name)
+	d.supervisor.metrics.message(from.entry.Name)
 	if complaint != "" {
-		site.supervisor.log.Warn("discovery handler sent a faulty list", "configuration", site.name, "endpoint", from.entry.Endpoint, "err", complaint)
+		d.supervisor.log.Warn("Discovery handler sent a faulty list", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", complaint)
 	}
-	site.hear(from, func() { site.view.Spoke(from.entry.Endpoint, devices, complaint) })
+	d.handle(from, func() { d.view.Received(from.entry.Endpoint, devices, complaint) })
 }
 
-func (site *site) broke(from *stream, wasOpen bool, err error) {
+func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	if wasOpen && refused(err) {
-		site.supervisor.registry.Closed(from.entry.Endpoint) // it works; the question is wrong
+		d.supervisor.registry.Closed(from.entry.Endpoint) // it works, but the request is wrong
 	} else if wasOpen {
-		site.supervisor.registry.Broke(from.entry.Endpoint)
+		d.supervisor.registry.Broke(from.entry.Endpoint)
 	} else {
-		site.supervisor.registry.Failed(from.entry.Endpoint)
+		d.supervisor.registry.Failed(from.entry.Endpoint)
 	}
-	site.supervisor.log.Debug("discovery stream ended", "configuration", site.name, "endpoint", from.entry.Endpoint, "err", err)
-	site.hear(from, func() {
+	d.supervisor.log.Debug("Discovery stream ended", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", err)
+	d.handle(from, func() {
 		if refused(err) {
-			site.view.Refused(from.entry.Endpoint, reason(err))
+			d.view.Refused(from.entry.Endpoint, reason(err))
 		} else {
-			site.view.Broke(from.entry.Endpoint, reason(err), time.Now())
+			d.view.Broke(from.entry.Endpoint, reason(err), time.Now())
 		}
 	})
 }
 
-func (site *site) closed(from *stream) { site.supervisor.registry.Closed(from.entry.Endpoint) }
+func (d *discovery) closed(from *stream) { d.supervisor.registry.Closed(from.entry.Endpoint) }
 
-// hear takes an event, unless its stream has been replaced meanwhile.
-func (site *site) hear(from *stream, event func()) {
-	s := site.supervisor
+// handle runs the reaction to an event, unless its stream has been replaced.
+func (d *discovery) handle(from *stream, react func()) {
+	s := d.supervisor
 	s.mu.Lock()
-	heard := s.sites[site.name] == site && site.streams[from.entry.Endpoint] == from
-	if heard {
-		event()
+	current := s.discoveries[d.name] == d && d.streams[from.entry.Endpoint] == from
+	if current {
+		react()
 	}
 	s.mu.Unlock()
-	if heard {
-		s.notify(site.name)
+	if current {
+		s.notify(d.name)
 	}
 }

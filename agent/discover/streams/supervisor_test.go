@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a discovery handler: a real gRPC server whose streams a test drives.
+// fake is a discovery handler whose messages a test sends.
 type fake struct {
 	protocol.UnimplementedDiscoveryHandlerServer
 
@@ -35,12 +35,12 @@ type fake struct {
 	say     chan *protocol.DiscoverResponse
 	fail    chan error
 	called  chan string // authorities
-	// call is held by the one that listens: what is said must not reach a call
-	// that is ending.
+	// call is held by the current call, so that no message reaches one that is
+	// ending.
 	call sync.Mutex
 }
 
-// serve returns what stops the handler.
+// serve starts the handler and returns a function that stops it.
 func (f *fake) serve(t *testing.T) (stop func()) {
 	t.Helper()
 	os.Remove(f.address)
@@ -106,7 +106,7 @@ func newSetup(t *testing.T) *setup {
 
 func (s *setup) handler(name string) *fake {
 	s.t.Helper()
-	directory, err := os.MkdirTemp("", "akri") // short: a socket's path has a limit
+	directory, err := os.MkdirTemp("", "akri") // short: socket paths are limited
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -129,16 +129,16 @@ func (s *setup) register(f *fake) registry.Endpoint {
 var door = types.NamespacedName{Namespace: "plant", Name: "door"}
 
 func (s *setup) ask(details string) {
-	s.supervisor.Ask(door, Question{Handler: "h", Request: &protocol.DiscoverRequest{DiscoveryDetails: details}})
+	s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{DiscoveryDetails: details}})
 }
 
-// await asks anew and looks, as the agent does, until the picture is as wanted.
+// await sends the request again, as the agent does, until the picture matches.
 func (s *setup) await(details, want string) {
 	s.t.Helper()
 	end := time.After(10 * time.Second)
 	for {
 		s.ask(details)
-		got := text(s.supervisor.Look(door))
+		got := text(s.supervisor.Picture(door))
 		got, _, _ = strings.Cut(got, " @")
 		if got == want {
 			return
@@ -157,26 +157,26 @@ func (s *setup) heard(f *fake, details string) {
 	select {
 	case request := <-f.asked:
 		if request.GetDiscoveryDetails() != details {
-			s.t.Errorf("asked %q, want %q", request.GetDiscoveryDetails(), details)
+			s.t.Errorf("the request has details %q, want %q", request.GetDiscoveryDetails(), details)
 		}
 	case <-time.After(10 * time.Second):
-		s.t.Fatalf("the handler was not asked %q", details)
+		s.t.Fatalf("the handler got no request with details %q", details)
 	}
 }
 
 func TestStreams(t *testing.T) {
 	s := newSetup(t)
-	s.ask("one") // before any handler is there
+	s.ask("one") // before any handler registers
 	first, second := s.handler("first"), s.handler("second")
 	stop := first.serve(t)
 	endpoint := s.register(first)
 	if name := <-s.changed; name != door {
-		t.Fatalf("a registration woke %s", name)
+		t.Fatalf("a registration notified %s", name)
 	}
 	s.ask("one")
 	s.heard(first, "one")
 	if authority := <-first.called; authority != "localhost" {
-		t.Errorf("the handler's server is called %q; servers in other languages refuse all but names, want localhost", authority)
+		t.Errorf("the :authority is %q, want localhost: servers in other languages refuse paths", authority)
 	}
 	first.say <- devices("a", "b")
 	s.await("one", "a b settled")
@@ -184,7 +184,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("the endpoint is %s, want Active", known[0].State)
 	}
 
-	// A second handler of the name joins; what it says is added.
+	// A second handler of the same name registers. Its devices are added.
 	stopSecond := second.serve(t)
 	defer stopSecond()
 	s.register(second)
@@ -195,7 +195,7 @@ func TestStreams(t *testing.T) {
 	first.say <- devices("a")
 	s.await("one", "a b c settled")
 
-	// Another question reopens both streams; nothing goes until they speak.
+	// Another request reopens both streams. Devices are kept until their first message.
 	s.await("two", "a b c settled")
 	s.heard(first, "two")
 	s.heard(second, "two")
@@ -211,7 +211,7 @@ func TestStreams(t *testing.T) {
 	first.say <- devices("a")
 	s.await("three", "a c settled")
 
-	// The first restarts. It is dialled again, at once when it registers.
+	// The first handler restarts. It is dialled at once when it registers.
 	stop()
 	deadline := time.Now().Add(10 * time.Second)
 	for s.registry.Snapshot()[0].State != registry.Offline && s.registry.Snapshot()[1].State != registry.Offline {
@@ -231,12 +231,12 @@ func TestStreams(t *testing.T) {
 	s.await("three", "a c d settled")
 
 	s.supervisor.Drop(door)
-	if got := text(s.supervisor.Look(door)); got != "" {
+	if got := text(s.supervisor.Picture(door)); got != "" {
 		t.Errorf("a dropped Configuration has %q", got)
 	}
 }
 
-func TestAFaultyListIsTold(t *testing.T) {
+func TestFaultyListIsReported(t *testing.T) {
 	s := newSetup(t)
 	f := s.handler("faulty")
 	defer f.serve(t)()
@@ -244,7 +244,7 @@ func TestAFaultyListIsTold(t *testing.T) {
 	s.ask("")
 	s.heard(f, "")
 	f.say <- devices("a", "", "a")
-	s.await("", "a settled !"+f.address+" device 1 of the handler's list has no id and is left out: this is a fault of the handler")
+	s.await("", "a settled !"+f.address+" device 1 of the handler's list has no id and is ignored: this is a bug in the handler")
 	f.say <- devices("a")
 	s.await("", "a settled")
 }
@@ -257,6 +257,6 @@ func TestReason(t *testing.T) {
 		t.Errorf("reason is %q", got)
 	}
 	if refused(context.Canceled) {
-		t.Error("an ended context is taken for a refusal")
+		t.Error("a cancelled context counts as a refusal")
 	}
 }

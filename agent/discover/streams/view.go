@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/agent/discover/registry"
 )
 
-// Device is a device as its handler describes it.
+// Device is a device as its handler reports it.
 type Device struct {
 	Key
 	Properties map[string]string
@@ -18,92 +18,91 @@ type Device struct {
 	Files      []device.File
 }
 
-// Key tells the devices of a Configuration apart.
+// Key identifies a device of a Configuration.
 type Key struct {
 	ID     string
 	Shared bool
 }
 
-// Known is a device that this node has, or has had until a moment ago.
+// Known is a device that this node has, or had within the grace period.
 type Known struct {
 	Device
-	// Online is false while nobody sees the device and it is only kept for its
-	// grace.
+	// Online is false while no endpoint reports the device and it is kept for its
+	// grace period.
 	Online bool
 }
 
-// Failure is what is wrong with one endpoint.
+// Failure is an error of one endpoint.
 type Failure struct {
 	Endpoint registry.Endpoint
 	Message  string
 }
 
-// Picture is a View at a moment.
+// Picture is what is known of a Configuration's devices at one time.
 type Picture struct {
-	// Devices in the order of their ids.
+	// Devices, sorted by id.
 	Devices []Known
-	// Settled tells that there are no other devices. Until then, one that is
-	// not listed may only not have been heard of yet.
+	// Settled means that there are no other devices. Before that, a device may be
+	// missing because its endpoint has not reported it yet.
 	Settled bool
-	// Failures in the order of their endpoints.
+	// Failures, sorted by endpoint.
 	Failures []Failure
-	// Next is when the picture will change by itself; zero if it will not.
+	// Next is when the picture changes without an event; zero for never.
 	Next time.Time
 }
 
-// View is what the endpoints of one Configuration have said. It is fed with
-// what happens and the time at which it does; it is not for concurrent use.
-type View struct {
-	grace Grace
-	// asked is when the endpoints were first asked: the time from which
-	// SettleLimit counts.
+// view combines the messages of one Configuration's endpoints. It is fed with events
+// and their times, and is not for concurrent use.
+type view struct {
+	grace grace
+	// asked is when the endpoints first got a request; SettleLimit counts from it.
 	asked   time.Time
 	settled bool
-	// held: the question cannot be asked at present, for no fault of the
-	// endpoints, so none of them is late.
+	// held means that the request is incomplete, so no endpoint is late.
 	held    bool
 	sources map[registry.Endpoint]*source
 }
 
-// source is one endpoint's part.
+// source is the state of one endpoint.
 type source struct {
 	shared  bool
 	devices []Device
-	// expected: the Configuration's handler has this endpoint.
+	// expected means that the Configuration's handler has this endpoint.
 	expected bool
-	// retired: the Configuration no longer asks this handler. Its devices stay
-	// until the picture is settled.
+	// retired means that the Configuration now names another handler. The devices
+	// are kept until the picture is settled.
 	retired bool
-	// spoke: a message came since the handler was first asked.
-	spoke bool
-	// open: a stream stands, since openedAt. heard: it has spoken.
-	open, heard bool
-	openedAt    time.Time
-	// lostAt is when the stream first broke after the last message; zero while
-	// there is nothing to wait for.
+	// reported means that a message arrived since the first request to the handler.
+	reported bool
+	// open means that a stream is open, since openedAt; current that it has received
+	// a message.
+	open, current bool
+	openedAt      time.Time
+	// lostAt is when the stream first broke after the last message; zero if it did
+	// not.
 	lostAt time.Time
-	// refused: the endpoint answers, but not to this question.
+	// refused means that the endpoint rejects the request.
 	refused bool
 	failure string
 }
 
-// NewView returns the picture of a Configuration of which nothing is known.
-func NewView(grace Grace, now time.Time) *View {
-	return &View{grace: grace, asked: now, sources: map[registry.Endpoint]*source{}}
+// newView returns the view of a Configuration without any message.
+func newView(g grace, now time.Time) *view {
+	return &view{grace: g, asked: now, sources: map[registry.Endpoint]*source{}}
 }
 
-// AskAnother says that the Configuration asks another handler from now on.
-func (v *View) AskAnother(now time.Time) {
+// ChangeHandler records that the Configuration names another handler.
+func (v *view) ChangeHandler(now time.Time) {
 	v.asked, v.settled = now, false
 	for _, s := range v.sources {
 		s.retired, s.expected = true, false
-		s.open, s.heard, s.failure, s.refused = false, false, "", false
+		s.open, s.current, s.failure, s.refused = false, false, "", false
 		s.lostAt = time.Time{}
 	}
 }
 
-// Expect says which endpoints the handler has.
-func (v *View) Expect(entries []registry.Entry) {
+// Expect sets the endpoints that the handler has.
+func (v *view) Expect(entries []registry.Entry) {
 	for _, s := range v.sources {
 		s.expected = false
 	}
@@ -112,7 +111,7 @@ func (v *View) Expect(entries []registry.Entry) {
 		if s == nil || s.retired && !s.expected {
 			kept := []Device(nil)
 			if s != nil {
-				kept = s.devices // asked again after another: they stay until it speaks
+				kept = s.devices // kept until the first message
 			}
 			s = &source{shared: entry.Shared, devices: kept}
 			v.sources[entry.Endpoint] = s
@@ -121,65 +120,65 @@ func (v *View) Expect(entries []registry.Entry) {
 	}
 }
 
-// Hold says whether the question cannot be asked.
-func (v *View) Hold(held bool, now time.Time) {
+// Hold records whether the request is incomplete.
+func (v *view) Hold(held bool, now time.Time) {
 	if v.held && !held && !v.settled {
 		v.asked = now
 	}
 	v.held = held
 }
 
-// Reopen says that we end the stream of an endpoint to ask anew.
-func (v *View) Reopen(endpoint registry.Endpoint) {
+// Reopen records that the agent closes a stream to send another request.
+func (v *view) Reopen(endpoint registry.Endpoint) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.heard, s.refused, s.failure = false, false, false, ""
+		s.open, s.current, s.refused, s.failure = false, false, false, ""
 	}
 }
 
-// Opened says that a stream stands.
-func (v *View) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
+// Opened records that a stream is open.
+func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
 		s.shared = shared
-		s.open, s.heard, s.openedAt = true, false, now
+		s.open, s.current, s.openedAt = true, false, now
 		s.refused = false
 	}
 }
 
-// Spoke says that a message came: the full list. The complaint, if any, is what
-// was wrong with it.
-func (v *View) Spoke(endpoint registry.Endpoint, devices []Device, complaint string) {
+// Received records a message, which is the full list. complaint describes what was
+// wrong with it, if anything.
+func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint string) {
 	if s := v.sources[endpoint]; s != nil {
 		s.devices = devices
-		s.spoke, s.heard = true, true
+		s.reported, s.current = true, true
 		s.lostAt, s.refused, s.failure = time.Time{}, false, complaint
 	}
 }
 
-// Broke says that a stream ended without our doing, or could not be opened.
-func (v *View) Broke(endpoint registry.Endpoint, failure string, now time.Time) {
+// Broke records that a stream broke or could not be opened.
+func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.heard, s.failure = false, false, failure
+		s.open, s.current, s.failure = false, false, failure
 		if s.lostAt.IsZero() {
 			s.lostAt = now
 		}
 	}
 }
 
-// Refused says that the endpoint rejects the question. What it found before
-// stays: its author will want to correct a slip without losing the devices.
-func (v *View) Refused(endpoint registry.Endpoint, failure string) {
+// Refused records that the endpoint rejects the request. Its devices are kept, so
+// that a typing error in a Configuration does not remove them.
+func (v *view) Refused(endpoint registry.Endpoint, failure string) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.heard, s.refused, s.failure = false, false, true, failure
+		s.open, s.current, s.refused, s.failure = false, false, true, failure
 		s.lostAt = time.Time{}
 	}
 }
 
-// At draws the picture, and forgets what is over.
-func (v *View) At(now time.Time) Picture {
+// At returns the picture at a time, and drops what has expired.
+func (v *view) At(now time.Time) Picture {
 	var next alarm
 	for endpoint, s := range v.sources {
 		if end, ends := s.end(v.grace); ends && next.due(end, now) {
-			s.over()
+			s.expire()
 		}
 		if !s.expected && len(s.devices) == 0 {
 			delete(v.sources, endpoint)
@@ -208,38 +207,39 @@ func (v *View) At(now time.Time) Picture {
 	return picture
 }
 
-// end is when the endpoint's devices end if nothing is heard of it.
-func (s *source) end(grace Grace) (time.Time, bool) {
+// end returns when the endpoint's devices expire without an event, and whether they
+// do.
+func (s *source) end(g grace) (time.Time, bool) {
 	switch {
-	case s.retired, s.refused, s.heard:
+	case s.retired, s.refused, s.current:
 		return time.Time{}, false
 	case s.open:
 		return s.openedAt.Add(SilenceLimit), true
 	case !s.lostAt.IsZero():
-		return s.lostAt.Add(grace.of(s.shared)), true
+		return s.lostAt.Add(g.of(s.shared)), true
 	}
-	return time.Time{}, false // being opened for the first time, or anew
+	return time.Time{}, false // the stream is being opened
 }
 
-// over: the endpoint's time has run out.
-func (s *source) over() {
+// expire drops the endpoint's devices.
+func (s *source) expire() {
 	s.devices = nil
 	if s.open {
-		s.spoke, s.heard = true, true // it has said "nothing"
+		s.reported, s.current = true, true // silence counts as an empty list
 	}
 }
 
-// settle decides whether all has been heard that there is to hear.
-func (v *View) settle(now time.Time, next *alarm) {
+// settle decides whether the picture is complete.
+func (v *view) settle(now time.Time, next *alarm) {
 	if v.settled || v.held {
 		return
 	}
-	expected, unheard, refused := 0, 0, false
+	expected, missing, refused := 0, 0, false
 	for _, s := range v.sources {
 		if s.expected {
 			expected++
-			if !s.spoke {
-				unheard++
+			if !s.reported {
+				missing++
 				refused = refused || s.refused
 			}
 		}
@@ -247,7 +247,7 @@ func (v *View) settle(now time.Time, next *alarm) {
 	switch {
 	case refused:
 		return
-	case expected > 0 && unheard == 0:
+	case expected > 0 && missing == 0:
 	case !next.due(v.asked.Add(SettleLimit), now):
 		return
 	}
@@ -259,10 +259,11 @@ func (v *View) settle(now time.Time, next *alarm) {
 	}
 }
 
-// alarm collects the earliest time that is still to come.
+// alarm collects the earliest time in the future.
 type alarm struct{ at time.Time }
 
-// due tells whether a time has come; if not, it is waited for.
+// due reports whether a time has come. Otherwise it becomes a candidate for the
+// alarm.
 func (a *alarm) due(at, now time.Time) bool {
 	if !at.After(now) {
 		return true
