@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"akri.sh/akri/agent/claims"
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/slots"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/serve/claims"
+	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/nodes"
 )
