@@ -29,7 +29,7 @@ func Compile(level Level, templates []map[string]any) (*Set, Diagnostics) {
 	for i, source := range templates {
 		c := &compiler{
 			reporter: &reporter{origin: Origin{Level: level, Index: i}},
-			names:    names{level: level}, keys: keys, limit: min(left, maxCompiled),
+			names:    &names{level: level}, keys: keys, limit: min(left, maxCompiled),
 		}
 		set.templates = append(set.templates, c.compile(source))
 		diags = append(diags, c.diagnostics("there may be more: correct these first")...)
@@ -46,7 +46,7 @@ func Compile(level Level, templates []map[string]any) (*Set, Diagnostics) {
 // compiler compiles one template.
 type compiler struct {
 	*reporter
-	names names
+	names *names
 	keys  map[string]bool // property keys mentioned by any template of the list
 	bytes int             // text seen so far
 
@@ -95,19 +95,19 @@ func (c *compiler) text(field Path, source string) *expr.Text {
 	if expr.Has(source) && c.stopped() {
 		return nil // reported
 	}
-	t, faults := expr.Compile(source, c.names)
-	if c.compiled += t.Cost(); c.compiled > c.limit {
+	t, report := expr.Compile(source, c.names)
+	if c.compiled += report.Cost; c.compiled > c.limit {
 		e := &LimitError{What: "expressions in one template", Limit: maxCompiled >> 20, Unit: "MiB when compiled"}
 		c.report(nil, "", &fault.Fault{Offset: fault.Whole, Cause: e, Hint: "split it into several templates"})
 		return nil
 	}
-	for _, f := range faults {
+	for _, f := range report.Faults {
 		c.report(field, source, f)
 	}
-	if len(faults) > 0 {
+	if len(report.Faults) > 0 {
 		return nil
 	}
-	for _, key := range t.PropertyKeys() {
+	for _, key := range report.PropertyKeys {
 		c.keys[key] = true
 	}
 	return t
@@ -115,21 +115,21 @@ func (c *compiler) text(field Path, source string) *expr.Text {
 
 // node compiles a value. It returns nil if it has reported a mistake. It may write
 // beyond the end of field.
-func (c *compiler) node(field Path, v any) node {
+func (c *compiler) node(field Path, source any) node {
 	if len(field) > budget.MaxDepth {
 		c.reportf(field[:8], "", "lists and maps are nested more than %d deep", budget.MaxDepth)
 		return nil
 	}
-	switch v := v.(type) {
+	switch v := source.(type) {
 	case map[string]any:
 		return c.mapNode(field, v)
 	case []any:
 		return c.listNode(field, v)
 	case string:
-		return c.textNode(field, v)
+		return c.textNode(field, v, source)
 	}
 	c.spend(8)
-	scalar, err := value.Normalize(v)
+	scalar, err := value.Normalize(source)
 	if err != nil {
 		c.report(field, "", fault.At(fault.Whole, err))
 		return nil
@@ -137,18 +137,20 @@ func (c *compiler) node(field Path, v any) node {
 	return literalNode{value: scalar, bytes: 8}
 }
 
-func (c *compiler) textNode(field Path, source string) node {
-	if c.spend(len(source)); c.stopped() {
+// textNode compiles a string. Source is the string as decoded, which a literal
+// keeps: boxing it again would cost an allocation.
+func (c *compiler) textNode(field Path, s string, source any) node {
+	if c.spend(len(s)); c.stopped() {
 		return nil
 	}
-	if !utf8.ValidString(source) {
+	if !utf8.ValidString(s) {
 		c.reportf(field, "save the file as UTF-8", "this is not valid UTF-8")
 		return nil
 	}
-	if !expr.Has(source) {
-		return literalNode{value: source, bytes: len(source) + 2}
+	if !expr.Has(s) {
+		return literalNode{value: source, bytes: len(s) + 2}
 	}
-	if t := c.text(field, source); t != nil {
+	if t := c.text(field, s); t != nil {
 		return &textNode{text: t}
 	}
 	return nil

@@ -111,7 +111,7 @@ type names struct {
 }
 
 // Lookup returns the variable of that name.
-func (n names) Lookup(name string) (*expr.Variable, error) {
+func (n *names) Lookup(name string) (*expr.Variable, error) {
 	i, found := slices.BinarySearchFunc(variables, name, func(v variable, name string) int {
 		return strings.Compare(v.Name, name)
 	})
@@ -129,7 +129,7 @@ func (n names) Lookup(name string) (*expr.Variable, error) {
 
 // Variables returns the variables that exist at this level, with or without
 // for-each.
-func (n names) Variables() []string {
+func (n *names) Variables() []string {
 	bindings := []binding{bindsNothing, bindsNode}
 	if n.level == ConfigurationLevel {
 		bindings = append(bindings, bindsInstance)
@@ -148,7 +148,7 @@ func (n names) Variables() []string {
 }
 
 // Properties returns the variable with the properties of the device.
-func (n names) Properties() string {
+func (n *names) Properties() string {
 	if n.level == InstanceLevel {
 		return propertiesVariable
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/template/parse"
 	"unicode"
+	"unicode/utf8"
 
 	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating/internal/fault"
@@ -12,6 +13,13 @@ import (
 
 // parseText parses with text/template's parser, without its names and wording.
 func parseText(source string) (*parse.ListNode, *fault.Fault) {
+	if len(source) > MaxBytes {
+		return nil, fault.Newf(fault.Whole, "split it, or put long text without expressions elsewhere",
+			"a string with expressions may have %d KiB, this one has %d bytes", MaxBytes>>10, len(source))
+	}
+	if !utf8.ValidString(source) {
+		return nil, fault.Newf(fault.Whole, "save the file as UTF-8", "this is not valid UTF-8")
+	}
 	trees := map[string]*parse.Tree{}
 	tree, err := parseTree(source, trees)
 	if err != nil {

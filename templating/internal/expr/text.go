@@ -3,7 +3,6 @@ package expr
 import (
 	"strings"
 	"text/template/parse"
-	"unicode/utf8"
 
 	"akri.sh/akri/templating/internal/fault"
 )
@@ -24,9 +23,18 @@ type Text struct {
 	whole  expr   // exactly one action and nothing around it
 	body   []stmt // longer text
 	slots  int    // $variables that are alive at the same time
+}
 
-	keys []string // see PropertyKeys
-	cost int64    // see Cost
+// Report is what compiling a text found.
+type Report struct {
+	// Faults are all mistakes. A text with mistakes must not be evaluated.
+	Faults []*fault.Fault
+	// PropertyKeys are the keys of device properties that the text mentions by
+	// name.
+	PropertyKeys []string
+	// Cost estimates the memory, in bytes, that compiling took. A plain text costs
+	// nothing.
+	Cost int64
 }
 
 // Source returns what the author wrote.
@@ -38,34 +46,20 @@ func (t *Text) IsPlain() bool { return t.whole == nil && t.body == nil }
 // IsWhole reports whether the text is a single expression, which keeps its type.
 func (t *Text) IsWhole() bool { return t.whole != nil }
 
-// PropertyKeys returns the keys of device properties that the text mentions by
-// name.
-func (t *Text) PropertyKeys() []string { return t.keys }
-
-// Cost estimates the memory, in bytes, that compiling the text took.
-func (t *Text) Cost() int64 { return t.cost }
-
 // Has reports whether a string contains an expression.
 func Has(source string) bool { return strings.Contains(source, "{{") }
 
-// Compile compiles a string and returns all mistakes in it. A text with mistakes
-// must not be evaluated.
-func Compile(source string, names Names) (*Text, []*fault.Fault) {
+// Compile compiles a string.
+func Compile(source string, names Names) (*Text, Report) {
 	t := &Text{source: source}
 	if !Has(source) {
-		return t, nil
+		return t, Report{}
 	}
-	t.cost = bytesPerText + int64(len(source))
-	if len(source) > MaxBytes {
-		return t, []*fault.Fault{fault.Newf(fault.Whole, "split it, or put long text without expressions elsewhere",
-			"a string with expressions may have %d KiB, this one has %d bytes", MaxBytes>>10, len(source))}
-	}
-	if !utf8.ValidString(source) {
-		return t, []*fault.Fault{fault.Newf(fault.Whole, "save the file as UTF-8", "this is not valid UTF-8")}
-	}
+	report := Report{Cost: bytesPerText + int64(len(source))}
 	root, f := parseText(source)
 	if f != nil {
-		return t, []*fault.Fault{f}
+		report.Faults = []*fault.Fault{f}
+		return t, report
 	}
 	r := &resolver{names: names}
 	if action, ok := onlyAction(root); ok {
@@ -73,9 +67,10 @@ func Compile(source string, names Names) (*Text, []*fault.Fault) {
 	} else if t.body = r.list(root); t.body == nil {
 		t.body = []stmt{} // comments alone: empty text
 	}
-	t.slots, t.keys = r.maxSlots, r.keys
-	t.cost += bytesPerNode * r.nodes
-	return t, r.faults
+	t.slots = r.maxSlots
+	report.Faults, report.PropertyKeys = r.faults, r.keys
+	report.Cost += bytesPerNode * r.nodes
+	return t, report
 }
 
 // onlyAction returns the action of a text that consists of a single one and
