@@ -16,8 +16,8 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/controller/view"
 )
 
 // Exit codes of diff, as of kubectl diff.

@@ -18,9 +18,9 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/view"
 	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )

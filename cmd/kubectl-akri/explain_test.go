@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/view"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
 func TestExplain(t *testing.T) {

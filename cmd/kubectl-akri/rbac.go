@@ -13,9 +13,9 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/view"
 )
 
 type rbacOptions struct {

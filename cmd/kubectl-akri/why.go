@@ -13,7 +13,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
-	"akri.sh/akri/controller/view"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
 type whyOptions struct {

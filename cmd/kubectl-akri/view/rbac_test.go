@@ -14,7 +14,7 @@ import (
 
 // TestGranted holds the list to the role that is installed.
 func TestGranted(t *testing.T) {
-	data, err := os.ReadFile("../../config/rbac/controller.yaml")
+	data, err := os.ReadFile("../../../config/rbac/controller.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
