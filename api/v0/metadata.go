@@ -40,6 +40,10 @@ const (
 	LabelDeletionPolicy  = Domain + "/deletion-policy"
 	DeletionPolicyOrphan = "orphan"
 
+	// AggregationLabel, with value "true" on a ClusterRole, adds its rules to the
+	// controller's.
+	AggregationLabel = Domain + "/aggregate-to-controller"
+
 	// nodeLabelPrefix precedes the node's name in the label by which an agent
 	// finds its own Instances.
 	nodeLabelPrefix = "node." + Domain + "/"
