@@ -1,4 +1,4 @@
-package offline
+package manifest
 
 import (
 	"cmp"
@@ -15,55 +15,55 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// finding is one thing to tell about a file.
-type finding struct {
-	at      source.Position // without File: about the whole
-	warning bool
-	field   string // where it is in the object
-	cause   string
-	hint    string
+// Finding is a problem in a file.
+type Finding struct {
+	At      source.Position // without File: about all files
+	Warning bool
+	Field   string // path of the field in the object
+	Cause   string
+	Hint    string
 }
 
-// write shows a finding as compilers do: the place, the cause, the line of the
-// file with a mark, and what to do.
-func (f finding) write(out io.Writer, all files) {
+// write prints a finding as a compiler does: the place, the cause, the line of the
+// file with a mark below it, and the remedy.
+func (f Finding) write(out io.Writer, all Files) {
 	severity := "error"
-	if f.warning {
+	if f.Warning {
 		severity = "warning"
 	}
 	place := ""
-	if f.at.File != "" {
-		place = f.at.String() + ": "
+	if f.At.File != "" {
+		place = f.At.String() + ": "
 	}
-	fmt.Fprintf(out, "%s%s: %s\n", place, severity, f.cause)
-	number := fmt.Sprint(f.at.Line)
+	fmt.Fprintf(out, "%s%s: %s\n", place, severity, f.Cause)
+	number := fmt.Sprint(f.At.Line)
 	margin := strings.Repeat(" ", len(number)+2)
-	if lines := all.lines(f.at.File); 0 < f.at.Line && f.at.Line <= len(lines) {
-		line, mark := excerpt(strings.TrimRight(lines[f.at.Line-1], "\r"), f.at.Column)
+	if lines := all.lines(f.At.File); 0 < f.At.Line && f.At.Line <= len(lines) {
+		line, mark := excerpt(strings.TrimRight(lines[f.At.Line-1], "\r"), f.At.Column)
 		fmt.Fprintf(out, "%s|\n %s | %s\n%s|%s^\n", margin, number, line, margin, mark)
 	}
-	if f.field != "" {
-		fmt.Fprintf(out, "%s= in %s\n", margin, f.field)
+	if f.Field != "" {
+		fmt.Fprintf(out, "%s= in %s\n", margin, f.Field)
 	}
-	if f.hint != "" {
-		fmt.Fprintf(out, "%s= help: %s\n", margin, f.hint)
+	if f.Hint != "" {
+		fmt.Fprintf(out, "%s= help: %s\n", margin, f.Hint)
 	}
 	fmt.Fprintln(out)
 }
 
-// widest is how much of a line is shown.
-const widest = 100
+// maxExcerpt is how many characters of a line are shown.
+const maxExcerpt = 100
 
-// excerpt is the part of a line around a column, and the space before the mark
+// excerpt returns the part of a line around a column, and the space before the mark
 // below it.
 func excerpt(line string, column int) (shown, space string) {
 	runes := []rune(line)
 	at := min(max(column-1, 0), len(runes))
 	from := 0
-	if len(runes) > widest && at > widest/2 {
-		from = at - widest/2
+	if len(runes) > maxExcerpt && at > maxExcerpt/2 {
+		from = at - maxExcerpt/2
 	}
-	to := min(from+widest, len(runes))
+	to := min(from+maxExcerpt, len(runes))
 	shown = string(runes[from:to])
 	var before strings.Builder
 	before.WriteByte(' ')
@@ -75,7 +75,7 @@ func excerpt(line string, column int) (shown, space string) {
 		shown += "…"
 	}
 	for _, r := range runes[from:at] {
-		if r != '\t' { // a tab is as wide below as above
+		if r != '\t' { // a tab is equally wide on both lines
 			r = ' '
 		}
 		before.WriteRune(r)
@@ -83,21 +83,30 @@ func excerpt(line string, column int) (shown, space string) {
 	return shown, before.String()
 }
 
-// ofError makes a finding of what package cases reports.
-func ofError(err error) finding {
-	problem, is := errors.AsType[cases.Problem](err)
-	if !is {
-		return finding{cause: err.Error()}
+// FromError returns the finding for an error of package cases.
+func FromError(err error) Finding {
+	problem, ok := errors.AsType[cases.Problem](err)
+	if !ok {
+		return Finding{Cause: err.Error()}
 	}
-	f := finding{at: problem.At, field: fieldOf(problem.Diagnostic), cause: problem.Diagnostic.Cause.Error(), hint: problem.Diagnostic.Hint}
+	f := Finding{At: problem.At, Field: FieldOf(problem.Diagnostic), Cause: problem.Diagnostic.Cause.Error(), Hint: problem.Diagnostic.Hint}
 	if prefix, found := strings.CutSuffix(err.Error(), problem.Error()); found && prefix != "" {
-		f.field = strings.TrimSuffix(prefix, ": ") + ", " + f.field
+		f.Field = strings.TrimSuffix(prefix, ": ") + ", " + f.Field
 	}
 	return f
 }
 
-// fieldOf is list and field of a diagnostic.
-func fieldOf(d templating.Diagnostic) string {
+// FromErrors returns the findings for errors of package cases.
+func FromErrors(errs []error) []Finding {
+	findings := make([]Finding, len(errs))
+	for i, err := range errs {
+		findings[i] = FromError(err)
+	}
+	return findings
+}
+
+// FieldOf returns the list and the field of a diagnostic as one path.
+func FieldOf(d templating.Diagnostic) string {
 	field := d.Field.String()
 	switch {
 	case field == "":
@@ -108,48 +117,43 @@ func fieldOf(d templating.Diagnostic) string {
 	return d.List + "." + field
 }
 
-func ofErrors(errs []error) []finding {
-	findings := make([]finding, len(errs))
-	for i, err := range errs {
-		findings[i] = ofError(err)
+// fromBroken returns the finding for a file that cannot be parsed. The error starts
+// with the file and, if known, the line.
+func fromBroken(f *File) Finding {
+	text := strings.TrimPrefix(f.Err.Error(), f.Name+":")
+	found := Finding{
+		At:   source.Position{File: f.Name, Line: 1, Column: 1},
+		Hint: "correct the YAML: check indentation, colons and quotes near this line",
 	}
-	return findings
-}
-
-// ofBroken is a finding about a file that is not YAML; its error begins with the
-// file and, if known, the line.
-func ofBroken(f *file) finding {
-	text := strings.TrimPrefix(f.broken.Error(), f.name+":")
-	found := finding{at: source.Position{File: f.name, Line: 1, Column: 1}, hint: "correct the YAML: indentation, colons and quotes near this line"}
 	text = strings.TrimPrefix(strings.TrimSpace(text), "line ")
 	var line int
 	if n, _ := fmt.Sscanf(text, "%d:", &line); n == 1 {
-		found.at.Line = line
+		found.At.Line = line
 		_, text, _ = strings.Cut(text, ":")
 	}
-	found.cause = strings.TrimSpace(text)
-	if strings.Contains(found.cause, "mapping values are not allowed") || strings.Contains(found.cause, "did not find expected") {
-		found.hint += "; a value that begins with {{ or holds a colon needs quotes"
+	found.Cause = strings.TrimSpace(text)
+	if strings.Contains(found.Cause, "mapping values are not allowed") || strings.Contains(found.Cause, "did not find expected") {
+		found.Hint += "; quote a value that starts with {{ or contains a colon"
 	}
 	switch {
-	case strings.Contains(found.cause, "already set in map"), strings.Contains(found.cause, "already defined"):
-		found.hint = "a key is written twice: remove one"
-	case strings.Contains(found.cause, "not an object"):
-		found.hint = "a document begins with apiVersion: and kind:"
-	case strings.Contains(found.cause, "invalid map key"):
-		found.cause, found.hint = "YAML takes {{ for the beginning of a map", `put the expression into quotes: "{{ … }}"`
-		found.at.Line = bareExpression(f.data)
+	case strings.Contains(found.Cause, "already set in map"), strings.Contains(found.Cause, "already defined"):
+		found.Hint = "the key is set twice: remove one"
+	case strings.Contains(found.Cause, "not an object"):
+		found.Hint = "a document starts with apiVersion: and kind:"
+	case strings.Contains(found.Cause, "invalid map key"):
+		found.Cause, found.Hint = "YAML reads {{ as the start of a map", `quote the expression: "{{ … }}"`
+		found.At.Line = bareExpression(f.Data)
 	}
-	if lines := strings.Split(string(f.data), "\n"); found.at.Line <= len(lines) {
-		text := lines[found.at.Line-1]
-		found.at.Column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " ")) + 1
+	if lines := strings.Split(string(f.Data), "\n"); found.At.Line <= len(lines) {
+		text := lines[found.At.Line-1]
+		found.At.Column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " ")) + 1
 	}
 	return found
 }
 
 var bare = regexp.MustCompile(`^\s*(- )*([^"'#]*: )?\{\{`)
 
-// bareExpression is the first line where an expression stands without quotes.
+// bareExpression returns the number of the first line with an unquoted expression.
 func bareExpression(data []byte) int {
 	for i, line := range strings.Split(string(data), "\n") {
 		if bare.MatchString(line) {
@@ -159,26 +163,38 @@ func bareExpression(data []byte) int {
 	return 1
 }
 
-// ordered sorts findings by place, keeping those at the same place in order.
-func ordered(findings []finding, all files) []finding {
+// Sort sorts findings by place. The sort is stable.
+func Sort(findings []Finding, all Files) []Finding {
 	order := make(map[string]int, len(all))
 	for i, f := range all {
-		order[f.name] = i
+		order[f.Name] = i
 	}
-	slices.SortStableFunc(findings, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(order[a.at.File], order[b.at.File]), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(order[a.At.File], order[b.At.File]),
+			cmp.Compare(a.At.Line, b.At.Line),
+			cmp.Compare(a.At.Column, b.At.Column),
+		)
 	})
 	return findings
 }
 
-// show writes findings and tells how many of them are errors.
-func show(out io.Writer, findings []finding, all files) int {
+// Show prints findings and returns how many of them are errors.
+func Show(out io.Writer, findings []Finding, all Files) int {
 	count := 0
 	for _, f := range findings {
 		f.write(out, all)
-		if !f.warning {
+		if !f.Warning {
 			count++
 		}
 	}
 	return count
+}
+
+// Count returns a number with its noun, such as "2 mistakes".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

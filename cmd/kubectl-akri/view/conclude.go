@@ -13,108 +13,103 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Finding is something that keeps a device from being used.
-type Finding struct {
-	// What is the case, in a sentence.
-	What string
-	// Do is the remedy; empty if there is nothing to do.
-	Do string
+// finding is a problem that prevents a device from being used.
+type finding struct {
+	// problem consists of complete sentences.
+	problem string
+	// remedy is empty if there is nothing to do.
+	remedy string
 }
 
-// rulesOfWhy are asked in this order, from what is wrong with the device to what is
-// wrong with a Pod. All that have an answer are told.
-var rulesOfWhy = []func(*Facts) []Finding{
-	beingDeleted,
-	noConfiguration,
-	nobodySeesIt,
-	nodeIsDown,
-	notLookedAt,
-	wrongTemplates,
-	notApplied,
-	waitingForSlot,
-	podRefused,
-	containerWaits,
-	slotWithoutPod,
-	notReady,
+// whyRules are evaluated in this order, from problems of the device to problems of its
+// Pods. All findings are shown.
+var whyRules = []func(*Facts) []finding{
+	instanceDeleted,      // The Instance has a deletion timestamp.
+	configurationMissing, // Without its Configuration, nothing is created.
+	deviceNotSeen,        // No node sees the device.
+	nodeNotReady,         // A node that sees the device is down.
+	notReconciled,        // The controller has not written a status.
+	templatesNotAccepted, // The Configuration's templates have errors.
+	notApplied,           // An object could not be applied.
+	podUnschedulable,     // A Pod waits for a slot or for a node.
+	podFailed,            // The kubelet rejected or evicted a Pod, or it failed.
+	containerWaiting,     // A container of a scheduled Pod does not start.
+	slotWithoutPod,       // A slot is in use, but no Pod requests it.
+	objectNotReady,       // An applied object is not ready.
 }
 
-// Conclude says what is wrong with an Instance and what to do, or that all is
-// well.
-func Conclude(f *Facts) []Finding {
-	var findings []Finding
-	for _, rule := range rulesOfWhy {
+// conclude returns the problems of an Instance with their remedies, or the finding
+// that there are none.
+func conclude(f *Facts) []finding {
+	var findings []finding
+	for _, rule := range whyRules {
 		findings = append(findings, rule(f)...)
 	}
 	if len(findings) > 0 {
 		return findings
 	}
-	return []Finding{{What: "All is well: everything asked for this device exists and is ready."}}
+	return []finding{{problem: "No problem found: all objects of this device exist and are ready."}}
 }
 
-func findingf(do, format string, args ...any) []Finding {
-	return []Finding{{What: fmt.Sprintf(format, args...), Do: do}}
+func findingf(remedy, format string, args ...any) []finding {
+	return []finding{{problem: fmt.Sprintf(format, args...), remedy: remedy}}
 }
 
-func beingDeleted(f *Facts) []Finding {
+func instanceDeleted(f *Facts) []finding {
 	if f.Instance.DeletionTimestamp == nil {
 		return nil
 	}
-	do := ""
+	remedy := ""
 	if len(f.Instance.Finalizers) > 0 {
-		do = "it goes when its finalizers are done: " + strings.Join(f.Instance.Finalizers, ", ")
+		remedy = "it is deleted once its finalizers are removed: " + strings.Join(f.Instance.Finalizers, ", ")
 	}
-	return findingf(do, "The Instance is being deleted.")
+	return findingf(remedy, "The Instance is being deleted.")
 }
 
-func noConfiguration(f *Facts) []Finding {
+func configurationMissing(f *Facts) []finding {
 	if f.Configuration != nil {
 		return nil
 	}
 	return findingf("delete the Instance, or apply that Configuration again",
-		"Configuration %s does not exist: nothing is made for the device.", f.Instance.Spec.ConfigurationName)
+		"Configuration %s does not exist, so no objects are created for the device.", f.Instance.Spec.ConfigurationName)
 }
 
-func nobodySeesIt(f *Facts) []Finding {
+func deviceNotSeen(f *Facts) []finding {
 	if len(f.Instance.Spec.Nodes) > 0 {
 		return nil
 	}
-	what := "No node sees the device."
+	problem := "No node sees the device."
 	if f.Configuration != nil {
 		for _, failure := range f.Configuration.Status.DiscoveryFailures {
-			what += fmt.Sprintf("\nDiscovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
+			problem += fmt.Sprintf("\nDiscovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
 		}
 	}
-	return findingf("check that the device is switched on and reachable, and the log of the agent and of the discovery handler", "%s", what)
+	return findingf("check that the device is switched on and reachable, and check the logs of the agent and the discovery handler",
+		"%s", problem)
 }
 
-func nodeIsDown(f *Facts) []Finding {
-	var findings []Finding
+func nodeNotReady(f *Facts) []finding {
+	var findings []finding
 	for _, name := range f.Instance.Spec.Nodes {
 		if complaint := f.nodeComplaint(name); complaint != "" {
-			findings = append(findings, findingf("kubectl describe node "+name, "Node %s, which sees the device, %s.", name, verbal(complaint))...)
+			if complaint == "not Ready" {
+				complaint = "is not Ready"
+			}
+			findings = append(findings, findingf("kubectl describe node "+name, "Node %s, which sees the device, %s.", name, complaint)...)
 		}
 	}
 	return findings
 }
 
-func verbal(complaint string) string {
-	if complaint == "not Ready" {
-		return "is not Ready"
-	}
-	return complaint
-}
-
-func notLookedAt(f *Facts) []Finding {
+func notReconciled(f *Facts) []finding {
 	if len(f.Instance.Status.Conditions) > 0 || f.Configuration == nil {
 		return nil
 	}
-	return findingf("see whether it runs, and its log: kubectl get deployments -A shows akri-controller",
-		"The controller has not looked at the Instance yet.")
+	return findingf("check that akri-controller is running (kubectl get deployments -A), and check its log",
+		"The controller has not reconciled the Instance yet.")
 }
 
-// wrongTemplates: the Configuration is not accepted, so its Instances stay as they
-// are.
-func wrongTemplates(f *Facts) []Finding {
+func templatesNotAccepted(f *Facts) []finding {
 	if f.Configuration == nil {
 		return nil
 	}
@@ -123,31 +118,32 @@ func wrongTemplates(f *Facts) []Finding {
 		return nil
 	}
 	return findingf(remedyOf(accepted.Reason, f),
-		"The templates of Configuration %s are not accepted (%s), so nothing changes until they are mended:\n%s", f.Configuration.Name, accepted.Reason, accepted.Message)
+		"The templates of Configuration %s are not accepted (%s); nothing changes until they are corrected:\n%s",
+		f.Configuration.Name, accepted.Reason, accepted.Message)
 }
 
-func notApplied(f *Facts) []Finding {
+func notApplied(f *Facts) []finding {
 	applied := meta.FindStatusCondition(f.Instance.Status.Conditions, v0.ConditionApplied)
-	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonUnknownOwner || len(wrongTemplates(f)) > 0 {
+	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonUnknownOwner || len(templatesNotAccepted(f)) > 0 {
 		return nil
 	}
-	return findingf(remedyOf(applied.Reason, f), "Not everything could be applied (%s):\n%s", applied.Reason, applied.Message)
+	return findingf(remedyOf(applied.Reason, f), "Not all objects could be applied (%s):\n%s", applied.Reason, applied.Message)
 }
 
-// remedyOf is what to do about a condition's reason, beyond what its message says.
+// remedyOf returns the remedy for a condition's reason, in addition to the message.
 func remedyOf(reason string, f *Facts) string {
 	configuration := f.Instance.Spec.ConfigurationName
 	switch reason {
 	case v0.ReasonForbidden:
 		return fmt.Sprintf("kubectl akri rbac -n %s %s | kubectl apply -f -", f.Instance.Namespace, configuration)
 	case v0.ReasonInvalidTemplate, v0.ReasonRefused:
-		return "mend the Configuration; kubectl akri lint -f FILE checks it without the cluster"
+		return "correct the Configuration; kubectl akri lint -f FILE checks it without a cluster"
 	case v0.ReasonRenderFailed:
-		return "the device has " + propertiesText(f.Instance.Spec.BrokerProperties) + "; correct the template, or set what is missing in spec.brokerProperties"
+		return "the device has " + propertiesText(f.Instance.Spec.BrokerProperties) + "; correct the template, or set the missing property in spec.brokerProperties"
 	case v0.ReasonKindUnavailable:
-		return "install the CustomResourceDefinition; the controller notices"
+		return "install the CustomResourceDefinition; the controller detects it"
 	case v0.ReasonConflict, v0.ReasonImmutable, v0.ReasonApplyFailed:
-		return fmt.Sprintf("kubectl akri diff -n %s %s shows what is wanted and what is there", f.Instance.Namespace, configuration)
+		return fmt.Sprintf("kubectl akri diff -n %s %s shows the differences", f.Instance.Namespace, configuration)
 	}
 	return ""
 }
@@ -164,18 +160,17 @@ func propertiesText(properties map[string]string) string {
 	return "the properties " + strings.Join(keys, ", ")
 }
 
-// waitingForSlot: a Pod has no node, and asks for the device.
-func waitingForSlot(f *Facts) []Finding {
-	var findings []Finding
+func podUnschedulable(f *Facts) []finding {
+	var findings []finding
 	for i := range f.Pods {
 		pod := &f.Pods[i]
-		message, waits := unschedulable(pod)
-		if !waits {
+		message, found := unschedulable(pod)
+		if !found {
 			continue
 		}
 		resource := resourceOf(pod, f)
 		if !strings.Contains(message, "Insufficient "+resource) {
-			findings = append(findings, findingf("", "%s finds no node: %s", f.podName(pod), message)...)
+			findings = append(findings, findingf("", "%s cannot be scheduled: %s", f.podName(pod), message)...)
 			continue
 		}
 		findings = append(findings, f.slotShortage(pod, resource, message))
@@ -183,8 +178,8 @@ func waitingForSlot(f *Facts) []Finding {
 	return findings
 }
 
-// unschedulable is what the scheduler says of a Pod that it has no node for.
-func unschedulable(pod *corev1.Pod) (message string, waits bool) {
+// unschedulable returns the scheduler's message on a Pod that it has no node for.
+func unschedulable(pod *corev1.Pod) (message string, found bool) {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			return condition.Message, true
@@ -193,12 +188,12 @@ func unschedulable(pod *corev1.Pod) (message string, waits bool) {
 	return "", false
 }
 
-// slotShortage says who has the slots that a Pod waits for.
-func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) Finding {
+// slotShortage reports which Pods use the slots that a Pod waits for.
+func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) finding {
 	if resource == v0.ResourceName(f.Instance.Spec.ConfigurationName) {
-		return Finding{
-			What: fmt.Sprintf("%s waits for a node with %s, a device of the Configuration: %s", f.podName(pod), resource, message),
-			Do:   "kubectl akri tree shows the slots of all its devices",
+		return finding{
+			problem: fmt.Sprintf("%s waits for %s, any device of the Configuration: %s", f.podName(pod), resource, message),
+			remedy:  "kubectl akri tree shows the slots of all devices",
 		}
 	}
 	var nodes, users []string
@@ -220,36 +215,38 @@ func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) Finding 
 	if n := f.Instance.Spec.Capacity; n > 1 {
 		all = fmt.Sprintf("all %d slots are", n)
 	}
-	waits := fmt.Sprintf("%s waits for a node with %s: ", f.podName(pod), resource)
+	waits := fmt.Sprintf("%s waits for %s: ", f.podName(pod), resource)
 	switch {
 	case free == 0 && len(nodes) > 0:
 		holders := strings.Join(nodes, " and ")
 		if len(users) > 0 {
 			holders += " (" + strings.Join(users, ", ") + ")"
 		}
-		return Finding{
-			What: waits + all + " held by " + holders + ".",
-			Do:   "delete a Pod that uses the device, ask for fewer, or raise spec.capacity of the Configuration",
+		return finding{
+			problem: waits + all + " in use on " + holders + ".",
+			remedy:  "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration",
 		}
 	case len(f.Instance.Spec.Nodes) == 0:
-		return Finding{What: waits + "no node sees the device."}
+		return finding{problem: waits + "no node sees the device."}
 	}
-	return Finding{
-		What: waits + fmt.Sprintf("%d of %d slots are free, on %s. The scheduler says: %s", free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message),
-		Do:   "the Pod must be able to run on a node that sees the device: look at its nodeSelector, affinity and tolerations, and at the agent there (kubectl describe node shows " + resource + ")",
+	return finding{
+		problem: waits + fmt.Sprintf("%d of %d slots are free, on %s. The scheduler reports: %s",
+			free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message),
+		remedy: "the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity and tolerations, " +
+			"and the agent there (kubectl describe node shows " + resource + ")",
 	}
 }
 
-// resourceOf is the resource by which a Pod asks for the device.
+// resourceOf returns the resource through which a Pod requests the device.
 func resourceOf(pod *corev1.Pod, f *Facts) string {
-	if own := v0.ResourceName(f.Instance.Name); AsksFor(pod, own) {
+	if own := v0.ResourceName(f.Instance.Name); Requests(pod, own) {
 		return own
 	}
 	return v0.ResourceName(f.Instance.Spec.ConfigurationName)
 }
 
-// AsksFor tells whether a container of a Pod asks for a resource.
-func AsksFor(pod *corev1.Pod, resource string) bool {
+// Requests reports whether a container of a Pod requests a resource.
+func Requests(pod *corev1.Pod, resource string) bool {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for _, container := range containers {
 			_, limited := container.Resources.Limits[corev1.ResourceName(resource)]
@@ -262,9 +259,8 @@ func AsksFor(pod *corev1.Pod, resource string) bool {
 	return false
 }
 
-// podRefused: the kubelet did not let a Pod in, or evicted it.
-func podRefused(f *Facts) []Finding {
-	var findings []Finding
+func podFailed(f *Facts) []finding {
+	var findings []finding
 	for i := range f.Pods {
 		pod := &f.Pods[i]
 		if pod.Status.Phase != corev1.PodFailed {
@@ -275,32 +271,33 @@ func podRefused(f *Facts) []Finding {
 			why = strings.TrimPrefix(why+": "+pod.Status.Message, ": ")
 		}
 		if why == "" {
-			why = "a container ended with an error; kubectl logs tells more"
+			why = "a container terminated with an error; check kubectl logs"
 		}
-		findings = append(findings, findingf("it is replaced, less and less soon; if it fails again and again, look at the agent's log on "+pod.Spec.NodeName,
+		findings = append(findings, findingf("it is replaced with increasing back-off; if it keeps failing, check the agent's log on "+pod.Spec.NodeName,
 			"%s has failed on %s: %s", f.podName(pod), pod.Spec.NodeName, why)...)
 	}
 	return findings
 }
 
-// containerWaits: a Pod is on its node, and a container of it does not run.
-func containerWaits(f *Facts) []Finding {
-	var findings []Finding
+func containerWaiting(f *Facts) []finding {
+	var findings []finding
 	for i := range f.Pods {
 		pod := &f.Pods[i]
 		reason, message, container := waitingContainer(pod)
 		if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
 			continue
 		}
-		do := fmt.Sprintf("kubectl describe pod -n %s %s", pod.Namespace, pod.Name)
+		remedy := fmt.Sprintf("kubectl describe pod -n %s %s", pod.Namespace, pod.Name)
 		if reason == "CrashLoopBackOff" {
-			do = fmt.Sprintf("kubectl logs -n %s %s -c %s --previous", pod.Namespace, pod.Name, container)
+			remedy = fmt.Sprintf("kubectl logs -n %s %s -c %s --previous", pod.Namespace, pod.Name, container)
 		}
-		findings = append(findings, findingf(do, "%s is on %s, and its container %s does not run: %s", f.podName(pod), pod.Spec.NodeName, container, strings.TrimSuffix(reason+": "+message, ": "))...)
+		findings = append(findings, findingf(remedy, "%s is on %s, but its container %s is not running: %s",
+			f.podName(pod), pod.Spec.NodeName, container, strings.TrimSuffix(reason+": "+message, ": "))...)
 	}
 	return findings
 }
 
+// waitingContainer returns the first container of a Pod that waits, and why.
 func waitingContainer(pod *corev1.Pod) (reason, message, container string) {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, status := range statuses {
@@ -312,38 +309,38 @@ func waitingContainer(pod *corev1.Pod) (reason, message, container string) {
 	return "", "", ""
 }
 
-// slotWithoutPod: a slot is held, and nobody is seen who could use it.
-func slotWithoutPod(f *Facts) []Finding {
+func slotWithoutPod(f *Facts) []finding {
 	if !f.AllPods {
 		return nil
 	}
-	var findings []Finding
+	var findings []finding
 	for _, slot := range f.slots() {
 		if slot.owner.Free() || len(f.usersOf(slot)) > 0 {
 			continue
 		}
-		findings = append(findings, findingf("the agent there frees it within minutes; if it does not, see its log",
-			"Slot %s is held by node %s, and no Pod there asks for the device.", slot.name, slot.owner.Node)...)
+		findings = append(findings, findingf("the agent there frees it within minutes; if it does not, check its log",
+			"Slot %s is in use on node %s, but no Pod there requests the device.", slot.name, slot.owner.Node)...)
 	}
 	return findings
 }
 
-// runningPods are kinds whose objects are ready when their Pods are.
-var runningPods = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}
+// podKinds lists kinds whose objects are ready when their Pods are.
+var podKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}
 
-// notReady: an object is applied and not ready, and no Pod said why.
-func notReady(f *Facts) []Finding {
+// objectNotReady leaves out objects whose Pods have a finding already.
+func objectNotReady(f *Facts) []finding {
 	if meta.IsStatusConditionFalse(f.Instance.Status.Conditions, v0.ConditionApplied) {
 		return nil
 	}
-	told := len(waitingForSlot(f)) > 0 || len(podRefused(f)) > 0 || len(containerWaits(f)) > 0
-	var findings []Finding
+	reported := len(podUnschedulable(f)) > 0 || len(podFailed(f)) > 0 || len(containerWaiting(f)) > 0
+	var findings []finding
 	for _, resource := range f.Instance.Status.Resources {
-		if resource.Ready || told && slices.Contains(runningPods, resource.Kind) {
+		if resource.Ready || reported && slices.Contains(podKinds, resource.Kind) {
 			continue
 		}
-		findings = append(findings, findingf(fmt.Sprintf("kubectl describe %s -n %s %s", strings.ToLower(resource.Kind), cmp.Or(resource.Namespace, f.Instance.Namespace), resource.Name),
-			"%s %s is not ready: %s", resource.Kind, resource.Name, resource.Reason)...)
+		remedy := fmt.Sprintf("kubectl describe %s -n %s %s",
+			strings.ToLower(resource.Kind), cmp.Or(resource.Namespace, f.Instance.Namespace), resource.Name)
+		findings = append(findings, findingf(remedy, "%s %s is not ready: %s", resource.Kind, resource.Name, resource.Reason)...)
 	}
 	return findings
 }

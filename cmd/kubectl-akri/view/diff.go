@@ -16,97 +16,92 @@ import (
 	"akri.sh/akri/controller/inventory"
 )
 
-// Verb is what would become of an object.
+// Verb is what would happen to an object.
 type Verb string
 
 const (
 	Created   Verb = "created"
 	Changed   Verb = "changed"
-	Recreated Verb = "deleted and made anew"
+	Recreated Verb = "deleted and recreated"
 	Deleted   Verb = "deleted"
-	// Released: it stays, and is no longer looked after.
-	Released Verb = "left to itself"
-	// Waits: nothing can be done before something else has happened.
+	// Released: the object is kept, but Akri no longer manages it.
+	Released Verb = "orphaned"
+	// Waits: nothing happens until something else has happened.
 	Waits Verb = "waits"
-	// Refused: it cannot become what the template asks for.
-	Refused Verb = "refused"
+	// Refused: the object cannot be applied.
+	Refused Verb = "rejected"
 )
 
-// signs stand for verbs at the beginning of a line.
+// signs are the first characters of the line of each verb.
 var signs = map[Verb]string{Created: "+", Changed: "~", Recreated: "±", Deleted: "-", Released: "-", Waits: "…", Refused: "!"}
 
-// Change is what would become of one object.
+// Change is what would happen to one object.
 type Change struct {
 	Verb   Verb
 	Object inventory.Ref
-	// Template is where it is written; empty if no template asks for it.
+	// Template is the template of the object, or empty.
 	Template string
-	// Why, in words for people; may be empty.
+	// Why is the reason for a person to read; may be empty.
 	Why string
-	// Before and After are the object as the API server has it and would have it;
-	// nil if there is none.
+	// Before and After are the object as it is and as it would be in the API
+	// server, or nil.
 	Before, After map[string]any
 }
 
-// Changes are those of the objects of one parent.
+// Changes are the changes to the objects of one parent.
 type Changes struct {
-	// Parent is a Configuration's group or an Instance, in words.
+	// Parent names the Configuration or the Instance.
 	Parent string
-	// Sample: the device is made up, since none was found yet.
+	// Sample reports whether the device is a sample, because none was found yet.
 	Sample bool
-	// Problems keep objects from being rendered at all.
+	// Problems prevent objects from being rendered.
 	Problems []string
 	Objects  []Change
 }
 
-// Summary counts what [Diff] has printed.
-type Summary struct {
-	Differences, Refusals int
-}
-
-// Diff prints what would become of objects: a line for each, and what differs in
-// YAML. Values of Secrets are not shown.
-func Diff(out io.Writer, all []Changes) (Summary, error) {
-	var summary Summary
+// Diff prints a line for each object that would change, followed by the difference
+// in YAML. It returns how many objects differ and how many would be rejected. Values
+// of Secrets are not shown.
+func Diff(out io.Writer, all []Changes) (differences, refusals int, err error) {
 	var b strings.Builder
 	for _, changes := range all {
 		var body strings.Builder
 		for _, problem := range changes.Problems {
-			summary.Refusals++
+			refusals++
 			fmt.Fprintf(&body, "# ! %s\n", commented(problem))
 		}
 		for _, change := range changes.Objects {
 			text, err := change.text()
 			if err != nil {
-				return summary, err
+				return differences, refusals, err
 			}
 			switch {
 			case change.Verb == Refused:
-				summary.Refusals++
+				refusals++
 			case text == "":
-				continue // applying it again would change nothing
+				continue // applying the object again would change nothing
 			default:
-				summary.Differences++
+				differences++
 			}
-			fmt.Fprintf(&body, "# %s %s  %s\n%s", signs[change.Verb], change.Object, commented(change.words()), text)
+			fmt.Fprintf(&body, "# %s %s  %s\n%s", signs[change.Verb], change.Object, commented(change.summary()), text)
 		}
 		if body.Len() == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "# %s", changes.Parent)
 		if changes.Sample {
-			b.WriteString("  (SAMPLE: a made-up device; none was found yet)")
+			b.WriteString("  (SAMPLE: a sample device; none was found yet)")
 		}
 		b.WriteString("\n" + body.String())
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil {
-		return summary, fmt.Errorf("print: %w", err)
+		return differences, refusals, fmt.Errorf("print: %w", err)
 	}
-	return summary, nil
+	return differences, refusals, nil
 }
 
-// words say what becomes of the object, why, and which template asks for it.
-func (c *Change) words() string {
+// summary returns the change on one line: the verb, the reason and the template.
+func (c *Change) summary() string {
 	text := string(c.Verb)
 	if c.Why != "" {
 		text += ": " + c.Why
@@ -117,11 +112,10 @@ func (c *Change) words() string {
 	return text
 }
 
-// commented keeps the lines of a text behind the sign of a comment.
+// commented continues a comment on the further lines of a text.
 func commented(text string) string { return strings.ReplaceAll(text, "\n", "\n#   ") }
 
-// text is the difference in YAML. It is empty if what is to be changed would stay
-// as it is.
+// text returns the difference in YAML. It is empty for a change that has no effect.
 func (c *Change) text() (string, error) {
 	if c.Verb == Refused {
 		return "", nil
@@ -143,7 +137,7 @@ func (c *Change) text() (string, error) {
 		return "", fmt.Errorf("compare %s: %w", c.Object, err)
 	}
 	if text == "" {
-		text = "#   it stays as it is\n" // it is released, or waits
+		text = "#   unchanged\n" // the object is orphaned or waits
 	}
 	return text, nil
 }
@@ -152,11 +146,11 @@ func unchanged(before, after map[string]any) bool {
 	return slices.Equal(lines(before), lines(after))
 }
 
-// noise are the fields of metadata that the API server writes.
+// noise lists the fields of metadata that the API server sets.
 var noise = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
 
-// legible is a copy of an object without what the API server and other
-// controllers write about it.
+// legible returns a copy of an object without status and the metadata that the API
+// server sets.
 func legible(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
@@ -170,21 +164,21 @@ func legible(object map[string]any) map[string]any {
 	return object
 }
 
-// redact hides the values of a Secret, and tells which of them differ. What
-// kubectl apply has noted of the Secret holds the values too.
+// redact hides the values of a Secret and marks those that differ. It also removes
+// the annotation of kubectl apply, which contains the values.
 func redact(before, after map[string]any) {
 	for _, field := range []string{"data", "stringData"} {
-		was, _ := before[field].(map[string]any)
-		is, _ := after[field].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(merged(was, is))) {
-			old, there := was[key]
-			now, wanted := is[key]
-			differ := there && wanted && old != now
-			if there {
-				was[key] = hidden(differ, "before")
+		oldValues, _ := before[field].(map[string]any)
+		newValues, _ := after[field].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(merged(oldValues, newValues))) {
+			oldValue, inOld := oldValues[key]
+			newValue, inNew := newValues[key]
+			differs := inOld && inNew && oldValue != newValue
+			if inOld {
+				oldValues[key] = hidden(differs, "before")
 			}
-			if wanted {
-				is[key] = hidden(differ, "after")
+			if inNew {
+				newValues[key] = hidden(differs, "after")
 			}
 		}
 	}
@@ -193,7 +187,7 @@ func redact(before, after map[string]any) {
 	}
 }
 
-// hiddenValue stands for a value of a Secret.
+// hiddenValue replaces a value of a Secret.
 const hiddenValue = "***"
 
 func hidden(differs bool, when string) string {
@@ -210,16 +204,16 @@ func merged(a, b map[string]any) map[string]any {
 	return all
 }
 
-// lines are the YAML of an object; none if there is no object.
+// lines returns the YAML of an object, or nil for no object.
 func lines(object map[string]any) []string {
 	if object == nil {
 		return nil
 	}
 	all := strings.SplitAfter(toYAML(object), "\n")
-	return all[:len(all)-1] // nothing follows the last line end
+	return all[:len(all)-1] // nothing follows the last newline
 }
 
-// toYAML writes a value of JSON.
+// toYAML returns a JSON value as YAML.
 func toYAML(value any) string {
 	asJSON, err := json.Marshal(value)
 	if err == nil {
@@ -227,5 +221,5 @@ func toYAML(value any) string {
 			return string(text)
 		}
 	}
-	return fmt.Sprintf("%v\n", value) // cannot happen: it came as JSON
+	return fmt.Sprintf("%v\n", value) // cannot happen: the value came from JSON
 }

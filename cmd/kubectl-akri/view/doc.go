@@ -1,9 +1,8 @@
-// Package view shows people what Configurations have led to, what they would lead
-// to, and why something is not as it should be: the pages of kubectl akri.
+// Package view prints the output of the kubectl akri commands that read a cluster.
 //
-// Each function prints what it is handed. [Conclude] is a list of rules, one for
-// each thing that is known to go wrong with a device.
+// Each function prints its input. The conclusions of [Why] come from a list of
+// rules, one for each known problem of a device; see conclude.go.
 //
-// Always: the same input gives the same page; values of Secrets are not shown.
+// Always: the same input gives the same output; values of Secrets are not shown.
 // Never: a client, a clock.
 package view

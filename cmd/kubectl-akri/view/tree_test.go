@@ -51,9 +51,9 @@ func TestTree(t *testing.T) {
     │   └── and another
     ├── slot cam-8120fe-0  used on node-a
     ├── slot cam-8120fe-1  free
-    ├── slot cam-8120fe-5  used on node-b, as 3 of the Configuration, beyond the capacity
+    ├── slot cam-8120fe-5  used on node-b, as 3 of the Configuration, exceeds the capacity
     └── Pod cam-8120fe-pod  not ready: Pod is in the Pending phase
-Configuration plant/usb  udev: no devices, capacity 1 each  (not looked at by the controller yet)
+Configuration plant/usb  udev: no devices, capacity 1 each  (not reconciled yet)
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
