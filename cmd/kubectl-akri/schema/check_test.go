@@ -140,14 +140,14 @@ func TestCheck(t *testing.T) {
 		"an expression for a number": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, capacity: '{{ 1 }}'}}",
 			want: []string{"expressions are only allowed in broker resources"}},
 		"a dot in the name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a.b}, spec: {discoveryHandler: {name: b}}}",
-			want: []string{"metadata.name: metadata.name must be at most 56 characters"}},
+			want: []string{"metadata.name: metadata.name must consist of at most 56 characters"}},
 		"a string for a list":    {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, instanceBrokerResources: x}}", want: []string{"must be a list, not the string"}},
 		"no name":                {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: b}}}", want: []string{"metadata: name is missing"}},
 		"an absolute number":     {object: rollout("2")},
 		"a percentage":           {object: rollout("25%")},
 		"a boolean for a number": {object: rollout("true"), want: []string{"spec.rollout.maxUnavailable: must be an integer or a string, not true"}},
 		"a fractional number":    {object: rollout("1.5"), want: []string{"must be an integer or a string, not the number 1.5"}},
-		"zero":                   {object: rollout("0"), want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be a whole number of at least 1"}},
+		"zero":                   {object: rollout("0"), want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be an integer of at least 1"}},
 		"more than 100%":         {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
 		"a short Instance":       {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
 		"nodes as a string":      {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}", want: []string{"spec.nodes: must be a list"}},
@@ -226,5 +226,5 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 
 // isRule reports whether a problem comes from a CEL rule.
 func isRule(p Problem) bool {
-	return slices.ContainsFunc([]string{"set ", "exclude", "generateName", "status is", "maxUnavailable must be"}, func(words string) bool { return strings.Contains(p.Cause, words) })
+	return slices.ContainsFunc([]string{"set ", "mutually exclusive", "generateName", "status is", "maxUnavailable must be"}, func(words string) bool { return strings.Contains(p.Cause, words) })
 }
