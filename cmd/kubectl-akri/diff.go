@@ -18,6 +18,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 )
 
@@ -79,7 +80,7 @@ func (o *diffOptions) run(command *cobra.Command, streams cli.Streams, names []s
 	if err != nil {
 		return cli.Failed(err)
 	}
-	api, err := o.connect(streams.Err, dryRun)
+	api, err := o.connect(streams.Err, apply.DryRunOnly)
 	if err != nil {
 		return cli.Failed(err)
 	}

@@ -20,8 +20,8 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )
 
@@ -131,7 +131,7 @@ func (c *cluster) read(ctx context.Context, mapping *meta.RESTMapping, namespace
 // rendered is an object that was created from a template.
 type rendered struct {
 	object *unstructured.Unstructured
-	parent watch.Parent
+	parent ownership.Parent
 	// dependent is the requested object if it is a dependent of object, or nil.
 	dependent *unstructured.Unstructured
 	notes     []string
@@ -170,13 +170,16 @@ func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured)
 }
 
 // parentOf returns the parent of an object by its owner reference, or else by its labels.
-func parentOf(object *unstructured.Unstructured) (parent watch.Parent, notes []string, found bool) {
+func parentOf(object *unstructured.Unstructured) (parent ownership.Parent, notes []string, found bool) {
 	owner := metav1.GetControllerOf(object)
 	if owner != nil && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == v0.Domain {
-		parent.Instance, parent.Name, parent.Namespace = owner.Kind == v0.InstanceKind.Kind, owner.Name, object.GetNamespace()
+		if owner.Kind == v0.ConfigurationKind.Kind {
+			parent.Level = templating.ConfigurationLevel
+		}
+		parent.Name, parent.Namespace = owner.Name, object.GetNamespace()
 		return parent, nil, true
 	}
-	parent = watch.Trim(object).Parent
+	parent = ownership.Of(object).Parent
 	if object.GetLabels()[v0.LabelManagedBy] != v0.ManagedBy || parent.Name == "" {
 		return parent, nil, false
 	}
@@ -205,14 +208,14 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 	if found.dependent != nil {
 		e.Dependent = refOf(found.dependent).String()
 	}
-	level, recorded := templating.ConfigurationLevel, []v0.ResourceStatus(nil)
+	level, recorded := found.parent.Level, []v0.ResourceStatus(nil)
 	name := found.parent.Name
 	var instance v0.Instance
-	if found.parent.Instance {
+	if level == templating.InstanceLevel {
 		if err := c.Get(ctx, client.ObjectKey(found.parent.NamespacedName), &instance); err != nil {
 			return nil, fmt.Errorf("read Instance %s, the owner of %s: %w", found.parent.NamespacedName, e.Object, err)
 		}
-		level, recorded, name = templating.InstanceLevel, instance.Status.Resources, instance.Spec.ConfigurationName
+		recorded, name = instance.Status.Resources, instance.Spec.ConfigurationName
 		e.Instance = instance.Name
 	}
 	configuration, err := c.configuration(ctx, found.parent.Namespace, name)
@@ -220,7 +223,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		return nil, err
 	}
 	e.Configuration, e.Generation = configuration.Namespace+"/"+configuration.Name, configuration.Generation
-	if !found.parent.Instance {
+	if level == templating.ConfigurationLevel {
 		recorded = configuration.Status.Resources
 	}
 	compiled := templates.Compile(configuration, allowAll(configuration))
@@ -234,7 +237,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		return e, nil
 	}
 	set, values := compiled.Instance, templates.InstanceValues(configuration, &instance)
-	if !found.parent.Instance {
+	if level == templating.ConfigurationLevel {
 		instances, err := c.instancesOf(ctx, configuration.Namespace, configuration.Name)
 		if err != nil {
 			return nil, err

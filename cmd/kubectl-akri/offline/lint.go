@@ -13,6 +13,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
@@ -241,7 +242,7 @@ func checkConfined(c *source.Document) []manifest.Finding {
 
 func refused(c *source.Document, path templating.Path, err error) manifest.Finding {
 	f := manifest.Finding{At: c.Locate(path, templating.Diagnostic{}), Field: path[1:].String(), Cause: err.Error()}
-	if r, ok := errors.AsType[*confine.RefusedError](err); ok {
+	if r, ok := errors.AsType[*problem.Error](err); ok {
 		f.Cause, f.Hint = r.Cause, r.Hint
 	}
 	return f
@@ -257,10 +258,12 @@ func gvk(template map[string]any) kinds.GroupVersionKind {
 // kinds is cluster-scoped, and whether the template's namespace differs from the
 // Configuration's, if that is set.
 func confineObject(template map[string]any, namespace string) error {
+	kind := gvk(template)
 	if namespace == "" {
 		namespace = metadataOf(template, "namespace")
 	}
-	return (confine.Policy{}).Object(template, !slices.Contains(clusterScoped, gvk(template).GroupKind()), namespace)
+	namespaced := !slices.Contains(clusterScoped, kind.GroupKind())
+	return (confine.Policy{}).Object(confine.ObjectOf(kind, namespaced, template), namespace)
 }
 
 // clusterScoped lists the cluster-scoped kinds that templates are most likely to use.
