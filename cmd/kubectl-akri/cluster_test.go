@@ -191,5 +191,5 @@ func TestMissingPermissions(t *testing.T) {
 	reader.run("", "rbac", "cam").want(t, 0, "- secrets")
 
 	editor := w.as("editor", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`)
-	editor.run(example, "diff", "-f", "-").want(t, 2, "rejected: you may not apply it, and diff tries it with your rights: ", "cannot patch resource", "!aggregate-to-controller")
+	editor.run(example, "diff", "-f", "-").want(t, 2, "rejected: you are not allowed to apply it, and diff uses your permissions: ", "cannot patch resource", "!aggregate-to-controller")
 }

@@ -104,12 +104,12 @@ func (o *diffOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		}
 		all = append(all, changes...)
 	}
-	differences, refusals, err := view.Diff(streams.Out, all)
+	differences, rejections, err := view.Diff(streams.Out, all)
 	switch {
 	case err != nil:
 		return cli.Failed(err)
-	case refusals > 0:
-		return cli.Failed(fmt.Errorf("%d of the objects would be rejected", refusals))
+	case rejections > 0:
+		return cli.Failed(fmt.Errorf("%d of the objects would be rejected", rejections))
 	case differences > 0:
 		return cli.Exit(exitDiffers)
 	}

@@ -190,11 +190,11 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 	})
 	t.Run("conflict", func(t *testing.T) {
 		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2, "/theirs  rejected: ConfigMap theirs exists and was not made for this Configuration",
-			"# … ConfigMap "+w.Namespace+"/group  waits: to be deleted when all of the above is applied")
+			"# … ConfigMap "+w.Namespace+"/group  waiting: to be deleted once all of the above is applied")
 	})
 	t.Run("take", func(t *testing.T) {
 		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: take}}"), "diff", "-f", "-").want(t, 1,
-			"# ~ ConfigMap "+w.Namespace+"/theirs  changed: it exists, and becomes this Configuration's", "+data:")
+			"# ~ ConfigMap "+w.Namespace+"/theirs  changed: it exists and is adopted by this Configuration", "+data:")
 	})
 	t.Run("skip", func(t *testing.T) {
 		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: skip}}"), "diff", "-f", "-").want(t, 1, "!theirs", "# - ConfigMap "+w.Namespace+"/group")

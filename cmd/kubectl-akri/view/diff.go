@@ -24,16 +24,16 @@ const (
 	Changed   Verb = "changed"
 	Recreated Verb = "deleted and recreated"
 	Deleted   Verb = "deleted"
-	// Released: the object is kept, but Akri no longer manages it.
-	Released Verb = "orphaned"
-	// Waits: nothing happens until something else has happened.
-	Waits Verb = "waits"
-	// Refused: the object cannot be applied.
-	Refused Verb = "rejected"
+	// Orphaned: the object is kept, but Akri no longer manages it.
+	Orphaned Verb = "orphaned"
+	// Waiting: nothing happens until something else has happened.
+	Waiting Verb = "waiting"
+	// Rejected: the object cannot be applied.
+	Rejected Verb = "rejected"
 )
 
 // signs are the first characters of the line of each verb.
-var signs = map[Verb]string{Created: "+", Changed: "~", Recreated: "±", Deleted: "-", Released: "-", Waits: "…", Refused: "!"}
+var signs = map[Verb]string{Created: "+", Changed: "~", Recreated: "±", Deleted: "-", Orphaned: "-", Waiting: "…", Rejected: "!"}
 
 // Change is what would happen to one object.
 type Change struct {
@@ -62,22 +62,22 @@ type Changes struct {
 // Diff prints a line for each object that would change, followed by the difference
 // in YAML. It returns how many objects differ and how many would be rejected. Values
 // of Secrets are not shown.
-func Diff(out io.Writer, all []Changes) (differences, refusals int, err error) {
+func Diff(out io.Writer, all []Changes) (differences, rejections int, err error) {
 	var b strings.Builder
 	for _, changes := range all {
 		var body strings.Builder
 		for _, problem := range changes.Problems {
-			refusals++
+			rejections++
 			fmt.Fprintf(&body, "# ! %s\n", commented(problem))
 		}
 		for _, change := range changes.Objects {
 			text, err := change.text()
 			if err != nil {
-				return differences, refusals, err
+				return differences, rejections, err
 			}
 			switch {
-			case change.Verb == Refused:
-				refusals++
+			case change.Verb == Rejected:
+				rejections++
 			case text == "":
 				continue // applying the object again would change nothing
 			default:
@@ -95,9 +95,9 @@ func Diff(out io.Writer, all []Changes) (differences, refusals int, err error) {
 		b.WriteString("\n" + body.String())
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil {
-		return differences, refusals, fmt.Errorf("print: %w", err)
+		return differences, rejections, fmt.Errorf("print: %w", err)
 	}
-	return differences, refusals, nil
+	return differences, rejections, nil
 }
 
 // summary returns the change on one line: the verb, the reason and the template.
@@ -117,7 +117,7 @@ func commented(text string) string { return strings.ReplaceAll(text, "\n", "\n# 
 
 // text returns the difference in YAML. It is empty for a change that has no effect.
 func (c *Change) text() (string, error) {
-	if c.Verb == Refused {
+	if c.Verb == Rejected {
 		return "", nil
 	}
 	before, after := legible(c.Before), legible(c.After)

@@ -36,7 +36,7 @@ func TestDiff(t *testing.T) {
 		changes     Changes
 		want        string
 		differences int
-		refusals    int
+		rejections  int
 	}{
 		"nothing": {
 			reason:  "a parent without changes is not printed",
@@ -84,8 +84,8 @@ func TestDiff(t *testing.T) {
 			reason: "an unchanged object is marked as such",
 			changes: Changes{Parent: "p", Objects: []Change{
 				{Verb: Deleted, Object: a, Before: map[string]any{"kind": "ConfigMap"}},
-				{Verb: Released, Object: a, Before: configMap("a"), After: configMap("a")},
-				{Verb: Waits, Object: a, Why: "it is being deleted", Before: configMap("a"), After: configMap("a")},
+				{Verb: Orphaned, Object: a, Before: configMap("a"), After: configMap("a")},
+				{Verb: Waiting, Object: a, Why: "it is being deleted", Before: configMap("a"), After: configMap("a")},
 			}},
 			want: `# p
 # - ConfigMap ns/a  deleted
@@ -95,7 +95,7 @@ func TestDiff(t *testing.T) {
 -kind: ConfigMap
 # - ConfigMap ns/a  orphaned
 #   unchanged
-# … ConfigMap ns/a  waits: it is being deleted
+# … ConfigMap ns/a  waiting: it is being deleted
 #   unchanged
 `,
 			differences: 3,
@@ -103,14 +103,14 @@ func TestDiff(t *testing.T) {
 		"rejected": {
 			reason: "all lines of the API server's message are comments",
 			changes: Changes{Parent: "p", Problems: []string{"no such property"}, Objects: []Change{
-				{Verb: Refused, Object: a, Template: "t", Why: "one\ntwo"},
+				{Verb: Rejected, Object: a, Template: "t", Why: "one\ntwo"},
 			}},
 			want: `# p
 # ! no such property
 # ! ConfigMap ns/a  rejected: one
 #   two  (t)
 `,
-			refusals: 2,
+			rejections: 2,
 		},
 		"Secret": {
 			reason: "values are hidden, and those that differ are marked",
@@ -140,15 +140,15 @@ func TestDiff(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			differences, refusals, err := Diff(&out, []Changes{tc.changes})
+			differences, rejections, err := Diff(&out, []Changes{tc.changes})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if out.String() != tc.want {
 				t.Errorf("%s\ngot\n%s\nwant\n%s", tc.reason, out.String(), tc.want)
 			}
-			if differences != tc.differences || refusals != tc.refusals {
-				t.Errorf("got %d differences and %d refusals, want %d and %d", differences, refusals, tc.differences, tc.refusals)
+			if differences != tc.differences || rejections != tc.rejections {
+				t.Errorf("got %d differences and %d rejections, want %d and %d", differences, rejections, tc.differences, tc.rejections)
 			}
 		})
 	}
