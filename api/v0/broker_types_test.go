@@ -39,8 +39,9 @@ func TestBrokerResourceKeepsUnknownFields(t *testing.T) {
 func TestConfigurationFromUnstructured(t *testing.T) {
 	content := map[string]any{
 		"spec": map[string]any{
-			"discoveryHandler":        map[string]any{"name": "debugEcho"},
-			"instanceBrokerResources": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "n"}, "data": map[string]any{"k": "v"}}},
+			"discoveryHandler": map[string]any{"name": "debugEcho"},
+			"instanceBrokerResources": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "n"},
+				"data": map[string]any{"k": "v"}}},
 		},
 	}
 	var configuration Configuration

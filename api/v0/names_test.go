@@ -46,7 +46,8 @@ func TestSlotNames(t *testing.T) {
 	if slot, err := ParseSlotName("akri-foo-8120fe", name); err != nil || slot != 12 {
 		t.Errorf("ParseSlotName(%q) = %d, %v", name, slot, err)
 	}
-	for _, bad := range []string{"akri-foo-8120fe", "akri-foo-8120fe-", "akri-foo-8120fe--1", "akri-foo-8120fe-01", "akri-foo-8120fe-+1", "akri-bar-8120fe-1", "akri-foo-8120fe-x"} {
+	for _, bad := range []string{"akri-foo-8120fe", "akri-foo-8120fe-", "akri-foo-8120fe--1", "akri-foo-8120fe-01", "akri-foo-8120fe-+1",
+		"akri-bar-8120fe-1", "akri-foo-8120fe-x"} {
 		if slot, err := ParseSlotName("akri-foo-8120fe", bad); err == nil {
 			t.Errorf("ParseSlotName(%q) = %d, want an error", bad, slot)
 		}

@@ -55,21 +55,34 @@ func TestConfigurationSchema(t *testing.T) {
 		"rollout of 0":         {spec: spec("rollout: {maxUnavailable: 0}"), says: []string{"spec.rollout.maxUnavailable", "at least 1"}},
 		"rollout of 0 percent": {spec: spec("rollout: {maxUnavailable: 0%}"), says: []string{"from 1% to 100%"}},
 		"rollout of a word":    {spec: spec("rollout: {maxUnavailable: some}"), says: []string{"from 1% to 100%"}},
-		"value and valueFrom":  {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, value: x, valueFrom: {secretKeyRef: {name: s, key: k}}}]}}", says: []string{"value or valueFrom, not both"}},
-		"two sources":          {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {secretKeyRef: {name: s, key: k}, configMapKeyRef: {name: s, key: k}}}]}}", says: []string{"exactly one of"}},
-		"no source":            {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {}}]}}", says: []string{"exactly one of"}},
-		"property name":        {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: 1-P, value: x}]}}", says: []string{"discoveryProperties[0].name"}},
-		"Pod and Job":          {spec: spec("brokerSpec: {brokerPodSpec: {}, brokerJobSpec: {}}"), says: []string{"brokerPodSpec or brokerJobSpec, not both"}},
-		"old and new fields":   {spec: spec("brokerSpec: {brokerPodSpec: {}}, instanceBrokerResources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: o}}]"), says: []string{"mutually exclusive"}},
+		"value and valueFrom": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, value: x, valueFrom: {secretKeyRef: " +
+			"{name: s, key: k}}}]}}", says: []string{"value or valueFrom, not both"}},
+		"two sources": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {secretKeyRef: {name: s, key: " +
+			"k}, configMapKeyRef: {name: s, key: k}}}]}}", says: []string{"exactly one of"}},
+		"no source": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {}}]}}",
+			says: []string{"exactly one of"}},
+		"property name": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: 1-P, value: x}]}}",
+			says: []string{"discoveryProperties[0].name"}},
+		"Pod and Job": {spec: spec("brokerSpec: {brokerPodSpec: {}, brokerJobSpec: {}}"),
+			says: []string{"brokerPodSpec or brokerJobSpec, not both"}},
+		"old and new fields": {spec: spec("brokerSpec: {brokerPodSpec: {}}, instanceBrokerResources: [{apiVersion: v1, kind: ConfigMap, " +
+			"metadata: {name: o}}]"), says: []string{"mutually exclusive"}},
 		"old fields":           {spec: spec(`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`)},
 		"templated everything": {spec: instanceResource(`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`)},
-		"no kind":              {spec: instanceResource(`{apiVersion: v1, metadata: {name: o}}`), says: []string{"instanceBrokerResources[0].kind", "Required"}},
-		"expression for kind":  {spec: instanceResource(`{apiVersion: v1, kind: "{{X}}", metadata: {name: o}}`), says: []string{"instanceBrokerResources[0].kind"}},
-		"no name":              {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {}}`), says: []string{"instanceBrokerResources[0].metadata.name", "Required"}},
-		"generateName":         {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, generateName: x}}`), says: []string{"generateName is not supported"}},
-		"namespace expression": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, namespace: "{{X}}"}}`), says: []string{"instanceBrokerResources[0].metadata.namespace"}},
-		"status":               {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o}, status: {phase: Running}}`), says: []string{"status is written by the controller of the kind"}},
-		"65 templates":         {spec: instanceResource(strings.Repeat(`{apiVersion: v1, kind: Pod, metadata: {name: o}}, `, 65)), says: []string{"instanceBrokerResources", "64"}},
+		"no kind": {spec: instanceResource(`{apiVersion: v1, metadata: {name: o}}`),
+			says: []string{"instanceBrokerResources[0].kind", "Required"}},
+		"expression for kind": {spec: instanceResource(`{apiVersion: v1, kind: "{{X}}", metadata: {name: o}}`),
+			says: []string{"instanceBrokerResources[0].kind"}},
+		"no name": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {}}`),
+			says: []string{"instanceBrokerResources[0].metadata.name", "Required"}},
+		"generateName": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, generateName: x}}`),
+			says: []string{"generateName is not supported"}},
+		"namespace expression": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, namespace: "{{X}}"}}`),
+			says: []string{"instanceBrokerResources[0].metadata.namespace"}},
+		"status": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o}, status: {phase: Running}}`),
+			says: []string{"status is written by the controller of the kind"}},
+		"65 templates": {spec: instanceResource(strings.Repeat(`{apiVersion: v1, kind: Pod, metadata: {name: o}}, `, 65)),
+			says: []string{"instanceBrokerResources", "64"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +90,8 @@ func TestConfigurationSchema(t *testing.T) {
 				tc.name = "c"
 			}
 			object := decode(t, "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "+tc.name+"}, spec: "+tc.spec+"}")
-			created, err := api.Resource(v0.ConfigurationResource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: "Strict"})
+			created, err := api.Resource(v0.ConfigurationResource).Namespace(namespace).Create(t.Context(), object,
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: "Strict"})
 			if len(tc.says) == 0 {
 				if err != nil {
 					t.Fatalf("rejected: %v", err)
@@ -122,7 +136,8 @@ func TestSlotOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := client.Resource(v0.InstanceResource).Namespace(namespace)
-	object := decode(t, "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: i}, spec: {configurationName: c, cdiName: akri.sh/c=i, capacity: 2}}")
+	object := decode(t, "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: i}, spec: {configurationName: c, cdiName: akri.sh/c=i, "+
+		"capacity: 2}}")
 	if _, err := api.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

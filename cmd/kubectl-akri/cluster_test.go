@@ -130,7 +130,8 @@ func TestNoCluster(t *testing.T) {
 		run(t, "", append(args, "--kubeconfig", missing)...).want(t, 1, "error: read the kubeconfig: ")
 	}
 	run(t, "", "diff", "x", "--kubeconfig", missing).want(t, 2, "error: read the kubeconfig: ")
-	for _, args := range [][]string{{"tree", "a", "b"}, {"diff"}, {"diff", "a", "-f", "b"}, {"rbac"}, {"why"}, {"explain", "pod"}, {"explain", "pod/a", "b"}, {"explain", "pod/a", "-o", "xml"}, {"tree", "--nope"}} {
+	for _, args := range [][]string{{"tree", "a", "b"}, {"diff"}, {"diff", "a", "-f", "b"}, {"rbac"}, {"why"}, {"explain", "pod"},
+		{"explain", "pod/a", "b"}, {"explain", "pod/a", "-o", "xml"}, {"tree", "--nope"}} {
 		run(t, "", args...).want(t, 2, "error: ", "See 'kubectl akri "+args[0]+" --help' for usage")
 	}
 }
@@ -157,7 +158,8 @@ func (w *world) as(user, rules string) *world {
 	w.T.Helper()
 	w.Apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: " + user + "}\nrules: " + rules)
 	w.Apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: " + user + "}\n" +
-		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: " + user + "}\nsubjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: " + user + "}]")
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: " + user +
+		"}\nsubjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: " + user + "}]")
 	file, err := clientcmd.LoadFromFile(w.kubeconfig)
 	if err != nil {
 		w.T.Fatal(err)
@@ -184,12 +186,15 @@ func TestMissingPermissions(t *testing.T) {
 	w.Apply(example)
 	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	reader := w.as("reader", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
-	reader.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1", "seen from  node-a\n", "The controller has not reconciled the Instance yet", "note: no permission to list Pods in other namespaces")
+	reader.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1", "seen from  node-a\n",
+		"The controller has not reconciled the Instance yet", "note: no permission to list Pods in other namespaces")
 	reader.run(example, "diff", "-f", "-").want(t, 2, "the API server rejects the Configuration", `cannot update resource "configurations"`)
 	reader.run("", "diff", "cam").want(t, 2, `cannot list resource`)
 	reader.run("", "explain", "cm", "x").want(t, 1, `cannot get resource "configmaps"`)
 	reader.run("", "rbac", "cam").want(t, 0, "- secrets")
 
-	editor := w.as("editor", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`)
-	editor.run(example, "diff", "-f", "-").want(t, 2, "rejected: you are not allowed to apply it, and diff uses your permissions: ", "cannot patch resource", "!aggregate-to-controller")
+	editor := w.as("editor",
+		`[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`)
+	editor.run(example, "diff", "-f", "-").want(t, 2, "rejected: you are not allowed to apply it, and diff uses your permissions: ",
+		"cannot patch resource", "!aggregate-to-controller")
 }

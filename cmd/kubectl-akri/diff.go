@@ -53,7 +53,8 @@ would change, and 2 if an object would be rejected or diff itself failed.`,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if (len(args) > 0) == (len(o.files) > 0) {
-			return cli.Usage(command, errors.New("specify a Configuration: -f FILE for one that is not applied yet, or the NAME of one in the cluster"))
+			return cli.Usage(command,
+				errors.New("specify a Configuration: -f FILE for one that is not applied yet, or the NAME of one in the cluster"))
 		}
 		return o.run(command, streams, args)
 	}
@@ -126,14 +127,17 @@ func (c *cluster) drift(ctx context.Context, configuration *v0.Configuration, po
 }
 
 // changes returns the changes that applying a Configuration would cause.
-func (o *diffOptions) changes(ctx context.Context, api *cluster, notes io.Writer, namespace string, given *unstructured.Unstructured) ([]view.Changes, error) {
+func (o *diffOptions) changes(
+	ctx context.Context, api *cluster, notes io.Writer, namespace string, given *unstructured.Unstructured,
+) ([]view.Changes, error) {
 	switch {
 	case given.GetName() == "":
 		return nil, errors.New("metadata.name is missing: diff finds the Configuration in the cluster by its name")
 	case given.GetNamespace() == "":
 		given.SetNamespace(namespace)
 	case o.namespace != "" && given.GetNamespace() != o.namespace:
-		return nil, fmt.Errorf("Configuration %s is in namespace %q, but -n is %q: omit one of them", given.GetName(), given.GetNamespace(), o.namespace)
+		return nil, fmt.Errorf("Configuration %s is in namespace %q, but -n is %q: omit one of them",
+			given.GetName(), given.GetNamespace(), o.namespace)
 	}
 	given.SetGroupVersionKind(v0.ConfigurationKind)
 	before, configuration, err := api.dryRunApply(ctx, given)

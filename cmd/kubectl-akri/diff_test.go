@@ -63,7 +63,8 @@ func TestDiffOfAFile(t *testing.T) {
 	before := w.run(example, "diff", "-f", "-")
 	before.want(t, 1,
 		"/cam-", "(SAMPLE: a sample device", "# + ConfigMap", "+  text: sampled in hall", "# + Service", "# + Secret", "+  key: '***'",
-		"# Configuration "+w.Namespace+"/cam  (SAMPLE", "+  nodes: on ", "note: ", "no device has been found yet", "!error", "!R0VIRUlN", "!GEHEIM")
+		"# Configuration "+w.Namespace+"/cam  (SAMPLE", "+  nodes: on ", "note: ", "no device has been found yet", "!error", "!R0VIRUlN",
+		"!GEHEIM")
 	var configuration v0.Configuration
 	if err := w.Get(t.Context(), w.Key("cam"), &configuration); !apierrors.IsNotFound(err) {
 		t.Fatalf("diff has created the Configuration: %v", err)
@@ -97,7 +98,8 @@ func TestDiffOfAFile(t *testing.T) {
 	// The agent merges the new brokerProperties, the controller applies.
 	w.Apply(edited)
 	instance.Spec.BrokerProperties["ROOM"] = "attic"
-	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"brokerProperties":{"ROOM":"attic"}}}`))); err != nil {
+	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"brokerProperties":{"ROOM":"attic"}}}`))); err != nil {
 		t.Fatal(err)
 	}
 	w.Eventually("the edit is applied", func() string {
@@ -116,7 +118,8 @@ func TestDiffOfAFile(t *testing.T) {
 func (w *world) versions() string {
 	w.T.Helper()
 	var text strings.Builder
-	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.SecretList{}, &v0.ConfigurationList{}, &v0.InstanceList{}} {
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.SecretList{},
+		&v0.ConfigurationList{}, &v0.InstanceList{}} {
 		if err := w.List(w.T.Context(), list, client.InNamespace(w.Namespace)); err != nil {
 			w.T.Fatal(err)
 		}
@@ -182,14 +185,17 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 	})
 	t.Run("recreate", func(t *testing.T) {
 		w.run(changed(t, "\n  configurationBrokerResources:", edit(recreate)), "diff", "-f", "-").want(t, 1,
-			"# ± ConfigMap "+w.Namespace+"/cam-1-fixed  deleted and recreated: the template changes a field that is immutable", "-  text: old", "+  text: new", "!x-akri-diff")
+			"# ± ConfigMap "+w.Namespace+"/cam-1-fixed  deleted and recreated: the template changes a field that is immutable", "-  text: old",
+			"+  text: new", "!x-akri-diff")
 	})
 	t.Run("recreate a rejected object", func(t *testing.T) {
-		w.run(changed(t, "\n  configurationBrokerResources:", strings.Replace(edit(recreate), "data: {text: new}", "data: {no/key: new}", 1)), "diff", "-f", "-").want(t, 2,
+		w.run(changed(t, "\n  configurationBrokerResources:",
+			strings.Replace(edit(recreate), "data: {text: new}", "data: {no/key: new}", 1)), "diff", "-f", "-").want(t, 2,
 			"# ! ConfigMap "+w.Namespace+"/cam-1-fixed  rejected: ", "no/key")
 	})
 	t.Run("conflict", func(t *testing.T) {
-		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2, "/theirs  rejected: ConfigMap theirs exists and was not made for this Configuration",
+		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2,
+			"/theirs  rejected: ConfigMap theirs exists and was not made for this Configuration",
 			"# … ConfigMap "+w.Namespace+"/group  waiting: to be deleted once all of the above is applied")
 	})
 	t.Run("take", func(t *testing.T) {
@@ -197,7 +203,8 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 			"# ~ ConfigMap "+w.Namespace+"/theirs  changed: it exists and is adopted by this Configuration", "+data:")
 	})
 	t.Run("skip", func(t *testing.T) {
-		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: skip}}"), "diff", "-f", "-").want(t, 1, "!theirs", "# - ConfigMap "+w.Namespace+"/group")
+		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: skip}}"), "diff", "-f", "-").want(t, 1,
+			"!theirs", "# - ConfigMap "+w.Namespace+"/group")
 	})
 	t.Run("invalid object", func(t *testing.T) {
 		w.run(changed(t, "port: 80", "port: 80000"), "diff", "-f", "-").want(t, 2, "# ! Service", "must be between 1 and 65535")
@@ -213,14 +220,18 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 		w.run(changed(t, "kind: Secret", "kind: Secrez"), "diff", "-f", "-").want(t, 2, `the API server has no kind "Secrez"`)
 	})
 	t.Run("confined", func(t *testing.T) {
-		cluster := changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: scheduling.k8s.io/v1\n    kind: PriorityClass", "stringData: {key: GEHEIM}", "value: 7")
+		cluster := changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: scheduling.k8s.io/v1\n    kind: PriorityClass",
+			"stringData: {key: GEHEIM}", "value: 7")
 		w.run(cluster, "diff", "-f", "-").want(t, 2, "PriorityClass", "is cluster-scoped")
-		w.run(cluster, "diff", "-f", "-", "--allow-cluster-scoped").want(t, 1, "# + PriorityClass.scheduling.k8s.io cam-1-key  created", "+value: 7")
+		w.run(cluster, "diff", "-f", "-", "--allow-cluster-scoped").want(t, 1, "# + PriorityClass.scheduling.k8s.io cam-1-key  created",
+			"+value: 7")
 	})
 	t.Run("Configuration", func(t *testing.T) {
-		w.run(changed(t, "{name: debugEcho}", "{name: debugEcho, nam: x}"), "diff", "-f", "-").want(t, 2, "the API server rejects the Configuration", `unknown field "spec.discoveryHandler.nam"`)
+		w.run(changed(t, "{name: debugEcho}", "{name: debugEcho, nam: x}"), "diff", "-f", "-").want(t, 2,
+			"the API server rejects the Configuration", `unknown field "spec.discoveryHandler.nam"`)
 		w.run("kind: Service", "diff", "-f", "-").want(t, 2, "no Configuration in stdin")
-		w.run(changed(t, "{name: cam}", "{name: cam, namespace: far}"), "diff", "-f", "-", "-n", w.Namespace).want(t, 2, `Configuration cam is in namespace "far"`)
+		w.run(changed(t, "{name: cam}", "{name: cam, namespace: far}"), "diff", "-f", "-", "-n", w.Namespace).want(t, 2,
+			`Configuration cam is in namespace "far"`)
 	})
 	t.Run("discovery", func(t *testing.T) {
 		w.run(changed(t, "debugEcho", "udev"), "diff", "-f", "-").want(t, 1, "the discovery handler changes too")
@@ -232,7 +243,8 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 func TestDiffReplacesTerminatedPods(t *testing.T) {
 	w := newWorld(t)
 	stop := w.startController()
-	w.Apply(changed(t, "kind: Service", "kind: Pod", `{ports: [{port: 80}], selector: "{{LABEL_SELECTOR}}"}`, "{containers: [{name: a, image: a}]}"))
+	w.Apply(changed(t, "kind: Service", "kind: Pod", `{ports: [{port: 80}], selector: "{{LABEL_SELECTOR}}"}`,
+		"{containers: [{name: a, image: a}]}"))
 	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	pod := &corev1.Pod{}
 	w.Eventually("Pod", func() string {
@@ -248,8 +260,10 @@ func TestDiffReplacesTerminatedPods(t *testing.T) {
 		return ""
 	})
 	stop()
-	if err := w.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`))); err != nil {
+	if err := w.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.Namespace+"/cam-1-svc  deleted and recreated: it has ended: ", "Evicted", "(instanceBrokerResources[1])", "!x-akri-diff")
+	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.Namespace+"/cam-1-svc  deleted and recreated: it has ended: ", "Evicted",
+		"(instanceBrokerResources[1])", "!x-akri-diff")
 }

@@ -17,12 +17,14 @@ import (
 func TestExplain(t *testing.T) {
 	w := newWorld(t)
 	stop := w.startController()
-	w.Apply(changed(t, `{name: "{{INSTANCE_NAME}}-svc"}`, `{name: "{{NODE}}-svc", annotations: {akri.sh/for-each: NODES, akri.sh/once: "true"}}`))
+	w.Apply(changed(t, `{name: "{{INSTANCE_NAME}}-svc"}`,
+		`{name: "{{NODE}}-svc", annotations: {akri.sh/for-each: NODES, akri.sh/once: "true"}}`))
 	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	w.waitReady("cam")
 	stop()
 	theirs := &corev1.ConfigMap{ObjectMeta: w.Meta("cam-1")}
-	if err := w.Patch(t.Context(), theirs, client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"x"}}`)), client.FieldOwner("other")); err != nil {
+	if err := w.Patch(t.Context(), theirs, client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"x"}}`)),
+		client.FieldOwner("other")); err != nil {
 		t.Fatal(err)
 	}
 	from := "Configuration " + w.Namespace + "/cam, generation 1"
@@ -39,10 +41,12 @@ func TestExplain(t *testing.T) {
 	w.run("", "explain", "svc", "node-a-svc").want(t, 0,
 		"template   instanceBrokerResources[1]", "for each   node-a", "NODE = node-a", "akri.sh/for-each: NODES", "akri.sh/once: true")
 	w.run("", "explain", "secret", "cam-1-key").want(t, 0, "instanceBrokerResources[2]", "metadata.name = cam-1-key", "!GEHEIM")
-	w.run("", "explain", "cm", "group").want(t, 0, "template   configurationBrokerResources[0] of "+from, "data.nodes = on node-a", "!Instance cam-1")
+	w.run("", "explain", "cm", "group").want(t, 0, "template   configurationBrokerResources[0] of "+from, "data.nodes = on node-a",
+		"!Instance cam-1")
 
 	var e view.Explanation
-	if err := json.Unmarshal([]byte(w.run("", "explain", "cm/cam-1", "-o", "json").out), &e); err != nil || e.Template != "instanceBrokerResources[0]" || len(e.Fields) != 2 {
+	if err := json.Unmarshal([]byte(w.run("", "explain", "cm/cam-1", "-o", "json").out), &e); err != nil ||
+		e.Template != "instanceBrokerResources[0]" || len(e.Fields) != 2 {
 		t.Errorf("-o json: %v %+v", err, e)
 	}
 	w.run("", "explain", "cm/cam-1", "-o", "yaml").want(t, 0, "configuration: "+w.Namespace+"/cam\n")
@@ -54,7 +58,8 @@ func TestExplain(t *testing.T) {
 	w.run("", "explain", "cm", "nope").want(t, 1, `error: configmaps "nope" not found`)
 	w.run("", "explain", "zebra", "nope").want(t, 1, `error: the API server does not have a resource type "zebra"`)
 	w.Apply(changed(t, `{name: group}`, `{name: other}`))
-	w.run("", "explain", "cm", "group").want(t, 0, "configurationBrokerResources[0]", "generation 2", "no template renders an object of this name now")
+	w.run("", "explain", "cm", "group").want(t, 0, "configurationBrokerResources[0]", "generation 2",
+		"no template renders an object of this name now")
 	w.Apply(changed(t, "{{NODES}}", "{{NODE"))
 	w.run("", "explain", "cm", "group").want(t, 0, "the templates have errors", "configurationBrokerResources[0].data.nodes")
 }
@@ -77,7 +82,8 @@ func TestExplainFollowsOwners(t *testing.T) {
 		return ""
 	})
 	owned := func(apiVersion, kind, name, uid, text string) string {
-		return strings.NewReplacer("OWNER", "{apiVersion: "+apiVersion+", kind: "+kind+", name: "+name+", uid: "+uid+", controller: true}").Replace(text)
+		return strings.NewReplacer("OWNER",
+			"{apiVersion: "+apiVersion+", kind: "+kind+", name: "+name+", uid: "+uid+", controller: true}").Replace(text)
 	}
 	w.Apply(owned("apps/v1", "Deployment", "cam-1-svc", string(deployment.UID), `
 apiVersion: apps/v1
@@ -94,7 +100,8 @@ apiVersion: v1
 kind: Pod
 metadata: {name: one, ownerReferences: [OWNER]}
 spec: {containers: [{name: a, image: a}]}`))
-	w.run("", "explain", "po/one").want(t, 0, "Pod "+w.Namespace+"/one is owned by Deployment.apps "+w.Namespace+"/cam-1-svc:", "instanceBrokerResources[1]")
+	w.run("", "explain", "po/one").want(t, 0, "Pod "+w.Namespace+"/one is owned by Deployment.apps "+w.Namespace+"/cam-1-svc:",
+		"instanceBrokerResources[1]")
 }
 
 // TestWhy: the facts are read from the cluster.
@@ -105,7 +112,8 @@ func TestWhy(t *testing.T) {
 	instance := w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	w.waitReady("cam")
 	w.run("", "why", "nope").want(t, 1, `error: no Instance "nope" in namespace "`+w.Namespace+`"`)
-	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1  Ready", "handler debugEcho", "node-a (does not exist)", "ConfigMap cam-1  ready",
+	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1  Ready", "handler debugEcho", "node-a (does not exist)",
+		"ConfigMap cam-1  ready",
 		"Conclusion:", "Node node-a, which sees the device, does not exist.", "!No problem found")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
@@ -115,7 +123,8 @@ func TestWhy(t *testing.T) {
 	t.Cleanup(func() { _ = w.Delete(t.Context(), node) })
 	w.run("", "why", "cam-1").want(t, 0, "Conclusion:\n  No problem found")
 
-	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`))); err != nil {
+	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`))); err != nil {
 		t.Fatal(err)
 	}
 	w.Apply(`
@@ -146,7 +155,8 @@ spec: {containers: [{name: a, image: a}]}`)
 		t.Fatal(err)
 	}
 	w.run("", "why", "cam-1").want(t, 0,
-		"slot       cam-1-0  used on node-a  by Pod user", "Pod user  on node-a", "Pod waiter  on no node yet", "Latest events:", "Pod waiter  FailedScheduling: no room",
+		"slot       cam-1-0  used on node-a  by Pod user", "Pod user  on node-a", "Pod waiter  on no node yet", "Latest events:",
+		"Pod waiter  FailedScheduling: no room",
 		"Pod waiter waits for akri.sh/cam-1: the only slot is in use on node-a (Pod user).", "→ delete a Pod", "!stranger")
 
 	// The Configuration is deleted; there is no garbage collector here.
@@ -154,5 +164,6 @@ spec: {containers: [{name: a, image: a}]}`)
 	if err := w.Delete(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "why", "cam-1").want(t, 0, "Configuration cam, which does not exist", "Configuration cam does not exist, so no objects are created for the device.")
+	w.run("", "why", "cam-1").want(t, 0, "Configuration cam, which does not exist",
+		"Configuration cam does not exist, so no objects are created for the device.")
 }

@@ -136,7 +136,8 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 
 // live returns the existing objects of a parent: those with its labels, and those that
 // are desired.
-func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Desired) (map[inventory.Ref]*unstructured.Unstructured, error) {
+func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Desired) (map[inventory.Ref]*unstructured.Unstructured,
+	error) {
 	live := map[inventory.Ref]*unstructured.Unstructured{}
 	add := func(kind schema.GroupKind, resource schema.GroupVersionResource, namespaced bool) error {
 		objects, err := p.ofResource(ctx, resource, namespaced)
@@ -167,7 +168,8 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 }
 
 // ofResource lists the objects of a resource that the controller manages.
-func (p *preview) ofResource(ctx context.Context, resource schema.GroupVersionResource, namespaced bool) ([]unstructured.Unstructured, error) {
+func (p *preview) ofResource(ctx context.Context, resource schema.GroupVersionResource, namespaced bool) ([]unstructured.Unstructured,
+	error) {
 	if objects, known := p.managed[resource]; known {
 		return objects, nil
 	}

@@ -50,7 +50,8 @@ kinds that are not built into Kubernetes.`,
 		return o.run(command, streams, args)
 	}
 	o.addFlags(command)
-	command.Flags().StringVar(&o.controller, "controller", "akri-system/akri-controller", "ServiceAccount of the controller, as `NAMESPACE/NAME`")
+	command.Flags().StringVar(&o.controller, "controller", "akri-system/akri-controller",
+		"ServiceAccount of the controller, as `NAMESPACE/NAME`")
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	return command
 }
@@ -135,11 +136,13 @@ func (o *rbacOptions) resource(streams cli.Streams, kind schema.GroupVersionKind
 		return plural.GroupResource(), nil
 	}
 	if err := o.connectOnce(streams); err != nil {
-		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes and needs a cluster to look it up: %w", kind.GroupKind(), err)
+		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes and needs a cluster to look it up: %w",
+			kind.GroupKind(), err)
 	}
 	mapping, err := o.api.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		return schema.GroupResource{}, fmt.Errorf("the cluster does not have kind %s in %q: install its CustomResourceDefinition", kind.Kind, kind.GroupVersion())
+		return schema.GroupResource{}, fmt.Errorf("the cluster does not have kind %s in %q: install its CustomResourceDefinition", kind.Kind,
+			kind.GroupVersion())
 	}
 	if err != nil {
 		return schema.GroupResource{}, fmt.Errorf("look up kind %s: %w", kind, err)

@@ -25,7 +25,8 @@ func appsKind(kind string) schema.GroupVersionKind {
 func TestRBAC(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(example, "rbac", "-f", "-")
-	printed.want(t, 0, "kind: ClusterRole", `akri.sh/aggregate-to-controller: "true"`, "name: akri-controller-"+w.Namespace+"-cam", "- secrets", "- create", "!configmaps", "!services")
+	printed.want(t, 0, "kind: ClusterRole", `akri.sh/aggregate-to-controller: "true"`, "name: akri-controller-"+w.Namespace+"-cam",
+		"- secrets", "- create", "!configmaps", "!services")
 	w.Apply(example)
 	if again := w.run("", "rbac", "cam"); again.out != printed.out {
 		t.Errorf("got by name\n%s\nby file\n%s", again.out, printed.out)
@@ -33,7 +34,8 @@ func TestRBAC(t *testing.T) {
 	w.run(changed(t, "kind: Secret", "kind: ConfigMap", "stringData", "data"), "rbac", "-f", "-").want(t, 0, "needs no roles", "!ClusterRole")
 	w.run(changed(t, "kind: Secret", "kind: Secrez"), "rbac", "-f", "-").want(t, 1, `the cluster does not have kind Secrez in "v1"`)
 	w.run(changed(t, "{{NODES}}", "{{NODE"), "rbac", "-f", "-").want(t, 1, "configurationBrokerResources[0].data.nodes")
-	w.run(changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: akri.sh/v0\n    kind: Instance"), "rbac", "-f", "-").want(t, 0, "- instances", "note: ", "is refused")
+	w.run(changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: akri.sh/v0\n    kind: Instance"), "rbac", "-f", "-").want(t, 0,
+		"- instances", "note: ", "is refused")
 }
 
 // TestPrintedRole: with the printed Role, the ServiceAccount can manage the objects.
@@ -102,7 +104,8 @@ func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 		t.Errorf("compared only %d kinds", compared)
 	}
 	w.run(example, "rbac", "-f", "-").want(t, 0)
-	run(t, example, "rbac", "-f", "-", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "-n", "plant").want(t, 0, "name: akri-controller-plant-cam")
+	run(t, example, "rbac", "-f", "-", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "-n", "plant").want(t, 0,
+		"name: akri-controller-plant-cam")
 }
 
 func empty(kind, namespace string) *unstructured.Unstructured {

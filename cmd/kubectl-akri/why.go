@@ -97,7 +97,8 @@ func (c *cluster) podsOf(ctx context.Context, facts *view.Facts) error {
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if view.Requests(pod, v0.ResourceName(facts.Instance.Name)) || view.Requests(pod, v0.ResourceName(facts.Instance.Spec.ConfigurationName)) {
+		if view.Requests(pod, v0.ResourceName(facts.Instance.Name)) ||
+			view.Requests(pod, v0.ResourceName(facts.Instance.Spec.ConfigurationName)) {
 			facts.Pods = append(facts.Pods, *pod)
 		}
 	}

@@ -191,11 +191,14 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 
 // differs describes, for each old field, how the new form differs.
 var differs = map[string]string{
-	"brokerSpec.brokerPodSpec": "the capacity limits the number of Pods, and each Pod is pinned to its node even if the broker has its own node affinity; " +
-		"Akri did neither",
-	"brokerSpec.brokerJobSpec": "the Configuration's generation in the Job's name is now a fixed number: change it manually to run a changed Job again",
-	"instanceServiceSpec":      "the Service exists as long as its device does, not only while a broker runs, and also selects the Pods of Jobs",
-	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and also selects the Pods of Jobs",
+	"brokerSpec.brokerPodSpec": "the capacity limits the number of Pods, and each Pod is pinned to its node even if the broker " +
+		"has its own node affinity; Akri did neither",
+	"brokerSpec.brokerJobSpec": "the Configuration's generation in the Job's name is now a fixed number: change it manually to run a " +
+		"changed Job again",
+	"instanceServiceSpec": "the Service exists as long as its device does, not only while a broker runs, and also selects the Pods of " +
+		"Jobs",
+	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and also selects the Pods " +
+		"of Jobs",
 }
 
 // dropServerFields removes fields that kubectl get prints and that must not be applied.

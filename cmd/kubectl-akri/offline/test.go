@@ -123,5 +123,6 @@ func (c counts) summarize(streams cli.Streams) error {
 		return nil
 	}
 	fmt.Fprintf(streams.Out, "%s, %d failed\n", summary, c.failed)
-	return errors.New(manifest.Count(c.failed, "test") + " failed: correct the templates or, if the new output is right, run again with --update")
+	return errors.New(manifest.Count(c.failed, "test") +
+		" failed: correct the templates or, if the new output is right, run again with --update")
 }

@@ -133,7 +133,8 @@ func documents(text string) func(func(string) bool) {
 
 // TestOtherKinds: kinds that are not built in are not checked.
 func TestOtherKinds(t *testing.T) {
-	for _, object := range []map[string]any{{}, {"apiVersion": "example.com/v1", "kind": "Pod", "x": 1}, {"apiVersion": "v1", "kind": "Camera"}} {
+	for _, object := range []map[string]any{{}, {"apiVersion": "example.com/v1", "kind": "Pod", "x": 1},
+		{"apiVersion": "v1", "kind": "Camera"}} {
 		if problems := CheckBuiltIn(object); problems != nil {
 			t.Errorf("%v: %v", object, problems)
 		}

@@ -67,7 +67,8 @@ func find(object map[string]any) (kind, *Problem, bool) {
 	ourGroup, _, _ := strings.Cut(version, "/")
 	switch {
 	case group == ourGroup && ourKind:
-		return kind{}, &Problem{Path: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion), Hint: "use apiVersion: " + version}, true
+		return kind{}, &Problem{Path: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion),
+			Hint: "use apiVersion: " + version}, true
 	case group == ourGroup:
 		cause := fmt.Sprintf("unknown kind %q in %s", name, version)
 		if name == "" {

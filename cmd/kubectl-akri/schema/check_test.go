@@ -126,31 +126,40 @@ func TestCheck(t *testing.T) {
 		want    []string // part of each problem, in order
 		notOurs bool
 	}{
-		"valid":             {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}}}"},
-		"null means absent": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: null}, spec: {discoveryHandler: {name: b, discoveryProperties: null}, capacity: null, brokerSpec: {brokerPodSpec: {}, brokerJobSpec: null}}}"},
+		"valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}}}"},
+		"null means absent": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: null}, spec: " +
+			"{discoveryHandler: {name: b, discoveryProperties: null}, capacity: null, brokerSpec: {brokerPodSpec: {}, brokerJobSpec: null}}}"},
 		"a required field is null": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: null}}",
 			want: []string{"spec: discoveryHandler is missing"}},
 		"another group's Configuration": {object: "{apiVersion: config.example/v1, kind: Configuration}", notOurs: true},
 		"a Pod":                         {object: "{apiVersion: v1, kind: Pod}", notOurs: true},
 		"an empty object":               {object: "{}", notOurs: true},
-		"a misspelled group":            {object: "{apiVersion: akri.shh/v0, kind: Configuration}", want: []string{`unknown apiVersion "akri.shh/v0"`}},
-		"no kind":                       {object: "{apiVersion: akri.sh/v0}", want: []string{"kind is missing"}},
-		"a fraction": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, capacity: 1.5}}",
+		"a misspelled group": {object: "{apiVersion: akri.shh/v0, kind: Configuration}",
+			want: []string{`unknown apiVersion "akri.shh/v0"`}},
+		"no kind": {object: "{apiVersion: akri.sh/v0}", want: []string{"kind is missing"}},
+		"a fraction": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, " +
+			"capacity: 1.5}}",
 			want: []string{"spec.capacity: must be an integer, not 1.5"}},
-		"an expression for a number": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, capacity: '{{ 1 }}'}}",
+		"an expression for a number": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
+			"{name: b}, capacity: '{{ 1 }}'}}",
 			want: []string{"expressions are only allowed in broker resources"}},
 		"a dot in the name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a.b}, spec: {discoveryHandler: {name: b}}}",
 			want: []string{"metadata.name: metadata.name must consist of at most 56 characters"}},
-		"a string for a list":    {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, instanceBrokerResources: x}}", want: []string{"must be a list, not the string"}},
-		"no name":                {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: b}}}", want: []string{"metadata: name is missing"}},
-		"an absolute number":     {object: rollout("2")},
-		"a percentage":           {object: rollout("25%")},
-		"a boolean for a number": {object: rollout("true"), want: []string{"spec.rollout.maxUnavailable: must be an integer or a string, not true"}},
-		"a fractional number":    {object: rollout("1.5"), want: []string{"must be an integer or a string, not the number 1.5"}},
-		"zero":                   {object: rollout("0"), want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be an integer of at least 1"}},
-		"more than 100%":         {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
-		"a short Instance":       {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
-		"nodes as a string":      {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}", want: []string{"spec.nodes: must be a list"}},
+		"a string for a list": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
+			"{name: b}, instanceBrokerResources: x}}", want: []string{"must be a list, not the string"}},
+		"no name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: " +
+			"b}}}", want: []string{"metadata: name is missing"}},
+		"an absolute number": {object: rollout("2")},
+		"a percentage":       {object: rollout("25%")},
+		"a boolean for a number": {object: rollout("true"),
+			want: []string{"spec.rollout.maxUnavailable: must be an integer or a string, not true"}},
+		"a fractional number": {object: rollout("1.5"), want: []string{"must be an integer or a string, not the number 1.5"}},
+		"zero": {object: rollout("0"),
+			want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be an integer of at least 1"}},
+		"more than 100%":   {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
+		"a short Instance": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
+		"nodes as a string": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}",
+			want: []string{"spec.nodes: must be a list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var object map[string]any
@@ -174,7 +183,8 @@ func TestCheck(t *testing.T) {
 }
 
 func rollout(maxUnavailable string) string {
-	return "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, rollout: {maxUnavailable: " + maxUnavailable + "}}}"
+	return "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, rollout: " +
+		"{maxUnavailable: " + maxUnavailable + "}}}"
 }
 
 // TestMaximum: limits of strings and lists.
@@ -197,11 +207,15 @@ func TestMaximum(t *testing.T) {
 func TestAgreesWithTheDefinition(t *testing.T) {
 	validate := openAPI(t)
 	base := "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}"
-	values := []string{"1", "0", "-1", "1001", "1.5", "true", "text", "''", "[]", "[a]", "[{}]", "[1]", "{}", "{a: b}", "{a: 1}", "{name: x}", "[{name: x}]", "[{name: 1x}]",
+	values := []string{"1", "0", "-1", "1001", "1.5", "true", "text", "''", "[]", "[a]", "[{}]", "[1]", "{}", "{a: b}", "{a: 1}",
+		"{name: x}", "[{name: x}]", "[{name: 1x}]",
 		"{maxUnavailable: 1}", "{maxUnavailable: text}", "{maxUnavailable: 1.5}", "{maxUnavailable: true}", "{maxUnavailable: []}",
-		"[{apiVersion: v1, kind: A, metadata: {name: b}}]", "[{apiVersion: 'v{1}', kind: A, metadata: {name: b}}]", "[{apiVersion: v1, kind: '', metadata: {name: b}}]",
-		"[{apiVersion: v1, kind: A, metadata: {}}]", "[{apiVersion: v1, metadata: {name: b}}]", "[{apiVersion: v1, kind: A, metadata: {name: b, namespace: '{{x}}'}}]",
-		"{name: b, discoveryProperties: [{name: x, value: 1}]}", "{name: b, discoveryProperties: [{name: x, valueFrom: {secretKeyRef: {name: s}}}]}",
+		"[{apiVersion: v1, kind: A, metadata: {name: b}}]", "[{apiVersion: 'v{1}', kind: A, metadata: {name: b}}]",
+		"[{apiVersion: v1, kind: '', metadata: {name: b}}]",
+		"[{apiVersion: v1, kind: A, metadata: {}}]", "[{apiVersion: v1, metadata: {name: b}}]",
+		"[{apiVersion: v1, kind: A, metadata: {name: b, namespace: '{{x}}'}}]",
+		"{name: b, discoveryProperties: [{name: x, value: 1}]}",
+		"{name: b, discoveryProperties: [{name: x, valueFrom: {secretKeyRef: {name: s}}}]}",
 		"{name: b, discoveryProperties: [{name: x, valueFrom: {secretKeyRef: {name: s, key: k, optional: 'yes'}}}]}",
 		"{brokerPodSpec: 1}", "{brokerPodSpec: {anything: [goes]}}"}
 	spec := kinds()[0].schema.Properties["spec"]
@@ -226,5 +240,6 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 
 // isRule reports whether a problem comes from a CEL rule.
 func isRule(p Problem) bool {
-	return slices.ContainsFunc([]string{"set ", "mutually exclusive", "generateName", "status is", "maxUnavailable must be"}, func(words string) bool { return strings.Contains(p.Cause, words) })
+	return slices.ContainsFunc([]string{"set ", "mutually exclusive", "generateName", "status is", "maxUnavailable must be"},
+		func(words string) bool { return strings.Contains(p.Cause, words) })
 }

@@ -124,7 +124,8 @@ func templatesNotAccepted(f *Facts) []finding {
 
 func notApplied(f *Facts) []finding {
 	applied := meta.FindStatusCondition(f.Instance.Status.Conditions, v0.ConditionApplied)
-	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonUnknownOwner || len(templatesNotAccepted(f)) > 0 {
+	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonUnknownOwner ||
+		len(templatesNotAccepted(f)) > 0 {
 		return nil
 	}
 	return findingf(remedyOf(applied.Reason, f), "Not all objects could be applied (%s):\n%s", applied.Reason, applied.Message)
@@ -139,7 +140,8 @@ func remedyOf(reason string, f *Facts) string {
 	case v0.ReasonInvalidTemplate, v0.ReasonRefused:
 		return "correct the Configuration; kubectl akri lint -f FILE checks it without a cluster"
 	case v0.ReasonRenderFailed:
-		return "the device has " + propertiesText(f.Instance.Spec.BrokerProperties) + "; correct the template, or set the missing property in spec.brokerProperties"
+		return "the device has " + propertiesText(f.Instance.Spec.BrokerProperties) +
+			"; correct the template, or set the missing property in spec.brokerProperties"
 	case v0.ReasonKindUnavailable:
 		return "install the CustomResourceDefinition; the controller detects it"
 	case v0.ReasonConflict, v0.ReasonImmutable, v0.ReasonApplyFailed:
@@ -273,8 +275,9 @@ func podFailed(f *Facts) []finding {
 		if why == "" {
 			why = "a container terminated with an error; check kubectl logs"
 		}
-		findings = append(findings, findingf("it is replaced with increasing back-off; if it keeps failing, check the agent's log on "+pod.Spec.NodeName,
-			"%s has failed on %s: %s", f.podName(pod), pod.Spec.NodeName, why)...)
+		findings = append(findings,
+			findingf("it is replaced with increasing back-off; if it keeps failing, check the agent's log on "+pod.Spec.NodeName,
+				"%s has failed on %s: %s", f.podName(pod), pod.Spec.NodeName, why)...)
 	}
 	return findings
 }

@@ -147,7 +147,8 @@ func unchanged(before, after map[string]any) bool {
 }
 
 // noise lists the fields of metadata that the API server sets.
-var noise = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
+var noise = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp",
+	"deletionGracePeriodSeconds"}
 
 // legible returns a copy of an object without status and the metadata that the API
 // server sets.

@@ -43,8 +43,9 @@ func TestDiff(t *testing.T) {
 			changes: Changes{Parent: "Instance ns/cam"},
 		},
 		"noise": {
-			reason:  "metadata that the API server sets is not a difference",
-			changes: Changes{Parent: "Instance ns/cam", Objects: []Change{{Verb: Changed, Object: a, Before: configMap("old"), After: sameButNoise}}},
+			reason: "metadata that the API server sets is not a difference",
+			changes: Changes{Parent: "Instance ns/cam", Objects: []Change{{Verb: Changed, Object: a, Before: configMap("old"),
+				After: sameButNoise}}},
 		},
 		"changed": {
 			reason: "the object, its template and the lines that differ are printed",
@@ -157,7 +158,8 @@ func TestDiff(t *testing.T) {
 // TestDiffDoesNotModifyItsInput: only the output is redacted.
 func TestDiffDoesNotModifyItsInput(t *testing.T) {
 	before := secret(map[string]any{"key": "GEHEIM"})
-	if _, _, err := Diff(&strings.Builder{}, []Changes{{Objects: []Change{{Verb: Deleted, Object: inventory.Ref{Kind: "Secret"}, Before: before}}}}); err != nil {
+	if _, _, err := Diff(&strings.Builder{}, []Changes{{Objects: []Change{{Verb: Deleted, Object: inventory.Ref{Kind: "Secret"},
+		Before: before}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if before["data"].(map[string]any)["key"] != "GEHEIM" {

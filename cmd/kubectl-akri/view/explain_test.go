@@ -109,7 +109,8 @@ func TestSetExpressions(t *testing.T) {
 // TestSources: every variable has a source.
 func TestSources(t *testing.T) {
 	template := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{
-		"all": "{{ CAPACITY }}{{ CONFIGURATION_NAME }}{{ INSTANCE_NAME }}{{ range $k, $v := INSTANCE_PROPERTIES }}{{ end }}{{ LABEL_SELECTOR }}{{ NAMESPACE }}{{ NODES }}{{ PLACEHOLDER }}{{ RESOURCE_NAME }}{{ SHARED }}",
+		"all": "{{ CAPACITY }}{{ CONFIGURATION_NAME }}{{ INSTANCE_NAME }}{{ range $k, $v := INSTANCE_PROPERTIES }}{{ end }}{{ LABEL_SELECTOR " +
+			"}}{{ NAMESPACE }}{{ NODES }}{{ PLACEHOLDER }}{{ RESOURCE_NAME }}{{ SHARED }}",
 	}}
 	set, diagnostics := templating.Compile(templating.InstanceLevel, []map[string]any{template})
 	if err := diagnostics.Err(); err != nil {
@@ -133,12 +134,15 @@ func TestSetDirectives(t *testing.T) {
 		e.SetDirectives(d)
 		return e.Directives
 	}
-	none := templating.Directives{OnConflict: templating.ConflictFail, OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionDelete}
+	none := templating.Directives{OnConflict: templating.ConflictFail, OnImmutable: templating.ImmutableFail,
+		DeletionPolicy: templating.DeletionDelete}
 	if got := directivesOf(none); got != nil {
 		t.Errorf("got %v for a template without directives", got)
 	}
-	some := templating.Directives{When: "{{ SHARED }}", ForEach: templating.ForEachNode, OnConflict: templating.ConflictTake, OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionOrphan}
-	want := []directive{{"akri.sh/when", "{{ SHARED }}"}, {"akri.sh/for-each", "NODES"}, {"akri.sh/on-conflict", "take"}, {"akri.sh/deletion-policy", "orphan"}}
+	some := templating.Directives{When: "{{ SHARED }}", ForEach: templating.ForEachNode, OnConflict: templating.ConflictTake,
+		OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionOrphan}
+	want := []directive{{"akri.sh/when", "{{ SHARED }}"}, {"akri.sh/for-each", "NODES"}, {"akri.sh/on-conflict", "take"},
+		{"akri.sh/deletion-policy", "orphan"}}
 	if got := directivesOf(some); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

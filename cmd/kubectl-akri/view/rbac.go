@@ -66,7 +66,8 @@ func Roles(rights Rights) string {
 		bind("akri-"+rights.Configuration, rules(rights.Resources, manageVerbs),
 			types.NamespacedName{Namespace: rights.Namespace, Name: rights.ServiceAccount})
 		bind("akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount}, Verbs: []string{"impersonate"},
+			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount},
+			Verbs: []string{"impersonate"},
 		}}, rights.Controller)
 	}
 	if len(missing) > 0 {

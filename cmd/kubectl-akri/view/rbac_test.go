@@ -106,7 +106,8 @@ rules:
 		},
 		"a ServiceAccount": {
 			reason: "it needs all permissions, only in its namespace; the controller can watch Pods already",
-			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods}, Controller: types.NamespacedName{Namespace: "akri", Name: "controller"}},
+			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods},
+				Controller: types.NamespacedName{Namespace: "akri", Name: "controller"}},
 			want: `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -179,7 +180,8 @@ subjects:
 		})
 	}
 	seen := Roles(Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{secrets}})
-	if _, after, found := strings.Cut(seen, "kind: ClusterRole\n"); !found || strings.Contains(after, "create") || !strings.Contains(after, "watch") {
+	if _, after, found := strings.Cut(seen, "kind: ClusterRole\n"); !found || strings.Contains(after, "create") ||
+		!strings.Contains(after, "watch") {
 		t.Errorf("with a ServiceAccount, the controller itself must only watch:\n%s", seen)
 	}
 }

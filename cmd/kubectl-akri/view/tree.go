@@ -47,7 +47,8 @@ func configurationLine(configuration *v0.Configuration) string {
 }
 
 func addInstance(tree treeprint.Tree, instance *v0.Instance) {
-	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, strings.Join(instance.Spec.Nodes, ", "), readiness(instance.Status.Conditions)))
+	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, strings.Join(instance.Spec.Nodes, ", "),
+		readiness(instance.Status.Conditions)))
 	addConditions(branch, instance.Status.Conditions)
 	for slot := range int(instance.Spec.Capacity) {
 		name := v0.SlotName(instance.Name, slot)

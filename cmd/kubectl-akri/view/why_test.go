@@ -28,11 +28,12 @@ func healthy(change func(*Facts)) *Facts {
 				Resources: []v0.ResourceStatus{{Version: "v1", Kind: "Pod", Namespace: "plant", Name: "one", Ready: true}},
 			},
 		},
-		Configuration: &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam"}, Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}}},
-		Pods:          []corev1.Pod{pod("one", "node1", "akri.sh/cam-1")},
-		AllPods:       true,
-		Nodes:         map[string]corev1.Node{"node1": {}},
-		Now:           time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
+		Configuration: &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam"},
+			Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}}},
+		Pods:    []corev1.Pod{pod("one", "node1", "akri.sh/cam-1")},
+		AllPods: true,
+		Nodes:   map[string]corev1.Node{"node1": {}},
+		Now:     time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
 	}
 	if change != nil {
 		change(f)
@@ -53,13 +54,15 @@ func pod(name, node, asks string) corev1.Pod {
 func pending(name, asks, message string) corev1.Pod {
 	p := pod(name, "", asks)
 	p.Status.Phase = corev1.PodPending
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: message}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+		Message: message}}
 	return p
 }
 
 func waiting(name, reason, message string) corev1.Pod {
 	p := pod(name, "node1", "akri.sh/cam-1")
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "broker", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "broker",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
 	return p
 }
 
@@ -89,21 +92,26 @@ func TestConclude(t *testing.T) {
 			},
 			[]string{"No node sees the device.\nDiscovery fails on node node2, handler onvif: no route → check that the device is switched on"},
 		},
-		"node gone": {func(f *Facts) { f.Nodes = map[string]corev1.Node{} }, []string{"Node node1, which sees the device, does not exist. → kubectl describe node node1"}},
+		"node gone": {func(f *Facts) { f.Nodes = map[string]corev1.Node{} },
+			[]string{"Node node1, which sees the device, does not exist. → kubectl describe node node1"}},
 		"node down": {
 			func(f *Facts) {
-				f.Nodes["node1"] = corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}}}
+				f.Nodes["node1"] = corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+					Status: corev1.ConditionUnknown}}}}
 			},
 			[]string{"Node node1, which sees the device, is not Ready."},
 		},
 		"nodes may not be read": {func(f *Facts) { f.Nodes = nil }, []string{"No problem found"}},
-		"no controller":         {func(f *Facts) { f.Instance.Status = v0.InstanceStatus{} }, []string{"The controller has not reconciled the Instance yet. → check that akri-controller is running"}},
+		"no controller": {func(f *Facts) { f.Instance.Status = v0.InstanceStatus{} },
+			[]string{"The controller has not reconciled the Instance yet. → check that akri-controller is running"}},
 		"wrong templates": {
 			func(f *Facts) {
 				failed(v0.ReasonInvalidTemplate, "x")(f) // the same problem: reported once
-				f.Configuration.Status.Conditions = conditions(v0.ConditionAccepted, metav1.ConditionFalse, v0.ReasonInvalidTemplate, "instanceBrokerResources[0].data.k: no end")
+				f.Configuration.Status.Conditions = conditions(v0.ConditionAccepted, metav1.ConditionFalse, v0.ReasonInvalidTemplate,
+					"instanceBrokerResources[0].data.k: no end")
 			},
-			[]string{"not accepted (InvalidTemplate); nothing changes until they are corrected:\ninstanceBrokerResources[0].data.k: no end → correct"},
+			[]string{"not accepted (InvalidTemplate); nothing changes until they are corrected:\ninstanceBrokerResources[0].data.k: no end → " +
+				"correct"},
 		},
 		"property missing": {
 			failed(v0.ReasonRenderFailed, `property "FOO" is not there`),
@@ -130,7 +138,8 @@ func TestConclude(t *testing.T) {
 		},
 		"slots free where the Pod may not run": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short)) },
-			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short + " → the Pod must be able to run on a node that sees the device"},
+			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short +
+				" → the Pod must be able to run on a node that sees the device"},
 		},
 		"insufficient memory": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", "1 Insufficient memory.")) },
@@ -152,7 +161,8 @@ func TestConclude(t *testing.T) {
 		},
 		"image": {
 			func(f *Facts) { f.Pods = []corev1.Pod{waiting("one", "ImagePullBackOff", "no such image")} },
-			[]string{"Pod one is on node1, but its container broker is not running: ImagePullBackOff: no such image → kubectl describe pod -n plant one"},
+			[]string{"Pod one is on node1, but its container broker is not running: ImagePullBackOff: no such image → kubectl describe pod -n " +
+				"plant one"},
 		},
 		"crash": {
 			func(f *Facts) { f.Pods = []corev1.Pod{waiting("one", "CrashLoopBackOff", "")} },
@@ -233,7 +243,8 @@ Pods that request the device:
 	if head != want {
 		t.Errorf("got\n%s\nwant\n%s", head, want)
 	}
-	if n := strings.Count(tail, "Tick: tock"); n != maxEvents || !strings.HasPrefix(tail, "  7m ago  Pod one  Tick: tock\n") || !strings.HasSuffix(tail, "are ready.\n") {
+	if n := strings.Count(tail, "Tick: tock"); n != maxEvents || !strings.HasPrefix(tail, "  7m ago  Pod one  Tick: tock\n") ||
+		!strings.HasSuffix(tail, "are ready.\n") {
 		t.Errorf("got %d events, want the latest %d in order:\n%s", n, maxEvents, tail)
 	}
 }
