@@ -162,8 +162,8 @@ func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured)
 			return nil, fmt.Errorf("read the owner %s %s: %w", owner.Kind, owner.Name, err)
 		}
 	}
-	why := "neither it nor one of its owners is owned by an Instance or a Configuration, or has the label " + v0.LabelManagedBy + "=" +
-		v0.ManagedBy
+	why := "neither it nor its owners are owned by an Instance or a Configuration or have the label " +
+		v0.LabelManagedBy + "=" + v0.ManagedBy
 	if managers := view.OtherManagers(requested.GetManagedFields()); len(managers) > 0 {
 		why += "; its fields were set by " + managers[0].Name
 	}
