@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -120,7 +121,11 @@ func TestWhy(t *testing.T) {
 	if err := w.Create(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.Delete(t.Context(), node) })
+	t.Cleanup(func() {
+		if err := w.Delete(context.Background(), node); err != nil { // the context of t is cancelled here
+			t.Error(err)
+		}
+	})
 	w.run("", "why", "cam-1").want(t, 0, "Conclusion:\n  No problem found")
 
 	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType,
