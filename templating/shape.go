@@ -35,7 +35,7 @@ func checkShape(r *reporter, source map[string]any) schema.GroupVersionKind {
 	apiVersion := s.literal(Path{Key("apiVersion")}, `write a literal, as in apiVersion: apps/v1`)
 	kind := s.literal(Path{Key("kind")}, `write a literal, as in kind: Deployment`)
 	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
+	if err != nil || apiVersion != "" && (version.Version == "" || version.String() != apiVersion) {
 		s.reportf(Path{Key("apiVersion")}, "write GROUP/VERSION, or v1 for the core group",
 			"%s is not an API version", fault.Quote(apiVersion, 63))
 	}

@@ -15,25 +15,25 @@ import (
 func TestExplain(t *testing.T) {
 	var out strings.Builder
 	err := Explain(&out, Explanation{
-		Object: "Deployment.apps plant/cam", Asked: "Pod plant/cam-x", Configuration: "plant/cam", Generation: 3,
+		Object: "Deployment.apps plant/cam", Dependent: "Pod plant/cam-x", Configuration: "plant/cam", Generation: 3,
 		Instance: "cam-1", Template: "instanceBrokerResources[0]", Element: "node1", State: "ready", Notes: []string{"one\ntwo"},
-		Fields: []Field{
-			{Field: "data.k", Text: "{{ A }}\n{{ B }}", Value: strings.Repeat("x", 200), Inputs: []Input{
+		Fields: []field{
+			{Field: "data.k", Text: "{{ A }}\n{{ B }}", Value: strings.Repeat("x", 200), Inputs: []input{
 				{Name: "A", Value: map[string]any{"k": "v"}, Source: "here"}, {Name: "B", Source: "there"},
 			}},
 			{Field: "data.n", Key: true, Text: "{{ N }}", Value: ""},
 			{Field: "data.f", Text: "{{ F }}", Fault: "no such thing"},
 		},
-		Directives: []Directive{{"akri.sh/once", "true"}},
-		Others:     []Manager{{Name: "kubectl-edit", Operation: "Update", Fields: []string{"data.theirs"}, More: 2}},
+		Directives:    []directive{{"akri.sh/once", "true"}},
+		OtherManagers: []Manager{{Name: "kubectl-edit", Operation: "Update", Fields: []string{"data.theirs"}, More: 2}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `Pod plant/cam-x is made by Deployment.apps plant/cam:
+	want := `Pod plant/cam-x is owned by Deployment.apps plant/cam:
 
 Deployment.apps plant/cam
-  made from  instanceBrokerResources[0] of Configuration plant/cam, generation 3
+  template   instanceBrokerResources[0] of Configuration plant/cam, generation 3
   for        Instance cam-1
   for each   node1
   state      ready
@@ -41,11 +41,11 @@ Deployment.apps plant/cam
              two
 
 Fields with expressions:
-  data.k = ` + strings.Repeat("x", 100) + `…
+  data.k = ` + strings.Repeat("x", 97) + `…
       {{ A }}
       {{ B }}
       A = {"k":"v"}  (here)
-      B is not there  (there)
+      B is not set  (there)
   key data.n = ""
       {{ N }}
   data.f has no value: no such thing
@@ -54,7 +54,7 @@ Fields with expressions:
 Directives:
   akri.sh/once: true
 
-Fields of others:
+Fields of other managers:
   kubectl-edit (Update): data.theirs and 2 more
 `
 	if out.String() != want {
@@ -62,8 +62,8 @@ Fields of others:
 	}
 }
 
-// TestFields: where inputs come from, and that Secrets tell no values.
-func TestFields(t *testing.T) {
+// TestSetExpressions: the source of each input is known, and Secrets hide their values.
+func TestSetExpressions(t *testing.T) {
 	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{
 		DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}, BrokerProperties: map[string]string{"ROOM": "hall"},
 	}}
@@ -79,8 +79,13 @@ func TestFields(t *testing.T) {
 		},
 		{Field: templating.Path{templating.Key("metadata"), templating.Key("name")}, Value: "cam", Fault: errors.New("why")},
 	}
-	open, closed := Fields(expressions, configuration, "ConfigMap"), Fields(expressions, configuration, "Secret")
-	wantInputs := []Input{
+	fieldsOf := func(kind string) []field {
+		var e Explanation
+		e.SetExpressions(expressions, configuration, kind)
+		return e.Fields
+	}
+	open, closed := fieldsOf("ConfigMap"), fieldsOf("Secret")
+	wantInputs := []input{
 		{"INSTANCE_PROPERTIES.URL", "GEHEIM", "property of the device, from onvif"},
 		{"INSTANCE_PROPERTIES.ROOM", "hall", "spec.brokerProperties of the Configuration"},
 		{"INSTANCE_PROPERTIES.NONE", nil, "property of the device, from onvif"},
@@ -94,46 +99,56 @@ func TestFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "GEHEIM") || strings.Contains(out.String(), "hall") {
-		t.Errorf("values of a Secret are told:\n%s", out.String())
+		t.Errorf("the output contains values of a Secret:\n%s", out.String())
 	}
 	if closed[1].Value != "cam" || closed[1].Fault != "why" || closed[0].Inputs[2].Value != nil {
-		t.Errorf("outside of its data a Secret has nothing to hide, and what is missing stays missing: %+v", closed)
+		t.Errorf("outside its data a Secret has nothing to hide, and a missing value stays missing: %+v", closed)
 	}
 }
 
-// TestSources: every variable has a source in words.
+// TestSources: every variable has a source.
 func TestSources(t *testing.T) {
 	template := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{
-		"all": "{{ CAPACITY }}{{ CONFIGURATION_NAME }}{{ INSTANCE_NAME }}{{ range $k, $v := INSTANCE_PROPERTIES }}{{ end }}{{ LABEL_SELECTOR }}{{ NAMESPACE }}{{ NODES }}{{ PLACEHOLDER }}{{ RESOURCE_NAME }}{{ SHARED }}",
+		"all": "{{ CAPACITY }}{{ CONFIGURATION_NAME }}{{ INSTANCE_NAME }}{{ range $k, $v := INSTANCE_PROPERTIES }}{{ end }}{{ LABEL_SELECTOR " +
+			"}}{{ NAMESPACE }}{{ NODES }}{{ PLACEHOLDER }}{{ RESOURCE_NAME }}{{ SHARED }}",
 	}}
 	set, diagnostics := templating.Compile(templating.InstanceLevel, []map[string]any{template})
 	if err := diagnostics.Err(); err != nil {
 		t.Fatal(err)
 	}
-	fields := Fields(set.Explain(templating.Values{}, templating.Origin{}), &v0.Configuration{}, "ConfigMap")
-	if len(fields) != 1 || len(fields[0].Inputs) != 10 {
-		t.Fatalf("got %+v, want one field with 10 inputs", fields)
+	var e Explanation
+	e.SetExpressions(set.Explain(templating.Values{}, templating.Origin{}), &v0.Configuration{}, "ConfigMap")
+	if len(e.Fields) != 1 || len(e.Fields[0].Inputs) != 10 {
+		t.Fatalf("got %+v, want one field with 10 inputs", e.Fields)
 	}
-	for _, input := range fields[0].Inputs {
+	for _, input := range e.Fields[0].Inputs {
 		if input.Source == "variable" {
 			t.Errorf("%s has no source", input.Name)
 		}
 	}
 }
 
-func TestDirectives(t *testing.T) {
-	none := templating.Directives{OnConflict: templating.ConflictFail, OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionDelete}
-	if got := Directives(none); got != nil {
+func TestSetDirectives(t *testing.T) {
+	directivesOf := func(d templating.Directives) []directive {
+		var e Explanation
+		e.SetDirectives(d)
+		return e.Directives
+	}
+	none := templating.Directives{OnConflict: templating.ConflictFail, OnImmutable: templating.ImmutableFail,
+		DeletionPolicy: templating.DeletionDelete}
+	if got := directivesOf(none); got != nil {
 		t.Errorf("got %v for a template without directives", got)
 	}
-	some := templating.Directives{When: "{{ SHARED }}", ForEach: templating.ForEachNode, OnConflict: templating.ConflictTake, OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionOrphan}
-	want := []Directive{{"akri.sh/when", "{{ SHARED }}"}, {"akri.sh/for-each", "NODES"}, {"akri.sh/on-conflict", "take"}, {"akri.sh/deletion-policy", "orphan"}}
-	if got := Directives(some); !reflect.DeepEqual(got, want) {
+	some := templating.Directives{When: "{{ SHARED }}", ForEach: templating.ForEachNode, OnConflict: templating.ConflictTake,
+		OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionOrphan}
+	want := []directive{{"akri.sh/when", "{{ SHARED }}"}, {"akri.sh/for-each", "NODES"}, {"akri.sh/on-conflict", "take"},
+		{"akri.sh/deletion-policy", "orphan"}}
+	if got := directivesOf(some); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-func TestOthers(t *testing.T) {
+func TestOtherManagers(t *testing.T) {
 	entry := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource,
@@ -142,7 +157,7 @@ func TestOthers(t *testing.T) {
 	}
 	ours := entry(v0.FieldManagerController, "", `{"f:data":{"f:k":{}}}`)
 	ours.Operation = metav1.ManagedFieldsOperationApply
-	got := Others([]metav1.ManagedFieldsEntry{
+	got := OtherManagers([]metav1.ManagedFieldsEntry{
 		ours,
 		entry("kubectl-edit", "", `{"f:data":{"f:theirs":{}},"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:name":{}}}}}`),
 		entry("kubelet", "status", `{"f:status":{"f:phase":{}}}`),

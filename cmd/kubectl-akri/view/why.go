@@ -14,27 +14,27 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Facts are what is known about an Instance and what it touches.
+// Facts holds an Instance and the objects related to it.
 type Facts struct {
 	Instance v0.Instance
 	// Configuration is nil if it does not exist.
 	Configuration *v0.Configuration
-	// Pods that ask for the device, by the Instance's resource or by the
-	// Configuration's, in all namespaces if AllPods is set.
+	// Pods that request the device, by the Instance's resource or by the
+	// Configuration's. AllPods reports whether all namespaces were searched.
 	Pods    []corev1.Pod
 	AllPods bool
-	// Nodes by name, of those that see the device or hold a slot; nil if they may
-	// not be read. One that does not exist is missing.
+	// Nodes holds the nodes that see the device, by name; nil if they may not be
+	// read. A node that does not exist is missing.
 	Nodes map[string]corev1.Node
-	// Events of the Instance, its Pods and its objects.
+	// Events are those of the Instance, its Pods and its objects.
 	Events []corev1.Event
 	Now    time.Time
 }
 
-// mostEvents is how many of the last events are shown.
-const mostEvents = 8
+// maxEvents limits the Events that are shown to the latest.
+const maxEvents = 8
 
-// Why prints a page about an Instance that ends in what is wrong and what to do.
+// Why prints the state of an Instance, the problems found and their remedies.
 func Why(out io.Writer, f *Facts) error {
 	var b strings.Builder
 	instance := &f.Instance
@@ -55,10 +55,10 @@ func Why(out io.Writer, f *Facts) error {
 	f.writePods(&b)
 	f.writeEvents(&b)
 	b.WriteString("\nConclusion:\n")
-	for _, finding := range Conclude(f) {
-		fmt.Fprintf(&b, "  %s\n", indented(finding.What, 4))
-		if finding.Do != "" {
-			fmt.Fprintf(&b, "    → %s\n", indented(finding.Do, 6))
+	for _, finding := range conclude(f) {
+		fmt.Fprintf(&b, "  %s\n", indented(finding.problem, 4))
+		if finding.remedy != "" {
+			fmt.Fprintf(&b, "    → %s\n", indented(finding.remedy, 6))
 		}
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil {
@@ -71,7 +71,7 @@ func handlerText(configuration *v0.Configuration) string {
 	if configuration == nil {
 		return ", which does not exist"
 	}
-	return ", by handler " + configuration.Spec.DiscoveryHandler.Name
+	return ", handler " + configuration.Spec.DiscoveryHandler.Name
 }
 
 func (f *Facts) nodesText() string {
@@ -88,7 +88,7 @@ func (f *Facts) nodesText() string {
 	return strings.Join(texts, ", ")
 }
 
-// nodeComplaint says what is wrong with a node; empty if nothing is known to be.
+// nodeComplaint returns the problem of a node, or "" if none is known.
 func (f *Facts) nodeComplaint(name string) string {
 	if f.Nodes == nil {
 		return ""
@@ -105,7 +105,7 @@ func (f *Facts) nodeComplaint(name string) string {
 	return ""
 }
 
-// slot is one of the Instance's slots and who holds it.
+// slot is one of the Instance's slots and its owner.
 type slot struct {
 	name  string
 	value v0.SlotOwner
@@ -117,14 +117,14 @@ func (f *Facts) slots() []slot {
 	for i := range int(f.Instance.Spec.Capacity) {
 		name := v0.SlotName(f.Instance.Name, i)
 		value := f.Instance.Spec.DeviceUsage[name]
-		owner, _ := v0.ParseOwner(string(value)) // an unreadable one is shown as it is
+		owner, _ := v0.ParseOwner(string(value)) // an invalid value is shown unchanged
 		slots = append(slots, slot{name, value, owner})
 	}
 	return slots
 }
 
-// usersText names the Pods on the slot's node that ask for the device. Which of
-// them has which slot, only the kubelet knows.
+// usersText names the Pods on the slot's node that request the device. Only the
+// kubelet knows which of them uses which slot.
 func (s slot) usersText(f *Facts) string {
 	if s.owner.Free() {
 		return ""
@@ -135,8 +135,8 @@ func (s slot) usersText(f *Facts) string {
 	return ""
 }
 
-// usersOf are the running Pods on a slot's node that ask for what the slot was
-// handed out as.
+// usersOf returns the Pods on a slot's node that have not terminated and request the
+// resource through which the slot was allocated.
 func (f *Facts) usersOf(s slot) []string {
 	resource := v0.ResourceName(f.Instance.Name)
 	if s.owner.VirtualID != "" {
@@ -144,18 +144,18 @@ func (f *Facts) usersOf(s slot) []string {
 	}
 	var users []string
 	for i := range f.Pods {
-		if pod := &f.Pods[i]; pod.Spec.NodeName == s.owner.Node && !ended(pod) && AsksFor(pod, resource) {
+		if pod := &f.Pods[i]; pod.Spec.NodeName == s.owner.Node && !terminated(pod) && Requests(pod, resource) {
 			users = append(users, f.podName(pod))
 		}
 	}
 	return users
 }
 
-func ended(pod *corev1.Pod) bool {
+func terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// podName is with the namespace if it is another than the Instance's.
+// podName includes the namespace if it differs from the Instance's.
 func (f *Facts) podName(pod *corev1.Pod) string {
 	if pod.Namespace == f.Instance.Namespace {
 		return "Pod " + pod.Name
@@ -177,22 +177,22 @@ func (f *Facts) writePods(b *strings.Builder) {
 	if len(f.Pods) == 0 {
 		return
 	}
-	b.WriteString("\nPods that ask for the device:\n")
+	b.WriteString("\nPods that request the device:\n")
 	for i := range f.Pods {
 		pod := &f.Pods[i]
 		node := pod.Spec.NodeName
 		if node == "" {
 			node = "no node yet"
 		}
-		whichever := ""
-		if !AsksFor(pod, v0.ResourceName(f.Instance.Name)) {
-			whichever = ", for any of the Configuration's devices"
+		anyDevice := ""
+		if !Requests(pod, v0.ResourceName(f.Instance.Name)) {
+			anyDevice = ", for any of the Configuration's devices"
 		}
-		fmt.Fprintf(b, "  %s  on %s%s  %s\n", f.podName(pod), node, whichever, podState(pod))
+		fmt.Fprintf(b, "  %s  on %s%s  %s\n", f.podName(pod), node, anyDevice, podState(pod))
 	}
 }
 
-// podState is a Pod's phase, or what keeps a container of it from running.
+// podState returns a Pod's phase, or the reason why one of its containers waits.
 func podState(pod *corev1.Pod) string {
 	if reason, _, _ := waitingContainer(pod); reason != "" {
 		return reason
@@ -207,18 +207,18 @@ func (f *Facts) writeEvents(b *strings.Builder) {
 	if len(f.Events) == 0 {
 		return
 	}
-	b.WriteString("\nLast events:\n")
+	b.WriteString("\nLatest events:\n")
 	events := slices.Clone(f.Events)
 	slices.SortStableFunc(events, func(x, y corev1.Event) int {
 		return cmp.Or(eventTime(&x).Compare(eventTime(&y)), cmp.Compare(x.Name, y.Name))
 	})
-	for _, event := range events[max(0, len(events)-mostEvents):] {
+	for _, event := range events[max(0, len(events)-maxEvents):] {
 		fmt.Fprintf(b, "  %s ago  %s %s  %s: %s\n", duration.HumanDuration(f.Now.Sub(eventTime(&event))),
 			event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Reason, indented(strings.TrimSpace(event.Message), 6))
 	}
 }
 
-// eventTime is when an event happened last, in whichever of its fields that is.
+// eventTime returns when an Event was last observed; the field depends on its client.
 func eventTime(event *corev1.Event) time.Time {
 	switch {
 	case event.Series != nil && !event.Series.LastObservedTime.IsZero():

@@ -11,74 +11,75 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
 
-// Explanation says where an object and the values in it come from.
+// Explanation is where an object and its values come from.
 type Explanation struct {
 	Object string `json:"object"`
-	// Asked is the object that somebody asked about, if Object made it.
-	Asked         string `json:"asked,omitempty"`
+	// Dependent is the requested object, if it is a dependent of Object.
+	Dependent     string `json:"asked,omitempty"`
 	Configuration string `json:"configuration"`
 	Generation    int64  `json:"generation"`
 	Instance      string `json:"instance,omitempty"`
-	// Template is where its author wrote it.
+	// Template is the place of the template in the Configuration.
 	Template string `json:"template,omitempty"`
-	// Element is the one of for-each.
+	// Element is the element of for-each.
 	Element string `json:"element,omitempty"`
-	// State is what the controller says of it.
-	State      string      `json:"state"`
-	Notes      []string    `json:"notes,omitempty"`
-	Fields     []Field     `json:"fields,omitempty"`
-	Directives []Directive `json:"directives,omitempty"`
-	Others     []Manager   `json:"others,omitempty"`
+	// State is the state that the controller reports.
+	State         string      `json:"state"`
+	Notes         []string    `json:"notes,omitempty"`
+	Fields        []field     `json:"fields,omitempty"`
+	Directives    []directive `json:"directives,omitempty"`
+	OtherManagers []Manager   `json:"others,omitempty"`
 }
 
-// Field is a field with an expression.
-type Field struct {
+// field is a field with an expression.
+type field struct {
 	Field string `json:"field"`
-	// Key tells that the expression makes the field's name, not its value.
+	// Key reports whether the expression yields the field's name, not its value.
 	Key    bool    `json:"key,omitempty"`
 	Text   string  `json:"template"`
 	Value  any     `json:"value,omitempty"`
 	Fault  string  `json:"fault,omitempty"`
-	Inputs []Input `json:"inputs,omitempty"`
+	Inputs []input `json:"inputs,omitempty"`
 }
 
-// Input is what an expression reads.
-type Input struct {
+// input is a variable or property that an expression reads.
+type input struct {
 	Name   string `json:"name"`
 	Value  any    `json:"value"`
 	Source string `json:"source"`
 }
 
-// Directive is an annotation under akri.sh/ on a template.
-type Directive struct {
+// directive is an annotation under akri.sh/ on a template.
+type directive struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Manager is somebody else who owns fields of the object.
+// Manager is a field manager other than the controller.
 type Manager struct {
 	Name      string   `json:"name"`
 	Operation string   `json:"operation"`
 	Fields    []string `json:"fields"`
-	// More fields than those.
+	// More is the number of further fields.
 	More int `json:"more,omitempty"`
 }
 
-// Explain prints an explanation for people.
+// Explain prints an explanation.
 func Explain(out io.Writer, e Explanation) error {
 	var b strings.Builder
-	if e.Asked != "" {
-		fmt.Fprintf(&b, "%s is made by %s:\n\n", e.Asked, e.Object)
+	if e.Dependent != "" {
+		fmt.Fprintf(&b, "%s is owned by %s:\n\n", e.Dependent, e.Object)
 	}
 	fmt.Fprintln(&b, e.Object)
-	made := fmt.Sprintf("Configuration %s, generation %d", e.Configuration, e.Generation)
+	template := fmt.Sprintf("Configuration %s, generation %d", e.Configuration, e.Generation)
 	if e.Template != "" {
-		made = e.Template + " of " + made
+		template = e.Template + " of " + template
 	}
-	fmt.Fprintf(&b, "  made from  %s\n", made)
+	fmt.Fprintf(&b, "  template   %s\n", template)
 	if e.Instance != "" {
 		fmt.Fprintf(&b, "  for        Instance %s\n", e.Instance)
 	}
@@ -96,9 +97,9 @@ func Explain(out io.Writer, e Explanation) error {
 			fmt.Fprintf(&b, "  %s: %s\n", directive.Name, directive.Value)
 		}
 	}
-	if len(e.Others) > 0 {
-		b.WriteString("\nFields of others:\n")
-		for _, manager := range e.Others {
+	if len(e.OtherManagers) > 0 {
+		b.WriteString("\nFields of other managers:\n")
+		for _, manager := range e.OtherManagers {
 			fmt.Fprintf(&b, "  %s (%s): %s", manager.Name, manager.Operation, strings.Join(manager.Fields, ", "))
 			if manager.More > 0 {
 				fmt.Fprintf(&b, " and %d more", manager.More)
@@ -112,7 +113,7 @@ func Explain(out io.Writer, e Explanation) error {
 	return nil
 }
 
-func writeFields(b *strings.Builder, fields []Field) {
+func writeFields(b *strings.Builder, fields []field) {
 	if len(fields) == 0 {
 		return
 	}
@@ -130,7 +131,7 @@ func writeFields(b *strings.Builder, fields []Field) {
 		fmt.Fprintf(b, "      %s\n", indented(field.Text, 6))
 		for _, input := range field.Inputs {
 			if input.Value == nil {
-				fmt.Fprintf(b, "      %s is not there  (%s)\n", input.Name, input.Source)
+				fmt.Fprintf(b, "      %s is not set  (%s)\n", input.Name, input.Source)
 				continue
 			}
 			fmt.Fprintf(b, "      %s = %s  (%s)\n", input.Name, short(input.Value), input.Source)
@@ -138,66 +139,63 @@ func writeFields(b *strings.Builder, fields []Field) {
 	}
 }
 
+// indented indents all lines of a text but the first.
 func indented(text string, by int) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
 }
 
-// longestValue is how much of a value is shown in a line.
-const longestValue = 100
+// maxValueBytes limits the part of a value that is shown.
+const maxValueBytes = 100
 
-// short is a value on one line.
+// short returns a value on one line, truncated.
 func short(value any) string {
-	text, isText := value.(string)
-	if !isText || strings.Contains(text, "\n") {
+	line, ok := value.(string)
+	if !ok || strings.Contains(line, "\n") {
 		asJSON, err := json.Marshal(value)
 		if err != nil {
 			return fmt.Sprint(value)
 		}
-		text = string(asJSON)
+		line = string(asJSON)
 	}
-	if text == "" {
+	if line == "" {
 		return `""`
 	}
-	if runes := []rune(text); len(runes) > longestValue {
-		return string(runes[:longestValue]) + "…"
-	}
-	return text
+	return text.Truncate(line, maxValueBytes)
 }
 
-// Fields says of expressions where their inputs come from. Values that end up in
-// the data of a Secret are hidden, and their inputs with them.
-func Fields(expressions []templating.Expression, configuration *v0.Configuration, kind string) []Field {
-	fields := make([]Field, 0, len(expressions))
+// SetExpressions sets the fields with expressions and where their inputs come from.
+// Values in the data of a Secret are hidden, and so are their inputs.
+func (e *Explanation) SetExpressions(expressions []templating.Expression, configuration *v0.Configuration, kind string) {
+	e.Fields = make([]field, 0, len(expressions))
 	for _, expression := range expressions {
-		field := Field{Field: expression.Field.String(), Key: expression.Key, Text: expression.Text, Value: expression.Value}
+		f := field{Field: expression.Field.String(), Key: expression.Key, Text: expression.Text, Value: expression.Value}
 		if expression.Fault != nil {
-			field.Fault = expression.Fault.Error()
+			f.Fault = expression.Fault.Error()
 		}
 		secret := kind == "Secret" && len(expression.Field) > 0 && slices.Contains([]string{"data", "stringData"}, expression.Field[0].Key)
 		for _, read := range expression.Reads {
-			input := Input{Name: read.Name, Value: read.Value, Source: sourceOf(read, configuration)}
-			if secret && input.Value != nil {
-				input.Value = hiddenValue
+			in := input{Name: read.Name, Value: read.Value, Source: sourceOf(read, configuration)}
+			if secret && in.Value != nil {
+				in.Value = hiddenValue
 			}
-			field.Inputs = append(field.Inputs, input)
+			f.Inputs = append(f.Inputs, in)
 		}
-		if secret && field.Value != nil && !field.Key {
-			field.Value = hiddenValue
+		if secret && f.Value != nil && !f.Key {
+			f.Value = hiddenValue
 		}
-		fields = append(fields, field)
+		e.Fields = append(e.Fields, f)
 	}
-	return fields
 }
 
-// sourceOf says in words where an input comes from.
-func sourceOf(input templating.Input, configuration *v0.Configuration) string {
-	if input.Property != "" {
-		if _, written := configuration.Spec.BrokerProperties[input.Property]; written {
+// sourceOf describes where an input comes from.
+func sourceOf(read templating.Input, configuration *v0.Configuration) string {
+	if read.Property != "" {
+		if _, ok := configuration.Spec.BrokerProperties[read.Property]; ok {
 			return "spec.brokerProperties of the Configuration"
 		}
 		return "property of the device, from " + configuration.Spec.DiscoveryHandler.Name
 	}
-	name, _, _ := strings.Cut(input.Name, ".")
+	name, _, _ := strings.Cut(read.Name, ".")
 	switch name {
 	case "CAPACITY":
 		return "spec.capacity of the Configuration"
@@ -210,23 +208,23 @@ func sourceOf(input templating.Input, configuration *v0.Configuration) string {
 	case "INSTANCES", "INSTANCE":
 		return "the Instances of the Configuration"
 	case "LABEL_SELECTOR":
-		return "labels of all objects made with this one"
+		return "labels of all objects of the same parent"
 	case "NODE", "NODES":
 		return "nodes that see the device"
 	case "PLACEHOLDER", "RESOURCE_NAME":
-		return "the resource that a container asks for to get the device"
+		return "the resource that a container requests to use the device"
 	case "SHARED":
 		return "spec.shared of the Instance"
 	}
 	return "variable"
 }
 
-// Directives are those of a template that differ from what holds without them.
-func Directives(d templating.Directives) []Directive {
-	var list []Directive
+// SetDirectives sets the directives that differ from their defaults.
+func (e *Explanation) SetDirectives(d templating.Directives) {
+	e.Directives = nil
 	add := func(differs bool, name, value string) {
 		if differs {
-			list = append(list, Directive{v0.Domain + "/" + name, value})
+			e.Directives = append(e.Directives, directive{v0.Domain + "/" + name, value})
 		}
 	}
 	add(d.When != "", "when", d.When)
@@ -238,15 +236,14 @@ func Directives(d templating.Directives) []Directive {
 	if d.ReadyWhen != nil {
 		add(true, "ready-when", d.ReadyWhen.String())
 	}
-	return list
 }
 
-// mostOfOthers is how many fields of one manager are named.
-const mostOfOthers = 6
+// maxFields limits the fields that are listed for one manager.
+const maxFields = 6
 
-// Others are the field managers of an object beside the controller. Of a
-// subresource, such as status, its name is told and no fields.
-func Others(entries []metav1.ManagedFieldsEntry) []Manager {
+// OtherManagers returns the field managers of an object except the controller. For a
+// subresource, such as status, it lists the subresource instead of the fields.
+func OtherManagers(entries []metav1.ManagedFieldsEntry) []Manager {
 	var managers []Manager
 	for _, entry := range entries {
 		if entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
@@ -257,8 +254,8 @@ func Others(entries []metav1.ManagedFieldsEntry) []Manager {
 			manager.Fields = []string{entry.Subresource}
 		} else {
 			manager.Fields = ownedFields(entry)
-			if n := len(manager.Fields); n > mostOfOthers {
-				manager.Fields, manager.More = manager.Fields[:mostOfOthers], n-mostOfOthers
+			if n := len(manager.Fields); n > maxFields {
+				manager.Fields, manager.More = manager.Fields[:maxFields], n-maxFields
 			}
 		}
 		managers = append(managers, manager)

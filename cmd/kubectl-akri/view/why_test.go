@@ -12,8 +12,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// healthy are the facts of a device with which all is well; change makes others
-// of them.
+// healthy returns the facts of a device without problems, after change.
 func healthy(change func(*Facts)) *Facts {
 	f := &Facts{
 		Instance: v0.Instance{
@@ -29,11 +28,12 @@ func healthy(change func(*Facts)) *Facts {
 				Resources: []v0.ResourceStatus{{Version: "v1", Kind: "Pod", Namespace: "plant", Name: "one", Ready: true}},
 			},
 		},
-		Configuration: &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam"}, Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}}},
-		Pods:          []corev1.Pod{pod("one", "node1", "akri.sh/cam-1")},
-		AllPods:       true,
-		Nodes:         map[string]corev1.Node{"node1": {}},
-		Now:           time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
+		Configuration: &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam"},
+			Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}}},
+		Pods:    []corev1.Pod{pod("one", "node1", "akri.sh/cam-1")},
+		AllPods: true,
+		Nodes:   map[string]corev1.Node{"node1": {}},
+		Now:     time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
 	}
 	if change != nil {
 		change(f)
@@ -54,13 +54,15 @@ func pod(name, node, asks string) corev1.Pod {
 func pending(name, asks, message string) corev1.Pod {
 	p := pod(name, "", asks)
 	p.Status.Phase = corev1.PodPending
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: message}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+		Message: message}}
 	return p
 }
 
 func waiting(name, reason, message string) corev1.Pod {
 	p := pod(name, "node1", "akri.sh/cam-1")
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "broker", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "broker",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
 	return p
 }
 
@@ -73,38 +75,43 @@ func TestConclude(t *testing.T) {
 	}
 	cases := map[string]struct {
 		change func(*Facts)
-		want   []string // what and, behind an arrow, what to do; parts of it
+		want   []string // part of the problem and, after an arrow, of the remedy
 	}{
-		"healthy": {nil, []string{"All is well"}},
+		"healthy": {nil, []string{"No problem found"}},
 		"being deleted": {
 			func(f *Facts) {
 				f.Instance.DeletionTimestamp, f.Instance.Finalizers = &metav1.Time{Time: f.Now}, []string{"akri.sh/x"}
 			},
-			[]string{"being deleted. → it goes when its finalizers are done: akri.sh/x"},
+			[]string{"being deleted. → it is deleted once its finalizers are removed: akri.sh/x"},
 		},
 		"no Configuration": {func(f *Facts) { f.Configuration = nil }, []string{"Configuration cam does not exist"}},
-		"nobody sees it": {
+		"no node sees it": {
 			func(f *Facts) {
 				f.Instance.Spec.Nodes = nil
 				f.Configuration.Status.DiscoveryFailures = []v0.DiscoveryFailure{{Node: "node2", Handler: "onvif", Message: "no route"}}
 			},
 			[]string{"No node sees the device.\nDiscovery fails on node node2, handler onvif: no route → check that the device is switched on"},
 		},
-		"node gone": {func(f *Facts) { f.Nodes = map[string]corev1.Node{} }, []string{"Node node1, which sees the device, does not exist. → kubectl describe node node1"}},
+		"node gone": {func(f *Facts) { f.Nodes = map[string]corev1.Node{} },
+			[]string{"Node node1, which sees the device, does not exist. → kubectl describe node node1"}},
 		"node down": {
 			func(f *Facts) {
-				f.Nodes["node1"] = corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}}}
+				f.Nodes["node1"] = corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+					Status: corev1.ConditionUnknown}}}}
 			},
 			[]string{"Node node1, which sees the device, is not Ready."},
 		},
-		"nodes may not be read": {func(f *Facts) { f.Nodes = nil }, []string{"All is well"}},
-		"no controller":         {func(f *Facts) { f.Instance.Status = v0.InstanceStatus{} }, []string{"The controller has not looked at the Instance yet. → see whether it runs"}},
+		"nodes may not be read": {func(f *Facts) { f.Nodes = nil }, []string{"No problem found"}},
+		"no controller": {func(f *Facts) { f.Instance.Status = v0.InstanceStatus{} },
+			[]string{"The controller has not reconciled the Instance yet. → check that akri-controller is running"}},
 		"wrong templates": {
 			func(f *Facts) {
-				failed(v0.ReasonInvalidTemplate, "x")(f) // says the same: told once
-				f.Configuration.Status.Conditions = conditions(v0.ConditionAccepted, metav1.ConditionFalse, v0.ReasonInvalidTemplate, "instanceBrokerResources[0].data.k: no end")
+				failed(v0.ReasonInvalidTemplate, "x")(f) // the same problem: reported once
+				f.Configuration.Status.Conditions = conditions(v0.ConditionAccepted, metav1.ConditionFalse, v0.ReasonInvalidTemplate,
+					"instanceBrokerResources[0].data.k: no end")
 			},
-			[]string{"not accepted (InvalidTemplate), so nothing changes until they are mended:\ninstanceBrokerResources[0].data.k: no end → mend"},
+			[]string{"not accepted (InvalidTemplate); nothing changes until they are corrected:\ninstanceBrokerResources[0].data.k: no end → " +
+				"correct"},
 		},
 		"property missing": {
 			failed(v0.ReasonRenderFailed, `property "FOO" is not there`),
@@ -117,7 +124,7 @@ func TestConclude(t *testing.T) {
 				f.Instance.Spec.DeviceUsage["cam-1-1"] = "node1"
 				f.Pods = append(f.Pods, pod("two", "node1", "akri.sh/cam-1"), pending("three", "akri.sh/cam-1", short))
 			},
-			[]string{"Pod three waits for a node with akri.sh/cam-1: all 2 slots are held by node1 (Pod one, Pod two). → delete a Pod"},
+			[]string{"Pod three waits for akri.sh/cam-1: all 2 slots are in use on node1 (Pod one, Pod two). → delete a Pod"},
 		},
 		"the only slot, through the Configuration": {
 			func(f *Facts) {
@@ -127,51 +134,53 @@ func TestConclude(t *testing.T) {
 				group.Namespace = "office"
 				f.Pods = []corev1.Pod{group, pending("three", "akri.sh/cam-1", short)}
 			},
-			[]string{"the only slot is held by node1 (Pod office/any)."},
+			[]string{"the only slot is in use on node1 (Pod office/any)."},
 		},
 		"slots free where the Pod may not run": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", short)) },
-			[]string{"1 of 2 slots are free, on node1. The scheduler says: " + short + " → the Pod must be able to run on a node that sees the device"},
+			[]string{"1 of 2 slots are free, on node1. The scheduler reports: " + short +
+				" → the Pod must be able to run on a node that sees the device"},
 		},
-		"another scarcity": {
+		"insufficient memory": {
 			func(f *Facts) { f.Pods = append(f.Pods, pending("three", "akri.sh/cam-1", "1 Insufficient memory.")) },
-			[]string{"Pod three finds no node: 1 Insufficient memory."},
+			[]string{"Pod three cannot be scheduled: 1 Insufficient memory."},
 		},
 		"any device": {
 			func(f *Facts) {
 				f.Pods = append(f.Pods, pending("any", "akri.sh/cam", "1 Insufficient akri.sh/cam."))
 			},
-			[]string{"Pod any waits for a node with akri.sh/cam, a device of the Configuration: 1 Insufficient akri.sh/cam. → kubectl akri tree"},
+			[]string{"Pod any waits for akri.sh/cam, any device of the Configuration: 1 Insufficient akri.sh/cam. → kubectl akri tree"},
 		},
-		"refused by the kubelet": {
+		"rejected by the kubelet": {
 			func(f *Facts) {
 				p := pod("two", "node1", "akri.sh/cam-1")
 				p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", Message: "slot taken"}
 				f.Pods = append(f.Pods, p)
 			},
-			[]string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → it is replaced"},
+			[]string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → it is replaced with increasing back-off"},
 		},
 		"image": {
 			func(f *Facts) { f.Pods = []corev1.Pod{waiting("one", "ImagePullBackOff", "no such image")} },
-			[]string{"Pod one is on node1, and its container broker does not run: ImagePullBackOff: no such image → kubectl describe pod -n plant one"},
+			[]string{"Pod one is on node1, but its container broker is not running: ImagePullBackOff: no such image → kubectl describe pod -n " +
+				"plant one"},
 		},
 		"crash": {
 			func(f *Facts) { f.Pods = []corev1.Pod{waiting("one", "CrashLoopBackOff", "")} },
 			[]string{"CrashLoopBackOff → kubectl logs -n plant one -c broker --previous"},
 		},
-		"starting": {func(f *Facts) { f.Pods = []corev1.Pod{waiting("one", "ContainerCreating", "")} }, []string{"All is well"}},
+		"starting": {func(f *Facts) { f.Pods = []corev1.Pod{waiting("one", "ContainerCreating", "")} }, []string{"No problem found"}},
 		"slot without Pod": {
 			func(f *Facts) { f.Pods = nil },
-			[]string{"Slot cam-1-0 is held by node node1, and no Pod there asks for the device. → the agent there frees it"},
+			[]string{"Slot cam-1-0 is in use on node node1, but no Pod there requests the device. → the agent there frees it"},
 		},
-		"Pods elsewhere may not be seen": {func(f *Facts) { f.Pods, f.AllPods = nil, false }, []string{"All is well"}},
+		"Pods of other namespaces may not be listed": {func(f *Facts) { f.Pods, f.AllPods = nil, false }, []string{"No problem found"}},
 		"object not ready": {
 			func(f *Facts) {
 				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "PersistentVolumeClaim", Name: "disk", Reason: "PVC is not Bound"}}
 			},
 			[]string{"PersistentVolumeClaim disk is not ready: PVC is not Bound → kubectl describe persistentvolumeclaim -n plant disk"},
 		},
-		"a Pod says why its Deployment is not ready": {
+		"the Pod's problem explains its Deployment's": {
 			func(f *Facts) {
 				f.Instance.Status.Resources = []v0.ResourceStatus{{Kind: "Deployment", Name: "d"}}
 				f.Pods = []corev1.Pod{waiting("one", "CrashLoopBackOff", "")}
@@ -182,8 +191,8 @@ func TestConclude(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, finding := range Conclude(healthy(tc.change)) {
-				got = append(got, strings.TrimSuffix(finding.What+" → "+finding.Do, " → "))
+			for _, finding := range conclude(healthy(tc.change)) {
+				got = append(got, strings.TrimSuffix(finding.problem+" → "+finding.remedy, " → "))
 			}
 			if len(got) != len(tc.want) {
 				t.Fatalf("got %d findings: %q\nwant %q", len(got), got, tc.want)
@@ -213,9 +222,9 @@ func TestWhy(t *testing.T) {
 	if err := Why(&out, f); err != nil {
 		t.Fatal(err)
 	}
-	head, tail, _ := strings.Cut(out.String(), "\nLast events:\n")
+	head, tail, _ := strings.Cut(out.String(), "\nLatest events:\n")
 	const want = `Instance plant/cam-1  Ready
-  found by   Configuration cam, by handler onvif
+  found by   Configuration cam, handler onvif
   seen from  node1
   slot       cam-1-0  used on node1  by Pod one
   slot       cam-1-1  free
@@ -227,14 +236,15 @@ Conditions:
 Objects:
   Pod one  ready
 
-Pods that ask for the device:
+Pods that request the device:
   Pod one  on node1  Running
   Pod office/any  on no node yet, for any of the Configuration's devices  Pending
 `
 	if head != want {
 		t.Errorf("got\n%s\nwant\n%s", head, want)
 	}
-	if n := strings.Count(tail, "Tick: tock"); n != mostEvents || !strings.HasPrefix(tail, "  7m ago  Pod one  Tick: tock\n") || !strings.HasSuffix(tail, "is ready.\n") {
-		t.Errorf("%d events are shown, want the last %d in their order:\n%s", n, mostEvents, tail)
+	if n := strings.Count(tail, "Tick: tock"); n != maxEvents || !strings.HasPrefix(tail, "  7m ago  Pod one  Tick: tock\n") ||
+		!strings.HasSuffix(tail, "are ready.\n") {
+		t.Errorf("got %d events, want the latest %d in order:\n%s", n, maxEvents, tail)
 	}
 }

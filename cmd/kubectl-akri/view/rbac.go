@@ -14,19 +14,19 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Rights are what the objects of a Configuration have to be made with.
+// Rights describes the permissions that the objects of a Configuration need.
 type Rights struct {
 	Namespace, Configuration string
-	// ServiceAccount has the rights, if the Configuration names one; else the
-	// controller has them.
+	// ServiceAccount is the one that the Configuration names. If it is empty, the
+	// controller needs the permissions.
 	ServiceAccount string
 	Resources      []schema.GroupResource
 	// Controller is the controller's own ServiceAccount.
 	Controller types.NamespacedName
 }
 
-// granted are the resources that the controller may handle as it is installed: the
-// ClusterRole akri-controller-workloads of config/rbac.
+// granted lists the resources that the installed controller may manage: those of
+// ClusterRole akri-controller-workloads in config/rbac.
 var granted = map[string][]string{
 	"":                  {"pods", "services", "configmaps", "persistentvolumeclaims"},
 	"apps":              {"deployments", "statefulsets", "daemonsets"},
@@ -34,28 +34,27 @@ var granted = map[string][]string{
 	"networking.k8s.io": {"ingresses", "networkpolicies"},
 }
 
-// Verbs that making and keeping objects needs, and those of them that seeing them
-// needs.
+// The verbs needed to manage objects and to watch them.
 var (
-	keeping = []string{"get", "list", "watch", "create", "patch", "delete"}
-	seeing  = []string{"get", "list", "watch"}
+	manageVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
+	watchVerbs  = []string{"get", "list", "watch"}
 )
 
-// aggregated makes a ClusterRole part of the controller's.
-var aggregated = map[string]string{v0.Domain + "/aggregate-to-controller": "true"}
+// aggregated labels a ClusterRole that is aggregated to the controller's.
+var aggregated = map[string]string{v0.AggregationLabel: "true"}
 
-// Roles are what has to be applied, beyond what is installed with Akri, before a
-// Configuration's objects can be made: YAML, or empty if nothing is missing.
+// Roles returns the roles that the objects of a Configuration need in addition to
+// the installed ones, as YAML. It returns "" if nothing is missing.
 func Roles(rights Rights) string {
 	missing := slices.DeleteFunc(slices.Clone(rights.Resources), func(resource schema.GroupResource) bool {
 		return slices.Contains(granted[resource.Group], resource.Resource)
 	})
 	var documents []string
 	add := func(object any) { documents = append(documents, manifest(object)) }
-	verbs := keeping
+	verbs := manageVerbs
 	if rights.ServiceAccount != "" && len(rights.Resources) > 0 {
-		verbs = seeing // the controller still watches by itself
-		bound := func(name string, rules []rbacv1.PolicyRule, account types.NamespacedName) {
+		verbs = watchVerbs // the controller watches with its own permissions
+		bind := func(name string, rules []rbacv1.PolicyRule, account types.NamespacedName) {
 			meta := metav1.ObjectMeta{Name: name, Namespace: rights.Namespace}
 			add(rbacv1.Role{TypeMeta: kindOfRBAC("Role"), ObjectMeta: meta, Rules: rules})
 			add(rbacv1.RoleBinding{
@@ -64,10 +63,11 @@ func Roles(rights Rights) string {
 				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace}},
 			})
 		}
-		bound("akri-"+rights.Configuration, rules(rights.Resources, keeping),
+		bind("akri-"+rights.Configuration, rules(rights.Resources, manageVerbs),
 			types.NamespacedName{Namespace: rights.Namespace, Name: rights.ServiceAccount})
-		bound("akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount}, Verbs: []string{"impersonate"},
+		bind("akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount},
+			Verbs: []string{"impersonate"},
 		}}, rights.Controller)
 	}
 	if len(missing) > 0 {
@@ -84,7 +84,7 @@ func kindOfRBAC(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// rules have one entry for each API group, sorted.
+// rules returns one rule for each API group, sorted.
 func rules(resources []schema.GroupResource, verbs []string) []rbacv1.PolicyRule {
 	groups := map[string][]string{}
 	for _, resource := range resources {

@@ -14,8 +14,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Tree prints each Configuration with its Instances, their slots, and the
-// objects made for them, each with its readiness.
+// Tree prints each Configuration with its Instances, their slots and their objects,
+// each with its readiness.
 func Tree(out io.Writer, configurations []v0.Configuration, instances []v0.Instance) error {
 	for i := range configurations {
 		configuration := &configurations[i]
@@ -47,7 +47,8 @@ func configurationLine(configuration *v0.Configuration) string {
 }
 
 func addInstance(tree treeprint.Tree, instance *v0.Instance) {
-	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, strings.Join(instance.Spec.Nodes, ", "), readiness(instance.Status.Conditions)))
+	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, strings.Join(instance.Spec.Nodes, ", "),
+		readiness(instance.Status.Conditions)))
 	addConditions(branch, instance.Status.Conditions)
 	for slot := range int(instance.Spec.Capacity) {
 		name := v0.SlotName(instance.Name, slot)
@@ -55,7 +56,7 @@ func addInstance(tree treeprint.Tree, instance *v0.Instance) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(instance.Spec.DeviceUsage)) {
 		if slot, err := v0.ParseSlotName(instance.Name, name); err != nil || slot >= int(instance.Spec.Capacity) {
-			branch.AddNode(fmt.Sprintf("slot %s  %s, beyond the capacity", name, ownerText(instance.Spec.DeviceUsage[name])))
+			branch.AddNode(fmt.Sprintf("slot %s  %s, exceeds the capacity", name, ownerText(instance.Spec.DeviceUsage[name])))
 		}
 	}
 	addResources(branch, instance.Status.Resources)
@@ -65,7 +66,7 @@ func ownerText(value v0.SlotOwner) string {
 	owner, err := v0.ParseOwner(string(value))
 	switch {
 	case err != nil:
-		return fmt.Sprintf("unreadable: %v", err)
+		return fmt.Sprintf("invalid: %v", err)
 	case owner.Free():
 		return "free"
 	case owner.VirtualID != "":
@@ -92,7 +93,7 @@ func resourceState(resource v0.ResourceStatus) string {
 	return "not ready: " + resource.Reason
 }
 
-// addConditions adds those that say something is wrong.
+// addConditions adds the conditions that are False, except Ready.
 func addConditions(tree treeprint.Tree, conditions []metav1.Condition) {
 	for _, condition := range conditions {
 		if condition.Type != v0.ConditionReady && condition.Status == metav1.ConditionFalse {
@@ -104,11 +105,12 @@ func addConditions(tree treeprint.Tree, conditions []metav1.Condition) {
 	}
 }
 
+// readiness returns the Ready condition in words.
 func readiness(conditions []metav1.Condition) string {
 	ready := meta.FindStatusCondition(conditions, v0.ConditionReady)
 	switch {
 	case ready == nil:
-		return "(not looked at by the controller yet)"
+		return "(not reconciled yet)"
 	case ready.Status == metav1.ConditionTrue:
 		return "Ready"
 	}

@@ -25,7 +25,8 @@ func TestTree(t *testing.T) {
 	}
 	controller := true
 	instance := v0.Instance{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam-8120fe", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: &controller}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam-8120fe",
+			OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: &controller}}},
 		Spec: v0.InstanceSpec{Capacity: 2, Nodes: []string{"node-a", "node-b"}, DeviceUsage: map[string]v0.SlotOwner{
 			"cam-8120fe-0": "node-a", "cam-8120fe-5": "C:3:node-b", "cam-8120fe-1": "",
 		}},
@@ -37,7 +38,8 @@ func TestTree(t *testing.T) {
 	}
 	foreign := instance
 	foreign.OwnerReferences = nil
-	lonely := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "usb"}, Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "udev"}, Capacity: 1}}
+	lonely := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "usb"},
+		Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "udev"}, Capacity: 1}}
 
 	var out strings.Builder
 	if err := Tree(&out, []v0.Configuration{configuration, lonely}, []v0.Instance{instance, foreign}); err != nil {
@@ -51,9 +53,9 @@ func TestTree(t *testing.T) {
     │   └── and another
     ├── slot cam-8120fe-0  used on node-a
     ├── slot cam-8120fe-1  free
-    ├── slot cam-8120fe-5  used on node-b, as 3 of the Configuration, beyond the capacity
+    ├── slot cam-8120fe-5  used on node-b, as 3 of the Configuration, exceeds the capacity
     └── Pod cam-8120fe-pod  not ready: Pod is in the Pending phase
-Configuration plant/usb  udev: no devices, capacity 1 each  (not looked at by the controller yet)
+Configuration plant/usb  udev: no devices, capacity 1 each  (not reconciled yet)
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

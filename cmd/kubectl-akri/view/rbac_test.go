@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestGranted holds the list to the role that is installed.
+// TestGranted: the list is that of the installed role.
 func TestGranted(t *testing.T) {
-	data, err := os.ReadFile("../../config/rbac/controller.yaml")
+	data, err := os.ReadFile("../../../config/rbac/controller.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +29,12 @@ func TestGranted(t *testing.T) {
 		}
 		for key, value := range aggregated {
 			if role.Labels[key] != value {
-				t.Errorf("the label %s=%s is not what config/rbac aggregates by", key, value)
+				t.Errorf("the label %s=%s is missing on the role in config/rbac", key, value)
 			}
 		}
 		for _, rule := range role.Rules {
-			if !slices.Equal(rule.Verbs, keeping) {
-				t.Errorf("the verbs for %v are %v, ours are %v", rule.Resources, rule.Verbs, keeping)
+			if !slices.Equal(rule.Verbs, manageVerbs) {
+				t.Errorf("the verbs for %v are %v, want %v", rule.Resources, rule.Verbs, manageVerbs)
 			}
 			for _, group := range rule.APIGroups {
 				installed[group] = append(installed[group], rule.Resources...)
@@ -100,13 +100,14 @@ rules:
 			rights: Rights{Namespace: "plant", Configuration: "cam", Resources: []schema.GroupResource{pods}},
 		},
 		"more": {
-			reason: "what is installed is not granted again; groups are sorted, resources come once",
+			reason: "installed permissions are not granted again; groups are sorted and resources are listed once",
 			rights: Rights{Namespace: "plant", Configuration: "cam", Resources: []schema.GroupResource{devices, pods, secrets, secrets}},
 			want:   clusterRole,
 		},
 		"a ServiceAccount": {
-			reason: "it needs every right itself, in its namespace only; the controller sees Pods already",
-			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods}, Controller: types.NamespacedName{Namespace: "akri", Name: "controller"}},
+			reason: "it needs all permissions, only in its namespace; the controller can watch Pods already",
+			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods},
+				Controller: types.NamespacedName{Namespace: "akri", Name: "controller"}},
 			want: `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -179,7 +180,8 @@ subjects:
 		})
 	}
 	seen := Roles(Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{secrets}})
-	if _, after, found := strings.Cut(seen, "kind: ClusterRole\n"); !found || strings.Contains(after, "create") || !strings.Contains(after, "watch") {
-		t.Errorf("with a ServiceAccount the controller itself only watches:\n%s", seen)
+	if _, after, found := strings.Cut(seen, "kind: ClusterRole\n"); !found || strings.Contains(after, "create") ||
+		!strings.Contains(after, "watch") {
+		t.Errorf("with a ServiceAccount, the controller itself must only watch:\n%s", seen)
 	}
 }
