@@ -21,7 +21,11 @@ import (
 	"akri.sh/akri/controller"
 )
 
-const controllerAccount = "system:serviceaccount:akri-system:akri-controller"
+// The users that config/ creates for the two processes.
+const (
+	controllerAccount = "system:serviceaccount:akri-system:akri-controller"
+	webhookAccount    = "system:serviceaccount:akri-system:akri-webhook"
+)
 
 // rule is one line of a Role.
 func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
@@ -64,9 +68,9 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 // configurations is what everybody here may do.
 var configurations = rule(v0.Domain, "configurations", "get", "create", "patch", "update")
 
-// control runs the controller with the rights that config/rbac gives it, less
-// what only an aggregated role of an operator adds.
-func (w *world) control() {
+// grantController grants the controller the rights that config/rbac gives it,
+// without those that operators add.
+func (w *world) grantController() {
 	w.Helper()
 	var rules []any
 	for _, object := range w.manifest("rbac/controller.yaml") {
@@ -75,14 +79,26 @@ func (w *world) control() {
 		}
 	}
 	w.install("rbac/controller.yaml", func(object *unstructured.Unstructured) {
-		// Roles are summed up by kube-controller-manager, which does not run here.
+		// kube-controller-manager, which aggregates roles, does not run here.
 		if object.GetKind() == "ClusterRole" && object.GetName() == "akri-controller" {
 			unstructured.RemoveNestedField(object.Object, "aggregationRule")
 			object.Object["rules"] = rules
 		}
 	})
+}
+
+// actingAs returns a configuration that acts as a ServiceAccount.
+func (w *world) actingAs(account string) *rest.Config {
 	config := rest.CopyConfig(w.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	return config
+}
+
+// control runs the controller with the rights of grantController.
+func (w *world) control() {
+	w.Helper()
+	w.grantController()
+	config := w.actingAs(controllerAccount)
 	scheme := runtime.NewScheme()
 	if err := v0.AddToScheme(scheme); err != nil {
 		w.Fatal(err)
