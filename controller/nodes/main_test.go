@@ -37,12 +37,12 @@ func TestMain(m *testing.M) {
 	os.Exit(apitest.Run(m))
 }
 
-// patience is how long a test waits for what must come. It bounds failures; no
-// test passes by it.
+// patience is how long a test waits for something that must happen. It limits
+// failures only: no test passes because of it.
 const patience = 20 * time.Second
 
-// world is a namespace on a real API server in which the package's controllers
-// work. There is no kubelet: nodes are what the test says.
+// world is a namespace on a real API server on which the package's controllers
+// run. There is no kubelet: the test writes the nodes.
 type world struct {
 	client.Client
 	t         *testing.T
@@ -50,8 +50,8 @@ type world struct {
 	namespace string
 	// requests counts the controllers' requests, but not watches and Events.
 	requests atomic.Int64
+	mu       sync.Mutex
 	// before, if set, is called before each of their requests is sent.
-	mutex  sync.Mutex
 	before func(*http.Request)
 }
 
@@ -71,7 +71,7 @@ func enter(t *testing.T) *world {
 	}
 	w.namespace = apitest.Namespace(t, w.config)
 	t.Cleanup(func() {
-		// Controllers of other tests see them, too.
+		// The controllers of other tests would see them.
 		if err := w.DeleteAllOf(context.Background(), &v0.Instance{}, client.InNamespace(w.namespace)); err != nil {
 			t.Error(err)
 		}
@@ -79,7 +79,7 @@ func enter(t *testing.T) *world {
 	return w
 }
 
-// run starts the controllers, which last until the test ends.
+// run starts the controllers, which run until the test ends.
 func (w *world) run(options nodes.Options) {
 	w.t.Helper()
 	config := rest.CopyConfig(w.config)
@@ -87,9 +87,9 @@ func (w *world) run(options nodes.Options) {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.URL.Query().Get("watch") == "" && !strings.HasSuffix(request.URL.Path, "/events") {
 				w.requests.Add(1)
-				w.mutex.Lock()
+				w.mu.Lock()
 				before := w.before
-				w.mutex.Unlock()
+				w.mu.Unlock()
 				if before != nil {
 					before(request)
 				}
@@ -133,8 +133,8 @@ func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // once calls do before the first request of a method whose path ends in suffix.
 func (w *world) once(method, suffix string, do func()) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var first sync.Once
 	w.before = func(request *http.Request) {
 		if request.Method == method && strings.HasSuffix(request.URL.Path, suffix) {
@@ -143,8 +143,8 @@ func (w *world) once(method, suffix string, do func()) {
 	}
 }
 
-// node makes a node that is Ready, and returns its name. The API server is shared
-// with other tests, so it is not the one asked for.
+// node creates a node that is Ready, and returns its name, which is unique: other
+// tests share the API server.
 func (w *world) node(name string) string {
 	w.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}}
@@ -160,8 +160,8 @@ func (w *world) node(name string) string {
 	return node.Name
 }
 
-// condition says whether a node is Ready, as its kubelet or, for Unknown, the
-// node controller would.
+// condition writes the Ready condition of a node, as its kubelet or, for Unknown,
+// the node controller would.
 func (w *world) condition(node string, status corev1.ConditionStatus) {
 	w.t.Helper()
 	w.patchNode(node, map[string]any{"status": map[string]any{"conditions": []any{
@@ -188,7 +188,7 @@ func (w *world) deleteNode(name string) {
 	}
 }
 
-// device is an Instance that nodes see, with owners of its slots.
+// device creates an Instance that nodes see, with the owners of its slots.
 func (w *world) device(name string, shared bool, on []string, owners ...string) {
 	w.t.Helper()
 	instance := &v0.Instance{
@@ -209,7 +209,7 @@ func (w *world) device(name string, shared bool, on []string, owners ...string) 
 	}
 }
 
-// instance reads an Instance; nil if there is none.
+// instance returns an Instance, or nil if it does not exist.
 func (w *world) instance(name string) *v0.Instance {
 	w.t.Helper()
 	instance := &v0.Instance{}
@@ -239,7 +239,7 @@ func (w *world) claim(name string, slot int, owner string) {
 	}
 }
 
-// pod makes a Pod on a node that uses a resource.
+// pod creates a Pod on a node that uses a resource.
 func (w *world) pod(name, node, uses string) *corev1.Pod {
 	w.t.Helper()
 	pod := &corev1.Pod{
@@ -254,20 +254,20 @@ func (w *world) pod(name, node, uses string) *corev1.Pod {
 	return pod
 }
 
-// off waits until a node is off an Instance.
+// off waits until a node has been removed from an Instance, and returns it.
 func (w *world) off(name, node string) *v0.Instance {
 	w.t.Helper()
 	var instance *v0.Instance
 	w.eventually("node "+node+" off "+name, func() string {
 		if instance = w.instance(name); instance == nil {
-			return "there is no such Instance"
+			return "the Instance does not exist"
 		}
 		return w.on(instance, node)
 	})
 	return instance
 }
 
-// on is "" if nothing of a node is on an Instance.
+// on returns "" if an Instance does not mention a node.
 func (w *world) on(instance *v0.Instance, node string) string {
 	content, err := json.Marshal(map[string]any{"labels": instance.Labels, "spec": instance.Spec})
 	if err != nil {
