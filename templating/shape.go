@@ -34,7 +34,7 @@ func (c *compiler) shape(source map[string]any) schema.GroupVersionKind {
 	apiVersion := c.literal(source, Path{Key("apiVersion")}, `write it out, as in apiVersion: apps/v1`)
 	kind := c.literal(source, Path{Key("kind")}, `write it out, as in kind: Deployment`)
 	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
+	if err != nil || apiVersion != "" && (version.Version == "" || version.String() != apiVersion) {
 		c.report(Path{Key("apiVersion")}, faultf(-1, "write GROUP/VERSION, or v1 for the core group", "%s is not an API version", quote(apiVersion, 63)))
 	}
 	if kind == "List" && apiVersion == "v1" {

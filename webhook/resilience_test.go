@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -155,7 +156,7 @@ func TestThirdPartyWithoutDryRun(t *testing.T) {
 	w := enter(t)
 	w.options.Config = rest.CopyConfig(w.options.Config)
 	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/pods/") {
 				return next.RoundTrip(request)
 			}

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -226,29 +224,6 @@ func (r ran) want(t *testing.T, code int, parts ...string) {
 			continue
 		}
 		rest = after
-	}
-}
-
-// TestDryRun: what writes is tried only, and what cannot be tried is not sent.
-func TestDryRun(t *testing.T) {
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPut, http.MethodPost, http.MethodDelete, "CONNECT"} {
-		sent := false
-		transport := dryRun(roundTripper(func(request *http.Request) (*http.Response, error) {
-			sent = true
-			reads := method == http.MethodGet || method == http.MethodHead
-			if query := request.URL.Query(); reads != (query.Get("dryRun") == "") || query.Get("force") != "true" {
-				t.Errorf("%s is sent with %v", method, query)
-			}
-			return &http.Response{}, nil
-		}))
-		request := &http.Request{Method: method, URL: &url.URL{RawQuery: "force=true"}}
-		_, err := transport.RoundTrip(request)
-		if refused := method == http.MethodDelete || method == "CONNECT"; sent == refused || (err != nil) != refused {
-			t.Errorf("%s: sent %v, error %v", method, sent, err)
-		}
-		if request.URL.RawQuery != "force=true" {
-			t.Errorf("%s: the caller's request was changed", method)
-		}
 	}
 }
 

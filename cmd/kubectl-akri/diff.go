@@ -16,6 +16,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/view"
 )
@@ -82,7 +83,7 @@ func (o *diffOptions) run(command *cobra.Command, streams offline.Streams, names
 	if err != nil {
 		return offline.Trouble(err)
 	}
-	api, err := o.connect(streams.Err, dryRun)
+	api, err := o.connect(streams.Err, apply.DryRunOnly)
 	if err != nil {
 		return offline.Trouble(err)
 	}

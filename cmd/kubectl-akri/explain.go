@@ -19,9 +19,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/view"
-	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )
 
@@ -131,7 +131,7 @@ func (c *cluster) read(ctx context.Context, mapping *meta.RESTMapping, namespace
 // made is an object that a template of Akri's asks for, and whose it is.
 type made struct {
 	object *unstructured.Unstructured
-	parent watch.Parent
+	parent ownership.Parent
 	// asked is the object from which its owners led here; nil if it is this one.
 	asked *unstructured.Unstructured
 	notes []string
@@ -170,13 +170,16 @@ func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured)
 }
 
 // parentOf judges whose an object is, by owner reference or else by labels.
-func parentOf(object *unstructured.Unstructured) (parent watch.Parent, notes []string, found bool) {
+func parentOf(object *unstructured.Unstructured) (parent ownership.Parent, notes []string, found bool) {
 	owner := metav1.GetControllerOf(object)
 	if owner != nil && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == v0.Domain {
-		parent.Instance, parent.Name, parent.Namespace = owner.Kind == v0.InstanceKind.Kind, owner.Name, object.GetNamespace()
+		if owner.Kind == v0.ConfigurationKind.Kind {
+			parent.Level = templating.ConfigurationLevel
+		}
+		parent.Name, parent.Namespace = owner.Name, object.GetNamespace()
 		return parent, nil, true
 	}
-	parent = watch.Trim(object).Parent
+	parent = ownership.Of(object).Parent
 	if object.GetLabels()[v0.LabelManagedBy] != v0.ManagedBy || parent.Name == "" {
 		return parent, nil, false
 	}
@@ -204,14 +207,14 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 	if found.asked != nil {
 		e.Asked = refOf(found.asked).String()
 	}
-	level, recorded := templating.ConfigurationLevel, []v0.ResourceStatus(nil)
+	level, recorded := found.parent.Level, []v0.ResourceStatus(nil)
 	name := found.parent.Name
 	var instance v0.Instance
-	if found.parent.Instance {
+	if level == templating.InstanceLevel {
 		if err := c.Get(ctx, client.ObjectKey(found.parent.NamespacedName), &instance); err != nil {
 			return nil, fmt.Errorf("read Instance %s, which %s was made for: %w", found.parent.NamespacedName, e.Object, err)
 		}
-		level, recorded, name = templating.InstanceLevel, instance.Status.Resources, instance.Spec.ConfigurationName
+		recorded, name = instance.Status.Resources, instance.Spec.ConfigurationName
 		e.Instance = instance.Name
 	}
 	configuration, err := c.configuration(ctx, found.parent.Namespace, name)
@@ -219,7 +222,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		return nil, err
 	}
 	e.Configuration, e.Generation = configuration.Namespace+"/"+configuration.Name, configuration.Generation
-	if !found.parent.Instance {
+	if level == templating.ConfigurationLevel {
 		recorded = configuration.Status.Resources
 	}
 	compiled := templates.Compile(configuration, allowAll(configuration))
@@ -233,7 +236,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		return e, nil
 	}
 	set, values := compiled.Instance, templates.InstanceValues(configuration, &instance)
-	if !found.parent.Instance {
+	if level == templating.ConfigurationLevel {
 		instances, err := c.instancesOf(ctx, configuration.Namespace, configuration.Name)
 		if err != nil {
 			return nil, err

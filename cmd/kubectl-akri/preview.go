@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
@@ -42,7 +42,7 @@ type preview struct {
 	managed map[schema.GroupVersionResource][]unstructured.Unstructured
 }
 
-// newPreview needs a cluster whose requests go through [dryRun].
+// newPreview needs a cluster whose requests go through [apply.DryRunOnly].
 func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Policy) *preview {
 	return &preview{
 		cluster: c, apply: apply.NewClient(c.dynamic),
@@ -53,8 +53,7 @@ func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Poli
 
 // previewed is one parent and what was rendered for it.
 type previewed struct {
-	plan.Parent
-	level       templating.Level
+	ownership.Parent
 	objects     []templating.Object
 	diagnostics templating.Diagnostics
 	recorded    []v0.ResourceStatus
@@ -70,8 +69,7 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 	for i := range instances {
 		instance := &instances[i]
 		parent := previewed{
-			Parent:   plan.Parent{Kind: v0.InstanceKind, Namespace: instance.Namespace, Name: instance.Name, UID: instance.UID},
-			level:    templating.InstanceLevel,
+			Parent:   ownership.InstanceParent(instance),
 			recorded: instance.Status.Resources,
 		}
 		parent.objects, parent.diagnostics = p.compiled.Instance.Render(templates.InstanceValues(p.configuration, instance))
@@ -83,8 +81,7 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 		all = append(all, changes)
 	}
 	group := previewed{
-		Parent:   plan.Parent{Kind: v0.ConfigurationKind, Namespace: p.configuration.Namespace, Name: p.configuration.Name, UID: p.configuration.UID},
-		level:    templating.ConfigurationLevel,
+		Parent:   ownership.ConfigurationParent(p.configuration),
 		recorded: p.configuration.Status.Resources,
 	}
 	if len(instances) > 0 { // the group's objects exist exactly while there is a device
@@ -98,29 +95,11 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 // changes is what becomes of one parent's objects.
 func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, error) {
 	result := view.Changes{Sample: p.sample}
-	problems := p.compiled.Diagnosed(parent.level, v0.ReasonRenderFailed, parent.diagnostics)
-	mappings := map[schema.GroupKind]*meta.RESTMapping{}
-	var desired []plan.Desired
-	for _, object := range parent.objects {
-		want, mapping, err := p.want(parent, object)
-		if err != nil {
-			problems = append(problems, problem.Of(p.compiled.Place(parent.level, object.Origin.String()), err))
-			continue
-		}
-		if slices.ContainsFunc(desired, func(other plan.Desired) bool { return other.Ref == want.Ref }) {
-			conflict := &apply.Error{Reason: v0.ReasonConflict, Cause: want.Ref.String() + " is rendered twice: give one of them another metadata.name"}
-			problems = append(problems, problem.Of(p.compiled.Place(parent.level, object.Origin.String()), conflict))
-			continue
-		}
-		desired = append(desired, want)
-		mappings[mapping.GroupVersionKind.GroupKind()] = mapping
-	}
-	for _, kind := range inventory.Kinds(parent.recorded) {
-		if mapping, err := p.cluster.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
-			mappings[kind.GroupKind()] = mapping
-		}
-	}
-	live, err := p.live(ctx, parent, desired, mappings)
+	problems := p.compiled.Diagnosed(parent.Level, v0.ReasonRenderFailed, parent.diagnostics)
+	place := func(origin templating.Origin) string { return p.compiled.Place(origin.Level, origin.String()) }
+	desired, refusals := plan.Desire(p.cluster.mapper, p.policy, parent.Parent, parent.objects, place)
+	problems = append(problems, refusals...)
+	live, err := p.live(ctx, parent, desired)
 	if err != nil {
 		return result, err
 	}
@@ -130,17 +109,17 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 	}
 	result.Problems = messages(problems)
 	steps := plan.Compute(plan.Input{
-		Parent: parent.UID, Home: parent.Namespace, Desired: desired, Observed: observed, Recorded: parent.recorded,
+		Parent: parent.Parent, Desired: desired, Observed: observed, Recorded: parent.recorded,
 		Complete:     len(problems) == 0,
 		ReplaceEnded: true, // they are, sooner or later
 	})
 	refused := false
 	for _, step := range steps {
-		mapping, served := mappings[step.Kind.GroupKind()]
-		if !served {
-			continue // the kind has gone, and its objects with it
+		resource, found := p.resource(step)
+		if !found {
+			continue // the kind no longer exists, nor do its objects
 		}
-		change, err := p.change(ctx, parent, step, mapping.Resource, live[step.Ref])
+		change, err := p.change(ctx, parent, step, resource, live[step.Ref])
 		if err != nil {
 			return result, err
 		}
@@ -156,58 +135,51 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 	return result, nil
 }
 
-// want is a rendered object as it is to be applied, and its resource.
-func (p *preview) want(parent previewed, object templating.Object) (plan.Desired, *meta.RESTMapping, error) {
-	kind := (&unstructured.Unstructured{Object: object.Content}).GroupVersionKind()
-	mapping, err := p.cluster.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return plan.Desired{}, nil, apply.KindUnavailable(kind, err)
-	}
-	if err != nil {
-		return plan.Desired{}, nil, fmt.Errorf("ask the API server for %s: %w", kind, err)
-	}
-	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-	if err := p.policy.Object(object.Content, namespaced, parent.Namespace); err != nil {
-		return plan.Desired{}, nil, err
-	}
-	want, err := plan.Want(parent.Parent, object, namespaced)
-	return want, mapping, err
-}
-
 // live are the objects that the controller would see of the parent's: those with
 // the parent's labels, and those that are desired.
-func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Desired, mappings map[schema.GroupKind]*meta.RESTMapping) (map[inventory.Ref]*unstructured.Unstructured, error) {
+func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Desired) (map[inventory.Ref]*unstructured.Unstructured, error) {
 	live := map[inventory.Ref]*unstructured.Unstructured{}
-	self := watch.Parent{Instance: parent.level == templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: parent.Namespace, Name: parent.Name}}
-	for kind, mapping := range mappings {
-		objects, err := p.ofResource(ctx, mapping)
-		if err != nil {
-			return nil, err
-		}
+	see := func(kind schema.GroupKind, resource schema.GroupVersionResource, namespaced bool) error {
+		objects, err := p.ofResource(ctx, resource, namespaced)
 		for i := range objects {
 			ref := inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: objects[i].GetNamespace(), Name: objects[i].GetName()}
 			wanted := slices.ContainsFunc(desired, func(want plan.Desired) bool { return want.Ref == ref })
-			if wanted || watch.Trim(&objects[i]).Parent == self {
+			if wanted || ownership.Of(&objects[i]).Parent == parent.ByName() {
 				live[ref] = &objects[i]
 			}
+		}
+		return err
+	}
+	for i := range desired {
+		if err := see(desired[i].Kind.GroupKind(), desired[i].Resource, desired[i].Namespaced); err != nil {
+			return nil, err
+		}
+	}
+	for _, kind := range inventory.Kinds(parent.recorded) {
+		mapping, err := p.cluster.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			continue
+		}
+		if err := see(kind.GroupKind(), mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace); err != nil {
+			return nil, err
 		}
 	}
 	return live, nil
 }
 
-func (p *preview) ofResource(ctx context.Context, mapping *meta.RESTMapping) ([]unstructured.Unstructured, error) {
-	if objects, known := p.managed[mapping.Resource]; known {
+func (p *preview) ofResource(ctx context.Context, resource schema.GroupVersionResource, namespaced bool) ([]unstructured.Unstructured, error) {
+	if objects, known := p.managed[resource]; known {
 		return objects, nil
 	}
-	var from dynamic.ResourceInterface = p.cluster.dynamic.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && !p.policy.OtherNamespaces {
-		from = p.cluster.dynamic.Resource(mapping.Resource).Namespace(p.configuration.Namespace)
+	var from dynamic.ResourceInterface = p.cluster.dynamic.Resource(resource)
+	if namespaced && !p.policy.OtherNamespaces {
+		from = p.cluster.dynamic.Resource(resource).Namespace(p.configuration.Namespace)
 	}
 	list, err := from.List(ctx, metav1.ListOptions{LabelSelector: v0.LabelManagedBy + "=" + v0.ManagedBy})
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", mapping.Resource.GroupResource(), err)
+		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 	}
-	p.managed[mapping.Resource] = list.Items
+	p.managed[resource] = list.Items
 	return list.Items, nil
 }
 
@@ -215,7 +187,7 @@ func (p *preview) ofResource(ctx context.Context, mapping *meta.RESTMapping) ([]
 func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, resource schema.GroupVersionResource, live *unstructured.Unstructured) (*view.Change, error) {
 	change := &view.Change{Object: step.Ref, Why: step.Reason}
 	if step.Desired != nil {
-		change.Template = p.compiled.Name(parent.level, int(step.Desired.Template))
+		change.Template = p.compiled.Name(parent.Level, int(step.Desired.Template))
 	}
 	if live == nil { // it may lack our label, or be somebody else's
 		var err error
@@ -226,12 +198,10 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 	if live != nil {
 		change.Before = live.Object
 	}
-	var answer *unstructured.Unstructured
-	var err error
 	switch step.Action {
 	case plan.Delete:
 		change.Verb = view.Deleted
-		if live == nil || live.GetUID() != step.UID && (step.UID != "" || watch.Trim(live).Owner != parent.UID) {
+		if live == nil || live.GetUID() != step.UID && (step.UID != "" || !step.Claim.Owns(ownership.Of(live))) {
 			return nil, nil // it has gone already, or is another
 		}
 		return change, nil
@@ -241,35 +211,30 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 	case plan.Wait:
 		change.Verb, change.After = view.Waits, change.Before
 		return change, nil
-	case plan.Conflict:
-		change.Verb, change.Why = view.Refused, apply.Conflict(step.Ref.String()).Error()
-		return change, nil
+	case plan.Keep, plan.Skip, plan.Hold:
+		return nil, nil
+	case plan.Recreate:
+		change.Verb = view.Recreated
 	case plan.Create:
-		want := step.Desired
-		owner := apply.Owner{Parent: parent.UID, Applied: recordedUID(parent.recorded, step.Ref), Nobody: want.Orphan, Anybody: want.OnConflict == templating.ConflictTake}
 		change.Verb, change.Why = view.Created, ""
 		if live != nil {
 			change.Verb, change.Why = view.Changed, "it exists, and becomes this Configuration's"
-		}
-		answer, err = p.apply.Create(ctx, step.Kind, resource, owner, want.Content)
-		if want.OnConflict == templating.ConflictSkip && apply.Reason(err) == v0.ReasonConflict {
-			return nil, nil
 		}
 	case plan.Update:
 		change.Verb = view.Changed
 		if step.Change {
 			change.Why = "" // the templates ask for it: that is said
 		}
-		answer, err = p.apply.Update(ctx, step.Kind, resource, step.UID, step.Desired.Content)
-		if step.Desired.Recreate && apply.Reason(err) == v0.ReasonImmutable {
-			change.Verb, change.Why = view.Recreated, "the template changes a field that is immutable"
-			answer, err = p.anew(ctx, step, resource)
-		}
-	case plan.Recreate:
-		change.Verb = view.Recreated
-		answer, err = p.anew(ctx, step, resource)
-	default: // Keep, Skip
+	}
+	action, answer, err := p.apply.Do(ctx, step)
+	switch {
+	case action == plan.Skip:
 		return nil, nil
+	case action == plan.Recreate && err == nil:
+		if step.Action == plan.Update {
+			change.Verb, change.Why = view.Recreated, "the template changes a field that is immutable"
+		}
+		answer, err = p.anew(ctx, step)
 	}
 	if err != nil {
 		change.Verb, change.Why = view.Refused, refusal(err)
@@ -281,20 +246,34 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 
 // anew is an object as it would be when the one of its name had gone. It is tried
 // under another name; if only the old one stands in the way, it is as rendered.
-func (p *preview) anew(ctx context.Context, step plan.Step, resource schema.GroupVersionResource) (*unstructured.Unstructured, error) {
+func (p *preview) anew(ctx context.Context, step plan.Step) (*unstructured.Unstructured, error) {
 	const longestBase = 40 // with the suffix it fits wherever a name does
 	wanted := &unstructured.Unstructured{Object: step.Desired.Content}
-	if err := p.apply.Try(ctx, step.Kind, resource, wanted.Object); err != nil {
+	if err := p.apply.Try(ctx, step.Desired); err != nil {
 		return nil, err
 	}
 	renamed := wanted.DeepCopy()
 	renamed.SetName(step.Ref.Name[:min(len(step.Ref.Name), longestBase)] + "x-akri-diff")
-	answer, err := p.apply.Create(ctx, step.Kind, resource, apply.Owner{}, renamed.Object)
+	want := *step.Desired
+	want.Content = renamed.Object
+	answer, err := p.apply.Create(ctx, &want, ownership.Claim{})
 	if err != nil {
 		return wanted, nil
 	}
 	answer.SetName(step.Ref.Name)
 	return answer, nil
+}
+
+// resource returns the resource of a step's object, if the API server serves it.
+func (p *preview) resource(step plan.Step) (schema.GroupVersionResource, bool) {
+	if step.Desired != nil {
+		return step.Desired.Resource, true
+	}
+	mapping, err := p.cluster.mapper.RESTMapping(step.Kind.GroupKind(), step.Kind.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}, false
+	}
+	return mapping.Resource, true
 }
 
 func (p *preview) get(ctx context.Context, resource schema.GroupVersionResource, ref inventory.Ref) (*unstructured.Unstructured, error) {
@@ -308,14 +287,10 @@ func (p *preview) get(ctx context.Context, resource schema.GroupVersionResource,
 	return object, nil
 }
 
-func recordedUID(recorded []v0.ResourceStatus, ref inventory.Ref) types.UID {
-	return types.UID(inventory.Index(recorded)[ref].UID)
-}
-
 // refusal is an error of a dry run for the person who asked for it, whose rights
 // it needs.
 func refusal(err error) string {
-	if answer, ok := errors.AsType[*apply.Error](err); ok && answer.Reason == v0.ReasonForbidden && answer.Err != nil {
+	if answer, ok := errors.AsType[*problem.Error](err); ok && answer.Reason == v0.ReasonForbidden && answer.Err != nil {
 		return "you may not apply it, and diff tries it with your rights: " + answer.Err.Error()
 	}
 	if errors.Is(err, apply.ErrChanged) {

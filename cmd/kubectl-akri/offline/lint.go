@@ -1,12 +1,14 @@
 package offline
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
@@ -231,7 +233,7 @@ func checkConfined(c document) []finding {
 
 func refused(c document, path templating.Path, err error) finding {
 	f := finding{at: c.Locate(path, noDiagnostic), field: path[1:].String(), cause: err.Error()}
-	if r, is := err.(*confine.RefusedError); is {
+	if r, ok := errors.AsType[*problem.Error](err); ok {
 		f.cause, f.hint = r.Cause, r.Hint
 	}
 	return f
@@ -249,10 +251,11 @@ func confineKind(template map[string]any) error { return (confine.Policy{}).Kind
 // cluster-scoped is known for the common ones, and whether the namespace is another
 // one when the Configuration names its own.
 func confineObject(template map[string]any, home string) error {
+	kind := gvk(template)
 	if home == "" {
 		home = namespaceOf(template)
 	}
-	return (confine.Policy{}).Object(template, !slices.Contains(clusterScoped, gvk(template).GroupKind()), home)
+	return (confine.Policy{}).Object(confine.ObjectOf(kind, !slices.Contains(clusterScoped, kind.GroupKind()), template), home)
 }
 
 func namespaceOf(template map[string]any) string {
