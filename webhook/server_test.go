@@ -174,7 +174,8 @@ func (w *world) serveManaged(address string) healthz.Checker {
 // authority returns the CA that the API server trusts for the webhook.
 func (w *world) authority() []byte {
 	w.Helper()
-	found, err := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.Context(), certs.RegistrationName, metav1.GetOptions{})
+	found, err := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.Context(), certs.RegistrationName,
+		metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -186,15 +187,17 @@ func (w *world) call(address string, authority []byte) (string, error) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority)
 	client := &http.Client{
-		Timeout:   5 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "akri-webhook.akri-system.svc"}, DisableKeepAlives: true},
+		Timeout: 5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "akri-webhook.akri-system.svc"},
+			DisableKeepAlives: true},
 	}
 	object := decode(w, strings.Replace(configuration(aPod+","+aConfigMap, ""), "{name: cam}", "{name: called}", 1))
 	encoded, err := object.MarshalJSON()
 	if err != nil {
 		return "", err
 	}
-	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.namespace+`"`, `"username":"somebody"`, `"username":"admin","groups":["system:masters"]`).
+	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.namespace+`"`, `"username":"somebody"`,
+		`"username":"admin","groups":["system:masters"]`).
 		Replace(question(string(encoded)))
 	response, err := client.Post("https://"+address+Path, "application/json", strings.NewReader(body))
 	if err != nil {

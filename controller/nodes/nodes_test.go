@@ -36,7 +36,8 @@ func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 	if !slices.Equal(shared.Spec.Nodes, []string{a}) {
 		t.Errorf("nodes are %q, want only %s", shared.Spec.Nodes, a)
 	}
-	want := map[string]v0.SlotOwner{"shared-0": v0.SlotOwner(a), "shared-1": "", "shared-2": v0.SlotOwner("C:0:" + a), "shared-3": "", "shared-4": "", "shared-5": ""}
+	want := map[string]v0.SlotOwner{"shared-0": v0.SlotOwner(a), "shared-1": "", "shared-2": v0.SlotOwner("C:0:" + a), "shared-3": "",
+		"shared-4": "", "shared-5": ""}
 	if !maps.Equal(shared.Spec.DeviceUsage, want) {
 		t.Errorf("deviceUsage is %v, want %v", shared.Spec.DeviceUsage, want)
 	}

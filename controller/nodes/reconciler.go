@@ -66,13 +66,13 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 	}
 	now := r.now()
 	state, uid := stateOf(node)
-	outage := r.outages.observe(name, state, uid, now)
-	if outage == nil {
+	lost := r.outages.observe(name, state, uid, now)
+	if lost == nil {
 		return time.Time{}, nil
 	}
 	var due []*v0.Instance
 	for i := range instances {
-		if at := outage.due(client.ObjectKeyFromObject(&instances[i]), r.options); at.After(now) {
+		if at := lost.due(client.ObjectKeyFromObject(&instances[i]), r.options); at.After(now) {
 			next = earliest(next, at)
 		} else {
 			due = append(due, &instances[i])
@@ -96,28 +96,30 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 			return time.Time{}, err
 		}
 	}
-	again, err := r.removeFrom(ctx, due, name, outage, used)
+	again, err := r.removeFrom(ctx, due, name, lost, used)
 	return earliest(next, again), err
 }
 
 // removeFrom removes a node from the Instances that it does not use. It returns
 // when to check again those that it uses.
-func (r *reconciler) removeFrom(ctx context.Context, instances []*v0.Instance, node string, outage *outage, used use) (next time.Time, err error) {
-	now, state := r.now(), outage.state
+func (r *reconciler) removeFrom(
+	ctx context.Context, instances []*v0.Instance, node string, lost *outage, used use,
+) (next time.Time, err error) {
+	now, state := r.now(), lost.state
 	var errs []error
 	for _, instance := range instances {
 		key := client.ObjectKeyFromObject(instance)
 		action := decide(instance, node, used.includes(instance))
 		if action == Keep {
-			outage.recordUse(key, now)
-			next = earliest(next, outage.due(key, r.options))
+			lost.recordUse(key, now)
+			next = earliest(next, lost.due(key, r.options))
 			continue
 		}
 		if err := r.execute(ctx, action, instance, node); err != nil {
 			errs = append(errs, fmt.Errorf("remove node %s, which is %s, from Instance %s: %w", node, state, key, err))
 			continue
 		}
-		outage.recordRemoval(key, now)
+		lost.recordRemoval(key, now)
 		log.FromContext(ctx).Info("Removed a lost node from an Instance", "state", state, "instance", key, "action", action)
 		note := "node %s is %s: it is removed from this Instance, and its slots are free"
 		if action == Delete {

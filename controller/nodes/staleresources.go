@@ -55,7 +55,9 @@ type staleResource struct {
 // due returns which of the currently stale resources to remove, and when to check
 // again; zero if there is nothing to check. A kubelet that still offers a resource
 // puts it back, so the delay doubles with each removal.
-func (s staleResources) due(stale []corev1.ResourceName, delay time.Duration, now time.Time) (remove []corev1.ResourceName, next time.Time) {
+func (s staleResources) due(
+	stale []corev1.ResourceName, delay time.Duration, now time.Time,
+) (remove []corev1.ResourceName, next time.Time) {
 	current := map[corev1.ResourceName]bool{}
 	for _, resource := range stale {
 		current[resource] = true

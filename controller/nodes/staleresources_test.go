@@ -16,8 +16,9 @@ func offering(quantities map[corev1.ResourceName][2]string) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{"much": "text"}},
 		Status: corev1.NodeStatus{
 			Capacity: corev1.ResourceList{}, Allocatable: corev1.ResourceList{},
-			Images:     []corev1.ContainerImage{{Names: []string{"large"}}},
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "long"}},
+			Images: []corev1.ContainerImage{{Names: []string{"large"}}},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse},
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "long"}},
 		},
 	}
 	for name, pair := range quantities {
@@ -53,7 +54,8 @@ func TestStaleOf(t *testing.T) {
 	if state, uid := stateOf(reduced); state != Ready || uid != "u" || reduced.Name != "a" {
 		t.Errorf("the reduced node is %s, %s, %s", reduced.Name, uid, state)
 	}
-	if len(reduced.Status.Capacity) != 3 || reduced.Status.Images != nil || reduced.Annotations != nil || reduced.Status.Conditions[0].Message != "" {
+	if len(reduced.Status.Capacity) != 3 || reduced.Status.Images != nil || reduced.Annotations != nil ||
+		reduced.Status.Conditions[0].Message != "" {
 		t.Errorf("the reduced node keeps fields that are not read: %+v", reduced)
 	}
 }

@@ -21,7 +21,8 @@ func TestUse(t *testing.T) {
 	early := requesting("akri.sh/cam", corev1.PodRunning)
 	early.Spec.InitContainers, early.Spec.Containers = early.Spec.Containers, nil
 	requested := requesting("akri.sh/cam", corev1.PodRunning)
-	requested.Spec.Containers[1].Resources.Requests, requested.Spec.Containers[1].Resources.Limits = requested.Spec.Containers[1].Resources.Limits, nil
+	resources := &requested.Spec.Containers[1].Resources
+	resources.Requests, resources.Limits = resources.Limits, nil
 	none := requesting("akri.sh/cam", corev1.PodRunning)
 	none.Spec.Containers[1].Resources.Limits["akri.sh/cam"] = resource.MustParse("0")
 	for name, tc := range map[string]struct {

@@ -18,10 +18,11 @@ func TestRestrictLists(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, method, path, selector string
 	}{
-		"Secrets":       {"only our Secret is listed", http.MethodGet, "/api/v1/namespaces/ours/secrets", "metadata.name=cert"},
-		"Registrations": {"only our registration is listed", http.MethodGet, "/apis/x/v1/validatingwebhookconfigurations", "metadata.name=" + RegistrationName},
-		"Update":        {"an update names its object", http.MethodPut, "/api/v1/namespaces/ours/secrets/cert", ""},
-		"OtherKind":     {"other kinds are not restricted", http.MethodGet, "/api/v1/namespaces/ours/pods", ""},
+		"Secrets": {"only our Secret is listed", http.MethodGet, "/api/v1/namespaces/ours/secrets", "metadata.name=cert"},
+		"Registrations": {"only our registration is listed", http.MethodGet, "/apis/x/v1/validatingwebhookconfigurations",
+			"metadata.name=" + RegistrationName},
+		"Update":    {"an update names its object", http.MethodPut, "/api/v1/namespaces/ours/secrets/cert", ""},
+		"OtherKind": {"other kinds are not restricted", http.MethodGet, "/api/v1/namespaces/ours/pods", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
@@ -64,7 +65,9 @@ func TestFiles(t *testing.T) {
 	registration := func(ca string) *admissionregistrationv1.ValidatingWebhookConfiguration {
 		return &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: RegistrationName},
-			Webhooks:   []admissionregistrationv1.ValidatingWebhook{{ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte(ca)}}},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte(ca)},
+			}},
 		}
 	}
 	secret := &corev1.Secret{Data: map[string][]byte{KeyFile: []byte("key")}}
