@@ -20,6 +20,7 @@ func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string 
 		{"--namespace", Namespace, "describe", "pods"},
 		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-debug-echo-discovery"},
 		{"--namespace", Namespace, "logs", "--tail=200", "deployment/akri-controller"},
+		{"--namespace", Namespace, "logs", "--tail=200", "--all-pods", "deployment/akri-webhook"},
 		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-agent"},
 	} {
 		output, err := c.Kubectl(ctx, arguments...)

@@ -14,6 +14,7 @@ const Namespace = "akri-system"
 // workloads are what Install waits for.
 var workloads = []string{
 	"deployment/akri-controller",
+	"deployment/akri-webhook",
 	"daemonset/akri-agent",
 	"daemonset/akri-debug-echo-discovery",
 }

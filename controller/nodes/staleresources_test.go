@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -11,14 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// offering is a node with capacity and allocatable of resources.
+// offering returns a node with capacity and allocatable of resources.
 func offering(quantities map[corev1.ResourceName][2]string) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{"much": "text"}},
 		Status: corev1.NodeStatus{
 			Capacity: corev1.ResourceList{}, Allocatable: corev1.ResourceList{},
-			Images:     []corev1.ContainerImage{{Names: []string{"large"}}},
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "long"}},
+			Images: []corev1.ContainerImage{{Names: []string{"large"}}},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse},
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "long"}},
 		},
 	}
 	for name, pair := range quantities {
@@ -30,7 +30,7 @@ func offering(quantities map[corev1.ResourceName][2]string) *corev1.Node {
 	return node
 }
 
-func TestDead(t *testing.T) {
+func TestStaleOf(t *testing.T) {
 	node := offering(map[corev1.ResourceName][2]string{
 		"akri.sh/gone":          {"0", "0"},
 		"akri.sh/half-gone":     {"0", ""},
@@ -44,18 +44,19 @@ func TestDead(t *testing.T) {
 	})
 	exists := map[string]bool{"there": true}
 	want := []corev1.ResourceName{"akri.sh/gone", "akri.sh/half-gone"}
-	if got := dead(node, exists); !slices.Equal(got, want) {
+	if got := staleOf(node, exists); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	reduced := Reduce(node)
-	if got := dead(reduced, exists); !slices.Equal(got, want) {
+	if got := staleOf(reduced, exists); !slices.Equal(got, want) {
 		t.Errorf("of the reduced node: got %q, want %q", got, want)
 	}
 	if state, uid := stateOf(reduced); state != Ready || uid != "u" || reduced.Name != "a" {
 		t.Errorf("the reduced node is %s, %s, %s", reduced.Name, uid, state)
 	}
-	if len(reduced.Status.Capacity) != 3 || reduced.Status.Images != nil || reduced.Annotations != nil || reduced.Status.Conditions[0].Message != "" {
-		t.Errorf("the reduced node keeps what nobody reads: %+v", reduced)
+	if len(reduced.Status.Capacity) != 3 || reduced.Status.Images != nil || reduced.Annotations != nil ||
+		reduced.Status.Conditions[0].Message != "" {
+		t.Errorf("the reduced node keeps fields that are not read: %+v", reduced)
 	}
 }
 
@@ -68,7 +69,7 @@ func TestStateOf(t *testing.T) {
 		node *corev1.Node
 		want State
 	}{
-		"ready": {offering(nil), Ready}, "unknown": {unknown, NotReady}, "never heard of": {silent, NotReady}, "no node": {nil, Gone},
+		"ready": {offering(nil), Ready}, "unknown": {unknown, NotReady}, "without a condition": {silent, NotReady}, "no node": {nil, Gone},
 	} {
 		if got, _ := stateOf(tc.node); got != tc.want {
 			t.Errorf("%s: got %s, want %s", name, got, tc.want)
@@ -76,45 +77,42 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-func TestRemoval(t *testing.T) {
+func TestResourceRemoval(t *testing.T) {
 	node := offering(map[corev1.ResourceName][2]string{"akri.sh/gone": {"0", ""}})
-	got, err := json.Marshal(removal(node, []corev1.ResourceName{"akri.sh/gone"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := string(resourceRemoval(node, []corev1.ResourceName{"akri.sh/gone"}).Encode())
 	want := `[{"op":"test","path":"/metadata/uid","value":"u"},` +
-		`{"op":"test","path":"/status/capacity/akri.sh~1gone","value":"0"},{"op":"remove","path":"/status/capacity/akri.sh~1gone"}]`
-	if string(got) != want {
+		`{"op":"test","path":"/status/capacity/akri.sh~1gone","value":"0"},{"op":"remove","path":"/status/capacity/akri.sh~1gone","value":null}]`
+	if got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
 
-func TestGraves(t *testing.T) {
+func TestStaleResources(t *testing.T) {
 	const delay = 30 * time.Second
 	x, y := corev1.ResourceName("akri.sh/x"), corev1.ResourceName("akri.sh/y")
-	g := graves{}
-	look := func(minutes float64, dead []corev1.ResourceName, remove []corev1.ResourceName, next time.Time, reason string) {
+	s := staleResources{}
+	check := func(minutes float64, stale []corev1.ResourceName, remove []corev1.ResourceName, next time.Time, reason string) {
 		t.Helper()
-		gotRemove, gotNext := g.due(dead, delay, at(minutes))
+		gotRemove, gotNext := s.due(stale, delay, at(minutes))
 		if !slices.Equal(gotRemove, remove) || !gotNext.Equal(next) {
 			t.Errorf("%s\n got %q, again at %s\nwant %q, again at %s", reason, gotRemove, gotNext, remove, next)
 		}
 	}
 	only := func(names ...corev1.ResourceName) []corev1.ResourceName { return names }
-	look(0, only(x), nil, at(0.5), "a device may come back")
-	look(0.25, only(x, y), nil, at(0.5), "the sooner one counts")
-	look(0.5, only(x, y), only(x), at(0.75), "each after its delay")
-	g.buried(only(x), at(0.5))
-	look(0.75, only(y), only(y), time.Time{}, "each after its delay")
-	g.buried(only(y), at(0.75))
-	look(0.8, nil, nil, time.Time{}, "nothing to do")
-	look(1, only(x), nil, at(2), "a kubelet has put it back, so it is left alone twice as long")
-	look(1.5, nil, nil, time.Time{}, "its device came back")
-	look(1.75, only(x), nil, at(2.75), "the delay begins anew")
-	look(2.75, only(x), only(x), time.Time{}, "after the longer delay")
-	g.buried(only(x), at(2.75))
-	look(150, nil, nil, time.Time{}, "nothing to do")
-	if len(g) != 0 {
-		t.Errorf("remembered after two hours: %v", g)
+	check(0, only(x), nil, at(0.5), "a device may return")
+	check(0.25, only(x, y), nil, at(0.5), "the earlier time counts")
+	check(0.5, only(x, y), only(x), at(0.75), "each after its delay")
+	s.recordRemoval(only(x), at(0.5))
+	check(0.75, only(y), only(y), time.Time{}, "each after its delay")
+	s.recordRemoval(only(y), at(0.75))
+	check(0.8, nil, nil, time.Time{}, "nothing to do")
+	check(1, only(x), nil, at(2), "a kubelet has put it back, so the delay is doubled")
+	check(1.5, nil, nil, time.Time{}, "its device returned")
+	check(1.75, only(x), nil, at(2.75), "the delay starts again")
+	check(2.75, only(x), only(x), time.Time{}, "after the longer delay")
+	s.recordRemoval(only(x), at(2.75))
+	check(150, nil, nil, time.Time{}, "nothing to do")
+	if len(s) != 0 {
+		t.Errorf("remembered after two hours: %v", s)
 	}
 }
