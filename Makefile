@@ -7,6 +7,7 @@ export GOFLAGS := -trimpath
 TESTFLAGS ?=
 # The folders with a go.mod of their own that people work in.
 MODULES := . e2e tools
+LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
 
 .PHONY: help
 help: ## Show this list
@@ -49,10 +50,12 @@ generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
 
 .PHONY: verify
-verify: generate ## Check formatting, vet, staticcheck, tidiness, and that generated files are current
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run gofmt -w"; exit 1; }
-	@for module in $(MODULES); do echo "tidy, vet: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
-	go vet ./...
-	go -C e2e vet ./...
-	go tool -modfile=tools/go.mod staticcheck ./...
+verify: generate ## Check formatting, linters, tidiness, and that generated files are current
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run make fix"; exit 1; }
+	@for module in $(MODULES) tools/lint; do echo "tidy: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
+	@for module in $(MODULES); do echo "lint: $$module"; go -C $$module $(LINT) || { echo "make fix corrects what it can"; exit 1; }; done
 	@git diff --exit-code --stat -- api config discovery || { echo "generated files were not current: commit what make generate has written"; exit 1; }
+
+.PHONY: fix
+fix: ## Format, group imports, and correct what the linters can correct themselves
+	@for module in $(MODULES); do go -C $$module $(LINT) --fix; done
