@@ -1,0 +1,154 @@
+package akri_test
+
+import (
+	"bufio"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// maxMarkersInComments is how many marker phrases comments may hold in all; text
+// that users read holds none.
+const maxMarkersInComments = 10
+
+// marker is a phrase that plain technical English does without.
+type marker struct {
+	words  []string
+	remedy string
+}
+
+// readMarkers reads the table of words in CONTRIBUTING.md.
+func readMarkers(t *testing.T) []marker {
+	t.Helper()
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var markers []marker
+	_, table, _ := strings.Cut(string(text), "\n| avoid | write |\n|---|---|\n")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 4 {
+			break
+		}
+		for phrase := range strings.SplitSeq(cells[1], ",") {
+			markers = append(markers, marker{strings.Fields(phrase), strings.TrimSpace(cells[2])})
+		}
+	}
+	if len(markers) < 10 {
+		t.Fatalf("CONTRIBUTING.md lists %d phrases to avoid: the table was not found", len(markers))
+	}
+	return markers
+}
+
+// word is one word of a text, in lower case, and its line.
+type word struct {
+	text string
+	line int
+}
+
+func wordsOf(text string, line int) []word {
+	var words []word
+	for each := range strings.Lines(text) {
+		scanner := bufio.NewScanner(strings.NewReader(strings.ToLower(each)))
+		scanner.Split(bufio.ScanWords)
+		for scanner.Scan() {
+			if scanner.Text() != "//" && scanner.Text() != "#" {
+				words = append(words, word{scanner.Text(), line})
+			}
+		}
+		line++
+	}
+	return words
+}
+
+// find calls report for each occurrence. Punctuation around a phrase is ignored,
+// within it ends the phrase.
+func (m marker) find(words []word, report func(line int)) {
+	punctuation := func(r rune) bool { return !unicode.IsLetter(r) }
+	for i := 0; i+len(m.words) <= len(words); i++ {
+		for j, want := range m.words {
+			got := words[i+j].text
+			if j == 0 {
+				got = strings.TrimLeftFunc(got, punctuation)
+			}
+			if j == len(m.words)-1 {
+				got = strings.TrimRightFunc(got, punctuation)
+			}
+			if got != want {
+				break
+			}
+			if j == len(m.words)-1 {
+				report(words[i].line)
+			}
+		}
+	}
+}
+
+// TestWords holds texts to the table of words in CONTRIBUTING.md.
+func TestWords(t *testing.T) {
+	r, markers := repositoryOf(t), readMarkers(t)
+	var inComments []string
+	for _, m := range markers {
+		found := func(file string, line int) string {
+			return fmt.Sprintf("%s:%d: %q: write %s", file, line, strings.Join(m.words, " "), m.remedy)
+		}
+		for _, file := range r.prose {
+			m.find(proseOf(file), func(line int) { t.Error(found(file.path, line)) })
+		}
+		for _, file := range r.code {
+			for _, words := range stringsOf(&file) {
+				m.find(words, func(line int) { t.Error(found(file.path, line) + " (a string)") })
+			}
+			for _, group := range file.syntax.Comments {
+				var text strings.Builder
+				for _, comment := range group.List {
+					text.WriteString(comment.Text + "\n")
+				}
+				m.find(wordsOf(text.String(), file.line(group.Pos())), func(line int) {
+					inComments = append(inComments, found(file.path, line)+" (a comment)")
+				})
+			}
+		}
+	}
+	if len(inComments) > maxMarkersInComments {
+		t.Errorf("%d marker phrases in comments, more than %d:\n%s", len(inComments), maxMarkersInComments, strings.Join(inComments, "\n"))
+	}
+}
+
+// proseOf is a text without the tables of CONTRIBUTING.md, which quote what they
+// forbid.
+func proseOf(file textFile) []word {
+	if file.path != "CONTRIBUTING.md" {
+		return wordsOf(file.text, 1)
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(file.text) {
+		if strings.HasPrefix(line, "|") {
+			line = "\n"
+		}
+		kept.WriteString(line)
+	}
+	return wordsOf(kept.String(), 1)
+}
+
+// stringsOf are the strings of a file. Generated files are not ours to word.
+func stringsOf(file *goFile) [][]word {
+	var all [][]word
+	ast.Inspect(file.syntax, func(node ast.Node) bool {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING || file.generated {
+			return true
+		}
+		if text, err := strconv.Unquote(literal.Value); err == nil {
+			all = append(all, wordsOf(text, file.line(literal.Pos())))
+		}
+		return true
+	})
+	return all
+}
