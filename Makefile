@@ -7,7 +7,6 @@ export GOFLAGS := -trimpath
 TESTFLAGS ?=
 # The folders with a go.mod of their own that people work in.
 MODULES := . e2e tools
-LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
 
 .PHONY: help
 help: ## Show this list
@@ -48,6 +47,9 @@ generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go tool -modfile=tools/go.mod controller-gen object paths=./api/...
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
+
+# golangci-lint of tools/lint, in the module that -C selects.
+LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
 
 .PHONY: verify
 verify: generate ## Check formatting, linters, tidiness, and that generated files are current

@@ -1,5 +1,5 @@
 // Package akri is the root of the repository. It holds no code, only the house
-// rules, as tests: which folder may import which (imports_test.go), the shape of
+// rules, as tests: which directory may import which (imports_test.go), the shape of
 // files and packages (repo_test.go), the words (prose_test.go), and that the
 // documentation names what exists (docs_test.go). CONTRIBUTING.md explains them.
 //

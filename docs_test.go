@@ -12,15 +12,15 @@ import (
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
-	// quoted is a path in backticks.
+	// quoted matches a path in backticks.
 	quoted = regexp.MustCompile("`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/?)`")
 	fences = regexp.MustCompile("(?ms)^```.*?^```")
-	// goName is a file of Go code in a comment, docLink a package in one.
+	// goName matches the name of a Go file in a comment, docLink a package.
 	goName  = regexp.MustCompile(`(?:^|[\s(])([a-z0-9_/-]+\.go)\b`)
 	docLink = regexp.MustCompile(`\[` + module + `/([a-z0-9_/-]+)\]`)
 )
 
-// TestLinks: what a page links to exists, headings included.
+// TestLinks checks that the targets of relative links exist, headings included.
 func TestLinks(t *testing.T) {
 	r := repositoryOf(t)
 	headings := map[string]map[string]bool{}
@@ -45,7 +45,7 @@ func TestLinks(t *testing.T) {
 			}
 			switch {
 			case !r.has(full):
-				t.Errorf("%s:%d: the link to %s leads nowhere: correct or remove it", page.path, lineAt(page.text, match[0]), target)
+				t.Errorf("%s:%d: the link to %s is broken: correct or remove it", page.path, lineAt(page.text, match[0]), target)
 			case anchor != "" && !headings[full][anchor]:
 				t.Errorf("%s:%d: %s has no heading #%s", page.path, lineAt(page.text, match[0]), full, anchor)
 			}
@@ -53,7 +53,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestPathsInPages: a path in backticks that begins with a folder of ours exists.
+// TestPathsInPages checks that paths in backticks exist, if they begin with one of
+// our directories.
 func TestPathsInPages(t *testing.T) {
 	r := repositoryOf(t)
 	for _, page := range r.prose {
@@ -71,8 +72,8 @@ func TestPathsInPages(t *testing.T) {
 	}
 }
 
-// TestPathsInPackageComments: files and packages that a package comment sends its
-// reader to exist.
+// TestPathsInPackageComments checks that the files and packages that a package
+// comment names exist.
 func TestPathsInPackageComments(t *testing.T) {
 	r := repositoryOf(t)
 	for _, file := range r.code {
@@ -93,7 +94,7 @@ func TestPathsInPackageComments(t *testing.T) {
 	}
 }
 
-// has reports whether there is a file or folder of this name.
+// has reports whether a file or directory of that name exists.
 func (r *repository) has(name string) bool {
 	_, found := slices.BinarySearch(r.files, name)
 	return found || r.dirs[name]
@@ -101,7 +102,7 @@ func (r *repository) has(name string) bool {
 
 func lineAt(text string, offset int) int { return 1 + strings.Count(text[:offset], "\n") }
 
-// anchors are the headings of a page as GitHub links them.
+// anchors returns the headings of a page in the form in which GitHub links them.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, match := range heading.FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {

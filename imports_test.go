@@ -11,15 +11,14 @@ import (
 
 const module = "akri.sh/akri"
 
-// mayImport lists, for each top-level folder with Go code, the others that it may
-// import. It is in layers: a folder imports only folders above it in this list.
-// Folders that only tests import are in testOnly.
+// mayImport lists, for each top-level directory with Go code, the others that it
+// may import. The list is in layers: a directory imports only what is above it.
 var mayImport = []struct {
 	folder string
 	others []string
 }{
-	{"internal", nil},
-	{"api", []string{"internal"}},
+	{"api", nil},
+	{"internal", []string{"api"}},
 	{"config", nil},
 	{"discovery", []string{"internal"}},
 	{"templating", []string{"api", "internal"}},
@@ -27,23 +26,23 @@ var mayImport = []struct {
 	{"controller", []string{"api", "templating", "internal"}},
 	{"webhook", []string{"api", "templating", "controller", "internal"}},
 	{"cmd", []string{"api", "config", "discovery", "templating", "agent", "controller", "webhook", "internal"}},
-	// Modules of their own.
+	// Nested modules.
 	{"tools", nil},
 	{"kubebox", nil},
 	{"e2e", []string{"kubebox"}},
 	{"bench", []string{"kubebox"}},
 }
 
-// testOnly are packages for tests: no program links them.
+// testOnly lists packages that only tests may import.
 var testOnly = []string{"internal/apitest", "internal/kubelettest", "internal/metricsdoc"}
 
-// apart are halves that know nothing of each other.
+// apart lists directories that must not import each other.
 var apart = [][2]string{
 	{"agent/discover", "agent/serve"},
 	{"cmd/akri-agent", "cmd/akri-controller"},
 }
 
-// edge is one import of a folder of ours, in code that is not a test.
+// edge is an import of one of our packages, by code that is not a test.
 type edge struct{ file, from, to string }
 
 func edges(r *repository) []edge {
@@ -62,7 +61,7 @@ func edges(r *repository) []edge {
 	return all
 }
 
-// within reports whether dir is folder or below it.
+// within reports whether dir is folder or a directory below it.
 func within(dir, folder string) bool { return dir == folder || strings.HasPrefix(dir, folder+"/") }
 
 func topLevel(dir string) string {
@@ -70,7 +69,7 @@ func topLevel(dir string) string {
 	return top
 }
 
-// TestLayers: imports run from cmd towards api, never back.
+// TestLayers checks that imports run from cmd towards api, never back.
 func TestLayers(t *testing.T) {
 	r := repositoryOf(t)
 	allowed := map[string][]string{}
@@ -90,7 +89,7 @@ func TestLayers(t *testing.T) {
 	}
 	for folder := range found {
 		if _, ok := allowed[folder]; !ok && folder != "." && folder != "examples" {
-			t.Errorf("%s: a top-level folder without a layer: add it to mayImport", folder)
+			t.Errorf("%s: a top-level directory without a layer: add it to mayImport", folder)
 		}
 	}
 	for _, folder := range order {
@@ -101,7 +100,7 @@ func TestLayers(t *testing.T) {
 	for _, e := range edges(r) {
 		from, to := topLevel(e.from), topLevel(e.to)
 		if from != to && !slices.Contains(allowed[from], to) {
-			t.Errorf("%s imports %s/%s: %s stands on %v only: move what both need into a lower folder", e.file, module, e.to, from, allowed[from])
+			t.Errorf("%s imports %s/%s: %s may import only %v: move what both need into a lower layer", e.file, module, e.to, from, allowed[from])
 		}
 	}
 }
@@ -132,16 +131,17 @@ func TestApart(t *testing.T) {
 		}
 		for _, e := range edges(r) {
 			if within(e.from, pair[0]) && within(e.to, pair[1]) || within(e.from, pair[1]) && within(e.to, pair[0]) {
-				t.Errorf("%s imports %s: %s and %s know nothing of each other: let their parent hand it over", e.file, e.to, pair[0], pair[1])
+				t.Errorf("%s imports %s: %s and %s must not know each other: pass it through the package that imports both", e.file, e.to, pair[0], pair[1])
 			}
 		}
 	}
 }
 
-// TestNoCircles: Go forbids circles between packages; here there is none between
-// folders either, at any depth. A folder's own package counts as one of its
-// children, so a package may stand on its sub-packages or below them, not both.
-func TestNoCircles(t *testing.T) {
+// TestNoCycles checks that directories do not import each other in a cycle, at any
+// depth. Go forbids cycles only between packages. A directory's own package counts
+// as one of its children: it may import its sub-packages or be imported by them,
+// not both.
+func TestNoCycles(t *testing.T) {
 	r := repositoryOf(t)
 	all := edges(r)
 	for _, dir := range slices.Sorted(maps.Keys(r.dirs)) {
@@ -154,13 +154,13 @@ func TestNoCircles(t *testing.T) {
 				witness[from+" -> "+to] = e.file
 			}
 		}
-		for _, circle := range circles(arrows) {
+		for _, cycle := range cycles(arrows) {
 			var steps []string
-			for i, from := range circle {
-				to := circle[(i+1)%len(circle)]
+			for i, from := range cycle {
+				to := cycle[(i+1)%len(cycle)]
 				steps = append(steps, from+" -> "+to+" ("+witness[from+" -> "+to]+")")
 			}
-			t.Errorf("%s: a circle of folders: %s: move what both need below them", dir, strings.Join(steps, ", "))
+			t.Errorf("%s: an import cycle of directories: %s: move what both need into a lower layer", dir, strings.Join(steps, ", "))
 		}
 	}
 }
@@ -179,9 +179,9 @@ func childOf(dir, other string) (child string, ok bool) {
 	return path.Clean(topLevel(rest)), true
 }
 
-// circles returns a circle for each arrow that closes one in a walk through the
+// cycles returns a cycle for each arrow that closes one in a walk through the
 // graph, in a fixed order.
-func circles(arrows map[string][]string) [][]string {
+func cycles(arrows map[string][]string) [][]string {
 	var found [][]string
 	done := map[string]bool{}
 	var walk func(node string, trail []string)
@@ -205,18 +205,18 @@ func circles(arrows map[string][]string) [][]string {
 	return found
 }
 
-func TestCircles(t *testing.T) {
+func TestCycles(t *testing.T) {
 	for name, test := range map[string]struct {
 		arrows map[string][]string
 		want   int
 	}{
 		"a line":            {map[string][]string{"a": {"b"}, "b": {"c"}}, 0},
 		"two ways":          {map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d"}}, 0},
-		"two folders":       {map[string][]string{"a": {"b"}, "b": {"a"}}, 1},
-		"a circle below":    {map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b"}}, 1},
+		"two directories":   {map[string][]string{"a": {"b"}, "b": {"a"}}, 1},
+		"a cycle below":     {map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b"}}, 1},
 		"a package and its": {map[string][]string{".": {"expr"}, "expr": {"."}}, 1},
 	} {
-		if got := circles(test.arrows); len(got) != test.want {
+		if got := cycles(test.arrows); len(got) != test.want {
 			t.Errorf("%s: found %v, want %d", name, got, test.want)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"unicode"
 )
 
-// maxMarkersInComments is how many marker phrases comments may hold in all; text
-// that users read holds none.
+// maxMarkersInComments bounds the number of marker phrases in all comments. Text
+// that users read contains none.
 const maxMarkersInComments = 10
 
-// marker is a phrase that plain technical English does without.
+// marker is a phrase to avoid.
 type marker struct {
 	words  []string
 	remedy string
@@ -46,7 +46,7 @@ func readMarkers(t *testing.T) []marker {
 	return markers
 }
 
-// word is one word of a text, in lower case, and its line.
+// word is a word of a text, in lower case, with its line.
 type word struct {
 	text string
 	line int
@@ -67,8 +67,8 @@ func wordsOf(text string, line int) []word {
 	return words
 }
 
-// find calls report for each occurrence. Punctuation around a phrase is ignored,
-// within it ends the phrase.
+// find calls report for each occurrence of the phrase. Punctuation around a phrase
+// is ignored; punctuation within it ends it.
 func (m marker) find(words []word, report func(line int)) {
 	punctuation := func(r rune) bool { return !unicode.IsLetter(r) }
 	for i := 0; i+len(m.words) <= len(words); i++ {
@@ -90,7 +90,7 @@ func (m marker) find(words []word, report func(line int)) {
 	}
 }
 
-// TestWords holds texts to the table of words in CONTRIBUTING.md.
+// TestWords looks for the phrases that CONTRIBUTING.md lists.
 func TestWords(t *testing.T) {
 	r, markers := repositoryOf(t), readMarkers(t)
 	var inComments []string
@@ -121,8 +121,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// proseOf is a text without the tables of CONTRIBUTING.md, which quote what they
-// forbid.
+// proseOf returns the words of a text, without the tables of CONTRIBUTING.md, which
+// quote what they forbid.
 func proseOf(file textFile) []word {
 	if file.path != "CONTRIBUTING.md" {
 		return wordsOf(file.text, 1)
@@ -137,8 +137,8 @@ func proseOf(file textFile) []word {
 	return wordsOf(kept.String(), 1)
 }
 
-// stringsOf are the strings of a file, except of generated ones, which are not ours
-// to word, and of this one, which quotes what it forbids.
+// stringsOf returns the words of each string in a file. It skips generated files,
+// and this one, which quotes what it forbids.
 func stringsOf(file *goFile) [][]word {
 	var all [][]word
 	if file.generated || file.path == "prose_test.go" {

@@ -15,15 +15,15 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a reader takes in at once.
+// Bounds on what a reader has to take in at once.
 const (
 	maxFileLines     = 500
 	maxFunctionLines = 70
 	maxLineLength    = 140
 )
 
-// repository is the tree as text. Nested modules are read as well, although they
-// are not built here.
+// repository is the tree as text. It includes nested modules, which are not built
+// with these tests.
 type repository struct {
 	files []string // every file, sorted
 	dirs  map[string]bool
@@ -64,7 +64,7 @@ var readRepository = sync.OnceValues(func() (*repository, error) {
 	return r, err
 })
 
-// read keeps the text of a file that some rule is about.
+// read adds a file to the repository, if a rule applies to it.
 func (r *repository) read(root fs.FS, name string) error {
 	extension := path.Ext(name)
 	if !slices.Contains([]string{".go", ".md", ".yaml"}, extension) || extension == ".go" && strings.Contains(name, "testdata/") {
@@ -98,7 +98,7 @@ func repositoryOf(t *testing.T) *repository {
 		t.Fatal(err)
 	}
 	if len(r.code) < 100 || len(r.prose) < 20 {
-		t.Fatalf("%d Go files and %d texts: the tree was not read", len(r.code), len(r.prose))
+		t.Fatalf("%d Go files and %d texts: the tests do not run in the root directory", len(r.code), len(r.prose))
 	}
 	return r
 }
@@ -122,14 +122,15 @@ func TestFunctionLength(t *testing.T) {
 				continue
 			}
 			if lines := file.length(function); lines > maxFunctionLines {
-				t.Errorf("%s:%d: %s has %d lines, more than %d: give its steps names of their own",
+				t.Errorf("%s:%d: %s has %d lines, more than %d: move its steps into functions with names",
 					file.path, file.line(function.Pos()), function.Name.Name, lines, maxFunctionLines)
 			}
 		}
 	}
 }
 
-// length returns the lines of a function; in a test without its tables of cases.
+// length returns the number of lines of a function. In tests, tables of cases are
+// not counted.
 func (f *goFile) length(function *ast.FuncDecl) int {
 	span := func(node ast.Node) int { return f.line(node.End()) - f.line(node.Pos()) }
 	lines := span(function) + 1
@@ -145,7 +146,7 @@ func (f *goFile) length(function *ast.FuncDecl) int {
 	return lines
 }
 
-// markdownLink matches the target of a link, which cannot be broken.
+// markdownLink matches the part of a link that cannot be wrapped.
 var markdownLink = regexp.MustCompile(`\]\([^)]*\)|https?://\S+`)
 
 func TestLineLength(t *testing.T) {
@@ -176,27 +177,26 @@ func TestLineLength(t *testing.T) {
 	}
 }
 
-// drawers are the names under which everything ends up that nobody has thought
-// a name for.
-var drawers = regexp.MustCompile(`^(utils?|helpers?|commons?|misc|shared)$`)
+// catchAll matches names that say nothing about what is inside.
+var catchAll = regexp.MustCompile(`^(utils?|helpers?|commons?|misc|shared)$`)
 
 func TestNames(t *testing.T) {
 	r := repositoryOf(t)
 	for dir := range r.dirs {
-		if drawers.MatchString(path.Base(dir)) {
-			t.Errorf("%s: the name says nothing: call the folder what it is about", dir)
+		if catchAll.MatchString(path.Base(dir)) {
+			t.Errorf("%s: a name for anything: name the directory after what is inside", dir)
 		}
 	}
 	for _, file := range r.code {
 		stem := strings.TrimSuffix(path.Base(file.path), ".go")
-		if slices.ContainsFunc(strings.Split(stem, "_"), drawers.MatchString) {
-			t.Errorf("%s: the name says nothing: call the file what it is about", file.path)
+		if slices.ContainsFunc(strings.Split(stem, "_"), catchAll.MatchString) {
+			t.Errorf("%s: a name for anything: name the file after what is inside", file.path)
 		}
 	}
 }
 
-// TestPackageComments: each package says once what it promises, where a reader
-// looks for it.
+// TestPackageComments checks that each package says once what it promises, where a
+// reader looks for it.
 func TestPackageComments(t *testing.T) {
 	type unit struct {
 		files, comments []string
@@ -230,7 +230,7 @@ func TestPackageComments(t *testing.T) {
 		case p.name != "main" && !strings.HasPrefix(p.comment, "Package "+p.name+" "):
 			t.Errorf("%s: the package comment does not begin with %q", p.comments[0], "Package "+p.name)
 		case p.name != "main" && len(p.files) > 1 && path.Base(p.comments[0]) != "doc.go":
-			t.Errorf("%s: the package comment of several files: move it to doc.go", p.comments[0])
+			t.Errorf("%s: the package has several files: move its comment to doc.go", p.comments[0])
 		}
 	}
 }
