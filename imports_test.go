@@ -131,7 +131,8 @@ func TestApart(t *testing.T) {
 		}
 		for _, e := range edges(r) {
 			if within(e.from, pair[0]) && within(e.to, pair[1]) || within(e.from, pair[1]) && within(e.to, pair[0]) {
-				t.Errorf("%s imports %s: %s and %s must not know each other: pass it through the package that imports both", e.file, e.to, pair[0], pair[1])
+				t.Errorf("%s imports %s: %s and %s must not know each other: pass it through the package that imports both",
+					e.file, e.to, pair[0], pair[1])
 			}
 		}
 	}

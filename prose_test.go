@@ -1,7 +1,6 @@
 package akri_test
 
 import (
-	"bufio"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -52,14 +51,13 @@ type word struct {
 	line int
 }
 
+// wordsOf returns the words of a text that begins on a line.
 func wordsOf(text string, line int) []word {
 	var words []word
-	for each := range strings.Lines(text) {
-		scanner := bufio.NewScanner(strings.NewReader(strings.ToLower(each)))
-		scanner.Split(bufio.ScanWords)
-		for scanner.Scan() {
-			if scanner.Text() != "//" && scanner.Text() != "#" {
-				words = append(words, word{scanner.Text(), line})
+	for each := range strings.Lines(strings.ToLower(text)) {
+		for field := range strings.FieldsSeq(each) {
+			if field != "//" && field != "#" {
+				words = append(words, word{field, line})
 			}
 		}
 		line++
@@ -93,32 +91,41 @@ func (m marker) find(words []word, report func(line int)) {
 // TestWords looks for the phrases that CONTRIBUTING.md lists.
 func TestWords(t *testing.T) {
 	r, markers := repositoryOf(t), readMarkers(t)
+	search := func(path string, words []word, report func(finding string)) {
+		for _, m := range markers {
+			m.find(words, func(line int) {
+				report(fmt.Sprintf("%s:%d: %q: write %s", path, line, strings.Join(m.words, " "), m.remedy))
+			})
+		}
+	}
+	for _, file := range r.prose {
+		search(file.path, proseOf(file), func(finding string) { t.Error(finding) })
+	}
 	var inComments []string
-	for _, m := range markers {
-		found := func(file string, line int) string {
-			return fmt.Sprintf("%s:%d: %q: write %s", file, line, strings.Join(m.words, " "), m.remedy)
+	for _, file := range r.code {
+		for _, words := range stringsOf(&file) {
+			search(file.path, words, func(finding string) { t.Error(finding + " (a string)") })
 		}
-		for _, file := range r.prose {
-			m.find(proseOf(file), func(line int) { t.Error(found(file.path, line)) })
-		}
-		for _, file := range r.code {
-			for _, words := range stringsOf(&file) {
-				m.find(words, func(line int) { t.Error(found(file.path, line) + " (a string)") })
-			}
-			for _, group := range file.syntax.Comments {
-				var text strings.Builder
-				for _, comment := range group.List {
-					text.WriteString(comment.Text + "\n")
-				}
-				m.find(wordsOf(text.String(), file.line(group.Pos())), func(line int) {
-					inComments = append(inComments, found(file.path, line)+" (a comment)")
-				})
-			}
+		for _, words := range commentsOf(&file) {
+			search(file.path, words, func(finding string) { inComments = append(inComments, finding+" (a comment)") })
 		}
 	}
 	if len(inComments) > maxMarkersInComments {
 		t.Errorf("%d marker phrases in comments, more than %d:\n%s", len(inComments), maxMarkersInComments, strings.Join(inComments, "\n"))
 	}
+}
+
+// commentsOf returns the words of each group of comments in a file.
+func commentsOf(file *goFile) [][]word {
+	var all [][]word
+	for _, group := range file.syntax.Comments {
+		var text strings.Builder
+		for _, comment := range group.List {
+			text.WriteString(comment.Text + "\n")
+		}
+		all = append(all, wordsOf(text.String(), file.line(group.Pos())))
+	}
+	return all
 }
 
 // proseOf returns the words of a text, without the tables of CONTRIBUTING.md, which
