@@ -15,8 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
 )
 
 const (
@@ -131,7 +132,7 @@ func TestTheControllerLacksARight(t *testing.T) {
 		case "dry run":
 			check.look = dryRunner{clients}.look
 		case "fleet":
-			check.look = fleet{clients}.look
+			check.look = fleet{cluster: clients}.look
 		}
 	}
 	w.serve(Handler(chain))
@@ -231,7 +232,7 @@ func TestGuard(t *testing.T) {
 		}
 		object.SetName("by" + account)
 		object.SetNamespace(w.namespace)
-		if _, err := client.Create(t.Context(), object.GroupVersionKind(), configMaps, apply.Owner{}, object.Object); err != nil {
+		if _, err := client.Create(t.Context(), &plan.Desired{Kind: object.GroupVersionKind(), Resource: configMaps, Content: object.Object}, ownership.Claim{}); err != nil {
 			t.Errorf("as %q: %v", account, err)
 		}
 		if err := client.Delete(t.Context(), configMaps, types.NamespacedName{Namespace: w.namespace, Name: "there"}, "x"); err == nil {

@@ -213,3 +213,7 @@ type everywhere func(context.Context) error
 func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 
 func (everywhere) NeedLeaderElection() bool { return false }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

@@ -63,7 +63,7 @@ func NewChain(options Options) (*Chain, error) {
 		{name: "collide", look: collider{options.Instances, options.Mapper, options.Policy}.look},
 		{name: "authorize", look: authorizer{api}.look, gate: true},
 		{name: "dry run", look: dryRunner{api}.look, gate: true},
-		{name: "fleet", look: fleet{api}.look},
+		{name: "fleet", look: fleet{api, options.Policy}.look},
 	}}, nil
 }
 

@@ -44,7 +44,7 @@ func newCluster(options Options) (*cluster, error) {
 // guarded reaches the API server in the same way, and cannot write.
 func guarded(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(onlyDryRuns)
+	config.Wrap(apply.DryRunOnly)
 	config.QPS = -1 // each admission bounds itself
 	return config
 }

@@ -12,6 +12,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 )
 
@@ -76,9 +77,9 @@ func (c collider) confined(r *review, t *trial, content map[string]any) []Findin
 	if content == nil {
 		return nil
 	}
-	err := c.policy.Object(content, t.namespaced(), r.configuration.Namespace)
-	refused, is := errors.AsType[*confine.RefusedError](err)
-	if !is {
+	err := c.policy.Object(confine.ObjectOf(t.kind, t.namespaced(), content), r.configuration.Namespace)
+	refused, ok := errors.AsType[*problem.Error](err)
+	if !ok {
 		return nil
 	}
 	return []Finding{{Level: Deny, Place: t.place, Cause: refused.Cause, Remedy: refused.Hint}}

@@ -13,6 +13,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/templating"
 )
@@ -58,11 +59,11 @@ func (d dryRunner) try(ctx context.Context, client *apply.Client, r *review, t *
 			continue
 		}
 		before = same
-		want, err := plan.Want(parentOf(r, t), copied(object), t.namespaced())
+		want, err := plan.NewDesired(parentOf(r, t), copied(object), t.resource)
 		if err != nil {
 			return []Finding{{Level: Deny, Place: t.place, Cause: err.Error()}}
 		}
-		_, err = client.Create(ctx, t.kind, t.resource.Resource, ownerOf(r, want), want.Content)
+		_, err = client.Create(ctx, &want, claimOf(r, want))
 		said := refusal{review: r, trial: t, content: want.Content}.read(err)
 		if len(said) == 0 || !said[0].denies() {
 			return said
@@ -75,18 +76,24 @@ func (d dryRunner) try(ctx context.Context, client *apply.Client, r *review, t *
 }
 
 // parentOf is whose object it will be.
-func parentOf(r *review, t *trial) plan.Parent {
-	if t.level == templating.ConfigurationLevel {
-		return plan.Parent{Kind: v0.ConfigurationKind, Namespace: r.configuration.Namespace, Name: r.configuration.Name, UID: r.configuration.UID}
+func parentOf(r *review, t *trial) ownership.Parent {
+	parent := ownership.ConfigurationParent(r.configuration)
+	if t.level == templating.InstanceLevel {
+		parent.Level, parent.UID = templating.InstanceLevel, nobody
+		parent.Name = v0.InstanceName(r.configuration.Name, "stand-in-0", "node-a", false)
 	}
-	return plan.Parent{Kind: v0.InstanceKind, Namespace: r.configuration.Namespace, Name: v0.InstanceName(r.configuration.Name, "stand-in-0", "node-a", false), UID: nobody}
+	return parent
 }
 
-// ownerOf says which existing object is ours: only what the Configuration itself
-// owns already. Nobody else's is touched, not even by a dry run that would take
-// it over, since what the API server says then is about their fields.
-func ownerOf(r *review, want plan.Desired) apply.Owner {
-	return apply.Owner{Parent: r.configuration.UID, Nobody: want.Orphan}
+// claimOf claims what the Configuration itself owns already. Another owner's
+// object is not touched, not even by a dry run that would adopt it, since the API
+// server's answer would then be about fields that are not the requester's.
+func claimOf(r *review, want plan.Desired) ownership.Claim {
+	claim := ownership.Claim{Parent: ownership.ConfigurationParent(r.configuration)}
+	if want.Orphan {
+		claim.Adopt = ownership.AdoptApplied
+	}
+	return claim
 }
 
 func copied(object templating.Object) templating.Object {

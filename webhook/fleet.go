@@ -6,13 +6,15 @@ import (
 	"maps"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -22,6 +24,7 @@ import (
 // still as recorded is not looked at: the controller repairs them in any case.
 type fleet struct {
 	*cluster
+	policy confine.Policy
 }
 
 // fate is what becomes of one Instance.
@@ -58,44 +61,37 @@ func (f fleet) fate(ctx context.Context, client *apply.Client, r *review, instan
 	}
 	maps.Copy(values.Instance.Properties, r.configuration.Spec.BrokerProperties) // as the agents will
 	objects, diagnostics := r.compiled.Instance.Render(values)
-	for _, problem := range r.compiled.Diagnosed(templating.InstanceLevel, v0.ReasonRenderFailed, diagnostics) {
-		result.failures = append(result.failures, inSpec(problem.Message))
+	for _, found := range r.compiled.Diagnosed(templating.InstanceLevel, v0.ReasonRenderFailed, diagnostics) {
+		result.failures = append(result.failures, inSpec(found.Message))
 	}
-	desired := f.desired(r, instance, objects)
+	parent := ownership.InstanceParent(instance)
+	place := func(origin templating.Origin) string { return inSpec(r.compiled.Place(origin.Level, origin.String())) }
+	desired, problems := plan.Desire(f.mapper, f.policy, parent, objects, place)
+	for _, found := range problems {
+		switch found.Reason {
+		case v0.ReasonKindUnavailable: // the dry run says so
+		case v0.ReasonRefused, v0.ReasonConflict:
+			result.failures = append(result.failures, found.Message)
+		default:
+			result.unknown = true
+		}
+	}
 	steps := plan.Compute(plan.Input{
-		Parent:   instance.UID,
+		Parent:   parent,
 		Desired:  desired,
 		Observed: recorded(instance),
 		Recorded: instance.Status.Resources,
-		Complete: len(result.failures) == 0,
+		Complete: len(result.failures)+len(problems) == 0,
 	})
 	for _, step := range steps {
 		switch step.Action {
 		case plan.Delete, plan.Release:
 			result.prune = true
 		case plan.Create, plan.Update:
-			f.try(ctx, client, r, instance, step, &result)
+			f.try(ctx, client, r, step, &result)
 		}
 	}
 	return result
-}
-
-// desired are the objects whose kind the API server serves; the dry run tells of
-// the others.
-func (f fleet) desired(r *review, instance *v0.Instance, objects []templating.Object) []plan.Desired {
-	parent := plan.Parent{Kind: v0.InstanceKind, Namespace: instance.Namespace, Name: instance.Name, UID: instance.UID}
-	var desired []plan.Desired
-	for _, object := range objects {
-		kind := kindOf(object.Content)
-		mapping, err := f.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			continue
-		}
-		if want, err := plan.Want(parent, object, mapping.Scope.Name() == meta.RESTScopeNameNamespace); err == nil {
-			desired = append(desired, want)
-		}
-	}
-	return desired
 }
 
 // recorded takes what the controller applied last for what is there.
@@ -110,24 +106,17 @@ func recorded(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 }
 
 // try sends a step as a dry run.
-func (f fleet) try(ctx context.Context, client *apply.Client, r *review, instance *v0.Instance, step plan.Step, result *fate) {
-	mapping, err := f.mapper.RESTMapping(step.Kind.GroupKind(), step.Kind.Version)
-	if err != nil {
+func (f fleet) try(ctx context.Context, client *apply.Client, r *review, step plan.Step, result *fate) {
+	if step.Claim.Adopt == ownership.AdoptAny {
+		step.Claim.Adopt = ownership.AdoptNone // as in the dry run of stand-ins
+	}
+	action, _, err := client.Do(ctx, step)
+	if action == plan.Recreate && err == nil {
+		result.recreate = true
 		return
 	}
-	if step.Action == plan.Create {
-		_, err = client.Create(ctx, step.Kind, mapping.Resource, apply.Owner{Parent: instance.UID, Nobody: step.Desired.Orphan}, step.Desired.Content)
-	} else {
-		_, err = client.Update(ctx, step.Kind, mapping.Resource, step.UID, step.Desired.Content)
-	}
 	t := trialOf(r, step.Desired)
-	if apply.Reason(err) == v0.ReasonImmutable {
-		if step.Desired.Recreate {
-			if client.Try(ctx, step.Kind, mapping.Resource, step.Desired.Content) == nil {
-				result.recreate = true
-				return
-			}
-		}
+	if problem.Reason(err) == v0.ReasonImmutable {
 		result.failures = append(result.failures, fmt.Sprintf("%s: %s", step.Ref, refusal{r, t, step.Desired.Content}.quote(err.Error())))
 		return
 	}

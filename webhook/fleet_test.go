@@ -96,6 +96,24 @@ func TestFleet(t *testing.T) {
 	}
 }
 
+// An object that could not be created is in the inventory without a UID. Nothing is
+// pruned when its template is removed.
+func TestFleetPrunesOnlyWhatExists(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	w.control()
+	admin := w.as("")
+	admin.make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cam-0-more}, data: {k: theirs}}`)
+	said(t, admin.apply(configuration(fleetMap+","+fleetMore, "")), "")
+	w.device("cam", "cam-0", `{K: v}`)
+	w.applied("cam-0", 2)
+	admin.heard.all()
+	said(t, admin.apply(configuration(fleetMap, "")), "")
+	if warnings := admin.heard.all(); warnings != "" {
+		t.Errorf("warned: %s", warnings)
+	}
+}
+
 // What the Configuration has for the whole group already is tried as a change of
 // it; what others have is left alone, and its author told.
 func TestGroup(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 )
 
@@ -34,7 +35,7 @@ func (a refusal) read(err error) []Finding {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return a.unsure("there was no time left to try it")
 	}
-	answer, classified := errors.AsType[*apply.Error](err)
+	answer, classified := errors.AsType[*problem.Error](err)
 	if !classified {
 		return a.unsure(fmt.Sprintf("it could not be tried: %v", err))
 	}
@@ -54,7 +55,7 @@ func (a refusal) read(err error) []Finding {
 }
 
 // taken: an object of that name exists already.
-func (a refusal) taken(answer *apply.Error) []Finding {
+func (a refusal) taken(answer *problem.Error) []Finding {
 	if len(a.trial.objects) > 0 && a.trial.objects[0].Directives.OnConflict != templating.ConflictFail {
 		return nil // the author has said what is to happen then
 	}
@@ -62,7 +63,7 @@ func (a refusal) taken(answer *apply.Error) []Finding {
 }
 
 // judged reads a status of the API server.
-func (a refusal) judged(answer *apply.Error, status metav1.Status) []Finding {
+func (a refusal) judged(answer *problem.Error, status metav1.Status) []Finding {
 	message := status.Message
 	switch {
 	case strings.Contains(message, "does not support dry run"):

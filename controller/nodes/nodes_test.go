@@ -43,7 +43,7 @@ func TestANodeThatIsGoneLeavesOnlyItsOwn(t *testing.T) {
 	if _, labelled := shared.Labels[v0.NodeLabel(a)]; !labelled {
 		t.Error("the other node's label is gone")
 	}
-	w.eventually("deletion of what only that node could see", func() string {
+	w.Eventually("deletion of what only that node could see", func() string {
 		if w.instance("local") != nil {
 			return "it is there"
 		}
@@ -57,9 +57,9 @@ func TestANodeThatIsGoneLeavesOnlyItsOwn(t *testing.T) {
 // A node may have gone while no controller ran.
 func TestANodeThatNeverWasIsGone(t *testing.T) {
 	w := enter(t)
-	w.device("cam", true, []string{w.namespace + "-x", w.node("a")})
+	w.device("cam", true, []string{w.Namespace + "-x", w.node("a")})
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
-	w.off("cam", w.namespace+"-x")
+	w.off("cam", w.Namespace+"-x")
 }
 
 func TestANodeThatIsNotReadyIsTakenOffAfterTheGrace(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAClaimAtTheSameMomentIsKept(t *testing.T) {
 		w.claim("gate", 0, b)
 	})
 	w.condition(b, corev1.ConditionUnknown)
-	w.eventually("the claim", func() string {
+	w.Eventually("the claim", func() string {
 		if w.instance("gate").Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) {
 			return "not made"
 		}
@@ -186,7 +186,7 @@ func TestALocalDeviceThatIsClaimedAtTheSameMomentIsKept(t *testing.T) {
 	})
 	before := w.instance("cam")
 	w.condition(b, corev1.ConditionUnknown)
-	w.eventually("the claim", func() string {
+	w.Eventually("the claim", func() string {
 		if now := w.instance("cam"); now == nil || now.ResourceVersion != before.ResourceVersion {
 			return ""
 		}
@@ -213,7 +213,7 @@ func TestAnInstanceThatNoNodeSees(t *testing.T) {
 	if err := w.Update(t.Context(), found); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("deletion", func() string {
+	w.Eventually("deletion", func() string {
 		if w.instance("lost") != nil {
 			return "it is there"
 		}
@@ -272,11 +272,11 @@ func TestNothingIsSentAtRest(t *testing.T) {
 
 // told waits for an Event about an Instance.
 func (w *world) told(instance, reason, note string) {
-	w.t.Helper()
-	w.eventually("Event "+reason, func() string {
+	w.T.Helper()
+	w.Eventually("Event "+reason, func() string {
 		var list eventsv1.EventList
-		if err := w.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-			w.t.Fatal(err)
+		if err := w.List(w.T.Context(), &list, client.InNamespace(w.Namespace)); err != nil {
+			w.T.Fatal(err)
 		}
 		for _, event := range list.Items {
 			if event.Regarding.Name == instance && event.Reason == reason && strings.Contains(event.Note, note) {
