@@ -50,10 +50,16 @@ generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
 
+# golangci-lint of tools/lint, in the module that -C selects.
+LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
+
 .PHONY: verify
-verify: generate ## Check formatting, vet, staticcheck, tidiness, and that generated files are current
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run gofmt -w"; exit 1; }
-	@for module in $(MODULES); do echo "tidy, vet: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; \
-		go -C $$module vet ./... || exit 1; done
-	go tool -modfile=tools/go.mod staticcheck ./...
+verify: generate ## Check formatting, linters, tidiness, and that generated files are current
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run make fix"; exit 1; }
+	@for module in $(MODULES) tools/lint; do echo "tidy: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
+	@for module in $(MODULES); do echo "lint: $$module"; go -C $$module $(LINT) || { echo "make fix corrects what it can"; exit 1; }; done
 	@git diff --exit-code --stat -- api config discovery || { echo "generated files are stale: commit the output of make generate"; exit 1; }
+
+.PHONY: fix
+fix: ## Format, group imports, and apply the corrections that the linters know
+	@for module in $(MODULES); do go -C $$module $(LINT) --fix; done
