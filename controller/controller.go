@@ -27,12 +27,12 @@ import (
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/fight"
+	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/nodes"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/sweep"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )
 
@@ -64,7 +64,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 
 	parents := &parentQueues{}
-	informers, err := watch.NewInformers(mgr.GetConfig(), mgr.GetHTTPClient(), parents.add)
+	informers, err := informers.New(mgr.GetConfig(), mgr.GetHTTPClient(), parents.add)
 	if err != nil {
 		return err
 	}

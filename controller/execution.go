@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
@@ -136,8 +135,7 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 	}
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
 	e.metrics.did(step.Action)
-	object := e.informers.Trim(want.Resource, answer)
-	e.informers.Note(want.Resource, object)
+	object := e.informers.Note(want.Resource, answer, want.ReadyWhen)
 	entry.UID, entry.Intent, entry.Fields = string(object.UID), want.Intent, object.Fields
 	entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
 	return entry, nil
@@ -164,7 +162,7 @@ func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.R
 // blame finds out who changes an object back. That it cannot be found out hinders
 // nothing.
 func (e *execution) blame(ctx context.Context, step plan.Step) {
-	who, err := e.client.Rivals(ctx, step.Desired.Resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.Desired.Content)
+	who, err := e.client.Rivals(ctx, step.Desired.Resource, step.Ref.NamespacedName(), step.Desired.Content)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Who keeps changing it is unknown", "child", step.Ref.String())
 		return
@@ -175,7 +173,7 @@ func (e *execution) blame(ctx context.Context, step plan.Step) {
 // recreate deletes an object that cannot become what is wanted. Its deletion is
 // seen by the watch, and the next pass makes the new one.
 func (e *execution) recreate(ctx context.Context, step plan.Step, entry v0.ResourceStatus, reason string) (v0.ResourceStatus, error) {
-	if err := e.client.Delete(ctx, step.Desired.Resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.UID); err != nil {
+	if err := e.client.Delete(ctx, step.Desired.Resource, step.Ref.NamespacedName(), step.UID); err != nil {
 		return entry, err
 	}
 	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "it is made anew: "+reason)
@@ -192,7 +190,7 @@ func (e *execution) delete(ctx context.Context, step plan.Step) error {
 	if err != nil {
 		return fmt.Errorf("ask the API server for %s: %w", step.Kind, err)
 	}
-	name := types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}
+	name := step.Ref.NamespacedName()
 	if step.UID == "" {
 		return e.client.DeleteOwned(ctx, mapping.Resource, name, step.Claim)
 	}

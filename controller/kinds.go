@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/nodes"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/watch"
 )
 
 // kindsChanged looks again at every group, and its Instances, that has a template
@@ -28,7 +28,7 @@ func (o *objects) kindsChanged(reader client.Reader, compiled *templates.Cache, 
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	look := func(ctx context.Context, definition *metav1.PartialObjectMetadata, gone bool) {
 		resource, group, _ := strings.Cut(definition.Name, ".") // its name is RESOURCE.GROUP
-		o.informers.Forget(func(watched schema.GroupVersionResource, state watch.State) bool {
+		o.informers.Forget(func(watched schema.GroupVersionResource, state informers.State) bool {
 			return watched.Group == group && watched.Resource == resource && (gone || !state.Synced)
 		})
 		for _, parent := range parentsUsing(ctx, reader, compiled, group) {

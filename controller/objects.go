@@ -13,12 +13,12 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/fight"
+	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 )
 
@@ -26,7 +26,7 @@ import (
 // road for a device and for a group.
 type objects struct {
 	mapper    meta.RESTMapper
-	informers *watch.Informers
+	informers *informers.Informers
 	clients   *apply.Clients
 	policy    confine.Policy
 	endings   *endings
@@ -136,7 +136,7 @@ func (o *objects) resolve(parent ownership.Parent, want wanted, result *outcome)
 	desired, problems := plan.Desire(o.mapper, o.policy, parent, want.rendered, place)
 	result.problems = append(result.problems, problems...)
 	return slices.DeleteFunc(desired, func(want plan.Desired) bool {
-		state := o.informers.Ask(want.Resource, parent, want.ReadyWhen)
+		state := o.informers.Ask(want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen)
 		switch {
 		case state.Synced:
 			return false
@@ -179,8 +179,8 @@ func (o *objects) observe(parent ownership.Parent, desired []plan.Desired, recor
 }
 
 // live is a desired object as last seen.
-func (o *objects) live(want *plan.Desired) (*watch.Object, bool) {
-	return o.informers.Get(want.Resource, types.NamespacedName{Namespace: want.Ref.Namespace, Name: want.Ref.Name})
+func (o *objects) live(want *plan.Desired) (*informers.Object, bool) {
+	return o.informers.Get(want.Resource, want.Ref.NamespacedName())
 }
 
 // ready tells whether all that exists of what is desired is ready.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -25,6 +26,11 @@ func (r Ref) String() string {
 		return kind + " " + r.Name
 	}
 	return kind + " " + r.Namespace + "/" + r.Name
+}
+
+// NamespacedName returns the object's namespace and name.
+func (r Ref) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
 // RefOf is the identity of an entry.

@@ -1,4 +1,4 @@
-package watch
+package informers
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func watchAll(t *testing.T) *watching {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Informers, err = NewInformers(config, transport, func(parent ownership.Parent) {
+	w.Informers, err = New(config, transport, func(parent ownership.Parent) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		w.told = append(w.told, parent)
@@ -120,19 +120,19 @@ func (w *watching) patch(name, patch string) {
 func TestParentsAreToldOfWhatConcernsThem(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
-	if state := w.Ask(configMaps, a, nil); state.Synced {
+	if state := w.Ask(configMaps, a, a.NamespacedName, nil); state.Synced {
 		t.Fatal("synced before it began")
 	}
 	w.eventually("who asked too early is told", func() bool { return w.times(a) == 1 })
-	if state := w.Ask(configMaps, a, nil); !state.Synced || state.Err != nil {
+	if state := w.Ask(configMaps, a, a.NamespacedName, nil); !state.Synced || state.Err != nil {
 		t.Fatalf("state %+v", state)
 	}
 
-	w.Note(configMaps, Trim(w.apply("a", "1")))
-	w.Note(configMaps, Trim(w.apply("b", "1")))
+	w.Note(configMaps, w.apply("a", "1"), nil)
+	w.Note(configMaps, w.apply("b", "1"), nil)
 	w.eventually("the watch catches up with our applies", func() bool {
-		w.Informers.mutex.Lock()
-		defer w.Informers.mutex.Unlock()
+		w.Informers.mu.Lock()
+		defer w.Informers.mu.Unlock()
 		return len(w.watched[configMaps].applied) == 0
 	})
 	toldA, toldB := w.times(a), w.times(b)
@@ -213,8 +213,8 @@ func TestUnusedInformersEnd(t *testing.T) {
 	for _, step := range []time.Duration{0, linger / 2, linger, 2 * linger} {
 		w.stopUnused(now.Add(step))
 	}
-	w.Informers.mutex.Lock()
-	defer w.Informers.mutex.Unlock()
+	w.Informers.mu.Lock()
+	defer w.Informers.mu.Unlock()
 	if w.watched[configMaps] == nil || w.watched[services] != nil {
 		t.Errorf("watched: %v, want ConfigMaps only", fmt.Sprint(w.watched))
 	}
@@ -225,9 +225,9 @@ func TestUnknownResource(t *testing.T) {
 	w := watchAll(t)
 	unknown := schema.GroupVersionResource{Group: "nowhere.akri.sh", Version: "v1", Resource: "nothings"}
 	a := w.parent("a")
-	w.Ask(unknown, a, nil)
+	w.Ask(unknown, a, a.NamespacedName, nil)
 	w.eventually("news of the failure", func() bool { return w.times(a) > 0 })
-	if state := w.Ask(unknown, a, nil); state.Synced || state.Err == nil {
+	if state := w.Ask(unknown, a, a.NamespacedName, nil); state.Synced || state.Err == nil {
 		t.Errorf("state %+v, want an error", state)
 	}
 }

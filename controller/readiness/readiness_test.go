@@ -1,4 +1,4 @@
-package ready_test
+package readiness_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"akri.sh/akri/controller/ready"
+	"akri.sh/akri/controller/readiness"
 )
 
 func TestOf(t *testing.T) {
@@ -62,11 +62,11 @@ func TestOf(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(test.object), &object.Object); err != nil {
 				t.Fatal(err)
 			}
-			isReady, reason := ready.Of(&object)
+			isReady, reason := readiness.Of(&object)
 			if isReady != test.ready || isReady != (reason == "") || !strings.Contains(reason, test.reason) {
 				t.Errorf("ready %v, reason %q; want %v, %q", isReady, reason, test.ready, test.reason)
 			}
-			if ended := ready.Ended(&object); ended != test.ended {
+			if ended := readiness.Ended(&object); ended != test.ended {
 				t.Errorf("ended %v, want %v", ended, test.ended)
 			}
 		})

@@ -1,4 +1,4 @@
-package ready
+package readiness
 
 import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"

@@ -1,4 +1,4 @@
-package watch
+package informers
 
 import (
 	"bufio"
@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -159,12 +158,3 @@ func unreadable(err error) apiwatch.Event {
 		Message: fmt.Sprintf("read an event: %v", err),
 	}}
 }
-
-// Object is a runtime.Object only so that client-go's reflector takes it.
-var _ runtime.Object = (*Object)(nil)
-
-// GetObjectKind implements runtime.Object: the kind is not kept.
-func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject implements runtime.Object. Objects are not changed once made.
-func (o *Object) DeepCopyObject() runtime.Object { return o }
