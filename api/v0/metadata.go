@@ -45,6 +45,10 @@ const (
 	nodeLabelPrefix = "node." + Domain + "/"
 )
 
+// LabelAggregate on a ClusterRole, with the value "true", adds its rules to the
+// controller's.
+const LabelAggregate = Domain + "/aggregate-to-controller"
+
 // Annotations.
 const (
 	// AnnotationDeviceID on an Instance is the id that the discovery handler

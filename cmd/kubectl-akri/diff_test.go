@@ -89,7 +89,7 @@ func TestDiffOfAFile(t *testing.T) {
 		"# ~ Service", "-  - port: 80", "+  - port: 81",
 		"# ~ Secret", "-  key: '*** (before)'", "+  key: '*** (after)'",
 		"# Configuration "+w.namespace+"/cam\n", "# + ConfigMap "+w.namespace+"/cam-group", "(configurationBrokerResources[0])",
-		"# - ConfigMap "+w.namespace+"/group  deleted: no template asks for it any more",
+		"# - ConfigMap "+w.namespace+"/group  deleted: no template renders it any more",
 		"!managedFields", "!SAMPLE", "!GEHEIM", "!SECRETO", "!R0VIRUlN", "!U0VDUkVUTw")
 	if now := w.versions(); now != all {
 		t.Errorf("diff has written:\nbefore %s\nafter  %s", all, now)
@@ -151,7 +151,7 @@ func TestDiffOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run("", "diff", "cam").want(t, 1,
-		"# ~ ConfigMap "+w.namespace+"/cam-1  changed: somebody changed a field of ours", "-  text: bar", "+  text: foo in hall", "   theirs: x",
+		"# ~ ConfigMap "+w.namespace+"/cam-1  changed: a field managed by Akri was changed", "-  text: bar", "+  text: foo in hall", "   theirs: x",
 		"# + Service "+w.namespace+"/cam-1-svc", "!Secret")
 	w.run("", "diff", "nope").want(t, 2, `error: there is no Configuration "nope"`)
 }
@@ -252,5 +252,5 @@ func TestDiffReplacesWhatHasEnded(t *testing.T) {
 	if err := w.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.namespace+"/cam-1-svc  deleted and made anew: it has ended: ", "Evicted", "(instanceBrokerResources[1])", "!x-akri-diff")
+	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.namespace+"/cam-1-svc  deleted and made anew: it has terminated: ", "Evicted", "(instanceBrokerResources[1])", "!x-akri-diff")
 }

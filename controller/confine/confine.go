@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/controller/problem"
 )
 
-// refusedGroups are API groups none of whose kinds is rendered.
+// refusedGroups are API groups whose kinds are never rendered.
 var refusedGroups = map[string]string{
 	v0.Domain:                      "Akri's own kinds are not rendered",
 	"apiextensions.k8s.io":         "CustomResourceDefinitions change what the whole cluster accepts",
@@ -29,14 +29,14 @@ var credentialSecrets = map[string]bool{
 	"bootstrap.kubernetes.io/token":       true,
 }
 
-// Policy is what the operator of the controller allows beyond what is safe. The
-// zero value allows nothing.
+// Policy is what the controller's operator allows beyond what is safe. The zero value
+// allows nothing.
 type Policy struct {
 	// ClusterScoped allows kinds that have no namespace.
 	ClusterScoped bool
 	// OtherNamespaces allows objects outside the Configuration's namespace.
 	OtherNamespaces bool
-	// Kinds are allowed though they give power over Akri or the cluster.
+	// Kinds are allowed although they give power over Akri or the cluster.
 	Kinds []schema.GroupKind
 }
 

@@ -4,20 +4,21 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating/readywhen"
 )
 
-// longestReason bounds what other controllers' messages add to our statuses.
-const longestReason = 256
+// maxReason bounds how many bytes another controller's message adds to a status.
+const maxReason = 256
 
-// Of judges an object as it is in the API server. The reason is empty if it is
-// ready.
+// Of reports whether an object is ready by its kind's standard. The reason is empty
+// if it is.
 func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 	if object.GetDeletionTimestamp() != nil {
 		return false, "being deleted"
 	}
 	if phase := podPhase(object); phase == podFailed {
-		return false, shorten("the Pod has failed" + failure(object)) // kstatus calls it current: it changes no more
+		return false, shorten("the Pod has failed" + failure(object)) // kstatus calls it current
 	}
 	result, err := status.Compute(object)
 	switch {
@@ -31,8 +32,8 @@ func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 	return false, shorten(result.Message)
 }
 
-// By judges an object by a template's own condition. The reason is empty if it is
-// ready.
+// By returns why an object is not ready by a template's own condition, or "" if it
+// is.
 func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reason string) {
 	if object.GetDeletionTimestamp() != nil {
 		return "being deleted"
@@ -46,20 +47,20 @@ func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reas
 	return ""
 }
 
-// Ended tells whether an object is a Pod that has run to its end, was refused by
-// its node, or was evicted: it will never run again.
+// Ended reports whether an object is a Pod that has terminated, was refused by its
+// node, or was evicted: it never runs again.
 func Ended(object *unstructured.Unstructured) bool {
 	phase := podPhase(object)
 	return phase == podFailed || phase == podSucceeded
 }
 
-// Phases of a Pod that will never run again.
+// Phases of a Pod that never runs again.
 const (
 	podFailed    = "Failed"
 	podSucceeded = "Succeeded"
 )
 
-// podPhase is empty if the object is not a Pod.
+// podPhase returns the phase of a Pod, or "" for other kinds.
 func podPhase(object *unstructured.Unstructured) string {
 	if object.GetKind() != "Pod" || object.GetAPIVersion() != "v1" {
 		return ""
@@ -68,21 +69,15 @@ func podPhase(object *unstructured.Unstructured) string {
 	return phase
 }
 
-// failure is what the node, or whoever evicted the Pod, says of it.
+// failure returns what the node, or the client that evicted the Pod, reports.
 func failure(pod *unstructured.Unstructured) string {
-	var text string
+	var report string
 	for _, field := range []string{"reason", "message"} {
-		if said, _, _ := unstructured.NestedString(pod.Object, "status", field); said != "" {
-			text += ": " + said
+		if value, _, _ := unstructured.NestedString(pod.Object, "status", field); value != "" {
+			report += ": " + value
 		}
 	}
-	return text
+	return report
 }
 
-func shorten(text string) string {
-	if len(text) <= longestReason {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:min(len(runes), longestReason-1)]) + "…"
-}
+func shorten(reason string) string { return text.Truncate(reason, maxReason) }

@@ -10,12 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Ready adds a check that is passed once all Configurations and Instances have
-// been read: from then on this controller works, or can take over from the one
-// that leads.
+// Ready returns a check that passes once all Configurations and Instances have been
+// read. From then on this replica works, or can take over from the leader.
 func Ready(mgr manager.Manager) (healthz.Checker, error) {
 	var synced atomic.Bool
-	err := mgr.Add(always(func(ctx context.Context) error {
+	err := mgr.Add(everyReplica(func(ctx context.Context) error {
 		synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
 		return nil
 	}))
@@ -27,9 +26,9 @@ func Ready(mgr manager.Manager) (healthz.Checker, error) {
 	}, err
 }
 
-// always runs on every replica, leader or not.
-type always func(context.Context) error
+// everyReplica is a Runnable that runs on every replica, leader or not.
+type everyReplica func(context.Context) error
 
-func (a always) Start(ctx context.Context) error { return a(ctx) }
+func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 
-func (always) NeedLeaderElection() bool { return false }
+func (everyReplica) NeedLeaderElection() bool { return false }

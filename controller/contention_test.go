@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/fight"
+	"akri.sh/akri/controller/contention"
 )
 
 // Somebody changes a field back as fast as it is repaired.
@@ -38,7 +38,7 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	for range fight.Burst {
+	for range contention.Burst {
 		fighting()
 		c.eventually("a repair", func() string {
 			if value() != "ours" {
@@ -54,7 +54,7 @@ spec:
 	fighting()
 	c.settled()
 	if value() != "theirs" {
-		t.Errorf("repaired at once, after %d repairs", fight.Burst)
+		t.Errorf("repaired at once, after %d repairs", contention.Burst)
 	}
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested)
 }
