@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -28,8 +27,9 @@ func crd() *metav1.PartialObjectMetadata {
 
 // crdEvents requeues every group, and its Instances, that has a template of the API
 // group in which a CustomResourceDefinition was created, deleted or changed.
-func crdEvents(cache client.Reader, memory *memory, queues *parentQueues) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+func crdEvents(
+	cache client.Reader, memory *memory, queues *parentQueues,
+) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata, deleted bool) {
 		resource, group, _ := strings.Cut(crd.Name, ".") // a CRD is named RESOURCE.GROUP
 		memory.informers.Forget(func(watched schema.GroupVersionResource, state informers.State) bool {
@@ -40,13 +40,13 @@ func crdEvents(cache client.Reader, memory *memory, queues *parentQueues) handle
 		}
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ queue) {
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requests) {
 			changed(ctx, e.Object, false)
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ queue) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requests) {
 			changed(ctx, e.ObjectNew, false)
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ queue) {
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ requests) {
 			changed(ctx, e.Object, true)
 		},
 	}

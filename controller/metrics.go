@@ -84,9 +84,12 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		for i := range configurations.Items {
 			configuration := &configurations.Items[i]
 			status := configuration.Status
-			gauge(instancesDescription, int(status.ReadyInstances), configuration.Namespace, configuration.Name, "ready")
-			gauge(instancesDescription, int(status.FailingInstances), configuration.Namespace, configuration.Name, "failing")
-			gauge(instancesDescription, int(status.Instances-status.ReadyInstances-status.FailingInstances), configuration.Namespace, configuration.Name, "waiting")
+			count := func(instances int32, state string) {
+				gauge(instancesDescription, int(instances), configuration.Namespace, configuration.Name, state)
+			}
+			count(status.ReadyInstances, "ready")
+			count(status.FailingInstances, "failing")
+			count(status.Instances-status.ReadyInstances-status.FailingInstances, "waiting")
 		}
 	}
 	states := map[string]int{"synced": 0, "starting": 0, "failing": 0}

@@ -20,7 +20,8 @@ func Ready(mgr manager.Manager) (healthz.Checker, error) {
 	}))
 	return func(*http.Request) error {
 		if !synced.Load() {
-			return errors.New("no Configuration or Instance has been read yet: see in the log whether the API server is there and lets the controller list them")
+			return errors.New("no Configuration or Instance has been read yet: " +
+				"check in the log whether the API server answers and allows the controller to list them")
 		}
 		return nil
 	}, err

@@ -126,7 +126,9 @@ func instanceConditions(before []metav1.Condition, result converge.Outcome) []me
 }
 
 // groupStatus returns the status of a Configuration and its Instances after a pass.
-func groupStatus(configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, result converge.Outcome) v0.ConfigurationStatus {
+func groupStatus(
+	configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, result converge.Outcome,
+) v0.ConfigurationStatus {
 	status := v0.ConfigurationStatus{
 		ObservedGeneration: configuration.Generation,
 		Instances:          int32(len(instances)),
@@ -145,17 +147,19 @@ func groupStatus(configuration *v0.Configuration, compiled *templates.Templates,
 			status.ReadyInstances++
 		case applied != nil && applied.Status == metav1.ConditionFalse && !later:
 			status.FailingInstances++
-			failing.add(maxNamedInstances, func() string { return fmt.Sprintf("Instance %s: %s", instance.Name, applied.Message) })
+			failing.add(maxNamedInstances, func() string { return instanceLine(instance, applied.Message) })
 		default:
-			waiting.add(maxNamedInstances, func() string { return fmt.Sprintf("Instance %s: %s", instance.Name, readyMessage(instance)) })
+			waiting.add(maxNamedInstances, func() string { return instanceLine(instance, readyMessage(instance)) })
 		}
 	}
 	accepted, discovering, applied := acceptedVerdict(compiled), discoveringVerdict(configuration.Status.DiscoveryFailures), applied(result)
 	if applied.status && failing.count > 0 {
-		applied = conditionFalse(v0.ReasonInstancesFailing, fmt.Sprintf("%d of %d Instances cannot be applied\n%s", failing.count, len(instances), failing))
+		applied = conditionFalse(v0.ReasonInstancesFailing,
+			fmt.Sprintf("%d of %d Instances cannot be applied\n%s", failing.count, len(instances), failing))
 	}
 	if applied.status && held.count > 0 {
-		applied = conditionFalse(v0.ReasonRolloutWaiting, fmt.Sprintf("%d of %d Instances are waiting for their turn\n%s", held.count, len(instances), held))
+		applied = conditionFalse(v0.ReasonRolloutWaiting,
+			fmt.Sprintf("%d of %d Instances are waiting for their turn\n%s", held.count, len(instances), held))
 	}
 	ready := readyObjects(result, applied)
 	switch {
@@ -163,7 +167,8 @@ func groupStatus(configuration *v0.Configuration, compiled *templates.Templates,
 	case held.count > 0:
 		ready = conditionFalse(v0.ReasonRolloutWaiting, "the rollout is in progress; see condition Applied")
 	case waiting.count > 0:
-		ready = conditionFalse(v0.ReasonProgressing, fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), waiting))
+		ready = conditionFalse(v0.ReasonProgressing,
+			fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), waiting))
 	case len(instances) == 0:
 		ready = conditionFalse(v0.ReasonNoInstances, "no device has been found")
 		if !discovering.status {
@@ -198,6 +203,10 @@ func discoveringVerdict(failures []v0.DiscoveryFailure) verdict {
 		})
 	}
 	return conditionFalse(v0.ReasonDiscoveryFailed, lines.String())
+}
+
+func instanceLine(instance *v0.Instance, message string) string {
+	return fmt.Sprintf("Instance %s: %s", instance.Name, message)
 }
 
 func readyMessage(instance *v0.Instance) string {

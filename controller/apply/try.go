@@ -28,8 +28,9 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 	if err == nil || onlyExistingObject(err) {
 		return nil
 	}
-	return answer(v0.ReasonImmutable, fmt.Sprintf("%s %s must be deleted and recreated, but the API server would refuse the new object, so the old one is kept: %s",
-		want.Kind.Kind, name, serverSays(err)), err)
+	return answer(v0.ReasonImmutable,
+		fmt.Sprintf("%s %s must be deleted and recreated, but the API server would refuse the new object, so the old one is kept: %s",
+			want.Kind.Kind, name, serverSays(err)), err)
 }
 
 // onlyExistingObject reports whether the API server would answer otherwise without

@@ -6,20 +6,28 @@
 // The reconcilers act on the flags of an Outcome as follows. Where several are
 // set, the first line applies:
 //
-//	| flag         | set when                                           | objects | status                     | next pass                       |
-//	|--------------|----------------------------------------------------|---------|----------------------------|---------------------------------|
-//	| Announce     | an object outside the parent's namespace is        | not     | finalizer, then Resources; | at once, in the same reconcile  |
-//	|              | created that the inventory does not know           | touched | no conditions              |                                 |
-//	| Pending      | the watch of a kind has not synced, or an object   | applied | not written                | when the watch has synced, or   |
-//	|              | changed between the plan and the request           | so far  |                            | after RequeueAfter              |
-//	| Problems     | something could not be rendered, resolved, watched,| others  | Applied=False with the     | back-off if a problem heals,    |
-//	|              | applied or deleted; or an object is contended      | applied,| first problem's reason     | else the next change            |
-//	|              |                                                    | none    |                            |                                 |
-//	|              |                                                    | pruned  |                            |                                 |
-//	| Held         | MayChange said no to a change of what exists       | only    | Applied=False,             | when the rollout gate opens     |
-//	|              |                                                    | repaired| RolloutWaiting             |                                 |
-//	| none         |                                                    | as      | Applied=True               | the next change                 |
-//	|              |                                                    | rendered|                            |                                 |
+//	flag      set when
+//	--------  ------------------------------------------------------------------
+//	Announce  an object outside the parent's namespace is about to be created
+//	          that the inventory does not know
+//	Pending   the watch of a kind has not synced, or an object changed between
+//	          the plan and the request
+//	Problems  something could not be rendered, resolved, watched, applied or
+//	          deleted, or an object is contended
+//	Held      Wanted.MayChange refused a change of what exists
+//
+//	flag      objects               status                    next pass
+//	--------  --------------------  ------------------------  --------------------
+//	Announce  not touched           finalizer, Resources;     at once, in the same
+//	                                no conditions             reconcile
+//	Pending   applied so far,       not written               when the watch has
+//	          none pruned                                     synced, or after
+//	                                                          RequeueAfter
+//	Problems  applied but for the   Applied=False with the    with back-off if a
+//	          failing, none pruned  first problem's reason    problem heals
+//	Held      repaired only         Applied=False,            when the rollout
+//	                                RolloutWaiting            gate opens
+//	none      as rendered           Applied=True              on the next change
 //
 // RequeueAfter is set besides any of them: when the back-off of a terminated Pod
 // ends, a contended object may be repaired again, contention is over, or an object

@@ -15,7 +15,9 @@ import (
 
 // Finalize removes the objects that garbage collection does not remove with a
 // parent that is being deleted. The Outcome's Resources are those that are left.
-func (c *Converger) Finalize(ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus) Outcome {
+func (c *Converger) Finalize(
+	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus,
+) Outcome {
 	var result Outcome
 	client, err := c.Clients.As(account)
 	if err != nil {

@@ -119,7 +119,9 @@ type State struct {
 //
 // The condition, which may be nil, is the parent's own standard of the object's
 // readiness: the parent is notified when the condition's verdict changes.
-func (i *Informers) Ask(resource schema.GroupVersionResource, parent ownership.Parent, object types.NamespacedName, condition *readywhen.Condition) State {
+func (i *Informers) Ask(
+	resource schema.GroupVersionResource, parent ownership.Parent, object types.NamespacedName, condition *readywhen.Condition,
+) State {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	informer := i.ensure(resource, condition != nil)
@@ -183,7 +185,9 @@ func (i *Informers) Of(resource schema.GroupVersionResource, parent ownership.Pa
 // Note records the API server's answer to an apply and returns what is kept of it.
 // The next plan then does not depend on how fast the watch is, and the watch's
 // event for it notifies no parent. The condition is as for Ask.
-func (i *Informers) Note(resource schema.GroupVersionResource, answer *unstructured.Unstructured, condition *readywhen.Condition) *Object {
+func (i *Informers) Note(
+	resource schema.GroupVersionResource, answer *unstructured.Unstructured, condition *readywhen.Condition,
+) *Object {
 	i.mu.Lock()
 	informer, found := i.watched[resource]
 	i.mu.Unlock()

@@ -20,15 +20,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// streams opens watches whose events are decoded straight into what is kept of an
-// object. client-go's own reads each event five times over, which was a quarter of
-// the controller's CPU time while many objects were made, and most of its garbage.
+// streams opens watches whose events are decoded directly into what is kept of an
+// object. client-go's own decoder reads each event five times, which was a quarter of
+// the controller's CPU time while many objects were created, and most of its garbage.
 type streams struct{ client rest.Interface }
 
 func newStreams(config *rest.Config, transport *http.Client) (*streams, error) {
 	config = dynamic.ConfigFor(config) // JSON only
 	config.GroupVersion = &schema.GroupVersion{}
-	config.APIPath = "/api" // each request says its own
+	config.APIPath = "/api" // each request sets its own
 	client, err := rest.RESTClientForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for watches: %w", err)
@@ -37,13 +37,17 @@ func newStreams(config *rest.Config, transport *http.Client) (*streams, error) {
 }
 
 // open begins a watch of a resource in all namespaces.
-func (s *streams) open(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, events decoder) (apiwatch.Interface, error) {
+func (s *streams) open(
+	ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, events decoder,
+) (apiwatch.Interface, error) {
 	path := []string{"/apis", resource.Group, resource.Version, resource.Resource}
 	if resource.Group == "" {
 		path = []string{"/api", resource.Version, resource.Resource}
 	}
 	options.Watch = true
-	body, err := s.client.Get().AbsPath(path...).SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).Stream(ctx)
+	request := s.client.Get().AbsPath(path...).
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+	body, err := request.Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,24 +70,24 @@ func (s *stream) ResultChan() <-chan apiwatch.Event { return s.results }
 func (s *stream) Stop() {
 	s.once.Do(func() {
 		close(s.stopped)
-		s.body.Close() // wakes the receiver; there is nothing else to tell of
+		s.body.Close() // wakes the receiver; the error does not matter
 	})
 }
 
-// receive hands the events on until the stream ends.
+// receive sends the events until the stream ends.
 func (s *stream) receive() {
 	defer close(s.results)
 	defer s.Stop()
 	lines := bufio.NewReaderSize(s.body, 16<<10)
 	var line []byte
 	for {
-		part, err := lines.ReadSlice('\n') // the API server ends each event so, and JSON has no other line ends
+		part, err := lines.ReadSlice('\n') // the API server ends each event with a newline; JSON contains no other
 		line = append(line, part...)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if err != nil {
-			return // whoever watches begins anew
+			return // the reflector watches again
 		}
 		event := s.decoder.decode(line)
 		line = line[:0]
@@ -95,15 +99,16 @@ func (s *stream) receive() {
 	}
 }
 
-// decoder makes events of lines.
+// decoder decodes lines into events.
 type decoder struct {
-	// answered is the object that an apply of ours has made, if the event brings
-	// that very version; nil otherwise.
+	// answered returns the object that an apply has produced if the event delivers
+	// exactly that version, or nil.
 	answered func(types.NamespacedName, types.UID, string) *Object
-	trim     func(*unstructured.Unstructured) *Object
+	// trim returns what is kept of an object.
+	trim func(*unstructured.Unstructured) *Object
 }
 
-// head is what is read of an event to decide whether to read the rest.
+// head is the part of an event that is decoded first, to decide about the rest.
 type head struct {
 	Type   apiwatch.EventType `json:"type"`
 	Object struct {
@@ -125,7 +130,8 @@ func (d decoder) decode(line []byte) apiwatch.Event {
 	metadata := head.Object.Metadata
 	switch head.Type {
 	case apiwatch.Added, apiwatch.Modified:
-		if known := d.answered(types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name}, metadata.UID, metadata.ResourceVersion); known != nil {
+		name := types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name}
+		if known := d.answered(name, metadata.UID, metadata.ResourceVersion); known != nil {
 			return apiwatch.Event{Type: head.Type, Object: known}
 		}
 	case apiwatch.Deleted:
@@ -151,7 +157,7 @@ func (d decoder) decode(line []byte) apiwatch.Event {
 	return apiwatch.Event{Type: head.Type, Object: d.trim(&unstructured.Unstructured{Object: whole.Object})}
 }
 
-// unreadable ends a watch, so that it begins anew.
+// unreadable returns the event that ends a watch, so that it is started again.
 func unreadable(err error) apiwatch.Event {
 	return apiwatch.Event{Type: apiwatch.Error, Object: &metav1.Status{
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,

@@ -48,11 +48,12 @@ func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates 
 	compiled := &Templates{uid: configuration.UID, generation: configuration.Generation, names: map[templating.Level][]string{}}
 	converted, err := legacyFields(configuration)
 	if err != nil {
-		compiled.Problems = append(compiled.Problems, problem.Problem{Reason: v0.ReasonInvalidTemplate, Message: "spec." + err.Error()})
+		compiled.Problems = []problem.Problem{{Reason: v0.ReasonInvalidTemplate, Message: "spec." + err.Error()}}
 		return compiled
 	}
-	compiled.Instance = compiled.compile(policy, templating.InstanceLevel, configuration.Spec.InstanceBrokerResources, converted.Instance)
-	compiled.Group = compiled.compile(policy, templating.ConfigurationLevel, configuration.Spec.ConfigurationBrokerResources, converted.Configuration)
+	spec := configuration.Spec
+	compiled.Instance = compiled.compile(policy, templating.InstanceLevel, spec.InstanceBrokerResources, converted.Instance)
+	compiled.Group = compiled.compile(policy, templating.ConfigurationLevel, spec.ConfigurationBrokerResources, converted.Configuration)
 	return compiled
 }
 
