@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,109 +17,111 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/templating"
 )
 
-// configurationReconciler keeps the objects of a group of devices, and tells how
-// the group is doing.
+// groupReport is the shortest time between two reports of a group's Instances.
+const groupReport = time.Second
+
+// configurationReconciler keeps the objects of a group of devices, and reports the
+// status of the group.
 type configurationReconciler struct {
-	cache     client.Reader
-	templates *templates.Cache
-	objects   *objects
-	gate      *rollout.Gate
-	said      *memory[v0.ConfigurationStatus]
-	sizes     *groupSizes
+	*memory
+	cache  client.Reader
+	client *apply.Client // acts as the controller
+	mapper meta.RESTMapper
+	events eventRecorder
 }
 
-// Reconcile brings the objects of a Configuration's group to what it asks for.
+// Reconcile brings the objects of a Configuration's group to what it specifies.
 func (r *configurationReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	// 1. Read, from caches only.
 	var configuration v0.Configuration
 	if err := r.cache.Get(ctx, request.NamespacedName, &configuration); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			r.forget(request.NamespacedName)
+		if apierrors.IsNotFound(err) {
+			r.forget(ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: request.NamespacedName})
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	cached := configuration.Status
-	cached.DiscoveryFailures = nil // the agents' part; not ours to write
-	status := r.said.latest(request.NamespacedName, configuration.UID, cached)
 	parent := ownership.ConfigurationParent(&configuration)
+	r.see(parent)
+	cached := configuration.Status
+	cached.DiscoveryFailures = nil // written by the agents
+	status := r.configurations.latest(configuration.UID, cached)
 	if configuration.DeletionTimestamp != nil {
-		return r.leave(ctx, parent, &configuration, status)
+		return r.finalize(ctx, parent, &configuration, status)
 	}
 	instances, err := instancesOf(ctx, r.cache, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	r.sizes.set(request.NamespacedName, len(instances))
+	r.delays.set(request.NamespacedName, len(instances))
 	compiled := r.templates.Get(&configuration)
-	unavailable := r.use(request.NamespacedName, compiled, status, instances)
+	unavailable := r.trackResources(request.NamespacedName, compiled, status, instances)
 
 	// 2. Render; 3. plan; 4. apply.
-	result := r.bring(ctx, parent, &configuration, compiled, instances, status.Resources)
-	if result.announce {
-		status.Resources = result.resources
-		if err := r.objects.announce(ctx, parent, func() error { return r.write(ctx, parent, status) }); err != nil {
+	result := r.converge(ctx, parent, &configuration, compiled, instances, status.Resources)
+	if result.Announce {
+		status.Resources = result.Resources
+		if err := r.converger.Announce(ctx, parent, func() error { return r.write(ctx, parent, status) }); err != nil {
 			return reconcile.Result{}, err
 		}
-		result = r.bring(ctx, parent, &configuration, compiled, instances, status.Resources)
+		result = r.converge(ctx, parent, &configuration, compiled, instances, status.Resources)
 	}
-	if result.pending {
-		return reconcile.Result{RequeueAfter: result.again}, nil // the watch that is starting wakes us
+	if result.Pending {
+		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil // the watch requeues it when it has synced
 	}
-	if len(result.problems) == 0 {
-		result.problems = unavailable // known before the first device is there
+	if len(result.Problems) == 0 {
+		result.Problems = unavailable // reported even before the first device is found
 	}
 
-	// 5. Report, if there is news.
+	// 5. Report what has changed.
 	later, err := r.report(ctx, parent, &configuration, status, groupStatus(&configuration, compiled, instances, result))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if later > 0 {
-		result.soon(later)
+		result.Requeue(later)
 	}
-	return reconcile.Result{RequeueAfter: result.again}, problem.Retry(result.problems)
+	return reconcile.Result{RequeueAfter: result.RequeueAfter}, problem.Retry(result.Problems)
 }
 
-// leave removes what garbage collection does not remove with the Configuration.
-func (r *configurationReconciler) leave(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, status v0.ConfigurationStatus) (reconcile.Result, error) {
+// finalize removes what garbage collection does not remove with the Configuration.
+func (r *configurationReconciler) finalize(
+	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, status v0.ConfigurationStatus,
+) (reconcile.Result, error) {
 	if !slices.Contains(configuration.Finalizers, v0.FinalizerElsewhere) {
-		return reconcile.Result{}, nil // its objects and Instances are owned by it and go with it
+		return reconcile.Result{}, nil // garbage collection removes its objects and Instances
 	}
-	result := r.objects.clear(ctx, parent, account(configuration), status.Resources)
+	result := r.converger.Finalize(ctx, parent, account(configuration), status.Resources)
 	now := status
-	now.Resources = result.resources
+	now.Resources = result.Resources
 	now.Conditions = slices.Clone(status.Conditions)
 	meta.SetStatusCondition(&now.Conditions, applied(result).condition(v0.ConditionApplied, configuration.Generation))
-	if _, err := r.report(ctx, parent, configuration, status, now); err != nil {
+	later, err := r.report(ctx, parent, configuration, status, now)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, problem.Retry(result.problems)
+	return reconcile.Result{RequeueAfter: later}, problem.Retry(result.Problems)
 }
 
-func (r *configurationReconciler) forget(name types.NamespacedName) {
-	r.templates.Forget(name)
-	r.gate.Forget(name)
-	r.sizes.forget(name)
-	r.objects.endings.forget(r.said.forget(name))
-	r.objects.informers.Use(name, nil)
-}
-
-// use says which resources the Configuration needs to be watched: those of its
-// templates and those of what exists already. It returns what of the former the
-// API server does not have.
-func (r *configurationReconciler) use(name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus, instances []v0.Instance) []problem.Problem {
+// trackResources sets the resources that are watched for the Configuration: those
+// of its templates and those of existing objects. It returns a problem for each
+// kind of a template that the API server does not serve.
+func (r *configurationReconciler) trackResources(
+	name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus, instances []v0.Instance,
+) []problem.Problem {
 	var resources []schema.GroupVersionResource
 	var unavailable []problem.Problem
 	for _, kind := range compiled.Kinds() {
-		mapping, err := r.objects.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil {
 			resources = append(resources, mapping.Resource)
 		} else if meta.IsNoMatchError(err) {
@@ -126,41 +129,55 @@ func (r *configurationReconciler) use(name types.NamespacedName, compiled *templ
 		}
 	}
 	existing := map[schema.GroupVersionKind]bool{}
-	note := func(entries []v0.ResourceStatus) {
+	addRecorded := func(entries []v0.ResourceStatus) {
 		for i := range entries {
 			existing[inventory.KindOf(entries[i])] = true
 		}
 	}
-	note(status.Resources)
+	addRecorded(status.Resources)
 	for i := range instances {
-		note(instances[i].Status.Resources)
+		addRecorded(instances[i].Status.Resources)
 	}
 	for kind := range existing {
-		if mapping, err := r.objects.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+		if mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
 			resources = append(resources, mapping.Resource)
 		}
 	}
-	r.objects.informers.Use(name, resources)
+	r.informers.Use(name, resources)
 	return unavailable
 }
 
-func (r *configurationReconciler) bring(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
+// converge renders the templates for the group and converges its objects.
+func (r *configurationReconciler) converge(
+	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration,
+	compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus,
+) converge.Outcome {
 	if len(compiled.Problems) > 0 {
-		return outcome{resources: recorded, problems: compiled.Problems} // what exists stays until the templates are mended
+		return converge.Outcome{Resources: recorded, Problems: compiled.Problems} // existing objects stay until the templates are fixed
 	}
-	want := wanted{account: account(configuration), templates: compiled}
-	if len(instances) > 0 { // the group's objects exist exactly while there is a device
-		want.rendered, want.diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
+	want := converge.Wanted{Account: account(configuration), Templates: compiled}
+	if len(instances) > 0 { // the group's objects exist as long as there is a device
+		want.Rendered, want.Diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
 	}
-	return r.objects.bring(ctx, parent, want, recorded)
+	return r.converger.Converge(ctx, parent, want, recorded)
 }
 
-// instancesOf are a Configuration's Instances that are not being deleted, sorted
-// by name.
+// account returns the ServiceAccount that acts for a Configuration and for its
+// Instances. What is left when the Configuration no longer exists is removed by the
+// controller itself.
+func account(configuration *v0.Configuration) types.NamespacedName {
+	if configuration == nil || configuration.Spec.ServiceAccountName == "" {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Spec.ServiceAccountName}
+}
+
+// instancesOf returns a Configuration's Instances that are not being deleted,
+// sorted by name. The caller must not change them.
 func instancesOf(ctx context.Context, cache client.Reader, configuration types.NamespacedName) ([]v0.Instance, error) {
 	var list v0.InstanceList
-	err := cache.List(ctx, &list, client.InNamespace(configuration.Namespace), client.MatchingFields{byConfiguration: configuration.Name},
-		client.UnsafeDisableDeepCopy) // nobody here changes an Instance
+	err := cache.List(ctx, &list, client.InNamespace(configuration.Namespace),
+		client.MatchingFields{byConfiguration: configuration.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("list the Instances of Configuration %s: %w", configuration, err)
 	}
@@ -169,38 +186,40 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 	return instances, nil
 }
 
-// report writes the controller's part of the Configuration's status if it says
-// something new, and takes the finalizer off when nothing is left that needs it.
-// News of the Instances alone is written once a second at most; later is when to
-// come again with the rest.
-func (r *configurationReconciler) report(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, before, now v0.ConfigurationStatus) (later time.Duration, err error) {
+// report writes the controller's part of the Configuration's status if it has
+// changed, and takes the finalizer off when no object needs it any more. Changes of
+// the Instances alone are written at most once in groupReport; later is then when
+// to report the rest.
+func (r *configurationReconciler) report(
+	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, before, now v0.ConfigurationStatus,
+) (later time.Duration, err error) {
 	conditions := slices.Clone(before.Conditions)
 	for _, condition := range now.Conditions {
 		meta.SetStatusCondition(&conditions, condition)
 	}
 	now.Conditions = conditions
 	if equality.Semantic.DeepEqual(before, now) {
-		return 0, r.objects.release(ctx, parent, configuration.Finalizers, now.Resources)
+		return 0, r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
 	}
 	sameObjects := equality.Semantic.DeepEqual(before.Resources, now.Resources) // else the inventory must not wait
-	if since := r.said.since(parent.NamespacedName, parent.UID); since < groupReport && sameObjects && before.ObservedGeneration == now.ObservedGeneration {
+	if since := r.configurations.since(parent.UID); since < groupReport && sameObjects && before.ObservedGeneration == now.ObservedGeneration {
 		return groupReport - since, nil
 	}
 	if err := r.write(ctx, parent, now); err != nil {
 		return 0, err
 	}
-	r.objects.tell.news(configuration, before.Conditions, now.Conditions)
-	return 0, r.objects.release(ctx, parent, configuration.Finalizers, now.Resources)
+	r.events.conditionsChanged(configuration, before.Conditions, now.Conditions)
+	return 0, r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
 }
 
 func (r *configurationReconciler) write(ctx context.Context, parent ownership.Parent, status v0.ConfigurationStatus) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
-		return fmt.Errorf("write the status of Configuration %s: %w", parent.NamespacedName, err)
+		return fmt.Errorf("write the status of %s: %w", parent, err)
 	}
-	if err := r.objects.clients.Own().ApplyStatus(ctx, parent, content); err != nil {
+	if err := r.client.ApplyStatus(ctx, parent, content); err != nil {
 		return err
 	}
-	r.said.remember(parent.NamespacedName, parent.UID, status)
+	r.configurations.remember(parent.UID, status)
 	return nil
 }

@@ -1,13 +1,14 @@
-// Package controller keeps the objects true that Configurations ask for.
+// Package controller reconciles Configurations and Instances: it creates, repairs
+// and removes the objects that Configurations specify.
 //
 // A reconcile of an Instance, or of a Configuration's group, reads from caches,
-// renders its templates, plans (package plan), carries the plan out (package
-// apply) and writes the parent's status once if it says something new. Read
-// instance.go first, then objects.go.
+// renders the templates, converges the objects (package converge) and writes the
+// parent's status once if it has changed. Read instance.go first, then the table
+// of outcomes in package converge.
 //
-// Always: one failing object does not stop its siblings, one failing Instance
-// not another; a pass in which nothing has changed sends nothing; deletion needs
-// no template, since objects are owned by their parent. Never: a request for an
-// object that is as it should be, a second field manager, a type of any kind but
-// our own two.
+// Always: a failing object does not stop its siblings, nor a failing Instance
+// another; a pass that finds nothing changed sends no request; deletion needs no
+// template, because objects are owned by their parent. Never: a request for an
+// object that is as rendered, a second field manager, a Go type of any kind but
+// the two of api/v0.
 package controller

@@ -22,7 +22,7 @@ func TestDecisionsReachNoCluster(t *testing.T) {
 		t.Fatalf("only %d dependencies: go list does not work", len(dependencies))
 	}
 	for _, imported := range dependencies {
-		for _, forbidden := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "akri.sh/akri/agent", "akri.sh/akri/controller/apply", "akri.sh/akri/controller/watch"} {
+		for _, forbidden := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "akri.sh/akri/agent", "akri.sh/akri/controller/apply", "akri.sh/akri/controller/informers"} {
 			if imported == forbidden || strings.HasPrefix(imported, forbidden+"/") {
 				t.Errorf("one of %v imports %s", packages, imported)
 			}

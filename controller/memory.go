@@ -1,69 +1,66 @@
 package controller
 
 import (
-	"math"
 	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/converge"
+	"akri.sh/akri/controller/informers"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/rollout"
+	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/templating"
 )
 
-// memory holds the statuses that were written last and that the cache may not
-// have yet: a pass that went by an older one would write again. What the cache
-// has is dropped when it is next looked at.
-type memory[S any] struct {
-	mutex   sync.Mutex
-	written map[types.NamespacedName]remembered[S]
+// memory is everything that is remembered about parents besides the caches. It is
+// kept for a UID: a parent that is created again under the same name starts afresh.
+type memory struct {
+	instances      *statusCache[v0.InstanceStatus]
+	configurations *statusCache[v0.ConfigurationStatus]
+	templates      *templates.Cache
+	converger      *converge.Converger
+	informers      *informers.Informers
+	gate           *rollout.Gate
+	delays         *groupDelays
+
+	mu   sync.Mutex
+	uids map[ownership.Parent]types.UID // by the parent without its UID
 }
 
-type remembered[S any] struct {
-	uid    types.UID
-	at     time.Time
-	status *S // nil once the cache has it
-}
-
-func newMemory[S any]() *memory[S] {
-	return &memory[S]{written: map[types.NamespacedName]remembered[S]{}}
-}
-
-// latest is the status written last, or else the one in the cache.
-func (m *memory[S]) latest(name types.NamespacedName, uid types.UID, cached S) S {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	last, found := m.written[name]
-	if !found || last.uid != uid || last.status == nil {
-		return cached
+// see records that a parent exists. If an earlier parent had its name, that one is
+// forgotten.
+func (m *memory) see(parent ownership.Parent) {
+	m.mu.Lock()
+	uid, found := m.uids[parent.ByName()]
+	m.uids[parent.ByName()] = parent.UID
+	m.mu.Unlock()
+	if found && uid != parent.UID {
+		m.drop(parent.ByName(), uid)
 	}
-	if equality.Semantic.DeepEqual(*last.status, cached) {
-		last.status = nil
-		m.written[name] = last
-		return cached
+}
+
+// forget drops what is remembered about a parent that no longer exists, given by
+// its name.
+func (m *memory) forget(parent ownership.Parent) {
+	m.mu.Lock()
+	uid := m.uids[parent.ByName()]
+	delete(m.uids, parent.ByName())
+	m.mu.Unlock()
+	m.drop(parent, uid)
+}
+
+func (m *memory) drop(parent ownership.Parent, uid types.UID) {
+	m.converger.Forget(uid)
+	if parent.Level == templating.InstanceLevel {
+		m.instances.forget(uid)
+		m.gate.Gone(parent.NamespacedName)
+		return
 	}
-	return *last.status
-}
-
-// since is how long ago a status was written; very long if it never was.
-func (m *memory[S]) since(name types.NamespacedName, uid types.UID) time.Duration {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if last, found := m.written[name]; found && last.uid == uid {
-		return time.Since(last.at)
-	}
-	return math.MaxInt64
-}
-
-func (m *memory[S]) remember(name types.NamespacedName, uid types.UID, status S) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.written[name] = remembered[S]{uid: uid, at: time.Now(), status: &status}
-}
-
-// forget returns the UID of the object that has gone, if its status was written.
-func (m *memory[S]) forget(name types.NamespacedName) types.UID {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	last := m.written[name]
-	delete(m.written, name)
-	return last.uid
+	m.configurations.forget(uid)
+	m.templates.Forget(parent.NamespacedName)
+	m.gate.Forget(parent.NamespacedName)
+	m.delays.forget(parent.NamespacedName)
+	m.informers.Use(parent.NamespacedName, nil)
 }

@@ -9,14 +9,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
-	"akri.sh/akri/controller/templates"
 )
 
-// scrapeTimeout bounds how long the reading of caches may hold up a scrape.
+// scrapeTimeout bounds how long reading the caches may delay a scrape.
 const scrapeTimeout = time.Second
 
-// metrics count what is done. docs/metrics.md has them all.
+// metrics counts what is done. docs/metrics.md lists all metrics.
 type metrics struct {
 	actions  *prometheus.CounterVec
 	failures *prometheus.CounterVec
@@ -33,9 +35,19 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) did(action plan.Action) { m.actions.WithLabelValues(action.String()).Inc() }
+// observer counts what the converger does, and emits Events for it.
+type observer struct {
+	*metrics
+	events eventRecorder
+}
 
-func (m *metrics) failed(reason string) { m.failures.WithLabelValues(reason).Inc() }
+func (o observer) Did(action plan.Action) { o.actions.WithLabelValues(action.String()).Inc() }
+
+func (o observer) Failed(reason string) { o.failures.WithLabelValues(reason).Inc() }
+
+func (o observer) Replaced(parent ownership.Parent, pod inventory.Ref, why string) {
+	o.events.podReplaced(parent, pod, why)
+}
 
 var (
 	instancesDescription = prometheus.NewDesc("akri_controller_instances",
@@ -48,11 +60,11 @@ var (
 		"Entries of what is kept in memory beside the caches, by subject.", []string{"subject"}, nil)
 )
 
-// collector reads the metrics that are counts of what is there.
+// collector reads the metrics that count what exists.
 type collector struct {
-	cache     client.Reader
-	objects   *objects
-	templates *templates.Cache
+	cache   client.Reader
+	memory  *memory
+	clients *apply.Clients
 }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
@@ -68,17 +80,20 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	var configurations v0.ConfigurationList
-	if err := c.cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy); err == nil { // else the caches are not filled yet
+	if err := c.cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy); err == nil { // else the caches have not synced
 		for i := range configurations.Items {
 			configuration := &configurations.Items[i]
 			status := configuration.Status
-			gauge(instancesDescription, int(status.ReadyInstances), configuration.Namespace, configuration.Name, "ready")
-			gauge(instancesDescription, int(status.FailingInstances), configuration.Namespace, configuration.Name, "failing")
-			gauge(instancesDescription, int(status.Instances-status.ReadyInstances-status.FailingInstances), configuration.Namespace, configuration.Name, "waiting")
+			count := func(instances int32, state string) {
+				gauge(instancesDescription, int(instances), configuration.Namespace, configuration.Name, state)
+			}
+			count(status.ReadyInstances, "ready")
+			count(status.FailingInstances, "failing")
+			count(status.Instances-status.ReadyInstances-status.FailingInstances, "waiting")
 		}
 	}
 	states := map[string]int{"synced": 0, "starting": 0, "failing": 0}
-	for _, watched := range c.objects.informers.Report() {
+	for _, watched := range c.memory.informers.Report() {
 		switch {
 		case watched.State.Synced:
 			states["synced"]++
@@ -92,10 +107,11 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for state, count := range states {
 		gauge(watchesDescription, count, state)
 	}
-	gauge(memoryDescription, c.templates.Len(), "compiled_templates")
-	gauge(memoryDescription, c.objects.endings.len(), "ended_pods")
-	gauge(memoryDescription, c.objects.fights.Len(), "repaired_objects")
-	gauge(memoryDescription, c.objects.clients.Len(), "service_accounts")
+	gauge(memoryDescription, c.memory.templates.Len(), "compiled_templates")
+	podBackoffs, repairs := c.memory.converger.Remembered()
+	gauge(memoryDescription, podBackoffs, "ended_pods")
+	gauge(memoryDescription, repairs, "repaired_objects")
+	gauge(memoryDescription, c.clients.Len(), "service_accounts")
 }
 
 func (m *metrics) register(registerer prometheus.Registerer, collector collector) error {

@@ -5,21 +5,27 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/nodes"
 )
 
 // Options are the controller's settings.
 type Options struct {
-	// Workers is how many Instances, and how many Configurations, are looked
-	// at at the same time.
+	// Workers is how many Instances, and how many Configurations, are reconciled
+	// at the same time.
 	Workers int
-	// NodeGrace is how long a node may be not Ready before it is taken off its
-	// Instances. 0: never; see docs/nodes.md.
+	// NodeGrace is how long a node may be not Ready before it is removed from its
+	// Instances; 0 is forever. See docs/nodes.md.
 	NodeGrace time.Duration
-	// SweepEvery is how often strays are looked for; 0: never. See package sweep.
+	// SweepEvery is the interval of the search for strays; 0 is never. See package
+	// sweep.
 	SweepEvery time.Duration
-	// Metrics is where the controller's metrics are registered; nil: nowhere.
+	// Metrics is where the controller's metrics are registered; nil is nowhere.
 	Metrics prometheus.Registerer
 	// Policy is what the operator allows templates beyond what is safe.
 	Policy confine.Policy
@@ -33,4 +39,27 @@ func (o Options) validate() error {
 		return fmt.Errorf("sweep interval: %v is negative: want 0 for never, or longer", o.SweepEvery)
 	}
 	return nil
+}
+
+// CacheOptions returns options that keep the manager's cache small: Akri's own
+// kinds lose their managed fields, CustomResourceDefinitions all but their names,
+// and nodes most of their content.
+func CacheOptions() cache.Options {
+	strip := cache.TransformStripManagedFields()
+	return cache.Options{
+		DefaultTransform: func(object any) (any, error) {
+			if node, ok := object.(*corev1.Node); ok {
+				return nodes.Reduce(node), nil
+			}
+			return strip(object)
+		},
+		ByObject: map[client.Object]cache.ByObject{
+			crd(): {Transform: func(object any) (any, error) {
+				if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
+					crd.ManagedFields, crd.Annotations, crd.Labels = nil, nil, nil
+				}
+				return object, nil
+			}},
+		},
+	}
 }

@@ -96,7 +96,7 @@ func TestRolloutInTurn(t *testing.T) {
 			return ""
 		})
 		if done == 0 { // nobody else has moved, and is said to be waiting, not broken
-			c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "3 of 5 Instances wait")
+			c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "3 of 5 Instances are waiting")
 			c.settled()
 			if again, _ := f.changed("b"); len(again) != 2 {
 				t.Fatalf("%v are changed and not ready; 2 may be", again)

@@ -40,9 +40,9 @@ const (
 	LabelDeletionPolicy  = Domain + "/deletion-policy"
 	DeletionPolicyOrphan = "orphan"
 
-	// AggregationLabel, with value "true" on a ClusterRole, adds its rules to the
+	// LabelAggregate, with value "true" on a ClusterRole, adds its rules to the
 	// controller's.
-	AggregationLabel = Domain + "/aggregate-to-controller"
+	LabelAggregate = Domain + "/aggregate-to-controller"
 
 	// nodeLabelPrefix is the prefix of the label by which an agent selects the
 	// Instances of its node.

@@ -89,7 +89,7 @@ func TestDiffOfAFile(t *testing.T) {
 		"# ~ Service", "-  - port: 80", "+  - port: 81",
 		"# ~ Secret", "-  key: '*** (before)'", "+  key: '*** (after)'",
 		"# Configuration "+w.Namespace+"/cam\n", "# + ConfigMap "+w.Namespace+"/cam-group", "(configurationBrokerResources[0])",
-		"# - ConfigMap "+w.Namespace+"/group  deleted: no template asks for it any more",
+		"# - ConfigMap "+w.Namespace+"/group  deleted: no template renders it any more",
 		"!managedFields", "!SAMPLE", "!GEHEIM", "!SECRETO", "!R0VIRUlN", "!U0VDUkVUTw")
 	if now := w.versions(); now != all {
 		t.Errorf("diff has written:\nbefore %s\nafter  %s", all, now)
@@ -153,7 +153,7 @@ func TestDiffOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run("", "diff", "cam").want(t, 1,
-		"# ~ ConfigMap "+w.Namespace+"/cam-1  changed: somebody changed a field of ours", "-  text: bar", "+  text: foo in hall", "   theirs: x",
+		"# ~ ConfigMap "+w.Namespace+"/cam-1  changed: a field managed by Akri was changed", "-  text: bar", "+  text: foo in hall", "   theirs: x",
 		"# + Service "+w.Namespace+"/cam-1-svc", "!Secret")
 	w.run("", "diff", "nope").want(t, 2, `error: no Configuration "nope"`)
 }
@@ -264,6 +264,6 @@ func TestDiffReplacesTerminatedPods(t *testing.T) {
 		[]byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.Namespace+"/cam-1-svc  deleted and recreated: it has ended: ", "Evicted",
+	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.Namespace+"/cam-1-svc  deleted and recreated: it has terminated: ", "Evicted",
 		"(instanceBrokerResources[1])", "!x-akri-diff")
 }

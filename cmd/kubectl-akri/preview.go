@@ -18,12 +18,12 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
@@ -104,7 +104,7 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 	}
 	observed := make(map[inventory.Ref]plan.Observed, len(live))
 	for ref, object := range live {
-		observed[ref] = watch.Trim(object).Observed()
+		observed[ref] = informers.Trim(object).Observed()
 	}
 	result.Problems = messages(problems)
 	steps := plan.Compute(plan.Input{

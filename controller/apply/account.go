@@ -10,21 +10,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// mostAccounts bounds how many ServiceAccounts' clients are kept.
-const mostAccounts = 256
+// maxAccounts bounds how many ServiceAccounts' clients are kept.
+const maxAccounts = 256
 
-// Clients holds the controller's client and one for each ServiceAccount that it
-// acts as. It is safe for concurrent use.
+// Clients holds the controller's own client and one for each ServiceAccount that the
+// controller impersonates. It is safe for concurrent use.
 type Clients struct {
 	config *rest.Config
 	own    *Client
 
-	mutex    sync.Mutex
+	mu       sync.Mutex
 	accounts map[types.NamespacedName]*Client
 }
 
 // NewClients returns Clients for an API server. The controller's own requests go
-// through the HTTP client given.
+// through the HTTP client.
 func NewClients(config *rest.Config, own *http.Client) (*Clients, error) {
 	api, err := dynamic.NewForConfigAndClient(config, own)
 	if err != nil {
@@ -33,23 +33,24 @@ func NewClients(config *rest.Config, own *http.Client) (*Clients, error) {
 	return &Clients{config: config, own: NewClient(api), accounts: map[types.NamespacedName]*Client{}}, nil
 }
 
-// Own acts as the controller.
+// Own returns the client that acts as the controller.
 func (c *Clients) Own() *Client { return c.own }
 
-// Len is how many ServiceAccounts' clients are held.
+// Len returns how many ServiceAccounts have a client.
 func (c *Clients) Len() int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return len(c.accounts)
 }
 
-// As acts as a ServiceAccount; without a name as the controller.
+// As returns the client that acts as a ServiceAccount, or as the controller if the
+// name is empty.
 func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	if account.Name == "" {
 		return c.own, nil
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if known, found := c.accounts[account]; found {
 		return known, nil
 	}
@@ -59,7 +60,7 @@ func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
 	}
-	if len(c.accounts) >= mostAccounts {
+	if len(c.accounts) >= maxAccounts {
 		clear(c.accounts) // those still in use are made again
 	}
 	made := &Client{api: api, account: account}
@@ -67,7 +68,7 @@ func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	return made, nil
 }
 
-// Username is what the API server calls a ServiceAccount.
+// Username returns the API server's name for a ServiceAccount.
 func Username(account types.NamespacedName) string {
 	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }

@@ -30,9 +30,9 @@ type Client struct {
 func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 
 // neverExisted is a resourceVersion that no object has: the API server's store
-// begins to count at 1 and writes the first object as 2. An apply that carries
-// it creates an object, since versions are compared with existing objects only,
-// and is refused with 409 if there is one.
+// starts counting at 1 and writes the first object as 2. An apply with it creates
+// an object, because versions are compared only with existing objects, and is
+// refused with 409 if the object exists.
 const neverExisted = "1"
 
 // Create applies an object that does not exist. If it exists nevertheless, it is
@@ -71,8 +71,8 @@ func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID) 
 	return updated, nil
 }
 
-// shallow is a copy of an object whose metadata can be set without changing the
-// original.
+// shallow returns a copy of an object whose metadata can be set without changing
+// the original.
 func shallow(content map[string]any) *unstructured.Unstructured {
 	body := maps.Clone(content)
 	if metadata, ok := body["metadata"].(map[string]any); ok {
@@ -81,13 +81,15 @@ func shallow(content map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: body}
 }
 
-func (c *Client) apply(ctx context.Context, resource schema.GroupVersionResource, body *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
+func (c *Client) apply(
+	ctx context.Context, resource schema.GroupVersionResource, body *unstructured.Unstructured, force bool,
+) (*unstructured.Unstructured, error) {
 	return c.api.Resource(resource).Namespace(body.GetNamespace()).
 		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: force})
 }
 
-// Delete removes the object with that UID, and in the background what it owns.
-// An object that has gone already, or was replaced by another, is success.
+// Delete deletes the object with that UID, and its dependents in the background. An
+// object that no longer exists, or was replaced by another, is no error.
 func (c *Client) Delete(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
 	err := c.api.Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
@@ -103,9 +105,11 @@ func (c *Client) Delete(ctx context.Context, resource schema.GroupVersionResourc
 	return deleteError(fmt.Sprintf("%s %s cannot be deleted", resource.GroupResource(), name), err)
 }
 
-// DeleteOwned removes the object of that name if the claim owns it, whatever its
+// DeleteOwned deletes the object of that name if the claim owns it, whatever its
 // UID.
-func (c *Client) DeleteOwned(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, claim ownership.Claim) error {
+func (c *Client) DeleteOwned(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, claim ownership.Claim,
+) error {
 	existing, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -30,7 +30,8 @@ func DryRunOnly(next http.RoundTripper) http.RoundTripper {
 			guarded.URL.RawQuery = query.Encode()
 			return next.RoundTrip(guarded)
 		}
-		return nil, fmt.Errorf("dry run: %s %s is not sent: only reads, creates, updates and patches can be tried", request.Method, request.URL.Path)
+		return nil, fmt.Errorf("dry run: %s %s is not sent: only reads, creates, updates and patches can be tried",
+			request.Method, request.URL.Path)
 	})
 }
 

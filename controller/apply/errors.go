@@ -30,8 +30,10 @@ func ConflictError(what string) *problem.Error {
 func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Error {
 	return &problem.Error{
 		Reason: v0.ReasonForbidden,
-		Cause: fmt.Sprintf("the controller may not handle %s: label a ClusterRole %s=true that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} (kubectl akri rbac prints it, ready to apply); the API server says: %s",
-			resource.GroupResource(), v0.AggregationLabel, resource.Group, resource.Resource, serverSays(err)),
+		Cause: fmt.Sprintf("the controller may not handle %s: label a ClusterRole %s=true that has the rule "+
+			"{apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} "+
+			"(kubectl akri rbac prints it, ready to apply); the API server says: %s",
+			resource.GroupResource(), v0.LabelAggregate, resource.Group, resource.Resource, serverSays(err)),
 		Heals: true,
 		Err:   err,
 	}
@@ -48,9 +50,9 @@ func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResour
 	return answer(v0.ReasonApplyFailed, fmt.Sprintf("%s cannot be watched: %s", resource.GroupResource(), serverSays(err)), err)
 }
 
-// ErrChanged says that the object is not the one that the plan saw: it was
-// deleted or replaced meanwhile. A new plan will do.
-var ErrChanged = errors.New("the object has changed since it was looked at")
+// ErrChanged means that the object is not the one that the plan saw: it was
+// deleted or replaced in the meantime. A new plan resolves it.
+var ErrChanged = errors.New("the object has changed since it was read")
 
 // answer returns the error for an answer of the API server.
 func answer(reason, cause string, err error) *problem.Error {
@@ -66,17 +68,20 @@ func (c *Client) forbidden(resource schema.GroupVersionResource, err error) *pro
 	if c.account.Name == "" {
 		return ForbiddenError(resource, err)
 	}
-	if strings.Contains(err.Error(), "cannot impersonate") { // the API server says so only in words
+	if strings.Contains(err.Error(), "cannot impersonate") { // only the text says so
 		return answer(v0.ReasonForbidden,
-			fmt.Sprintf("the controller may not act as ServiceAccount %s (spec.serviceAccountName): in namespace %s, bind its own ServiceAccount to a Role that has the rule {apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
+			fmt.Sprintf("the controller may not act as ServiceAccount %s (spec.serviceAccountName): in namespace %s, "+
+				"bind its own ServiceAccount to a Role that has the rule "+
+				"{apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
 				c.account, c.account.Namespace, "", c.account.Name, serverSays(err)), err)
 	}
 	return answer(v0.ReasonForbidden,
-		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not handle %s: bind it to a Role that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
+		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not handle %s: bind it to a Role that has the rule "+
+			"{apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
 			c.account, resource.GroupResource(), resource.Group, resource.Resource, serverSays(err)), err)
 }
 
-// classify turns the API server's answer into what it means for us.
+// classify returns what an error of the API server means for a plan.
 func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) error {
 	switch {
 	case apierrors.IsForbidden(err) && !isTerminatingNamespace(err):
@@ -91,7 +96,7 @@ func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVer
 	return answer(v0.ReasonApplyFailed, "the API server refuses it: "+serverSays(err), err)
 }
 
-// isUnknownResource: a 404 without the name of an object is about the path.
+// isUnknownResource reports whether a 404 is about the path: it names no object.
 func isUnknownResource(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -105,7 +110,7 @@ func isTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating")
 }
 
-// isOtherUID: the UID that an update names is that of an object that was
+// isOtherUID reports whether an update names the UID of an object that was
 // replaced.
 func isOtherUID(err error) bool {
 	return slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool {
@@ -113,16 +118,17 @@ func isOtherUID(err error) bool {
 	})
 }
 
-// isImmutable: the new object is valid but may not replace the old one. The API
-// server says so only in words.
+// isImmutable reports whether the new object is valid but may not replace the old
+// one. For some kinds only the text of the answer says so.
 func isImmutable(err error) bool {
 	return slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool {
-		return cause.Type == metav1.CauseTypeForbidden || strings.Contains(cause.Message, "immutable") || strings.Contains(cause.Message, "may not change")
+		return cause.Type == metav1.CauseTypeForbidden ||
+			strings.Contains(cause.Message, "immutable") || strings.Contains(cause.Message, "may not change")
 	})
 }
 
-// invalidCauses are what the API server finds wrong with an object's fields; none
-// if that is not its answer.
+// invalidCauses returns the fields that the API server rejects, or nil if the
+// answer is another.
 func invalidCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

@@ -25,7 +25,9 @@ func (c *Client) ApplyStatus(ctx context.Context, parent ownership.Parent, statu
 
 // PatchStatus replaces the lists of an Instance's status, which has no other
 // writer. It costs the API server less than an apply, and every device has one.
-func (c *Client) PatchStatus(ctx context.Context, parent ownership.Parent, conditions []metav1.Condition, resources []v0.ResourceStatus) error {
+func (c *Client) PatchStatus(
+	ctx context.Context, parent ownership.Parent, conditions []metav1.Condition, resources []v0.ResourceStatus,
+) error {
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": parent.UID},
 		"status":   map[string]any{"conditions": conditions, "resources": resources},
@@ -41,7 +43,7 @@ func (c *Client) PatchStatus(ctx context.Context, parent ownership.Parent, condi
 	return fmt.Errorf("write the status of %s: %w", parent, err)
 }
 
-// Finalize puts our finalizer on a parent.
+// Finalize puts the controller's finalizer on a parent.
 func (c *Client) Finalize(ctx context.Context, parent ownership.Parent) error {
 	if err := c.applyParent(ctx, parent, []any{v0.FinalizerElsewhere}, nil); err != nil {
 		return fmt.Errorf("put the finalizer %s on %s: %w", v0.FinalizerElsewhere, parent, err)
@@ -49,7 +51,7 @@ func (c *Client) Finalize(ctx context.Context, parent ownership.Parent) error {
 	return nil
 }
 
-// Unfinalize takes our finalizer off a parent.
+// Unfinalize takes the controller's finalizer off a parent.
 func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error {
 	if err := c.applyParent(ctx, parent, nil, nil); err != nil {
 		return fmt.Errorf("take the finalizer %s off %s: %w", v0.FinalizerElsewhere, parent, err)
@@ -57,7 +59,9 @@ func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error 
 	return nil
 }
 
-func (c *Client) applyParent(ctx context.Context, parent ownership.Parent, finalizers []any, status map[string]any, subresources ...string) error {
+func (c *Client) applyParent(
+	ctx context.Context, parent ownership.Parent, finalizers []any, status map[string]any, subresources ...string,
+) error {
 	metadata := map[string]any{"name": parent.Name, "namespace": parent.Namespace, "uid": string(parent.UID)}
 	if finalizers != nil {
 		metadata["finalizers"] = finalizers

@@ -16,25 +16,28 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// mostFields bounds how many fields of a rival are named.
-const mostFields = 3
+// maxFields bounds how many fields of a manager are named.
+const maxFields = 3
 
-// Rivals says who else owns fields of an object that the content sets, and which:
-// "kubectl-edit (spec.replicas)". It is empty if nobody does.
-func (c *Client) Rivals(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, content map[string]any) (string, error) {
+// Managers returns the other field managers that own fields which the content sets,
+// with these fields, as in "kubectl-edit (spec.replicas)". It returns "" if there is
+// none.
+func (c *Client) Managers(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, content map[string]any,
+) (string, error) {
 	object, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("read %s %s: %w", resource.GroupResource(), name, err)
 	}
 	ours := fieldpath.SetFromValue(value.NewValueInterface(content))
-	var rivals []string
+	var managers []string
 	for _, entry := range object.GetManagedFields() {
 		if entry.FieldsV1 == nil || entry.Manager == v0.FieldManagerController {
 			continue
 		}
 		var theirs fieldpath.Set
 		if err := theirs.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
-			continue // a manager whose fields cannot be read is not named
+			continue // its fields cannot be read
 		}
 		var fields []string
 		theirs.Leaves().Intersection(ours).Iterate(func(path fieldpath.Path) {
@@ -44,10 +47,10 @@ func (c *Client) Rivals(ctx context.Context, resource schema.GroupVersionResourc
 			continue
 		}
 		slices.Sort(fields)
-		if len(fields) > mostFields {
-			fields = append(fields[:mostFields], "…")
+		if len(fields) > maxFields {
+			fields = append(fields[:maxFields], "…")
 		}
-		rivals = append(rivals, fmt.Sprintf("%s (%s)", entry.Manager, strings.Join(fields, ", ")))
+		managers = append(managers, fmt.Sprintf("%s (%s)", entry.Manager, strings.Join(fields, ", ")))
 	}
-	return strings.Join(rivals, ", "), nil
+	return strings.Join(managers, ", "), nil
 }

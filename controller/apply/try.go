@@ -15,10 +15,9 @@ import (
 	"akri.sh/akri/controller/plan"
 )
 
-// Try asks the API server whether it would make an object, under another name
-// since one of that name exists. Nothing is made. Nil means yes, or that only the
-// existing object stands in the way, or that a webhook does not answer such
-// questions.
+// Try asks the API server by a dry run whether it would create an object, under
+// another name because the object's own is taken. It returns nil if so, if only the
+// existing object is in the way, or if a webhook does not support dry run.
 func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 	body := (&unstructured.Unstructured{Object: want.Content}).DeepCopy()
 	name := body.GetName()
@@ -26,16 +25,17 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 	body.SetName("akri-try-" + hex.EncodeToString(sum[:4]))
 	_, err := c.api.Resource(want.Resource).Namespace(body.GetNamespace()).
 		Create(ctx, body, metav1.CreateOptions{FieldManager: v0.FieldManagerController, DryRun: []string{metav1.DryRunAll}})
-	if err == nil || onlyTheOldOne(err) {
+	if err == nil || onlyExistingObject(err) {
 		return nil
 	}
-	return answer(v0.ReasonImmutable, fmt.Sprintf("%s %s has to be deleted and made anew, and the API server would refuse the new one, so the old one is kept: %s",
-		want.Kind.Kind, name, serverSays(err)), err)
+	return answer(v0.ReasonImmutable,
+		fmt.Sprintf("%s %s must be deleted and recreated, but the API server would refuse the new object, so the old one is kept: %s",
+			want.Kind.Kind, name, serverSays(err)), err)
 }
 
-// onlyTheOldOne: the answer would be another without the existing object, or is
-// none because this was only a question. The API server says so only in words.
-func onlyTheOldOne(err error) bool {
+// onlyExistingObject reports whether the API server would answer otherwise without
+// the existing object, or does not answer dry runs. Only the text says so.
+func onlyExistingObject(err error) bool {
 	text := err.Error()
 	return apierrors.IsAlreadyExists(err) ||
 		apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota") ||

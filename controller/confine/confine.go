@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/controller/problem"
 )
 
-// refusedGroups are API groups none of whose kinds is rendered.
+// refusedGroups are API groups whose kinds are never rendered.
 var refusedGroups = map[string]string{
 	v0.Domain:                      "Akri's own kinds are not rendered",
 	"apiextensions.k8s.io":         "CustomResourceDefinitions change what the whole cluster accepts",
@@ -29,23 +29,26 @@ var credentialSecrets = map[string]bool{
 	"bootstrap.kubernetes.io/token":       true,
 }
 
-// Policy is what the operator of the controller allows beyond what is safe. The
-// zero value allows nothing.
+// Policy is what the controller's operator allows beyond what is safe. The zero value
+// allows nothing.
 type Policy struct {
 	// ClusterScoped allows kinds that have no namespace.
 	ClusterScoped bool
 	// OtherNamespaces allows objects outside the Configuration's namespace.
 	OtherNamespaces bool
-	// Kinds are allowed though they give power over Akri or the cluster.
+	// Kinds are allowed although they give power over Akri or the cluster.
 	Kinds []schema.GroupKind
 }
+
+// createYourself is the remedy for what only the operator can allow.
+const createYourself = "remove the template and create the object yourself, or let the controller's operator set "
 
 // Kind returns an error if objects of a kind may not be rendered.
 func (p Policy) Kind(kind schema.GroupVersionKind) error {
 	if why, refused := refusedGroups[kind.Group]; refused && !slices.Contains(p.Kinds, kind.GroupKind()) {
 		return refusal(
 			fmt.Sprintf("kind %s of %s is refused, since %s", kind.Kind, kind.GroupVersion(), why),
-			fmt.Sprintf("remove the template and create the object yourself, or let the controller's operator set --allow-kinds=%s", kind.GroupKind()),
+			createYourself+fmt.Sprintf("--allow-kinds=%s", kind.GroupKind()),
 		)
 	}
 	return nil
@@ -77,8 +80,9 @@ func (p Policy) Object(object Object, home string) error {
 	switch {
 	case !object.Namespaced && !p.ClusterScoped:
 		return refusal(
-			fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration makes objects in its own namespace only", kind.Kind, kind.GroupVersion()),
-			"remove the template and create the object yourself, or let the controller's operator set --allow-cluster-scoped",
+			fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration makes objects in its own namespace only",
+				kind.Kind, kind.GroupVersion()),
+			createYourself+"--allow-cluster-scoped",
 		)
 	case !object.Namespaced && object.Namespace != "":
 		return refusal(
@@ -88,7 +92,8 @@ func (p Policy) Object(object Object, home string) error {
 	case object.Namespaced && object.Namespace != "" && object.Namespace != home && !p.OtherNamespaces:
 		return refusal(
 			fmt.Sprintf("metadata.namespace is %q, and a Configuration makes objects in its own namespace %q only", object.Namespace, home),
-			fmt.Sprintf("remove metadata.namespace, put a Configuration into %q, or let the controller's operator set --allow-other-namespaces", object.Namespace),
+			fmt.Sprintf("remove metadata.namespace, put a Configuration into %q, or let the controller's operator set "+
+				"--allow-other-namespaces", object.Namespace),
 		)
 	case kind.Group == "" && kind.Kind == "Secret" && credentialSecrets[object.Type]:
 		return refusal(

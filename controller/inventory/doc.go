@@ -1,7 +1,7 @@
-// Package inventory knows which objects exist because of a Configuration or an
-// Instance. The list lives in the parent's own status, as [v0.ResourceStatus];
-// here is its arithmetic.
+// Package inventory is the arithmetic of inventories: the list of the objects that
+// exist for a Configuration or an Instance, which its status holds as
+// [v0.ResourceStatus].
 //
-// Always: what is in the list and no longer wanted is pruned before it leaves
-// the list. Never: a client, a clock.
+// Always: an object that is no longer desired is pruned before it leaves the list.
+// Never: a client, a clock.
 package inventory

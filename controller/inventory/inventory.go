@@ -5,17 +5,18 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Ref is an object's identity: everything but the version, since the same
-// object is served in several.
+// Ref is an object's identity: everything but the version, because one object is
+// served in several.
 type Ref struct {
 	Group, Kind, Namespace, Name string
 }
 
-// String is KIND NAMESPACE/NAME, as people say it.
+// String returns the identity as KIND NAMESPACE/NAME.
 func (r Ref) String() string {
 	kind := r.Kind
 	if r.Group != "" {
@@ -27,17 +28,22 @@ func (r Ref) String() string {
 	return kind + " " + r.Namespace + "/" + r.Name
 }
 
-// RefOf is the identity of an entry.
+// NamespacedName returns the object's namespace and name.
+func (r Ref) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// RefOf returns the identity of an entry.
 func RefOf(entry v0.ResourceStatus) Ref {
 	return Ref{Group: entry.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name}
 }
 
-// KindOf is the kind of an entry, in the version by which it was applied.
+// KindOf returns the kind of an entry, in the version in which it was applied.
 func KindOf(entry v0.ResourceStatus) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind}
 }
 
-// Index finds entries by identity.
+// Index returns entries by their identity.
 func Index(entries []v0.ResourceStatus) map[Ref]v0.ResourceStatus {
 	index := make(map[Ref]v0.ResourceStatus, len(entries))
 	for _, entry := range entries {
@@ -60,7 +66,7 @@ func Sort(entries []v0.ResourceStatus) {
 	})
 }
 
-// Kinds are the distinct kinds in a list.
+// Kinds returns the distinct kinds of a list.
 func Kinds(entries []v0.ResourceStatus) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, entry := range entries {

@@ -102,7 +102,8 @@ func namespaced(mapping *meta.RESTMapping) bool {
 func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Error {
 	return &problem.Error{
 		Reason: v0.ReasonKindUnavailable,
-		Cause: fmt.Sprintf("the API server has no kind %q in %q: correct apiVersion and kind, or install the CustomResourceDefinition that brings it",
+		Cause: fmt.Sprintf("the API server has no kind %q in %q: "+
+			"correct apiVersion and kind, or install the CustomResourceDefinition that brings it",
 			kind.Kind, kind.GroupVersion()),
 		Heals: true,
 		Err:   err,

@@ -1,9 +1,10 @@
-// Package plan decides what has to be done so that the objects of one parent, a
-// Configuration or an Instance, are as its templates want them.
+// Package plan decides what has to be done to bring the objects of one parent, a
+// Configuration or an Instance, to the desired state.
 //
-// [Compute] takes three lists, what is desired, what is there, and what was
-// recorded when it was last applied, and returns a [Step] for each object. The
-// order of the rules in rules.go is the policy.
+// [Desire] turns rendered objects into desired ones. [Compute] takes three lists,
+// what is desired, what is observed, and what was recorded when it was last applied,
+// and returns a [Step] for each object. The order of the cases in rules.go is the
+// policy.
 //
 // Always: the same input gives the same plan; a desired object gets exactly one
 // step; nothing is deleted when the rendering was incomplete. Never: a client, a

@@ -10,10 +10,9 @@ import (
 	"akri.sh/akri/controller/ownership"
 )
 
-// Unannounced are entries for the objects that a plan would make where garbage
-// collection cannot remove them with their parent, and of which the inventory
-// does not know. They must be in it before the plan is carried out: else a crash
-// leaves objects that nobody remembers.
+// Unannounced returns entries for the objects that a plan would create where garbage
+// collection cannot remove them with their parent, and that the inventory lacks. They
+// must be in it before the plan is carried out: otherwise a crash leaks them.
 func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
 	var entries []v0.ResourceStatus
 	for _, step := range steps {
@@ -24,14 +23,14 @@ func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
 		entries = append(entries, v0.ResourceStatus{
 			Group: step.Ref.Group, Version: step.Desired.Kind.Version, Kind: step.Ref.Kind,
 			Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: step.Desired.Template,
-			Reason: "to be made",
+			Reason: "about to be created",
 		})
 	}
 	return entries
 }
 
-// Clear is the plan for a parent that is being deleted: what garbage collection
-// cannot remove with it.
+// Clear returns the plan for a parent that is being deleted: it deletes what garbage
+// collection cannot.
 func Clear(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 	var steps []Step
 	for _, entry := range recorded {
@@ -54,8 +53,8 @@ func Clear(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 	return steps
 }
 
-// Reaches tells whether an inventory holds something that garbage collection
-// cannot remove with the parent.
+// Reaches reports whether an inventory has an object that garbage collection cannot
+// remove with the parent.
 func Reaches(parent ownership.Parent, recorded []v0.ResourceStatus) bool {
 	return slices.ContainsFunc(Clear(parent, recorded), func(step Step) bool { return step.Action == Delete })
 }

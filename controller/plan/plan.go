@@ -20,22 +20,22 @@ type Action int
 const (
 	// Keep leaves the object alone: it is as rendered.
 	Keep Action = iota
-	// Create applies an object that does not exist. It fails if one does.
+	// Create applies an object that does not exist. It fails if the object exists.
 	Create
-	// Update applies over an object of ours.
+	// Update applies over an object of the parent.
 	Update
-	// Recreate deletes an object of ours; the next plan makes it anew.
+	// Recreate deletes an object of the parent; the next plan creates it again.
 	Recreate
-	// Wait leaves the object alone until it has gone: it is being deleted.
+	// Wait leaves the object alone while it is being deleted.
 	Wait
-	// Conflict leaves the object alone: it is somebody else's.
+	// Conflict leaves the object alone: it belongs to another owner.
 	Conflict
-	// Skip leaves the object alone: it is somebody else's, and the template says
-	// that this is well.
+	// Skip leaves the object alone: it belongs to another owner, and the template
+	// accepts that.
 	Skip
-	// Delete removes an object of ours that is no longer wanted.
+	// Delete deletes an object of the parent that is no longer desired.
 	Delete
-	// Release leaves an object of ours, no longer wanted, to itself.
+	// Release removes an object that is no longer desired from the inventory only.
 	Release
 	// Hold leaves the object as it is for now: the change has to wait.
 	Hold
@@ -61,21 +61,22 @@ type Desired struct {
 	Intent string
 	// Content is the whole object, owner reference and labels included.
 	Content map[string]any
-	// Recreate: delete the object and make it anew when a field that differs
-	// cannot be changed.
+	// Recreate: delete the object and create it again if a field that differs is
+	// immutable.
 	Recreate bool
-	// Once: do not make the object again when it has gone by itself.
+	// Once: do not create the object again when it no longer exists.
 	Once bool
-	// Orphan: leave the object alone when it is no longer wanted. It has no owner
-	// then, since garbage collection would remove it.
+	// Orphan: release the object when it is no longer desired. It has no owner, so
+	// that garbage collection does not remove it.
 	Orphan bool
-	// ReadyWhen judges the object; nil: the kind's standard does.
+	// ReadyWhen is the template's own condition of readiness; nil is the kind's
+	// standard.
 	ReadyWhen *readywhen.Condition
-	// OnConflict is what to do if the object exists and is somebody else's.
+	// OnConflict is what to do if the object exists and belongs to another owner.
 	OnConflict templating.OnConflict
 }
 
-// Observed is what planning needs to know of an object in the API server.
+// Observed is what planning needs to know about an object in the API server.
 type Observed struct {
 	UID types.UID
 	// Owner, Parent and Terminating are as in [ownership.State].
@@ -85,7 +86,7 @@ type Observed struct {
 	// Fields is a digest of the set of fields that the controller owns; empty if it
 	// has not applied the object.
 	Fields string
-	// Ended: it is a Pod that will not run again; Reason says why.
+	// Ended: it is a Pod that never runs again; Reason says why.
 	Ended  bool
 	Reason string
 }
@@ -103,17 +104,25 @@ type Input struct {
 	Desired []Desired
 	// Observed are the objects that carry our labels and name this parent.
 	Observed map[inventory.Ref]Observed
-	// Recorded is the inventory: what we applied, and as what.
+	// Recorded is the inventory: what was applied, and as what.
 	Recorded []v0.ResourceStatus
-	// Complete is false when something could not be rendered or applied, so
-	// that Desired may lack an object that is wanted.
+	// Complete is false if something could not be rendered or resolved: Desired may
+	// then lack an object that is wanted.
 	Complete bool
-	// ReplaceEnded: Pods that have ended are replaced now; they are left alone
-	// otherwise.
+	// ReplaceEnded: replace terminated Pods now; otherwise leave them alone.
 	ReplaceEnded bool
-	// Hold: what the templates ask for anew has to wait. What is broken is still
-	// mended, and a parent without objects gets its first.
+	// Hold: changes of templates or values have to wait. Repairs are still made, and
+	// a parent without objects gets its first.
 	Hold bool
+}
+
+// HasTerminatedPod reports whether a desired Pod has terminated and has to be
+// replaced.
+func (in Input) HasTerminatedPod() bool {
+	return slices.ContainsFunc(in.Desired, func(want Desired) bool {
+		pod := in.Observed[want.Ref]
+		return pod.Ended && !pod.Terminating && !want.Once
+	})
 }
 
 // Step is what to do about one object.
@@ -122,28 +131,29 @@ type Step struct {
 	Ref    inventory.Ref
 	// Kind with the version to use.
 	Kind schema.GroupVersionKind
-	// UID of the object that is there; empty for Create, and for Delete if it is
-	// not known whether there is one.
+	// UID of the existing object; empty for Create, and for Delete if it is unknown
+	// whether the object exists.
 	UID types.UID
 	// Desired is nil for Delete and Release.
 	Desired *Desired
 	// Claim is the parent's claim to the object.
 	Claim ownership.Claim
-	// Reason says why, for people; empty for Keep.
+	// Reason says why, for a person; empty for Keep.
 	Reason string
-	// Change: the templates, or the values rendered with them, ask for something
-	// else than what was applied before.
+	// Change: the templates, or the values that they are rendered with, differ from
+	// those applied before.
 	Change bool
-	// Repair: somebody has changed or removed what was applied.
+	// Repair: another client has changed or deleted what was applied.
 	Repair bool
 }
 
-// Changes tells whether a plan brings something new to what exists already.
+// Changes reports whether a plan changes objects that exist, by new templates or
+// values.
 func Changes(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(step Step) bool { return step.Change })
 }
 
-// Compute is the plan: a step for each desired object in their order, then the
+// Compute returns the plan: a step for each desired object in their order, then the
 // deletions, sorted.
 func Compute(in Input) []Step {
 	recorded := inventory.Index(in.Recorded)
@@ -152,20 +162,20 @@ func Compute(in Input) []Step {
 	for i := range in.Desired {
 		want := &in.Desired[i]
 		if desired[want.Ref] {
-			continue // two templates of one identity; the caller reports it
+			continue // Desire reports it
 		}
 		desired[want.Ref] = true
 		observed, exists := in.Observed[want.Ref]
 		steps = append(steps, decide(in, want, observed, exists, recorded[want.Ref]))
 	}
 	if !in.Complete || in.Hold {
-		return steps // what is missing from Desired may only have failed to render
+		return steps // what Desired lacks may only have failed to render
 	}
 	return append(steps, unwanted(in, desired, recorded)...)
 }
 
-// unwanted deletes what we applied, or what names this parent as its owner, and
-// is desired no longer.
+// unwanted returns the steps for the objects that the parent applied or owns and
+// that are no longer desired.
 func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.Ref]v0.ResourceStatus) []Step {
 	var steps []Step
 	claim := ownership.Claim{Parent: in.Parent}
@@ -176,7 +186,7 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 			Kind:   schema.GroupVersionKind{Group: ref.Group, Version: version, Kind: ref.Kind},
 			UID:    uid,
 			Claim:  claim,
-			Reason: "no template asks for it any more",
+			Reason: "no template renders it any more",
 			Change: true,
 		})
 	}
@@ -185,8 +195,8 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 		if entry.Orphan {
 			action = Release
 		}
-		// What was announced and has no UID may have been made all the same.
-		// Garbage collection finds it in our namespace, we look elsewhere.
+		// An object that was announced and has no UID may exist. In the parent's
+		// namespace garbage collection finds it; elsewhere this step does.
 		if !desired[ref] && (entry.UID != "" || in.Parent.Elsewhere(entry.Namespace)) {
 			remove(action, ref, entry.Version, types.UID(entry.UID))
 		}

@@ -8,8 +8,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// decide asks one question after the other; the first that is answered with yes
-// decides.
+// decide returns the step for a desired object. The first case that holds decides.
 func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
 	step := Step{
 		Ref:     want.Ref,
@@ -28,7 +27,7 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 	case !exists && finished(want, recorded):
 		step.Action = Keep
 	case !exists && recorded.UID != "":
-		step.Action, step.Reason, step.Repair = Create, "it has gone", recorded.Intent == want.Intent
+		step.Action, step.Reason, step.Repair = Create, "it no longer exists", recorded.Intent == want.Intent
 	case !exists && len(in.Recorded) > 0 && in.Hold:
 		step.Action, step.Change = Hold, true
 	case !exists:
@@ -36,28 +35,29 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 	case foreign && step.Claim.Judge(state) == ownership.Former:
 		step.Action, step.Reason = Wait, "it is being deleted"
 	case foreign && want.OnConflict == templating.ConflictSkip:
-		step.Action, step.Reason = Skip, "it exists and belongs to somebody else"
+		step.Action, step.Reason = Skip, "it exists and belongs to another owner"
 	case foreign:
-		step.Action, step.Reason = Conflict, "it exists and belongs to somebody else"
+		step.Action, step.Reason = Conflict, "it exists and belongs to another owner"
 	case have.Terminating:
 		step.Action, step.Reason = Wait, "it is being deleted"
 	case have.Ended && !want.Once && in.ReplaceEnded:
-		step.Action, step.Reason = Recreate, "it has ended: "+have.Reason
+		step.Action, step.Reason = Recreate, "it has terminated: "+have.Reason
 	case have.Ended:
 		step.Action = Keep // applying over it would not make it run
 	case edited(want, have, recorded) && in.Hold:
 		step.Action, step.Change = Hold, true
 	case edited(want, have, recorded):
-		step.Action, step.Reason, step.Change = Update, "the template asks for something else", true
+		step.Action, step.Reason, step.Change = Update, "it is not as rendered", true
 	case drifted(have, recorded):
-		step.Action, step.Reason, step.Repair = Update, "somebody changed a field of ours", true
+		step.Action, step.Reason, step.Repair = Update, "a field managed by Akri was changed", true
 	default:
 		step.Action = Keep
 	}
 	return step
 }
 
-// finished: it was made, is to be made once only, and has gone by itself.
+// finished reports whether an object that is applied only once was applied and no
+// longer exists.
 func finished(want *Desired, recorded v0.ResourceStatus) bool {
 	return want.Once && recorded.UID != "" && recorded.Intent == want.Intent
 }
@@ -73,14 +73,15 @@ func adoption(want *Desired) ownership.Adoption {
 	return ownership.AdoptNone
 }
 
-// edited: what was rendered is not what was applied last, or it is unknown what
-// was.
+// edited reports whether the rendered object differs from the one applied last, or
+// that one is unknown.
 func edited(want *Desired, have Observed, recorded v0.ResourceStatus) bool {
 	return recorded.UID != string(have.UID) || recorded.Intent != want.Intent
 }
 
-// drifted: the set of fields that we own is not the one we had after our last
-// apply. Whoever changes the value of one of our fields takes it out of the set.
+// drifted reports whether the set of fields that the controller owns differs from
+// the one after its last apply. A manager that changes the value of such a field
+// takes it out of the set.
 func drifted(have Observed, recorded v0.ResourceStatus) bool {
 	return have.Fields != recorded.Fields
 }

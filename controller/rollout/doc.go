@@ -1,7 +1,10 @@
-// Package rollout lets a change of templates reach a group's Instances in turn, so
-// that no more of them than allowed are unavailable at once.
+// Package rollout limits how many Instances of a group a change of templates makes
+// unavailable at once.
 //
-// A [Gate] knows of an Instance only what it is told. An Instance of which it has
-// not been told counts as unavailable, so after a restart nobody passes before all
-// have been looked at. It never looks at objects, and never asks for the time.
+// A [Gate] knows about an Instance only what its caller reports. An Instance that
+// has not been reported counts as unavailable, so after a restart none passes
+// before all have been reconciled.
+//
+// Always: an Instance that must wait is woken when it may pass. Never: an object, a
+// clock.
 package rollout

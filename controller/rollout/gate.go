@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Most is how many of a number of Instances may be unavailable at once: a
-// percentage is rounded down, but never to none.
-func Most(maxUnavailable intstr.IntOrString, instances int) (int, error) {
-	most, err := intstr.GetScaledValueFromIntOrPercent(&maxUnavailable, instances, false)
-	return max(most, 1), err
+// MaxUnavailable returns how many of a number of Instances may be unavailable at
+// once. A percentage is rounded down, but never to 0.
+func MaxUnavailable(setting intstr.IntOrString, instances int) (int, error) {
+	limit, err := intstr.GetScaledValueFromIntOrPercent(&setting, instances, false)
+	return max(limit, 1), err
 }
 
 // Gate holds one entry for each Configuration that limits its rollouts. It is
@@ -20,31 +20,31 @@ func Most(maxUnavailable intstr.IntOrString, instances int) (int, error) {
 type Gate struct {
 	wake func(types.NamespacedName)
 
-	mutex  sync.Mutex
+	mu     sync.Mutex
 	groups map[types.NamespacedName]*group
 }
 
-// group is what is known of a Configuration's Instances.
+// group is what is known about a Configuration's Instances.
 type group struct {
 	members []string // as of the latest Pass
-	most    int      // as of the latest Pass
-	// available Instances were ready when they were last looked at, and have not
-	// been let through since. Those missing have not been looked at.
+	limit   int      // as of the latest Pass
+	// available holds whether an Instance was ready when last reported and has not
+	// passed since. An Instance that is missing has not been reported.
 	available map[string]bool
 	waiting   map[string]bool
 }
 
-// NewGate returns a Gate that calls wake for each Instance that may try again.
-// wake must not block.
+// NewGate returns a Gate that calls wake for each Instance that may try to pass
+// again. wake must not block.
 func NewGate(wake func(types.NamespacedName)) *Gate {
 	return &Gate{wake: wake, groups: map[types.NamespacedName]*group{}}
 }
 
-// Know tells how an Instance is before anything is changed. That it is ready says
-// nothing new of one that is known: it may have been let through.
+// Know records whether an Instance is ready before it is changed. For a known
+// Instance only "not ready" is recorded: a ready one may just have passed.
 func (g *Gate) Know(configuration types.NamespacedName, instance string, ready bool) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	group := g.group(configuration)
 	if _, known := group.available[instance]; !known || !ready {
 		group.available[instance] = ready
@@ -52,14 +52,14 @@ func (g *Gate) Know(configuration types.NamespacedName, instance string, ready b
 	}
 }
 
-// Pass asks whether an Instance may be changed now. If it may, it counts as
-// unavailable until [Gate.Settle] says otherwise; if not, it is woken when its
-// turn may have come. An Instance that is unavailable anyway always may.
-func (g *Gate) Pass(configuration types.NamespacedName, instance string, all []string, most int) bool {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+// Pass reports whether an Instance may be changed now. If so, it counts as
+// unavailable until [Gate.Settle] records otherwise; if not, it is woken when its
+// turn may have come. An Instance that is unavailable anyway always passes.
+func (g *Gate) Pass(configuration types.NamespacedName, instance string, all []string, limit int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	group := g.group(configuration)
-	group.members, group.most = all, most
+	group.members, group.limit = all, limit
 	if group.available[instance] && group.free() < 1 {
 		group.waiting[instance] = true
 		return false
@@ -69,24 +69,23 @@ func (g *Gate) Pass(configuration types.NamespacedName, instance string, all []s
 	return true
 }
 
-// Settle tells how an Instance is after a pass in which nothing had to wait.
+// Settle records whether an Instance is ready after a pass that held nothing back.
 func (g *Gate) Settle(configuration types.NamespacedName, instance string, ready bool) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	group, found := g.groups[configuration]
 	if !found {
-		return // no rollout of this group was ever limited
+		return // the group's rollouts are not limited
 	}
 	group.available[instance] = ready
 	delete(group.waiting, instance)
 	g.open(configuration, group)
 }
 
-// Gone tells that an Instance, of whichever Configuration, does not exist any
-// more.
+// Gone records that an Instance no longer exists, whatever its Configuration.
 func (g *Gate) Gone(instance types.NamespacedName) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for configuration, group := range g.groups {
 		if configuration.Namespace != instance.Namespace {
 			continue
@@ -100,11 +99,11 @@ func (g *Gate) Gone(instance types.NamespacedName) {
 	}
 }
 
-// Forget drops a Configuration that has gone, or limits its rollouts no longer.
-// Who waited is woken.
+// Forget drops a Configuration that no longer exists, or no longer limits its
+// rollouts. Waiting Instances are woken.
 func (g *Gate) Forget(configuration types.NamespacedName) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	group, found := g.groups[configuration]
 	if !found {
 		return
@@ -115,7 +114,7 @@ func (g *Gate) Forget(configuration types.NamespacedName) {
 	}
 }
 
-// group returns a Configuration's entry. The caller holds the lock.
+// group returns the entry of a Configuration. The caller holds the lock.
 func (g *Gate) group(configuration types.NamespacedName) *group {
 	found := g.groups[configuration]
 	if found == nil {
@@ -125,8 +124,8 @@ func (g *Gate) group(configuration types.NamespacedName) *group {
 	return found
 }
 
-// open wakes as many as may pass, in the order of their names. The caller holds
-// the lock.
+// open wakes as many waiting Instances as may pass, in the order of their names.
+// The caller holds the lock.
 func (g *Gate) open(configuration types.NamespacedName, group *group) {
 	free := group.free()
 	for _, name := range group.members {
@@ -140,9 +139,9 @@ func (g *Gate) open(configuration types.NamespacedName, group *group) {
 	}
 }
 
-// free is how many more may become unavailable.
+// free returns how many more Instances may become unavailable.
 func (g *group) free() int {
-	free := g.most
+	free := g.limit
 	for _, name := range g.members {
 		if !g.available[name] {
 			free--

@@ -42,7 +42,7 @@ func TestMost(t *testing.T) {
 		{intstr.FromString("1%"), 10, 1},
 		{intstr.FromString("100%"), 7, 7},
 	} {
-		if got, err := Most(test.max, test.instances); err != nil || got != test.want {
+		if got, err := MaxUnavailable(test.max, test.instances); err != nil || got != test.want {
 			t.Errorf("%v of %d: %d, %v; want %d", test.max.String(), test.instances, got, err, test.want)
 		}
 	}

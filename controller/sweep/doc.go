@@ -1,9 +1,9 @@
-// Package sweep finds, slowly, what the controller made and neither garbage
-// collection nor an inventory knows of any more: objects whose owner reference
-// somebody took off, and objects in other namespaces whose parent was deleted
-// without its finalizer.
+// Package sweep looks for strays, at long intervals: objects that the controller
+// applied and that neither garbage collection nor an inventory knows any more. Their
+// owner reference was removed, or they are in another namespace and their parent was
+// deleted without its finalizer.
 //
-// An object is swept only if it carries our labels, the controller applied it, it
-// is not to be orphaned, and the Configuration or Instance that it was made for
-// does not exist. Never: an object with an owner; that is garbage collection's.
+// Always: an object is swept only if it has the controller's labels, the controller
+// applied it, it is not to be orphaned, and its Configuration or Instance does not
+// exist. Never: an object with an owner, which is left to garbage collection.
 package sweep

@@ -19,14 +19,15 @@ import (
 	"akri.sh/akri/controller/ownership"
 )
 
-// selector finds what the controller made and may remove.
-const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelConfiguration + "," + v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
+// selector selects the objects that the controller applied and may remove.
+const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelConfiguration + "," +
+	v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
 
-// firstAfter is how long after its start a controller sweeps for the first time;
-// pageSize is how many objects are read at once.
+// maxFirst bounds the time from the start to the first sweep; pageSize is how many
+// objects are read at once.
 const (
-	firstAfter = 10 * time.Minute
-	pageSize   = 500
+	maxFirst = 10 * time.Minute
+	pageSize = 500
 )
 
 // Sweeper removes strays.
@@ -37,15 +38,15 @@ type Sweeper struct {
 	every     time.Duration
 }
 
-// New returns a Sweeper that works so often once it runs. Parents are read from
-// the API server, not from a cache: what it lacks would be removed.
+// New returns a Sweeper with an interval. parents must read from the API server: the
+// objects of a parent that a cache lacks would be removed.
 func New(discovery discovery.DiscoveryInterface, objects metadata.Interface, parents client.Reader, every time.Duration) *Sweeper {
 	return &Sweeper{discovery: discovery, objects: objects, parents: parents, every: every}
 }
 
-// Run sweeps again and again until ctx ends.
+// Run sweeps at the interval until ctx ends.
 func (s *Sweeper) Run(ctx context.Context) error {
-	timer := time.NewTimer(min(firstAfter, s.every))
+	timer := time.NewTimer(min(maxFirst, s.every))
 	defer timer.Stop()
 	for {
 		select {
@@ -60,8 +61,8 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	}
 }
 
-// Sweep looks through every kind that the controller may list, and returns how
-// many strays it has removed. It goes on after an error.
+// Sweep searches all kinds that the controller may list, and returns how many strays
+// it has removed. It continues after an error.
 func (s *Sweeper) Sweep(ctx context.Context) (removed int, err error) {
 	resources, err := s.resources()
 	var failures []error
@@ -81,8 +82,8 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, errors.Join(failures...)
 }
 
-// resources are those of which objects can be listed and deleted, each in one
-// version. An API group that does not answer is left out, with an error.
+// resources returns the resources whose objects can be listed and deleted, each in
+// one version. An API group that does not answer is left out, with an error.
 func (s *Sweeper) resources() ([]schema.GroupVersionResource, error) {
 	lists, err := s.discovery.ServerPreferredResources()
 	if err != nil {
@@ -108,7 +109,7 @@ func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResourc
 	for {
 		page, err := s.objects.Resource(resource).List(ctx, options)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			return removed, nil // nothing of ours: we may not have made any
+			return removed, nil // the controller cannot have applied any
 		}
 		if err != nil {
 			return removed, err
@@ -133,7 +134,7 @@ func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResourc
 	}
 }
 
-// stray asks whether nobody is left who would remove the object.
+// stray reports whether the only parent that would remove the object is gone.
 func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadata) (bool, error) {
 	if !ownership.Suspect(object) {
 		return false, nil
@@ -155,11 +156,11 @@ func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResour
 		PropagationPolicy: &background,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it has changed: the next sweep looks again
+		return nil // it has changed: left to the next sweep
 	}
 	if err == nil {
 		log.FromContext(ctx).Info("Swept", "resource", resource.GroupResource().String(), "namespace", object.Namespace, "name", object.Name,
-			"reason", "what it was made for does not exist any more")
+			"reason", "its parent no longer exists")
 	}
 	return err
 }

@@ -14,41 +14,41 @@ import (
 type Cache struct {
 	policy confine.Policy
 
-	mutex   sync.Mutex
+	mu      sync.Mutex
 	entries map[types.NamespacedName]*Templates
 }
 
-// NewCache returns an empty one.
+// NewCache returns an empty Cache.
 func NewCache(policy confine.Policy) *Cache {
 	return &Cache{policy: policy, entries: map[types.NamespacedName]*Templates{}}
 }
 
-// Get returns the compiled templates of the Configuration.
+// Get returns the compiled templates of a Configuration.
 func (c *Cache) Get(configuration *v0.Configuration) *Templates {
 	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
-	c.mutex.Lock()
+	c.mu.Lock()
 	entry := c.entries[name]
-	c.mutex.Unlock()
+	c.mu.Unlock()
 	if entry != nil && entry.uid == configuration.UID && entry.generation == configuration.Generation {
 		return entry
 	}
-	entry = Compile(configuration, c.policy) // without the lock: two workers at worst do it twice
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+	entry = Compile(configuration, c.policy) // without the lock: at worst two workers do it
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.entries[name] = entry
 	return entry
 }
 
-// Len is how many Configurations' templates are held.
+// Len returns how many Configurations' templates are held.
 func (c *Cache) Len() int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return len(c.entries)
 }
 
-// Forget drops those of a Configuration that has gone.
+// Forget drops the templates of a Configuration that no longer exists.
 func (c *Cache) Forget(name types.NamespacedName) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	delete(c.entries, name)
 }

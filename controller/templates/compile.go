@@ -21,16 +21,16 @@ import (
 type Templates struct {
 	// Instance and Group are rendered for each device and for all of them.
 	Instance, Group *templating.Set
-	// Problems are everything that is wrong, in the order of the fields.
+	// Problems are all mistakes, in the order of the fields.
 	Problems []problem.Problem
 
 	uid        types.UID
 	generation int64
-	// names say where each template was written.
+	// names are the places where the templates were written.
 	names map[templating.Level][]string
 }
 
-// Kinds are all kinds that the templates name.
+// Kinds returns all kinds that the templates name.
 func (t *Templates) Kinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	if t.Instance != nil {
@@ -42,23 +42,26 @@ func (t *Templates) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Compile compiles the broker resources of a Configuration, and what its old
-// fields stand for. Kinds that the policy does not allow are among its Problems.
+// Compile compiles the broker resources of a Configuration, and what its legacy
+// fields stand for. Kinds that the policy does not allow are among the Problems.
 func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates {
 	compiled := &Templates{uid: configuration.UID, generation: configuration.Generation, names: map[templating.Level][]string{}}
-	converted, err := oldFields(configuration)
+	converted, err := legacyFields(configuration)
 	if err != nil {
-		compiled.Problems = append(compiled.Problems, problem.Problem{Reason: v0.ReasonInvalidTemplate, Message: "spec." + err.Error()})
+		compiled.Problems = []problem.Problem{{Reason: v0.ReasonInvalidTemplate, Message: "spec." + err.Error()}}
 		return compiled
 	}
-	compiled.Instance = compiled.compile(policy, templating.InstanceLevel, configuration.Spec.InstanceBrokerResources, converted.Instance)
-	compiled.Group = compiled.compile(policy, templating.ConfigurationLevel, configuration.Spec.ConfigurationBrokerResources, converted.Configuration)
+	spec := configuration.Spec
+	compiled.Instance = compiled.compile(policy, templating.InstanceLevel, spec.InstanceBrokerResources, converted.Instance)
+	compiled.Group = compiled.compile(policy, templating.ConfigurationLevel, spec.ConfigurationBrokerResources, converted.Configuration)
 	return compiled
 }
 
-// compile compiles one list: the broker resources, and behind them what the old
+// compile compiles one list: the broker resources, followed by what the legacy
 // fields were converted into.
-func (t *Templates) compile(policy confine.Policy, level templating.Level, written []v0.BrokerResource, converted []convert.Resource) *templating.Set {
+func (t *Templates) compile(
+	policy confine.Policy, level templating.Level, written []v0.BrokerResource, converted []convert.Resource,
+) *templating.Set {
 	list := make([]map[string]any, 0, len(written)+len(converted))
 	for i := range written {
 		list = append(list, written[i].Object)
@@ -80,7 +83,7 @@ func (t *Templates) compile(policy confine.Policy, level templating.Level, writt
 	return set
 }
 
-// Name is what a template is called where its author wrote it.
+// Name returns the place where the author wrote a template.
 func (t *Templates) Name(level templating.Level, index int) string {
 	if names := t.names[level]; index < len(names) {
 		return names[index]
@@ -88,8 +91,8 @@ func (t *Templates) Name(level templating.Level, index int) string {
 	return fmt.Sprintf("%s[%d]", level, index)
 }
 
-// Place is an origin, or a diagnostic's list, under the name that the author
-// knows.
+// Place returns an origin, or a diagnostic's list, with the template named as the
+// author knows it.
 func (t *Templates) Place(level templating.Level, origin string) string {
 	for index, name := range t.names[level] {
 		if rest, found := strings.CutPrefix(origin, fmt.Sprintf("%s[%d]", level, index)); found {
@@ -99,7 +102,7 @@ func (t *Templates) Place(level templating.Level, origin string) string {
 	return origin
 }
 
-// Diagnosed makes problems of what the templating package says.
+// Diagnosed returns the problems of diagnostics.
 func (t *Templates) Diagnosed(level templating.Level, reason string, diagnostics templating.Diagnostics) []problem.Problem {
 	var problems []problem.Problem
 	for _, diagnostic := range diagnostics {
@@ -109,8 +112,8 @@ func (t *Templates) Diagnosed(level templating.Level, reason string, diagnostics
 	return problems
 }
 
-// oldFields are the fields by which Akri describes a broker, as broker resources.
-func oldFields(configuration *v0.Configuration) (convert.Lists, error) {
+// legacyFields returns the broker resources that Akri's legacy fields stand for.
+func legacyFields(configuration *v0.Configuration) (convert.Lists, error) {
 	fields := convert.Fields{Generation: configuration.Generation}
 	var broker v0.BrokerSpec
 	if configuration.Spec.BrokerSpec != nil {

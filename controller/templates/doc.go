@@ -1,4 +1,6 @@
-// Package templates compiles a Configuration's broker resources, and its old
-// fields, into what is rendered, and names each template as its author knows it.
-// It never renders, and never talks to an API server.
+// Package templates compiles the broker resources of a Configuration and its legacy
+// fields, and names each template as its author knows it.
+//
+// Always: a generation of a Configuration is compiled once. Never: a rendering, an
+// API server.
 package templates

@@ -5,16 +5,16 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// InstanceValues are what a Configuration's instance-level templates are rendered
-// with for one of its Instances.
+// InstanceValues returns the values with which a Configuration's instance-level
+// templates are rendered for one of its Instances.
 func InstanceValues(configuration *v0.Configuration, instance *v0.Instance) templating.Values {
 	values := valuesOf(configuration)
 	values.Instance = valuesOfInstance(instance)
 	return values
 }
 
-// GroupValues are what a Configuration's configuration-level templates are
-// rendered with.
+// GroupValues returns the values with which a Configuration's configuration-level
+// templates are rendered.
 func GroupValues(configuration *v0.Configuration, instances []v0.Instance) templating.Values {
 	values := valuesOf(configuration)
 	for i := range instances {

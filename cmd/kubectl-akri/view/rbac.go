@@ -41,7 +41,7 @@ var (
 )
 
 // aggregated labels a ClusterRole that is aggregated to the controller's.
-var aggregated = map[string]string{v0.AggregationLabel: "true"}
+var aggregated = map[string]string{v0.LabelAggregate: "true"}
 
 // Roles returns the roles that the objects of a Configuration need in addition to
 // the installed ones, as YAML. It returns "" if nothing is missing.

@@ -1,0 +1,141 @@
+package contention
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/controller/inventory"
+)
+
+// Burst is how many repairs of an object are made at once. Then one more is allowed
+// every interval.
+const Burst = 100
+
+const (
+	interval = 30 * time.Second
+	// minRepairs is how many repairs count as contention, which is reported.
+	minRepairs = 10
+	// calm is the time without a repair after which contention is over.
+	calm = 2 * time.Minute
+)
+
+// Object is an object of one parent.
+type Object struct {
+	Parent types.UID
+	inventory.Ref
+}
+
+// Detector holds one entry for each object that was repaired recently. It is safe
+// for concurrent use.
+type Detector struct {
+	mu      sync.Mutex
+	objects map[Object]*history
+	swept   time.Time
+}
+
+// history is the recent history of one object.
+type history struct {
+	first, latest time.Time // repairs
+	repairs       int
+	limiter       *rate.Limiter
+	manager       string
+}
+
+// NewDetector returns a Detector that knows of no repair.
+func NewDetector() *Detector { return &Detector{objects: map[Object]*history{}} }
+
+// Repair reports when an object may be repaired: 0 if now, in which case the repair
+// is counted, else the time to wait.
+func (d *Detector) Repair(object Object, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep(now)
+	entry := d.objects[object]
+	if entry == nil || now.Sub(entry.latest) >= calm {
+		entry = &history{first: now, limiter: rate.NewLimiter(rate.Every(interval), Burst)}
+		d.objects[object] = entry
+	}
+	reservation := entry.limiter.ReserveN(now, 1)
+	if wait := reservation.DelayFrom(now); wait > 0 {
+		reservation.CancelAt(now)
+		return wait.Round(time.Millisecond)
+	}
+	entry.repairs++
+	entry.latest = now
+	return 0
+}
+
+// Contention is contention that has not calmed down.
+type Contention struct {
+	// Repairs is how often the object was repaired so far, Since for how long.
+	Repairs int
+	Since   time.Duration
+	// Manager names the other clients; empty if they are not known.
+	Manager string
+	// Over is when it ends if the object is not changed again.
+	Over time.Duration
+}
+
+// Contended returns the contention of an object, if there is any.
+func (d *Detector) Contended(object Object, now time.Time) (Contention, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	entry := d.objects[object]
+	if entry == nil || entry.repairs < minRepairs || now.Sub(entry.latest) >= calm {
+		return Contention{}, false
+	}
+	return Contention{Repairs: entry.repairs, Since: now.Sub(entry.first), Manager: entry.manager, Over: calm - now.Sub(entry.latest)}, true
+}
+
+// NeedsManager reports whether the caller should find out who the other clients
+// are: once for each contention.
+func (d *Detector) NeedsManager(object Object) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	entry := d.objects[object]
+	return entry != nil && entry.repairs >= minRepairs-1 && entry.manager == ""
+}
+
+// SetManager records who the other clients are.
+func (d *Detector) SetManager(object Object, manager string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if entry := d.objects[object]; entry != nil {
+		entry.manager = manager
+	}
+}
+
+// Forget drops the objects of a parent.
+func (d *Detector) Forget(parent types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for object := range d.objects {
+		if object.Parent == parent {
+			delete(d.objects, object)
+		}
+	}
+}
+
+// Len returns the number of objects with an entry.
+func (d *Detector) Len() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.objects)
+}
+
+// sweep drops, at most once in calm, the objects that are no longer contended. The
+// caller holds the lock.
+func (d *Detector) sweep(now time.Time) {
+	if now.Sub(d.swept) < calm {
+		return
+	}
+	d.swept = now
+	for object, entry := range d.objects {
+		if now.Sub(entry.latest) >= calm {
+			delete(d.objects, object)
+		}
+	}
+}

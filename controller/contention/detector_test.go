@@ -1,0 +1,90 @@
+package contention
+
+import (
+	"testing"
+	"time"
+
+	"akri.sh/akri/controller/inventory"
+)
+
+var (
+	service = Object{Parent: "cam", Ref: inventory.Ref{Kind: "Service", Namespace: "ns", Name: "door-cam"}}
+	noon    = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func TestAFewRepairsAreNoContention(t *testing.T) {
+	d := NewDetector()
+	now := noon
+	for range minRepairs - 1 {
+		if wait := d.Repair(service, now); wait != 0 {
+			t.Fatalf("has to wait %v", wait)
+		}
+		now = now.Add(time.Second)
+	}
+	if _, found := d.Contended(service, now); found {
+		t.Error("contention is seen")
+	}
+	d.Repair(service, now)
+	if _, found := d.Contended(service, now); !found {
+		t.Error("no fight is seen")
+	}
+}
+
+func TestContentionIsSlowedAndEnds(t *testing.T) {
+	d := NewDetector()
+	for range Burst {
+		d.Repair(service, noon)
+	}
+	if wait := d.Repair(service, noon.Add(time.Second)); wait != interval-time.Second {
+		t.Fatalf("has to wait %v", wait)
+	}
+	if wait := d.Repair(service, noon.Add(interval)); wait != 0 {
+		t.Fatalf("has to wait %v after %v", wait, interval)
+	}
+	if wait := d.Repair(service, noon.Add(interval)); wait != interval {
+		t.Fatalf("has to wait %v, want one repair at a time", wait)
+	}
+	got, found := d.Contended(service, noon.Add(interval+time.Second))
+	if !found || got.Repairs != Burst+1 || got.Since != interval+time.Second || got.Over != calm-time.Second {
+		t.Errorf("%v, %+v", found, got)
+	}
+	if _, found := d.Contended(service, noon.Add(interval+calm)); found {
+		t.Error("it never ends")
+	}
+	if wait := d.Repair(service, noon.Add(interval+calm)); wait != 0 {
+		t.Errorf("a new repair has to wait %v", wait)
+	}
+}
+
+func TestObjectsAreSeparateAndForgotten(t *testing.T) {
+	d := NewDetector()
+	for range Burst {
+		d.Repair(service, noon)
+	}
+	other := service
+	other.Name = "garden-cam"
+	if wait := d.Repair(other, noon); wait != 0 {
+		t.Errorf("another object has to wait %v", wait)
+	}
+	d.Repair(other, noon.Add(2*calm))
+	if len(d.objects) != 1 {
+		t.Errorf("%d objects are remembered, want 1", len(d.objects))
+	}
+}
+
+func TestForget(t *testing.T) {
+	d := NewDetector()
+	other := service
+	other.Parent = "door"
+	for range minRepairs {
+		d.Repair(service, noon)
+		d.Repair(other, noon)
+	}
+	d.Forget(service.Parent)
+	if _, found := d.Contended(service, noon); found {
+		t.Error("a parent's objects are remembered after it")
+	}
+	if _, found := d.Contended(other, noon); !found {
+		t.Error("another parent's objects were forgotten")
+	}
+}

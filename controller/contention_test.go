@@ -1,0 +1,80 @@
+package controller_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/contention"
+)
+
+// Somebody changes a field back as fast as it is repaired.
+func TestFight(t *testing.T) {
+	c := start(t)
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}"}
+    data: {k: ours, other: o}
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	object := c.exists("v1", "ConfigMap", "cfg-1")
+	value := func() any {
+		return c.object("v1", "ConfigMap", "cfg-1").Object["data"].(map[string]any)["k"]
+	}
+	theirs := client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"theirs"}}`))
+	fighting := func() {
+		if err := c.Patch(t.Context(), object, theirs, client.FieldOwner("other-controller")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range contention.Burst {
+		fighting()
+		c.eventually("a repair", func() string {
+			if value() != "ours" {
+				return "it is not repaired"
+			}
+			return ""
+		})
+	}
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested, "ConfigMap", "other-controller (data.k)", "leave those fields out")
+	c.noticed("Instance", "cfg-1", v0.ReasonContested)
+
+	// It is slowed: what is changed from here on stays changed for a while.
+	fighting()
+	c.settled()
+	if value() != "theirs" {
+		t.Errorf("repaired at once, after %d repairs", contention.Burst)
+	}
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested)
+}
+
+// noticed waits for an Event about an object.
+func (c *cluster) noticed(kind, name, reason string) {
+	c.t.Helper()
+	c.eventually("Event "+reason+" about "+kind+" "+name, func() string {
+		var events unstructured.UnstructuredList
+		events.SetAPIVersion("events.k8s.io/v1")
+		events.SetKind("EventList")
+		if err := c.List(c.t.Context(), &events, client.InNamespace(c.namespace)); err != nil {
+			c.t.Fatal(err)
+		}
+		for _, event := range events.Items {
+			regarding, _, _ := unstructured.NestedStringMap(event.Object, "regarding")
+			if event.Object["reason"] == reason && regarding["kind"] == kind && regarding["name"] == name {
+				return ""
+			}
+		}
+		return "there is none"
+	})
+}

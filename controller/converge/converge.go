@@ -1,0 +1,196 @@
+package converge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/contention"
+	"akri.sh/akri/controller/informers"
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/templating"
+)
+
+// Options are what a [Converger] works with.
+type Options struct {
+	Mapper    meta.RESTMapper
+	Informers *informers.Informers
+	Clients   *apply.Clients
+	Policy    confine.Policy
+	Observer  Observer
+}
+
+// Observer learns what is done to objects. Its methods must not block.
+type Observer interface {
+	// Did is called for each object that was written, deleted or released.
+	Did(plan.Action)
+	// Failed is called for each problem of a pass, with its reason.
+	Failed(reason string)
+	// Replaced is called before a terminated Pod is deleted for its replacement.
+	Replaced(parent ownership.Parent, pod inventory.Ref, why string)
+}
+
+// Converger converges the objects of all parents. It is safe for concurrent use
+// with different parents.
+type Converger struct {
+	Options
+	podBackoff *podBackoff
+	contention *contention.Detector
+}
+
+// New returns a Converger that remembers nothing.
+func New(options Options) *Converger {
+	return &Converger{Options: options, podBackoff: newPodBackoff(), contention: contention.NewDetector()}
+}
+
+// Forget drops what is remembered about a parent.
+func (c *Converger) Forget(parent types.UID) {
+	c.podBackoff.forget(parent)
+	c.contention.Forget(parent)
+}
+
+// Remembered returns how many parents have a back-off for terminated Pods, and how
+// many objects were repaired recently.
+func (c *Converger) Remembered() (podBackoffs, repairs int) {
+	return c.podBackoff.len(), c.contention.Len()
+}
+
+// Wanted is the desired state of a parent's objects.
+type Wanted struct {
+	// Account is the ServiceAccount that acts for the parent; empty for the
+	// controller.
+	Account   types.NamespacedName
+	Templates *templates.Templates
+	Rendered  []templating.Object
+	// Diagnostics name what could not be rendered. Its objects are left alone.
+	Diagnostics templating.Diagnostics
+	// MayChange reports whether existing objects may be changed now, given whether
+	// they are ready. Nil allows every change.
+	MayChange func(ready bool) bool
+}
+
+// Converge brings a parent's objects to the desired state. recorded is the
+// parent's inventory.
+func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want Wanted, recorded []v0.ResourceStatus) Outcome {
+	result := Outcome{Problems: want.Templates.Diagnosed(parent.Level, v0.ReasonRenderFailed, want.Diagnostics)}
+	client, err := c.Clients.As(want.Account)
+	if err != nil {
+		result.fail("spec.serviceAccountName", err)
+		result.Resources = recorded
+		return result
+	}
+	desired := c.resolve(parent, want, &result)
+	now := time.Now()
+	input := plan.Input{
+		Parent:   parent,
+		Desired:  desired,
+		Observed: c.observe(parent, desired, recorded),
+		Recorded: recorded,
+		Complete: len(result.Problems) == 0 && !result.Pending,
+	}
+	if input.HasTerminatedPod() {
+		result.RequeueAfter = c.podBackoff.wait(parent.UID, now)
+		input.ReplaceEnded = result.RequeueAfter == 0
+	}
+	steps := plan.Compute(input)
+	if want.MayChange != nil && plan.Changes(steps) && (result.Pending || !want.MayChange(c.ready(steps))) {
+		input.Hold, result.Held = true, true
+		steps = plan.Compute(input)
+	}
+	if unannounced := plan.Unannounced(input, steps); len(unannounced) > 0 {
+		result.Announce = true
+		result.Resources = append(slices.Clone(recorded), unannounced...)
+		inventory.Sort(result.Resources)
+		return result
+	}
+	if input.ReplaceEnded {
+		c.podBackoff.replaced(parent.UID, now)
+	}
+	execution := execution{Converger: c, client: client, parent: parent, templates: want.Templates, now: now, result: &result}
+	execution.run(ctx, steps, recorded)
+	for _, problem := range result.Problems {
+		c.Observer.Failed(problem.Reason)
+	}
+	inventory.Sort(result.Resources)
+	return result
+}
+
+// resolve returns the desired objects whose resources are watched.
+func (c *Converger) resolve(parent ownership.Parent, want Wanted, result *Outcome) []plan.Desired {
+	place := func(origin templating.Origin) string { return want.Templates.Place(parent.Level, origin.String()) }
+	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, want.Rendered, place)
+	result.Problems = append(result.Problems, problems...)
+	return slices.DeleteFunc(desired, func(want plan.Desired) bool {
+		state := c.Informers.Ask(want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen)
+		switch {
+		case state.Synced:
+			return false
+		case state.Err == nil:
+			result.Pending = true
+		default:
+			result.fail(want.Origin, apply.WatchError(want.Kind, want.Resource, state.Err))
+		}
+		return true
+	})
+}
+
+// observe reads from the watches what planning needs.
+func (c *Converger) observe(parent ownership.Parent, desired []plan.Desired, recorded []v0.ResourceStatus) map[inventory.Ref]plan.Observed {
+	observed := map[inventory.Ref]plan.Observed{}
+	seen := map[schema.GroupVersionResource]bool{}
+	see := func(kind schema.GroupKind, resource schema.GroupVersionResource) {
+		if seen[resource] {
+			return
+		}
+		seen[resource] = true
+		for _, object := range c.Informers.Of(resource, parent) {
+			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed()
+		}
+	}
+	for _, kind := range inventory.Kinds(recorded) {
+		if mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+			see(kind.GroupKind(), mapping.Resource)
+		}
+	}
+	for i := range desired {
+		see(desired[i].Kind.GroupKind(), desired[i].Resource)
+	}
+	for i := range desired {
+		if object, found := c.live(&desired[i]); found {
+			observed[desired[i].Ref] = object.Observed()
+		}
+	}
+	return observed
+}
+
+// live returns a desired object as last seen.
+func (c *Converger) live(want *plan.Desired) (*informers.Object, bool) {
+	return c.Informers.Get(want.Resource, want.Ref.NamespacedName())
+}
+
+// ready reports whether all desired objects that exist are ready.
+func (c *Converger) ready(steps []plan.Step) bool {
+	for _, step := range steps {
+		if step.Desired == nil {
+			continue
+		}
+		object, found := c.live(step.Desired)
+		if !found {
+			continue
+		}
+		if ready, _ := object.ReadyBy(step.Desired.ReadyWhen); !ready || object.Ended && !step.Desired.Once {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,39 @@
+// Package converge brings the objects of one parent, a Configuration or an
+// Instance, to what was rendered for it. A pass resolves the rendered objects
+// (plan.Desire), reads from the watches what exists, plans (plan.Compute), sends
+// the requests (apply.Client.Do), and returns an [Outcome].
+//
+// The reconcilers act on the flags of an Outcome as follows. Where several are
+// set, the first line applies:
+//
+//	flag      set when
+//	--------  ------------------------------------------------------------------
+//	Announce  an object outside the parent's namespace is about to be created
+//	          that the inventory does not know
+//	Pending   the watch of a kind has not synced, or an object changed between
+//	          the plan and the request
+//	Problems  something could not be rendered, resolved, watched, applied or
+//	          deleted, or an object is contended
+//	Held      Wanted.MayChange refused a change of what exists
+//
+//	flag      objects               status                    next pass
+//	--------  --------------------  ------------------------  --------------------
+//	Announce  not touched           finalizer, Resources;     at once, in the same
+//	                                no conditions             reconcile
+//	Pending   applied so far,       not written               when the watch has
+//	          none pruned                                     synced, or after
+//	                                                          RequeueAfter
+//	Problems  applied but for the   Applied=False with the    with back-off if a
+//	          failing, none pruned  first problem's reason    problem heals
+//	Held      repaired only         Applied=False,            when the rollout
+//	                                RolloutWaiting            gate opens
+//	none      as rendered           Applied=True              on the next change
+//
+// RequeueAfter is set besides any of them: when the back-off of a terminated Pod
+// ends, a contended object may be repaired again, contention is over, or an object
+// changed under the plan.
+//
+// Always: one failing object does not stop its siblings; nothing is pruned in a
+// pass with problems; an object that garbage collection cannot remove is in the
+// inventory before it is created. Never: a status, a template.
+package converge

@@ -1,0 +1,50 @@
+package converge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
+)
+
+// Finalize removes the objects that garbage collection does not remove with a
+// parent that is being deleted. The Outcome's Resources are those that are left.
+func (c *Converger) Finalize(
+	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus,
+) Outcome {
+	var result Outcome
+	client, err := c.Clients.As(account)
+	if err != nil {
+		result.fail("spec.serviceAccountName", err)
+		result.Resources = recorded
+		return result
+	}
+	execution := execution{Converger: c, client: client, parent: parent, now: time.Now(), result: &result}
+	execution.run(ctx, plan.Clear(parent, recorded), recorded)
+	inventory.Sort(result.Resources)
+	return result
+}
+
+// Announce puts the finalizer on a parent and then calls write, which records the
+// objects that are about to be created where garbage collection does not reach: a
+// crash must not leak them.
+func (c *Converger) Announce(ctx context.Context, parent ownership.Parent, write func() error) error {
+	if err := c.Clients.Own().Finalize(ctx, parent); err != nil {
+		return err
+	}
+	return write()
+}
+
+// Release takes the finalizer off a parent whose inventory no longer needs it.
+func (c *Converger) Release(ctx context.Context, parent ownership.Parent, finalizers []string, recorded []v0.ResourceStatus) error {
+	if !slices.Contains(finalizers, v0.FinalizerElsewhere) || plan.Reaches(parent, recorded) {
+		return nil
+	}
+	return c.Clients.Own().Unfinalize(ctx, parent)
+}

@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/informers"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/templates"
+)
+
+// crd returns an empty CustomResourceDefinition, of which only the name is read.
+func crd() *metav1.PartialObjectMetadata {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	return crd
+}
+
+// crdEvents requeues every group, and its Instances, that has a template of the API
+// group in which a CustomResourceDefinition was created, deleted or changed.
+func crdEvents(
+	cache client.Reader, memory *memory, queues *parentQueues,
+) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
+	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata, deleted bool) {
+		resource, group, _ := strings.Cut(crd.Name, ".") // a CRD is named RESOURCE.GROUP
+		memory.informers.Forget(func(watched schema.GroupVersionResource, state informers.State) bool {
+			return watched.Group == group && watched.Resource == resource && (deleted || !state.Synced)
+		})
+		for _, parent := range parentsUsing(ctx, cache, memory.templates, group) {
+			queues.add(parent)
+		}
+	}
+	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requests) {
+			changed(ctx, e.Object, false)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requests) {
+			changed(ctx, e.ObjectNew, false)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ requests) {
+			changed(ctx, e.Object, true)
+		},
+	}
+}
+
+// parentsUsing returns the Configurations with a template of an API group, and
+// their Instances.
+func parentsUsing(ctx context.Context, cache client.Reader, compiled *templates.Cache, group string) []ownership.Parent {
+	var configurations v0.ConfigurationList
+	if err := cache.List(ctx, &configurations); err != nil {
+		return nil // the cache has not started: the Configurations' own events follow
+	}
+	var parents []ownership.Parent
+	for i := range configurations.Items {
+		configuration := &configurations.Items[i]
+		if !usesGroup(compiled.Get(configuration), group) {
+			continue
+		}
+		parents = append(parents, ownership.ConfigurationParent(configuration).ByName())
+		instances, err := instancesOf(ctx, cache, client.ObjectKeyFromObject(configuration))
+		if err != nil {
+			continue
+		}
+		for j := range instances {
+			parents = append(parents, ownership.InstanceParent(&instances[j]).ByName())
+		}
+	}
+	return parents
+}
+
+func usesGroup(compiled *templates.Templates, group string) bool {
+	return slices.ContainsFunc(compiled.Kinds(), func(kind schema.GroupVersionKind) bool { return kind.Group == group })
+}

@@ -1,0 +1,69 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/internal/text"
+	"akri.sh/akri/templating"
+)
+
+// maxNote is the longest note of an Event that the API server accepts.
+const maxNote = 1024
+
+// Actions and reasons of Events, in addition to the reasons of conditions.
+const (
+	actionApply      = "Apply"
+	actionReplace    = "Replace"
+	reasonBrokerEnds = "BrokerEnded"
+)
+
+// eventRecorder emits an Event for each change that a person should notice.
+type eventRecorder struct {
+	recorder events.EventRecorder
+}
+
+// conditionsChanged emits an Event for each condition that became False, changed
+// its message while False, or recovered. Condition Ready is left out: objects that
+// stay unready have Events of their own.
+func (r eventRecorder) conditionsChanged(about runtime.Object, before, now []metav1.Condition) {
+	for i := range now {
+		condition := &now[i]
+		if condition.Type == v0.ConditionReady {
+			continue
+		}
+		old := meta.FindStatusCondition(before, condition.Type)
+		bad, wasBad := condition.Status == metav1.ConditionFalse, old != nil && old.Status == metav1.ConditionFalse
+		switch {
+		case bad && wasBad && old.Reason == condition.Reason && old.Message == condition.Message:
+		case bad && condition.Reason == v0.ReasonRolloutWaiting:
+			r.emit(about, corev1.EventTypeNormal, condition)
+		case bad:
+			r.emit(about, corev1.EventTypeWarning, condition)
+		case wasBad:
+			r.emit(about, corev1.EventTypeNormal, condition)
+		}
+	}
+}
+
+func (r eventRecorder) emit(about runtime.Object, kind string, condition *metav1.Condition) {
+	r.recorder.Eventf(about, nil, kind, condition.Reason, actionApply, "%s", text.Truncate(condition.Message, maxNote))
+}
+
+// podReplaced emits an Event for a terminated Pod, which cannot be inspected once
+// it is replaced.
+func (r eventRecorder) podReplaced(parent ownership.Parent, pod inventory.Ref, why string) {
+	identity := metav1.ObjectMeta{Namespace: parent.Namespace, Name: parent.Name, UID: parent.UID}
+	var about runtime.Object = &v0.Configuration{ObjectMeta: identity}
+	if parent.Level == templating.InstanceLevel {
+		about = &v0.Instance{ObjectMeta: identity}
+	}
+	note := pod.String() + " is replaced: " + why
+	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reasonBrokerEnds, actionReplace, "%s", text.Truncate(note, maxNote))
+}

@@ -1,0 +1,233 @@
+package informers
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/templating"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// watching is Informers that run, with what they tell.
+type watching struct {
+	*Informers
+	t         *testing.T
+	api       dynamic.ResourceInterface
+	namespace string
+
+	mutex sync.Mutex
+	told  []ownership.Parent
+}
+
+func watchAll(t *testing.T) *watching {
+	config := apitest.Start(t)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watching{t: t, namespace: apitest.Namespace(t, config)}
+	w.api = client.Resource(configMaps).Namespace(w.namespace)
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Informers, err = New(config, transport, func(parent ownership.Parent) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.told = append(w.told, parent)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	ctx := t.Context() // ends before the cleanups
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *watching) parent(name string) ownership.Parent {
+	return ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: name}}
+}
+
+// times is how often a parent was told.
+func (w *watching) times(parent ownership.Parent) int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	count := 0
+	for _, told := range w.told {
+		if told == parent {
+			count++
+		}
+	}
+	return count
+}
+
+func (w *watching) eventually(what string, holds func() bool) {
+	w.t.Helper()
+	for began := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			w.t.Fatalf("%s: not within 20 s", what)
+		}
+	}
+}
+
+// apply applies a ConfigMap as the controller does.
+func (w *watching) apply(name, value string) *unstructured.Unstructured {
+	w.t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{
+			"name":   name,
+			"labels": map[string]any{v0.LabelManagedBy: v0.ManagedBy, v0.LabelConfiguration: "cfg", v0.LabelInstance: name},
+		},
+		"data": map[string]any{"k": value},
+	}}
+	applied, err := w.api.Apply(w.t.Context(), name, object, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return applied
+}
+
+func (w *watching) patch(name, patch string) {
+	w.t.Helper()
+	if _, err := w.api.Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestParentsAreToldOfWhatConcernsThem(t *testing.T) {
+	w := watchAll(t)
+	a, b := w.parent("a"), w.parent("b")
+	if state := w.Ask(configMaps, a, a.NamespacedName, nil); state.Synced {
+		t.Fatal("synced before it began")
+	}
+	w.eventually("who asked too early is told", func() bool { return w.times(a) == 1 })
+	if state := w.Ask(configMaps, a, a.NamespacedName, nil); !state.Synced || state.Err != nil {
+		t.Fatalf("state %+v", state)
+	}
+
+	w.Note(configMaps, w.apply("a", "1"), nil)
+	w.Note(configMaps, w.apply("b", "1"), nil)
+	w.eventually("the watch catches up with our applies", func() bool {
+		w.Informers.mu.Lock()
+		defer w.Informers.mu.Unlock()
+		return len(w.watched[configMaps].applied) == 0
+	})
+	toldA, toldB := w.times(a), w.times(b)
+
+	// Changes of what is not ours wake nobody; the change of b after them shows
+	// that they have been seen.
+	w.patch("a", `{"data":{"theirs":"x"},"metadata":{"annotations":{"theirs":"x"}}}`)
+	w.patch("b", `{"data":{"k":"2"}}`)
+	w.eventually("a changed field of ours", func() bool { return w.times(b) == toldB+1 })
+	if n := w.times(a); n != toldA {
+		t.Errorf("a was told %d times of somebody else's fields", n-toldA)
+	}
+	object, found := w.Get(configMaps, types.NamespacedName{Namespace: w.namespace, Name: "a"})
+	if !found || object.Parent != a || !object.Ready {
+		t.Errorf("a is seen as %+v", object)
+	}
+
+	// A label taken off makes it vanish from our watch, which is news.
+	w.patch("a", `{"metadata":{"labels":{"`+v0.LabelManagedBy+`":null}}}`)
+	w.eventually("a removed label", func() bool { return w.times(a) == toldA+1 })
+	if err := w.api.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("a deletion", func() bool { return w.times(b) == toldB+2 })
+}
+
+// The digest of our fields must tell whether somebody has changed one of them,
+// and nothing else.
+func TestFieldsDigest(t *testing.T) {
+	w := watchAll(t)
+	before := fieldsOf(w.apply("a", "1"))
+	if before == "" {
+		t.Fatal("no digest")
+	}
+	digest := func() string {
+		object, err := w.api.Get(t.Context(), "a", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fieldsOf(object)
+	}
+	same := map[string]func(){
+		"applied again":           func() { w.apply("a", "1") },
+		"same value by another":   func() { w.patch("a", `{"data":{"k":"1"}}`) },
+		"another's field":         func() { w.patch("a", `{"data":{"theirs":"x"}}`) },
+		"another's label":         func() { w.patch("a", `{"metadata":{"labels":{"theirs":"x"}}}`) },
+		"repaired after a change": func() { w.patch("a", `{"data":{"k":"2"}}`); w.apply("a", "1") },
+	}
+	for name, change := range same {
+		if change(); digest() != before {
+			t.Errorf("%s: the digest changed", name)
+		}
+	}
+	other := map[string]string{
+		"another value":         `{"data":{"k":"2"}}`,
+		"a value removed":       `{"data":{"k":null}}`,
+		"a label removed":       `{"metadata":{"labels":{"` + v0.LabelInstance + `":null}}}`,
+		"managed fields erased": `{"metadata":{"managedFields":[{}]}}`,
+	}
+	for name, patch := range other {
+		if w.patch("a", patch); digest() == before {
+			t.Errorf("%s: the digest is the same", name)
+		}
+		if w.apply("a", "1"); digest() != before {
+			t.Errorf("%s: repaired, and the digest is another", name)
+		}
+	}
+}
+
+// An informer that nobody uses ends; one in use does not.
+func TestUnusedInformersEnd(t *testing.T) {
+	w := watchAll(t)
+	services := schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	user := types.NamespacedName{Namespace: w.namespace, Name: "cfg"}
+	w.Use(user, []schema.GroupVersionResource{configMaps, services})
+	w.Use(user, []schema.GroupVersionResource{configMaps})
+	now := time.Now()
+	for _, step := range []time.Duration{0, linger / 2, linger, 2 * linger} {
+		w.stopUnused(now.Add(step))
+	}
+	w.Informers.mu.Lock()
+	defer w.Informers.mu.Unlock()
+	if w.watched[configMaps] == nil || w.watched[services] != nil {
+		t.Errorf("watched: %v, want ConfigMaps only", fmt.Sprint(w.watched))
+	}
+}
+
+// A resource that the API server does not serve is reported, not waited for.
+func TestUnknownResource(t *testing.T) {
+	w := watchAll(t)
+	unknown := schema.GroupVersionResource{Group: "nowhere.akri.sh", Version: "v1", Resource: "nothings"}
+	a := w.parent("a")
+	w.Ask(unknown, a, a.NamespacedName, nil)
+	w.eventually("news of the failure", func() bool { return w.times(a) > 0 })
+	if state := w.Ask(unknown, a, a.NamespacedName, nil); state.Synced || state.Err == nil {
+		t.Errorf("state %+v, want an error", state)
+	}
+}

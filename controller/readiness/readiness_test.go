@@ -1,0 +1,74 @@
+package readiness_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/controller/readiness"
+)
+
+func TestOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		object string
+		ready  bool
+		reason string // a part of it
+		ended  bool
+	}{
+		"a kind without a status": {
+			object: `{apiVersion: v1, kind: ConfigMap}`,
+			ready:  true,
+		},
+		"a Pod that nobody has looked at": {
+			object: `{apiVersion: v1, kind: Pod}`,
+			reason: "not available",
+		},
+		"a Pod that runs": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`,
+			ready:  true,
+		},
+		"a Pod that its node refused": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Failed, reason: UnexpectedAdmissionError, message: no healthy devices}}`,
+			reason: "has failed: UnexpectedAdmissionError: no healthy devices",
+			ended:  true,
+		},
+		"a Pod that has failed without a word": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Failed}}`,
+			reason: "has failed",
+			ended:  true,
+		},
+		"a Pod that has done its work": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Succeeded}}`,
+			ready:  true,
+			ended:  true,
+		},
+		"a custom kind named Pod": {
+			object: `{apiVersion: whales.example/v1, kind: Pod, status: {phase: Failed}}`,
+			ready:  true,
+		},
+		"an object that is being deleted": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}}`,
+			reason: "being deleted",
+		},
+		"a custom resource that is not ready": {
+			object: `{apiVersion: x.example/v1, kind: X, status: {conditions: [{type: Ready, status: "False", message: no water}]}}`,
+			reason: "no water",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var object unstructured.Unstructured
+			if err := yaml.Unmarshal([]byte(test.object), &object.Object); err != nil {
+				t.Fatal(err)
+			}
+			isReady, reason := readiness.Of(&object)
+			if isReady != test.ready || isReady != (reason == "") || !strings.Contains(reason, test.reason) {
+				t.Errorf("ready %v, reason %q; want %v, %q", isReady, reason, test.ready, test.reason)
+			}
+			if ended := readiness.Ended(&object); ended != test.ended {
+				t.Errorf("ended %v, want %v", ended, test.ended)
+			}
+		})
+	}
+}
