@@ -17,8 +17,8 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
 )
 
-// TestSchedules runs nodes that share a device under random orders, delays and
-// losses, and checks the invariants after every step.
+// TestSchedules runs nodes that share a device with random orders, delays and losses
+// of messages, and checks the invariants after every step.
 func TestSchedules(t *testing.T) {
 	count := *schedules
 	if testing.Short() {
@@ -171,7 +171,7 @@ func (w *world) settle() {
 	}
 	for slot, owner := range w.usage {
 		if !owner.Free() {
-			w.fail("I7: slot %d stays with %s though nobody uses it", slot, owner)
+			w.fail("I7: slot %d stays with %s although no container has it", slot, owner)
 		}
 	}
 	for _, n := range w.nodes {
