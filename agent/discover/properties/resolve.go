@@ -87,7 +87,8 @@ func resolve(configuration *v0.Configuration, find func(reference) lookup) Resol
 		case object.values == nil:
 			return Resolved{Err: fmt.Errorf("%s: %s does not exist: create it, or set optional: true", path(i, property), ref)}
 		default:
-			return Resolved{Err: fmt.Errorf("%s: %s has no key %q: add it, or set optional: true", path(i, property), ref, key.Key)}
+			return Resolved{Err: fmt.Errorf("%s: %s has no key %q: add it, or set optional: true",
+				path(i, property), ref, key.Key)}
 		}
 	}
 	return resolved

@@ -185,8 +185,10 @@ func (w *Watcher) notifyUsers(object *object) {
 // reduce returns the values of a Secret or a ConfigMap.
 func reduce(whole *unstructured.Unstructured) (metav1.Object, error) {
 	reduced := &values{
-		ObjectMeta: metav1.ObjectMeta{Namespace: whole.GetNamespace(), Name: whole.GetName(), UID: whole.GetUID(), ResourceVersion: whole.GetResourceVersion()},
-		data:       map[string][]byte{},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: whole.GetNamespace(), Name: whole.GetName(), UID: whole.GetUID(), ResourceVersion: whole.GetResourceVersion(),
+		},
+		data: map[string][]byte{},
 	}
 	data, _, _ := unstructured.NestedStringMap(whole.Object, "data")
 	binary, _, _ := unstructured.NestedStringMap(whole.Object, "binaryData")

@@ -165,7 +165,9 @@ func (p *Publisher) Complete(ctx context.Context, configuration types.Namespaced
 
 // ensure makes the Instance of a device exist and match. It returns the Instance,
 // also with an error, or nil if there is none, and when to look again.
-func (p *Publisher) ensure(ctx context.Context, here side, d streams.Device, have *v0.Instance, name string) (*v0.Instance, time.Time, error) {
+func (p *Publisher) ensure(
+	ctx context.Context, here side, d streams.Device, have *v0.Instance, name string,
+) (*v0.Instance, time.Time, error) {
 	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}
 	for range maxAttempts {
 		step := here.present(d, have, key.Name, p.differsSince(key))

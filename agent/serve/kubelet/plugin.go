@@ -109,7 +109,9 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 }
 
 // await returns when an attempt ends; see attempt.
-func (p *Plugin) await(ctx context.Context, path registrationPath, retry <-chan struct{}, streams *streamCount, failures <-chan error) error {
+func (p *Plugin) await(
+	ctx context.Context, path registrationPath, retry <-chan struct{}, streams *streamCount, failures <-chan error,
+) error {
 	timer := time.NewTimer(p.Registrar.timeout)
 	defer timer.Stop()
 	for {

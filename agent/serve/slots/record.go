@@ -106,7 +106,8 @@ func (m *Machine) contradict(inst *instance, number int, owner v0.Owner) []Comma
 	if known {
 		return nil
 	}
-	return []Command{Report{Ref{inst.name, number}, fmt.Sprintf("a container of node %s has the slot, but the record names %q", m.node, owner)}}
+	what := fmt.Sprintf("a container of node %s has the slot, but the record names %q", m.node, owner)
+	return []Command{Report{Ref{inst.name, number}, what}}
 }
 
 // settle ends the patches of slots. It returns nil if the Instance is unknown.
