@@ -157,7 +157,7 @@ func (c *connection) ListAndWatch(empty *deviceplugin.Empty, stream deviceplugin
 	return c.DevicePluginServer.ListAndWatch(empty, stream)
 }
 
-// announcement tells the kubelet's plugin watcher what is served on a socket.
+// announcement describes the service on a socket to the kubelet's plugin watcher.
 type announcement struct {
 	registration.UnimplementedRegistrationServer
 	resource string

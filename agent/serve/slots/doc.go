@@ -1,4 +1,4 @@
-// Package slots decides which slots of which devices this node owns.
+// Package slots decides which slots of devices this node owns.
 //
 // A [Machine] is one node's view of the field deviceUsage of its Instances. It
 // receives Events (what this node observed) and returns Commands (what this node
