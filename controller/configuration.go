@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
@@ -47,10 +48,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	cached := configuration.Status
 	cached.DiscoveryFailures = nil // the agents' part; not ours to write
 	status := r.said.latest(request.NamespacedName, configuration.UID, cached)
-	parent := parent{
-		Parent:  apply.Parent{Kind: v0.ConfigurationKind, Resource: v0.ConfigurationResource, NamespacedName: request.NamespacedName, UID: configuration.UID},
-		account: account(&configuration),
-	}
+	parent := ownership.ConfigurationParent(&configuration)
 	if configuration.DeletionTimestamp != nil {
 		return r.leave(ctx, parent, &configuration, status)
 	}
@@ -86,15 +84,15 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	if later > 0 {
 		result.soon(later)
 	}
-	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)
+	return reconcile.Result{RequeueAfter: result.again}, problem.Retry(result.problems)
 }
 
 // leave removes what garbage collection does not remove with the Configuration.
-func (r *configurationReconciler) leave(ctx context.Context, parent parent, configuration *v0.Configuration, status v0.ConfigurationStatus) (reconcile.Result, error) {
+func (r *configurationReconciler) leave(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, status v0.ConfigurationStatus) (reconcile.Result, error) {
 	if !slices.Contains(configuration.Finalizers, v0.FinalizerElsewhere) {
 		return reconcile.Result{}, nil // its objects and Instances are owned by it and go with it
 	}
-	result := r.objects.clear(ctx, parent, status.Resources)
+	result := r.objects.clear(ctx, parent, account(configuration), status.Resources)
 	now := status
 	now.Resources = result.resources
 	now.Conditions = slices.Clone(status.Conditions)
@@ -102,7 +100,7 @@ func (r *configurationReconciler) leave(ctx context.Context, parent parent, conf
 	if _, err := r.report(ctx, parent, configuration, status, now); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, retry(result.problems)
+	return reconcile.Result{}, problem.Retry(result.problems)
 }
 
 func (r *configurationReconciler) forget(name types.NamespacedName) {
@@ -124,7 +122,7 @@ func (r *configurationReconciler) use(name types.NamespacedName, compiled *templ
 		if err == nil {
 			resources = append(resources, mapping.Resource)
 		} else if meta.IsNoMatchError(err) {
-			unavailable = append(unavailable, problem.Of("kind of a broker resource", apply.KindUnavailable(kind, err)))
+			unavailable = append(unavailable, problem.Of("kind of a broker resource", plan.KindUnavailableError(kind, err)))
 		}
 	}
 	existing := map[schema.GroupVersionKind]bool{}
@@ -146,11 +144,11 @@ func (r *configurationReconciler) use(name types.NamespacedName, compiled *templ
 	return unavailable
 }
 
-func (r *configurationReconciler) bring(ctx context.Context, parent parent, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
+func (r *configurationReconciler) bring(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus) outcome {
 	if len(compiled.Problems) > 0 {
 		return outcome{resources: recorded, problems: compiled.Problems} // what exists stays until the templates are mended
 	}
-	want := wanted{templates: compiled}
+	want := wanted{account: account(configuration), templates: compiled}
 	if len(instances) > 0 { // the group's objects exist exactly while there is a device
 		want.rendered, want.diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
 	}
@@ -175,7 +173,7 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 // something new, and takes the finalizer off when nothing is left that needs it.
 // News of the Instances alone is written once a second at most; later is when to
 // come again with the rest.
-func (r *configurationReconciler) report(ctx context.Context, parent parent, configuration *v0.Configuration, before, now v0.ConfigurationStatus) (later time.Duration, err error) {
+func (r *configurationReconciler) report(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, before, now v0.ConfigurationStatus) (later time.Duration, err error) {
 	conditions := slices.Clone(before.Conditions)
 	for _, condition := range now.Conditions {
 		meta.SetStatusCondition(&conditions, condition)
@@ -195,12 +193,12 @@ func (r *configurationReconciler) report(ctx context.Context, parent parent, con
 	return 0, r.objects.release(ctx, parent, configuration.Finalizers, now.Resources)
 }
 
-func (r *configurationReconciler) write(ctx context.Context, parent parent, status v0.ConfigurationStatus) error {
+func (r *configurationReconciler) write(ctx context.Context, parent ownership.Parent, status v0.ConfigurationStatus) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
 		return fmt.Errorf("write the status of Configuration %s: %w", parent.NamespacedName, err)
 	}
-	if err := r.objects.clients.Own().Status(ctx, parent.Parent, content); err != nil {
+	if err := r.objects.clients.Own().ApplyStatus(ctx, parent, content); err != nil {
 		return err
 	}
 	r.said.remember(parent.NamespacedName, parent.UID, status)

@@ -28,10 +28,12 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/fight"
 	"akri.sh/akri/controller/nodes"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/sweep"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
+	"akri.sh/akri/templating"
 )
 
 // byConfiguration is the cache's index of Instances by their Configuration.
@@ -81,7 +83,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
 	gate := rollout.NewGate(func(instance types.NamespacedName) {
-		parents.add(watch.Parent{Instance: true, NamespacedName: instance})
+		parents.add(ownership.Parent{Level: templating.InstanceLevel, NamespacedName: instance})
 	})
 	if err := mgr.Add(leading(shared.informers.Run)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
@@ -133,7 +135,7 @@ func setupInstances(mgr manager.Manager, options Options, parents *parentQueues,
 	return firstError(
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself, rendersAnew)),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, allOfGroup, edited)),
-		c.Watch(parents.source(true)),
+		c.Watch(parents.source(templating.InstanceLevel)),
 	)
 }
 
@@ -155,7 +157,7 @@ func setupConfigurations(mgr manager.Manager, options Options, parents *parentQu
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, itself, news)),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, groupOf(r.sizes), ofInstance)),
 		c.Watch(source.Kind(mgr.GetCache(), definitions(), r.objects.kindsChanged(mgr.GetCache(), r.templates, parents))),
-		c.Watch(parents.source(false)),
+		c.Watch(parents.source(templating.ConfigurationLevel)),
 	)
 }
 
@@ -215,11 +217,11 @@ type parentQueues struct {
 }
 
 // source hands a controller's queue over when the controller starts.
-func (p *parentQueues) source(instance bool) source.Source {
+func (p *parentQueues) source(level templating.Level) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
-		if instance {
+		if level == templating.InstanceLevel {
 			p.instance = queue
 		} else {
 			p.configuration = queue
@@ -228,10 +230,10 @@ func (p *parentQueues) source(instance bool) source.Source {
 	})
 }
 
-func (p *parentQueues) add(parent watch.Parent) {
+func (p *parentQueues) add(parent ownership.Parent) {
 	p.mutex.Lock()
 	queue := p.configuration
-	if parent.Instance {
+	if parent.Level == templating.InstanceLevel {
 		queue = p.instance
 	}
 	p.mutex.Unlock()

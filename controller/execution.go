@@ -7,8 +7,7 @@ import (
 	"maps"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -16,19 +15,18 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/fight"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/templating"
 )
 
 // execution carries a plan out.
 type execution struct {
 	*objects
 	client    *apply.Client
-	parent    parent
+	parent    ownership.Parent
 	templates *templates.Templates
-	resources map[schema.GroupKind]schema.GroupVersionResource
 	now       time.Time
 	result    *outcome
 }
@@ -69,21 +67,21 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 			e.result.pending = true
 			e.result.soon(firstRetry)
 		case err != nil:
-			e.result.fail(e.templates.Name(e.parent.level(), int(step.Desired.Template)), err)
+			e.result.fail(e.templates.Name(e.parent.Level, int(step.Desired.Template)), err)
 			now.Reason = e.result.problems[len(e.result.problems)-1].Reason
 			if known {
 				now.UID, now.Intent, now.Fields = entry.UID, entry.Intent, entry.Fields
 			}
 		}
 		if fight, goes := e.fights.Goes(step.Ref, e.now); goes {
-			contested = append(contested, problem.Of(e.templates.Name(e.parent.level(), int(step.Desired.Template)), contestedError(step.Ref, fight)))
+			contested = append(contested, problem.Of(e.templates.Name(e.parent.Level, int(step.Desired.Template)), contestedError(step.Ref, fight)))
 			e.result.soon(fight.Over)
 		}
 		e.result.resources = append(e.result.resources, now)
 	}
 	e.result.problems = append(e.result.problems, contested...) // told last: a fight keeps nothing from being pruned
 	for entry := range maps.Values(remaining) {                 // neither wanted nor deleted: kept, so that it can be found again
-		if entry.UID != "" || plan.Elsewhere(e.parent.Namespace, entry.Namespace) {
+		if entry.UID != "" || e.parent.Elsewhere(entry.Namespace) {
 			e.result.resources = append(e.result.resources, entry)
 		}
 	}
@@ -94,8 +92,8 @@ func contestedError(object inventory.Ref, fight fight.Fight) error {
 	if fight.By != "" {
 		who = fight.By + " keeps changing it back"
 	}
-	return &apply.Error{
-		Reason: v0.ReasonContested,
+	return &problem.Error{
+		Reason: v0.ReasonContested, // does not heal: the controller repairs at its own pace
 		Cause: fmt.Sprintf("%s was repaired %d times in %v, since %s: stop the other, or leave those fields out of the template",
 			object, fight.Repairs, fight.Since.Round(time.Second), who),
 	}
@@ -105,20 +103,17 @@ func contestedError(object inventory.Ref, fight fight.Fight) error {
 func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.ResourceStatus) (v0.ResourceStatus, error) {
 	want := step.Desired
 	entry := v0.ResourceStatus{
-		Group: step.Ref.Group, Version: want.Version, Kind: step.Ref.Kind,
+		Group: step.Ref.Group, Version: want.Kind.Version, Kind: step.Ref.Kind,
 		Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: want.Template, Orphan: want.Orphan,
 	}
-	resource := e.resources[step.Kind.GroupKind()]
 	if step.Repair {
 		if wait := e.fights.Repair(step.Ref, e.now); wait > 0 {
 			e.result.soon(wait)
 			step.Action = plan.Wait
 		} else if step.Action == plan.Update && e.fights.Asks(step.Ref) {
-			e.blame(ctx, step, resource)
+			e.blame(ctx, step)
 		}
 	}
-	var answer *unstructured.Unstructured
-	var err error
 	switch step.Action {
 	case plan.Keep, plan.Wait, plan.Hold:
 		return e.kept(step, entry, recorded), nil
@@ -126,31 +121,23 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 		return skipped(entry), nil
 	case plan.Recreate:
 		e.tell.ended(e.parent, step.Ref.String(), step.Reason)
-		return e.recreate(ctx, step, resource, entry, step.Reason)
-	case plan.Conflict:
-		return entry, apply.Conflict(step.Ref.String())
-	case plan.Create:
-		owner := apply.Owner{Parent: e.parent.UID, Applied: types.UID(recorded.UID), Nobody: want.Orphan, Anybody: want.OnConflict == templating.ConflictTake}
-		answer, err = e.client.Create(ctx, step.Kind, resource, owner, want.Content)
-		if want.OnConflict == templating.ConflictSkip && apply.Reason(err) == v0.ReasonConflict {
-			return skipped(entry), nil
-		}
-	case plan.Update:
-		answer, err = e.client.Update(ctx, step.Kind, resource, step.UID, want.Content)
-		if want.Recreate && apply.Reason(err) == v0.ReasonImmutable {
-			if err := e.client.Try(ctx, step.Kind, resource, want.Content); err != nil {
-				return e.kept(step, entry, recorded), err
-			}
-			return e.recreate(ctx, step, resource, entry, "the template changes a field that is immutable")
-		}
+		return e.recreate(ctx, step, entry, step.Reason)
 	}
-	if err != nil {
+	action, answer, err := e.client.Do(ctx, step)
+	switch {
+	case action == plan.Skip:
+		return skipped(entry), nil
+	case action == plan.Recreate && err != nil:
+		return e.kept(step, entry, recorded), err
+	case action == plan.Recreate:
+		return e.recreate(ctx, step, entry, "the template changes a field that is immutable")
+	case err != nil:
 		return entry, err
 	}
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
 	e.metrics.did(step.Action)
-	object := e.informers.Trim(resource, answer)
-	e.informers.Note(resource, object)
+	object := e.informers.Trim(want.Resource, answer)
+	e.informers.Note(want.Resource, object)
 	entry.UID, entry.Intent, entry.Fields = string(object.UID), want.Intent, object.Fields
 	entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
 	return entry, nil
@@ -159,7 +146,7 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 // kept is the entry of an object that is left as it is.
 func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.ResourceStatus {
 	entry.UID, entry.Intent, entry.Fields = recorded.UID, recorded.Intent, recorded.Fields
-	object, exists := e.live(step.Ref, e.resources)
+	object, exists := e.live(step.Desired)
 	switch {
 	case !exists && step.Repair:
 		entry.Reason = "somebody keeps deleting it"
@@ -176,8 +163,8 @@ func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.R
 
 // blame finds out who changes an object back. That it cannot be found out hinders
 // nothing.
-func (e *execution) blame(ctx context.Context, step plan.Step, resource schema.GroupVersionResource) {
-	who, err := e.client.Rivals(ctx, resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.Desired.Content)
+func (e *execution) blame(ctx context.Context, step plan.Step) {
+	who, err := e.client.Rivals(ctx, step.Desired.Resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.Desired.Content)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Who keeps changing it is unknown", "child", step.Ref.String())
 		return
@@ -187,8 +174,8 @@ func (e *execution) blame(ctx context.Context, step plan.Step, resource schema.G
 
 // recreate deletes an object that cannot become what is wanted. Its deletion is
 // seen by the watch, and the next pass makes the new one.
-func (e *execution) recreate(ctx context.Context, step plan.Step, resource schema.GroupVersionResource, entry v0.ResourceStatus, reason string) (v0.ResourceStatus, error) {
-	if err := e.client.Delete(ctx, resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.UID); err != nil {
+func (e *execution) recreate(ctx context.Context, step plan.Step, entry v0.ResourceStatus, reason string) (v0.ResourceStatus, error) {
+	if err := e.client.Delete(ctx, step.Desired.Resource, types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}, step.UID); err != nil {
 		return entry, err
 	}
 	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "it is made anew: "+reason)
@@ -198,15 +185,18 @@ func (e *execution) recreate(ctx context.Context, step plan.Step, resource schem
 }
 
 func (e *execution) delete(ctx context.Context, step plan.Step) error {
-	resource, served := e.resources[step.Kind.GroupKind()]
-	if !served {
+	mapping, err := e.mapper.RESTMapping(step.Kind.GroupKind(), step.Kind.Version)
+	if meta.IsNoMatchError(err) {
 		return nil // the kind has gone, and its objects with it
+	}
+	if err != nil {
+		return fmt.Errorf("ask the API server for %s: %w", step.Kind, err)
 	}
 	name := types.NamespacedName{Namespace: step.Ref.Namespace, Name: step.Ref.Name}
 	if step.UID == "" {
-		return e.client.DeleteOwned(ctx, resource, name, apply.Owner{Parent: e.parent.UID})
+		return e.client.DeleteOwned(ctx, mapping.Resource, name, step.Claim)
 	}
-	return e.client.Delete(ctx, resource, name, step.UID)
+	return e.client.Delete(ctx, mapping.Resource, name, step.UID)
 }
 
 // skipped is the entry of an object that is somebody else's, which is well.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
@@ -43,13 +43,9 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	parent := parent{
-		Parent:   apply.Parent{Kind: v0.InstanceKind, Resource: v0.InstanceResource, NamespacedName: request.NamespacedName, UID: instance.UID},
-		instance: true,
-		account:  account(configuration),
-	}
+	parent := ownership.InstanceParent(&instance)
 	if instance.DeletionTimestamp != nil {
-		return r.leave(ctx, parent, &instance, status)
+		return r.leave(ctx, parent, account(configuration), &instance, status)
 	}
 
 	// 2. Render; 3. plan; 4. apply.
@@ -74,19 +70,19 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if configuration != nil && !result.held && len(result.problems) == 0 {
 		r.gate.Settle(groupName(configuration), instance.Name, readyObjects(result, applied(result)).status)
 	}
-	return reconcile.Result{RequeueAfter: result.again}, retry(result.problems)
+	return reconcile.Result{RequeueAfter: result.again}, problem.Retry(result.problems)
 }
 
 // leave removes what garbage collection does not remove with the Instance.
-func (r *instanceReconciler) leave(ctx context.Context, parent parent, instance *v0.Instance, status v0.InstanceStatus) (reconcile.Result, error) {
+func (r *instanceReconciler) leave(ctx context.Context, parent ownership.Parent, account types.NamespacedName, instance *v0.Instance, status v0.InstanceStatus) (reconcile.Result, error) {
 	if !slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) {
 		return reconcile.Result{}, nil // its objects are owned by it and go with it
 	}
-	result := r.objects.clear(ctx, parent, status.Resources)
+	result := r.objects.clear(ctx, parent, account, status.Resources)
 	if err := r.report(ctx, parent, instance, status, result); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, retry(result.problems)
+	return reconcile.Result{}, problem.Retry(result.problems)
 }
 
 // configuration is the Instance's Configuration, or nil if there is none.
@@ -103,7 +99,7 @@ func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Ins
 	return &configuration, nil
 }
 
-func (r *instanceReconciler) bring(ctx context.Context, parent parent, instance *v0.Instance, configuration *v0.Configuration, recorded []v0.ResourceStatus) outcome {
+func (r *instanceReconciler) bring(ctx context.Context, parent ownership.Parent, instance *v0.Instance, configuration *v0.Configuration, recorded []v0.ResourceStatus) outcome {
 	if configuration == nil {
 		return outcome{resources: recorded, problems: []problem.Problem{{
 			Reason:  v0.ReasonUnknownOwner,
@@ -114,7 +110,7 @@ func (r *instanceReconciler) bring(ctx context.Context, parent parent, instance 
 	if len(compiled.Problems) > 0 {
 		return outcome{resources: recorded, problems: compiled.Problems} // what exists stays until the templates are mended
 	}
-	want := wanted{templates: compiled, turn: r.turn(ctx, configuration, instance.Name)}
+	want := wanted{account: account(configuration), templates: compiled, turn: r.turn(ctx, configuration, instance.Name)}
 	want.rendered, want.diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
 	return r.objects.bring(ctx, parent, want, recorded)
 }
@@ -147,7 +143,7 @@ func (r *instanceReconciler) turn(ctx context.Context, configuration *v0.Configu
 
 // report writes the Instance's status if it says something new, and takes the
 // finalizer off when nothing is left that needs it.
-func (r *instanceReconciler) report(ctx context.Context, parent parent, instance *v0.Instance, before v0.InstanceStatus, result outcome) error {
+func (r *instanceReconciler) report(ctx context.Context, parent ownership.Parent, instance *v0.Instance, before v0.InstanceStatus, result outcome) error {
 	now := v0.InstanceStatus{Resources: result.resources}
 	now.Conditions = append(now.Conditions, before.Conditions...)
 	appliedVerdict := applied(result)
@@ -162,8 +158,8 @@ func (r *instanceReconciler) report(ctx context.Context, parent parent, instance
 	return r.objects.release(ctx, parent, instance.Finalizers, now.Resources)
 }
 
-func (r *instanceReconciler) write(ctx context.Context, parent parent, status v0.InstanceStatus) error {
-	if err := r.objects.clients.Own().Replace(ctx, parent.Parent, status.Conditions, status.Resources); err != nil {
+func (r *instanceReconciler) write(ctx context.Context, parent ownership.Parent, status v0.InstanceStatus) error {
+	if err := r.objects.clients.Own().PatchStatus(ctx, parent, status.Conditions, status.Resources); err != nil {
 		return err
 	}
 	r.said.remember(parent.NamespacedName, parent.UID, status)

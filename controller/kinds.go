@@ -17,6 +17,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/nodes"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/controller/watch"
 )
@@ -49,25 +50,25 @@ func (o *objects) kindsChanged(reader client.Reader, compiled *templates.Cache, 
 
 // parentsUsing are the Configurations with a template of an API group, and their
 // Instances.
-func parentsUsing(ctx context.Context, reader client.Reader, compiled *templates.Cache, group string) []watch.Parent {
+func parentsUsing(ctx context.Context, reader client.Reader, compiled *templates.Cache, group string) []ownership.Parent {
 	var configurations v0.ConfigurationList
 	if err := reader.List(ctx, &configurations); err != nil {
 		return nil // the cache is not started: the Configurations' own events are to come
 	}
-	var parents []watch.Parent
+	var parents []ownership.Parent
 	for i := range configurations.Items {
 		configuration := &configurations.Items[i]
 		if !usesGroup(compiled.Get(configuration), group) {
 			continue
 		}
 		name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
-		parents = append(parents, watch.Parent{NamespacedName: name})
+		parents = append(parents, ownership.ConfigurationParent(configuration).ByName())
 		instances, err := instancesOf(ctx, reader, name)
 		if err != nil {
 			continue
 		}
 		for j := range instances {
-			parents = append(parents, watch.Parent{Instance: true, NamespacedName: types.NamespacedName{Namespace: instances[j].Namespace, Name: instances[j].Name}})
+			parents = append(parents, ownership.InstanceParent(&instances[j]).ByName())
 		}
 	}
 	return parents

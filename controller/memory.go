@@ -1,16 +1,12 @@
 package controller
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-
-	"akri.sh/akri/controller/problem"
 )
 
 // memory holds the statuses that were written last and that the cache may not
@@ -70,19 +66,4 @@ func (m *memory[S]) forget(name types.NamespacedName) types.UID {
 	last := m.written[name]
 	delete(m.written, name)
 	return last.uid
-}
-
-// retry is the error that lets a parent be looked at again, with back-off, while
-// another attempt may mend its problems; nil if only a person can.
-func retry(problems []problem.Problem) error {
-	var again []string
-	for _, problem := range problems {
-		if problem.Heals {
-			again = append(again, problem.Message)
-		}
-	}
-	if len(again) == 0 {
-		return nil
-	}
-	return fmt.Errorf("not everything could be applied: %s", strings.Join(again, "; "))
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/templating"
 )
 
 // longestNote is the most that the API server takes as an Event's note.
@@ -51,10 +53,10 @@ func (t teller) news(about runtime.Object, before, now []metav1.Condition) {
 }
 
 // ended tells of a Pod that is replaced, since it cannot be looked at any more.
-func (t teller) ended(parent parent, what, why string) {
+func (t teller) ended(parent ownership.Parent, what, why string) {
 	var about runtime.Object
 	identity := metav1.ObjectMeta{Namespace: parent.Namespace, Name: parent.Name, UID: parent.UID}
-	if parent.instance {
+	if parent.Level == templating.InstanceLevel {
 		about = &v0.Instance{ObjectMeta: identity}
 	} else {
 		about = &v0.Configuration{ObjectMeta: identity}

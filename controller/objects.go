@@ -2,12 +2,10 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,6 +14,7 @@ import (
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/fight"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
@@ -36,28 +35,11 @@ type objects struct {
 	metrics   *metrics
 }
 
-// parent is the Configuration or Instance that the objects belong to.
-type parent struct {
-	apply.Parent
-	// instance tells which of the two.
-	instance bool
-	// account is the ServiceAccount that acts for it; empty for the controller.
-	account types.NamespacedName
-}
-
-func (p parent) watched() watch.Parent {
-	return watch.Parent{Instance: p.instance, NamespacedName: p.NamespacedName}
-}
-
-func (p parent) level() templating.Level {
-	if p.instance {
-		return templating.InstanceLevel
-	}
-	return templating.ConfigurationLevel
-}
-
 // wanted is what a parent's objects should be.
 type wanted struct {
+	// account is the ServiceAccount that acts for the parent; empty for the
+	// controller.
+	account   types.NamespacedName
 	templates *templates.Templates
 	rendered  []templating.Object
 	// diagnostics say what could not be rendered; its objects are left as they
@@ -98,17 +80,16 @@ func (o *outcome) soon(after time.Duration) {
 }
 
 // bring makes the parent's objects be as wanted.
-func (o *objects) bring(ctx context.Context, parent parent, want wanted, recorded []v0.ResourceStatus) outcome {
-	result := outcome{problems: want.templates.Diagnosed(parent.level(), v0.ReasonRenderFailed, want.diagnostics)}
-	client, err := o.clients.As(parent.account)
+func (o *objects) bring(ctx context.Context, parent ownership.Parent, want wanted, recorded []v0.ResourceStatus) outcome {
+	result := outcome{problems: want.templates.Diagnosed(parent.Level, v0.ReasonRenderFailed, want.diagnostics)}
+	client, err := o.clients.As(want.account)
 	if err != nil {
 		result.fail("spec.serviceAccountName", err)
 		result.resources = recorded
 		return result
 	}
-	desired, resources := o.resolve(parent, want, &result)
-	o.serve(recorded, resources)
-	observed := o.observe(parent, desired, resources)
+	desired := o.resolve(parent, want, &result)
+	observed := o.observe(parent, desired, recorded)
 
 	now := time.Now()
 	ended := slices.ContainsFunc(desired, func(want plan.Desired) bool {
@@ -119,8 +100,7 @@ func (o *objects) bring(ctx context.Context, parent parent, want wanted, recorde
 		result.again = o.endings.wait(parent.UID, now)
 	}
 	input := plan.Input{
-		Parent:       parent.UID,
-		Home:         parent.Namespace,
+		Parent:       parent,
 		Desired:      desired,
 		Observed:     observed,
 		Recorded:     recorded,
@@ -128,7 +108,7 @@ func (o *objects) bring(ctx context.Context, parent parent, want wanted, recorde
 		ReplaceEnded: ended && result.again == 0,
 	}
 	steps := plan.Compute(input)
-	if want.turn != nil && plan.Changes(steps) && (result.pending || !want.turn(o.ready(steps, resources))) {
+	if want.turn != nil && plan.Changes(steps) && (result.pending || !want.turn(o.ready(steps))) {
 		input.Hold, result.held = true, true
 		steps = plan.Compute(input)
 	}
@@ -141,7 +121,7 @@ func (o *objects) bring(ctx context.Context, parent parent, want wanted, recorde
 	if input.ReplaceEnded {
 		o.endings.replaced(parent.UID, now)
 	}
-	execution := execution{objects: o, client: client, parent: parent, templates: want.templates, resources: resources, now: now, result: &result}
+	execution := execution{objects: o, client: client, parent: parent, templates: want.templates, now: now, result: &result}
 	execution.run(ctx, steps, recorded)
 	for _, found := range result.problems {
 		o.metrics.failed(found.Reason)
@@ -150,93 +130,67 @@ func (o *objects) bring(ctx context.Context, parent parent, want wanted, recorde
 	return result
 }
 
-// resolve finds the resource of each object, confines it, completes it and makes
-// sure that it is watched.
-func (o *objects) resolve(parent parent, want wanted, result *outcome) ([]plan.Desired, map[schema.GroupKind]schema.GroupVersionResource) {
-	desired := make([]plan.Desired, 0, len(want.rendered))
-	resources := map[schema.GroupKind]schema.GroupVersionResource{}
-	origins := map[inventory.Ref]string{}
-	for _, object := range want.rendered {
-		origin := want.templates.Place(parent.level(), object.Origin.String())
-		kind := (&unstructured.Unstructured{Object: object.Content}).GroupVersionKind()
-		mapping, err := o.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if meta.IsNoMatchError(err) {
-			result.fail(origin, apply.KindUnavailable(kind, err))
-			continue
+// resolve returns the objects that are desired and watched.
+func (o *objects) resolve(parent ownership.Parent, want wanted, result *outcome) []plan.Desired {
+	place := func(origin templating.Origin) string { return want.templates.Place(parent.Level, origin.String()) }
+	desired, problems := plan.Desire(o.mapper, o.policy, parent, want.rendered, place)
+	result.problems = append(result.problems, problems...)
+	return slices.DeleteFunc(desired, func(want plan.Desired) bool {
+		state := o.informers.Ask(want.Resource, parent, want.ReadyWhen)
+		switch {
+		case state.Synced:
+			return false
+		case state.Err == nil:
+			result.pending = true
+		default:
+			result.fail(want.Origin, apply.WatchError(want.Kind, want.Resource, state.Err))
 		}
-		if err != nil {
-			result.fail(origin, fmt.Errorf("ask the API server for %s: %w", kind, err))
-			continue
-		}
-		namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-		if err := o.policy.Object(object.Content, namespaced, parent.Namespace); err != nil {
-			result.fail(origin, err)
-			continue
-		}
-		full, err := plan.Want(plan.Parent{Kind: parent.Kind, Namespace: parent.Namespace, Name: parent.Name, UID: parent.UID}, object, namespaced)
-		if err != nil {
-			result.fail(origin, err)
-			continue
-		}
-		if first, twice := origins[full.Ref]; twice {
-			result.fail(origin, &apply.Error{Reason: v0.ReasonConflict, Cause: fmt.Sprintf("%s is also rendered by %s: give one of them another metadata.name", full.Ref, first)})
-			continue
-		}
-		origins[full.Ref] = origin
-		state := o.informers.Ask(mapping.Resource, parent.watched(), object.Directives.ReadyWhen)
-		if !state.Synced {
-			if state.Err == nil {
-				result.pending = true
-			} else {
-				result.fail(origin, apply.Watch(kind, mapping.Resource, state.Err))
-			}
-			continue
-		}
-		resources[kind.GroupKind()] = mapping.Resource
-		desired = append(desired, full)
-	}
-	return desired, resources
-}
-
-// serve adds the resources of the objects in an inventory.
-func (o *objects) serve(recorded []v0.ResourceStatus, resources map[schema.GroupKind]schema.GroupVersionResource) {
-	for _, kind := range inventory.Kinds(recorded) {
-		if mapping, err := o.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
-			resources[kind.GroupKind()] = mapping.Resource
-		}
-	}
+		return true
+	})
 }
 
 // observe reads from the watches what planning needs.
-func (o *objects) observe(parent parent, desired []plan.Desired, resources map[schema.GroupKind]schema.GroupVersionResource) map[inventory.Ref]plan.Observed {
+func (o *objects) observe(parent ownership.Parent, desired []plan.Desired, recorded []v0.ResourceStatus) map[inventory.Ref]plan.Observed {
 	observed := map[inventory.Ref]plan.Observed{}
-	for kind, resource := range resources {
-		for _, object := range o.informers.Of(resource, parent.watched()) {
+	seen := map[schema.GroupVersionResource]bool{}
+	see := func(kind schema.GroupKind, resource schema.GroupVersionResource) {
+		if seen[resource] {
+			return
+		}
+		seen[resource] = true
+		for _, object := range o.informers.Of(resource, parent) {
 			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed()
 		}
 	}
-	for _, want := range desired {
-		if object, found := o.live(want.Ref, resources); found {
-			observed[want.Ref] = object.Observed()
+	for _, kind := range inventory.Kinds(recorded) {
+		if mapping, err := o.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+			see(kind.GroupKind(), mapping.Resource)
+		}
+	}
+	for i := range desired {
+		see(desired[i].Kind.GroupKind(), desired[i].Resource)
+	}
+	for i := range desired {
+		if object, found := o.live(&desired[i]); found {
+			observed[desired[i].Ref] = object.Observed()
 		}
 	}
 	return observed
 }
 
-// live is an object as last seen.
-func (o *objects) live(ref inventory.Ref, resources map[schema.GroupKind]schema.GroupVersionResource) (*watch.Object, bool) {
-	resource, served := resources[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
-	if !served {
-		return nil, false
-	}
-	return o.informers.Get(resource, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+// live is a desired object as last seen.
+func (o *objects) live(want *plan.Desired) (*watch.Object, bool) {
+	return o.informers.Get(want.Resource, types.NamespacedName{Namespace: want.Ref.Namespace, Name: want.Ref.Name})
 }
 
 // ready tells whether all that exists of what is desired is ready.
-func (o *objects) ready(steps []plan.Step, resources map[schema.GroupKind]schema.GroupVersionResource) bool {
+func (o *objects) ready(steps []plan.Step) bool {
 	for _, step := range steps {
-		object, found := o.live(step.Ref, resources)
-		if !found || step.Desired == nil {
+		if step.Desired == nil {
+			continue
+		}
+		object, found := o.live(step.Desired)
+		if !found {
 			continue
 		}
 		if ready, _ := object.ReadyBy(step.Desired.ReadyWhen); !ready || object.Ended && !step.Desired.Once {
@@ -248,18 +202,16 @@ func (o *objects) ready(steps []plan.Step, resources map[schema.GroupKind]schema
 
 // clear removes, for a parent that is being deleted, what garbage collection does
 // not. It returns the inventory of what is left.
-func (o *objects) clear(ctx context.Context, parent parent, recorded []v0.ResourceStatus) outcome {
+func (o *objects) clear(ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus) outcome {
 	var result outcome
-	client, err := o.clients.As(parent.account)
+	client, err := o.clients.As(account)
 	if err != nil {
 		result.fail("spec.serviceAccountName", err)
 		result.resources = recorded
 		return result
 	}
-	resources := map[schema.GroupKind]schema.GroupVersionResource{}
-	o.serve(recorded, resources)
-	execution := execution{objects: o, client: client, parent: parent, resources: resources, now: time.Now(), result: &result}
-	execution.run(ctx, plan.Clear(parent.Namespace, recorded), recorded)
+	execution := execution{objects: o, client: client, parent: parent, now: time.Now(), result: &result}
+	execution.run(ctx, plan.Clear(parent, recorded), recorded)
 	inventory.Sort(result.resources)
 	return result
 }

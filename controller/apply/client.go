@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
 )
 
 // Client acts as the controller, or as a ServiceAccount. It is safe for concurrent
@@ -34,64 +35,38 @@ func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 // and is refused with 409 if there is one.
 const neverExisted = "1"
 
-// Owner says which existing object is ours: one whose controller owner is the
-// parent, or that is labelled so, or the very one that was applied before. Of those that no controller
-// owns, with Nobody those that we have applied are ours, with Anybody all.
-type Owner struct {
-	Parent          types.UID
-	Applied         types.UID // empty if none was
-	Nobody, Anybody bool
-}
-
-func (o Owner) owns(object *unstructured.Unstructured) bool {
-	if object.GetUID() == o.Applied {
-		return true // even if its owner reference was taken off
-	}
-	owner := metav1.GetControllerOfNoCopy(object)
-	if label := object.GetLabels()[v0.LabelOwner]; owner == nil && label != "" {
-		return types.UID(label) == o.Parent
-	}
-	if owner == nil {
-		return o.Anybody || o.Nobody && slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-			return entry.Manager == v0.FieldManagerController
-		})
-	}
-	return owner.UID == o.Parent
-}
-
-// Create applies an object that does not exist. If one exists all the same, it
-// is updated if it is ours, and left untouched with a Conflict as error
+// Create applies an object that does not exist. If it exists nevertheless, it is
+// updated if the claim owns it, and left untouched with a Conflict as error
 // otherwise.
-func (c *Client) Create(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupVersionResource, owner Owner, content map[string]any) (*unstructured.Unstructured, error) {
-	object := &unstructured.Unstructured{Object: content}
-	body := shallow(content)
+func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership.Claim) (*unstructured.Unstructured, error) {
+	body := shallow(want.Content)
 	body.SetResourceVersion(neverExisted)
-	created, err := c.apply(ctx, resource, body, false)
+	created, err := c.apply(ctx, want.Resource, body, false)
 	if err == nil {
 		return created, nil
 	}
-	if err := c.classify(kind, resource, err); !errors.Is(err, ErrChanged) {
+	if err := c.classify(want.Kind, want.Resource, err); !errors.Is(err, ErrChanged) {
 		return nil, err
 	}
-	// It exists. Ours, if the watch is behind or a label was taken off it.
-	existing, err := c.api.Resource(resource).Namespace(object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
+	// It exists: the watch is behind, a label was removed, or it is another's.
+	existing, err := c.api.Resource(want.Resource).Namespace(body.GetNamespace()).Get(ctx, body.GetName(), metav1.GetOptions{})
 	if err != nil {
-		return nil, c.classify(kind, resource, err)
+		return nil, c.classify(want.Kind, want.Resource, err)
 	}
-	if !owner.owns(existing) {
-		return nil, Conflict(fmt.Sprintf("%s %s", kind.Kind, object.GetName()))
+	if !claim.Owns(ownership.Of(existing)) {
+		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()))
 	}
-	return c.Update(ctx, kind, resource, existing.GetUID(), content)
+	return c.Update(ctx, want, existing.GetUID())
 }
 
-// Update applies over an object of ours. Fields that others have changed are
-// taken back.
-func (c *Client) Update(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupVersionResource, uid types.UID, content map[string]any) (*unstructured.Unstructured, error) {
-	body := shallow(content)
+// Update applies over the parent's object of that UID. Fields that others have
+// changed are taken back.
+func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID) (*unstructured.Unstructured, error) {
+	body := shallow(want.Content)
 	body.SetUID(uid)
-	updated, err := c.apply(ctx, resource, body, true)
+	updated, err := c.apply(ctx, want.Resource, body, true)
 	if err != nil {
-		return nil, c.classify(kind, resource, err)
+		return nil, c.classify(want.Kind, want.Resource, err)
 	}
 	return updated, nil
 }
@@ -125,12 +100,12 @@ func (c *Client) Delete(ctx context.Context, resource schema.GroupVersionResourc
 	if apierrors.IsForbidden(err) {
 		return c.forbidden(resource, err)
 	}
-	return &Error{Reason: v0.ReasonDeleteFailed, Cause: fmt.Sprintf("%s %s cannot be deleted: %s", resource.GroupResource(), name, serverSays(err)), Err: err}
+	return deleteError(fmt.Sprintf("%s %s cannot be deleted", resource.GroupResource(), name), err)
 }
 
-// DeleteOwned removes the object of that name if it is the owner's, whatever its
+// DeleteOwned removes the object of that name if the claim owns it, whatever its
 // UID.
-func (c *Client) DeleteOwned(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, owner Owner) error {
+func (c *Client) DeleteOwned(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, claim ownership.Claim) error {
 	existing, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -138,8 +113,8 @@ func (c *Client) DeleteOwned(ctx context.Context, resource schema.GroupVersionRe
 	case apierrors.IsForbidden(err):
 		return c.forbidden(resource, err)
 	case err != nil:
-		return &Error{Reason: v0.ReasonDeleteFailed, Cause: fmt.Sprintf("%s %s cannot be read before its deletion: %s", resource.GroupResource(), name, serverSays(err)), Err: err}
-	case !owner.owns(existing):
+		return deleteError(fmt.Sprintf("%s %s cannot be read before its deletion", resource.GroupResource(), name), err)
+	case !claim.Owns(ownership.Of(existing)):
 		return nil
 	}
 	return c.Delete(ctx, resource, name, existing.GetUID())

@@ -13,6 +13,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/apitest"
 )
 
@@ -23,7 +26,11 @@ var (
 	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
-const parent types.UID = "11111111-1111-1111-1111-111111111111"
+var parent = ownership.Parent{UID: "11111111-1111-1111-1111-111111111111"}
+
+func configMap(content map[string]any) *plan.Desired {
+	return &plan.Desired{Kind: configMapKind, Resource: configMaps, Content: content}
+}
 
 type world struct {
 	*Client
@@ -46,7 +53,7 @@ func (w *world) content(name, value string) map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": name, "namespace": w.namespace, "ownerReferences": []any{map[string]any{
-			"apiVersion": "akri.sh/v0", "kind": "Instance", "name": "i", "uid": string(parent), "controller": true,
+			"apiVersion": "akri.sh/v0", "kind": "Instance", "name": "i", "uid": string(parent.UID), "controller": true,
 		}}},
 		"data": map[string]any{"k": value},
 	}
@@ -62,7 +69,7 @@ func (w *world) get(name string) *unstructured.Unstructured {
 }
 
 func reason(err error) string {
-	if answer, ok := errors.AsType[*Error](err); ok {
+	if answer, ok := errors.AsType[*problem.Error](err); ok {
 		return answer.Reason
 	}
 	return ""
@@ -79,7 +86,7 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.get("taken").GetResourceVersion()
-	_, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, w.content("taken", "ours"))
+	_, err := w.Create(t.Context(), configMap(w.content("taken", "ours")), ownership.Claim{Parent: parent})
 	if reason(err) != v0.ReasonConflict {
 		t.Errorf("got %v, want a Conflict", err)
 	}
@@ -87,7 +94,7 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 		t.Error("somebody else's object was written")
 	}
 	// Told that it may, it takes it.
-	if _, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent, Anybody: true}, w.content("taken", "ours")); err != nil {
+	if _, err := w.Create(t.Context(), configMap(w.content("taken", "ours")), ownership.Claim{Parent: parent, Adopt: ownership.AdoptAny}); err != nil {
 		t.Error(err)
 	}
 }
@@ -99,7 +106,7 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			object, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, w.content("new", "v"))
+			object, err := w.Create(t.Context(), configMap(w.content("new", "v")), ownership.Claim{Parent: parent})
 			if err != nil {
 				t.Error(err) // one makes it, the others find that it is ours
 				return
@@ -123,15 +130,15 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 // An object that was replaced since it was looked at is not the one to write to.
 func TestUpdateAndDeleteMeanOneVeryObject(t *testing.T) {
 	w := enter(t)
-	object, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, w.content("x", "1"))
+	object, err := w.Create(t.Context(), configMap(w.content("x", "1")), ownership.Claim{Parent: parent})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const other types.UID = "22222222-2222-2222-2222-222222222222"
-	if _, err := w.Update(t.Context(), configMapKind, configMaps, other, w.content("x", "2")); !errors.Is(err, ErrChanged) {
+	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), other); !errors.Is(err, ErrChanged) {
 		t.Errorf("an update of another UID: %v", err)
 	}
-	if _, err := w.Update(t.Context(), configMapKind, configMaps, other, w.content("absent", "2")); !errors.Is(err, ErrChanged) {
+	if _, err := w.Update(t.Context(), configMap(w.content("absent", "2")), other); !errors.Is(err, ErrChanged) {
 		t.Errorf("an update of what does not exist: %v", err)
 	}
 	name := types.NamespacedName{Namespace: w.namespace, Name: "x"}
@@ -141,7 +148,7 @@ func TestUpdateAndDeleteMeanOneVeryObject(t *testing.T) {
 	if w.get("x").GetUID() != object.GetUID() {
 		t.Error("another object was deleted")
 	}
-	if _, err := w.Update(t.Context(), configMapKind, configMaps, object.GetUID(), w.content("x", "2")); err != nil {
+	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), object.GetUID()); err != nil {
 		t.Error(err)
 	}
 	for range 2 { // the second finds nothing, and that is well
@@ -156,22 +163,22 @@ func TestErrorsAreClassified(t *testing.T) {
 	unknown := schema.GroupVersionKind{Group: "nowhere.akri.sh", Version: "v1", Kind: "Nothing"}
 	content := w.content("x", "1")
 	content["apiVersion"], content["kind"] = "nowhere.akri.sh/v1", "Nothing"
-	_, err := w.Create(t.Context(), unknown, unknown.GroupVersion().WithResource("nothings"), Owner{Parent: parent}, content)
+	_, err := w.Create(t.Context(), &plan.Desired{Kind: unknown, Resource: unknown.GroupVersion().WithResource("nothings"), Content: content}, ownership.Claim{Parent: parent})
 	if reason(err) != v0.ReasonKindUnavailable {
 		t.Errorf("an unknown kind: %v", err)
 	}
 	invalid := w.content("Not A Name", "1")
-	if _, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, invalid); reason(err) != v0.ReasonApplyFailed {
+	if _, err := w.Create(t.Context(), configMap(invalid), ownership.Claim{Parent: parent}); reason(err) != v0.ReasonApplyFailed {
 		t.Errorf("an invalid object: %v", err)
 	}
 	fixed := w.content("fixed", "1")
 	fixed["immutable"] = true
-	object, err := w.Create(t.Context(), configMapKind, configMaps, Owner{Parent: parent}, fixed)
+	object, err := w.Create(t.Context(), configMap(fixed), ownership.Claim{Parent: parent})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fixed["data"] = map[string]any{"k": "2"}
-	if _, err := w.Update(t.Context(), configMapKind, configMaps, object.GetUID(), fixed); reason(err) != v0.ReasonImmutable {
+	if _, err := w.Update(t.Context(), configMap(fixed), object.GetUID()); reason(err) != v0.ReasonImmutable {
 		t.Errorf("a change of what is immutable: %v", err)
 	}
 }

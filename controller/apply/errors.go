@@ -12,98 +12,68 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/text"
 )
 
-// Error is a step that failed, in words for the Configuration's author.
-type Error struct {
-	// Reason is the condition reason: one of [v0.ReasonKindUnavailable],
-	// [v0.ReasonForbidden], [v0.ReasonConflict], [v0.ReasonImmutable],
-	// [v0.ReasonApplyFailed], [v0.ReasonDeleteFailed].
-	Reason string
-	// Cause is what happened and what to do.
-	Cause string
-	// Err is the API server's answer, if there is one.
-	Err error
-}
-
-func (e *Error) Error() string { return e.Cause }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// Reason is the condition reason of a step's error; empty if it is another error,
-// or none.
-func Reason(err error) string {
-	if answer, ok := errors.AsType[*Error](err); ok {
-		return answer.Reason
-	}
-	return ""
-}
-
-// KindUnavailable says that the API server does not serve a kind.
-func KindUnavailable(kind schema.GroupVersionKind, err error) *Error {
-	return &Error{
-		Reason: v0.ReasonKindUnavailable,
-		Cause: fmt.Sprintf("the API server has no kind %q in %q: correct apiVersion and kind, or install the CustomResourceDefinition that brings it",
-			kind.Kind, kind.GroupVersion()),
-		Err: err,
-	}
-}
-
-// Conflict says that an object belongs to somebody else.
-func Conflict(what string) *Error {
-	return &Error{
+// ConflictError returns the error for an object that belongs to another owner.
+func ConflictError(what string) *problem.Error {
+	return &problem.Error{
 		Reason: v0.ReasonConflict,
 		Cause:  what + " exists and was not made for this Configuration: delete it, or give the template another metadata.name",
+		Heals:  true,
 	}
 }
 
-// Forbidden says which right the controller lacks.
-func Forbidden(resource schema.GroupVersionResource, err error) *Error {
-	return &Error{
+// ForbiddenError returns the error that names the right that the controller lacks.
+func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Error {
+	return &problem.Error{
 		Reason: v0.ReasonForbidden,
 		Cause: fmt.Sprintf("the controller may not handle %s: label a ClusterRole %s=true that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} (kubectl akri rbac prints it, ready to apply); the API server says: %s",
-			resource.GroupResource(), AggregationLabel, resource.Group, resource.Resource, serverSays(err)),
-		Err: err,
+			resource.GroupResource(), v0.AggregationLabel, resource.Group, resource.Resource, serverSays(err)),
+		Heals: true,
+		Err:   err,
 	}
 }
 
-// AggregationLabel on a ClusterRole adds its rules to the controller's.
-const AggregationLabel = v0.Domain + "/aggregate-to-controller"
-
-// Watch classifies why a resource cannot be watched.
-func Watch(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) *Error {
+// WatchError returns the error for a resource that cannot be watched.
+func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) *problem.Error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return Forbidden(resource, err)
+		return ForbiddenError(resource, err)
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return KindUnavailable(kind, err)
+		return plan.KindUnavailableError(kind, err)
 	}
-	return &Error{Reason: v0.ReasonApplyFailed, Cause: fmt.Sprintf("%s cannot be watched: %s", resource.GroupResource(), serverSays(err)), Err: err}
+	return answer(v0.ReasonApplyFailed, fmt.Sprintf("%s cannot be watched: %s", resource.GroupResource(), serverSays(err)), err)
 }
 
 // ErrChanged says that the object is not the one that the plan saw: it was
 // deleted or replaced meanwhile. A new plan will do.
 var ErrChanged = errors.New("the object has changed since it was looked at")
 
-// forbidden says which right whoever acts lacks.
-func (c *Client) forbidden(resource schema.GroupVersionResource, err error) *Error {
+// answer returns the error for an answer of the API server.
+func answer(reason, cause string, err error) *problem.Error {
+	return &problem.Error{Reason: reason, Cause: cause, Heals: true, Err: err}
+}
+
+func deleteError(what string, err error) *problem.Error {
+	return answer(v0.ReasonDeleteFailed, what+": "+serverSays(err), err)
+}
+
+// forbidden returns the error that names the right that the acting account lacks.
+func (c *Client) forbidden(resource schema.GroupVersionResource, err error) *problem.Error {
 	if c.account.Name == "" {
-		return Forbidden(resource, err)
+		return ForbiddenError(resource, err)
 	}
 	if strings.Contains(err.Error(), "cannot impersonate") { // the API server says so only in words
-		return &Error{
-			Reason: v0.ReasonForbidden,
-			Cause: fmt.Sprintf("the controller may not act as ServiceAccount %s (spec.serviceAccountName): in namespace %s, bind its own ServiceAccount to a Role that has the rule {apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
-				c.account, c.account.Namespace, "", c.account.Name, serverSays(err)),
-			Err: err,
-		}
+		return answer(v0.ReasonForbidden,
+			fmt.Sprintf("the controller may not act as ServiceAccount %s (spec.serviceAccountName): in namespace %s, bind its own ServiceAccount to a Role that has the rule {apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
+				c.account, c.account.Namespace, "", c.account.Name, serverSays(err)), err)
 	}
-	return &Error{
-		Reason: v0.ReasonForbidden,
-		Cause: fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not handle %s: bind it to a Role that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
-			c.account, resource.GroupResource(), resource.Group, resource.Resource, serverSays(err)),
-		Err: err,
-	}
+	return answer(v0.ReasonForbidden,
+		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not handle %s: bind it to a Role that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
+			c.account, resource.GroupResource(), resource.Group, resource.Resource, serverSays(err)), err)
 }
 
 // classify turns the API server's answer into what it means for us.
@@ -112,13 +82,13 @@ func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVer
 	case apierrors.IsForbidden(err) && !isTerminatingNamespace(err):
 		return c.forbidden(resource, err)
 	case meta.IsNoMatchError(err), isUnknownResource(err):
-		return KindUnavailable(kind, err)
+		return plan.KindUnavailableError(kind, err)
 	case apierrors.IsConflict(err), isOtherUID(err):
 		return ErrChanged
 	case isImmutable(err):
-		return &Error{Reason: v0.ReasonImmutable, Cause: serverSays(err), Err: err}
+		return answer(v0.ReasonImmutable, serverSays(err), err)
 	}
-	return &Error{Reason: v0.ReasonApplyFailed, Cause: "the API server refuses it: " + serverSays(err), Err: err}
+	return answer(v0.ReasonApplyFailed, "the API server refuses it: "+serverSays(err), err)
 }
 
 // isUnknownResource: a 404 without the name of an object is about the path.
@@ -161,14 +131,10 @@ func invalidCauses(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// longestAnswer bounds what of the API server's words goes into a status: it
-// repeats whole objects at times.
-const longestAnswer = 1000
+// maxAnswer bounds how many bytes of the API server's answer go into a status: it
+// sometimes repeats whole objects.
+const maxAnswer = 1000
 
 func serverSays(err error) string {
-	text := err.Error()
-	if len(text) > longestAnswer {
-		text = strings.ToValidUTF8(text[:longestAnswer], "") + "…"
-	}
-	return text
+	return text.Truncate(err.Error(), maxAnswer)
 }

@@ -10,30 +10,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/plan"
 )
 
 // Try asks the API server whether it would make an object, under another name
 // since one of that name exists. Nothing is made. Nil means yes, or that only the
 // existing object stands in the way, or that a webhook does not answer such
 // questions.
-func (c *Client) Try(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupVersionResource, content map[string]any) error {
-	body := (&unstructured.Unstructured{Object: content}).DeepCopy()
-	sum := sha256.Sum256([]byte(body.GetName()))
+func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
+	body := (&unstructured.Unstructured{Object: want.Content}).DeepCopy()
+	name := body.GetName()
+	sum := sha256.Sum256([]byte(name))
 	body.SetName("akri-try-" + hex.EncodeToString(sum[:4]))
-	_, err := c.api.Resource(resource).Namespace(body.GetNamespace()).
+	_, err := c.api.Resource(want.Resource).Namespace(body.GetNamespace()).
 		Create(ctx, body, metav1.CreateOptions{FieldManager: v0.FieldManagerController, DryRun: []string{metav1.DryRunAll}})
 	if err == nil || onlyTheOldOne(err) {
 		return nil
 	}
-	refusal := &Error{
-		Reason: v0.ReasonImmutable,
-		Cause:  fmt.Sprintf("%s %s has to be deleted and made anew, and the API server would refuse the new one, so the old one is kept: %s", kind.Kind, (&unstructured.Unstructured{Object: content}).GetName(), serverSays(err)),
-		Err:    err,
-	}
-	return refusal
+	return answer(v0.ReasonImmutable, fmt.Sprintf("%s %s has to be deleted and made anew, and the API server would refuse the new one, so the old one is kept: %s",
+		want.Kind.Kind, name, serverSays(err)), err)
 }
 
 // onlyTheOldOne: the answer would be another without the existing object, or is

@@ -7,15 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/problem"
 )
-
-// RefusedError says that an object may not be made from a template.
-type RefusedError struct {
-	// Cause is what is refused and why; Hint is what to do instead.
-	Cause, Hint string
-}
-
-func (e *RefusedError) Error() string { return e.Cause + ": " + e.Hint }
 
 // refusedGroups are API groups none of whose kinds is rendered.
 var refusedGroups = map[string]string{
@@ -47,46 +40,66 @@ type Policy struct {
 	Kinds []schema.GroupKind
 }
 
-// Kind answers for a kind, before anything is rendered.
+// Kind returns an error if objects of a kind may not be rendered.
 func (p Policy) Kind(kind schema.GroupVersionKind) error {
 	if why, refused := refusedGroups[kind.Group]; refused && !slices.Contains(p.Kinds, kind.GroupKind()) {
-		return &RefusedError{
-			Cause: fmt.Sprintf("kind %s of %s is refused, since %s", kind.Kind, kind.GroupVersion(), why),
-			Hint:  fmt.Sprintf("remove the template and create the object yourself, or let the controller's operator set --allow-kinds=%s", kind.GroupKind()),
-		}
+		return refusal(
+			fmt.Sprintf("kind %s of %s is refused, since %s", kind.Kind, kind.GroupVersion(), why),
+			fmt.Sprintf("remove the template and create the object yourself, or let the controller's operator set --allow-kinds=%s", kind.GroupKind()),
+		)
 	}
 	return nil
 }
 
-// Object answers for a rendered object of a kind that is allowed. namespaced is
-// the kind's scope, home the Configuration's namespace.
-func (p Policy) Object(content map[string]any, namespaced bool, home string) error {
-	kind, _ := content["kind"].(string)
-	apiVersion, _ := content["apiVersion"].(string)
+// Object is what a [Policy] judges about an object.
+type Object struct {
+	Kind schema.GroupVersionKind
+	// Namespaced is the scope of the kind.
+	Namespaced bool
+	// Namespace is the one that the object names; it may be empty.
+	Namespace string
+	// Type is the field type of a Secret.
+	Type string
+}
+
+// ObjectOf reads what is judged from the content of an object of a known kind.
+func ObjectOf(kind schema.GroupVersionKind, namespaced bool, content map[string]any) Object {
 	metadata, _ := content["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
+	secretType, _ := content["type"].(string)
+	return Object{Kind: kind, Namespaced: namespaced, Namespace: namespace, Type: secretType}
+}
+
+// Object returns an error if an object of an allowed kind may not be applied for
+// a Configuration in the namespace home.
+func (p Policy) Object(object Object, home string) error {
+	kind := object.Kind
 	switch {
-	case !namespaced && !p.ClusterScoped:
-		return &RefusedError{
-			Cause: fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration makes objects in its own namespace only", kind, apiVersion),
-			Hint:  "remove the template and create the object yourself, or let the controller's operator set --allow-cluster-scoped",
-		}
-	case !namespaced && namespace != "":
-		return &RefusedError{
-			Cause: fmt.Sprintf("metadata.namespace is %q, and kind %s of %s has no namespace", namespace, kind, apiVersion),
-			Hint:  "remove metadata.namespace",
-		}
-	case namespaced && namespace != "" && namespace != home && !p.OtherNamespaces:
-		return &RefusedError{
-			Cause: fmt.Sprintf("metadata.namespace is %q, and a Configuration makes objects in its own namespace %q only", namespace, home),
-			Hint:  fmt.Sprintf("remove metadata.namespace, put a Configuration into %q, or let the controller's operator set --allow-other-namespaces", namespace),
-		}
-	}
-	if secretType, _ := content["type"].(string); apiVersion == "v1" && kind == "Secret" && credentialSecrets[secretType] {
-		return &RefusedError{
-			Cause: fmt.Sprintf("a Secret of type %s is refused, since it holds credentials of the cluster", secretType),
-			Hint:  "use another type, such as Opaque",
-		}
+	case !object.Namespaced && !p.ClusterScoped:
+		return refusal(
+			fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration makes objects in its own namespace only", kind.Kind, kind.GroupVersion()),
+			"remove the template and create the object yourself, or let the controller's operator set --allow-cluster-scoped",
+		)
+	case !object.Namespaced && object.Namespace != "":
+		return refusal(
+			fmt.Sprintf("metadata.namespace is %q, and kind %s of %s has no namespace", object.Namespace, kind.Kind, kind.GroupVersion()),
+			"remove metadata.namespace",
+		)
+	case object.Namespaced && object.Namespace != "" && object.Namespace != home && !p.OtherNamespaces:
+		return refusal(
+			fmt.Sprintf("metadata.namespace is %q, and a Configuration makes objects in its own namespace %q only", object.Namespace, home),
+			fmt.Sprintf("remove metadata.namespace, put a Configuration into %q, or let the controller's operator set --allow-other-namespaces", object.Namespace),
+		)
+	case kind.Group == "" && kind.Kind == "Secret" && credentialSecrets[object.Type]:
+		return refusal(
+			fmt.Sprintf("a Secret of type %s is refused, since it holds credentials of the cluster", object.Type),
+			"use another type, such as Opaque",
+		)
 	}
 	return nil
+}
+
+// refusal returns the error for an object that only a person can change.
+func refusal(cause, hint string) error {
+	return &problem.Error{Reason: v0.ReasonRefused, Cause: cause, Hint: hint}
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/problem"
 )
 
 func TestKind(t *testing.T) {
@@ -26,6 +29,7 @@ func TestKind(t *testing.T) {
 }
 
 func TestObject(t *testing.T) {
+	secret := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	object := func(namespace string, more map[string]any) map[string]any {
 		content := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "n", "namespace": namespace}}
 		for key, value := range more {
@@ -48,14 +52,14 @@ func TestObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := (Policy{}).Object(tc.content, tc.namespaced, "home")
+			err := (Policy{}).Object(ObjectOf(secret, tc.namespaced, tc.content), "home")
 			if tc.refusedFor == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)
 				}
 				return
 			}
-			if _, refused := errors.AsType[*RefusedError](err); !refused || !strings.Contains(err.Error(), tc.refusedFor) {
+			if found, refused := errors.AsType[*problem.Error](err); !refused || found.Reason != v0.ReasonRefused || found.Heals || !strings.Contains(err.Error(), tc.refusedFor) {
 				t.Errorf("got %v, want a refusal about %s", err, tc.refusedFor)
 			}
 		})
@@ -71,21 +75,22 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 	if err := allowed.Kind(schema.GroupVersionKind{Group: role.Group, Version: "v1", Kind: "RoleBinding"}); err == nil {
 		t.Error("RoleBinding is allowed, and only Role was")
 	}
-	object := func(namespace string) map[string]any {
-		return map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "n", "namespace": namespace}}
+	object := func(namespace string, namespaced bool) Object {
+		content := map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "n", "namespace": namespace}}
+		return ObjectOf(schema.GroupVersionKind{Version: "v1", Kind: "K"}, namespaced, content)
 	}
-	if err := allowed.Object(object(""), false, "home"); err != nil {
+	if err := allowed.Object(object("", false), "home"); err != nil {
 		t.Errorf("cluster-scoped: %v", err)
 	}
-	if err := allowed.Object(object("far"), true, "home"); err != nil {
+	if err := allowed.Object(object("far", true), "home"); err != nil {
 		t.Errorf("elsewhere: %v", err)
 	}
-	if err := allowed.Object(object("far"), false, "home"); err == nil || !strings.Contains(err.Error(), "has no namespace") {
+	if err := allowed.Object(object("far", false), "home"); err == nil || !strings.Contains(err.Error(), "has no namespace") {
 		t.Errorf("a namespace where there is none: %v", err)
 	}
-	token := object("")
-	token["kind"], token["type"] = "Secret", "kubernetes.io/service-account-token"
-	if err := allowed.Object(token, true, "home"); err == nil {
+	token := object("", true)
+	token.Kind.Kind, token.Type = "Secret", "kubernetes.io/service-account-token"
+	if err := allowed.Object(token, "home"); err == nil {
 		t.Error("a token Secret is allowed")
 	}
 }

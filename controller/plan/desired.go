@@ -6,34 +6,72 @@ import (
 	"encoding/json"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 )
 
-// Parent is the Configuration or Instance that objects are made for.
-type Parent struct {
-	Kind            schema.GroupVersionKind
-	Namespace, Name string
-	UID             types.UID
+// Desire returns the objects that were rendered for a parent as they are to be
+// applied, and a problem for each that cannot be: the API server has no such kind,
+// the policy refuses it, or an earlier object has the same identity. place names
+// an object's origin for the Configuration's author. Desire takes the content of
+// the objects over.
+func Desire(
+	mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent,
+	rendered []templating.Object, place func(templating.Origin) string,
+) ([]Desired, []problem.Problem) {
+	desired := make([]Desired, 0, len(rendered))
+	var problems []problem.Problem
+	first := make(map[inventory.Ref]string, len(rendered))
+	for _, object := range rendered {
+		origin := place(object.Origin)
+		want, err := desire(mapper, policy, parent, object)
+		if other, found := first[want.Ref]; err == nil && found {
+			err = duplicateError(want.Ref, other)
+		}
+		if err != nil {
+			problems = append(problems, problem.Of(origin, err))
+			continue
+		}
+		first[want.Ref], want.Origin = origin, origin
+		desired = append(desired, want)
+	}
+	return desired, problems
 }
 
-// Want is a rendered object as it is to be applied for its parent: in the
-// parent's namespace if its kind is namespaced and it names no other, marked as
-// the parent's, with its digest. It takes the object's content over.
-func Want(parent Parent, object templating.Object, namespaced bool) (Desired, error) {
+func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent, object templating.Object) (Desired, error) {
+	kind := (&unstructured.Unstructured{Object: object.Content}).GroupVersionKind()
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return Desired{}, KindUnavailableError(kind, err)
+	}
+	if err != nil {
+		return Desired{}, fmt.Errorf("ask the API server for %s: %w", kind, err)
+	}
+	if err := policy.Object(confine.ObjectOf(kind, namespaced(mapping), object.Content), parent.Namespace); err != nil {
+		return Desired{}, err
+	}
+	return NewDesired(parent, object, mapping)
+}
+
+// NewDesired returns a rendered object as it is to be applied for its parent: in
+// the parent's namespace if its kind is namespaced and it names no other, marked
+// as the parent's, with its digest. It takes the object's content over.
+func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta.RESTMapping) (Desired, error) {
 	full := &unstructured.Unstructured{Object: object.Content}
-	kind := full.GroupVersionKind()
-	if namespaced && full.GetNamespace() == "" {
+	kind := mapping.GroupVersionKind
+	if namespaced(mapping) && full.GetNamespace() == "" {
 		full.SetNamespace(parent.Namespace)
 	}
 	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
-	mark(parent, full, orphan)
+	ownership.Mark(parent, full, orphan)
 	canonical, err := json.Marshal(full.Object) // map keys come out sorted
 	if err != nil {
 		return Desired{}, fmt.Errorf("write as JSON: %w", err)
@@ -41,7 +79,9 @@ func Want(parent Parent, object templating.Object, namespaced bool) (Desired, er
 	sum := sha256.Sum256(canonical)
 	return Desired{
 		Ref:        inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: full.GetNamespace(), Name: full.GetName()},
-		Version:    kind.Version,
+		Kind:       kind,
+		Resource:   mapping.Resource,
+		Namespaced: namespaced(mapping),
 		Template:   int32(object.Origin.Index),
 		Intent:     hex.EncodeToString(sum[:8]),
 		Content:    full.Object,
@@ -53,35 +93,28 @@ func Want(parent Parent, object templating.Object, namespaced bool) (Desired, er
 	}, nil
 }
 
-// mark says whose an object is: by an owner reference where garbage collection
-// follows those, else by labels. What is to be orphaned is nobody's.
-func mark(parent Parent, object *unstructured.Unstructured, orphan bool) {
-	labels := object.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	elsewhere := Elsewhere(parent.Namespace, object.GetNamespace())
-	if elsewhere {
-		labels[v0.LabelNamespace] = parent.Namespace
-	}
-	switch {
-	case orphan:
-		labels[v0.LabelDeletionPolicy] = v0.DeletionPolicyOrphan
-	case elsewhere:
-		labels[v0.LabelOwner] = string(parent.UID)
-	default:
-		object.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: parent.Kind.GroupVersion().String(),
-			Kind:       parent.Kind.Kind,
-			Name:       parent.Name,
-			UID:        parent.UID,
-			Controller: new(true),
-		}})
-		return
-	}
-	object.SetLabels(labels)
+func namespaced(mapping *meta.RESTMapping) bool {
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// Elsewhere tells whether garbage collection cannot remove an object with its
-// parent: it is in another namespace, or in none.
-func Elsewhere(home, namespace string) bool { return namespace != home }
+// KindUnavailableError returns the error for a kind that the API server does not
+// serve.
+func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Error {
+	return &problem.Error{
+		Reason: v0.ReasonKindUnavailable,
+		Cause: fmt.Sprintf("the API server has no kind %q in %q: correct apiVersion and kind, or install the CustomResourceDefinition that brings it",
+			kind.Kind, kind.GroupVersion()),
+		Heals: true,
+		Err:   err,
+	}
+}
+
+// duplicateError returns the error for an object that another template renders,
+// too.
+func duplicateError(object inventory.Ref, other string) *problem.Error {
+	return &problem.Error{
+		Reason: v0.ReasonConflict,
+		Cause:  fmt.Sprintf("%s is also rendered by %s: give one of them another metadata.name", object, other),
+		Heals:  true,
+	}
+}

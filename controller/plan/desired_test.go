@@ -3,7 +3,9 @@ package plan
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating"
@@ -21,11 +23,19 @@ func rendered(text string, policy templating.DeletionPolicy) templating.Object {
 	}
 }
 
-func TestWant(t *testing.T) {
-	parent := Parent{Kind: v0.InstanceKind, Namespace: "ns", Name: "cam", UID: us}
+func mapping(namespaced bool) *meta.RESTMapping {
+	scope := meta.RESTScopeRoot
+	if namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	version := schema.GroupVersion{Version: "v1"}
+	return &meta.RESTMapping{Resource: version.WithResource("configmaps"), GroupVersionKind: version.WithKind("ConfigMap"), Scope: scope}
+}
+
+func TestNewDesired(t *testing.T) {
 	want := func(text string, policy templating.DeletionPolicy) Desired {
 		t.Helper()
-		desired, err := Want(parent, rendered(text, policy), true)
+		desired, err := NewDesired(cam, rendered(text, policy), mapping(true))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +45,7 @@ func TestWant(t *testing.T) {
 	if first.Intent != same.Intent || first.Intent == other.Intent {
 		t.Errorf("the digests of equal objects are %s and %s, of another %s", first.Intent, same.Intent, other.Intent)
 	}
-	if first.Ref.String() != "ConfigMap ns/door-cam" || first.Version != "v1" || first.Template != 3 || !first.Recreate {
+	if first.Ref.String() != "ConfigMap ns/door-cam" || first.Kind.Version != "v1" || first.Resource.Resource != "configmaps" || !first.Namespaced || first.Template != 3 || !first.Recreate {
 		t.Errorf("got %+v", first)
 	}
 	owners := (&unstructured.Unstructured{Object: first.Content}).GetOwnerReferences()
@@ -54,8 +64,7 @@ func TestWant(t *testing.T) {
 
 // Garbage collection does not cross namespaces: labels say whose such an object
 // is.
-func TestWantElsewhere(t *testing.T) {
-	parent := Parent{Kind: v0.InstanceKind, Namespace: "ns", Name: "cam", UID: us}
+func TestNewDesiredElsewhere(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace  string
 		namespaced bool
@@ -73,7 +82,7 @@ func TestWantElsewhere(t *testing.T) {
 			if test.namespace != "" {
 				object.Content["metadata"].(map[string]any)["namespace"] = test.namespace
 			}
-			desired, err := Want(parent, object, test.namespaced)
+			desired, err := NewDesired(cam, object, mapping(test.namespaced))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 )
 
 // Unannounced are entries for the objects that a plan would make where garbage
@@ -17,11 +18,11 @@ func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
 	var entries []v0.ResourceStatus
 	for _, step := range steps {
 		known := slices.ContainsFunc(in.Recorded, func(entry v0.ResourceStatus) bool { return inventory.RefOf(entry) == step.Ref })
-		if step.Action != Create || step.Desired.Orphan || known || !Elsewhere(in.Home, step.Ref.Namespace) {
+		if step.Action != Create || step.Desired.Orphan || known || !in.Parent.Elsewhere(step.Ref.Namespace) {
 			continue
 		}
 		entries = append(entries, v0.ResourceStatus{
-			Group: step.Ref.Group, Version: step.Desired.Version, Kind: step.Ref.Kind,
+			Group: step.Ref.Group, Version: step.Desired.Kind.Version, Kind: step.Ref.Kind,
 			Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: step.Desired.Template,
 			Reason: "to be made",
 		})
@@ -31,10 +32,10 @@ func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
 
 // Clear is the plan for a parent that is being deleted: what garbage collection
 // cannot remove with it.
-func Clear(home string, recorded []v0.ResourceStatus) []Step {
+func Clear(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 	var steps []Step
 	for _, entry := range recorded {
-		if !Elsewhere(home, entry.Namespace) {
+		if !parent.Elsewhere(entry.Namespace) {
 			continue
 		}
 		step := Step{
@@ -42,6 +43,7 @@ func Clear(home string, recorded []v0.ResourceStatus) []Step {
 			Ref:    inventory.RefOf(entry),
 			Kind:   inventory.KindOf(entry),
 			UID:    types.UID(entry.UID),
+			Claim:  ownership.Claim{Parent: parent},
 			Reason: "its parent is deleted",
 		}
 		if entry.Orphan {
@@ -54,6 +56,6 @@ func Clear(home string, recorded []v0.ResourceStatus) []Step {
 
 // Reaches tells whether an inventory holds something that garbage collection
 // cannot remove with the parent.
-func Reaches(home string, recorded []v0.ResourceStatus) bool {
-	return slices.ContainsFunc(Clear(home, recorded), func(step Step) bool { return step.Action == Delete })
+func Reaches(parent ownership.Parent, recorded []v0.ResourceStatus) bool {
+	return slices.ContainsFunc(Clear(parent, recorded), func(step Step) bool { return step.Action == Delete })
 }

@@ -9,6 +9,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/readywhen"
 )
@@ -46,8 +47,15 @@ func (a Action) String() string {
 
 // Desired is one rendered object.
 type Desired struct {
-	Ref      inventory.Ref
-	Version  string
+	Ref inventory.Ref
+	// Kind, Resource and Namespaced identify the kind as the API server serves it.
+	Kind       schema.GroupVersionKind
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+	// Origin is where the object was rendered, as the Configuration's author names
+	// it; empty if that is not known.
+	Origin string
+	// Template is the index of the template in its list.
 	Template int32
 	// Intent is a digest of Content.
 	Intent string
@@ -70,22 +78,27 @@ type Desired struct {
 // Observed is what planning needs to know of an object in the API server.
 type Observed struct {
 	UID types.UID
-	// Owner is the UID of the object's controller owner, if it has one.
-	Owner types.UID
-	// Terminating: it is being deleted.
+	// Owner, Parent and Terminating are as in [ownership.State].
+	Owner       types.UID
+	Parent      ownership.Parent
 	Terminating bool
-	// Fields is a digest of the set of fields that we own.
+	// Fields is a digest of the set of fields that the controller owns; empty if it
+	// has not applied the object.
 	Fields string
 	// Ended: it is a Pod that will not run again; Reason says why.
 	Ended  bool
 	Reason string
 }
 
+// state returns what an object says about its owner.
+func (o Observed) state() ownership.State {
+	return ownership.State{UID: o.UID, Owner: o.Owner, Parent: o.Parent, Applied: o.Fields != "", Terminating: o.Terminating}
+}
+
 // Input is everything a plan depends on.
 type Input struct {
-	// Parent is the UID of the Configuration or Instance, Home its namespace.
-	Parent types.UID
-	Home   string
+	// Parent is the Configuration or the Instance.
+	Parent ownership.Parent
 	// Desired in the order of the templates.
 	Desired []Desired
 	// Observed are the objects that carry our labels and name this parent.
@@ -114,6 +127,8 @@ type Step struct {
 	UID types.UID
 	// Desired is nil for Delete and Release.
 	Desired *Desired
+	// Claim is the parent's claim to the object.
+	Claim ownership.Claim
 	// Reason says why, for people; empty for Keep.
 	Reason string
 	// Change: the templates, or the values rendered with them, ask for something
@@ -153,12 +168,14 @@ func Compute(in Input) []Step {
 // is desired no longer.
 func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.Ref]v0.ResourceStatus) []Step {
 	var steps []Step
+	claim := ownership.Claim{Parent: in.Parent}
 	remove := func(action Action, ref inventory.Ref, version string, uid types.UID) {
 		steps = append(steps, Step{
 			Action: action,
 			Ref:    ref,
 			Kind:   schema.GroupVersionKind{Group: ref.Group, Version: version, Kind: ref.Kind},
 			UID:    uid,
+			Claim:  claim,
 			Reason: "no template asks for it any more",
 			Change: true,
 		})
@@ -170,13 +187,13 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 		}
 		// What was announced and has no UID may have been made all the same.
 		// Garbage collection finds it in our namespace, we look elsewhere.
-		if !desired[ref] && (entry.UID != "" || Elsewhere(in.Home, entry.Namespace)) {
+		if !desired[ref] && (entry.UID != "" || in.Parent.Elsewhere(entry.Namespace)) {
 			remove(action, ref, entry.Version, types.UID(entry.UID))
 		}
 	}
 	for ref, observed := range in.Observed {
 		known := recorded[ref].UID != ""
-		if !desired[ref] && !known && observed.Owner == in.Parent && !observed.Terminating {
+		if !desired[ref] && !known && claim.Owns(observed.state()) && !observed.Terminating {
 			remove(Delete, ref, "", observed.UID)
 		}
 	}

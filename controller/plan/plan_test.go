@@ -4,19 +4,25 @@ import (
 	"reflect"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/templating"
 )
 
 const us types.UID = "parent"
 
-var ref = inventory.Ref{Kind: "Service", Namespace: "ns", Name: "door-cam"}
+var (
+	cam     = ownership.Parent{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cam"}, UID: us}
+	ref     = inventory.Ref{Kind: "Service", Namespace: "ns", Name: "door-cam"}
+	service = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+)
 
 func want(intent string) []Desired {
-	return []Desired{{Ref: ref, Version: "v1", Intent: intent}}
+	return []Desired{{Ref: ref, Kind: service, Intent: intent}}
 }
 
 func have(object Observed) map[inventory.Ref]Observed {
@@ -74,24 +80,44 @@ func TestComputeForOneObject(t *testing.T) {
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other"}), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Conflict},
 		},
+		"the former parent's, being deleted": {
+			reason: "it disappears by itself: a device that was plugged in again waits for it",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}), Complete: true},
+			expect: []Action{Wait},
+		},
+		"somebody else's, being deleted": {
+			reason: "its labels name another parent",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", Terminating: true}), Complete: true},
+			expect: []Action{Conflict},
+		},
+		"unowned, to be taken": {
+			reason: "the template asks for it, whether or not the object carries our label",
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}}, Observed: have(Observed{UID: "2"}), Complete: true},
+			expect: []Action{Update},
+		},
+		"somebody else's, to be taken": {
+			reason: "only what nothing owns can be taken",
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
+			expect: []Action{Conflict},
+		},
 		"somebody else's, to be skipped": {
 			reason: "the template says that it is well",
-			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", OnConflict: templating.ConflictSkip}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictSkip}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
 			expect: []Action{Skip},
 		},
 		"once, and gone by itself": {
 			reason: "a Job that its TTL removed is not run again",
-			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Keep},
 		},
 		"once, and edited since": {
 			reason: "it is another object that is wanted",
-			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "b", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "b", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Create},
 		},
 		"once, and never made": {
 			reason: "the first time is still to come",
-			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
 			expect: []Action{Create},
 		},
 		"a Pod that has ended": {
@@ -106,12 +132,12 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"a Pod that has ended, made once": {
 			reason: "the template says so",
-			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Once: true}}, Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true, ReplaceEnded: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}}, Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true, ReplaceEnded: true},
 			expect: []Action{Keep},
 		},
 		"to be orphaned, record lost": {
 			reason: "it has no owner, but we own its fields",
-			in:     Input{Desired: []Desired{{Ref: ref, Version: "v1", Intent: "a", Orphan: true}}, Observed: have(Observed{UID: "1", Fields: "f"}), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}}, Observed: have(Observed{UID: "1", Fields: "f"}), Complete: true},
 			expect: []Action{Update},
 		},
 		"orphaned": {
@@ -203,7 +229,7 @@ func TestComputeForOneObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.in.Parent, tc.in.Home = us, "ns"
+			tc.in.Parent = cam
 			var got []Action
 			for _, step := range Compute(tc.in) {
 				got = append(got, step.Action)
@@ -217,8 +243,7 @@ func TestComputeForOneObject(t *testing.T) {
 
 func TestDeletionsComeLastAndSorted(t *testing.T) {
 	in := Input{
-		Parent:  us,
-		Home:    "ns",
+		Parent:  cam,
 		Desired: want("a"),
 		Recorded: []v0.ResourceStatus{
 			{Version: "v1", Kind: "Service", Namespace: "ns", Name: "b", UID: "2"},
@@ -252,7 +277,7 @@ func TestChangesAndRepairs(t *testing.T) {
 		"being recreated": {in: Input{Desired: want("a"), Recorded: wrote("1", "", ""), Complete: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.in.Parent = us
+			tc.in.Parent = cam
 			steps := Compute(tc.in)
 			if got := Changes(steps); got != tc.changes {
 				t.Errorf("changes: %v, want %v", got, tc.changes)

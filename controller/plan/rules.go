@@ -1,10 +1,10 @@
 package plan
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/templating"
 )
 
@@ -13,10 +13,17 @@ import (
 func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.ResourceStatus) Step {
 	step := Step{
 		Ref:     want.Ref,
-		Kind:    kindOf(want),
+		Kind:    want.Kind,
 		UID:     have.UID,
 		Desired: want,
+		Claim: ownership.Claim{
+			Parent:  in.Parent,
+			Applied: types.UID(recorded.UID),
+			Adopt:   adoption(want),
+		},
 	}
+	state := have.state()
+	foreign := exists && !step.Claim.Owns(state)
 	switch {
 	case !exists && finished(want, recorded):
 		step.Action = Keep
@@ -26,9 +33,11 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Change = Hold, true
 	case !exists:
 		step.Action, step.Reason, step.Change = Create, "it does not exist", len(in.Recorded) > 0
-	case foreign(in.Parent, want, have, recorded) && want.OnConflict == templating.ConflictSkip:
+	case foreign && step.Claim.Judge(state) == ownership.Former:
+		step.Action, step.Reason = Wait, "it is being deleted"
+	case foreign && want.OnConflict == templating.ConflictSkip:
 		step.Action, step.Reason = Skip, "it exists and belongs to somebody else"
-	case foreign(in.Parent, want, have, recorded):
+	case foreign:
 		step.Action, step.Reason = Conflict, "it exists and belongs to somebody else"
 	case have.Terminating:
 		step.Action, step.Reason = Wait, "it is being deleted"
@@ -53,14 +62,15 @@ func finished(want *Desired, recorded v0.ResourceStatus) bool {
 	return want.Once && recorded.UID != "" && recorded.Intent == want.Intent
 }
 
-// foreign: it neither names this parent as its owner nor is the very object
-// that we applied. (Somebody may have taken our owner reference off.) What is to
-// be orphaned has no owner; it is ours if we own fields of it.
-func foreign(parent types.UID, want *Desired, have Observed, recorded v0.ResourceStatus) bool {
-	if want.Orphan && have.Owner == "" && have.Fields != "" {
-		return false
+// adoption returns which unowned objects become the desired one.
+func adoption(want *Desired) ownership.Adoption {
+	switch {
+	case want.OnConflict == templating.ConflictTake:
+		return ownership.AdoptAny
+	case want.Orphan: // it has no owner, so a lost record leaves only its fields
+		return ownership.AdoptApplied
 	}
-	return have.Owner != parent && string(have.UID) != recorded.UID
+	return ownership.AdoptNone
 }
 
 // edited: what was rendered is not what was applied last, or it is unknown what
@@ -73,8 +83,4 @@ func edited(want *Desired, have Observed, recorded v0.ResourceStatus) bool {
 // apply. Whoever changes the value of one of our fields takes it out of the set.
 func drifted(have Observed, recorded v0.ResourceStatus) bool {
 	return have.Fields != recorded.Fields
-}
-
-func kindOf(want *Desired) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: want.Ref.Group, Version: want.Version, Kind: want.Ref.Kind}
 }

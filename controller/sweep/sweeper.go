@@ -16,7 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 )
+
+// selector finds what the controller made and may remove.
+const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelConfiguration + "," + v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
 
 // firstAfter is how long after its start a controller sweeps for the first time;
 // pageSize is how many objects are read at once.
@@ -131,20 +135,17 @@ func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResourc
 
 // stray asks whether nobody is left who would remove the object.
 func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadata) (bool, error) {
-	made, suspected := suspect(object)
-	if !suspected {
+	if !ownership.Suspect(object) {
 		return false, nil
 	}
+	state := ownership.Of(object)
 	parent := &metav1.PartialObjectMetadata{}
-	parent.SetGroupVersionKind(v0.ConfigurationKind)
-	if made.instance {
-		parent.SetGroupVersionKind(v0.InstanceKind)
-	}
-	err := s.parents.Get(ctx, made.NamespacedName, parent)
+	parent.SetGroupVersionKind(state.Parent.Kind())
+	err := s.parents.Get(ctx, state.Parent.NamespacedName, parent)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read %s %s: %w", parent.Kind, made.NamespacedName, err)
+		return false, fmt.Errorf("read %s: %w", state.Parent, err)
 	}
-	return err != nil || made.uid != "" && made.uid != parent.UID, nil
+	return err != nil || state.Owner != "" && state.Owner != parent.UID, nil
 }
 
 func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata) error {

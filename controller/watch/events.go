@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"akri.sh/akri/controller/ownership"
 )
 
 // ready lets those who asked too early ask again.
@@ -30,7 +32,7 @@ func (n *informer) failed(_ context.Context, _ *cache.Reflector, err error) {
 // release unlocks and tells who waits.
 func (n *informer) release() {
 	waiting := n.waiting
-	n.waiting = map[Parent]bool{}
+	n.waiting = map[ownership.Parent]bool{}
 	n.all.mutex.Unlock()
 	for parent := range waiting {
 		n.all.notify(parent)
@@ -99,7 +101,7 @@ func (n *informer) note(object *Object) {
 // doubtNotes drops the answers that the watch never confirmed: an object that
 // came and went while the watch was broken leaves no event behind.
 func (i *Informers) doubtNotes(now time.Time) {
-	var doubtful []Parent
+	var doubtful []ownership.Parent
 	i.mutex.Lock()
 	for _, informer := range i.watched {
 		for name, noted := range informer.applied {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/templating/readywhen"
 )
 
@@ -32,7 +33,7 @@ const linger = time.Minute
 type Informers struct {
 	client  dynamic.Interface
 	streams *streams
-	notify  func(Parent)
+	notify  func(ownership.Parent)
 
 	mutex    sync.Mutex
 	running  context.Context // nil until Run
@@ -43,7 +44,7 @@ type Informers struct {
 
 // NewInformers returns Informers that call notify for each parent that has to
 // look again. notify must not block. Requests go through the HTTP client given.
-func NewInformers(config *rest.Config, transport *http.Client, notify func(Parent)) (*Informers, error) {
+func NewInformers(config *rest.Config, transport *http.Client, notify func(ownership.Parent)) (*Informers, error) {
 	client, err := dynamic.NewForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for lists: %w", err)
@@ -115,7 +116,7 @@ type State struct {
 //
 // If there is a condition, objects are judged by it from then on: a watch that
 // does not know it yet begins anew.
-func (i *Informers) Ask(resource schema.GroupVersionResource, parent Parent, condition *readywhen.Condition) State {
+func (i *Informers) Ask(resource schema.GroupVersionResource, parent ownership.Parent, condition *readywhen.Condition) State {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	informer := i.ensure(resource)
@@ -123,7 +124,7 @@ func (i *Informers) Ask(resource schema.GroupVersionResource, parent Parent, con
 		informer = i.replace(informer, condition)
 	}
 	if !informer.synced {
-		informer.waiting[parent] = true
+		informer.waiting[parent.ByName()] = true
 	}
 	return informer.state()
 }
@@ -171,14 +172,14 @@ func (i *Informers) Get(resource schema.GroupVersionResource, name types.Namespa
 }
 
 // Of are the objects of a resource that carry a parent's labels.
-func (i *Informers) Of(resource schema.GroupVersionResource, parent Parent) []*Object {
+func (i *Informers) Of(resource schema.GroupVersionResource, parent ownership.Parent) []*Object {
 	i.mutex.Lock()
 	informer, found := i.watched[resource]
 	i.mutex.Unlock()
 	if !found {
 		return nil
 	}
-	seen, err := informer.shared.GetIndexer().ByIndex(byParent, parent.key())
+	seen, err := informer.shared.GetIndexer().ByIndex(byParent, key(parent))
 	if err != nil {
 		return nil // the index is there: cannot happen
 	}
@@ -291,14 +292,17 @@ type informer struct {
 	cancel      context.CancelFunc
 	synced      bool
 	err         error
-	waiting     map[Parent]bool
+	waiting     map[ownership.Parent]bool
 	applied     map[types.NamespacedName]note // answers that the watch has not caught up with
 	unusedSince time.Time
 }
 
 const byParent = "parent"
 
-func (p Parent) key() string { return fmt.Sprint(p.Instance, " ", p.NamespacedName) }
+// key is a parent in the index of objects, which identifies it by name.
+func key(parent ownership.Parent) string {
+	return fmt.Sprint(int(parent.Level), " ", parent.NamespacedName)
+}
 
 func newInformer(all *Informers, resource schema.GroupVersionResource, conditions []*readywhen.Condition) *informer {
 	client := all.client.Resource(resource)
@@ -307,7 +311,7 @@ func newInformer(all *Informers, resource schema.GroupVersionResource, condition
 		all:        all,
 		resource:   resource,
 		conditions: conditions,
-		waiting:    map[Parent]bool{},
+		waiting:    map[ownership.Parent]bool{},
 		applied:    map[types.NamespacedName]note{},
 	}
 	events := decoder{answered: n.answered, trim: func(full *unstructured.Unstructured) *Object { return Trim(full, conditions...) }}
@@ -323,7 +327,7 @@ func newInformer(all *Informers, resource schema.GroupVersionResource, condition
 	}
 	n.shared = cache.NewSharedIndexInformer(lister, &Object{}, 0, cache.Indexers{
 		byParent: func(object any) ([]string, error) {
-			return []string{object.(*Object).Parent.key()}, nil
+			return []string{key(object.(*Object).Parent)}, nil
 		},
 	})
 	// Both setters refuse only an informer that runs already.

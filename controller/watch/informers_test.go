@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/templating"
 )
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
@@ -30,7 +32,7 @@ type watching struct {
 	namespace string
 
 	mutex sync.Mutex
-	told  []Parent
+	told  []ownership.Parent
 }
 
 func watchAll(t *testing.T) *watching {
@@ -45,7 +47,7 @@ func watchAll(t *testing.T) *watching {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Informers, err = NewInformers(config, transport, func(parent Parent) {
+	w.Informers, err = NewInformers(config, transport, func(parent ownership.Parent) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		w.told = append(w.told, parent)
@@ -64,12 +66,12 @@ func watchAll(t *testing.T) *watching {
 	return w
 }
 
-func (w *watching) parent(name string) Parent {
-	return Parent{Instance: true, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: name}}
+func (w *watching) parent(name string) ownership.Parent {
+	return ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: name}}
 }
 
 // times is how often a parent was told.
-func (w *watching) times(parent Parent) int {
+func (w *watching) times(parent ownership.Parent) int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	count := 0

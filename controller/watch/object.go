@@ -11,17 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/ready"
 	"akri.sh/akri/templating/readywhen"
 )
-
-// Parent is the Configuration or Instance that an object was made for.
-type Parent struct {
-	// Instance tells the kind.
-	Instance bool
-	types.NamespacedName
-}
 
 // Object is what is kept of an object in the API server.
 type Object struct {
@@ -29,7 +22,7 @@ type Object struct {
 	// deletionTimestamp; the rest is empty.
 	metav1.ObjectMeta
 	// Parent according to the object's labels.
-	Parent Parent
+	Parent ownership.Parent
 	// Owner is the UID of the object's controller owner, if it has one, or of the
 	// parent that made it in another namespace.
 	Owner types.UID
@@ -60,6 +53,7 @@ func (o *Object) ReadyBy(condition *readywhen.Condition) (ready bool, reason str
 
 // Trim reduces an object, which it judges by the conditions.
 func Trim(full *unstructured.Unstructured, conditions ...*readywhen.Condition) *Object {
+	state := ownership.Of(full)
 	object := &Object{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              full.GetName(),
@@ -68,13 +62,9 @@ func Trim(full *unstructured.Unstructured, conditions ...*readywhen.Condition) *
 			ResourceVersion:   full.GetResourceVersion(),
 			DeletionTimestamp: full.GetDeletionTimestamp(),
 		},
-		Parent: parentOf(full),
+		Parent: state.Parent,
+		Owner:  state.Owner,
 		Fields: fieldsOf(full),
-	}
-	if owner := metav1.GetControllerOfNoCopy(full); owner != nil {
-		object.Owner = owner.UID
-	} else {
-		object.Owner = types.UID(full.GetLabels()[v0.LabelOwner])
 	}
 	object.Ready, object.Reason = ready.Of(full)
 	object.Ended = ready.Ended(full)
@@ -87,29 +77,16 @@ func Trim(full *unstructured.Unstructured, conditions ...*readywhen.Condition) *
 	return object
 }
 
-func parentOf(full *unstructured.Unstructured) Parent {
-	labels := full.GetLabels()
-	parent := Parent{NamespacedName: types.NamespacedName{Namespace: full.GetNamespace(), Name: labels[v0.LabelConfiguration]}}
-	if home, elsewhere := labels[v0.LabelNamespace]; elsewhere {
-		parent.Namespace = home
-	}
-	if instance, found := labels[v0.LabelInstance]; found {
-		parent.Instance, parent.Name = true, instance
-	}
-	return parent
-}
-
 // fieldsOf is a digest of our entry in the object's managedFields. The API
 // server keeps the entry byte-equal until somebody changes one of the fields in
 // it, or we apply another set.
 func fieldsOf(full *unstructured.Unstructured) string {
-	for _, entry := range full.GetManagedFields() {
-		if entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			sum := sha256.Sum256([]byte(entry.APIVersion + string(entry.FieldsV1.GetRawBytes())))
-			return hex.EncodeToString(sum[:8])
-		}
+	entry := ownership.AppliedFields(full)
+	if entry == nil || entry.FieldsV1 == nil {
+		return ""
 	}
-	return ""
+	sum := sha256.Sum256([]byte(entry.APIVersion + string(entry.FieldsV1.GetRawBytes())))
+	return hex.EncodeToString(sum[:8])
 }
 
 // trim is the informer's transform.

@@ -7,6 +7,7 @@ func (o *Object) Observed() plan.Observed {
 	return plan.Observed{
 		UID:         o.UID,
 		Owner:       o.Owner,
+		Parent:      o.Parent,
 		Terminating: o.DeletionTimestamp != nil,
 		Fields:      o.Fields,
 		Ended:       o.Ended,

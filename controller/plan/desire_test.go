@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/templating"
+)
+
+// mapper knows ConfigMaps and Nodes, and is out of order for the group down.
+type mapper struct{ meta.RESTMapper }
+
+func (mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	switch {
+	case kind.Group == "down":
+		return nil, errors.New("no answer")
+	case kind.Group == "" && kind.Kind == "ConfigMap":
+		return mapping(true), nil
+	case kind.Group == "" && kind.Kind == "Node":
+		version := schema.GroupVersion{Version: "v1"}
+		return &meta.RESTMapping{Resource: version.WithResource("nodes"), GroupVersionKind: version.WithKind("Node"), Scope: meta.RESTScopeRoot}, nil
+	}
+	return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+}
+
+func TestDesire(t *testing.T) {
+	object := func(index int, apiVersion, kind, name string) templating.Object {
+		return templating.Object{
+			Content: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}},
+			Origin:  templating.Origin{Level: templating.InstanceLevel, Index: index},
+		}
+	}
+	desired, problems := Desire(mapper{}, confine.Policy{}, cam, []templating.Object{
+		object(0, "v1", "ConfigMap", "a"),
+		object(1, "nowhere/v1", "Nothing", "a"),
+		object(2, "v1", "Node", "a"),
+		object(3, "down/v1", "Thing", "a"),
+		object(4, "v1", "ConfigMap", "a"),
+		object(5, "v1", "ConfigMap", "b"),
+	}, templating.Origin.String)
+	var names []string
+	for _, want := range desired {
+		names = append(names, want.Origin+": "+want.Ref.String()+" as "+want.Resource.Resource)
+	}
+	const expect = "instanceBrokerResources[0]: ConfigMap ns/a as configmaps, instanceBrokerResources[5]: ConfigMap ns/b as configmaps"
+	if got := strings.Join(names, ", "); got != expect {
+		t.Errorf("got %s\nwant %s", got, expect)
+	}
+	wants := []struct {
+		reason, message string
+		heals           bool
+	}{
+		{v0.ReasonKindUnavailable, `instanceBrokerResources[1]: the API server has no kind "Nothing" in "nowhere/v1"`, true},
+		{v0.ReasonRefused, "instanceBrokerResources[2]: kind Node of v1 is cluster-scoped", false},
+		{v0.ReasonApplyFailed, "instanceBrokerResources[3]: ask the API server for down/v1, Kind=Thing: no answer", true},
+		{v0.ReasonConflict, "instanceBrokerResources[4]: ConfigMap ns/a is also rendered by instanceBrokerResources[0]", true},
+	}
+	if len(problems) != len(wants) {
+		t.Fatalf("got %+v, want %d problems", problems, len(wants))
+	}
+	for i, want := range wants {
+		if got := problems[i]; got.Reason != want.reason || got.Heals != want.heals || !strings.HasPrefix(got.Message, want.message) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
