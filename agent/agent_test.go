@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 
-func TestADeviceBecomesAnInstance(t *testing.T) {
+func TestDeviceBecomesAnInstance(t *testing.T) {
 	w := newWorld(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), // connections are pooled for the process
 		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"))
@@ -65,14 +65,14 @@ func TestADeviceBecomesAnInstance(t *testing.T) {
 	w.awaitDevices()
 }
 
-func TestNothingIsWrittenAtRestAndByRestarts(t *testing.T) {
+func TestRestartsWriteNothing(t *testing.T) {
 	w := newWorld(t)
 	a := w.node("a")
 	stopAgent := a.startAgent()
 	stopHandler := a.startHandler(false)
 	w.configure("echo", "descriptions: [foo0, foo1]", nil)
 	w.awaitDevices("foo0", "foo1")
-	w.await("all is written", func() bool {
+	w.await("all Instances are written", func() bool {
 		for _, instance := range w.instances() {
 			if len(instance.Spec.DeviceUsage) != 2 {
 				return false
@@ -87,8 +87,8 @@ func TestNothingIsWrittenAtRestAndByRestarts(t *testing.T) {
 	}
 
 	stopAgent()
-	stopAgent = a.startAgent() // the handler registers by itself, or is remembered
-	w.await("the new agent has heard of the devices", online)
+	stopAgent = a.startAgent() // the handler registers again, or was stored
+	w.await("the new agent knows the devices", online)
 	stopHandler()
 	stopHandler = a.startHandler(false)
 	stopHandler()
@@ -97,7 +97,7 @@ func TestNothingIsWrittenAtRestAndByRestarts(t *testing.T) {
 	stopAgent = a.startAgent()
 	w.await("the new agent keeps the devices without a handler", func() bool { return len(a.sink.of(w.namespace, "echo")) == 2 })
 	if online() {
-		t.Error("devices nobody has seen are online")
+		t.Error("devices that no handler has reported are online")
 	}
 	stopHandler = a.startHandler(false)
 	w.await("the handler is back", online)
@@ -127,16 +127,16 @@ func TestInstancesAreRepaired(t *testing.T) {
 
 	for name, patch := range map[string]string{
 		"a property is changed":  `{"spec":{"brokerProperties":{"DEBUG_ECHO_DESCRIPTION":"x"}}}`,
-		"a property is added":    `{"spec":{"brokerProperties":{"STRANGER":"x"}}}`,
+		"a property is added":    `{"spec":{"brokerProperties":{"EXTRA":"x"}}}`,
 		"the capacity is raised": `{"spec":{"capacity":7}}`,
-		"the node is taken off":  `{"spec":{"nodes":[]}}`,
+		"the node is removed":    `{"spec":{"nodes":[]}}`,
 		"the labels are removed": `{"metadata":{"labels":null}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := client.Patch(t.Context(), foo0.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+			if _, err := client.Patch(t.Context(), foo0.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "user"}); err != nil {
 				t.Fatal(err)
 			}
-			w.await("it is as it was", func() bool {
+			w.await("the edit is reverted", func() bool {
 				now := w.instances()["foo0"]
 				return now.Spec.Capacity == 2 && maps.Equal(now.Spec.BrokerProperties, foo0.Spec.BrokerProperties) &&
 					slices.Equal(now.Spec.Nodes, foo0.Spec.Nodes) && maps.Equal(now.Labels, foo0.Labels)
@@ -146,7 +146,7 @@ func TestInstancesAreRepaired(t *testing.T) {
 	if err := client.Delete(t.Context(), foo0.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.await("a deleted Instance is made anew", func() bool {
+	w.await("a deleted Instance is created again", func() bool {
 		now := w.instances()["foo0"]
 		return now != nil && now.UID != foo0.UID && len(now.Spec.DeviceUsage) == 2
 	})
@@ -164,7 +164,7 @@ func TestEditsOfTheConfigurationTakeEffect(t *testing.T) {
 		spec["capacity"] = int64(3)
 		spec["brokerProperties"] = map[string]any{"OTHER": "you"}
 	})
-	w.await("details, capacity and properties are the new ones", func() bool {
+	w.await("details, capacity and properties have changed", func() bool {
 		now := w.instances()
 		foo0 := now["foo0"]
 		return len(now) == 2 && now["bar0"] != nil && foo0 != nil && foo0.UID == before["foo0"].UID && foo0.Spec.Capacity == 3 &&
@@ -177,9 +177,9 @@ func TestEditsOfTheConfigurationTakeEffect(t *testing.T) {
 	})
 
 	w.configure("echo", "discriptions: [foo0]", nil)
-	w.await("the slip is told", func() bool { return len(w.failures("echo")) == 1 })
+	w.await("the error is reported", func() bool { return len(w.failures("echo")) == 1 })
 	if found := w.instances(); len(found) != 2 {
-		t.Errorf("a slip in the details took %d Instances away", 2-len(found))
+		t.Errorf("an error in the details removed %d Instances", 2-len(found))
 	}
 	t.Log(w.failures("echo")[0])
 	w.configure("echo", "descriptions: [foo0]", nil)
@@ -205,14 +205,14 @@ func TestNodesShareAnInstance(t *testing.T) {
 	first := w.instances()["foo0"]
 
 	w.configure("echo", "descriptions: [foo0]", func(spec map[string]any) { spec["capacity"] = int64(5) })
-	w.await("the capacity is the new one", func() bool {
+	w.await("the capacity has changed", func() bool {
 		now := w.instances()["foo0"]
 		return now.Spec.Capacity == 5 && len(now.Spec.DeviceUsage) == 5
 	})
 	settled := w.instances()["foo0"].ResourceVersion
-	time.Sleep(300 * time.Millisecond) // nothing is to happen in it
+	time.Sleep(300 * time.Millisecond) // nothing may happen meanwhile
 	if now := w.instances()["foo0"].ResourceVersion; now != settled {
-		t.Errorf("the agents go on writing: resource version %s, then %s", settled, now)
+		t.Errorf("the agents keep writing: resourceVersion %s, then %s", settled, now)
 	}
 
 	a.setAvailability("OFFLINE")
@@ -222,7 +222,7 @@ func TestNodesShareAnInstance(t *testing.T) {
 	b.setAvailability("OFFLINE")
 	w.await("the other node is left", func() bool { return slices.Equal(nodes(), []string{a.name}) })
 	if now := w.instances()["foo0"]; now.UID != first.UID || now.Spec.Capacity != 5 {
-		t.Errorf("the Instance did not survive the coming and going: %+v", now)
+		t.Errorf("the Instance was replaced: %+v", now)
 	}
 	a.setAvailability("OFFLINE")
 	w.awaitDevices()
@@ -243,7 +243,7 @@ func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
 			map[string]any{"name": "HINT", "valueFrom": map[string]any{"configMapKeyRef": map[string]any{"name": "hints", "key": "hint", "optional": true}}},
 		}}
 	})
-	w.await("the missing Secret is told", func() bool { return len(w.failures("ask")) == 1 })
+	w.await("the missing Secret is reported", func() bool { return len(w.failures("ask")) == 1 })
 	t.Log(w.failures("ask")[0])
 
 	w.put("Secret", "secrets", "login", map[string]any{"stringData": map[string]any{"password": "one"}})
@@ -260,7 +260,7 @@ func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
 					return
 				}
 			case <-time.After(deadline):
-				t.Fatalf("the handler was not asked with %v", expected)
+				t.Fatalf("the handler got no request with %v", expected)
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
 	want(map[string]string{"PLAIN": "text", "PASSWORD": "two", "HINT": "\xff"})
 }
 
-// asker tells what it was asked.
+// asker reports the properties of its requests.
 type asker struct{ seen chan<- map[string][]byte }
 
 func (a asker) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {

@@ -19,7 +19,7 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
-// teller sends what it is told.
+// teller is a handler that sends the lists of a test.
 type teller struct{ lists chan []discovery.Device }
 
 func (h teller) Discover(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
@@ -35,8 +35,8 @@ func (h teller) Discover(ctx context.Context, _ discovery.Request, send func([]d
 	}
 }
 
-// BenchmarkMessage measures from a handler's message to the last watch event of
-// what it brings about.
+// BenchmarkMessage measures the time from a handler's message to the last watch event
+// that it causes.
 func BenchmarkMessage(b *testing.B) {
 	config := apitest.Start(b)
 	client, err := dynamic.NewForConfig(config)
@@ -97,7 +97,7 @@ func BenchmarkMessage(b *testing.B) {
 				handler.lists <- list
 				events(watch.Added, count)
 				come = append(come, time.Since(start))
-				time.Sleep(50 * time.Millisecond) // the filling in of free slots is not measured
+				time.Sleep(50 * time.Millisecond) // listing the free slots is not measured
 				start = time.Now()
 				handler.lists <- nil
 				events(watch.Deleted, count)

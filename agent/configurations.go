@@ -26,7 +26,8 @@ type configurations struct {
 // each Configuration that changes and with those of the same name.
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{}
-	c.informer = informer.Objects(client.Resource(v0.ConfigurationResource), nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
+	resource := client.Resource(v0.ConfigurationResource)
+	c.informer = informer.Objects(resource, nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
 		return readConfiguration(object, node)
 	})
 	if err := c.informer.AddIndexers(cache.Indexers{byName: func(object any) ([]string, error) {

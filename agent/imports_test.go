@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The agent runs on small machines: every type of Kubernetes that is linked in
-// costs memory on each of them (see doc.go).
-func TestTheAgentLinksInLittle(t *testing.T) {
+// TestAgentImports checks that the agent links few types of Kubernetes: it runs on
+// small machines, and each type costs memory.
+func TestAgentImports(t *testing.T) {
 	for _, imported := range dependencies(t, "akri.sh/akri/cmd/akri-agent") {
 		switch {
 		case strings.HasPrefix(imported, "k8s.io/api/") && imported != "k8s.io/api/core/v1",
@@ -18,16 +18,16 @@ func TestTheAgentLinksInLittle(t *testing.T) {
 			strings.HasPrefix(imported, "sigs.k8s.io/controller-runtime"):
 			t.Errorf("akri-agent imports %s: use the dynamic client and agent/informer", imported)
 		case strings.HasPrefix(imported, "akri.sh/akri/templating"), strings.HasPrefix(imported, "akri.sh/akri/controller"):
-			t.Errorf("akri-agent imports %s: agents render nothing", imported)
+			t.Errorf("akri-agent imports %s: agents do not render templates", imported)
 		}
 	}
 }
 
-// A handler is a process of its own that speaks only the protocol.
-func TestDiscoveryKnowsNoAgent(t *testing.T) {
+// TestDiscoveryImports checks that handlers depend only on the protocol.
+func TestDiscoveryImports(t *testing.T) {
 	for _, imported := range dependencies(t, "akri.sh/akri/discovery/...", "akri.sh/akri/cmd/akri-discovery") {
 		if strings.HasPrefix(imported, "akri.sh/akri/agent") || strings.HasPrefix(imported, "akri.sh/akri/api") || strings.HasPrefix(imported, "k8s.io/") {
-			t.Errorf("discovery imports %s: a handler knows the protocol alone", imported)
+			t.Errorf("discovery imports %s: a handler depends only on the protocol", imported)
 		}
 	}
 }

@@ -22,7 +22,7 @@ var (
 	handlersDescription = prometheus.NewDesc("akri_discovery_handlers",
 		"Endpoints of discovery handlers on this node, by handler and state.", []string{"discovery_handler_name", "state"}, nil)
 	instancesDescription = prometheus.NewDesc("akri_instance_count",
-		"Instances that this node sees, by Configuration.", []string{"namespace", "configuration", "is_shared"}, nil)
+		"Instances with this node, by Configuration.", []string{"namespace", "configuration", "is_shared"}, nil)
 )
 
 // collector computes gauges from the current handlers and Instances.

@@ -8,7 +8,7 @@ import (
 	"akri.sh/akri/internal/metricsdoc"
 )
 
-// The metrics are those of the documentation.
+// TestMetricsAreDocumented compares the metrics with the documentation.
 func TestMetricsAreDocumented(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
 	recorder.MustRegister(collector{})

@@ -33,7 +33,8 @@ type Options struct {
 
 func (o Options) validate() error {
 	if o.NodeName == "" {
-		return errors.New("the node name is not set: use --node-name, or set the environment variable NODE_NAME or AGENT_NODE_NAME (in a pod, from the field spec.nodeName)")
+		return errors.New("the node name is not set: use --node-name, or set the environment variable NODE_NAME or AGENT_NODE_NAME " +
+			"(in a pod, from the field spec.nodeName)")
 	}
 	info, err := os.Stat(o.HandlersDir)
 	if err == nil && !info.IsDir() {

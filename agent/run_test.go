@@ -17,7 +17,7 @@ import (
 	"akri.sh/akri/discovery"
 )
 
-func TestAnAgentStartsWithoutAnAPIServer(t *testing.T) {
+func TestAgentStartsWithoutAnAPIServer(t *testing.T) {
 	nowhere := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1}
 	w := &world{t: t, config: nowhere}
 	n := w.node("n")
@@ -42,15 +42,15 @@ func TestAnAgentStartsWithoutAnAPIServer(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if code, text := get(address, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "API server") {
-		t.Errorf("/readyz says %d %q", code, text)
+		t.Errorf("/readyz returns %d %q", code, text)
 	}
 	if code, _ := get(address, "/healthz"); code != http.StatusOK {
-		t.Errorf("/healthz says %d", code)
+		t.Errorf("/healthz returns %d", code)
 	}
 	start := time.Now()
 	stop()
 	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("the agent took %s to end", took)
+		t.Errorf("the agent took %s to stop", took)
 	}
 }
 
@@ -65,9 +65,9 @@ func TestOneAgentPerNode(t *testing.T) {
 	second := *n
 	second.sink = &recorder{}
 	second.startAgent()
-	time.Sleep(100 * time.Millisecond) // nothing is to happen in it
+	time.Sleep(100 * time.Millisecond) // nothing may happen meanwhile
 	if len(second.sink.of(w.namespace, "echo")) != 0 {
-		t.Fatal("two agents work on one node")
+		t.Fatal("two agents run on one node")
 	}
 	stopFirst()
 	w.await("the second agent takes over", func() bool {
@@ -76,7 +76,7 @@ func TestOneAgentPerNode(t *testing.T) {
 	})
 }
 
-func TestTheElderOfTwoSameNamedConfigurationsIsServed(t *testing.T) {
+func TestOlderOfTwoConfigurationsOfOneNameIsServed(t *testing.T) {
 	elder, younger := newWorld(t), newWorld(t)
 	n := elder.node("n")
 	n.startAgent()
@@ -85,7 +85,7 @@ func TestTheElderOfTwoSameNamedConfigurationsIsServed(t *testing.T) {
 	elder.awaitDevices("foo0")
 	time.Sleep(time.Second) // the API server counts whole seconds
 	younger.configure("echo", "descriptions: [bar0]", nil)
-	younger.await("the younger one is told why it is not served", func() bool {
+	younger.await("the younger one shows why it is not served", func() bool {
 		failures := younger.failures("echo")
 		return len(failures) == 1 && strings.Contains(failures[0].Message, elder.namespace+"/echo")
 	})
@@ -94,7 +94,7 @@ func TestTheElderOfTwoSameNamedConfigurationsIsServed(t *testing.T) {
 	}
 	elder.remove("echo")
 	younger.awaitDevices("bar0")
-	younger.await("nothing is wrong any more", func() bool { return len(younger.failures("echo")) == 0 })
+	younger.await("the failure is gone", func() bool { return len(younger.failures("echo")) == 0 })
 	elder.awaitDevices()
 }
 

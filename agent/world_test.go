@@ -30,7 +30,7 @@ import (
 
 const deadline = 20 * time.Second
 
-// world is one API server seen by one test.
+// world is a namespace of an API server.
 type world struct {
 	t         *testing.T
 	config    *rest.Config
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, config: config, client: client, namespace: apitest.Namespace(t, config)}
 }
 
-// node is a machine: a directory in which agent and handlers meet.
+// node is a machine: a directory for an agent and its handlers.
 type node struct {
 	*world
 	name         string
@@ -57,7 +57,7 @@ type node struct {
 }
 
 func (w *world) node(name string) *node {
-	directory, err := os.MkdirTemp("", "akri") // short: a socket's path has a limit
+	directory, err := os.MkdirTemp("", "akri") // short: socket paths are limited
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (w *world) node(name string) *node {
 	return &node{world: w, name: w.namespace + "-" + name, directory: directory, availability: filepath.Join(directory, "availability"), sink: &recorder{}}
 }
 
-// startAgent returns what stops it.
+// startAgent starts an agent and returns a function that stops it.
 func (n *node) startAgent() (stop func()) {
 	return n.start("agent", func(ctx context.Context) error {
 		return agent.RunWithSink(ctx, agent.Options{
@@ -106,7 +106,7 @@ func (n *node) setAvailability(content string) {
 	}
 }
 
-// configure makes or replaces a Configuration of debugEcho.
+// configure creates or replaces a Configuration of debugEcho.
 func (w *world) configure(name, details string, edit func(spec map[string]any)) *unstructured.Unstructured {
 	w.t.Helper()
 	spec := map[string]any{
@@ -122,7 +122,7 @@ func (w *world) configure(name, details string, edit func(spec map[string]any)) 
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { // the next test's may have the same name
+	w.t.Cleanup(func() { // another test may use the same name
 		w.remove(name)
 	})
 	return made
@@ -163,7 +163,7 @@ func (w *world) awaitDevices(ids ...string) map[string]*v0.Instance {
 	w.t.Helper()
 	slices.Sort(ids)
 	var seen map[string]*v0.Instance
-	w.await("the devices are those asked for: "+quoted(ids), func() bool {
+	w.await("the devices are"+quoted(ids), func() bool {
 		seen = w.instances()
 		return slices.Equal(slices.Sorted(maps.Keys(seen)), ids)
 	})
@@ -191,7 +191,7 @@ func (w *world) failures(name string) []v0.DiscoveryFailure {
 	return configuration.Status.DiscoveryFailures
 }
 
-// recorder is a sink that remembers.
+// recorder is a sink that stores the devices.
 type recorder struct {
 	mu     sync.Mutex
 	latest map[types.NamespacedName][]device.Device

@@ -121,7 +121,8 @@ func listen(name string, options Options) (net.Listener, string, error) {
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, "", fmt.Errorf("discovery handler %s: listen: %w: set DISCOVERY_HANDLERS_DIRECTORY to the agent's directory and make it writable", name, err)
+		return nil, "", fmt.Errorf(
+			"discovery handler %s: listen: %w: set DISCOVERY_HANDLERS_DIRECTORY to the agent's directory and make it writable", name, err)
 	}
 	return listener, path, nil
 }

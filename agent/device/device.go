@@ -1,7 +1,3 @@
-// Package device holds what the two halves of the agent tell each other: the
-// half that discovers (registry, streams, publish) says which devices this node
-// can reach, and the half that serves the kubelet (slots, deviceplugin) offers
-// them. It is data only.
 package device
 
 import "k8s.io/apimachinery/pkg/types"
@@ -10,29 +6,29 @@ import "k8s.io/apimachinery/pkg/types"
 type Device struct {
 	// Instance is the Instance's namespace and name.
 	Instance types.NamespacedName
-	// Configuration is the name of the Instance's Configuration, which lies in
-	// the same namespace.
+	// Configuration is the name of the Instance's Configuration, which is in the
+	// same namespace.
 	Configuration string
-	// ID is the discovery handler's name for the device.
+	// ID is the discovery handler's id of the device.
 	ID string
-	// Shared tells whether other nodes can reach the device too.
+	// Shared means that other nodes can reach the device too.
 	Shared bool
 	// Capacity is how many containers may use the device at the same time, over
 	// all nodes; at least 1.
 	Capacity int32
-	// Online is false while the device has gone but is kept for its grace
-	// period: its slots are shown to the kubelet as unhealthy.
+	// Online is false while the device is gone but kept for its grace period. Its
+	// slots are then unhealthy.
 	Online bool
 
-	// Properties become environment variables of the containers: the device's
-	// own overlaid by the Configuration's brokerProperties.
+	// Properties become environment variables of the containers: the device's own,
+	// overlaid by the Configuration's brokerProperties.
 	Properties map[string]string
 	// Mounts and Files are given to the containers.
 	Mounts []Mount
 	Files  []File
 }
 
-// Mount is a file or folder of the host in a container.
+// Mount is a file or directory of the host in a container.
 type Mount struct {
 	ContainerPath string
 	HostPath      string
@@ -47,12 +43,12 @@ type File struct {
 	Permissions string
 }
 
-// Sink takes the devices of this node. The discovering half calls it, the
+// Sink receives the devices of this node. The discovering half calls it, and the
 // serving half implements it.
 type Sink interface {
-	// Publish replaces the devices of one Configuration by the list given,
-	// which may be empty. It does not block on the kubelet or the API server.
-	// Each Instance exists in the API server when it is first listed. The
-	// caller does not change the list afterwards.
+	// Publish replaces the devices of one Configuration with a list, which may be
+	// empty. It does not wait for the kubelet or the API server. Each Instance
+	// exists when it is first listed. The caller does not change the list
+	// afterwards.
 	Publish(configuration types.NamespacedName, devices []Device)
 }

@@ -1,9 +1,3 @@
-// Package informer keeps a copy of some objects of the API server, reduced to what
-// the agent reads.
-//
-// It is client-go's informer over the dynamic client: typed clients draw every
-// type of Kubernetes into the binary and its memory. Objects are converted and
-// stripped before they are stored, so the whole object is never kept.
 package informer
 
 import (
@@ -17,13 +11,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Objects returns an informer of the objects of a resource that the selection,
-// which may be nil, picks. What it stores and hands out is what reduce makes of
-// an object; reduce may change its argument.
-func Objects(client dynamic.ResourceInterface, selection func(*metav1.ListOptions), reduce func(*unstructured.Unstructured) (metav1.Object, error)) cache.SharedIndexInformer {
+// Objects returns an informer of the objects of a resource. restrict narrows the list
+// and the watch; it may be nil. The informer stores the results of reduce, which may
+// change its argument.
+func Objects(
+	client dynamic.ResourceInterface,
+	restrict func(*metav1.ListOptions),
+	reduce func(*unstructured.Unstructured) (metav1.Object, error),
+) cache.SharedIndexInformer {
 	options := func(o metav1.ListOptions) metav1.ListOptions {
-		if selection != nil {
-			selection(&o)
+		if restrict != nil {
+			restrict(&o)
 		}
 		return o
 	}
@@ -35,20 +33,20 @@ func Objects(client dynamic.ResourceInterface, selection func(*metav1.ListOption
 			return client.Watch(ctx, options(o))
 		},
 	}
-	informer := cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	// Fails only on an informer that runs already.
-	_ = informer.SetTransform(func(object any) (any, error) {
+	shared := cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	// It fails only if the informer runs.
+	_ = shared.SetTransform(func(object any) (any, error) {
 		whole, ok := object.(*unstructured.Unstructured)
 		if !ok {
-			return object, nil // reduced already, or a tombstone
+			return object, nil // already reduced, or a tombstone
 		}
 		whole.SetManagedFields(nil)
 		return reduce(whole)
 	})
-	return informer
+	return shared
 }
 
-// Convert reads an object into a type of ours.
+// Convert converts an object to a Go type.
 func Convert(object *unstructured.Unstructured, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)
 }

@@ -38,8 +38,8 @@ func TestAvailability(t *testing.T) {
 				t.Fatalf("%d devices, want %d", len(devices), count)
 			}
 			return devices
-		case <-time.After(5 * time.Second): // sooner than the regular look
-			t.Fatalf("nothing is sent, want %d devices", count)
+		case <-time.After(5 * time.Second): // less than pollInterval
+			t.Fatalf("no list is sent, want %d devices", count)
 			return nil
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
-// Admit admits a pod as the kubelet's sync loop does, one pod after the other: a
-// call of Allocate for each container and resource, init containers first. An
-// error is that of the admission; the pod has failed then. The UID is filled in.
+// Admit admits a pod as the kubelet's sync loop does, one pod at a time: with a call
+// of Allocate for each container and resource, init containers first. After an error
+// the pod has failed. Admit sets the pod's UID.
 func (k *Kubelet) Admit(pod *corev1.Pod) error {
 	k.inAdmission.Lock()
 	defer k.inAdmission.Unlock()
@@ -63,8 +63,8 @@ func without(ids, gone []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(gone, id) })
 }
 
-// allocate gives a container ids of a resource: first those that an init
-// container of the pod had, then healthy ones that nobody has.
+// allocate gives a container ids of a resource: first those that an init container of
+// the pod had, then healthy ones that no container has.
 func (k *Kubelet) allocate(state *podState, container, resource string, count int, reusable []string) ([]string, error) {
 	k.mu.Lock()
 	p := k.plugins[resource]
@@ -116,7 +116,7 @@ func (k *Kubelet) allocate(state *podState, container, resource string, count in
 	return chosen, nil
 }
 
-// prefer moves what the plugin prefers to the front of the available ids.
+// prefer moves the ids that the plugin prefers to the front of the available ones.
 func (k *Kubelet) prefer(p *pluginState, available, must []string, count int) []string {
 	response, err := p.client.GetPreferredAllocation(context.Background(), &plugin.PreferredAllocationRequest{
 		ContainerRequests: []*plugin.ContainerPreferredAllocationRequest{{
@@ -135,8 +135,8 @@ func (k *Kubelet) prefer(p *pluginState, available, must []string, count int) []
 	return append(front, without(available, front)...)
 }
 
-// used are the ids of a resource that pods have: as the kubelet sees it, which
-// forgets a force-deleted pod at once. The lock is held.
+// used returns the ids of a resource that pods have. As in the kubelet, a force-deleted
+// pod has none. The caller holds mu.
 func (k *Kubelet) used(resource string) map[string]bool {
 	used := map[string]bool{}
 	for _, state := range k.pods {
@@ -159,7 +159,7 @@ func (k *Kubelet) fail(state *podState) {
 	state.ended = true
 }
 
-// End ends a pod's containers: its phase is final, its devices are free.
+// End terminates a pod's containers: its phase is final, and its devices are free.
 func (k *Kubelet) End(pod *corev1.Pod) {
 	k.mu.Lock()
 	state := k.pods[string(pod.UID)]
@@ -168,7 +168,7 @@ func (k *Kubelet) End(pod *corev1.Pod) {
 	k.setPhase(state, corev1.PodSucceeded, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
 }
 
-// Remove is the end of a pod's object, after its containers'.
+// Remove deletes a pod whose containers have terminated.
 func (k *Kubelet) Remove(pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -179,8 +179,8 @@ func (k *Kubelet) Remove(pod *corev1.Pod) {
 	}})
 }
 
-// ForceDelete takes a pod off the list while its containers run on, as a deletion
-// with a grace period of zero does.
+// ForceDelete removes a pod from the list while its containers keep running, as a
+// deletion with a grace period of zero does.
 func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -193,14 +193,14 @@ func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
 	k.tell(pods.EventType_MODIFIED, changed)
 }
 
-// Responses are what a container of a pod was given.
+// Responses returns the responses for a container of a pod.
 func (k *Kubelet) Responses(pod *corev1.Pod, container string) []*plugin.ContainerAllocateResponse {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.pods[string(pod.UID)].responses[container]
 }
 
-// IDs are the ids of a resource that a container has.
+// IDs returns the ids of a resource that a container has.
 func (k *Kubelet) IDs(pod *corev1.Pod, container, resource string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

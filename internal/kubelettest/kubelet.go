@@ -17,14 +17,14 @@ import (
 	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
-// Options change what a kubelet is like.
+// Options configure a kubelet.
 type Options struct {
-	// NoWatcher leaves out the folder plugins_registry, as a kubelet does that is
-	// told not to look for plugins.
+	// NoWatcher omits the directory plugins_registry, as a kubelet without a plugin
+	// watcher does.
 	NoWatcher bool
-	// DeafWatcher has the folder and does not look into it.
+	// DeafWatcher creates the directory but does not watch it.
 	DeafWatcher bool
-	// NoPodsAPI leaves out the Pods API, as kubelets before 1.37 do.
+	// NoPodsAPI omits the Pods API, as kubelets before 1.37 do.
 	NoPodsAPI bool
 	// Warmup is how long after a start the podresources list is empty.
 	Warmup time.Duration
@@ -42,7 +42,7 @@ type Kubelet struct {
 	running  sync.WaitGroup
 	readyAt  time.Time
 	plugins  map[string]*pluginState // by resource
-	seen     map[string]bool         // sockets in plugins_registry, dealt with
+	seen     map[string]bool         // handled sockets in plugins_registry
 	pods     map[string]*podState    // by UID; outlives restarts
 	order    []string
 	watchers map[chan *pods.WatchPodsEvent]bool
@@ -50,20 +50,20 @@ type Kubelet struct {
 	calls    []string
 	changed  chan struct{} // closed at each change of a plugin's list
 
-	// inAdmission: pods are admitted one after the other.
+	// inAdmission is held during an admission: there is one at a time.
 	inAdmission sync.Mutex
 }
 
-// podState is a pod that was admitted, or is being so.
+// podState is a pod that was admitted or is being admitted.
 type podState struct {
 	pod       *corev1.Pod
 	ids       map[string]map[string][]string // container, resource, ids
-	unlisted  bool                           // force-deleted: out of the list, still running
+	unlisted  bool                           // force-deleted: not in the list, still running
 	ended     bool
 	responses map[string][]*plugin.ContainerAllocateResponse
 }
 
-// Start runs a kubelet whose root folder is new; the test's end stops it.
+// Start runs a kubelet with a new root directory until the test ends.
 func Start(t testing.TB, options Options) *Kubelet {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "kubelet") // short: socket paths are limited
@@ -75,15 +75,15 @@ func Start(t testing.TB, options Options) *Kubelet {
 		plugins: map[string]*pluginState{}, seen: map[string]bool{}, pods: map[string]*podState{},
 		watchers: map[chan *pods.WatchPodsEvent]bool{}, changed: make(chan struct{}),
 	}
-	folders := []string{"device-plugins", "pod-resources"}
+	dirs := []string{"device-plugins", "pod-resources"}
 	if !options.NoWatcher {
-		folders = append(folders, "plugins_registry")
+		dirs = append(dirs, "plugins_registry")
 	}
 	if !options.NoPodsAPI {
-		folders = append(folders, "pods-api")
+		dirs = append(dirs, "pods-api")
 	}
-	for _, folder := range folders {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+	for _, name := range dirs {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func Start(t testing.TB, options Options) *Kubelet {
 	return k
 }
 
-// Dir is the kubelet's root folder.
+// Dir returns the kubelet's root directory.
 func (k *Kubelet) Dir() string { return k.dir }
 
 // Restart stops the kubelet and starts it again at once.
@@ -107,7 +107,7 @@ func (k *Kubelet) Restart() {
 // StartAgain starts a kubelet that was stopped.
 func (k *Kubelet) StartAgain() { k.start() }
 
-// Stop ends the kubelet; the containers run on.
+// Stop stops the kubelet. The containers keep running.
 func (k *Kubelet) Stop() {
 	k.mu.Lock()
 	servers, cancel := k.servers, k.cancel
@@ -126,7 +126,7 @@ func (k *Kubelet) Stop() {
 }
 
 func (k *Kubelet) start() {
-	// As the kubelet does: every socket in the folder goes, other plugins' too.
+	// The kubelet removes every socket in the directory, also of other plugins.
 	_ = filepath.WalkDir(filepath.Join(k.dir, "device-plugins"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type()&fs.ModeSocket != 0 {
 			return os.Remove(path)
@@ -150,7 +150,7 @@ func (k *Kubelet) start() {
 	}
 }
 
-// serve makes a socket, over one that an earlier start left.
+// serve listens on a socket and replaces one from an earlier start.
 func (k *Kubelet) serve(socket string, register func(*grpc.Server)) {
 	path := filepath.Join(k.dir, socket)
 	_ = os.Remove(path)
@@ -167,21 +167,21 @@ func (k *Kubelet) serve(socket string, register func(*grpc.Server)) {
 	k.running.Go(func() { _ = server.Serve(listener) })
 }
 
-// ready tells whether the kubelet knows its pods.
+// ready reports whether the kubelet knows its pods.
 func (k *Kubelet) ready() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !time.Now().Before(k.readyAt)
 }
 
-// Crashes is how often the real kubelet would have died.
+// Crashes returns how often the real kubelet would have crashed.
 func (k *Kubelet) Crashes() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.crashes
 }
 
-// Calls are the calls made to plugins, as "Allocate id id".
+// Calls returns the calls to plugins, as "Allocate id id".
 func (k *Kubelet) Calls() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const resource = "akri.sh/cam"
 
-// naive is a plugin that drops an id from its list when a call names it.
+// naive is a plugin that removes an id from its list when a call names it.
 type naive struct {
 	plugin.UnimplementedDevicePluginServer
 	k     *kubelettest.Kubelet
@@ -57,7 +57,7 @@ func (n *naive) Allocate(_ context.Context, r *plugin.AllocateRequest) (*plugin.
 	return &plugin.AllocateResponse{ContainerResponses: make([]*plugin.ContainerAllocateResponse, len(r.ContainerRequests))}, nil
 }
 
-// serve registers a plugin by the old road.
+// serve registers a plugin with the registration service.
 func serve(t *testing.T, k *kubelettest.Kubelet, drops bool) {
 	t.Helper()
 	n := &naive{k: k, drops: drops, lists: make(chan []string, 2)}
@@ -89,7 +89,7 @@ func dial(t *testing.T, k *kubelettest.Kubelet, socket string) *grpc.ClientConn 
 	return conn
 }
 
-func TestADroppedIDIsACrash(t *testing.T) {
+func TestRemovedIDIsACrash(t *testing.T) {
 	for _, drops := range []bool{false, true} {
 		k := kubelettest.Start(t, kubelettest.Options{})
 		serve(t, k, drops)
@@ -97,13 +97,13 @@ func TestADroppedIDIsACrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := k.Crashes() > 0; got != drops {
-			t.Errorf("dropped: %v, crashed: %v", drops, got)
+			t.Errorf("removed: %v, crashed: %v", drops, got)
 		}
 	}
 }
 
-// TestInitContainersAreOfferedAgain: a plain init container leaves
-// its id to the next container, which alone is shown.
+// TestInitContainersAreOfferedAgain checks that the next container gets the id of a
+// plain init container, and that only the next container is listed.
 func TestInitContainersAreOfferedAgain(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
 	serve(t, k, false)

@@ -15,11 +15,11 @@ import (
 	pluginregistration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// scanInterval is how often the folder of plugins is looked at; the kubelet takes
-// up to a second.
+// scanInterval is how often the plugin directory is read. The kubelet takes up to a
+// second.
 const scanInterval = 20 * time.Millisecond
 
-// pluginState is what is known of one resource.
+// pluginState is the plugin of one resource.
 type pluginState struct {
 	socket    string
 	conn      *grpc.ClientConn
@@ -50,8 +50,8 @@ func (r *registration) Register(_ context.Context, request *plugin.RegisterReque
 	return &plugin.Empty{}, nil
 }
 
-// connect is the one way in for both roads: it asks for the options and opens the
-// stream. A second registration of a name replaces the first.
+// connect serves both registration paths: it reads the options and opens the stream.
+// A second registration of a name replaces the first.
 func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -74,7 +74,7 @@ func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 	}
 	k.mu.Lock()
 	if old := k.plugins[resource]; old != nil {
-		p.devices = maps.Clone(old.devices) // until the new plugin's list comes
+		p.devices = maps.Clone(old.devices) // until the new plugin sends its list
 		old.close()
 	}
 	k.plugins[resource] = p
@@ -117,9 +117,9 @@ func (k *Kubelet) scan(ctx context.Context) {
 			if known {
 				continue
 			}
-			if err := k.greet(ctx, path); err != nil {
+			if err := k.register(ctx, path); err != nil {
 				k.mu.Lock()
-				delete(k.seen, path) // tried again, as the kubelet does
+				delete(k.seen, path) // retried, as the kubelet does
 				k.mu.Unlock()
 			}
 		}
@@ -134,7 +134,8 @@ func (k *Kubelet) scan(ctx context.Context) {
 	}
 }
 
-func (k *Kubelet) greet(ctx context.Context, path string) error {
+// register handles a socket that scan found.
+func (k *Kubelet) register(ctx context.Context, path string) error {
 	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
@@ -155,13 +156,14 @@ func (k *Kubelet) greet(ctx context.Context, path string) error {
 	return err
 }
 
-// notify wakes those who wait for a list; the lock is held.
+// notify wakes the callers that wait for a list. The caller holds mu.
 func (k *Kubelet) notify() {
 	close(k.changed)
 	k.changed = make(chan struct{})
 }
 
-// Devices is the list of a resource: id → health; nil if no plugin is connected.
+// Devices returns the list of a resource, health by id, or nil if no plugin is
+// connected.
 func (k *Kubelet) Devices(resource string) map[string]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -172,7 +174,8 @@ func (k *Kubelet) Devices(resource string) map[string]string {
 	return maps.Clone(p.devices)
 }
 
-// LastDevices is the list of a resource as it was sent last, by whomever.
+// LastDevices returns the last list of a resource, also of a plugin that is no longer
+// connected.
 func (k *Kubelet) LastDevices(resource string) map[string]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -182,7 +185,7 @@ func (k *Kubelet) LastDevices(resource string) map[string]string {
 	return nil
 }
 
-// Socket is where the plugin of a resource listens.
+// Socket returns the socket of a resource's plugin.
 func (k *Kubelet) Socket(resource string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -192,8 +195,8 @@ func (k *Kubelet) Socket(resource string) string {
 	return ""
 }
 
-// Await waits until the list of a resource is as asked.
-func (k *Kubelet) Await(resource string, asked func(devices map[string]string) bool) map[string]string {
+// Await waits until the list of a resource satisfies a condition.
+func (k *Kubelet) Await(resource string, holds func(devices map[string]string) bool) map[string]string {
 	k.t.Helper()
 	deadline := time.After(15 * time.Second)
 	for {
@@ -201,20 +204,19 @@ func (k *Kubelet) Await(resource string, asked func(devices map[string]string) b
 		changed := k.changed
 		k.mu.Unlock()
 		devices := k.Devices(resource)
-		if asked(devices) {
+		if holds(devices) {
 			return devices
 		}
 		select {
 		case <-changed:
 		case <-time.After(50 * time.Millisecond): // a new registration
 		case <-deadline:
-			k.t.Fatalf("the list of %s does not become as expected; it is %v", resource, devices)
+			k.t.Fatalf("the list of %s does not reach the expected state: %v", resource, devices)
 		}
 	}
 }
 
-// Drop ends the stream of a resource's plugin, as the kubelet does when something
-// is wrong with it.
+// Drop closes the stream of a resource's plugin, as the kubelet does after an error.
 func (k *Kubelet) Drop(resource string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
-// Pod returns a pod with one container "app" that asks for devices.
+// Pod returns a pod with one container "app" that requests devices.
 func Pod(name, resourceName string, count int64) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -21,7 +21,7 @@ func Pod(name, resourceName string, count int64) *corev1.Pod {
 	}
 }
 
-// Container returns a container that asks for devices.
+// Container returns a container that requests devices.
 func Container(name, resourceName string, count int64) corev1.Container {
 	list := corev1.ResourceList{corev1.ResourceName(resourceName): *resource.NewQuantity(count, resource.DecimalSI)}
 	return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: list, Requests: list}}
@@ -36,7 +36,7 @@ type lister struct {
 func (l *lister) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
 	response := &podresources.ListPodResourcesResponse{}
 	if !l.k.ready() {
-		return response, nil // the trap: no error
+		return response, nil // without an error, as the kubelet does
 	}
 	l.k.mu.Lock()
 	defer l.k.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *lister) List(context.Context, *podresources.ListPodResourcesRequest) (*
 	return response, nil
 }
 
-// listed are the containers that the list shows: not the plain init containers.
+// listed returns the containers in the list, which omits plain init containers.
 func listed(pod *corev1.Pod) []string {
 	var names []string
 	for _, c := range pod.Spec.InitContainers {
@@ -109,7 +109,7 @@ func (a *podsAPI) WatchPods(_ *pods.WatchPodsRequest, stream grpc.ServerStreamin
 	}
 }
 
-// tell sends an event to those who watch; the lock is held.
+// tell sends an event to the watchers. The caller holds mu.
 func (k *Kubelet) tell(kind pods.EventType, pod *corev1.Pod) {
 	for events := range k.watchers {
 		events <- event(kind, pod)
@@ -119,7 +119,7 @@ func (k *Kubelet) tell(kind pods.EventType, pod *corev1.Pod) {
 func event(kind pods.EventType, pod *corev1.Pod) *pods.WatchPodsEvent {
 	message, err := pod.Marshal()
 	if err != nil {
-		panic(err) // a pod of ours: cannot happen
+		panic(err) // cannot happen for pods of tests
 	}
 	return &pods.WatchPodsEvent{Type: kind, Pod: message}
 }

@@ -1,10 +1,9 @@
 // Package properties resolves a Configuration's discoveryProperties: values,
 // and keys of Secrets and ConfigMaps.
 //
-// resolve.go is pure. The [Watcher] keeps a copy of exactly the objects that
-// some Configuration refers to, watched by name, and says which Configurations
-// a change concerns.
+// resolve.go is pure. The [Watcher] watches, by name, exactly the objects that some
+// Configuration refers to, and reports which Configurations a change affects.
 //
-// Always: objects of another namespace are refused unless the operator allows
-// them, before anything is read. Never: a value reaches a log or an error.
+// Always: a reference to another namespace is refused before anything is read,
+// unless the operator allows it. Never: a value in a log or an error.
 package properties

@@ -22,28 +22,28 @@ func TestResolve(t *testing.T) {
 	configMap := func(key v0.KeyReference) *v0.DiscoveryPropertySource {
 		return &v0.DiscoveryPropertySource{ConfigMapKeyRef: &key}
 	}
-	login := Found{Values: map[string][]byte{"password": []byte("s3cret")}}
+	login := lookup{values: map[string][]byte{"password": []byte("s3cret")}}
 
 	for name, tc := range map[string]struct {
 		property v0.DiscoveryProperty
-		found    map[string]Found // by the reference's text
+		found    map[string]lookup // by reference.String
 		cross    bool
 		want     string // NAME=value, NAME without a value, "pending", or part of the error
 	}{
 		"a value":                   {property: v0.DiscoveryProperty{Name: "A", Value: text("x")}, want: "A=x"},
 		"an empty value":            {property: v0.DiscoveryProperty{Name: "A", Value: text("")}, want: "A="},
 		"no value":                  {property: v0.DiscoveryProperty{Name: "A"}, want: "A"},
-		"a value beside a source":   {property: v0.DiscoveryProperty{Name: "A", Value: text("x"), ValueFrom: secret(v0.KeyReference{Name: "login", Key: "k"})}, want: "A=x"},
-		"of a Secret":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]Found{"Secret plant/login": login}, want: "A=s3cret"},
-		"of a ConfigMap":            {property: v0.DiscoveryProperty{Name: "A", ValueFrom: configMap(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]Found{"ConfigMap plant/login": login}, want: "A=s3cret"},
-		"not read yet":              {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]Found{"Secret plant/login": {Pending: true}}, want: "pending"},
+		"a value and a source":      {property: v0.DiscoveryProperty{Name: "A", Value: text("x"), ValueFrom: secret(v0.KeyReference{Name: "login", Key: "k"})}, want: "A=x"},
+		"of a Secret":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]lookup{"Secret plant/login": login}, want: "A=s3cret"},
+		"of a ConfigMap":            {property: v0.DiscoveryProperty{Name: "A", ValueFrom: configMap(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]lookup{"ConfigMap plant/login": login}, want: "A=s3cret"},
+		"not read yet":              {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]lookup{"Secret plant/login": {pending: true}}, want: "pending"},
 		"no such Secret":            {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, want: "discoveryProperties[0] (A): Secret plant/login does not exist: create it, or set optional: true"},
 		"no such Secret, optional":  {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true})}, want: ""},
-		"no such key":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin"})}, found: map[string]Found{"Secret plant/login": login}, want: `has no key "pin"`},
-		"no such key, optional":     {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin", Optional: true})}, found: map[string]Found{"Secret plant/login": login}, want: ""},
-		"forbidden":                 {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true})}, found: map[string]Found{"Secret plant/login": {Err: errors.New("not allowed")}}, want: "Secret plant/login cannot be read: not allowed"},
-		"another namespace":         {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]Found{"Secret office/login": login}, want: "lies in another namespace: copy it to namespace plant"},
-		"another namespace allowed": {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]Found{"Secret office/login": login}, cross: true, want: "A=s3cret"},
+		"no such key":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin"})}, found: map[string]lookup{"Secret plant/login": login}, want: `has no key "pin"`},
+		"no such key, optional":     {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin", Optional: true})}, found: map[string]lookup{"Secret plant/login": login}, want: ""},
+		"forbidden":                 {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true})}, found: map[string]lookup{"Secret plant/login": {err: errors.New("not allowed")}}, want: "read Secret plant/login: not allowed"},
+		"another namespace":         {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]lookup{"Secret office/login": login}, want: "is in another namespace: copy it to namespace plant"},
+		"another namespace allowed": {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]lookup{"Secret office/login": login}, cross: true, want: "A=s3cret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "door"}}
@@ -52,11 +52,11 @@ func TestResolve(t *testing.T) {
 			if wanted, err := references(configuration, tc.cross); err != nil {
 				got = err.Error()
 			} else {
-				resolved := resolve(configuration, func(reference Reference) Found {
-					if !wanted[reference] {
-						t.Errorf("asked for %s, which is not among the references", reference)
+				resolved := resolve(configuration, func(ref reference) lookup {
+					if !wanted[ref] {
+						t.Errorf("resolve reads %s, which is not a reference", ref)
 					}
-					return tc.found[reference.String()]
+					return tc.found[ref.String()]
 				})
 				switch {
 				case resolved.Err != nil:
@@ -76,7 +76,7 @@ func TestResolve(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			if strings.Contains(got, "does not") && strings.Contains(got, "s3cret") {
-				t.Error("an error tells a secret")
+				t.Error("an error contains a secret value")
 			}
 		})
 	}

@@ -21,13 +21,13 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-var resources = map[Kind]schema.GroupVersionResource{
-	Secret:    {Version: "v1", Resource: "secrets"},
-	ConfigMap: {Version: "v1", Resource: "configmaps"},
+var resources = map[kind]schema.GroupVersionResource{
+	secret:    {Version: "v1", Resource: "secrets"},
+	configMap: {Version: "v1", Resource: "configmaps"},
 }
 
-// Watcher resolves properties and watches what they come from. It is safe for
-// concurrent use.
+// Watcher resolves properties and watches the objects they come from. It is safe
+// for concurrent use.
 type Watcher struct {
 	client         dynamic.Interface
 	crossNamespace bool
@@ -39,20 +39,20 @@ type Watcher struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	objects map[Reference]*object
+	objects map[reference]*object
 }
 
 // object is one watched Secret or ConfigMap.
 type object struct {
 	informer cache.SharedIndexInformer
 	stop     context.CancelFunc
-	// users are the Configurations that refer to it.
+	// users are the Configurations that refer to the object.
 	users map[types.NamespacedName]bool
-	// err is why the last attempt to read it failed.
+	// err is why the last attempt to read the object failed.
 	err error
 }
 
-// values is an object reduced to what is read of it.
+// values is a Secret or ConfigMap reduced to its values.
 type values struct {
 	metav1.ObjectMeta
 	data map[string][]byte
@@ -61,15 +61,15 @@ type values struct {
 // NewWatcher returns a watcher that calls changed, which must not block, with
 // each Configuration that should be resolved again.
 func NewWatcher(client dynamic.Interface, crossNamespace bool, changed func(types.NamespacedName), log *slog.Logger) *Watcher {
-	w := &Watcher{client: client, crossNamespace: crossNamespace, changed: changed, log: log, objects: map[Reference]*object{}}
+	w := &Watcher{client: client, crossNamespace: crossNamespace, changed: changed, log: log, objects: map[reference]*object{}}
 	w.base, w.end = context.WithCancel(context.Background())
 	return w
 }
 
-// Resolve reads a Configuration's properties and has it told of changes from
-// now on.
+// Resolve returns a Configuration's properties. From now on, changes of the objects
+// they come from are reported.
 func (w *Watcher) Resolve(configuration *v0.Configuration) Resolved {
-	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
+	name := cache.MetaObjectToName(configuration).AsNamespacedName()
 	wanted, err := references(configuration, w.crossNamespace)
 	w.use(name, wanted)
 	if err != nil {
@@ -81,99 +81,100 @@ func (w *Watcher) Resolve(configuration *v0.Configuration) Resolved {
 // Drop forgets a Configuration.
 func (w *Watcher) Drop(configuration types.NamespacedName) { w.use(configuration, nil) }
 
-// Close ends all watches and waits for them.
+// Close stops all watches and waits for them.
 func (w *Watcher) Close() {
 	w.end()
 	w.running.Wait()
 }
 
-// use makes a Configuration the user of exactly these references.
-func (w *Watcher) use(configuration types.NamespacedName, wanted map[Reference]bool) {
+// use sets the references of a Configuration.
+func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for reference := range wanted {
-		if w.objects[reference] == nil {
-			w.objects[reference] = w.start(reference)
+	for ref := range wanted {
+		if w.objects[ref] == nil {
+			w.objects[ref] = w.start(ref)
 		}
-		w.objects[reference].users[configuration] = true
+		w.objects[ref].users[configuration] = true
 	}
-	for reference, object := range w.objects {
-		if !wanted[reference] {
+	for ref, object := range w.objects {
+		if !wanted[ref] {
 			delete(object.users, configuration)
 		}
 		if len(object.users) == 0 {
 			object.stop()
-			delete(w.objects, reference)
+			delete(w.objects, ref)
 		}
 	}
 }
 
-func (w *Watcher) find(reference Reference) Found {
+// find returns an object from the cache.
+func (w *Watcher) find(ref reference) lookup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	object := w.objects[reference]
+	object := w.objects[ref]
 	switch {
 	case object == nil:
-		return Found{Pending: true}
+		return lookup{pending: true}
 	case object.err != nil:
-		return Found{Err: object.err}
+		return lookup{err: object.err}
 	case !object.informer.HasSynced():
-		return Found{Pending: true}
+		return lookup{pending: true}
 	}
-	stored, exists, err := object.informer.GetStore().GetByKey(reference.NamespacedName.String())
+	stored, exists, err := object.informer.GetStore().GetByKey(ref.NamespacedName.String())
 	if err != nil || !exists {
-		return Found{Err: err}
+		return lookup{err: err}
 	}
-	return Found{Values: stored.(*values).data}
+	return lookup{values: stored.(*values).data}
 }
 
-// start watches an object; the lock is held.
-func (w *Watcher) start(reference Reference) *object {
-	selector := fields.OneTermEqualSelector("metadata.name", reference.Name).String()
-	informer := informer.Objects(w.client.Resource(resources[reference.Kind]).Namespace(reference.Namespace),
+// start watches an object. The caller holds mu.
+func (w *Watcher) start(ref reference) *object {
+	selector := fields.OneTermEqualSelector("metadata.name", ref.Name).String()
+	inf := informer.Objects(w.client.Resource(resources[ref.kind]).Namespace(ref.Namespace),
 		func(options *metav1.ListOptions) { options.FieldSelector = selector }, reduce)
 	ctx, stop := context.WithCancel(w.base)
-	started := &object{informer: informer, stop: stop, users: map[types.NamespacedName]bool{}}
-	// Both fail only on an informer that runs or has ended.
-	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.failed(reference, started, err) })
-	registration, _ := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { w.tell(started) },
-		UpdateFunc: func(any, any) { w.tell(started) },
-		DeleteFunc: func(any) { w.tell(started) },
+	started := &object{informer: inf, stop: stop, users: map[types.NamespacedName]bool{}}
+	// Both fail only if the informer runs or has stopped.
+	_ = inf.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.failed(ref, started, err) })
+	registration, _ := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { w.synced(started) },
+		UpdateFunc: func(any, any) { w.synced(started) },
+		DeleteFunc: func(any) { w.synced(started) },
 	})
-	w.running.Go(func() { informer.RunWithContext(ctx) })
+	w.running.Go(func() { inf.RunWithContext(ctx) })
 	w.running.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			w.tell(started) // even if there is no such object
+			w.synced(started) // even if the object does not exist
 		}
 	})
 	return started
 }
 
-// failed notes why an object cannot be read. An end of the watch, or an API
-// server that is away, says nothing of the object.
-func (w *Watcher) failed(reference Reference, object *object, err error) {
+// failed records why an object cannot be read. It ignores the end of a watch and an
+// unreachable API server, which do not concern the object.
+func (w *Watcher) failed(ref reference, object *object, err error) {
 	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err) {
 		if !errors.Is(err, io.EOF) {
-			w.log.Debug("watch interrupted", "object", reference, "err", err)
+			w.log.Debug("Watch interrupted", "object", ref, "err", err)
 		}
 		return
 	}
 	w.mu.Lock()
 	object.err = err
 	w.mu.Unlock()
-	w.tellUsers(object)
+	w.notifyUsers(object)
 }
 
-// tell: the object was read, whatever it says.
-func (w *Watcher) tell(object *object) {
+// synced records that the object was read.
+func (w *Watcher) synced(object *object) {
 	w.mu.Lock()
 	object.err = nil
 	w.mu.Unlock()
-	w.tellUsers(object)
+	w.notifyUsers(object)
 }
 
-func (w *Watcher) tellUsers(object *object) {
+func (w *Watcher) notifyUsers(object *object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for user := range object.users {
@@ -181,16 +182,18 @@ func (w *Watcher) tellUsers(object *object) {
 	}
 }
 
-// reduce takes the values of a Secret or a ConfigMap.
+// reduce returns the values of a Secret or a ConfigMap.
 func reduce(whole *unstructured.Unstructured) (metav1.Object, error) {
 	reduced := &values{
-		ObjectMeta: metav1.ObjectMeta{Namespace: whole.GetNamespace(), Name: whole.GetName(), UID: whole.GetUID(), ResourceVersion: whole.GetResourceVersion()},
-		data:       map[string][]byte{},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: whole.GetNamespace(), Name: whole.GetName(), UID: whole.GetUID(), ResourceVersion: whole.GetResourceVersion(),
+		},
+		data: map[string][]byte{},
 	}
 	data, _, _ := unstructured.NestedStringMap(whole.Object, "data")
 	binary, _, _ := unstructured.NestedStringMap(whole.Object, "binaryData")
 	var encoded map[string]string
-	if whole.GetKind() == string(Secret) {
+	if whole.GetKind() == string(secret) {
 		encoded = data
 	} else {
 		encoded = binary
@@ -201,7 +204,7 @@ func reduce(whole *unstructured.Unstructured) (metav1.Object, error) {
 	for key, text := range encoded {
 		value, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			continue // the API server lets none in
+			continue // the API server refuses such values
 		}
 		if _, found := reduced.data[key]; !found {
 			reduced.data[key] = value

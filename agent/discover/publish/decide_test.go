@@ -25,7 +25,7 @@ func door() *v0.Configuration {
 
 func on(node string) side { return side{node: node, configuration: door(), now: now} }
 
-// instance is that of the camera as node-a writes it, changed.
+// instance returns the camera's Instance as node-a writes it, with changes.
 func instance(changes ...func(*v0.Instance)) *v0.Instance {
 	made := intent(door(), camera, "node-a", "door-8120fe")
 	made.UID, made.ResourceVersion = "instance-1", "5"
@@ -57,28 +57,28 @@ func TestPresent(t *testing.T) {
 		want    string // URL and capacity of what is applied
 	}{
 		"new": {
-			reason: "without force: another agent may be making it",
+			reason: "without force: another agent may be creating it",
 			node:   "node-a", action: Apply, want: "rtsp://foo0 2",
 		},
-		"as it should be": {
+		"matching": {
 			reason: "no write at rest",
 			have:   instance(), node: "node-a", action: Keep,
 		},
-		"as it should be, with another node": {
-			reason: "the entries of others are theirs",
+		"matching, with another node": {
+			reason: "an agent does not own the entries of other nodes",
 			have:   instance(nodes("node-a", "node-b")), node: "node-a", action: Keep,
 		},
-		"edited by hand": {
-			reason: "the author puts it right at once",
+		"edited by a user": {
+			reason: "the author corrects it at once",
 			have:   instance(func(i *v0.Instance) { i.Spec.Capacity = 9 }), node: "node-a", action: Apply, force: true, want: "rtsp://foo0 2",
 		},
-		"the device says something else": {
-			reason: "the author speaks for the device",
+		"the device has changed": {
+			reason: "the author writes the properties of the device",
 			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { i.Spec.BrokerProperties["URL"] = "old" }),
 			node:   "node-a", action: Apply, force: true, want: "rtsp://foo0 2",
 		},
 		"joining": {
-			reason: "the Instance stays as it is, so that there is no conflict",
+			reason: "the Instance is kept, so that there is no conflict",
 			have: instance(func(i *v0.Instance) {
 				i.Spec.BrokerProperties["URL"] = "rtsp://as-node-a-sees-it"
 				i.Spec.Capacity = 9
@@ -86,31 +86,31 @@ func TestPresent(t *testing.T) {
 			node: "node-b", action: Apply, want: "rtsp://as-node-a-sees-it 9",
 		},
 		"the author sees the device differently": {
-			reason: "first writer wins",
+			reason: "the first writer wins",
 			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { i.Spec.BrokerProperties["URL"] = "rtsp://as-node-a-sees-it" }),
 			node:   "node-b", action: Keep,
 		},
 		"the author has not seen the new capacity": {
-			reason: "it will; two agents that correct each other would never end",
+			reason: "it will soon; two agents must not correct each other in turns",
 			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { i.Spec.Capacity = 9 }),
 			node:   "node-b", action: Wait, until: now.Add(AuthorPatience),
 		},
-		"the author still has not": {
-			reason: "it may be gone",
+		"the author still has not seen it": {
+			reason: "the author may be gone",
 			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { i.Spec.Capacity, i.Spec.BrokerProperties["URL"] = 9, "seen" }),
 			node:   "node-b", differs: now.Add(-AuthorPatience), action: Apply, force: true, want: "seen 2",
 		},
-		"a mark edited away": {
-			reason: "without its label an agent does not find the Instance again",
+		"the label was removed": {
+			reason: "without the label the agent does not find the Instance again",
 			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { delete(i.Labels, v0.NodeLabel("node-b")) }),
 			node:   "node-b", action: Apply, force: true, want: "rtsp://foo0 2",
 		},
 		"being deleted": {
-			reason: "it is made anew when it is gone",
+			reason: "it is created again after the deletion",
 			have:   instance(func(i *v0.Instance) { i.DeletionTimestamp = &gone }), node: "node-a", action: Wait,
 		},
 		"of an earlier Configuration": {
-			reason: "two owners cannot both be in control",
+			reason: "an Instance has only one controller",
 			have:   instance(func(i *v0.Instance) { i.OwnerReferences[0].UID = "configuration-0" }), node: "node-a", action: Delete,
 		},
 	} {
@@ -144,19 +144,19 @@ func TestAbsent(t *testing.T) {
 	}
 	want := step.Want
 	if _, labelled := want.Labels[v0.NodeLabel("node-a")]; labelled || len(want.Spec.Nodes) != 0 || want.Spec.DeviceUsage != nil || want.UID != "instance-1" {
-		t.Errorf("leaving writes %+v %+v; want neither node nor label nor slots, and never a new object", want.ObjectMeta, want.Spec)
+		t.Errorf("leaving writes %+v %+v; want no node, label or slots, and never a new object", want.ObjectMeta, want.Spec)
 	}
 	if want.Spec.Capacity != 2 || want.Spec.BrokerProperties["URL"] == "" || len(want.OwnerReferences) != 1 {
-		t.Errorf("leaving takes away what the others need: %+v", want.Spec)
+		t.Errorf("leaving removes what the other nodes need: %+v", want.Spec)
 	}
 }
 
 func TestFind(t *testing.T) {
 	here := on("node-a")
 	long := v0.LongInstanceName("door", "foo0", "node-a", true)
-	stranger := instance(func(i *v0.Instance) { i.Annotations[v0.AnnotationDeviceID] = "of the same hash" })
+	stranger := instance(func(i *v0.Instance) { i.Annotations[v0.AnnotationDeviceID] = "with the same hash" })
 	if found, name := here.find(camera, nil); found != nil || name != "door-8120fe" {
-		t.Errorf("none there: %v %s", found, name)
+		t.Errorf("no Instance: %v %s", found, name)
 	}
 	if found, name := here.find(camera, []*v0.Instance{stranger}); found != nil || name != long {
 		t.Errorf("the name is taken: %v %s, want %s", found, name, long)
@@ -164,12 +164,12 @@ func TestFind(t *testing.T) {
 	own := instance(func(i *v0.Instance) { i.Name = long })
 	for _, have := range [][]*v0.Instance{{stranger, own}, {own, stranger}} {
 		if found, name := here.find(camera, have); found != own || name != long {
-			t.Errorf("both there: %v %s", found, name)
+			t.Errorf("both Instances: %v %s", found, name)
 		}
 	}
 	unmarked := instance(func(i *v0.Instance) { i.Annotations = nil })
 	if found, _ := here.find(camera, []*v0.Instance{unmarked}); found != unmarked {
-		t.Error("an Instance made by another program is not recognised by its name")
+		t.Error("an Instance that another program created is not recognised by its name")
 	}
 }
 

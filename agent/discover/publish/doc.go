@@ -1,18 +1,18 @@
 // Package publish makes the devices of this node visible as Instances.
 //
-// What is to be done about a device or an Instance is decided by pure functions
-// (intent.go: what an Instance should say; decide.go: what to do about it;
-// capacity.go: which slots it should list). The [Publisher] carries it out.
+// Pure functions decide what to do about a device or an Instance (intent.go: the
+// desired Instance; decide.go: the action; capacity.go: the slots to list). The
+// [Publisher] carries out the decisions.
 //
-// Several nodes see a shared device, and each of their agents writes the same
-// Instance by server-side apply: the identity fields and its own entry of nodes,
-// never a slot. The first of nodes is the Instance's author: the others follow
-// what it says of the device, and only where the Configuration is contradicted
-// for [AuthorPatience] do they put it right themselves. So two agents that see a
-// device differently do not take turns in correcting each other.
+// Several nodes see a shared device, and each of their agents applies the same
+// Instance (server-side apply): the identity fields and its own entry in nodes, but
+// never a slot. The first of nodes is the Instance's author. The others keep its
+// description of the device, and correct the Instance only if it contradicts the
+// Configuration for [AuthorPatience]. Two agents that see a device differently
+// therefore do not overwrite each other in turns.
 //
-// Always: an Instance that is as it should be is not written. Never: an
-// Instance is deleted while another node is listed, whatever the order of
-// requests, unless its Configuration is gone; a device takes over the Instance
-// of another one.
+// Always: an Instance that matches the desired one is not written. Never: an
+// Instance is deleted while another node is listed, in whatever order requests
+// arrive, unless its Configuration is gone; a device takes over another device's
+// Instance.
 package publish

@@ -11,8 +11,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// intent is what an agent applies for a device: all of the Instance that is
-// its business.
+// intent returns the Instance that an agent applies for a device. It has only the
+// fields that the agent owns.
 func intent(configuration *v0.Configuration, d streams.Device, node, name string) *v0.Instance {
 	properties := map[string]string{}
 	maps.Copy(properties, d.Properties)
@@ -45,9 +45,9 @@ func owner(configuration *v0.Configuration) metav1.OwnerReference {
 	}
 }
 
-// following is the intent of an agent that did not write the Instance first:
-// what it says of the device stays, and the Configuration's part with it unless
-// that is to be put right.
+// following returns the intent of an agent that is not the author: the existing
+// description of the device is kept. The Configuration's part is kept too, unless
+// correct is true.
 func following(want, have *v0.Instance, configuration *v0.Configuration, correct bool) *v0.Instance {
 	followed := want.DeepCopy()
 	followed.Spec.BrokerProperties = map[string]string{}
@@ -60,14 +60,14 @@ func following(want, have *v0.Instance, configuration *v0.Configuration, correct
 	return followed
 }
 
-// departing is what an agent applies to leave an Instance to the other nodes:
-// the same without its entry and its label.
+// departing returns what an agent applies to leave an Instance to the other nodes:
+// the same Instance without its entry and its label.
 func departing(have *v0.Instance, node string) *v0.Instance {
 	left := &v0.Instance{
 		TypeMeta: metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: have.Namespace, Name: have.Name,
-			UID:             have.UID, // never makes it anew
+			UID:             have.UID, // prevents a re-creation
 			Labels:          map[string]string{},
 			Annotations:     map[string]string{},
 			OwnerReferences: have.OwnerReferences,
@@ -86,9 +86,9 @@ func copyKey(to, from map[string]string, key string) {
 	}
 }
 
-// says tells whether an Instance says what is wanted of it; entries of other
-// nodes aside.
-func says(have, want *v0.Instance) bool {
+// matches reports whether an Instance matches the desired one, apart from entries of
+// other nodes.
+func matches(have, want *v0.Instance) bool {
 	return joined(have, want) &&
 		have.Spec.ConfigurationName == want.Spec.ConfigurationName &&
 		have.Spec.CDIName == want.Spec.CDIName &&
@@ -97,14 +97,14 @@ func says(have, want *v0.Instance) bool {
 		maps.Equal(have.Spec.BrokerProperties, want.Spec.BrokerProperties)
 }
 
-// joined tells whether an Instance has this node's entry and the marks by which
-// it is found.
+// joined reports whether an Instance has this node's entry, and the labels,
+// annotations and owner by which it is found.
 func joined(have, want *v0.Instance) bool {
 	if !slices.Contains(have.Spec.Nodes, want.Spec.Nodes[0]) {
 		return false
 	}
 	for key, value := range want.Labels {
-		if there, found := have.Labels[key]; !found || there != value {
+		if current, found := have.Labels[key]; !found || current != value {
 			return false
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"akri.sh/akri/internal/jsonpatch"
 )
 
-// published is what the kubelet's side is told of a device. Containers get the
-// Instance's properties, which are the same on all nodes; mounts and device
-// files are this node's.
+// published returns the device that the serving half offers. Its properties are the
+// Instance's, which are the same on all nodes; its mounts and device files are this
+// node's.
 func published(instance *v0.Instance, known streams.Known) device.Device {
 	d := adopted(instance)
 	d.ID, d.Shared = known.ID, known.Shared
@@ -26,8 +26,8 @@ func published(instance *v0.Instance, known streams.Known) device.Device {
 	return d
 }
 
-// adopted is an Instance of this node whose device has not been heard of since
-// the agent started: it is kept, and nobody can have it meanwhile.
+// adopted returns the device of an Instance that no handler has reported since the
+// agent started. It is kept offline.
 func adopted(instance *v0.Instance) device.Device {
 	return device.Device{
 		Instance:      instances.NameOf(instance),
@@ -39,9 +39,9 @@ func adopted(instance *v0.Instance) device.Device {
 	}
 }
 
-// strangers removes properties that nobody asked for. An apply does not: it
-// leaves alone what others have written.
-func strangers(have, want *v0.Instance) jsonpatch.Patch {
+// removeExtra returns the patch that removes undesired properties. An apply does not
+// remove fields of other field managers.
+func removeExtra(have, want *v0.Instance) jsonpatch.Patch {
 	var patch jsonpatch.Patch
 	for _, key := range slices.Sorted(maps.Keys(have.Spec.BrokerProperties)) {
 		if _, wanted := want.Spec.BrokerProperties[key]; !wanted {

@@ -26,11 +26,12 @@ import (
 
 const (
 	parallelWrites = 8
-	// maxAttempts bounds how often a decision is taken again because the
-	// Instance changed under it.
+	// maxAttempts bounds how often a decision is repeated because the Instance
+	// changed meanwhile.
 	maxAttempts = 5
-	// refusedRetry is when what the API server refuses is tried again.
-	refusedRetry = time.Minute
+	// refusedRetryDelay is the delay before a request that the API server refused is
+	// repeated.
+	refusedRetryDelay = time.Minute
 )
 
 // Publisher writes the Instances of one node.
@@ -46,7 +47,7 @@ type Publisher struct {
 	differs map[types.NamespacedName]time.Time
 }
 
-// New returns a publisher under a field manager's name.
+// New returns a publisher for a node that writes as a field manager.
 func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
@@ -54,19 +55,19 @@ func New(client dynamic.Interface, store *instances.Store, node, manager string,
 	}
 }
 
-// Result is what is published.
+// Result is the outcome of [Publisher.Publish].
 type Result struct {
-	// Devices whose Instance exists, and those that wait to be seen again.
+	// Devices whose Instance exists.
 	Devices []device.Device
-	// Next is when to publish again even if nothing happens; zero if not.
+	// Next is when to publish again without an event; zero for never.
 	Next time.Time
-	// Refused are the reasons for which the API server does not take an
-	// Instance, which somebody has to remedy.
+	// Refused are the reasons why the API server refused Instances, which a user must
+	// resolve.
 	Refused []string
 }
 
-// Publish brings the Instances of a Configuration in line with the picture of
-// its devices. It does what it can before it returns an error.
+// Publish creates, updates and deletes the Instances of a Configuration to match the
+// picture of its devices. After an error it continues with the other Instances.
 func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, picture streams.Picture) (Result, error) {
 	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
 	have := p.instances.Of(name)
@@ -74,7 +75,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 
 	var result Result
 	var errs []error
-	var mu sync.Mutex // guards the two
+	var mu sync.Mutex // guards result and errs
 	claimed := map[string]bool{}
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
@@ -90,9 +91,9 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 			}
 			result.Next = earliest(result.Next, until)
 			switch {
-			case refusal(err):
+			case isRefusal(err):
 				result.Refused = append(result.Refused, err.Error())
-				result.Next = earliest(result.Next, here.now.Add(refusedRetry))
+				result.Next = earliest(result.Next, here.now.Add(refusedRetryDelay))
 			case err != nil:
 				errs = append(errs, err)
 			}
@@ -126,7 +127,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	return result, errors.Join(errs...)
 }
 
-// Withdraw takes this node off all Instances of a Configuration that is gone.
+// Withdraw removes this node from all Instances of a Configuration that is gone.
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName) error {
 	here := side{node: p.node, now: time.Now()}
 	var errs []error
@@ -136,8 +137,8 @@ func (p *Publisher) Withdraw(ctx context.Context, configuration types.Namespaced
 	return errors.Join(errs...)
 }
 
-// Complete lists the free slots of the Instances this node speaks for. It comes
-// after everything that somebody waits for.
+// Complete lists the free slots of the Instances whose author is this node. Nothing
+// waits for it, so it runs last.
 func (p *Publisher) Complete(ctx context.Context, configuration types.NamespacedName) error {
 	here := side{node: p.node}
 	var errs []error
@@ -162,9 +163,11 @@ func (p *Publisher) Complete(ctx context.Context, configuration types.Namespaced
 	return errors.Join(errs...)
 }
 
-// ensure makes the Instance of a device exist and say what it should. It
-// returns the Instance as it then is, beside an error too; nil if there is none.
-func (p *Publisher) ensure(ctx context.Context, here side, d streams.Device, have *v0.Instance, name string) (*v0.Instance, time.Time, error) {
+// ensure makes the Instance of a device exist and match. It returns the Instance,
+// also with an error, or nil if there is none, and when to look again.
+func (p *Publisher) ensure(
+	ctx context.Context, here side, d streams.Device, have *v0.Instance, name string,
+) (*v0.Instance, time.Time, error) {
 	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}
 	for range maxAttempts {
 		step := here.present(d, have, key.Name, p.differsSince(key))
@@ -178,14 +181,14 @@ func (p *Publisher) ensure(ctx context.Context, here side, d streams.Device, hav
 			}
 			return have, step.Until, nil
 		case Delete:
-			// The deletion's event brings us back to make it anew.
+			// The event of the deletion triggers the creation.
 			return nil, time.Time{}, p.delete(ctx, have)
 		}
 		applied, err := p.apply(ctx, step.Want, step.Force)
 		if err == nil {
-			p.log.Info("published", "instance", key, "device", d.ID, "new", step.Have == nil)
+			p.log.Info("Published the Instance", "instance", key, "device", d.ID, "new", step.Have == nil)
 			p.differ(key, time.Time{})
-			if extra := strangers(applied, step.Want); step.Force && len(extra) > 0 {
+			if extra := removeExtra(applied, step.Want); step.Force && len(extra) > 0 {
 				err = p.patch(ctx, applied, extra)
 			}
 			return applied, time.Time{}, err
@@ -193,18 +196,18 @@ func (p *Publisher) ensure(ctx context.Context, here side, d streams.Device, hav
 		if !apierrors.IsConflict(err) {
 			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, err)
 		}
-		// Another agent was here first, or is here at the same time.
+		// Another agent changed the Instance before.
 		if have, err = p.get(ctx, key); err != nil {
 			return step.Have, time.Time{}, err
 		}
-		if have != nil && !isOf(have, d) {
+		if have != nil && !belongsTo(have, d) {
 			have, key.Name = nil, v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
 		}
 	}
-	return nil, time.Time{}, fmt.Errorf("publish Instance %s of device %q: it changed %d times meanwhile; trying again", key, d.ID, maxAttempts)
+	return nil, time.Time{}, fmt.Errorf("publish Instance %s of device %q: it changed %d times; retrying", key, d.ID, maxAttempts)
 }
 
-// drop takes this node off an Instance.
+// drop removes this node from an Instance.
 func (p *Publisher) drop(ctx context.Context, here side, have *v0.Instance) error {
 	key := instances.NameOf(have)
 	p.differ(key, time.Time{})
@@ -215,14 +218,14 @@ func (p *Publisher) drop(ctx context.Context, here side, have *v0.Instance) erro
 			err = p.delete(ctx, have)
 		case Leave:
 			if _, err = p.apply(ctx, step.Want, false); err == nil {
-				p.log.Info("left to other nodes", "instance", key)
+				p.log.Info("Left the Instance to other nodes", "instance", key)
 			}
 		default:
 			return nil
 		}
 		if !apierrors.IsConflict(err) {
 			if err != nil {
-				return fmt.Errorf("take node %s off Instance %s: %w", here.node, key, err)
+				return fmt.Errorf("remove node %s from Instance %s: %w", here.node, key, err)
 			}
 			return nil
 		}
@@ -234,9 +237,10 @@ func (p *Publisher) drop(ctx context.Context, here side, have *v0.Instance) erro
 			return nil
 		}
 	}
-	return fmt.Errorf("take node %s off Instance %s: it changed %d times meanwhile; trying again", here.node, key, maxAttempts)
+	return fmt.Errorf("remove node %s from Instance %s: it changed %d times; retrying", here.node, key, maxAttempts)
 }
 
+// apply applies the Instance and returns the result.
 func (p *Publisher) apply(ctx context.Context, want *v0.Instance, force bool) (*v0.Instance, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
 	if err != nil {
@@ -253,6 +257,7 @@ func (p *Publisher) apply(ctx context.Context, want *v0.Instance, force bool) (*
 	return p.keep(answer)
 }
 
+// patch patches the Instance if it still exists as read.
 func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatch.Patch) error {
 	// Another Instance may have the same name by now.
 	bound := append(jsonpatch.Patch{jsonpatch.Test("/metadata/uid", have.UID)}, patch...)
@@ -268,14 +273,14 @@ func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatc
 	return err
 }
 
-// delete deletes an Instance if it is still as it was read; if not, the error is
-// a conflict.
+// delete deletes an Instance if it has not changed since it was read; otherwise the
+// error is a conflict.
 func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
 	err := p.client.Namespace(have.Namespace).Delete(ctx, have.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion},
 	})
 	if err == nil {
-		p.log.Info("deleted", "instance", instances.NameOf(have))
+		p.log.Info("Deleted the Instance", "instance", instances.NameOf(have))
 	}
 	if err == nil || apierrors.IsNotFound(err) {
 		p.instances.Forget(have)
@@ -284,7 +289,7 @@ func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
 	return err
 }
 
-// get reads an Instance; nil if there is none.
+// get returns an Instance from the API server, or nil.
 func (p *Publisher) get(ctx context.Context, key types.NamespacedName) (*v0.Instance, error) {
 	object, err := p.client.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -322,8 +327,7 @@ func (p *Publisher) differ(key types.NamespacedName, since time.Time) {
 	}
 }
 
-// refusal tells an Instance that the API server will not take from one that it
-// cannot take now.
-func refusal(err error) bool {
+// isRefusal reports whether the API server refused an Instance for good.
+func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

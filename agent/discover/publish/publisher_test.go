@@ -48,7 +48,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// publisher runs one for a node, until the test ends.
+// publisher runs a publisher for a node until the test ends.
 func (b *bench) publisher(node string) *Publisher {
 	b.t.Helper()
 	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
@@ -107,12 +107,12 @@ func (b *bench) patch(name, patch string) {
 	}
 }
 
-func TestADeviceOfTheSameHashGetsALongerName(t *testing.T) {
+func TestDeviceWithTheSameHashGetsALongerName(t *testing.T) {
 	b := newBench(t)
 	p := b.publisher("node-a")
 	short := v0.InstanceName("door", "foo0", "", true)
-	// Another node's device has the name; this node's watch does not show it.
-	taken := intent(b.configuration, streams.Device{Key: streams.Key{ID: "of the same hash", Shared: true}}, "node-b", short)
+	// Another node's device has the name. This node's watch does not show it.
+	taken := intent(b.configuration, streams.Device{Key: streams.Key{ID: "with the same hash", Shared: true}}, "node-b", short)
 	if _, err := b.publisher("node-b").apply(t.Context(), taken, false); err != nil {
 		t.Fatal(err)
 	}
@@ -120,22 +120,22 @@ func TestADeviceOfTheSameHashGetsALongerName(t *testing.T) {
 	if want := v0.LongInstanceName("door", "foo0", "", true); len(result.Devices) != 1 || result.Devices[0].Instance.Name != want {
 		t.Errorf("published %+v, want %s", result.Devices, want)
 	}
-	if other := b.get(short); !slices.Equal(other.Spec.Nodes, []string{"node-b"}) || other.Annotations[v0.AnnotationDeviceID] != "of the same hash" {
+	if other := b.get(short); !slices.Equal(other.Spec.Nodes, []string{"node-b"}) || other.Annotations[v0.AnnotationDeviceID] != "with the same hash" {
 		t.Errorf("the other device's Instance was taken over: %+v", other)
 	}
 }
 
-func TestAClaimSurvivesEveryWrite(t *testing.T) {
+func TestClaimSurvivesEveryWrite(t *testing.T) {
 	b := newBench(t)
 	p := b.publisher("node-a")
 	name := b.publish(p, camera).Devices[0].Instance.Name
-	// A claim comes before the free slots are listed.
+	// A claim is written before the free slots are listed.
 	b.patch(name, `[{"op":"add","path":"/spec/deviceUsage","value":{"`+name+`-1":"node-a"}}]`)
 	if err := p.Complete(t.Context(), b.name()); err != nil {
 		t.Fatal(err)
 	}
 	b.configuration.Spec.Capacity = 1 // below the claimed slot
-	b.await("the watch has brought the claim, and the free slot is listed", func() bool {
+	b.await("the watch shows the claim, and the free slot is listed", func() bool {
 		b.publish(p, camera)
 		if err := p.Complete(t.Context(), b.name()); err != nil {
 			t.Fatal(err)
@@ -156,13 +156,13 @@ func (b *bench) await(what string, holds func() bool) {
 	}
 }
 
-func TestTheLastNodeDoesNotDeleteWhatAnotherHasJoined(t *testing.T) {
+func TestNoDeletionAfterAnotherNodeJoined(t *testing.T) {
 	b := newBench(t)
 	a, other := b.publisher("node-a"), b.publisher("node-b")
 	name := b.publish(a, camera).Devices[0].Instance.Name
 	stale := b.get(name)
 	b.publish(other, camera)
-	if err := a.drop(t.Context(), side{node: "node-a", now: time.Now()}, stale); err != nil { // decides on what it has read before
+	if err := a.drop(t.Context(), side{node: "node-a", now: time.Now()}, stale); err != nil { // decides on an old version
 		t.Fatal(err)
 	}
 	now := b.get(name)
@@ -170,14 +170,14 @@ func TestTheLastNodeDoesNotDeleteWhatAnotherHasJoined(t *testing.T) {
 		t.Fatalf("the Instance is %s with nodes %v, want %s with node-b", now.UID, now.Spec.Nodes, stale.UID)
 	}
 	if _, labelled := now.Labels[v0.NodeLabel("node-a")]; labelled {
-		t.Error("the label of the node that left is still there")
+		t.Error("the label of the node that left still exists")
 	}
 	if now.Spec.BrokerProperties["URL"] == "" || now.Spec.Capacity != 2 {
-		t.Errorf("the node that left took with it what it had written: %+v", now.Spec)
+		t.Errorf("the node that left removed fields: %+v", now.Spec)
 	}
 }
 
-func TestWhatTheAPIServerRefusesIsSaid(t *testing.T) {
+func TestRefusalsAreReported(t *testing.T) {
 	b := newBench(t)
 	p := b.publisher("node-a")
 	b.configuration.Spec.Capacity = 2

@@ -26,7 +26,8 @@ func Listen(dir string) (net.Listener, error) {
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: unready, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("create the registration socket: %w: make the directory writable, or set another one with --discovery-handlers-dir", err)
+		return nil, fmt.Errorf(
+			"create the registration socket: %w: make the directory writable, or set another one with --discovery-handlers-dir", err)
 	}
 	// The file stays when the agent ends: handlers watch for a new one, and the
 	// next agent may already have created it.

@@ -15,7 +15,7 @@ func TestStates(t *testing.T) {
 		forgetAt time.Time
 	}{
 		"registered": {
-			reason:  "nobody has asked it anything",
+			reason:  "no stream was opened",
 			happens: func(*record) {}, want: Waiting,
 		},
 		"in use": {
@@ -27,7 +27,7 @@ func TestStates(t *testing.T) {
 			happens: func(r *record) { r.opened(); r.opened(); r.closed() }, want: Active,
 		},
 		"no longer used": {
-			reason:  "that we ended the stream says nothing of the handler",
+			reason:  "a stream that the agent closed does not concern the handler",
 			happens: func(r *record) { r.opened(); r.closed() }, want: Waiting,
 		},
 		"broken": {
@@ -35,19 +35,19 @@ func TestStates(t *testing.T) {
 			happens: func(r *record) { r.opened(); r.broke(at(5)) }, want: Offline, forgetAt: at(305),
 		},
 		"broken for one of two": {
-			reason:  "the other stream shows that the handler is there",
+			reason:  "the other stream shows that the handler is available",
 			happens: func(r *record) { r.opened(); r.opened(); r.broke(at(5)) }, want: Active,
 		},
 		"not reached again and again": {
-			reason:  "it is offline since the first time",
+			reason:  "it has been offline since the first failure",
 			happens: func(r *record) { r.failed(at(1)); r.failed(at(60)); r.failed(at(200)) }, want: Offline, forgetAt: at(301),
 		},
 		"back by registration": {
-			reason:  "a handler that registers is there",
+			reason:  "a handler that registers is available",
 			happens: func(r *record) { r.failed(at(1)); r.registered(false) }, want: Waiting,
 		},
 		"back by a stream": {
-			reason:  "the dialling went on and succeeded",
+			reason:  "a later attempt succeeded",
 			happens: func(r *record) { r.failed(at(1)); r.opened() }, want: Active,
 		},
 	} {

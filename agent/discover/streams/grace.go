@@ -15,23 +15,23 @@ type grace struct {
 var defaultGrace = grace{Shared: 5 * time.Minute, Local: 0}
 
 const (
-	// RestartAllowance is how long a stream may be broken without any change: a
+	// restartAllowance is how long a stream may be broken without any change: a
 	// handler that was updated or has crashed is back by then. The grace is never
 	// shorter.
-	RestartAllowance = 30 * time.Second
+	restartAllowance = 30 * time.Second
 
-	// SilenceLimit is the time after which an open stream without any message counts
+	// silenceLimit is the time after which an open stream without any message counts
 	// as an empty list: some handlers never send an empty first list.
-	SilenceLimit = 5 * time.Minute
+	silenceLimit = 5 * time.Minute
 
-	// SettleLimit is how long the endpoints have for their first message after the
+	// settleLimit is how long the endpoints have for their first message after the
 	// agent has started, or after the Configuration names another handler. By then
 	// the registry has forgotten an endpoint that does not answer.
-	SettleLimit = registry.ForgetAfter
+	settleLimit = registry.ForgetAfter
 
-	// FailurePatience is how long a stream may fail before the Configuration's status
+	// failurePatience is how long a stream may fail before the Configuration's status
 	// shows it. A refusal by a handler is shown at once.
-	FailurePatience = 10 * time.Second
+	failurePatience = 10 * time.Second
 )
 
 // of returns the grace period of shared or local devices.
@@ -40,5 +40,5 @@ func (g grace) of(shared bool) time.Duration {
 	if shared {
 		period = g.Shared
 	}
-	return max(period, RestartAllowance)
+	return max(period, restartAllowance)
 }

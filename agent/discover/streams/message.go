@@ -19,12 +19,14 @@ func devicesOf(message *protocol.DiscoverResponse, shared bool) (devices []Devic
 	for i, d := range message.GetDevices() {
 		switch id := d.GetId(); {
 		case len(devices) == maxDevices:
-			return devices, fmt.Sprintf("the handler lists %d devices, the limit is %d: restrict discoveryDetails", len(message.GetDevices()), maxDevices)
+			return devices, fmt.Sprintf("the handler lists %d devices, the limit is %d: restrict discoveryDetails",
+				len(message.GetDevices()), maxDevices)
 		case id == "":
 			complaint = fmt.Sprintf("device %d of the handler's list has no id and is ignored: this is a bug in the handler", i)
 			continue
 		case len(id) > maxIDBytes:
-			complaint = fmt.Sprintf("device %d of the handler's list has an id of %d bytes (limit %d) and is ignored: this is a bug in the handler", i, len(id), maxIDBytes)
+			complaint = fmt.Sprintf("device %d of the handler's list has an id of %d bytes (limit %d) and is ignored: this is a bug in the handler",
+				i, len(id), maxIDBytes)
 			continue
 		case seen[id]:
 			continue

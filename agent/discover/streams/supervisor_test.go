@@ -152,7 +152,7 @@ func (s *setup) await(details, want string) {
 	}
 }
 
-func (s *setup) heard(f *fake, details string) {
+func (s *setup) wantRequest(f *fake, details string) {
 	s.t.Helper()
 	select {
 	case request := <-f.asked:
@@ -174,7 +174,7 @@ func TestStreams(t *testing.T) {
 		t.Fatalf("a registration notified %s", name)
 	}
 	s.ask("one")
-	s.heard(first, "one")
+	s.wantRequest(first, "one")
 	if authority := <-first.called; authority != "localhost" {
 		t.Errorf("the :authority is %q, want localhost: servers in other languages refuse paths", authority)
 	}
@@ -189,7 +189,7 @@ func TestStreams(t *testing.T) {
 	defer stopSecond()
 	s.register(second)
 	s.await("one", "a b settled")
-	s.heard(second, "one")
+	s.wantRequest(second, "one")
 	second.say <- devices("b", "c")
 	s.await("one", "a b c settled")
 	first.say <- devices("a")
@@ -197,17 +197,17 @@ func TestStreams(t *testing.T) {
 
 	// Another request reopens both streams. Devices are kept until their first message.
 	s.await("two", "a b c settled")
-	s.heard(first, "two")
-	s.heard(second, "two")
+	s.wantRequest(first, "two")
+	s.wantRequest(second, "two")
 	first.say <- devices()
 	s.await("two", "b c settled")
 	second.fail <- status.Error(codes.InvalidArgument, "want numbers")
 	s.await("two", "b c settled !"+second.address+" want numbers")
 	s.await("three", "b c settled")
-	s.heard(second, "three")
+	s.wantRequest(second, "three")
 	second.say <- devices("c")
 	s.await("three", "c settled")
-	s.heard(first, "three")
+	s.wantRequest(first, "three")
 	first.say <- devices("a")
 	s.await("three", "a c settled")
 
@@ -225,7 +225,7 @@ func TestStreams(t *testing.T) {
 	if err := s.registry.Register(registry.Entry{Endpoint: endpoint}); err != nil {
 		t.Fatal(err)
 	}
-	s.heard(first, "three")
+	s.wantRequest(first, "three")
 	s.await("three", "a c settled")
 	first.say <- devices("a", "d")
 	s.await("three", "a c d settled")
@@ -242,7 +242,7 @@ func TestFaultyListIsReported(t *testing.T) {
 	defer f.serve(t)()
 	s.register(f)
 	s.ask("")
-	s.heard(f, "")
+	s.wantRequest(f, "")
 	f.say <- devices("a", "", "a")
 	s.await("", "a settled !"+f.address+" device 1 of the handler's list has no id and is ignored: this is a bug in the handler")
 	f.say <- devices("a")

@@ -55,7 +55,7 @@ type Picture struct {
 // and their times, and is not for concurrent use.
 type view struct {
 	grace grace
-	// asked is when the endpoints first got a request; SettleLimit counts from it.
+	// asked is when the endpoints first got a request; settleLimit counts from it.
 	asked   time.Time
 	settled bool
 	// held means that the request is incomplete, so no endpoint is late.
@@ -190,13 +190,13 @@ func (v *view) At(now time.Time) Picture {
 	union := map[Key]Known{}
 	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
 		s := v.sources[endpoint]
-		online := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(RestartAllowance), now)
+		online := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
 		for _, d := range s.devices {
 			if seen, found := union[d.Key]; !found || online && !seen.Online {
 				union[d.Key] = Known{d, online}
 			}
 		}
-		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(FailurePatience), now)) {
+		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(failurePatience), now)) {
 			picture.Failures = append(picture.Failures, Failure{endpoint, s.failure})
 		}
 	}
@@ -214,7 +214,7 @@ func (s *source) end(g grace) (time.Time, bool) {
 	case s.retired, s.refused, s.current:
 		return time.Time{}, false
 	case s.open:
-		return s.openedAt.Add(SilenceLimit), true
+		return s.openedAt.Add(silenceLimit), true
 	case !s.lostAt.IsZero():
 		return s.lostAt.Add(g.of(s.shared)), true
 	}
@@ -248,7 +248,7 @@ func (v *view) settle(now time.Time, next *alarm) {
 	case refused:
 		return
 	case expected > 0 && missing == 0:
-	case !next.due(v.asked.Add(SettleLimit), now):
+	case !next.due(v.asked.Add(settleLimit), now):
 		return
 	}
 	v.settled = true

@@ -168,7 +168,7 @@ func TestView(t *testing.T) {
 			},
 			at: 60, want: "a settled",
 		},
-		"one of two handlers goes": {
+		"one of two handlers disappears": {
 			reason: "the devices of the other handler are not affected",
 			story: func(s *story) {
 				s.expect(usb, camera).opened(usb).received(usb, "a").opened(camera).received(camera, "b").at(10).broke(usb)

@@ -338,6 +338,29 @@ func TestRace(t *testing.T) {
 	}
 }
 
+// TestNodeLeavesWhileContainerRuns checks that the slot of a container is released
+// although its Instance no longer has the node's label.
+func TestNodeLeavesWhileContainerRuns(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-1ea4e5", "node-a", "node-b")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	a := w.agent("node-a", k)
+	a.publish(w.device("cam-1ea4e5", 1))
+	k.Await("akri.sh/cam-1ea4e5", count(plugin.Healthy, 1))
+	pod := admit(t, k, "p", "cam-1ea4e5")
+	a.publish()
+	patch := []byte(`{"metadata":{"labels":{"` + v0.NodeLabel("node-a") + `":null}}}`)
+	_, err := w.client.Resource(v0.InstanceResource).Namespace(w.namespace).
+		Patch(t.Context(), "cam-1ea4e5", types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	aged()
+	w.stays("cam-1ea4e5", 0, "node-a", time.Second)
+	k.End(pod)
+	w.becomes("cam-1ea4e5", 0, "", 12*time.Second)
+}
+
 // TestInitContainers checks that the slots of an init container, which the kubelet
 // reuses for the next container, stay held until the pod ends.
 func TestInitContainers(t *testing.T) {

@@ -266,7 +266,9 @@ func code(err error) codes.Code {
 
 // GetPreferredAllocation chooses slots. The kubelet calls it for each allocation
 // and follows the answer.
-func (s *service) GetPreferredAllocation(ctx context.Context, request *plugin.PreferredAllocationRequest) (*plugin.PreferredAllocationResponse, error) {
+func (s *service) GetPreferredAllocation(
+	ctx context.Context, request *plugin.PreferredAllocationRequest,
+) (*plugin.PreferredAllocationResponse, error) {
 	answer := &plugin.PreferredAllocationResponse{}
 	for _, c := range request.GetContainerRequests() {
 		available, err := s.slots(c.GetAvailableDeviceIDs())

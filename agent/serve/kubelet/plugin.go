@@ -109,7 +109,9 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 }
 
 // await returns when an attempt ends; see attempt.
-func (p *Plugin) await(ctx context.Context, path registrationPath, retry <-chan struct{}, streams *streamCount, failures <-chan error) error {
+func (p *Plugin) await(
+	ctx context.Context, path registrationPath, retry <-chan struct{}, streams *streamCount, failures <-chan error,
+) error {
 	timer := time.NewTimer(p.Registrar.timeout)
 	defer timer.Stop()
 	for {
@@ -155,7 +157,7 @@ func (c *connection) ListAndWatch(empty *deviceplugin.Empty, stream deviceplugin
 	return c.DevicePluginServer.ListAndWatch(empty, stream)
 }
 
-// announcement tells the kubelet's plugin watcher what is served on a socket.
+// announcement describes the service on a socket to the kubelet's plugin watcher.
 type announcement struct {
 	registration.UnimplementedRegistrationServer
 	resource string

@@ -28,8 +28,8 @@ func (e DeviceWithdrawn) apply(m *Machine) []Command {
 	return m.resume(e.Instance)
 }
 
-// advertise returns the lists that are no longer as the kubelet has them, and
-// forgets Instances of which nothing is left.
+// advertise returns the lists that differ from the kubelet's, and forgets Instances
+// without any state.
 func (m *Machine) advertise() []Command {
 	var commands []Command
 	for _, name := range slices.Sorted(maps.Keys(m.touched)) {
@@ -52,7 +52,7 @@ func (m *Machine) advertise() []Command {
 	return commands
 }
 
-// list decides what the kubelet is told of an Instance's slots.
+// list returns the list of an Instance's slots for the kubelet.
 func (m *Machine) list(inst *instance) []Health {
 	var list []Health
 	for _, number := range inst.numbers() {
@@ -63,8 +63,8 @@ func (m *Machine) list(inst *instance) []Health {
 			list = append(list, Health{number, inst.online && usable && !s.contradicted})
 			continue
 		}
-		// Beyond the capacity, or of a device that went. A slot somebody has is
-		// shown as unhealthy, so that its container keeps it and no other gets it.
+		// The slot is beyond the capacity, or the device is gone. A slot in use is
+		// unhealthy, so that its container keeps it and no other gets it.
 		if inst.published && s.mine(m.node) {
 			s.listed = true
 		}
@@ -83,12 +83,12 @@ func (m *Machine) list(inst *instance) []Health {
 	return list
 }
 
-// quietFrom is since when a retiring slot has been unhealthy and unnamed.
+// quietFrom returns since when a retiring slot has been unhealthy and not named.
 func (s *slot) quietFrom() time.Duration { return max(s.retiredAt, s.named) }
 
-// keeps tells whether a retiring slot stays listed for more than its quiet time:
-// a container has it, or a patch or a call is under way. A missing id would be
-// shown as healthy in the status of the container's pod.
+// keeps reports whether a retiring slot stays listed for longer than [Quiet]: a
+// container has it, or a patch or a call is in progress. The status of the
+// container's pod would show a missing id as healthy.
 func (m *Machine) keeps(inst *instance, s *slot) bool {
 	if s.busy() || s.granted || s.mine(m.node) {
 		return true
@@ -96,7 +96,7 @@ func (m *Machine) keeps(inst *instance, s *slot) bool {
 	return slices.ContainsFunc(m.waiting, func(c *call) bool { return c.instance == inst.name })
 }
 
-// forget drops what carries no knowledge any more.
+// forget removes slots and Instances without any state.
 func (m *Machine) forget(inst *instance) {
 	if inst.published {
 		return

@@ -36,7 +36,7 @@ func (e CallExpired) apply(m *Machine) []Command {
 	return []Command{Answer{e.Call, ErrDeadline}}
 }
 
-// name notes that a call names slots: none of them leaves the list soon.
+// name records that a call names slots, so that they stay in the list.
 func (m *Machine) name(inst *instance, numbers []int) {
 	for _, number := range numbers {
 		if s := inst.slots[number]; s != nil {
@@ -46,8 +46,8 @@ func (m *Machine) name(inst *instance, numbers []int) {
 	m.changed(inst)
 }
 
-// advance does what can be done for a call now: it answers, asks for a claim, or
-// lets it wait for a patch under way. It reports whether the call is answered.
+// advance answers a call, requests a claim for it, or lets it wait for a patch in
+// progress. It reports whether the call is answered.
 func (m *Machine) advance(c *call) ([]Command, bool) {
 	refuse := func(err error) ([]Command, bool) { return []Command{Answer{c.id, err}}, true }
 	inst := m.instances[c.instance]
@@ -87,7 +87,7 @@ func (m *Machine) advance(c *call) ([]Command, bool) {
 		return []Command{m.claim(inst, wanted)}, false
 	}
 	var commands []Command
-	if len(wanted) > 0 { // nobody else can reach the device: the record may follow
+	if len(wanted) > 0 { // no other node can reach the device, so the record may follow
 		for _, number := range wanted {
 			s := inst.slots[number]
 			s.owner, s.unwritten = v0.Owner{Node: m.node}, true
@@ -96,7 +96,7 @@ func (m *Machine) advance(c *call) ([]Command, bool) {
 	}
 	for _, number := range c.slots {
 		s := inst.slots[number]
-		s.granted, s.asked = true, m.now // the kubelet books the slot from now on
+		s.granted, s.asked = true, m.now // the kubelet assigns the slot from now on
 	}
 	return append([]Command{Answer{c.id, nil}}, commands...), true
 }
@@ -116,24 +116,24 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 	}
 	for _, number := range e.Slots {
 		if s := inst.slots[number]; s != nil && e.Outcome != Written {
-			s.retryAt = m.now + retryEvery
+			s.retryAt = m.now + retryInterval
 		}
 	}
 	commands := m.record(inst, e.Record)
-	return append(commands, m.goOn(inst, e.Slots, e.Record)...)
+	return append(commands, m.proceed(inst, e.Slots, e.Record)...)
 }
 
-// goOn advances the calls that waited for a patch; those for whose slots nobody
-// answered are refused.
-func (m *Machine) goOn(inst *instance, numbers []int, record *Record) []Command {
+// proceed advances the calls that waited for a patch. Without an answer of the API
+// server they are refused.
+func (m *Machine) proceed(inst *instance, numbers []int, record *Record) []Command {
 	if record == nil {
 		return m.giveUp(inst, numbers)
 	}
 	return m.resume(inst.name)
 }
 
-// giveUp refuses the calls that wait for slots of which nothing was learnt, and
-// lets the others go on.
+// giveUp refuses the calls that wait for these slots and cannot succeed without
+// them, and advances the others.
 func (m *Machine) giveUp(inst *instance, numbers []int) []Command {
 	var commands []Command
 	m.waiting = slices.DeleteFunc(m.waiting, func(c *call) bool {
@@ -163,8 +163,8 @@ func (m *Machine) resume(instance string) []Command {
 	return commands
 }
 
-// apply suggests the slots this node owns already, which cost no request, then
-// free ones, the lowest first. What must be among them comes before all.
+// apply suggests first the slots in Must, then those that this node already owns,
+// which cost no request, then free ones, the lowest first.
 func (e PreferenceAsked) apply(m *Machine) []Command {
 	inst := m.instances[e.Instance]
 	if inst == nil {
@@ -185,6 +185,7 @@ func (e PreferenceAsked) apply(m *Machine) []Command {
 	return []Command{Suggest{e.Call, chosen}}
 }
 
+// rank orders slots for a suggestion; the lowest rank comes first.
 func (m *Machine) rank(inst *instance, number int) int {
 	s := inst.slots[number]
 	switch {

@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// Command is something this node should do. Commands of one step are carried
-// out in their order; none of them may block the next event.
+// Command is something this node should do. The commands of one step are carried out
+// in order. None of them may block the next event.
 type Command interface {
 	command()
-	// String is what scenario scripts show.
+	// String returns the command as scenario scripts show it.
 	String() string
 }
 
-// Why a call is refused. The kubelet shows the text in the pod's status.
+// Reasons to refuse a call. The kubelet shows the text in the pod's status.
 var (
-	// ErrTaken: another node, or another resource of this node, has the slot.
+	// ErrTaken means that another node, or another resource of this node, has the
+	// slot.
 	ErrTaken = errors.New("the slot is in use elsewhere")
-	// ErrNoSlot: there is no such slot, or no longer.
+	// ErrNoSlot means that the slot does not exist, or no longer exists.
 	ErrNoSlot = errors.New("the device has no such slot")
-	// ErrGone: the device is no longer offered by this node.
+	// ErrGone means that this node no longer offers the device.
 	ErrGone = errors.New("the device is gone")
-	// ErrUnavailable: the API server did not confirm the claim.
+	// ErrUnavailable means that the API server did not confirm the claim.
 	ErrUnavailable = errors.New("the claim could not be recorded in the API server")
-	// ErrDeadline: the claim took too long.
+	// ErrDeadline means that the claim took too long.
 	ErrDeadline = errors.New("the claim was not confirmed in time")
 )
 
@@ -41,39 +42,39 @@ type Suggest struct {
 	Slots []int
 }
 
-// Claim asks for one patch that makes this node the owner of free slots. It is
-// answered by [ClaimSettled].
+// Claim requests one patch that makes this node the owner of free slots. Its result
+// is [ClaimSettled].
 type Claim struct {
 	Instance string
 	Slots    []int
 }
 
-// Release asks for one patch that makes slots of this node free. The patch must
-// name the version of the Instance it was made for, so that one that was delayed
-// cannot free a slot given again meanwhile. It is answered by [ReleaseSettled].
+// Release requests one patch that frees slots of this node. The patch must test the
+// version of the Instance it was made for, so that a delayed one cannot free a slot
+// that was given again. Its result is [ReleaseSettled].
 type Release struct {
 	Instance string
 	Slots    []int
 }
 
-// Advertise replaces the list that the kubelet has of an Instance's resource.
+// Advertise replaces the kubelet's list of an Instance's resource.
 type Advertise struct {
 	Instance string
 	List     []Health
 }
 
-// Health is one slot in a list. A slot that is not healthy is given to no new
-// container; the containers that have it go on.
+// Health is one slot in a list. The kubelet gives an unhealthy slot to no new
+// container; the containers that have it are not affected.
 type Health struct {
 	Slot    int
 	Healthy bool
 }
 
-// Withdraw ends the resource of an Instance: its list has been without a healthy
-// slot, and without a call, for [Quiet].
+// Withdraw ends the resource of an Instance. Its list has had no healthy slot, and no
+// call has named its slots, for [Quiet].
 type Withdraw struct{ Instance string }
 
-// Report tells people of a contradiction which this node does not mend itself.
+// Report describes a contradiction that this node does not resolve itself.
 type Report struct {
 	Slot Ref
 	What string

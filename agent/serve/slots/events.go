@@ -6,16 +6,16 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Event is something this node noticed. The set is closed: each event knows its
-// transition.
+// Event is something this node observed. The set is closed: each event implements
+// its transition.
 type Event interface{ apply(*Machine) []Command }
 
-// Call names one request of the kubelet until it is answered.
+// Call identifies a request of the kubelet until it is answered.
 type Call uint64
 
-// Generation counts what touched slots: calls naming them and settled patches.
-// An observation of pods carries the generation at which it began, and says
-// nothing about slots touched later.
+// Generation counts the calls that name slots, and settled patches. An observation of
+// pods carries the generation at which it began, and does not apply to slots touched
+// later.
 type Generation uint64
 
 // Ref is a slot of an Instance.
@@ -27,33 +27,34 @@ type Ref struct {
 // String is the key of the slot in deviceUsage.
 func (r Ref) String() string { return v0.SlotName(r.Instance, r.Slot) }
 
-// Record is what an Instance said at one moment.
+// Record is the content of an Instance at one version.
 type Record struct {
-	// Version orders the records of the API server; a record older than one
-	// seen already is ignored.
+	// Version orders the records of the API server. An older record than the latest
+	// is ignored.
 	Version uint64
-	// Usage holds the owners; a slot without entry is free.
+	// Usage are the owners. A slot without an entry is free.
 	Usage map[int]v0.Owner
 }
 
-// Outcome is what became of a patch.
+// Outcome is the result of a patch.
 type Outcome int
 
 const (
-	// Written: the record is as the patch wanted it.
+	// Written means that the record is as desired.
 	Written Outcome = iota
-	// Refused: the patch was not and will not be applied.
+	// Refused means that the patch was not and will not be applied.
 	Refused
-	// Unknown: nobody answered. The patch may have been applied, or may yet be.
+	// Unknown means that there was no answer. The patch may have been applied, or
+	// may still be.
 	Unknown
 )
 
-// Ticked says how long the owner has been running. Owners send it before every
-// other event and when [Machine.Deadline] has come.
+// Ticked reports how long the owner has been running. The owner sends it before every
+// other event and at [Machine.Deadline].
 type Ticked struct{ Now time.Duration }
 
-// DevicePublished says that this node reaches a device, or that something about
-// it changed.
+// DevicePublished reports that this node can reach a device, or that the device
+// changed.
 type DevicePublished struct {
 	Instance string
 	// Shared is false for a device that no other node can reach.
@@ -62,10 +63,10 @@ type DevicePublished struct {
 	Online   bool
 }
 
-// DeviceWithdrawn says that this node no longer offers the device.
+// DeviceWithdrawn reports that this node no longer offers the device.
 type DeviceWithdrawn struct{ Instance string }
 
-// InstanceRecorded says what the API server holds.
+// InstanceRecorded reports the Instance in the API server.
 type InstanceRecorded struct {
 	Instance string
 	Record   Record
@@ -90,12 +91,11 @@ type AllocateRequested struct {
 	Slots    []int
 }
 
-// CallExpired says that the deadline of a call has come. A call answered before
-// is not affected.
+// CallExpired reports that the deadline of a call has passed. It does not affect a
+// call that was answered.
 type CallExpired struct{ Call Call }
 
-// PreferenceAsked is the kubelet's question which of the slots it has at hand it
-// should give.
+// PreferenceAsked is the kubelet's request to choose among its available slots.
 type PreferenceAsked struct {
 	Call      Call
 	Instance  string
@@ -104,16 +104,16 @@ type PreferenceAsked struct {
 	Size      int
 }
 
-// ClaimSettled answers a [Claim].
+// ClaimSettled is the result of a [Claim].
 type ClaimSettled struct {
 	Instance string
 	Slots    []int
 	Outcome  Outcome
-	// Record is what was read or written last; nil if nobody answered.
+	// Record is what was read or written last; nil if there was no answer.
 	Record *Record
 }
 
-// ReleaseSettled answers a [Release].
+// ReleaseSettled is the result of a [Release].
 type ReleaseSettled struct {
 	Instance string
 	Slots    []int
@@ -125,7 +125,7 @@ type ReleaseSettled struct {
 	Gone bool
 }
 
-// PodsWitnessed says what the kubelet and its pods tell about slots.
+// PodsWitnessed is an observation of the kubelet and its pods.
 type PodsWitnessed struct {
 	// Since and Began are [Machine.Generation] and the time at the beginning of
 	// the observation.

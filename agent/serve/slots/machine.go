@@ -7,19 +7,20 @@ import (
 )
 
 const (
-	// Quiet is how long an id stays in the kubelet's list, unhealthy and unnamed
-	// by any call, before it is dropped. The kubelet (1.37) dies when an id
-	// leaves the list between its choice and its use (pkg/kubelet/cm/devicemanager,
-	// allocateContainerResources reads the topology of an absent device); 20 ms
-	// were enough on an idle machine, a stalled one is slower.
+	// Quiet is how long an id stays in the kubelet's list, unhealthy and not named
+	// by any call, before it is removed. The kubelet (1.37) crashes when an id
+	// leaves the list between its choice and its use (pkg/kubelet/cm/devicemanager:
+	// allocateContainerResources reads the topology of an absent device). On an
+	// idle machine 20 ms were enough; a stalled one is slower.
 	Quiet = 30 * time.Second
 
-	// SettleTime is how long after a call naming a slot no witness is believed
-	// about it: the kubelet books the slot only after the answer.
+	// SettleTime is how long after an Allocate an observation does not apply to its
+	// slots: the kubelet assigns them only after the answer.
 	SettleTime = 2 * time.Second
 
-	// retryEvery is how long a claim that nobody waits for rests after a failure.
-	retryEvery = 10 * time.Second
+	// retryInterval is the delay before a failed claim is repeated if no call waits
+	// for it.
+	retryInterval = 10 * time.Second
 )
 
 // Machine is one node's view of the slots of its devices. Its methods must not
@@ -33,24 +34,23 @@ type Machine struct {
 	touched    map[string]bool
 }
 
-// New returns the machine of a node, which knows no device yet.
+// New returns the machine of a node without any device.
 func New(node string) *Machine {
 	return &Machine{node: node, instances: map[string]*instance{}, touched: map[string]bool{}}
 }
 
-// Step takes notice of an event and returns what is to be done about it, in
-// order. Lists come before answers: a kubelet that is refused a slot must know
-// already that the slot is not to be had, or a Deployment makes ten failed pods
-// a second.
+// Step handles an event and returns the commands, in order. Lists come before
+// answers: the kubelet must know that a slot is taken before it is refused, or a
+// Deployment creates ten failed pods a second.
 func (m *Machine) Step(e Event) []Command {
 	decided := e.apply(m)
 	return append(m.advertise(), decided...)
 }
 
-// Generation is what an observation of pods that begins now carries as Since.
+// Generation returns the value of Since for an observation that begins now.
 func (m *Machine) Generation() Generation { return m.generation }
 
-// Held returns the slots that this node owns, in order.
+// Held returns the slots that this node owns, sorted.
 func (m *Machine) Held() []Ref {
 	var held []Ref
 	for name, inst := range m.instances {
@@ -95,8 +95,8 @@ func (m *Machine) Counts() Counts {
 	return c
 }
 
-// Deadline is the earliest time at which a [Ticked] would make the machine do
-// something; false if there is none.
+// Deadline returns the earliest time at which a [Ticked] has an effect, and whether
+// there is one.
 func (m *Machine) Deadline() (time.Duration, bool) {
 	var earliest time.Duration
 	found := false
@@ -135,8 +135,7 @@ func (e Ticked) apply(m *Machine) []Command {
 	return commands
 }
 
-// overdue returns the slots that are this node's though the record does not say
-// so, and whose time to be written has come.
+// overdue returns the unwritten slots whose claim is due.
 func (m *Machine) overdue(inst *instance) []int {
 	if !inst.recorded {
 		return nil
@@ -150,7 +149,7 @@ func (m *Machine) overdue(inst *instance) []int {
 	return numbers
 }
 
-// instance returns an Instance, which is made if need be.
+// instance returns an Instance, and adds it if necessary.
 func (m *Machine) instance(name string) *instance {
 	inst := m.instances[name]
 	if inst == nil {
@@ -160,10 +159,10 @@ func (m *Machine) instance(name string) *instance {
 	return inst
 }
 
-// changed remembers that the list of an Instance may have to be sent anew.
+// changed records that the list of an Instance may have to be sent again.
 func (m *Machine) changed(inst *instance) { m.touched[inst.name] = true }
 
-// touch makes observations that began earlier void for a slot.
+// touch excludes a slot from observations that began earlier.
 func (m *Machine) touch(s *slot) {
 	m.generation++
 	s.touched = m.generation

@@ -17,8 +17,8 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
 )
 
-// TestSchedules runs nodes that share a device under random orders, delays and
-// losses, and checks the invariants after every step.
+// TestSchedules runs nodes that share a device with random orders, delays and losses
+// of messages, and checks the invariants after every step.
 func TestSchedules(t *testing.T) {
 	count := *schedules
 	if testing.Short() {
@@ -38,7 +38,7 @@ func TestSchedules(t *testing.T) {
 
 const device = "cam"
 
-// world is the API server's record of one device, and the nodes that share it.
+// world is the record of one device in the API server, and the nodes that share it.
 type world struct {
 	rng        *rand.Rand
 	now        time.Duration
@@ -62,7 +62,7 @@ type simNode struct {
 	pods    []*simPod
 	calls   map[slots.Call]*simPod
 	patches []*patch // sent, not answered
-	late    []*patch // given up by the agent, may yet reach the API server
+	late    []*patch // abandoned by the agent; may still reach the API server
 	watch   []slots.Event
 	witness *slots.PodsWitnessed
 }
@@ -97,7 +97,7 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// tail is what happened last, without the quiet end.
+// tail returns the last events, without the quiet end.
 func (w *world) tail(lines int) []string {
 	end := len(w.log)
 	if i := slices.Index(w.log, "all pods end, everything arrives"); i >= 0 {
@@ -141,7 +141,7 @@ func (w *world) run(steps int) {
 	w.settle()
 }
 
-// settle ends all pods and lets everything arrive: no slot may stay taken (I7).
+// settle ends all pods and delivers everything: no slot may stay taken (I7).
 func (w *world) settle() {
 	for _, n := range w.nodes {
 		for len(n.pods) > 0 {
@@ -171,7 +171,7 @@ func (w *world) settle() {
 	}
 	for slot, owner := range w.usage {
 		if !owner.Free() {
-			w.fail("I7: slot %d stays with %s though nobody uses it", slot, owner)
+			w.fail("I7: slot %d stays with %s although no container has it", slot, owner)
 		}
 	}
 	for _, n := range w.nodes {
@@ -181,7 +181,7 @@ func (w *world) settle() {
 	}
 }
 
-// check looks at all nodes from above.
+// check checks the invariants across all nodes.
 func (w *world) check() {
 	holders := map[int]string{}
 	for _, n := range w.nodes {
@@ -205,7 +205,7 @@ func (w *world) check() {
 	}
 }
 
-// write changes the record if every slot is as tested (I1).
+// write changes the record if every slot matches its test (I1).
 func (w *world) write(node string, p *patch) bool {
 	if p.release && p.version != w.version {
 		return false
@@ -247,7 +247,7 @@ func (w *world) record() *slots.Record {
 	return &slots.Record{Version: w.version, Usage: usage}
 }
 
-// boot starts the agent; its containers run on.
+// boot starts the agent. Its containers keep running.
 func (n *simNode) boot() {
 	n.m = slots.New(n.name)
 	n.list, n.watch, n.witness = nil, nil, nil
@@ -312,8 +312,8 @@ func (n *simNode) do(command slots.Command) {
 	}
 }
 
-// startPod is the kubelet admitting a pod with one or two containers that use
-// the same slots, as init and app container do.
+// startPod lets the kubelet admit a pod with one or two containers that use the same
+// slots, as an init container and an app container do.
 func (n *simNode) startPod() {
 	var free []int
 	for _, h := range n.list {
@@ -356,8 +356,8 @@ func (n *simNode) endPod() {
 	n.pods = slices.DeleteFunc(n.pods, func(q *simPod) bool { return p == q })
 }
 
-// observe is the kubelet asked which slots its containers have. A slot booked
-// just now may be missing.
+// observe asks the kubelet which slots its containers have. A slot that was assigned
+// just before may be missing.
 func (n *simNode) observe() {
 	e := &slots.PodsWitnessed{Since: n.m.Generation(), Began: n.w.now}
 	for s := range 4 {
@@ -401,13 +401,13 @@ func (n *simNode) answerPatch() {
 	}
 	p := n.patches[n.w.rng.IntN(len(n.patches))]
 	switch n.w.rng.IntN(6) {
-	case 0: // nobody answers; it may be applied at any later time
+	case 0: // no answer; it may be applied at any later time
 		n.late = append(n.late, p)
 		n.answer(p, slots.Unknown, nil)
-	case 1: // the answer is lost, and the record is read back before it lands
+	case 1: // the answer is lost, and the record is read before the patch is applied
 		n.late = append(n.late, p)
 		n.answer(p, slots.Unknown, n.w.record())
-	case 2: // applied, the answer is lost, nothing could be read
+	case 2: // applied, but the answer is lost and the read fails
 		n.w.write(n.name, p)
 		n.answer(p, slots.Unknown, nil)
 	case 3: // refused for another reason
@@ -423,7 +423,7 @@ func (n *simNode) execute(p *patch) {
 	case n.w.write(n.name, p):
 		n.answer(p, slots.Written, n.w.record())
 	case p.release && p.version != n.w.version && p.tries < 5:
-		p.version = n.w.version // read back, then tried again
+		p.version = n.w.version // read, then retried
 	default:
 		n.answer(p, slots.Refused, n.w.record())
 	}
@@ -447,7 +447,7 @@ func (n *simNode) land(i int) {
 func (n *simNode) misfortune() {
 	switch n.w.rng.IntN(4) {
 	case 0:
-		for _, p := range n.patches { // on the wire when it died
+		for _, p := range n.patches { // in flight when the agent died
 			if n.w.rng.IntN(2) == 0 {
 				n.w.write(n.name, p)
 			}

@@ -32,7 +32,7 @@ func (e InstanceDeleted) apply(m *Machine) []Command {
 	inst.recorded, inst.usage, inst.version = false, nil, max(inst.version, e.Version)
 	for _, s := range inst.slots {
 		switch {
-		case s.busy(): // its answer will come
+		case s.busy(): // its result follows
 		case s.granted && s.mine(m.node):
 			s.unwritten = true // the device may be published again
 		default:
@@ -43,11 +43,10 @@ func (e InstanceDeleted) apply(m *Machine) []Command {
 	return nil
 }
 
-// record takes over what the API server says of an Instance, if it is news, for
-// all slots without a patch under way; what is believed of those changes when
-// that is settled.
+// record takes over a later record, for all slots without a patch in progress. The
+// others change when their patch settles.
 func (m *Machine) record(inst *instance, record *Record) []Command {
-	if record != nil && record.Version >= inst.version { // a watch may lag behind our own patches
+	if record != nil && record.Version >= inst.version { // the watch may lag behind this node's own patches
 		inst.recorded, inst.version, inst.usage = true, record.Version, record.Usage
 	}
 	if !inst.recorded {
@@ -76,9 +75,9 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	return commands
 }
 
-// takeOver sets the owner of one slot to what the record says, unless a
-// container of this node has a slot that the record calls free: that slot is
-// claimed again. It reports whether a claim is due.
+// takeOver sets the owner of one slot from the record. A slot that is free in the
+// record but that a container of this node has is claimed again. It reports whether
+// a claim is due.
 func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report []Command, reclaim bool) {
 	s := inst.slots[number]
 	if owner.Free() && s.granted {
@@ -88,8 +87,8 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report [
 	if !owner.Free() && owner != (v0.Owner{Node: m.node}) && s.granted {
 		return m.contradict(inst, number, owner), false
 	}
-	// The first word on the slot: a container may have got it just before this
-	// agent started, and has it until a witness says otherwise.
+	// This is the first record of the slot. A container may have got the slot just
+	// before this agent started, so it counts as granted until an observation.
 	if owner == (v0.Owner{Node: m.node}) && s.owner != owner && s.touched == 0 {
 		s.granted, s.asked = true, m.now
 	}
@@ -97,8 +96,8 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report [
 	return nil, false
 }
 
-// contradict marks a slot that a container of this node has although the record
-// names somebody else. It is shown as unhealthy and left to people.
+// contradict marks a slot that a container of this node has although the record names
+// another owner. The slot stays unhealthy until a user corrects the record.
 func (m *Machine) contradict(inst *instance, number int, owner v0.Owner) []Command {
 	s := inst.slots[number]
 	known := s.contradicted && s.owner == owner
@@ -107,7 +106,8 @@ func (m *Machine) contradict(inst *instance, number int, owner v0.Owner) []Comma
 	if known {
 		return nil
 	}
-	return []Command{Report{Ref{inst.name, number}, fmt.Sprintf("a container of node %s has the slot, but the record names %q", m.node, owner)}}
+	what := fmt.Sprintf("a container of node %s has the slot, but the record names %q", m.node, owner)
+	return []Command{Report{Ref{inst.name, number}, what}}
 }
 
 // settle ends the patches of slots. It returns nil if the Instance is unknown.
@@ -123,7 +123,7 @@ func (m *Machine) settle(name string, numbers []int, patch phase, record *Record
 		}
 	}
 	if record == nil && !inst.recorded {
-		// The Instance went while the patch was under way.
+		// The Instance was deleted while the patch was in progress.
 		for _, number := range numbers {
 			if s := inst.slots[number]; s != nil && !s.granted {
 				s.owner, s.unwritten = v0.Owner{}, false

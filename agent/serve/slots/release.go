@@ -50,10 +50,10 @@ func (e PodsWitnessed) apply(m *Machine) []Command {
 	return commands
 }
 
-// witnessed returns the slot an observation is about, or nil if it says nothing:
-// the slot is unknown, a patch of it is under way, or a call named it after the
-// observation had begun or so shortly before that the kubelet may not have
-// booked it yet.
+// witnessed returns the slot to which an observation applies, or nil if it does not
+// apply: the slot is unknown, a patch of it is in progress, or a call named it after
+// the observation began or so shortly before that the kubelet may not have assigned
+// it yet.
 func (m *Machine) witnessed(ref Ref, e PodsWitnessed, held bool) (*instance, *slot) {
 	inst := m.instances[ref.Instance]
 	if inst == nil {
@@ -72,8 +72,8 @@ func (m *Machine) witnessed(ref Ref, e PodsWitnessed, held bool) (*instance, *sl
 	return inst, s
 }
 
-// release marks slots as being released. What the record does not say yet needs
-// the patch all the same: a claim may be on its way.
+// release marks slots as being released. Unwritten slots need the patch too: a claim
+// may be in flight.
 func (m *Machine) release(inst *instance, numbers []int) Command {
 	slices.Sort(numbers)
 	for _, number := range numbers {
@@ -97,5 +97,5 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 		}
 	}
 	commands := m.record(inst, e.Record)
-	return append(commands, m.goOn(inst, e.Slots, e.Record)...)
+	return append(commands, m.proceed(inst, e.Slots, e.Record)...)
 }

@@ -9,7 +9,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// phase says whether a patch of a slot is under way. At most one is.
+// phase is the patch of a slot in progress, if any. There is at most one.
 type phase int
 
 const (
@@ -22,34 +22,36 @@ func (p phase) String() string {
 	return [...]string{"settled", "claiming", "releasing"}[p]
 }
 
-// slot is what this node knows of one slot.
+// slot is what this node knows about one slot.
 type slot struct {
-	// owner is the record's word, except while unwritten.
+	// owner is the owner in the record, except while unwritten.
 	owner v0.Owner
 	phase phase
-	// granted: a container of this node has the slot, or may have. Set by an
-	// answer, by a witness and, as the careful guess, when the first record
-	// seen names this node; cleared by a witness only.
+	// granted means that a container of this node has the slot or may have it. It
+	// is set by an answer, by an observation and, to be safe, when the first
+	// record names this node. Only an observation clears it.
 	granted bool
-	// unwritten: owner is this node though the record does not say so yet.
+	// unwritten means that owner is this node although the record does not say so
+	// yet.
 	unwritten bool
-	// doubt is the version for which a release of unknown outcome was made. It
-	// may still be applied, however late, until the Instance has a newer one.
+	// doubt is the version for which a release of unknown outcome was sent. The
+	// release may still be applied until the Instance has a later version.
 	doubt uint64
-	// contradicted: granted, but the record names somebody else.
+	// contradicted means that the slot is granted but the record names another
+	// owner.
 	contradicted bool
 
 	// touched is the generation of the last call naming the slot or of its last
 	// settled patch.
 	touched Generation
-	// named is when the last call named the slot, asked when the last one that
-	// wanted it for a container came or was answered; negative: never.
+	// named is when a call last named the slot. asked is when an Allocate for it
+	// was last received or answered. Negative values mean never.
 	named, asked time.Duration
-	// retryAt is when an unwritten owner is written again.
+	// retryAt is when the claim of an unwritten owner is repeated.
 	retryAt time.Duration
 
-	// listed: the slot is in the list the kubelet has. retiring since retiredAt:
-	// it is listed only until it has been quiet for long enough.
+	// listed means that the slot is in the kubelet's list; retiring, since
+	// retiredAt, that it is removed from the list after [Quiet].
 	listed    bool
 	retiring  bool
 	retiredAt time.Duration
@@ -59,17 +61,18 @@ func (s *slot) free() bool            { return s.owner.Free() }
 func (s *slot) busy() bool            { return s.phase != settled }
 func (s *slot) mine(node string) bool { return s.owner == v0.Owner{Node: node} }
 
-// instance is what this node knows of one Instance.
+// instance is what this node knows about one Instance.
 type instance struct {
 	name string
 
-	// What the discovering half says; meaningless unless published.
+	// As published by the discovering half; valid only if published.
 	published bool
 	shared    bool
 	capacity  int
 	online    bool
 
-	// What the API server says. version outlives the record: it only grows.
+	// As recorded in the API server. version is kept without a record: it only
+	// grows.
 	recorded bool
 	version  uint64
 	usage    map[int]v0.Owner
@@ -79,12 +82,12 @@ type instance struct {
 
 	slots map[int]*slot
 
-	// advertised is the list sent last; nil before the first and after the end
-	// of the resource.
+	// advertised is the last list; nil before the first one and after the resource
+	// was withdrawn.
 	advertised []Health
 }
 
-// slot returns a slot, which is made if need be.
+// slot returns a slot, and adds it if necessary.
 func (i *instance) slot(number int) *slot {
 	s := i.slots[number]
 	if s == nil {
@@ -94,16 +97,16 @@ func (i *instance) slot(number int) *slot {
 	return s
 }
 
-// doubtful tells whether a release may still arrive at the API server. Such a
-// slot is given again only after another release, whose write outdates the first.
+// doubtful reports whether a release may still reach the API server. Such a slot is
+// given again only after another release, which makes the first one fail.
 func (i *instance) doubtful(s *slot) bool { return s.doubt > 0 && i.version <= s.doubt }
 
-// numbers returns the slots known, in order.
+// numbers returns the known slots, sorted.
 func (i *instance) numbers() []int {
 	return slices.Sorted(maps.Keys(i.slots))
 }
 
-// call is a request of the kubelet that is not answered yet.
+// call is a request of the kubelet that has not been answered.
 type call struct {
 	id       Call
 	instance string

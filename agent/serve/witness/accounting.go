@@ -22,7 +22,7 @@ type Observation struct {
 
 // account decides which of this node's own slots have ended. The listings are
 // ordered by age, the latest last; the pods were read after the last listing.
-func account(own []slots.Ref, listings []kubelet.Listing, pods []Pod) Observation {
+func account(own []slots.Ref, listings []kubelet.Listing, pods []podInfo) Observation {
 	var o Observation
 	last := listings[len(listings)-1]
 	o.Held = listedSlots(last)
@@ -48,7 +48,7 @@ func account(own []slots.Ref, listings []kubelet.Listing, pods []Pod) Observatio
 // unaccounted returns the resources of which a pod that has not ended may have
 // more than the list shows. Pods of the same name are counted together, because
 // the list does not distinguish a deleted pod from its successor.
-func unaccounted(listing kubelet.Listing, pods []Pod) map[string]bool {
+func unaccounted(listing kubelet.Listing, pods []podInfo) map[string]bool {
 	open := map[string]bool{}
 	missing := map[string]map[string]int{}
 	for _, pod := range pods {

@@ -31,7 +31,7 @@ func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("list the pods of node %s: %w", a.node, err)
 	}
-	pods := make([]Pod, 0, len(list.Items))
+	pods := make([]podInfo, 0, len(list.Items))
 	for i := range list.Items {
 		pods = append(pods, readPod(&list.Items[i]))
 	}
@@ -78,7 +78,7 @@ func (a apiPods) watch(ctx context.Context, into *store) error {
 
 // readPod reads a pod of the API server. A field of an unexpected form counts as
 // absent, so that an unreadable pod has not ended.
-func readPod(object *unstructured.Unstructured) Pod {
+func readPod(object *unstructured.Unstructured) podInfo {
 	f := podFacts{
 		uid: string(object.GetUID()), namespace: object.GetNamespace(), name: object.GetName(),
 		deleting: object.GetDeletionTimestamp() != nil,

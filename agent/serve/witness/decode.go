@@ -39,7 +39,7 @@ func visitFields(message []byte, f func(number protowire.Number, value []byte)) 
 // only the fields it needs, by their numbers in
 // k8s.io/api/core/v1/generated.proto, which cannot change. Importing that package
 // would double the agent's size.
-func decodePod(message []byte) (Pod, error) {
+func decodePod(message []byte) (podInfo, error) {
 	var f podFacts
 	whole := true
 	sub := func(message []byte, g func(protowire.Number, []byte)) { whole = visitFields(message, g) && whole }
@@ -81,7 +81,7 @@ func decodePod(message []byte) (Pod, error) {
 		}
 	})
 	if !whole || f.uid == "" {
-		return Pod{}, errMalformed
+		return podInfo{}, errMalformed
 	}
 	return f.digest(), nil
 }

@@ -5,10 +5,12 @@ package witness
 type kubeletPods struct {
 	store  *store
 	synced bool
-	first  map[string]Pod // by UID, until Synced
+	first  map[string]podInfo // by UID, until Synced
 }
 
-func newKubeletPods(s *store) *kubeletPods { return &kubeletPods{store: s, first: map[string]Pod{}} }
+func newKubeletPods(s *store) *kubeletPods {
+	return &kubeletPods{store: s, first: map[string]podInfo{}}
+}
 
 func (k *kubeletPods) Put(message []byte) error {
 	pod, err := decodePod(message)
@@ -34,10 +36,10 @@ func (k *kubeletPods) Delete(message []byte) error {
 }
 
 func (k *kubeletPods) Synced() {
-	pods := make([]Pod, 0, len(k.first))
+	pods := make([]podInfo, 0, len(k.first))
 	for _, pod := range k.first {
 		pods = append(pods, pod)
 	}
 	k.store.replace(pods)
-	k.first, k.synced = map[string]Pod{}, true
+	k.first, k.synced = map[string]podInfo{}, true
 }

@@ -9,9 +9,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Pod is what the accounting needs of a pod: how much of Akri's resources it
+// podInfo is what the accounting needs of a pod: how much of Akri's resources it
 // requests, and whether it has ended.
-type Pod struct {
+type podInfo struct {
 	UID, Namespace, Name string
 	// Requests is how many devices of each resource the list must show: the sum
 	// over containers and sidecars.
@@ -25,13 +25,13 @@ type Pod struct {
 }
 
 // key returns the pod's name as the podresources list shows it.
-func (p Pod) key() string { return p.Namespace + "/" + p.Name }
+func (p podInfo) key() string { return p.Namespace + "/" + p.Name }
 
 // wantsDevices reports whether the pod requests any of Akri's resources.
-func (p Pod) wantsDevices() bool { return len(p.Requests) > 0 || len(p.Hidden) > 0 }
+func (p podInfo) wantsDevices() bool { return len(p.Requests) > 0 || len(p.Hidden) > 0 }
 
 // podFacts are the fields read from either form of a pod; digest turns them into
-// a Pod.
+// a podInfo.
 type podFacts struct {
 	uid, namespace, name string
 	deleting             bool
@@ -54,8 +54,8 @@ const (
 	terminated
 )
 
-func (f podFacts) digest() Pod {
-	pod := Pod{UID: f.uid, Namespace: f.namespace, Name: f.name, Requests: map[string]int{}, Hidden: map[string]bool{}}
+func (f podFacts) digest() podInfo {
+	pod := podInfo{UID: f.uid, Namespace: f.namespace, Name: f.name, Requests: map[string]int{}, Hidden: map[string]bool{}}
 	plain := map[string]int{}
 	for _, c := range append(f.inits, f.containers...) {
 		for name, count := range c.deviceCounts() {

@@ -37,59 +37,59 @@ func TestPodForms(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		pod    corev1.Pod
-		want   Pod
+		want   podInfo
 	}{
 		"running": {
 			"containers and sidecars count",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")}},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 3}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
 		},
 		"init container with more": {
 			"the list does not show what only a plain init container has",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3")}}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Hidden: map[string]bool{"akri.sh/cam": true}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Hidden: map[string]bool{"akri.sh/cam": true}},
 		},
 		"other resources": {
 			"only Akri's resources count",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "example.com/gpu", "1")}}},
-			Pod{},
+			podInfo{},
 		},
 		"crash-looping": {
 			"its container has terminated and will restart",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 		"succeeded": {
 			"a final phase",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: state(isTerminated)}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"failed while a container runs": {
 			"an evicted pod has this phase before its containers have terminated",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: state(isRunning)}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 		"refused at admission": {
 			"nothing was started",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"being deleted": {
 			"its container still runs",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 		"being deleted, stopped": {
 			"no container restarts",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"being deleted, ephemeral container": {
 			"an ephemeral container can reach the devices of the pod",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{ContainerStatuses: state(isTerminated), EphemeralContainerStatuses: state(isRunning)}},
-			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestPodForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			fromObject := readPod(&unstructured.Unstructured{Object: object})
-			for form, got := range map[string]Pod{"bytes": fromBytes, "object": fromObject} {
+			for form, got := range map[string]podInfo{"bytes": fromBytes, "object": fromObject} {
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s (%s)\n got %+v\nwant %+v", tc.reason, form, got, want)
 				}
@@ -147,7 +147,7 @@ func TestVanished(t *testing.T) {
 			pods, _ := s.snapshot()
 			return len(pods)
 		}
-		s.replace([]Pod{{UID: "forced", Requests: wants}, {UID: "ended", Requests: wants, Ended: true}, {UID: "deleted", Requests: wants}, {UID: "plain"}})
+		s.replace([]podInfo{{UID: "forced", Requests: wants}, {UID: "ended", Requests: wants, Ended: true}, {UID: "deleted", Requests: wants}, {UID: "plain"}})
 		if got := count(); got != 3 {
 			t.Fatalf("%d pods, want those that request a device", got)
 		}

@@ -15,23 +15,23 @@ const vanishHold = 5 * time.Second
 type store struct {
 	mu       sync.Mutex
 	trusted  bool // all pods of the node are known
-	pods     map[string]Pod
+	pods     map[string]podInfo
 	vanished map[string]vanishedPod // deleted before they ended
 
 	changed chan struct{} // has room for one
 }
 
 type vanishedPod struct {
-	pod   Pod
+	pod   podInfo
 	until time.Time
 }
 
 func newStore() *store {
-	return &store{pods: map[string]Pod{}, vanished: map[string]vanishedPod{}, changed: make(chan struct{}, 1)}
+	return &store{pods: map[string]podInfo{}, vanished: map[string]vanishedPod{}, changed: make(chan struct{}, 1)}
 }
 
 // put records a pod that exists.
-func (s *store) put(pod Pod) {
+func (s *store) put(pod podInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.pods[pod.UID]
@@ -68,7 +68,7 @@ func (s *store) drop(uid string, proven bool) {
 }
 
 // replace records all pods of the node at once. The store is trusted from now on.
-func (s *store) replace(pods []Pod) {
+func (s *store) replace(pods []podInfo) {
 	current := map[string]bool{}
 	for _, pod := range pods {
 		s.put(pod)
@@ -94,10 +94,10 @@ func (s *store) distrust() {
 
 // snapshot returns the pods, including those that vanished within vanishHold, and
 // reports whether all pods of the node are known.
-func (s *store) snapshot() ([]Pod, bool) {
+func (s *store) snapshot() ([]podInfo, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var pods []Pod
+	var pods []podInfo
 	for _, pod := range s.pods {
 		pods = append(pods, pod)
 	}

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 var own = []slots.Ref{{Instance: "cam-1", Slot: 0}}
 
-// witness runs one for a kubelet; config may be empty where the kubelet has the
+// newWitness runs a witness for a kubelet. config may be empty if the kubelet has the
 // Pods API.
 func newWitness(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *witness.Witness {
 	t.Helper()
@@ -54,7 +54,7 @@ func newWitness(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *witn
 	return w
 }
 
-// until observes until the own slot is said to have ended, or to be open.
+// until observes until the own slot has ended, or is undecided.
 func until(t *testing.T, w *witness.Witness, ended bool) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -65,12 +65,12 @@ func until(t *testing.T, w *witness.Witness, ended bool) time.Duration {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("the slot does not become ended: %v", ended)
+	t.Fatalf("the slot does not reach the state ended=%v", ended)
 	return 0
 }
 
-// TestInitializing: while the kubelet does not know its pods its list is empty,
-// and nothing has ended.
+// TestInitializing checks that no slot ends while the kubelet does not know its pods
+// and its list is empty.
 func TestInitializing(t *testing.T) {
 	const warmup = 1500 * time.Millisecond
 	k := kubelettest.Start(t, kubelettest.Options{Warmup: warmup})
@@ -87,8 +87,8 @@ func TestInitializing(t *testing.T) {
 	}
 }
 
-// TestWithoutPodsAPI: a pod of the API server that asks for the resource keeps
-// the slot, and for a while after it vanished, too.
+// TestWithoutPodsAPI checks that a pod in the API server that requests the resource
+// keeps the slot, also for some time after it vanished.
 func TestWithoutPodsAPI(t *testing.T) {
 	config := apitest.Start(t)
 	namespace := apitest.Namespace(t, config)
@@ -113,6 +113,6 @@ func TestWithoutPodsAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := until(t, w, true); took < 5*time.Second {
-		t.Errorf("a force-deleted pod held its slot for %s only", took)
+		t.Errorf("a force-deleted pod held its slot only for %s", took)
 	}
 }

@@ -1,4 +1,3 @@
-// Package filewatch signals when a file is created, changed or deleted.
 package filewatch
 
 import (

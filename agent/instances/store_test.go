@@ -1,0 +1,154 @@
+package instances
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+// fixture is a running store and the events it has sent.
+type fixture struct {
+	t         *testing.T
+	store     *Store
+	instances dynamic.ResourceInterface
+	name      types.NamespacedName
+	events    chan string
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	config := apitest.Start(t)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := apitest.Namespace(t, config)
+	store, err := New(client, "node-a", func(types.NamespacedName) {}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{
+		t: t, store: store, instances: client.Resource(v0.InstanceResource).Namespace(namespace),
+		name: types.NamespacedName{Namespace: namespace, Name: "cam"}, events: make(chan string, 100),
+	}
+	report := func(event string) func(*v0.Instance) {
+		return func(instance *v0.Instance) {
+			if instance.Namespace == namespace {
+				f.events <- event
+			}
+		}
+	}
+	store.Handle(Handler{Changed: report("changed"), Left: report("left"), Deleted: report("deleted")})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { store.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	if !cache.WaitForCacheSync(ctx.Done(), store.HasSynced) {
+		t.Fatal("not synced")
+	}
+	return f
+}
+
+func (f *fixture) create() {
+	f.t.Helper()
+	_, err := f.instances.Create(f.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v0.GroupVersion.String(), "kind": "Instance",
+		"metadata": map[string]any{"name": f.name.Name, "labels": map[string]any{v0.NodeLabel("node-a"): ""}},
+		"spec":     map[string]any{"configurationName": "cam", "cdiName": "akri.sh/cam=1", "capacity": int64(1), "shared": true},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) patch(patch string) *v0.Instance {
+	f.t.Helper()
+	object, err := f.instances.Patch(f.t.Context(), f.name.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	instance, err := Read(object)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return instance
+}
+
+func (f *fixture) remove() {
+	f.t.Helper()
+	if err := f.instances.Delete(f.t.Context(), f.name.Name, metav1.DeleteOptions{}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) want(event string) {
+	f.t.Helper()
+	select {
+	case got := <-f.events:
+		if got != event {
+			f.t.Fatalf("the event is %q, want %q", got, event)
+		}
+	case <-time.After(10 * time.Second):
+		f.t.Fatalf("no event, want %q", event)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	f := newFixture(t)
+	label := v0.NodeLabel("node-a")
+	f.create()
+	f.want("changed")
+	f.patch(`{"metadata":{"labels":{"` + label + `":null}}}`)
+	f.want("left")
+	f.patch(`{"metadata":{"labels":{"` + label + `":""}}}`)
+	f.want("changed")
+	f.remove()
+	f.want("deleted")
+	if f.store.Get(f.name) != nil {
+		t.Error("the store still has the deleted Instance")
+	}
+}
+
+func TestReadYourWrites(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.want("changed")
+	written := f.patch(`{"spec":{"capacity":7}}`)
+	f.store.Keep(written)
+	if got := f.store.Get(f.name); got.Spec.Capacity != 7 {
+		t.Errorf("capacity is %d right after the write, want 7", got.Spec.Capacity)
+	}
+	f.want("changed")
+	older := written.DeepCopy()
+	older.ResourceVersion, older.Spec.Capacity = "1", 1
+	f.store.Keep(older)
+	if got := f.store.Get(f.name); got.Spec.Capacity != 7 {
+		t.Errorf("capacity is %d after an older answer, want 7", got.Spec.Capacity)
+	}
+	if got := f.store.Of(types.NamespacedName{Namespace: f.name.Namespace, Name: "cam"}); len(got) != 1 || got[0].Spec.Capacity != 7 {
+		t.Errorf("the Configuration's Instances are %v", got)
+	}
+	left := written.DeepCopy()
+	left.Name, left.Labels = "other", nil
+	f.store.Keep(left)
+	if f.store.Get(NameOf(left)) != nil {
+		t.Error("the store keeps an Instance of other nodes")
+	}
+}
