@@ -14,4 +14,3 @@
 //
 // Never: a write. Files are read from an fs.FS.
 package cases
-
