@@ -9,17 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/sample"
 )
-
-// nobody is the UID of an Instance that does not exist. Owner references are sent
-// as the controller would send them; nothing looks the owner up.
-const nobody types.UID = "00000000-0000-4000-8000-000000000000"
 
 // dryRunner has the API server try one object of each template, as whoever will
 // apply it.
@@ -79,7 +75,7 @@ func parentOf(r *review, t *trial) plan.Parent {
 	if t.level == templating.ConfigurationLevel {
 		return plan.Parent{Kind: v0.ConfigurationKind, Namespace: r.configuration.Namespace, Name: r.configuration.Name, UID: r.configuration.UID}
 	}
-	return plan.Parent{Kind: v0.InstanceKind, Namespace: r.configuration.Namespace, Name: v0.InstanceName(r.configuration.Name, "stand-in-0", "node-a", false), UID: nobody}
+	return plan.Parent{Kind: v0.InstanceKind, Namespace: r.configuration.Namespace, Name: sample.InstanceName(r.configuration.Name, 0, false), UID: sample.UID}
 }
 
 // ownerOf says which existing object is ours: only what the Configuration itself

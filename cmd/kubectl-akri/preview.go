@@ -332,9 +332,6 @@ func messages(problems []problem.Problem) []string {
 	return texts
 }
 
-// sampleUID stands for the UID of an Instance that does not exist.
-const sampleUID = "00000000-0000-0000-0000-000000000000"
-
 // sampleOf is one made-up device, as the admission webhook uses it.
 func sampleOf(configuration *v0.Configuration, compiled *templates.Templates) []v0.Instance {
 	properties := maps.Clone(configuration.Spec.SampleProperties)
@@ -347,7 +344,7 @@ func sampleOf(configuration *v0.Configuration, compiled *templates.Templates) []
 		Properties: properties, Keys: append(compiled.Instance.PropertyKeys(), compiled.Group.PropertyKeys()...),
 	}, 1)[0]
 	return []v0.Instance{{
-		ObjectMeta: metav1.ObjectMeta{Namespace: configuration.Namespace, Name: made.Name, UID: sampleUID},
+		ObjectMeta: metav1.ObjectMeta{Namespace: configuration.Namespace, Name: made.Name, UID: sample.UID},
 		Spec: v0.InstanceSpec{
 			ConfigurationName: configuration.Name, Capacity: configuration.Spec.Capacity,
 			BrokerProperties: made.Properties, Nodes: made.Nodes, Shared: made.Shared,
