@@ -29,14 +29,14 @@ import (
 	"akri.sh/akri/templating/cases"
 )
 
-// customKinds are those whose definitions are not here: nothing decodes them.
+// customKinds are kinds without Go types here. Their objects are not decoded.
 var customKinds = []schema.GroupKind{
 	{Group: "shifu.edgenesis.io", Kind: "EdgeDevice"},
 	{Group: "kubevirt.io", Kind: "VirtualMachine"},
 }
 
-// TestExamples renders each example and compares; what it makes must be what it
-// says to be, and the controller must be allowed to make it.
+// TestExamples renders each example and compares the result. The rendered objects
+// must be valid, and the controller must be allowed to manage them.
 func TestExamples(t *testing.T) {
 	fsys := os.DirFS(".")
 	dirs, err := cases.Find(fsys)
@@ -65,7 +65,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestReadmes: each example explains itself and is in the list.
+// TestReadmes checks that each example has a README and is in the list.
 func TestReadmes(t *testing.T) {
 	list, err := os.ReadFile("README.md")
 	if err != nil {
@@ -88,7 +88,8 @@ func TestReadmes(t *testing.T) {
 	}
 }
 
-// TestManifests: what an administrator applies beside an example is right, too.
+// TestManifests checks the manifests that an administrator applies alongside an
+// example.
 func TestManifests(t *testing.T) {
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || path.Base(name) != "rbac.yaml" {
@@ -108,7 +109,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// checkLint: an example has no errors, and no warnings for its own devices.
+// checkLint checks that an example has no mistakes, and no warnings for its own
+// devices.
 func checkLint(t *testing.T, dir string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -153,7 +155,7 @@ var strict = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }()
 
-// checkKind decodes a built-in kind: unknown fields and wrong types are errors.
+// checkKind decodes a built-in kind. Unknown fields and wrong types are errors.
 func checkKind(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	kind := object.GroupVersionKind()
@@ -169,8 +171,8 @@ func checkKind(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-// controllerRules are what the controller may do with the manifests of config/rbac
-// and those of the example.
+// controllerRules returns the rules that config/rbac and the example grant to the
+// controller.
 func controllerRules(t *testing.T, dir string) []rbacv1.PolicyRule {
 	t.Helper()
 	var rules []rbacv1.PolicyRule
@@ -205,7 +207,8 @@ func checkAllowed(t *testing.T, object *unstructured.Unstructured, rules []rbacv
 	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
 		if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
-			return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource) && slices.Contains(r.Verbs, verb)
+			return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource) &&
+				slices.Contains(r.Verbs, verb)
 		}) {
 			t.Errorf("the controller may not %s %s: add a rule to the example's rbac.yaml", verb, resource.GroupResource())
 		}

@@ -12,14 +12,13 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// What a hostile template may cost.
+// Limits for the cost of a hostile template.
 const (
 	attackTime   = 250 * time.Millisecond
 	attackMemory = 32 << 20
 )
 
-// attacks are values that try to make a template expensive, endless or fatal. A
-// "{}" in front stands for a template of its own, see attackTemplates.
+// attacks returns values that try to make a template expensive, endless or fatal.
 func attacks() map[string]any {
 	doubling := func(start, double string, times int) string {
 		return "{{ $a := " + start + " }}" + strings.Repeat("{{ $a = "+double+" }}", times)
@@ -31,7 +30,7 @@ func attacks() map[string]any {
 		}
 		return v
 	}
-	many := func(s string) any { // as many as an object can hold
+	many := func(s string) any { // as many as fit into an object
 		var list []any
 		long := strings.Repeat(s, (templating.MaxExpressionBytes-100)/len(s))
 		for range templating.MaxObjectBytes/len(long) - 1 {
@@ -154,7 +153,7 @@ func attacks() map[string]any {
 	}
 }
 
-// cost compiles and renders a template and says what that took.
+// cost compiles and renders a template and returns what that took.
 func cost(t testing.TB, template map[string]any) (took time.Duration, allocated uint64) {
 	var before, after runtime.MemStats
 	var diags templating.Diagnostics
@@ -180,8 +179,8 @@ func wallTime(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// TestAttacksInList holds a whole list of attacks to a few times the budget of one,
-// and sees that an honest template among them is rendered.
+// TestAttacksInList checks that a whole list of attacks costs at most a few times the
+// budget of one, and that a harmless template among them is rendered.
 func TestAttacksInList(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes everything slow and large, and here is one goroutine")
@@ -217,7 +216,7 @@ func TestAttacksInList(t *testing.T) {
 	}
 }
 
-// hostile is what a hostile device may bring along.
+// hostile are the values of a hostile device.
 var hostile = func() templating.Values {
 	v := camera
 	v.Instance.Properties = map[string]string{
@@ -231,7 +230,7 @@ var hostile = func() templating.Values {
 	return v
 }()
 
-// TestAttacks holds every attack to the budget, alone and made for each of 1000
+// TestAttacks checks the cost of every attack, alone and with a for-each over 1000
 // nodes.
 func TestAttacks(t *testing.T) {
 	if raceDetector {

@@ -8,8 +8,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// deployment is a Deployment of about that many lines of YAML, a fifth of them
-// with an expression.
+// deployment returns a Deployment of about that many lines of YAML, some of them with
+// an expression.
 func deployment(t testing.TB, lines int) map[string]any {
 	var b strings.Builder
 	b.WriteString(`apiVersion: apps/v1

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// timed says how much processor time f took on its own thread. Unlike the clock it
-// does not count what other processes do meanwhile.
+// timed returns the processor time of f on its own thread. Unlike the clock it does
+// not depend on the load of the machine.
 func timed(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -12,10 +12,10 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// TestErrors runs the scripts of testdata/errors: what people write, and what
-// they are told. A block is a reason after #, the input, ---- and the messages,
-// up to an empty line. The input of expressions.txt is one string per line; that
-// of templates.txt is a template in YAML, preceded by the level.
+// TestErrors runs the scripts of testdata/errors: mistakes of authors and the
+// messages they get. A block is a reason after #, the input, ---- and the messages,
+// up to an empty line. The input of expressions.txt is one string per line; that of
+// templates.txt is a template in YAML, preceded by the level.
 func TestErrors(t *testing.T) {
 	t.Run("expressions", func(t *testing.T) { script(t, "expressions.txt", expressionMessages) })
 	t.Run("templates", func(t *testing.T) { script(t, "templates.txt", templateMessages) })

@@ -8,8 +8,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// TestExplain: each expression is told with what it mentions, whatever way it
-// reads it, and with the value that the object has.
+// TestExplain checks that each expression is explained with what it mentions, however
+// it reads it, and with the value in the object.
 func TestExplain(t *testing.T) {
 	template := decode[map[string]any](t, []byte(`
 apiVersion: v1
@@ -65,6 +65,6 @@ metadata.name = cam-1-b <- INSTANCE_NAME()=cam-1 NODE()=b`
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	if set.Explain(values, templating.Origin{Index: 7}) != nil {
-		t.Error("a template that is not there is explained")
+		t.Error("a template that does not exist is explained")
 	}
 }

@@ -18,7 +18,7 @@ const (
 	marker        = "<!-- functions:"
 )
 
-// TestFunctions runs the examples as the documentation shows them.
+// TestFunctions runs the examples in the documentation.
 func TestFunctions(t *testing.T) {
 	data, err := os.ReadFile(documentation)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestFunctions(t *testing.T) {
 		}
 	}
 	if want := functionTables(); table != want {
-		t.Errorf("the tables in %s are not those of functable.go: go test ./templating -update", documentation)
+		t.Errorf("the tables in %s do not match internal/functions: go test ./templating -update", documentation)
 	}
 	ran := 0
 	for line := range strings.Lines(table) {
@@ -78,7 +78,7 @@ func viaJSON(t *testing.T, value any) (result any) {
 	return result
 }
 
-// functionTables is one table per group, in the order of groups below.
+// functionTables returns one table per group, in the order of groups below.
 func functionTables() string {
 	groups := []string{
 		"Choosing", "Text", "Names", "Numbers", "Lists", "Maps", "Encoding", "Regular expressions", "Addresses and paths", "Versions",
@@ -107,7 +107,7 @@ func TestFunctionTable(t *testing.T) {
 		last = f.Name
 		groups[f.Group] = true
 		if f.What == "" || strings.HasSuffix(f.What, ".") {
-			t.Errorf("%s: What is to be a phrase without a full stop", f.Name)
+			t.Errorf("%s: What must be a phrase without a full stop", f.Name)
 		}
 	}
 	for group := range groups {
@@ -117,7 +117,7 @@ func TestFunctionTable(t *testing.T) {
 	}
 }
 
-// TestDocumented: whatever the language has, its page tells.
+// TestDocumented checks that the documentation mentions every word of the language.
 func TestDocumented(t *testing.T) {
 	data, err := os.ReadFile(documentation)
 	if err != nil {

@@ -20,12 +20,13 @@ import (
 	"akri.sh/akri/templating/internal/functions"
 )
 
-// fuzzTime is how long anything may take while fuzzers share the processors.
+// fuzzTime is the limit of processor time for one input, also under the race
+// detector.
 const fuzzTime = 3 * time.Second
 
-// FuzzRender renders one expression, one key and one property of somebody's
-// choice. Nothing may panic, take long, differ from run to run, share memory,
-// turn a property into a structure or put it into a message.
+// FuzzRender renders an arbitrary expression, key and property. Nothing may panic,
+// take long, differ from run to run, share memory, turn a property into a structure
+// or put it into a message.
 func FuzzRender(f *testing.F) {
 	f.Add("{{ INSTANCE_PROPERTIES.P }}", "{{ INSTANCE_PROPERTIES.P }}", "value", false)
 	f.Add("{{ NODE }}", "k", `{"a": 1}`, true)
@@ -42,15 +43,19 @@ func FuzzRender(f *testing.F) {
 		values := camera
 		values.Instance.Properties = map[string]string{"P": property}
 
-		start := time.Now()
-		set, diags := templating.Compile(templating.InstanceLevel, []map[string]any{template})
-		checkMessages(t, diags, expression+key)
-		if len(diags) > 0 {
-			return
-		}
-		objects, diags := set.Render(values)
-		if took := time.Since(start); took > fuzzTime {
+		var set *templating.Set
+		var objects []templating.Object
+		var compiling, diags templating.Diagnostics
+		took := timed(func() {
+			set, compiling = templating.Compile(templating.InstanceLevel, []map[string]any{template})
+			objects, diags = set.Render(values)
+		})
+		if took > fuzzTime {
 			t.Errorf("took %v", took)
+		}
+		checkMessages(t, compiling, expression+key)
+		if len(compiling) > 0 {
+			return
 		}
 		checkMessages(t, diags, expression+key)
 		if secret := property; len(secret) > 8 && !strings.Contains(expression+key+diagnosticWords, secret) && strings.Contains(diags.Error(), secret) {
@@ -66,7 +71,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// diagnosticWords are words of messages that a property may equal by chance.
+// diagnosticWords are words in messages that a property may equal by chance.
 const diagnosticWords = "instanceBrokerResources INSTANCE_PROPERTIES (node-a) expression"
 
 // FuzzCompile compiles templates of any shape, and renders what compiles.
@@ -80,21 +85,25 @@ func FuzzCompile(f *testing.F) {
 		}
 		before, _ := json.Marshal(template)
 		for _, level := range []templating.Level{templating.InstanceLevel, templating.ConfigurationLevel} {
-			start := time.Now()
-			set, diags := templating.Compile(level, []map[string]any{template, template})
-			checkMessages(t, diags, string(data))
-			if (set == nil) != (len(diags) > 0) {
-				t.Error("a Set beside diagnostics, or neither")
-			}
 			values := camera
 			values.Instances = []templating.Instance{camera.Instance}
-			objects, diags := set.Render(values)
+			var set *templating.Set
+			var objects []templating.Object
+			var compiling, diags templating.Diagnostics
+			took := timed(func() {
+				set, compiling = templating.Compile(level, []map[string]any{template, template})
+				objects, diags = set.Render(values)
+			})
+			if took > fuzzTime {
+				t.Errorf("took %v", took)
+			}
+			checkMessages(t, compiling, string(data))
+			if (set == nil) != (len(compiling) > 0) {
+				t.Error("a Set in addition to diagnostics, or neither")
+			}
 			checkMessages(t, diags, string(data))
 			for _, object := range objects {
 				checkObject(t, object)
-			}
-			if took := time.Since(start); took > fuzzTime {
-				t.Errorf("took %v", took)
 			}
 		}
 		if after, _ := json.Marshal(template); string(after) != string(before) {
@@ -103,7 +112,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// checkMessages holds messages to being readable, and about the author's input.
+// checkMessages checks that messages are readable and about the author's input.
 func checkMessages(t *testing.T, diags templating.Diagnostics, input string) {
 	t.Helper()
 	if len(diags) > 200 {
@@ -150,14 +159,14 @@ func checkObject(t *testing.T, object templating.Object) {
 	}
 }
 
-// TestCorpus keeps the attacks, the mistakes of testdata/errors and the examples of
-// the functions in the corpora of the fuzzers.
+// TestCorpus checks that the corpora of the fuzzers contain the attacks, the mistakes
+// of testdata/errors and the examples of the functions.
 func TestCorpus(t *testing.T) {
-	const longest = 4 << 10 // what fuzzers can still change sensibly
+	const maxBytes = 4 << 10 // fuzzers mutate longer inputs too slowly
 	for name, value := range attacks() {
-		if text, is := value.(string); is && len(text) <= longest {
+		if text, ok := value.(string); ok && len(text) <= maxBytes {
 			seedRender(t, "attack-"+name, text)
-		} else if data, err := json.Marshal(one(value, nil)); err == nil && len(data) <= longest {
+		} else if data, err := json.Marshal(one(value, nil)); err == nil && len(data) <= maxBytes {
 			seedCompile(t, "attack-"+name, data)
 		}
 	}
@@ -178,7 +187,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// blocks is the lines of each block of a script in testdata/errors.
+// blocks returns the lines of each block of a script in testdata/errors.
 func blocks(t *testing.T, name string) (all [][]string) {
 	data, err := os.ReadFile(filepath.Join("testdata", "errors", name))
 	if err != nil {
@@ -198,7 +207,7 @@ func seedCompile(t *testing.T, name string, template []byte) {
 	seed(t, "FuzzCompile", name, fmt.Sprintf("[]byte(%q)\n", template))
 }
 
-// seed checks a file of a corpus, or writes it.
+// seed checks a file of a corpus, or writes it with -update.
 func seed(t *testing.T, fuzzer, name, arguments string) {
 	want := "go test fuzz v1\n" + arguments
 	path := filepath.Join("testdata", "fuzz", fuzzer, fileName(name))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// mayImport lists all that this package and those below it may import: nothing
-// that reaches a cluster, a network, a file, the environment or a clock.
+// mayImport lists everything that this package and those below it may import:
+// nothing that reaches a cluster, a network, a file, the environment or a clock.
 var mayImport = map[string][]string{
 	".": {
 		"errors", "fmt", "maps", "math", "slices", "strconv", "strings", "unicode/utf8",
@@ -27,8 +27,8 @@ var mayImport = map[string][]string{
 	},
 	"internal/budget": {"fmt", "akri.sh/akri/templating/internal/value"},
 	"internal/functions": {
-		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "math", "net/netip", "net/url",
-		"path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
+		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "math",
+		"net/netip", "net/url", "path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
 		"github.com/Masterminds/semver/v3", "github.com/Masterminds/sprig/v3",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
@@ -40,16 +40,18 @@ var mayImport = map[string][]string{
 	"convert": {"errors", "fmt", "strings"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
 	"source": {
-		"bytes", "fmt", "strings", "akri.sh/akri/templating",
+		"bytes", "errors", "fmt", "strings", "akri.sh/akri/templating",
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {
-		"bytes", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "slices", "strings", "sigs.k8s.io/yaml", "akri.sh/akri/templating",
+		"bytes", "encoding/json", "errors", "fmt", "io/fs", "maps", "path", "slices", "strings", "sigs.k8s.io/yaml",
+		"akri.sh/akri/templating",
 		"akri.sh/akri/templating/convert", "akri.sh/akri/templating/sample", "akri.sh/akri/templating/source",
 	},
 	"readywhen": {
-		"errors", "fmt", "strings", "sync",
-		"github.com/google/cel-go/cel", "github.com/google/cel-go/common/env", "github.com/google/cel-go/common/overloads", "github.com/google/cel-go/common/types",
+		"errors", "fmt", "strings", "sync", "akri.sh/akri/internal/text",
+		"github.com/google/cel-go/cel", "github.com/google/cel-go/common/env",
+		"github.com/google/cel-go/common/overloads", "github.com/google/cel-go/common/types",
 	},
 }
 
@@ -65,7 +67,7 @@ func TestImports(t *testing.T) {
 		}
 		allowed, known := mayImport[dir]
 		if !known {
-			t.Errorf("%s is a package without a list of imports: add one here", dir)
+			t.Errorf("package %s has no list of imports: add one here", dir)
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
@@ -75,7 +77,8 @@ func TestImports(t *testing.T) {
 			name, _ := strconv.Unquote(spec.Path.Value)
 			seen[dir+" "+name] = true
 			if !slices.Contains(allowed, name) {
-				t.Errorf("%s imports %s: templating stays pure (no client, clock, file, environment or network); if this one is harmless, add it here", path, name)
+				t.Errorf("%s imports %s: templating stays pure (no client, clock, file, environment or network); "+
+					"if this one is harmless, add it here", path, name)
 			}
 		}
 		return nil

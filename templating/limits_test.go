@@ -14,18 +14,19 @@ import (
 	"akri.sh/akri/templating/internal/functions"
 )
 
-// TestTypedErrors: callers can tell limits and missing properties apart.
+// TestTypedErrors checks that callers can distinguish limits from missing
+// properties.
 func TestTypedErrors(t *testing.T) {
 	_, diags := evaluate(t, "{{ range 2000 }}{{ end }}")
-	if limit, is := errors.AsType[*templating.LimitError](diags.Err()); !is || limit.Limit != budget.MaxRange {
+	if limit, ok := errors.AsType[*templating.LimitError](diags.Err()); !ok || limit.Limit != budget.MaxRange {
 		t.Errorf("not a LimitError: %v", diags)
 	}
 	_, diags = evaluate(t, "{{ INSTANCE_PROPERTIES.NONE }}")
-	if missing, is := errors.AsType[*templating.MissingKeyError](diags.Err()); !is || missing.Key != "NONE" || !missing.Property {
+	if missing, ok := errors.AsType[*templating.MissingKeyError](diags.Err()); !ok || missing.Key != "NONE" || !missing.Property {
 		t.Errorf("not a MissingKeyError about a property: %v", diags)
 	}
 	_, diags = evaluate(t, "{{ (dict).none }}")
-	if missing, is := errors.AsType[*templating.MissingKeyError](diags.Err()); !is || missing.Property {
+	if missing, ok := errors.AsType[*templating.MissingKeyError](diags.Err()); !ok || missing.Property {
 		t.Errorf("not a MissingKeyError about a map: %v", diags)
 	}
 	if (templating.Diagnostics{}).Err() != nil {
@@ -33,7 +34,8 @@ func TestTypedErrors(t *testing.T) {
 	}
 }
 
-// TestListLimits: what is beyond a limit is refused, what is at it is not.
+// TestListLimits checks that lists beyond a limit are refused and lists at the limit
+// are not.
 func TestListLimits(t *testing.T) {
 	template := one("{{ NODE }}", map[string]any{"akri.sh/for-each": "NODES"})
 	template["metadata"].(map[string]any)["name"] = "x-{{ NODE }}"
@@ -60,7 +62,8 @@ func TestListLimits(t *testing.T) {
 	mustCompile(t, templating.InstanceLevel, many[1:])
 }
 
-// TestOneElementFails: the others are made, and the message names the element.
+// TestOneElementFails checks that the other objects are rendered, and that the
+// message names the element.
 func TestOneElementFails(t *testing.T) {
 	template := one(`{{ if eq NODE "node-a" }}{{ INSTANCE_PROPERTIES.NONE }}{{ end }}`, map[string]any{"akri.sh/for-each": "NODES"})
 	template["metadata"].(map[string]any)["name"] = "x-{{ NODE }}"
@@ -73,16 +76,18 @@ func TestOneElementFails(t *testing.T) {
 	}
 }
 
-// TestNames: whatever the device is called, the name is valid, and another device
-// gets another name.
+// TestNames checks that names are valid whatever the device is called, and that
+// another device gets another name.
 func TestNames(t *testing.T) {
 	check := map[string]func(string) []string{
 		"dnsLabel": validation.IsDNS1123Label, "dnsSubdomain": validation.IsDNS1123Subdomain, "labelValue": validation.IsValidLabelValue,
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	alphabet := []rune("aaabbbAB09-._ /ä:")
-	texts := map[string]bool{"": true, "-": true, ".": true, "a": true, "A": true, "a.": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): true,
-		strings.Repeat("a.", 200): true, strings.Repeat("-", 300): true, "a..b": true, "a.-b": true}
+	texts := map[string]bool{
+		"": true, "-": true, ".": true, "a": true, "A": true, "a.": true,
+		strings.Repeat("a", 63): true, strings.Repeat("a", 64): true, strings.Repeat("a.", 200): true, strings.Repeat("-", 300): true, "a..b": true, "a.-b": true,
+	}
 	for range 2000 {
 		text := make([]rune, random.IntN(90))
 		for i := range text {

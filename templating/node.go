@@ -37,8 +37,8 @@ func (n *textNode) render(b *builder) (any, bool) {
 		return nil, false
 	}
 	if v == nil {
-		b.reportIn(n.text, fault.Newf(fault.Whole,
-			`write {{ … | default "..." }} to say what to use then, or write null without an expression`, "the expression yields nothing"))
+		const hint = `write {{ … | default "..." }} to say what to use then, or write null without an expression`
+		b.reportIn(n.text, fault.Newf(fault.Whole, hint, "the expression yields nothing"))
 		return nil, false
 	}
 	if s, ok := v.(string); ok && utf8.ValidString(s) {

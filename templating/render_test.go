@@ -16,7 +16,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// archive reads templates and values of an archive under testdata/render.
+// archive returns the templates and values of an archive under testdata/render.
 func archive(t testing.TB, name string) (spec, fleet) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/render/" + name + ".txtar")
@@ -36,7 +36,7 @@ func mustCompile(t testing.TB, level templating.Level, templates []map[string]an
 	return set
 }
 
-// one compiles a ConfigMap-like object whose field "it" is value.
+// one returns a template whose field spec.it is value.
 func one(value any, annotations map[string]any) map[string]any {
 	metadata := map[string]any{"name": "x"}
 	if annotations != nil {
@@ -79,10 +79,10 @@ func TestRenderDoesNotChangeItsInput(t *testing.T) {
 
 	objects, _ := set.Render(f.values(f.Instances[0]))
 	for _, object := range objects {
-		scribble(object.Content) // callers own what they get
+		scribble(object.Content) // callers own the objects they get
 	}
 	for _, template := range s.InstanceBrokerResources {
-		scribble(template) // and what they gave
+		scribble(template) // and the templates they passed
 	}
 	if again := asJSON(t, set, f.values(f.Instances[0])); again != first {
 		t.Errorf("a Set shares memory with its input or output:\n%s\n%s", first, again)
@@ -114,7 +114,7 @@ func asJSON(t testing.TB, set *templating.Set, values templating.Values) string 
 	return string(data) + diags.Error()
 }
 
-// TestDeterminism would catch any order taken from a map.
+// TestDeterminism checks that no result depends on the iteration order of a map.
 func TestDeterminism(t *testing.T) {
 	for _, name := range []string{"language", "diagnostics", "for-each"} {
 		s, f := archive(t, name)
@@ -132,7 +132,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestConcurrentRender is for the race detector.
+// TestConcurrentRender renders concurrently, for the race detector.
 func TestConcurrentRender(t *testing.T) {
 	s, f := archive(t, "language")
 	set := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources)
@@ -143,7 +143,7 @@ func TestConcurrentRender(t *testing.T) {
 		wait.Go(func() {
 			for range 50 {
 				if asJSON(t, set, f.values(f.Instances[0])) != want || asJSON(t, group, f.group()) != wantGroup {
-					t.Error("renders at the same time influence each other")
+					t.Error("concurrent renders influence each other")
 					return
 				}
 			}
@@ -152,7 +152,7 @@ func TestConcurrentRender(t *testing.T) {
 	wait.Wait()
 }
 
-// TestDeepCopy holds Content to what apimachinery can copy: it panics on int.
+// TestDeepCopy checks that apimachinery can copy Content: it panics on int.
 func TestDeepCopy(t *testing.T) {
 	s, f := archive(t, "language")
 	objects, _ := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources).Render(f.values(f.Instances[0]))
@@ -188,7 +188,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestWorkloadLabels: LABEL_SELECTOR must match the pods of workloads.
+// TestWorkloadLabels checks that LABEL_SELECTOR matches the pods of workloads.
 func TestWorkloadLabels(t *testing.T) {
 	for _, kind := range []string{
 		"apps/v1 Deployment", "apps/v1 StatefulSet", "apps/v1 DaemonSet", "apps/v1 ReplicaSet",
@@ -215,7 +215,7 @@ func TestWorkloadLabels(t *testing.T) {
 			got := spec["template"].(map[string]any)["metadata"]
 			var want any = map[string]any{"labels": map[string]any{"akri.sh/configuration": "cam", "akri.sh/instance": "cam-8120fe"}}
 			if strings.HasPrefix(apiVersion, "example") {
-				want = nil // somebody else's kind: we do not know its fields
+				want = nil // a custom kind: its fields are unknown
 			}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("metadata of the pods is %v, want %v", got, want)

@@ -12,14 +12,14 @@ import (
 	"akri.sh/akri/templating/internal/functions"
 )
 
-// unlikeSprig are the examples that sprig computes otherwise, and why we do.
+// unlikeSprig are the functions that differ from sprig, with the reason.
 var unlikeSprig = map[string]string{
-	"keys":   "sprig's come in any order",
-	"values": "sprig's come in any order",
-	"semver": "sprig gives an object with methods; ours is a map, with keys in small letters",
+	"keys":   "sprig returns them in any order",
+	"values": "sprig returns them in any order",
+	"semver": "sprig returns an object with methods; ours is a map with lower-case keys",
 }
 
-// TestSprig: what has a name of sprig does what sprig does.
+// TestSprig checks that functions with a name of sprig behave like sprig's.
 func TestSprig(t *testing.T) {
 	sprigs := sprig.TxtFuncMap()
 	sprigs["CAPACITY"] = func() int64 { return camera.Capacity }

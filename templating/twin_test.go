@@ -12,8 +12,8 @@ import (
 	"akri.sh/akri/templating/internal/functions"
 )
 
-// The twin is text/template itself. It knows no budget and no levels, but what
-// both can do must come out the same.
+// The twin is text/template itself. It has no budget and no levels, but texts that
+// both accept must give the same result.
 
 // twin renders longer text with text/template.
 func twin(source string) (string, error) {
@@ -35,7 +35,7 @@ func twin(source string) (string, error) {
 		}
 		funcs[f.Name] = func(args ...any) (any, error) {
 			for i, arg := range args {
-				if n, isInt := arg.(int); isInt {
+				if n, ok := arg.(int); ok {
 					args[i] = int64(n)
 				}
 			}
@@ -57,9 +57,9 @@ func compareWithTwin(t *testing.T, source string) {
 	got, diags := evaluate(t, source)
 	switch {
 	case len(diags) > 0 && err == nil:
-		t.Errorf("%s\ntext/template gives %q, we say %v", source, want, diags)
+		t.Errorf("%s\ntext/template gives %q, we report %v", source, want, diags)
 	case len(diags) == 0 && err != nil:
-		t.Errorf("%s\nwe give %q, text/template says %v", source, got, err)
+		t.Errorf("%s\nwe give %q, text/template reports %v", source, got, err)
 	case err == nil && got != want:
 		t.Errorf("%s\ngot  %q\nwant %q", source, got, want)
 	}
@@ -92,15 +92,15 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// TestTwinAtRandom compares programs that nobody would write. A failure prints
-// the seed: put it into the list.
+// TestTwinAtRandom compares random programs. A failure prints the seed: add it to
+// the list.
 func TestTwinAtRandom(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3, 4} {
 		g := &generator{random: rand.New(rand.NewPCG(seed, 0))}
 		for range 250 {
 			source := "x" + g.block(2, 0, false)
 			if len(source) > templating.MaxExpressionBytes {
-				continue // a limit that the twin has not
+				continue // a limit that the twin does not have
 			}
 			compareWithTwin(t, source)
 			if t.Failed() {
@@ -110,7 +110,7 @@ func TestTwinAtRandom(t *testing.T) {
 	}
 }
 
-// generator writes programs with $variables v0, v1, …, all of them whole numbers.
+// generator generates programs with $variables v0, v1, …, all of them whole numbers.
 type generator struct{ random *rand.Rand }
 
 func (g *generator) pick(choices ...string) string { return choices[g.random.IntN(len(choices))] }

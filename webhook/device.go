@@ -87,12 +87,9 @@ func (d devices) device(number int, invent guess, shared bool) templating.Instan
 		properties[key] = invent(key, number)
 	}
 	maps.Copy(properties, d.fixed)
-	nodes := []string{"node-a"}
-	if shared {
-		nodes = append(nodes, "node-b")
-	}
+	nodes := sample.Nodes(0, shared)
 	return templating.Instance{
-		Name:       v0.InstanceName(d.configuration, fmt.Sprintf("stand-in-%d", number), nodes[0], shared),
+		Name:       v0.InstanceName(d.configuration, sample.DeviceID(number), nodes[0], shared),
 		Properties: properties,
 		Nodes:      nodes,
 		Shared:     shared,

@@ -6,18 +6,14 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/sample"
 )
-
-// madeUpUID is the UID of an Instance that does not exist. Owner references are
-// sent as the controller would send them; the API server does not look up owners.
-const madeUpUID types.UID = "00000000-0000-4000-8000-000000000000"
 
 // dryRun sends an object of each template to the API server as a dry run, with the
 // rights with which it will be applied.
@@ -71,8 +67,8 @@ func dryRunAlternatives(ctx context.Context, client *apply.Client, r request, re
 func parentOf(configuration *v0.Configuration, level templating.Level) ownership.Parent {
 	parent := ownership.ConfigurationParent(configuration)
 	if level == templating.InstanceLevel {
-		parent.Level, parent.UID = templating.InstanceLevel, madeUpUID
-		parent.Name = v0.InstanceName(configuration.Name, "stand-in-0", "node-a", false)
+		parent.Level, parent.UID = templating.InstanceLevel, sample.UID
+		parent.Name = sample.InstanceName(configuration.Name, 0, false)
 	}
 	return parent
 }

@@ -314,9 +314,6 @@ func messages(problems []problem.Problem) []string {
 	return texts
 }
 
-// sampleUID is the UID of the sample Instance.
-const sampleUID = "00000000-0000-0000-0000-000000000000"
-
 // sampleOf returns a sample device like the one of the admission webhook.
 func sampleOf(configuration *v0.Configuration, compiled *templates.Templates) []v0.Instance {
 	properties := maps.Clone(configuration.Spec.SampleProperties)
@@ -329,7 +326,7 @@ func sampleOf(configuration *v0.Configuration, compiled *templates.Templates) []
 		Properties: properties, Keys: append(compiled.Instance.PropertyKeys(), compiled.Group.PropertyKeys()...),
 	}, 1)[0]
 	return []v0.Instance{{
-		ObjectMeta: metav1.ObjectMeta{Namespace: configuration.Namespace, Name: device.Name, UID: sampleUID},
+		ObjectMeta: metav1.ObjectMeta{Namespace: configuration.Namespace, Name: device.Name, UID: sample.UID},
 		Spec: v0.InstanceSpec{
 			ConfigurationName: configuration.Name, Capacity: configuration.Spec.Capacity,
 			BrokerProperties: device.Properties, Nodes: device.Nodes, Shared: device.Shared,

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestUnreadable: what is no case at all is an error.
+// TestUnreadable checks that an incomplete case is an error.
 func TestUnreadable(t *testing.T) {
 	const configuration = "kind: Configuration\nmetadata: {name: x}\n"
 	for name, tc := range map[string]struct {
@@ -59,7 +59,7 @@ func TestUnreadable(t *testing.T) {
 		"something else":     {configuration + "---\nkind: Pod\n", `a "Pod" is neither`},
 		"a wrong element":    {"kind: Configuration\nspec:\n  instanceBrokerResources:\n  - text\n", "4:5: spec.instanceBrokerResources[0]: must be an object"},
 		"two mistakes":       {"kind: Configuration\nspec:\n  capacity: x\n  instanceBrokerResources: [{kind: A}]\n", "apiVersion"},
-		"one for all":        {"kind: Configuration\nmetadata: {name: c}\nspec:\n  instanceBrokerResources:\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n", "5:56: instanceBrokerResources[0].metadata.name: the same object is made for several Instances"},
+		"one for all":        {"kind: Configuration\nmetadata: {name: c}\nspec:\n  instanceBrokerResources:\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n", "5:56: instanceBrokerResources[0].metadata.name: the same object is rendered for several Instances"},
 		"a wrong type":       {"kind: Configuration\nspec: {capacity: many}\n", "configuration.yaml:2:18: spec.capacity: must be a whole number"},
 	} {
 		r, err := cases.Run(fstest.MapFS{"configuration.yaml": {Data: []byte(tc.data)}}, ".")

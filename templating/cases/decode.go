@@ -9,8 +9,9 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// decodeConfiguration reads what matters of a Configuration. A field of a wrong
-// type is a problem and left out, so that the rest can be looked at too.
+// decodeConfiguration decodes the fields of a Configuration that decide what is
+// rendered. It reports a field of a wrong type and leaves it out, so that the rest
+// can be checked, too.
 func decodeConfiguration(d *source.Document) (configuration, []error) {
 	r := &reader{document: d}
 	c := configuration{generation: 1, capacity: 1}
@@ -39,14 +40,15 @@ func decodeInstance(d *source.Document) (i instance, err error) {
 	return i, errors.Join(r.problems...)
 }
 
-// reader looks into a document and collects what is wrong with it.
+// reader reads fields of a document and collects problems.
 type reader struct {
 	document *source.Document
 	problems []error
-	told     []string // the fields that problems are about
+	reported []string // fields that have a problem
 }
 
-// field reads a field; what must complete the sentence "must be …".
+// field decodes a field into value. The problem with a wrong type is "must be " and
+// what.
 func field[T any](r *reader, value *T, what string, keys ...string) {
 	found := r.find(keys...)
 	if found == nil {
@@ -63,12 +65,12 @@ func field[T any](r *reader, value *T, what string, keys ...string) {
 	r.wrong(pathOf(keys...), what)
 }
 
-// find is the value under keys, or nil.
+// find returns the value under keys, or nil.
 func (r *reader) find(keys ...string) any {
 	var value any = r.document.Object()
 	for i, key := range keys {
-		m, isMap := value.(map[string]any)
-		if !isMap {
+		m, ok := value.(map[string]any)
+		if !ok {
 			if value != nil {
 				r.wrong(pathOf(keys[:i]...), "a map of fields")
 			}
@@ -79,18 +81,18 @@ func (r *reader) find(keys ...string) any {
 	return value
 }
 
-// templates are those of a list, nil for elements that are none. They are as the
-// document has them: whole numbers stay whole.
+// templates returns the templates of a list as the document has them: whole numbers
+// stay whole. An element that is not an object is nil.
 func (r *reader) templates(level templating.Level) []map[string]any {
 	found := r.find("spec", level.String())
-	elements, isList := found.([]any)
-	if !isList && found != nil {
+	elements, ok := found.([]any)
+	if !ok && found != nil {
 		r.wrong(pathOf("spec", level.String()), "a list of objects")
 	}
 	templates := make([]map[string]any, len(elements))
 	for i, element := range elements {
-		template, isMap := element.(map[string]any)
-		if !isMap {
+		template, ok := element.(map[string]any)
+		if !ok {
 			r.wrong(append(pathOf("spec", level.String()), templating.Index(i)), "an object with apiVersion, kind and metadata")
 		}
 		templates[i] = template
@@ -98,9 +100,10 @@ func (r *reader) templates(level templating.Level) []map[string]any {
 	return templates
 }
 
+// wrong reports that a field must be something else, once per field.
 func (r *reader) wrong(path templating.Path, what string) {
-	if name := path.String(); !slices.Contains(r.told, name) {
-		r.told = append(r.told, name)
+	if name := path.String(); !slices.Contains(r.reported, name) {
+		r.reported = append(r.reported, name)
 		r.problems = append(r.problems, problemAt(r.document, path, errors.New("must be "+what)))
 	}
 }

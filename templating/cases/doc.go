@@ -1,13 +1,16 @@
 // Package cases renders a Configuration for Instances and compares the result with
-// what is expected: examples that are run and not only shown.
+// the expected one, so that examples are tests.
 //
-// A case is a folder:
+// A case is a directory:
 //
 //	configuration.yaml   one Configuration
 //	instances.yaml       Instances, as documents; without it two samples are used
-//	expected.yaml        what Render prints; or what is wrong, as comments
+//	expected.yaml        what Render prints; or the mistakes, as comments
 //
-// [Load], [Input.Objects] and [Input.Render] serve whoever has a Configuration and
-// Instances at hand; [Find] and [Run] go through folders. Files come from an fs.FS, and nothing
-// is written.
+// [Load], [Input.Objects] and [Input.Render] work on a Configuration and Instances;
+// [Find] and [Run] work on directories.
+//
+// Always: the same files give the same result.
+//
+// Never: a write. Files are read from an fs.FS.
 package cases

@@ -19,7 +19,7 @@ type configuration struct {
 	capacity            int64
 	properties, samples map[string]string
 	fields              convert.Fields
-	perInstance         []map[string]any // nil where the document has something else
+	perInstance         []map[string]any // nil for elements that are not objects
 	group               []map[string]any
 }
 
@@ -37,7 +37,7 @@ type instance struct {
 
 // Input is a compiled Configuration and the Instances to render it for.
 type Input struct {
-	// Sampled says that the Instances are stand-ins.
+	// Sampled is set if the Instances are samples.
 	Sampled bool
 
 	namespace   string // as written; may be empty
@@ -53,15 +53,15 @@ type list struct {
 	from []origin // by index
 }
 
-// origin is where a template is written.
+// origin locates a template in a file.
 type origin struct {
 	document *source.Document
 	path     templating.Path
 	field    string // the old field it was converted from, if any
-	absent   bool   // it is no object, which is told elsewhere
+	absent   bool   // it is not an object, which is already reported
 }
 
-// Problem is something wrong with a Configuration, with its place in a file.
+// Problem is a mistake in a Configuration, with its position in a file.
 type Problem struct {
 	At         source.Position
 	Diagnostic templating.Diagnostic
@@ -69,19 +69,19 @@ type Problem struct {
 
 func (p Problem) Error() string { return p.At.String() + ": " + p.Diagnostic.Error() }
 
-// Unwrap gives the diagnostic.
+// Unwrap returns the diagnostic.
 func (p Problem) Unwrap() error { return p.Diagnostic }
 
 // Options change the Instances of an Input.
 type Options struct {
-	// Samples is how many stand-ins to use when there are no Instances; 0: two.
+	// Samples is the number of samples to use if there are no Instances; 0: two.
 	Samples int
-	// Properties are set on all Instances, over their own.
+	// Properties are set on all Instances and override their own.
 	Properties map[string]string
 }
 
-// Load compiles the one Configuration among documents for the Instances among
-// them. What is wrong is returned as problems, all at once.
+// Load compiles the only Configuration among documents for the Instances among them.
+// It returns all problems at once.
 func Load(documents []*source.Document, o Options) (*Input, []error) {
 	in := &Input{}
 	var found *source.Document
@@ -89,7 +89,7 @@ func Load(documents []*source.Document, o Options) (*Input, []error) {
 		switch kind, _ := d.Object()["kind"].(string); kind {
 		case "Configuration":
 			if found != nil {
-				return nil, []error{errors.New("there are two Configurations, render one at a time")}
+				return nil, []error{errors.New("there are two Configurations: render one at a time")}
 			}
 			found = d
 		case "Instance":
@@ -125,7 +125,8 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 	compile := func(level templating.Level, own []map[string]any, converted []convert.Resource) list {
 		var l list
 		for i := range own {
-			l.from = append(l.from, origin{document: d, path: append(pathOf("spec", level.String()), templating.Index(i)), absent: own[i] == nil})
+			path := append(pathOf("spec", level.String()), templating.Index(i))
+			l.from = append(l.from, origin{document: d, path: path, absent: own[i] == nil})
 		}
 		for _, r := range converted {
 			path := pathOf(append([]string{"spec"}, strings.Split(r.From, ".")...)...)
@@ -141,7 +142,7 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 	return problems
 }
 
-// locate gives diagnostics their places.
+// locate returns diagnostics with their positions.
 func (l list) locate(level templating.Level, diags templating.Diagnostics) []error {
 	problems := make([]error, 0, len(diags))
 	for i, from := range l.from {
@@ -163,8 +164,8 @@ func (l list) locate(level templating.Level, diags templating.Diagnostics) []err
 	return problems
 }
 
-// old is the path in an old field for a path in the template made of it: the
-// field is the template's spec.
+// old returns the path in an old field for a path in the template converted from
+// it: the field is the template's spec.
 func old(path templating.Path) templating.Path {
 	if len(path) > 0 && path[0] == templating.Key("spec") {
 		return path[1:]
@@ -186,24 +187,19 @@ func (in *Input) setInstances(c configuration, o Options) {
 		if o.Samples == 0 {
 			o.Samples = 2
 		}
-		stands := in.options
-		stands.Properties = maps.Clone(c.samples)
-		if stands.Properties == nil {
-			stands.Properties = map[string]string{}
-		}
-		maps.Copy(stands.Properties, c.properties) // as with real devices, these win
-		in.instances = sample.Instances(stands, o.Samples)
+		options := in.options
+		options.Properties = map[string]string{}
+		maps.Copy(options.Properties, c.samples)
+		maps.Copy(options.Properties, c.properties) // as with real devices, these win
+		in.instances = sample.Instances(options, o.Samples)
 	}
 	for i := range in.instances {
 		properties := make(map[string]string)
-		for _, from := range []map[string]string{in.instances[i].Properties, o.Properties} {
-			for key, value := range from {
-				properties[key] = value
-			}
-		}
+		maps.Copy(properties, in.instances[i].Properties)
+		maps.Copy(properties, o.Properties)
 		in.instances[i].Properties = properties
 	}
 }
 
-// Name is the name of the Configuration.
+// Name returns the name of the Configuration.
 func (in *Input) Name() string { return in.options.Configuration }

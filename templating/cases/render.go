@@ -5,28 +5,29 @@ import (
 	"errors"
 	"fmt"
 
+	"sigs.k8s.io/yaml"
+
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 	"akri.sh/akri/templating/source"
-	"sigs.k8s.io/yaml"
 )
 
 // Rendered is an object that would be applied.
 type Rendered struct {
 	templating.Object
-	// For is what the object is made for, as in Instance cam-1.
+	// For is what the object is rendered for, as in Instance cam-1.
 	For string
 	// From is the template, as in instanceBrokerResources[2] (node-a), or the old
 	// field that it was converted from.
 	From string
-	// At is where the name of the object is written.
+	// At is the position of the object's name.
 	At source.Position
 
 	origin origin
 }
 
-// Locate is where a field of the object is written, or what is nearest to it. Pos
-// and Text of the diagnostic count inside the field, as written.
+// Locate returns the position of a field of the object, or of its nearest existing
+// parent. Pos and Text of the diagnostic refer to the field as written.
 func (r Rendered) Locate(d templating.Diagnostic) source.Position {
 	if r.origin.field != "" {
 		d.Field = old(d.Field)
@@ -34,14 +35,14 @@ func (r Rendered) Locate(d templating.Diagnostic) source.Position {
 	return r.origin.document.Locate(r.origin.path, d)
 }
 
-// ErrSharedName is the cause of the problem that two Instances have the same object
-// made.
-var ErrSharedName = errors.New("the same object is made for several Instances")
+// ErrSharedName is the cause of a problem if the objects of two Instances are the
+// same.
+var ErrSharedName = errors.New("the same object is rendered for several Instances")
 
-// Objects is what would be applied: Instance by Instance in the order of the
-// input, then the configuration level. They have the namespace that the
-// Configuration is written with. What cannot be rendered is returned as problems
-// beside the rest.
+// Objects returns what would be applied: Instance by Instance in the order of the
+// input, then the configuration level. Objects have the namespace of the
+// Configuration, if it is set. Objects that fail to render are omitted and returned
+// as problems.
 func (in *Input) Objects() ([]Rendered, []error) {
 	var all []Rendered
 	var problems []error
@@ -76,11 +77,12 @@ func (in *Input) rendered(from origin, object templating.Object, of string) Rend
 	return r
 }
 
-// shared reports objects that are made more than once: each template once.
+// shared returns a problem for each template that renders an object which exists
+// already.
 func shared(objects []Rendered) []error {
 	type identity struct{ apiVersion, kind, namespace, name any }
 	first := make(map[identity]Rendered, len(objects))
-	told := make(map[source.Position]bool)
+	reported := make(map[source.Position]bool)
 	var problems []error
 	for _, o := range objects {
 		metadata := o.Content["metadata"].(map[string]any)
@@ -90,23 +92,26 @@ func shared(objects []Rendered) []error {
 			first[id] = o
 			continue
 		}
-		if told[o.At] {
+		if reported[o.At] {
 			continue
 		}
-		told[o.At] = true
-		cause, hint := error(ErrSharedName), "make the name depend on the device: {{ INSTANCE_NAME }}-something; or move the template to configurationBrokerResources"
+		reported[o.At] = true
+		cause := ErrSharedName
+		hint := "make the name depend on the device: {{ INSTANCE_NAME }}-something; or move the template to configurationBrokerResources"
 		if o.Origin.Level != other.Origin.Level || o.Origin.Index != other.Origin.Index {
-			cause, hint = fmt.Errorf("the same object is made by %s", other.From), "let the names differ: use another suffix in each template"
+			cause = fmt.Errorf("the same object is rendered by %s", other.From)
+			hint = "let the names differ: use another suffix in each template"
 		}
 		problems = append(problems, Problem{At: o.At, Diagnostic: templating.Diagnostic{
-			List: templating.Origin{Level: o.Origin.Level, Index: o.Origin.Index}.String(), Field: pathOf("metadata", "name"), Cause: cause, Hint: hint,
+			List:  templating.Origin{Level: o.Origin.Level, Index: o.Origin.Index}.String(),
+			Field: pathOf("metadata", "name"), Cause: cause, Hint: hint,
 		}})
 	}
 	return problems
 }
 
-// Render writes Objects as YAML documents, each headed by where it comes from. It
-// is stable.
+// Render returns Objects as YAML documents, each preceded by a comment with its
+// template. The same input gives the same bytes.
 func (in *Input) Render() ([]byte, []error) {
 	objects, problems := in.Objects()
 	var out bytes.Buffer

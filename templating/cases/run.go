@@ -17,17 +17,17 @@ const (
 	ExpectedFile      = "expected.yaml"
 )
 
-// Result is what came of a case.
+// Result is the result of a case.
 type Result struct {
 	Dir  string
 	Got  []byte // what ExpectedFile should be
-	Want []byte // what it is; nil when there is none
+	Want []byte // what it is; nil if there is none
 }
 
-// Passed reports that the result is the expected one.
+// Passed reports whether the result is the expected one.
 func (r Result) Passed() bool { return r.Want != nil && slices.Equal(r.Got, r.Want) }
 
-// Find is the folders of fsys that hold a case, sorted.
+// Find returns the directories of fsys that contain a case, sorted.
 func Find(fsys fs.FS) ([]string, error) {
 	var dirs []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -40,8 +40,8 @@ func Find(fsys fs.FS) ([]string, error) {
 	return dirs, err
 }
 
-// Run renders the case in a folder. An error means that it could not be read;
-// what is wrong with its templates is part of the result.
+// Run renders the case in a directory. An error means that it could not be read;
+// mistakes in its templates are part of the result.
 func Run(fsys fs.FS, dir string) (Result, error) {
 	r := Result{Dir: dir}
 	documents, err := read(fsys, path.Join(dir, configurationFile), configurationFile)
@@ -66,8 +66,8 @@ func Run(fsys fs.FS, dir string) (Result, error) {
 	return r, nil
 }
 
-// read parses a file; its positions carry the short name, so that they do not
-// depend on where the case lies.
+// read parses a file. Positions have the short name, so that they do not depend on
+// the directory.
 func read(fsys fs.FS, file, short string) ([]*source.Document, error) {
 	data, err := fs.ReadFile(fsys, file)
 	if err != nil {

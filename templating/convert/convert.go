@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// Fields is the old fields of a Configuration's spec, as decoded from JSON; nil
-// where there is none.
+// Fields are the old fields of a Configuration's spec, as decoded from JSON; nil if
+// not set.
 type Fields struct {
 	BrokerPodSpec            map[string]any
 	BrokerJobSpec            map[string]any
 	InstanceServiceSpec      map[string]any
 	ConfigurationServiceSpec map[string]any
-	// Generation is the Configuration's metadata.generation, which is part of a
-	// Job's name: a Configuration that changed has its Jobs run again.
+	// Generation is the Configuration's metadata.generation. It is part of a Job's
+	// name, so that Jobs run again when the Configuration changes.
 	Generation int64
 }
 
-// Resource is a template and the old field that it is made of.
+// Resource is a template and the old field that it was converted from.
 type Resource struct {
 	From     string // as in brokerSpec.brokerPodSpec
 	Template map[string]any
 }
 
-// Lists is the broker resources that say the same as the old fields.
+// Lists are broker resources equivalent to the old fields.
 type Lists struct {
 	Instance      []Resource // for instanceBrokerResources
 	Configuration []Resource // for configurationBrokerResources
 }
 
-// Templates is the templates of resources, in order.
+// Templates returns the templates of resources, in order.
 func Templates(resources []Resource) []map[string]any {
 	templates := make([]map[string]any, len(resources))
 	for i, r := range resources {
@@ -52,29 +52,32 @@ func BrokerResources(f Fields) (Lists, error) {
 		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerJobSpec", job(f.BrokerJobSpec, f.Generation)})
 	}
 	if f.InstanceServiceSpec != nil {
-		lists.Instance = append(lists.Instance, Resource{"instanceServiceSpec", service(f.InstanceServiceSpec, instanceWord, "akri.sh/instance", "{{ INSTANCE_NAME }}")})
+		template := service(f.InstanceServiceSpec, instanceWord, "akri.sh/instance", "{{ INSTANCE_NAME }}")
+		lists.Instance = append(lists.Instance, Resource{"instanceServiceSpec", template})
 	}
 	if f.ConfigurationServiceSpec != nil {
-		lists.Configuration = append(lists.Configuration, Resource{"configurationServiceSpec", service(f.ConfigurationServiceSpec, configurationWord, "akri.sh/configuration", "{{ CONFIGURATION_NAME }}")})
+		template := service(f.ConfigurationServiceSpec, configurationWord, "akri.sh/configuration", "{{ CONFIGURATION_NAME }}")
+		lists.Configuration = append(lists.Configuration, Resource{"configurationServiceSpec", template})
 	}
 	return lists, nil
 }
 
-// Names of objects. Akri writes dashes for the dots of Instances' names.
+// Names of objects. Akri replaces the dots in names of Instances by dashes.
 const (
 	instanceWord      = `INSTANCE_NAME | replace "." "-"`
 	configurationWord = `CONFIGURATION_NAME | replace "." "-"`
 	instanceName      = `{{ ` + instanceWord + ` }}`
-	// podName has the node in front when there can be several Pods. A single
-	// node of a device that only one node can see is left out, as in Akri.
+	// podName begins with the node if there can be several Pods. As in Akri, the
+	// node is left out if only one can see the device.
 	podName = `{{ if or SHARED (gt (len NODES) 1) }}{{ NODE }}-{{ end }}` + instanceName + `-pod`
-	podApp  = `{{ if or SHARED (gt (len NODES) 1) }}{{ labelValue NODE (` + instanceWord + `) "pod" }}{{ else }}{{ labelValue (` + instanceWord + `) "pod" }}{{ end }}`
-	// withinCapacity holds for the first nodes, as many as the device has slots.
+	podApp  = `{{ if or SHARED (gt (len NODES) 1) }}{{ labelValue NODE (` + instanceWord + `) "pod" }}` +
+		`{{ else }}{{ labelValue (` + instanceWord + `) "pod" }}{{ end }}`
+	// withinCapacity is true for as many nodes as the device has slots.
 	withinCapacity = `{{ has NODE (slice NODES 0 (min CAPACITY (len NODES))) }}`
 )
 
-// object is what all converted objects have in common. The value of the label app
-// is the name, cut to what a label may be.
+// object returns the template of an object. App is the value of the label app: the
+// name, shortened to a valid label value.
 func object(apiVersion, kind, name, app string, annotations, spec map[string]any) map[string]any {
 	annotations["akri.sh/legacy-labels"] = "true"
 	return map[string]any{
@@ -89,7 +92,7 @@ func object(apiVersion, kind, name, app string, annotations, spec map[string]any
 	}
 }
 
-// controller is the value of the label by which Akri's Services find brokers.
+// controller is the value of the label with which Akri's Services select brokers.
 const controller = "akri.sh"
 
 func pod(old map[string]any) map[string]any {
@@ -103,9 +106,9 @@ func pod(old map[string]any) map[string]any {
 
 func job(old map[string]any, generation int64) map[string]any {
 	spec := escape(old).(map[string]any)
-	if template, isMap := spec["template"].(map[string]any); isMap {
+	if template, ok := spec["template"].(map[string]any); ok {
 		oldTemplate := old["template"].(map[string]any)
-		if oldPod, isMap := oldTemplate["spec"].(map[string]any); isMap {
+		if oldPod, ok := oldTemplate["spec"].(map[string]any); ok {
 			template["spec"] = podSpec(oldPod)
 		}
 		labels := child(child(template, "metadata"), "labels")
@@ -126,7 +129,8 @@ func service(old map[string]any, word, label, value string) map[string]any {
 	return object("v1", "Service", `{{ `+word+` }}-svc`, `{{ labelValue (`+word+`) "svc" }}`, map[string]any{}, spec)
 }
 
-// podSpec escapes all but {{PLACEHOLDER}} in requests and limits.
+// podSpec returns a copy in which everything is escaped except {{PLACEHOLDER}} in
+// requests and limits.
 func podSpec(old map[string]any) map[string]any {
 	spec := escape(old).(map[string]any)
 	for _, field := range []string{"containers", "initContainers"} {
@@ -152,8 +156,8 @@ func restorePlaceholder(old, amounts map[string]any) {
 	}
 }
 
-// pin adds the node to each of the terms of required node affinity, of which a
-// node must fulfil one: so it must be this node in any case.
+// pin adds the node to every term of the required node affinity. A node has to
+// match one of the terms, so it can only be this one.
 func pin(spec map[string]any) {
 	required := child(child(child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
 	here := map[string]any{"key": "metadata.name", "operator": "In", "values": []any{"{{ NODE }}"}}
@@ -162,18 +166,18 @@ func pin(spec map[string]any) {
 		required["nodeSelectorTerms"] = []any{map[string]any{"matchFields": []any{here}}}
 	}
 	for _, term := range terms {
-		fields, isMap := term.(map[string]any)
-		if !isMap || len(fields) == 0 {
-			continue // the API server says so, or it matches no node already
+		fields, ok := term.(map[string]any)
+		if !ok || len(fields) == 0 {
+			continue // the API server rejects the first and matches no node for the second
 		}
 		matches, _ := fields["matchFields"].([]any)
 		fields["matchFields"] = append(matches, here)
 	}
 }
 
-// child is the map under a key; it is made where there is none.
+// child returns the map under a key, and adds one if there is none.
 func child(of map[string]any, key string) map[string]any {
-	if m, isMap := of[key].(map[string]any); isMap {
+	if m, ok := of[key].(map[string]any); ok {
 		return m
 	}
 	m := map[string]any{}
@@ -181,7 +185,7 @@ func child(of map[string]any, key string) map[string]any {
 	return m
 }
 
-// dig is the map at the end of keys, or nil.
+// dig returns the map at the end of keys, or nil.
 func dig(value any, keys ...string) map[string]any {
 	m, _ := value.(map[string]any)
 	for _, key := range keys {
@@ -190,7 +194,7 @@ func dig(value any, keys ...string) map[string]any {
 	return m
 }
 
-// escape copies a value so that a template yields it as it is.
+// escape returns a copy of a value that a template renders to the value itself.
 func escape(value any) any {
 	switch v := value.(type) {
 	case string:

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"akri.sh/akri/templating"
-	"akri.sh/akri/templating/convert"
 	"golang.org/x/tools/txtar"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/convert"
 )
 
 var update = flag.Bool("update", false, "rewrite expected output under testdata; read the diff")

@@ -1,8 +1,3 @@
-// Package readywhen compiles and evaluates the conditions of the directive
-// akri.sh/ready-when: CEL expressions over a live object, self.
-//
-// A [Condition] is immutable and safe for concurrent use. Evaluation reads the
-// object only, and is bounded by a cost and not by a clock.
 package readywhen
 
 import (
@@ -15,15 +10,17 @@ import (
 	"github.com/google/cel-go/common/env"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
+
+	"akri.sh/akri/internal/text"
 )
 
 const (
-	// MaxBytes is how long a condition may be.
+	// MaxBytes is the length limit of a condition.
 	MaxBytes = 1024
 	// maxCost bounds one evaluation, in CEL's units: a field or a comparison is
 	// about one.
 	maxCost = 100_000
-	// maxNesting bounds what the parser recurses into.
+	// maxNesting bounds the recursion of the parser.
 	maxNesting = 50
 )
 
@@ -33,8 +30,9 @@ type Condition struct {
 	program cel.Program
 }
 
-// environment is CEL's standard library, with self and without regular
-// expressions: a short one can be expensive to compile, which no cost counts.
+// environment returns CEL's standard library, with self and without regular
+// expressions: compiling a short one can be expensive, and CEL's cost does not
+// include it.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	withoutRegex := env.NewLibrarySubset().AddExcludedFunctions(env.NewFunction(overloads.Matches))
 	return cel.NewCustomEnv(
@@ -45,10 +43,10 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// Compile checks a condition. It must yield true or false.
+// Compile compiles a condition, which must yield true or false.
 func Compile(source string) (c *Condition, err error) {
 	defer func() {
-		if p := recover(); p != nil { // none is known; a new one must not end the process
+		if p := recover(); p != nil { // no such input is known; a new one must not crash the process
 			c, err = nil, errors.New("the condition cannot be compiled")
 		}
 	}()
@@ -73,22 +71,19 @@ func Compile(source string) (c *Condition, err error) {
 	return &Condition{source: source, program: program}, nil
 }
 
-// firstIssue is the first thing that CEL has to say, on one line.
+// firstIssue returns the first mistake that CEL found, on one line.
 func firstIssue(issues *cel.Issues) string {
-	const longest = 200
+	const maxBytes = 200
 	found := issues.Errors()
 	if len(found) == 0 {
-		return "the condition cannot be read"
+		return "the condition cannot be parsed"
 	}
 	message := strings.Join(strings.Fields(found[0].Message), " ")
 	message = strings.TrimPrefix(message, "Syntax error: ")
-	if len(message) > longest {
-		message = strings.ToValidUTF8(message[:longest], "") + "…"
-	}
-	return fmt.Sprintf("%s at column %d", message, found[0].Location.Column()+1)
+	return fmt.Sprintf("%s at column %d", text.Truncate(message, maxBytes), found[0].Location.Column()+1)
 }
 
-// String is the condition as written.
+// String returns the condition as written.
 func (c *Condition) String() string {
 	if c == nil {
 		return ""
@@ -96,15 +91,14 @@ func (c *Condition) String() string {
 	return c.source
 }
 
-// MarshalText is String, for JSON.
+// MarshalText returns the condition as written.
 func (c *Condition) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Holds evaluates the condition over a live object, which it does not change. A
-// field that is not there, as in an object that was just made, is an error: has()
-// asks first.
+// Holds evaluates the condition over a live object. A missing field is an error, as
+// in an object that was just created; conditions check with has() first.
 func (c *Condition) Holds(self map[string]any) (holds bool, err error) {
 	defer func() {
-		if p := recover(); p != nil { // none is known; a new one must not end the process
+		if p := recover(); p != nil { // no such input is known; a new one must not crash the process
 			holds, err = false, errors.New("the condition cannot be evaluated")
 		}
 	}()
@@ -112,8 +106,8 @@ func (c *Condition) Holds(self map[string]any) (holds bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("ready-when: %w", err)
 	}
-	result, isBool := value.(types.Bool)
-	if !isBool {
+	result, ok := value.(types.Bool)
+	if !ok {
 		return false, fmt.Errorf("ready-when: the condition yields %s, not true or false", value.Type().TypeName())
 	}
 	return bool(result), nil

@@ -19,7 +19,7 @@ func TestInstances(t *testing.T) {
 	}
 	a, b := two[0], two[1]
 	if a.Name == b.Name || a.Nodes[0] == b.Nodes[0] || a.Properties["OTHER"] == b.Properties["OTHER"] {
-		t.Errorf("two devices cannot be told apart: %v, %v", a, b)
+		t.Errorf("two devices cannot be distinguished: %v, %v", a, b)
 	}
 	want := map[string]string{"CAMERA_IP": "192.0.2.10", "camera-port": "8000", "MODEL": "t1", "OTHER": "sample-0"}
 	if !reflect.DeepEqual(a.Properties, want) {
@@ -31,7 +31,8 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// TestSamplesRender: what templates mention is there, as text that fits.
+// TestSamplesRender checks that samples have the properties that templates mention,
+// with values that fit.
 func TestSamplesRender(t *testing.T) {
 	set, diags := templating.Compile(templating.InstanceLevel, []map[string]any{{
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "{{ INSTANCE_NAME }}"},

@@ -2,13 +2,15 @@ package source
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
-	"akri.sh/akri/templating"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
+
+	"akri.sh/akri/templating"
 )
 
 // Position is a place in a file. Line and Column count from 1.
@@ -17,7 +19,7 @@ type Position struct {
 	Line, Column int
 }
 
-// String is FILE:LINE:COLUMN, as editors and terminals understand it.
+// String returns FILE:LINE:COLUMN, which editors and terminals recognize.
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
 // Document is one object of a YAML file.
@@ -29,9 +31,9 @@ type Document struct {
 	object map[string]any
 }
 
-// Parse reads all documents of a file; empty ones are left out, and a List is taken
-// apart. It fails for what is not YAML, for documents that are not maps and for
-// keys that are written twice.
+// Parse parses all documents of a file. It omits empty ones and returns the items of
+// a List as documents. Invalid YAML, documents that are not maps and duplicate keys
+// are errors.
 func Parse(file string, data []byte) ([]*Document, error) {
 	var documents []*Document
 	before := 0
@@ -48,7 +50,7 @@ func Parse(file string, data []byte) ([]*Document, error) {
 	return documents, nil
 }
 
-// split cuts before each line that begins with ---.
+// split splits a file before each line that begins with ---.
 func split(data []byte) [][]byte {
 	var parts [][]byte
 	start := 0
@@ -57,13 +59,19 @@ func split(data []byte) [][]byte {
 		if end == 0 {
 			end = len(data) - at
 		}
-		if line := data[at : at+end]; at > start && bytes.HasPrefix(line, []byte("---")) && len(bytes.TrimLeft(line[3:], " \t\r\n")) < len(line[3:]) {
+		if at > start && isSeparator(data[at:at+end]) {
 			parts = append(parts, data[start:at])
 			start = at
 		}
 		at += end
 	}
 	return append(parts, data[start:])
+}
+
+// isSeparator reports whether a line is --- or begins with it and white space.
+func isSeparator(line []byte) bool {
+	after, found := bytes.CutPrefix(line, []byte("---"))
+	return found && len(bytes.TrimLeft(after, " \t\r\n")) < len(after)
 }
 
 func parse(file string, before int, data []byte) (*Document, error) {
@@ -79,8 +87,8 @@ func parse(file string, before int, data []byte) (*Document, error) {
 	if value == nil {
 		return nil, nil
 	}
-	object, isMap := value.(map[string]any)
-	if !isMap {
+	object, ok := value.(map[string]any)
+	if !ok {
 		return nil, fmt.Errorf("%s:%d: this is not an object", file, before+1)
 	}
 	var root yamlv3.Node
@@ -94,20 +102,20 @@ func parse(file string, before int, data []byte) (*Document, error) {
 	return d, nil
 }
 
-// items are the elements of a List, as kubectl get prints it; of anything else,
-// the document itself.
+// items returns the elements of a List, as kubectl get prints it, or the document
+// itself.
 func (d *Document) items() []*Document {
 	kind, _ := d.object["kind"].(string)
-	elements, isList := d.object["items"].([]any)
-	if !isList || !strings.HasSuffix(kind, "List") {
+	elements, ok := d.object["items"].([]any)
+	if !ok || !strings.HasSuffix(kind, "List") {
 		return []*Document{d}
 	}
 	_, list := child(d.root, templating.Key("items"))
 	documents := make([]*Document, 0, len(elements))
 	for i, element := range elements {
-		object, isMap := element.(map[string]any)
+		object, ok := element.(map[string]any)
 		_, node := child(list, templating.Index(i))
-		if !isMap || node == nil {
+		if !ok || node == nil {
 			return []*Document{d}
 		}
 		documents = append(documents, &Document{file: d.file, before: d.before, lines: d.lines, root: node, object: object})
@@ -115,25 +123,25 @@ func (d *Document) items() []*Document {
 	return documents
 }
 
-// shifted makes the line of an error that of the file.
+// shifted converts the line in an error from a document to the file.
 func shifted(err error, before int) error {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	message = strings.TrimPrefix(message, "yaml: ")
 	message = strings.TrimSpace(strings.TrimPrefix(message, "unmarshal errors:"))
 	var line int
 	if _, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr != nil {
-		return fmt.Errorf("%s", message)
+		return errors.New(message)
 	}
 	_, rest, _ := strings.Cut(message, ":")
 	return fmt.Errorf("line %d:%s", line+before, rest)
 }
 
-// Object is the decoded document; whole numbers are int64. It belongs to the
-// document.
+// Object returns the decoded document, which the caller must not change. Whole
+// numbers are int64.
 func (d *Document) Object() map[string]any { return d.object }
 
-// Locate is where the trouble is. prefix leads from the root of the document to
-// the template that the diagnostic is about.
+// Locate returns the position of a diagnostic. Prefix leads from the root of the
+// document to the template that the diagnostic is about.
 func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnostic) Position {
 	path := append(prefix[:len(prefix):len(prefix)], diagnostic.Field...)
 	key, value := d.find(path)
@@ -146,7 +154,8 @@ func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnost
 	return d.inside(value, diagnostic.Pos)
 }
 
-// find is the key and the value at a path, or those of the nearest that is there.
+// find returns the key and the value at a path, or those of its longest existing
+// part.
 func (d *Document) find(path templating.Path) (key, value *yamlv3.Node) {
 	value = d.root
 	for _, step := range path {
@@ -177,7 +186,7 @@ func child(of *yamlv3.Node, step templating.Step) (key, value *yamlv3.Node) {
 	return nil, nil
 }
 
-// inside is a place inside the text of a scalar.
+// inside returns the position of a place inside the text of a scalar.
 func (d *Document) inside(n *yamlv3.Node, pos templating.Pos) Position {
 	start := Position{File: d.file, Line: d.before + n.Line, Column: n.Column}
 	if pos.IsZero() || n.Kind != yamlv3.ScalarNode {
@@ -198,7 +207,7 @@ func (d *Document) inside(n *yamlv3.Node, pos templating.Pos) Position {
 	return start
 }
 
-// indent is how far the lines of a literal block are moved to the right.
+// indent returns the indentation of a literal block.
 func (d *Document) indent(n *yamlv3.Node) int {
 	for i := n.Line; i < len(d.lines); i++ {
 		if trimmed := strings.TrimLeft(d.lines[i], " "); strings.TrimSpace(trimmed) != "" {
@@ -208,8 +217,8 @@ func (d *Document) indent(n *yamlv3.Node) int {
 	return 0
 }
 
-// width is how many characters of the file the first count characters of quoted
-// text take. Text that goes on in another line is not followed there.
+// width returns how many characters of the file the first count characters of a
+// quoted text take. It stops at the end of the line.
 func (d *Document) width(n *yamlv3.Node, count int, length func([]rune) int) int {
 	line := []rune(d.lines[n.Line-1])
 	at := n.Column // the character after the quotation mark, from 0
@@ -222,7 +231,8 @@ func (d *Document) width(n *yamlv3.Node, count int, length func([]rune) int) int
 	return at - n.Column
 }
 
-// escapeLength is how long the first character of double-quoted text is written.
+// escapeLength returns the length of the first character of double-quoted text as
+// written.
 func escapeLength(text []rune) int {
 	if text[0] != '\\' || len(text) < 2 {
 		return 1
@@ -238,7 +248,8 @@ func escapeLength(text []rune) int {
 	return 2
 }
 
-// quoteLength is the same for single-quoted text, where a quotation mark is two.
+// quoteLength is escapeLength for single-quoted text, where a quotation mark takes
+// two characters.
 func quoteLength(text []rune) int {
 	if len(text) > 1 && text[0] == '\'' && text[1] == '\'' {
 		return 2

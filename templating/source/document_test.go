@@ -8,8 +8,7 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// TestLocate marks each expected place with ^ under it: the line above is the one
-// that counts.
+// TestLocate checks the positions of the same mistake in all styles of YAML text.
 func TestLocate(t *testing.T) {
 	const file = `# a comment
 ---

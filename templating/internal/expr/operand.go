@@ -42,9 +42,11 @@ func (r *resolver) command(command *parse.CommandNode, piped expr) expr {
 	switch {
 	case v == invalid: // reported
 	case len(rest) > 0:
-		r.reportf(rest[0], "put the function first: {{ function "+shorten(first)+" … }}", "%s is a value and takes no arguments", shorten(first))
+		r.reportf(rest[0], "put the function first: {{ function "+shorten(first)+" … }}",
+			"%s is a value and takes no arguments", shorten(first))
 	case piped != nil:
-		r.reportf(first, "write a function after |, such as default or quote", "%s is a value; a value cannot be piped into it", shorten(first))
+		r.reportf(first, "write a function after |, such as default or quote",
+			"%s is a value; a value cannot be piped into it", shorten(first))
 	}
 	return v
 }

@@ -29,7 +29,8 @@ func Missing(of any, key, written string) error {
 	if written == "" {
 		written = "MAP"
 	}
-	hint := "write {{ get " + text.Truncate(written, fault.MaxName) + " " + fault.Quote(key, fault.MaxName) + ` | default "..." }} if it is optional`
+	quoted := fault.Quote(key, fault.MaxName)
+	hint := "write {{ get " + text.Truncate(written, fault.MaxName) + " " + quoted + ` | default "..." }} if it is optional`
 	if near := fault.Nearest(key, e.known); near != "" {
 		hint = "did you mean " + fault.Quote(near, fault.MaxName) + "? " + hint
 	}
