@@ -12,8 +12,8 @@ import (
 	"akri.sh/akri/controller/contention"
 )
 
-// Somebody changes a field back as fast as it is repaired.
-func TestFight(t *testing.T) {
+// Another client changes a field back as fast as it is repaired.
+func TestContention(t *testing.T) {
 	c := start(t)
 	c.apply(`
 apiVersion: akri.sh/v0
@@ -33,13 +33,13 @@ spec:
 		return c.object("v1", "ConfigMap", "cfg-1").Object["data"].(map[string]any)["k"]
 	}
 	theirs := client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"theirs"}}`))
-	fighting := func() {
+	changeBack := func() {
 		if err := c.Patch(t.Context(), object, theirs, client.FieldOwner("other-controller")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range contention.Burst {
-		fighting()
+		changeBack()
 		c.eventually("a repair", func() string {
 			if value() != "ours" {
 				return "it is not repaired"
@@ -51,7 +51,7 @@ spec:
 	c.noticed("Instance", "cfg-1", v0.ReasonContested)
 
 	// It is slowed: what is changed from here on stays changed for a while.
-	fighting()
+	changeBack()
 	c.settled()
 	if value() != "theirs" {
 		t.Errorf("repaired at once, after %d repairs", contention.Burst)

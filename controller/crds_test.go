@@ -11,9 +11,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// A kind whose CustomResourceDefinition comes after the controller has started,
-// and after the Configuration that names it.
-func TestKindThatComesLater(t *testing.T) {
+// A kind whose CustomResourceDefinition is installed after the controller has
+// started, and after the Configuration that names it.
+func TestKindInstalledLater(t *testing.T) {
 	c := start(t)
 	c.apply(`
 apiVersion: akri.sh/v0
@@ -30,7 +30,7 @@ spec:
     kind: ConfigMap
     metadata: {name: "{{INSTANCE_NAME}}"}
 `)
-	// Said before the first device is found.
+	// It is reported before the first device is found.
 	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, `"Twin"`, `"test.akri.sh/v1"`, "CustomResourceDefinition")
 	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "10.0.0.1"})
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, "instanceBrokerResources[0]", `"Twin"`)
@@ -84,8 +84,8 @@ spec:
 	})
 }
 
-// Fields written for Akri take the same road.
-func TestOldFields(t *testing.T) {
+// Akri's legacy fields are handled like broker resources.
+func TestLegacyFields(t *testing.T) {
 	c := start(t)
 	c.apply(`
 apiVersion: akri.sh/v0
@@ -120,7 +120,7 @@ spec:
 	if n := c.settled(); n > 12 {
 		t.Errorf("%d writes for two objects: something is applied again and again", n)
 	}
-	// A mistake in an old field is reported under its own name.
+	// A mistake in a legacy field is reported under the field's name.
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "instanceServiceSpec: ", "spec.ports[0].port")
 }
 
@@ -213,7 +213,7 @@ spec:
 	}
 }
 
-// Readiness by a condition of the template's own.
+// Readiness by a template's own condition.
 func TestReadyWhen(t *testing.T) {
 	c := start(t)
 	config := func(wanted string) string {

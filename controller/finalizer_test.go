@@ -15,9 +15,9 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
-// Objects in another namespace, and without one, where the operator allows them:
-// made, mended, pruned, and removed with their parents, though garbage collection
-// does not reach them.
+// Objects in another namespace, and without one, where the operator allows them, are
+// created, repaired, pruned, and removed with their parents, although garbage
+// collection does not reach them.
 func TestObjectsElsewhere(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 4, Policy: confine.Policy{ClusterScoped: true, OtherNamespaces: true}})
 	far := apitest.Namespace(t, c.config)
@@ -63,7 +63,7 @@ spec:
 		t.Fatal("an object is missing")
 	}
 
-	// Deleted by hand, it comes back; changed, it is mended.
+	// Deleted manually, it is created again; changed, it is repaired.
 	uid := remote.GetUID()
 	if err := c.Delete(t.Context(), remote); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ spec:
 		return ""
 	})
 
-	// No longer asked for, it goes, and so does the finalizer.
+	// No longer rendered, it is deleted, and the finalizer is removed.
 	write("\n")
 	c.eventually("removal", func() string {
 		if there(priority) {
@@ -94,8 +94,8 @@ spec:
 	})
 	c.finalized("cfg", &v0.Configuration{}, false)
 
-	// An Instance that goes takes along what it has elsewhere, even if its
-	// Configuration has gone before it.
+	// The objects of a deleted Instance in other namespaces are deleted, even if its
+	// Configuration no longer exists.
 	var cfg v0.Configuration
 	c.get("cfg", &cfg)
 	if err := c.Delete(t.Context(), &cfg); err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What decides is apart from what does: these packages reach no cluster, so that
-// tables of values are all that their tests need.
+// Packages that decide are separate from packages that act: these reach no cluster,
+// so that their tests need only tables of values.
 func TestDecisionsReachNoCluster(t *testing.T) {
 	packages := []string{"akri.sh/akri/api/v0"}
 	for _, name := range []string{"confine", "inventory", "ownership", "plan", "problem", "rollout", "templates"} {

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(apitest.Run(m))
 }
 
-// patience is how long a test waits for what must come. It bounds failures; no
-// test passes by it.
+// patience bounds how long a test waits before it fails. No test passes because of
+// it.
 const patience = 20 * time.Second
 
 // cluster is a namespace on a real API server in which a controller works.
@@ -128,7 +128,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// apply makes the objects of a YAML text in the test's namespace.
+// apply creates the objects of a YAML text in the test's namespace.
 func (c *cluster) apply(text string) {
 	c.t.Helper()
 	for document := range strings.SplitSeq(text, "\n---\n") {
@@ -145,7 +145,7 @@ func (c *cluster) apply(text string) {
 	}
 }
 
-// instance makes an Instance as an agent would.
+// instance creates an Instance as an agent would.
 func (c *cluster) instance(configuration, name string, properties map[string]string) *v0.Instance {
 	c.t.Helper()
 	var owner v0.Configuration
@@ -189,7 +189,7 @@ func (c *cluster) eventually(what string, check func() string) {
 	}
 }
 
-// object reads an object of any kind; nil if there is none.
+// object returns an object of any kind, or nil if it does not exist.
 func (c *cluster) object(apiVersion, kind, name string) *unstructured.Unstructured {
 	c.t.Helper()
 	object := &unstructured.Unstructured{}

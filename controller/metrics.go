@@ -57,7 +57,7 @@ var (
 	watchesDescription = prometheus.NewDesc("akri_controller_watches",
 		"Watches of kinds by state: synced, starting or failing.", []string{"state"}, nil)
 	memoryDescription = prometheus.NewDesc("akri_controller_remembered_entries",
-		"Entries of what is kept in memory beside the caches, by subject.", []string{"subject"}, nil)
+		"Entries kept in memory in addition to the caches, by subject.", []string{"subject"}, nil)
 )
 
 // collector reads the metrics that count what exists.

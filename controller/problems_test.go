@@ -127,7 +127,7 @@ spec:
 	c.condition(well, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	taken := c.exists("v1", "ConfigMap", "taken")
 	if data, _, _ := unstructured.NestedStringMap(taken.Object, "data"); len(data) != 1 || len(taken.GetLabels()) != 0 {
-		t.Errorf("somebody else's ConfigMap was changed: %v", taken.Object)
+		t.Errorf("another owner's ConfigMap was changed: %v", taken.Object)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestWrongEditRemovesNothing(t *testing.T) {
 	c.gone("v1", "Service", "cfg-1-b")
 }
 
-// A Pod cannot be changed into what an edited template asks for: it is replaced.
+// A Pod cannot be updated to an edited template: it is replaced.
 func TestImmutableFieldsOfAPod(t *testing.T) {
 	c := start(t)
 	pod := func(command string) string {
@@ -189,7 +189,7 @@ spec:
 }
 
 // A Pod that has ended, here because its node refused it, is replaced.
-func TestPodsThatEndedAreReplaced(t *testing.T) {
+func TestTerminatedPodsAreReplaced(t *testing.T) {
 	c := start(t)
 	c.apply(`
 apiVersion: akri.sh/v0
@@ -222,7 +222,7 @@ spec:
 	}
 }
 
-// What has to be deleted and made anew stays if the new one would be refused.
+// An object that must be recreated stays if the new one would be refused.
 func TestNothingIsRecreatedInVain(t *testing.T) {
 	c := start(t)
 	write := func(app, port string) {

@@ -13,7 +13,7 @@ import (
 )
 
 // versioned is a Configuration whose objects are ready when the test says so, for
-// each version anew.
+// each version separately.
 func versioned(version, rollout string) string {
 	return `
 apiVersion: akri.sh/v0
@@ -95,7 +95,7 @@ func TestRolloutInTurn(t *testing.T) {
 			}
 			return ""
 		})
-		if done == 0 { // nobody else has moved, and is said to be waiting, not broken
+		if done == 0 { // no other has changed, and they are reported as waiting, not as failing
 			c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "3 of 5 Instances are waiting")
 			c.settled()
 			if again, _ := f.changed("b"); len(again) != 2 {
@@ -113,7 +113,7 @@ func TestRolloutInTurn(t *testing.T) {
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 }
 
-// A restart in the middle of a rollout lets nobody more through.
+// A restart in the middle of a rollout lets no more Instances through.
 func TestRolloutAcrossRestart(t *testing.T) {
 	c := start(t)
 	c.apply(versioned("a", twoAtATime))
@@ -158,7 +158,7 @@ func TestRolloutAfterBrokenTemplates(t *testing.T) {
 	c.apply(versioned("a", twoAtATime))
 	f := newFleet(c)
 	c.apply(versioned("b", twoAtATime))
-	for _, instance := range f.instances { // whose turn it is does not matter: who is ready early is not waited for
+	for _, instance := range f.instances { // the order does not matter: an Instance that is ready early does not wait
 		f.ready(instance.Name, "b")
 	}
 	c.eventually("all changed", func() string {

@@ -53,7 +53,7 @@ func TestTheProposalsExample(t *testing.T) {
 	// No kubelet here: the Pods stay Pending.
 	c.condition(configuration(name), v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, first.Name)
 
-	// The last device goes, and with it what there is once for the group.
+	// The last device is removed, and with it the group's objects.
 	for _, instance := range []*v0.Instance{first, second} {
 		if err := c.Delete(t.Context(), instance); err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 }
 
-// What others add beside our fields is theirs, and costs no request.
+// Fields that others add to an object are left alone and cost no request.
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	c := start(t)
 	c.apply(config)

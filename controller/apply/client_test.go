@@ -75,8 +75,8 @@ func reason(err error) string {
 	return ""
 }
 
-// One request creates, and never touches what exists: not even where no field is
-// contested.
+// One request creates an object, and never touches an existing one, not even if no
+// field conflicts.
 func TestCreateNeverTouchesWhatExists(t *testing.T) {
 	w := enter(t)
 	theirs := w.content("taken", "theirs")
@@ -91,9 +91,9 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 		t.Errorf("got %v, want a Conflict", err)
 	}
 	if after := w.get("taken").GetResourceVersion(); after != before {
-		t.Error("somebody else's object was written")
+		t.Error("another owner's object was written")
 	}
-	// Told that it may, it takes it.
+	// With on-conflict: take it is adopted.
 	if _, err := w.Create(t.Context(), configMap(w.content("taken", "ours")), ownership.Claim{Parent: parent, Adopt: ownership.AdoptAny}); err != nil {
 		t.Error(err)
 	}
@@ -108,7 +108,7 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 		all.Go(func() {
 			object, err := w.Create(t.Context(), configMap(w.content("new", "v")), ownership.Claim{Parent: parent})
 			if err != nil {
-				t.Error(err) // one makes it, the others find that it is ours
+				t.Error(err) // one creates it, the others find that it is the parent's
 				return
 			}
 			mutex.Lock()
@@ -127,8 +127,8 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 	}
 }
 
-// An object that was replaced since it was looked at is not the one to write to.
-func TestUpdateAndDeleteMeanOneVeryObject(t *testing.T) {
+// An object that was replaced since it was read is not written to.
+func TestUpdateAndDeleteNameOneObject(t *testing.T) {
 	w := enter(t)
 	object, err := w.Create(t.Context(), configMap(w.content("x", "1")), ownership.Claim{Parent: parent})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestUpdateAndDeleteMeanOneVeryObject(t *testing.T) {
 	}
 	name := types.NamespacedName{Namespace: w.namespace, Name: "x"}
 	if err := w.Delete(t.Context(), configMaps, name, other); err != nil {
-		t.Errorf("the object of that UID has gone, which is what was wanted: %v", err)
+		t.Errorf("the object of that UID no longer exists, which is no error: %v", err)
 	}
 	if w.get("x").GetUID() != object.GetUID() {
 		t.Error("another object was deleted")
@@ -151,7 +151,7 @@ func TestUpdateAndDeleteMeanOneVeryObject(t *testing.T) {
 	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), object.GetUID()); err != nil {
 		t.Error(err)
 	}
-	for range 2 { // the second finds nothing, and that is well
+	for range 2 { // the second finds nothing, which is no error
 		if err := w.Delete(t.Context(), configMaps, name, object.GetUID()); err != nil {
 			t.Error(err)
 		}

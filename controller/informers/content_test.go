@@ -30,13 +30,13 @@ func TestReadyWhenIsTheParentsOwn(t *testing.T) {
 	w.eventually("the first sync", func() bool { return w.times(a) == 1 && w.times(b) == 1 })
 	w.Note(configMaps, w.apply("a", "1"), up)
 	w.Note(configMaps, w.apply("b", "1"), nil)
-	toldA, toldB := w.times(a), w.times(b)
+	notifiedA, notifiedB := w.times(a), w.times(b)
 
 	w.patch("b", `{"data":{"state":"up"}}`) // b does not judge by it
 	w.patch("a", `{"data":{"state":"down"}}`)
 	w.patch("a", `{"data":{"state":"up"}}`)
-	w.eventually("a change of the verdict", func() bool { return w.times(a) == toldA+1 })
-	if n := w.times(b) - toldB; n != 0 {
+	w.eventually("a change of the verdict", func() bool { return w.times(a) == notifiedA+1 })
+	if n := w.times(b) - notifiedB; n != 0 {
 		t.Errorf("b was notified %d times of a condition that is not its own", n)
 	}
 	object, _ := w.Get(configMaps, a.NamespacedName)

@@ -31,8 +31,8 @@ type watching struct {
 	api       dynamic.ResourceInterface
 	namespace string
 
-	mutex sync.Mutex
-	told  []ownership.Parent
+	mutex    sync.Mutex
+	notified []ownership.Parent
 }
 
 func watchAll(t *testing.T) *watching {
@@ -50,7 +50,7 @@ func watchAll(t *testing.T) *watching {
 	w.Informers, err = New(config, transport, func(parent ownership.Parent) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
-		w.told = append(w.told, parent)
+		w.notified = append(w.notified, parent)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,13 +70,13 @@ func (w *watching) parent(name string) ownership.Parent {
 	return ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: name}}
 }
 
-// times is how often a parent was told.
+// times returns how often a parent was notified.
 func (w *watching) times(parent ownership.Parent) int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	count := 0
-	for _, told := range w.told {
-		if told == parent {
+	for _, notified := range w.notified {
+		if notified == parent {
 			count++
 		}
 	}
@@ -112,18 +112,18 @@ func (w *watching) apply(name, value string) *unstructured.Unstructured {
 
 func (w *watching) patch(name, patch string) {
 	w.t.Helper()
-	if _, err := w.api.Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := w.api.Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "another"}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func TestParentsAreToldOfWhatConcernsThem(t *testing.T) {
+func TestParentsAreNotifiedOfTheirObjects(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
 	if state := w.Ask(configMaps, a, a.NamespacedName, nil); state.Synced {
 		t.Fatal("synced before it began")
 	}
-	w.eventually("who asked too early is told", func() bool { return w.times(a) == 1 })
+	w.eventually("a parent that asked before the sync is notified", func() bool { return w.times(a) == 1 })
 	if state := w.Ask(configMaps, a, a.NamespacedName, nil); !state.Synced || state.Err != nil {
 		t.Fatalf("state %+v", state)
 	}
@@ -135,32 +135,33 @@ func TestParentsAreToldOfWhatConcernsThem(t *testing.T) {
 		defer w.Informers.mu.Unlock()
 		return len(w.watched[configMaps].applied) == 0
 	})
-	toldA, toldB := w.times(a), w.times(b)
+	notifiedA, notifiedB := w.times(a), w.times(b)
 
-	// Changes of what is not ours wake nobody; the change of b after them shows
+	// Changes of fields that the controller does not own notify no parent; the
+	// change of b after them shows
 	// that they have been seen.
 	w.patch("a", `{"data":{"theirs":"x"},"metadata":{"annotations":{"theirs":"x"}}}`)
 	w.patch("b", `{"data":{"k":"2"}}`)
-	w.eventually("a changed field of ours", func() bool { return w.times(b) == toldB+1 })
-	if n := w.times(a); n != toldA {
-		t.Errorf("a was told %d times of somebody else's fields", n-toldA)
+	w.eventually("a changed field of ours", func() bool { return w.times(b) == notifiedB+1 })
+	if n := w.times(a); n != notifiedA {
+		t.Errorf("a was notified %d times of fields of another manager", n-notifiedA)
 	}
 	object, found := w.Get(configMaps, types.NamespacedName{Namespace: w.namespace, Name: "a"})
 	if !found || object.Parent != a || !object.Ready {
 		t.Errorf("a is seen as %+v", object)
 	}
 
-	// A label taken off makes it vanish from our watch, which is news.
+	// Without the label it disappears from the watch.
 	w.patch("a", `{"metadata":{"labels":{"`+v0.LabelManagedBy+`":null}}}`)
-	w.eventually("a removed label", func() bool { return w.times(a) == toldA+1 })
+	w.eventually("a removed label", func() bool { return w.times(a) == notifiedA+1 })
 	if err := w.api.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("a deletion", func() bool { return w.times(b) == toldB+2 })
+	w.eventually("a deletion", func() bool { return w.times(b) == notifiedB+2 })
 }
 
-// The digest of our fields must tell whether somebody has changed one of them,
-// and nothing else.
+// The digest of the controller's fields changes if another manager changes one of
+// them, and only then.
 func TestFieldsDigest(t *testing.T) {
 	w := watchAll(t)
 	before := fieldsOf(w.apply("a", "1"))
@@ -202,7 +203,7 @@ func TestFieldsDigest(t *testing.T) {
 	}
 }
 
-// An informer that nobody uses ends; one in use does not.
+// An informer without users ends; one in use does not.
 func TestUnusedInformersEnd(t *testing.T) {
 	w := watchAll(t)
 	services := schema.GroupVersionResource{Version: "v1", Resource: "services"}
@@ -226,7 +227,7 @@ func TestUnknownResource(t *testing.T) {
 	unknown := schema.GroupVersionResource{Group: "nowhere.akri.sh", Version: "v1", Resource: "nothings"}
 	a := w.parent("a")
 	w.Ask(unknown, a, a.NamespacedName, nil)
-	w.eventually("news of the failure", func() bool { return w.times(a) > 0 })
+	w.eventually("a notification of the failure", func() bool { return w.times(a) > 0 })
 	if state := w.Ask(unknown, a, a.NamespacedName, nil); state.Synced || state.Err == nil {
 		t.Errorf("state %+v, want an error", state)
 	}

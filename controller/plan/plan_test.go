@@ -56,52 +56,52 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Update},
 		},
 		"field taken": {
-			reason: "whoever changes our field takes it out of our set",
+			reason: "a manager that changes the controller's field takes it out of the controller's set",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Update},
 		},
 		"owner reference removed": {
-			reason: "it is the very object that we applied, so it is ours and is repaired",
+			reason: "it is exactly the object that was applied, so it is the parent's and is repaired",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Update},
 		},
 		"lost record": {
-			reason: "the status was not written before we died; the owner reference tells that it is ours",
+			reason: "the controller crashed before it wrote the status; the owner reference names the parent",
 			in:     Input{Desired: want("a"), Observed: have(ours), Complete: true},
 			expect: []Action{Update},
 		},
-		"somebody else's": {
-			reason: "it belongs to another parent until somebody says otherwise",
+		"another owner's": {
+			reason: "it belongs to another parent",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", Fields: "f"}), Complete: true},
 			expect: []Action{Conflict},
 		},
-		"replaced by somebody else": {
+		"replaced by another owner": {
 			reason: "same name, other object: what we recorded says nothing about it",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other"}), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Conflict},
 		},
 		"the former parent's, being deleted": {
-			reason: "it disappears by itself: a device that was plugged in again waits for it",
+			reason: "it disappears by itself: a device that is plugged in again waits for that",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}), Complete: true},
 			expect: []Action{Wait},
 		},
-		"somebody else's, being deleted": {
+		"another owner's, being deleted": {
 			reason: "its labels name another parent",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", Terminating: true}), Complete: true},
 			expect: []Action{Conflict},
 		},
 		"unowned, to be taken": {
-			reason: "the template asks for it, whether or not the object carries our label",
+			reason: "the template says so, whether or not the object has the controller's label",
 			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}}, Observed: have(Observed{UID: "2"}), Complete: true},
 			expect: []Action{Update},
 		},
-		"somebody else's, to be taken": {
+		"another owner's, to be taken": {
 			reason: "only what nothing owns can be taken",
 			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
 			expect: []Action{Conflict},
 		},
-		"somebody else's, to be skipped": {
-			reason: "the template says that it is well",
+		"another owner's, to be skipped": {
+			reason: "the template accepts that",
 			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictSkip}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
 			expect: []Action{Skip},
 		},
@@ -141,7 +141,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Update},
 		},
 		"orphaned": {
-			reason: "nobody asks for it any more, and it stays",
+			reason: "no template renders it any more, and it stays",
 			in: Input{Observed: have(Observed{UID: "1", Fields: "f"}), Complete: true, Recorded: []v0.ResourceStatus{
 				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: "1", Orphan: true},
 			}},
@@ -153,7 +153,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Wait},
 		},
 		"template removed": {
-			reason: "what we applied and nobody asks for goes",
+			reason: "what was applied and is no longer rendered is deleted",
 			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Delete},
 		},
@@ -184,8 +184,8 @@ func TestComputeForOneObject(t *testing.T) {
 			}},
 			expect: []Action{Delete},
 		},
-		"labelled by somebody else": {
-			reason: "our labels alone do not make it ours",
+		"labelled by another client": {
+			reason: "the labels alone do not make it the parent's",
 			in:     Input{Observed: have(Observed{UID: "2"}), Complete: true},
 			expect: nil,
 		},
@@ -202,7 +202,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Hold},
 		},
 		"template removed, to be held": {
-			reason: "it goes when the others change",
+			reason: "it is deleted when the others change",
 			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
 			expect: nil,
 		},

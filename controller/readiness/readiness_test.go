@@ -21,7 +21,7 @@ func TestOf(t *testing.T) {
 			object: `{apiVersion: v1, kind: ConfigMap}`,
 			ready:  true,
 		},
-		"a Pod that nobody has looked at": {
+		"a Pod without a status": {
 			object: `{apiVersion: v1, kind: Pod}`,
 			reason: "not available",
 		},

@@ -31,7 +31,7 @@ func (w *woken) take() []string {
 	return taken
 }
 
-func TestMost(t *testing.T) {
+func TestMaxUnavailable(t *testing.T) {
 	for _, test := range []struct {
 		max       intstr.IntOrString
 		instances int
@@ -48,7 +48,7 @@ func TestMost(t *testing.T) {
 	}
 }
 
-func TestNobodyPassesBeforeAllHaveBeenLookedAt(t *testing.T) {
+func TestNonePassesBeforeAllAreReported(t *testing.T) {
 	var w woken
 	gate, all := NewGate(w.wake), names(3)
 	gate.Know(cameras, all[0], true)
@@ -75,7 +75,7 @@ func TestTheUnavailableGoFirstAndCount(t *testing.T) {
 	gate.Know(cameras, all[1], true)
 	gate.Know(cameras, all[2], false)
 	if gate.Pass(cameras, all[0], all, 1) {
-		t.Error("passed beside one that is not ready")
+		t.Error("passed although another is not ready")
 	}
 	if !gate.Pass(cameras, all[2], all, 1) {
 		t.Error("the one that is not ready has to wait")
@@ -86,12 +86,12 @@ func TestTheUnavailableGoFirstAndCount(t *testing.T) {
 	}
 }
 
-func TestWhoBreaksWhileWaitingWaitsNoLonger(t *testing.T) {
+func TestAnInstanceThatBreaksWhileWaitingPasses(t *testing.T) {
 	gate, all := NewGate(new(woken).wake), names(2)
 	gate.Know(cameras, all[0], true)
 	gate.Know(cameras, all[1], false)
 	if gate.Pass(cameras, all[0], all, 1) {
-		t.Fatal("passed beside one that is not ready")
+		t.Fatal("passed although another is not ready")
 	}
 	gate.Know(cameras, all[0], false)
 	if !gate.Pass(cameras, all[0], all, 1) {
@@ -99,7 +99,7 @@ func TestWhoBreaksWhileWaitingWaitsNoLonger(t *testing.T) {
 	}
 }
 
-func TestWhoIsUnpluggedHoldsUpNobody(t *testing.T) {
+func TestAnUnpluggedDeviceHoldsUpNone(t *testing.T) {
 	var w woken
 	gate, all := NewGate(w.wake), names(2)
 	gate.Know(cameras, all[0], true)
@@ -111,7 +111,7 @@ func TestWhoIsUnpluggedHoldsUpNobody(t *testing.T) {
 	}
 }
 
-func TestWithoutLimitNobodyWaits(t *testing.T) {
+func TestWithoutLimitNoneWaits(t *testing.T) {
 	var w woken
 	gate, all := NewGate(w.wake), names(2)
 	gate.Know(cameras, all[0], true)
@@ -122,7 +122,7 @@ func TestWithoutLimitNobodyWaits(t *testing.T) {
 	}
 }
 
-// Whatever the order in which Instances are looked at, become ready or stay
+// Whatever the order in which Instances are reconciled, become ready or stay
 // broken for a while, the limit holds and all pass in the end.
 func TestRandomRollouts(t *testing.T) {
 	for seed := range uint64(500) {

@@ -49,7 +49,7 @@ func TestSweep(t *testing.T) {
 	}
 	const ours = v0.FieldManagerController
 	objects := map[string]object{
-		"lost":           {reason: "its owner was taken off, and its Configuration has gone", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: ours, swept: true},
+		"lost":           {reason: "its owner reference was removed, and its Configuration no longer exists", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: ours, swept: true},
 		"lost-instance":  {reason: "the same of an Instance", labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelInstance: "gone"}, manager: ours, swept: true},
 		"far-lost":       {reason: "its parent was deleted without its finalizer", namespace: far, labels: map[string]string{v0.LabelConfiguration: "gone", v0.LabelNamespace: home, v0.LabelOwner: "1"}, manager: ours, swept: true},
 		"far-other":      {reason: "its parent was deleted, and another has its name", namespace: far, labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: "1"}, manager: ours, swept: true},
