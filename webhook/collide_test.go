@@ -11,16 +11,16 @@ import (
 // simulateName simulates a Configuration with one template of that metadata.name.
 func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 	t.Helper()
-	template := v0.BrokerResource{Object: map[string]any{
+	resource := v0.BrokerResource{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
 	}}
-	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{InstanceBrokerResources: []v0.BrokerResource{template}}}
+	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{InstanceBrokerResources: []v0.BrokerResource{resource}}}
 	configuration.Name, configuration.Namespace = "cam", "home"
 	compiled, findings := compile(configuration, confine.Policy{})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	s, ok := simulate(t.Context(), configuration, compiled, newDevices(configuration, compiled, nil))
+	s, ok := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil))
 	if !ok {
 		t.Fatal("there was no time")
 	}
@@ -30,12 +30,12 @@ func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 // No template can give two objects for one device today. The check guards against
 // future functions.
 func TestUnstable(t *testing.T) {
-	s, template := simulateName(t, "{{ INSTANCE_NAME }}")
-	if _, findings := s.evaluate(template); len(findings) > 0 {
+	s, tmpl := simulateName(t, "{{ INSTANCE_NAME }}")
+	if _, findings := s.evaluate(tmpl); len(findings) > 0 {
 		t.Fatal(findings)
 	}
 	s.repeated.first.objects[0].Content["data"] = map[string]any{"now": "12:01"}
-	_, findings := s.evaluate(template)
+	_, findings := s.evaluate(tmpl)
 	if len(findings) != 1 || findings[0].Level != Deny || findings[0].Place != "spec.instanceBrokerResources[0]" {
 		t.Errorf("findings are %v", findings)
 	}
@@ -49,8 +49,8 @@ func TestGuesses(t *testing.T) {
 		"c-{{ add 1 (INSTANCE_PROPERTIES.K | int) }}":             2, // not the text
 		"c-{{ index (splitList \"-\" INSTANCE_PROPERTIES.K) 1 }}": 1, // only the text
 	} {
-		s, template := simulateName(t, name)
-		alternatives, findings := s.evaluate(template)
+		s, tmpl := simulateName(t, name)
+		alternatives, findings := s.evaluate(tmpl)
 		if len(findings) > 0 {
 			t.Errorf("%s: %v", name, findings)
 		}
