@@ -42,6 +42,8 @@ func (s *simulation) evaluate(tmpl *candidate) (alternatives []templating.Object
 	switch {
 	case successes == 0:
 		return alternatives, s.failed(tmpl, failure)
+	case s.incomplete:
+		return alternatives, nil // there is nothing to compare with
 	case collisions == successes:
 		return alternatives, []Finding{{
 			Level: Deny, Place: tmpl.field("metadata.name"), Cause: collision, Remedy: "use different names",

@@ -1,29 +1,37 @@
 package webhook
 
 import (
+	"context"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/templating"
 )
 
-// simulateName simulates a Configuration with one template of that metadata.name.
-func simulateName(t *testing.T, name string) (*simulation, *candidate) {
-	t.Helper()
+// configurationNamed returns a Configuration with one template of that
+// metadata.name.
+func configurationNamed(name string) *v0.Configuration {
 	resource := v0.BrokerResource{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
 	}}
 	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{InstanceBrokerResources: []v0.BrokerResource{resource}}}
 	configuration.Name, configuration.Namespace = "cam", "home"
+	return configuration
+}
+
+// simulateName simulates a Configuration with one template of that metadata.name.
+func simulateName(t *testing.T, name string) (*simulation, *candidate) {
+	t.Helper()
+	configuration := configurationNamed(name)
 	compiled, findings := compile(configuration, confine.Policy{})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	s, ok := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil))
-	if !ok {
-		t.Fatal("there was no time")
-	}
+	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil))
 	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 
@@ -56,6 +64,30 @@ func TestGuesses(t *testing.T) {
 		}
 		if len(alternatives) != want {
 			t.Errorf("%s has %d alternatives, want %d", name, len(alternatives), want)
+		}
+	}
+}
+
+// Without time to complete a round, a template that fails is denied for its own
+// reason. If none fails, the time is the reason.
+func TestNoTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, want := range map[string]string{
+		"{{ INSTANCE_NAME }}":  "the templates take too long to render",
+		`c-{{ fail "never" }}`: "metadata.name",
+	} {
+		configuration := configurationNamed(name)
+		compiled, findings := compile(configuration, confine.Policy{})
+		if len(findings) > 0 {
+			t.Fatal(findings)
+		}
+		mapper := meta.NewDefaultRESTMapper(nil)
+		chain := &Chain{cluster: &cluster{mapper: mapper}}
+		candidates := newCandidates(configuration, compiled, mapper)
+		_, findings = chain.render(ctx, configuration, compiled, candidates, newDeviceFactory(configuration, compiled, nil))
+		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].String(), want) {
+			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
@@ -30,14 +31,7 @@ func (c *Chain) render(
 	for _, tmpl := range candidates {
 		findings = append(findings, confined(c.policy, configuration, tmpl, tmpl.source)...)
 	}
-	sim, ok := simulate(ctx, configuration, compiled, devices)
-	if !ok {
-		return nil, append(findings, Finding{
-			Level: Deny, Place: "spec",
-			Cause:  "the templates take too long to render, even for one device",
-			Remedy: "use fewer or shorter loops",
-		})
-	}
+	sim := simulate(ctx, configuration, compiled, devices)
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {
 		alternatives, rejected := sim.evaluate(tmpl)
@@ -48,6 +42,13 @@ func (c *Chain) render(
 		}
 		findings = append(findings, rejected...)
 		renderings = append(renderings, renderedTemplate{tmpl, alternatives})
+	}
+	if sim.incomplete && !denied(findings) {
+		findings = append(findings, Finding{
+			Level: Deny, Place: "spec",
+			Cause:  "the templates take too long to render, even for one device",
+			Remedy: "use fewer or shorter loops",
+		})
 	}
 	return renderings, findings
 }
@@ -70,6 +71,9 @@ type simulation struct {
 	compiled *templates.Templates
 	devices  deviceFactory
 	rounds   []guessRound
+	// incomplete is set if there was no time to complete even one round. Then the
+	// only round has nothing but the first device.
+	incomplete bool
 	// repeated is the first and the group of the first round, rendered again.
 	repeated struct{ first, group output }
 }
@@ -86,12 +90,11 @@ type output struct {
 	diagnostics templating.Diagnostics
 }
 
-// simulate renders the templates with each guess. It returns false if there was no
-// time for even one round: templating limits the cost of a template, but not to
-// what a review may take.
+// simulate renders the templates with each guess, as long as there is time:
+// templating limits the cost of a template, but not to what a review may take.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
-) (*simulation, bool) {
+) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
 	values := templating.Values{
 		Configuration: configuration.Name,
@@ -115,8 +118,13 @@ func simulate(
 			break // nothing to guess, or no time left
 		}
 		first, second := devices.device(0, invent, false), devices.device(1, invent, false)
+		began := time.Now()
 		current := guessRound{first: render(first)}
-		if ctx.Err() != nil {
+		// The rest of the first round renders the same templates three more times.
+		if rest := 3 * time.Since(began); !timeFor(ctx, rest) {
+			if i == 0 {
+				s.rounds, s.incomplete = []guessRound{current}, true
+			}
 			break
 		}
 		current.second = render(second)
@@ -127,7 +135,13 @@ func simulate(
 		}
 		s.rounds = append(s.rounds, current)
 	}
-	return s, len(s.rounds) > 0
+	return s
+}
+
+// timeFor reports whether ctx leaves time for something that takes d.
+func timeFor(ctx context.Context, d time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() == nil && (!ok || time.Until(deadline) > d)
 }
 
 // objectsOf returns the objects of one template.
