@@ -10,7 +10,7 @@ import (
 // tables of values are all that their tests need.
 func TestDecisionsReachNoCluster(t *testing.T) {
 	packages := []string{"akri.sh/akri/api/v0"}
-	for _, name := range []string{"confine", "inventory", "ownership", "plan", "problem", "rollout", "templates", "view"} {
+	for _, name := range []string{"confine", "inventory", "ownership", "plan", "problem", "rollout", "templates"} {
 		packages = append(packages, "akri.sh/akri/controller/"+name)
 	}
 	output, err := exec.Command("go", append([]string{"list", "-deps"}, packages...)...).Output()

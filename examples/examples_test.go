@@ -24,6 +24,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"akri.sh/akri/templating/cases"
 )
@@ -107,14 +108,14 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// checkLint: an example has no mistakes, and no warnings for its own devices.
+// checkLint: an example has no errors, and no warnings for its own devices.
 func checkLint(t *testing.T, dir string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	for _, command := range offline.Commands(offline.Streams{Out: &out, Err: &errOut}) {
+	for _, command := range offline.Commands(cli.Streams{Out: &out, Err: &errOut}) {
 		if command.Name() == "lint" {
 			command.SetArgs([]string{"-f", path.Join(dir, "configuration.yaml"), "-i", path.Join(dir, "instances.yaml")})
-			if err := command.Execute(); err != nil || out.String() != "1 Configuration, no mistakes\n" {
+			if err := command.Execute(); err != nil || out.String() != "1 Configuration, no errors\n" {
 				t.Errorf("lint: %v\n%s%s", err, out.String(), errOut.String())
 			}
 		}

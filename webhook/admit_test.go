@@ -74,7 +74,7 @@ func TestMessages(t *testing.T) {
 		},
 		"one name for two templates": {
 			instance: valid + "," + valid,
-			says:     []string{`spec.instanceBrokerResources[1].metadata.name`, `the same object is made by instanceBrokerResources[0]`},
+			says:     []string{`spec.instanceBrokerResources[1].metadata.name`, `the same object is rendered by instanceBrokerResources[0]`},
 		},
 		"one name in both lists": {
 			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "all-{{ CONFIGURATION_NAME }}", annotations: {akri.sh/on-conflict: ` +

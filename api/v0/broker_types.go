@@ -9,68 +9,68 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// BrokerResource is the template of one Kubernetes object. Its strings and map
-// keys may hold expressions such as {{INSTANCE_NAME}}; see docs/templating.md.
+// BrokerResource is a template of a Kubernetes object. Its strings and map keys may
+// contain expressions such as {{INSTANCE_NAME}}; see docs/templating.md.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
-// +kubebuilder:validation:XValidation:rule="!has(self.status)",message="status is written by the kind's own controller and may not be part of a template: remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.status)",message="status is written by the controller of the kind and must not be set by a template: remove it"
 type BrokerResource struct {
-	// The fields with a JSON name are what the schema checks before anything is
-	// rendered; Object below holds all of it and is what counts.
+	// The schema validates the fields with a JSON name. Object holds the complete
+	// template, from which objects are rendered.
 
-	// apiVersion of the object; no expressions.
+	// apiVersion of the object. Expressions are not allowed.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[^{}]+$`
 	APIVersion string `json:"apiVersion"`
-	// kind of the object; no expressions.
+	// kind of the object. Expressions are not allowed.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[^{}]+$`
 	Kind string `json:"kind"`
-	// metadata of the object: name is required and may hold expressions.
+	// metadata of the object. The name is required and may contain expressions.
 	Metadata BrokerMetadata `json:"metadata"`
-	// status is refused.
+	// status must not be set.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Status *runtime.RawExtension `json:"status,omitempty"`
 
-	// Object is the template as written: maps, slices, strings, int64, float64,
-	// bool and nil. It is shared by shallow copies and must not be changed.
+	// Object is the complete template as unstructured content. Shallow copies share it,
+	// so it must not be modified.
 	Object map[string]any `json:"-"`
 }
 
-// BrokerMetadata is the part of a template's metadata that the schema checks.
+// BrokerMetadata is the part of a template's metadata that the schema validates.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
-// +kubebuilder:validation:XValidation:rule="!has(self.generateName)",message="generateName is refused, since the object could not be found again: write a name, such as {{INSTANCE_NAME}}-pod"
+// +kubebuilder:validation:XValidation:rule="!has(self.generateName)",message="generateName is not supported, because the object could not be found again: set a name, such as {{INSTANCE_NAME}}-pod"
 type BrokerMetadata struct {
-	// name of the object; may hold expressions.
+	// name of the object. It may contain expressions.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8192
 	Name string `json:"name"`
-	// namespace of the object; no expressions. The Configuration's own if not
-	// set.
+	// namespace of the object. Defaults to the namespace of the Configuration.
+	// Expressions are not allowed.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[^{}]*$`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// generateName is refused.
+	// generateName must not be set.
 	// +kubebuilder:validation:MaxLength=8192
 	// +optional
 	GenerateName *string `json:"generateName,omitempty"`
 }
 
-// UnmarshalJSON keeps the whole template in Object.
+// UnmarshalJSON stores the complete template in Object.
 func (r *BrokerResource) UnmarshalJSON(data []byte) error {
 	*r = BrokerResource{}
 	if bytes.Equal(bytes.TrimSpace(data), []byte("null")) {
 		return nil
 	}
-	if err := utiljson.Unmarshal(data, &r.Object); err != nil { // whole numbers become int64
+	if err := utiljson.Unmarshal(data, &r.Object); err != nil { // integers become int64
 		return fmt.Errorf("broker resource: %w", err)
 	}
-	type schema BrokerResource // without this method
+	type schema BrokerResource // without UnmarshalJSON
 	var known schema
 	if err := json.Unmarshal(data, &known); err != nil {
 		return fmt.Errorf("broker resource: %w", err)
@@ -84,7 +84,7 @@ func (r BrokerResource) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.Object)
 }
 
-// DeepCopyInto copies the template, Object included.
+// DeepCopyInto copies the template including Object.
 func (r *BrokerResource) DeepCopyInto(out *BrokerResource) {
 	*out = *r
 	if r.Metadata.GenerateName != nil {

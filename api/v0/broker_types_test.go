@@ -10,7 +10,8 @@ import (
 
 const template = `{"apiVersion":"v1","kind":"Service","metadata":{"labels":"{{LABEL_SELECTOR}}","name":"{{INSTANCE_NAME}}-svc"},"spec":{"ports":[{"port":6052}],"ratio":0.5}}`
 
-func TestBrokerResourceKeepsWhatTheSchemaDoesNotKnow(t *testing.T) {
+// TestBrokerResourceKeepsUnknownFields: the schema knows only some fields of a template.
+func TestBrokerResourceKeepsUnknownFields(t *testing.T) {
 	var resource BrokerResource
 	if err := json.Unmarshal([]byte(template), &resource); err != nil {
 		t.Fatal(err)
@@ -20,11 +21,11 @@ func TestBrokerResourceKeepsWhatTheSchemaDoesNotKnow(t *testing.T) {
 	}
 	port := resource.Object["spec"].(map[string]any)["ports"].([]any)[0].(map[string]any)["port"]
 	if port != int64(6052) {
-		t.Errorf("port is %T %v; whole numbers must be int64, as in unstructured objects", port, port)
+		t.Errorf("port is %T %v; integers must be int64, as in unstructured objects", port, port)
 	}
 	written, err := json.Marshal(resource)
 	if err != nil || string(written) != template {
-		t.Errorf("written again (%v): %s", err, written)
+		t.Errorf("marshalled (%v): %s", err, written)
 	}
 	copied := resource.DeepCopy()
 	copied.Object["kind"] = "Changed"
@@ -33,12 +34,14 @@ func TestBrokerResourceKeepsWhatTheSchemaDoesNotKnow(t *testing.T) {
 	}
 }
 
-// The agent and the controller read our kinds by way of unstructured objects.
+// TestConfigurationFromUnstructured: the agent and the controller convert unstructured
+// objects.
 func TestConfigurationFromUnstructured(t *testing.T) {
 	content := map[string]any{
 		"spec": map[string]any{
-			"discoveryHandler":        map[string]any{"name": "debugEcho"},
-			"instanceBrokerResources": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "n"}, "data": map[string]any{"k": "v"}}},
+			"discoveryHandler": map[string]any{"name": "debugEcho"},
+			"instanceBrokerResources": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "n"},
+				"data": map[string]any{"k": "v"}}},
 		},
 	}
 	var configuration Configuration

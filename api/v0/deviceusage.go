@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// Owner says who holds a slot. Its zero value is nobody.
+// Owner is the owner of a slot. The zero value means that the slot is free.
 type Owner struct {
-	// Node is the node whose kubelet handed the slot to a container.
+	// Node is the node whose kubelet allocated the slot to a container.
 	Node string
-	// VirtualID is the id under which that kubelet knows the slot when it was
-	// asked for through the Configuration's resource; empty when it was asked
-	// for through the Instance's own.
+	// VirtualID is the kubelet's device ID of the slot if it was allocated through the
+	// Configuration's resource. It is empty if it was allocated through the Instance's.
 	VirtualID string
 }
 
-// Free reports that nobody holds the slot.
+// Free reports whether the slot has no owner.
 func (o Owner) Free() bool { return o == Owner{} }
 
-// String is the value kept in deviceUsage: "", NODE or C:VIRTUALID:NODE.
+// String returns the value for deviceUsage: "", NODE or C:VIRTUALID:NODE.
 func (o Owner) String() string {
 	if o.VirtualID == "" {
 		return o.Node
@@ -26,8 +25,8 @@ func (o Owner) String() string {
 	return "C:" + o.VirtualID + ":" + o.Node
 }
 
-// ParseOwner reads a value of deviceUsage. It accepts virtual ids written as a
-// number ("C:0:node-b") and those that Akri writes ("C:akri-onvif-0:node-b").
+// ParseOwner parses a value of deviceUsage. It accepts virtual IDs that are numbers
+// ("C:0:node-b") and those of the original Akri ("C:akri-onvif-0:node-b").
 func ParseOwner(value string) (Owner, error) {
 	parts := strings.Split(value, ":")
 	switch {

@@ -1,13 +1,12 @@
-// Package v0 holds the records that all parts of Akri share: the kinds
-// Configuration and Instance of API group akri.sh, version v0, and the names by
-// which one part recognises what another has written.
+// Package v0 contains the v0 API of group akri.sh: the kinds Configuration and
+// Instance, and the names, labels and annotations that the components of Akri share.
 //
-// Read configuration_types.go (what an operator writes), instance_types.go (what
-// an agent publishes), metadata.go (labels, annotations, field managers: who
-// writes each, who reads it) and names.go (how an Instance gets its name).
+// Start with configuration_types.go (written by users), instance_types.go (written by
+// agents), metadata.go (labels, annotations and field managers: who writes and who
+// reads them) and names.go (how Instances are named).
 //
-// The package imports no client: it may be used by anything, also outside a
-// cluster.
+// Always: names depend only on their arguments, so that all components agree on them.
+// Never: a client; any program may use this package.
 //
 // +kubebuilder:object:generate=true
 // +groupName=akri.sh

@@ -4,8 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Instance is one device that was found. Agents make and remove Instances;
-// people read them.
+// Instance is a discovered device. Agents create and delete Instances.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -20,9 +19,9 @@ type Instance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the agents know of the device.
+	// spec describes the device as the agents see it.
 	Spec InstanceSpec `json:"spec"`
-	// status is what the controller made of it.
+	// status is the observed state of the objects created for the device.
 	// +optional
 	Status InstanceStatus `json:"status,omitempty"`
 }
@@ -36,47 +35,51 @@ type InstanceList struct {
 	Items           []Instance `json:"items"`
 }
 
-// InstanceSpec is what the agents know of a device.
+// InstanceSpec describes a device as the agents see it.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.deviceUsage) || !has(oldSelf.deviceUsage) || self.deviceUsage.all(slot, size(self.deviceUsage[slot]) == 0 || !(slot in oldSelf.deviceUsage) || size(oldSelf.deviceUsage[slot]) == 0 || oldSelf.deviceUsage[slot] == self.deviceUsage[slot])",message="a slot of deviceUsage changes its owner only by way of \"\" (free)"
+// +kubebuilder:validation:XValidation:rule="!has(self.deviceUsage) || !has(oldSelf.deviceUsage) || self.deviceUsage.all(slot, size(self.deviceUsage[slot]) == 0 || !(slot in oldSelf.deviceUsage) || size(oldSelf.deviceUsage[slot]) == 0 || oldSelf.deviceUsage[slot] == self.deviceUsage[slot])",message="a slot of deviceUsage must be free (\"\") before it gets another owner"
 type InstanceSpec struct {
-	// configurationName is the Configuration by which the device was found.
+	// configurationName is the name of the Configuration that the device was
+	// discovered for.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ConfigurationName string `json:"configurationName"`
 
-	// cdiName is akri.sh/CONFIGURATION=HASH.
+	// cdiName is the Container Device Interface name of the device:
+	// akri.sh/CONFIGURATION=HASH.
 	// +kubebuilder:validation:MaxLength=253
 	CDIName string `json:"cdiName"`
 
-	// capacity is the Configuration's: how many containers may use the device.
+	// capacity is the number of containers that may use the device at the same
+	// time, as set in the Configuration.
 	// +kubebuilder:validation:Minimum=0
 	Capacity int32 `json:"capacity"`
 
-	// brokerProperties are the device's properties overlaid by the
-	// Configuration's.
+	// brokerProperties are the properties of the device, overridden by those of the
+	// Configuration.
 	// +optional
 	BrokerProperties map[string]string `json:"brokerProperties,omitempty"`
 
-	// shared tells whether several nodes can reach the device.
+	// shared is true if several nodes can reach the device.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
 
-	// nodes that see the device. Each agent owns its own entry.
+	// nodes are the names of the nodes that see the device. Each agent owns the entry
+	// of its node.
 	// +listType=set
 	// +optional
 	Nodes []string `json:"nodes,omitempty"`
 
-	// deviceUsage says who holds which slot: SLOT → "" (free, as is a slot
-	// without entry), NODE, or C:VIRTUALID:NODE when it is held through the
-	// Configuration's resource.
+	// deviceUsage maps each slot to its owner: "" if the slot is free, NODE, or
+	// C:VIRTUALID:NODE if it was allocated through the Configuration's resource. A
+	// slot without an entry is free.
 	// +kubebuilder:validation:MaxProperties=1000
 	// +mapType=granular
 	// +optional
 	DeviceUsage map[string]SlotOwner `json:"deviceUsage,omitempty"`
 }
 
-// SlotOwner is a value of deviceUsage; [ParseOwner] reads it.
+// SlotOwner is the owner of a slot. [ParseOwner] parses it.
 //
 // +kubebuilder:validation:MaxLength=512
 type SlotOwner string

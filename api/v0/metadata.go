@@ -5,78 +5,80 @@ import (
 	"encoding/hex"
 )
 
-// Labels. Keys below [Domain] belong to Akri; templates may not set them.
+// Labels. Keys with the prefix [Domain] are reserved; templates must not set them.
 const (
 	// Domain is the API group and the prefix of labels, annotations and
 	// resource names.
 	Domain = "akri.sh"
 
-	// LabelConfiguration names the Configuration. The controller puts it on
-	// every broker resource and on the pods of the workload kinds built into
-	// Kubernetes; agents put it on Instances.
+	// LabelConfiguration holds the name of the Configuration. The controller sets it
+	// on every broker resource and on the Pods of built-in workload kinds; agents set
+	// it on Instances.
 	LabelConfiguration = Domain + "/configuration"
 
-	// LabelInstance names the Instance. The controller puts it beside
-	// LabelConfiguration on everything rendered at instance level.
+	// LabelInstance holds the name of the Instance. The controller sets it, in
+	// addition to LabelConfiguration, on all objects rendered at instance level.
 	LabelInstance = Domain + "/instance"
 
-	// LabelManagedBy with [ManagedBy] marks the objects that the controller
-	// applies itself (and not the pods that a Deployment among them makes). The
-	// controller watches nothing else.
+	// LabelManagedBy with [ManagedBy] marks the objects that the controller applies
+	// itself, and not, for example, the Pods of a Deployment among them. The controller
+	// watches only marked objects.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.
 	ManagedBy = "akri"
 
-	// LabelNamespace and LabelOwner are on objects that garbage collection cannot
-	// remove with their Configuration or Instance, since they are in another
-	// namespace or in none: its namespace and its UID. The controller puts them
-	// there and finds them again by them.
+	// LabelNamespace and LabelOwner hold the namespace and the UID of the parent of an
+	// object that garbage collection cannot delete with its parent, because it is in
+	// another namespace or cluster-scoped. The controller sets them and finds the
+	// objects by them.
 	LabelNamespace = Domain + "/namespace"
 	LabelOwner     = Domain + "/owner"
 
-	// LabelDeletionPolicy with [DeletionPolicyOrphan] is on objects that stay when
-	// they are no longer wanted. The controller puts it there, since such an object
-	// looks like one whose owner somebody took off.
+	// LabelDeletionPolicy with [DeletionPolicyOrphan] marks objects that are orphaned
+	// when they are no longer rendered. The controller sets it, because such an object
+	// has no owner reference and would look like one whose owner was removed.
 	LabelDeletionPolicy  = Domain + "/deletion-policy"
 	DeletionPolicyOrphan = "orphan"
 
-	// nodeLabelPrefix precedes the node's name in the label by which an agent
-	// finds its own Instances.
+	// AggregationLabel, with value "true" on a ClusterRole, adds its rules to the
+	// controller's.
+	AggregationLabel = Domain + "/aggregate-to-controller"
+
+	// nodeLabelPrefix is the prefix of the label by which an agent selects the
+	// Instances of its node.
 	nodeLabelPrefix = "node." + Domain + "/"
 )
 
 // Annotations.
 const (
-	// AnnotationDeviceID on an Instance is the id that the discovery handler
-	// gave the device; the agent writes it. Two ids can share a short hash, so
-	// the id itself is kept.
+	// AnnotationDeviceID holds the device ID of an Instance, as reported by the
+	// discovery handler. The agent sets it, because two IDs can have the same hash.
 	AnnotationDeviceID = Domain + "/device-id"
 )
 
-// FinalizerElsewhere is on a Configuration or an Instance while it has objects in
-// another namespace or in none. The controller puts it on before it makes the
-// first and takes it off after it has removed the last.
+// FinalizerElsewhere is set on a Configuration or an Instance while it has objects in
+// another namespace or cluster-scoped objects. The controller adds it before it creates
+// the first and removes it after it has deleted the last.
 const FinalizerElsewhere = Domain + "/objects-elsewhere"
 
-// Field managers. Each is one writer's name for ever: server-side apply keeps
-// ownership by it.
+// Field managers. They must never change, because server-side apply tracks ownership by
+// them.
 const (
-	// FieldManagerController owns broker resources and what the controller
-	// says in the status of Configurations and Instances.
+	// FieldManagerController applies broker resources and the controller's part of the
+	// status of Configurations and Instances.
 	FieldManagerController = "akri-controller"
 
-	// FieldManagerAgentPrefix precedes the node's name in the name under which
-	// an agent publishes Instances.
+	// FieldManagerAgentPrefix, followed by the node's name, is the field manager with
+	// which an agent applies Instances.
 	FieldManagerAgentPrefix = "akri-agent."
 )
 
-// NodeLabel is the key of the label that an agent puts, with value "", on each
-// Instance its node sees, so that it can watch its own Instances and not those
-// of the whole cluster. A node name that does not fit into a label key (63
-// bytes) is replaced by its digest.
+// NodeLabel returns the key of the label that an agent sets, with value "", on each
+// Instance that its node sees, so that it can watch only those. A node name that does
+// not fit into a label key (63 bytes) is replaced by its digest.
 func NodeLabel(node string) string {
-	const longestName = 63
-	if len(node) > longestName {
+	const maxName = 63
+	if len(node) > maxName {
 		sum := sha256.Sum256([]byte(node))
 		node = hex.EncodeToString(sum[:16])
 	}

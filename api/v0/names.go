@@ -10,37 +10,34 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// MaxConfigurationNameLength is how long the name of a Configuration may be.
-// The kubelet takes resource names of at most 63 characters after the slash,
-// and an Instance's resource is CONFIGURATION-HASH with a hash of six.
-const MaxConfigurationNameLength = 56
-
-// Digest lengths in bytes. BLAKE2b's output depends on the length asked for, so
-// the long one is not an extension of the short one.
+// Digest lengths in bytes. The output of BLAKE2b depends on the requested length, so
+// the short digest is not a prefix of the long one.
+//
+// A Configuration's name has at most 56 characters (see the CEL rule of Configuration):
+// the kubelet accepts resource names with 63 characters after the slash, and an
+// Instance's name is the Configuration's with a dash and six digits.
 const (
 	shortDigest = 3
 	longDigest  = 5
 )
 
-// InstanceName is the name of the Instance for a device: the Configuration's
-// name, a dash, and six hexadecimal digits that depend on the device's id alone
-// or, for a device that only one node can reach, on the id followed by the
-// node's name. The rule is Akri's, so Instances keep their names when a cluster
-// moves from there.
+// InstanceName returns the name of the Instance for a device: the Configuration's
+// name, a dash and six hexadecimal digits. The digits are a digest of the device ID,
+// followed by the node's name if the device is not shared. The original Akri uses the
+// same names, so Instances keep their names when a cluster migrates from it.
 func InstanceName(configuration, deviceID, node string, shared bool) string {
 	return configuration + "-" + deviceHash(deviceID, node, shared, shortDigest)
 }
 
-// LongInstanceName is the name to use when [InstanceName] belongs to another
-// device id already: six digits collide with a probability of about 3 % among a
-// thousand devices.
+// LongInstanceName returns the name to use if [InstanceName] is taken by another device
+// ID. Among a thousand devices, six digits collide with a probability of about 3 %.
 func LongInstanceName(configuration, deviceID, node string, shared bool) string {
 	return configuration + "-" + deviceHash(deviceID, node, shared, longDigest)
 }
 
 func deviceHash(deviceID, node string, shared bool, size int) string {
 	digest := newBlake2b(size)
-	digest.Write([]byte(deviceID)) // a hash never fails to be written to
+	digest.Write([]byte(deviceID)) // never fails
 	if !shared {
 		digest.Write([]byte(node))
 	}
@@ -50,28 +47,29 @@ func deviceHash(deviceID, node string, shared bool, size int) string {
 func newBlake2b(size int) hash.Hash {
 	digest, err := blake2b.New(size, nil)
 	if err != nil {
-		panic(err) // a size from 1 to 64 and no key: cannot happen
+		panic(err) // cannot happen: the size is from 1 to 64 and there is no key
 	}
 	return digest
 }
 
-// ResourceName is the name under which the kubelet and the scheduler know an
-// Instance or, given a Configuration's name, the whole group.
+// ResourceName returns the extended resource of an Instance or, given the name of a
+// Configuration, of all its Instances.
 func ResourceName(name string) string { return Domain + "/" + name }
 
-// CDIName is the Container Device Interface name of an Instance:
+// CDIName returns the Container Device Interface name of an Instance:
 // akri.sh/CONFIGURATION=HASH.
 func CDIName(configuration, instance string) string {
 	return Domain + "/" + configuration + "=" + strings.TrimPrefix(instance, configuration+"-")
 }
 
-// SlotName is the key of a slot in an Instance's deviceUsage, and the id under
-// which the kubelet knows it.
+// SlotName returns the key of a slot in an Instance's deviceUsage, which is also the
+// kubelet's device ID.
 func SlotName(instance string, slot int) string {
 	return instance + "-" + strconv.Itoa(slot)
 }
 
-// ParseSlotName is the inverse of [SlotName] for a slot of that Instance.
+// ParseSlotName returns the number of a slot of an Instance. It is the inverse of
+// [SlotName].
 func ParseSlotName(instance, name string) (int, error) {
 	digits, found := strings.CutPrefix(name, instance+"-")
 	slot, err := strconv.Atoi(digits)

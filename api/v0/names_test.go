@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The digests are those that Akri writes, so that Instances keep their names.
-func TestInstanceNameIsAkris(t *testing.T) {
+// TestInstanceName: the names are those of the original Akri.
+func TestInstanceName(t *testing.T) {
 	cases := []struct {
 		device, node string
 		shared       bool
@@ -27,14 +27,14 @@ func TestInstanceNameIsAkris(t *testing.T) {
 	}
 }
 
-func TestLongInstanceNameIsNoExtensionOfTheShortOne(t *testing.T) {
+func TestLongInstanceName(t *testing.T) {
 	short, long := InstanceName("c", "foo0", "", true), LongInstanceName("c", "foo0", "", true)
 	if len(long) != len("c-")+10 || strings.HasPrefix(long, short) {
-		t.Errorf("short %s, long %s: want ten digits of another digest", short, long)
+		t.Errorf("short %s, long %s: want ten digits of a different digest", short, long)
 	}
-	longest := strings.Repeat("a", MaxConfigurationNameLength)
-	if name := InstanceName(longest, "foo0", "", true); len(name) > 63 {
-		t.Errorf("%s has %d characters; the kubelet takes 63", name, len(name))
+	const maxConfigurationName = 56 // as in the CEL rule of Configuration
+	if name := InstanceName(strings.Repeat("a", maxConfigurationName), "foo0", "", true); len(name) > 63 {
+		t.Errorf("%s has %d characters; the kubelet accepts 63", name, len(name))
 	}
 }
 
@@ -46,7 +46,8 @@ func TestSlotNames(t *testing.T) {
 	if slot, err := ParseSlotName("akri-foo-8120fe", name); err != nil || slot != 12 {
 		t.Errorf("ParseSlotName(%q) = %d, %v", name, slot, err)
 	}
-	for _, bad := range []string{"akri-foo-8120fe", "akri-foo-8120fe-", "akri-foo-8120fe--1", "akri-foo-8120fe-01", "akri-foo-8120fe-+1", "akri-bar-8120fe-1", "akri-foo-8120fe-x"} {
+	for _, bad := range []string{"akri-foo-8120fe", "akri-foo-8120fe-", "akri-foo-8120fe--1", "akri-foo-8120fe-01", "akri-foo-8120fe-+1",
+		"akri-bar-8120fe-1", "akri-foo-8120fe-x"} {
 		if slot, err := ParseSlotName("akri-foo-8120fe", bad); err == nil {
 			t.Errorf("ParseSlotName(%q) = %d, want an error", bad, slot)
 		}

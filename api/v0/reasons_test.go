@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Whoever meets a reason finds it explained.
+// TestEveryReasonIsDocumented: docs/conditions.md has a heading for each reason.
 func TestEveryReasonIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/conditions.md")
 	if err != nil {

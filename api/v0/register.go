@@ -10,8 +10,8 @@ var (
 	// GroupVersion is akri.sh/v0.
 	GroupVersion = schema.GroupVersion{Group: Domain, Version: "v0"}
 
-	// ConfigurationKind and InstanceKind are our two kinds,
-	// ConfigurationResource and InstanceResource their places in the API.
+	// ConfigurationKind and InstanceKind are the two kinds of Akri.
+	// ConfigurationResource and InstanceResource are their resources.
 	ConfigurationKind     = GroupVersion.WithKind("Configuration")
 	InstanceKind          = GroupVersion.WithKind("Instance")
 	ConfigurationResource = GroupVersion.WithResource("configurations")

@@ -26,8 +26,8 @@ func decode(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// What the schema says holds also when no webhook is there. Each refusal tells
-// the field and, where the rule is ours, what to do.
+// TestConfigurationSchema: the schema holds without a webhook. Each error names the
+// field and, for the CEL rules, the remedy.
 func TestConfigurationSchema(t *testing.T) {
 	config := apitest.Start(t)
 	namespace := apitest.Namespace(t, config)
@@ -40,7 +40,7 @@ func TestConfigurationSchema(t *testing.T) {
 	instanceResource := func(template string) string { return spec("instanceBrokerResources: [" + template + "]") }
 	cases := map[string]struct {
 		name, spec string
-		says       []string // empty: accepted
+		says       []string // parts of the error; empty: accepted
 	}{
 		"smallest":             {spec: "{" + handler + "}"},
 		"no handler":           {spec: "{capacity: 1}", says: []string{"spec.discoveryHandler", "Required"}},
@@ -48,28 +48,41 @@ func TestConfigurationSchema(t *testing.T) {
 		"longest name":         {name: strings.Repeat("a", 56), spec: "{" + handler + "}"},
 		"name with dots":       {name: "a.b", spec: "{" + handler + "}", says: []string{"56 characters", "'-'"}},
 		"capacity 0":           {spec: spec("capacity: 0"), says: []string{"spec.capacity"}},
-		"an account":           {spec: spec("serviceAccountName: cameras.v1")},
-		"an account elsewhere": {spec: spec("serviceAccountName: kube-system/cameras"), says: []string{"spec.serviceAccountName"}},
+		"ServiceAccount":       {spec: spec("serviceAccountName: cameras.v1")},
+		"other ServiceAccount": {spec: spec("serviceAccountName: kube-system/cameras"), says: []string{"spec.serviceAccountName"}},
 		"rollout of two":       {spec: spec("rollout: {maxUnavailable: 2}")},
 		"rollout of a quarter": {spec: spec("rollout: {maxUnavailable: 25%}")},
-		"rollout of nobody":    {spec: spec("rollout: {maxUnavailable: 0}"), says: []string{"spec.rollout.maxUnavailable", "at least 1"}},
+		"rollout of 0":         {spec: spec("rollout: {maxUnavailable: 0}"), says: []string{"spec.rollout.maxUnavailable", "at least 1"}},
 		"rollout of 0 percent": {spec: spec("rollout: {maxUnavailable: 0%}"), says: []string{"from 1% to 100%"}},
 		"rollout of a word":    {spec: spec("rollout: {maxUnavailable: some}"), says: []string{"from 1% to 100%"}},
-		"value and valueFrom":  {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, value: x, valueFrom: {secretKeyRef: {name: s, key: k}}}]}}", says: []string{"value or valueFrom, not both"}},
-		"two sources":          {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {secretKeyRef: {name: s, key: k}, configMapKeyRef: {name: s, key: k}}}]}}", says: []string{"exactly one of"}},
-		"no source":            {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {}}]}}", says: []string{"exactly one of"}},
-		"property name":        {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: 1-P, value: x}]}}", says: []string{"discoveryProperties[0].name"}},
-		"Pod and Job":          {spec: spec("brokerSpec: {brokerPodSpec: {}, brokerJobSpec: {}}"), says: []string{"brokerPodSpec or brokerJobSpec, not both"}},
-		"old and new":          {spec: spec("brokerSpec: {brokerPodSpec: {}}, instanceBrokerResources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: o}}]"), says: []string{"exclude each other"}},
+		"value and valueFrom": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, value: x, valueFrom: {secretKeyRef: " +
+			"{name: s, key: k}}}]}}", says: []string{"value or valueFrom, not both"}},
+		"two sources": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {secretKeyRef: {name: s, key: " +
+			"k}, configMapKeyRef: {name: s, key: k}}}]}}", says: []string{"exactly one of"}},
+		"no source": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: P, valueFrom: {}}]}}",
+			says: []string{"exactly one of"}},
+		"property name": {spec: "{discoveryHandler: {name: h, discoveryProperties: [{name: 1-P, value: x}]}}",
+			says: []string{"discoveryProperties[0].name"}},
+		"Pod and Job": {spec: spec("brokerSpec: {brokerPodSpec: {}, brokerJobSpec: {}}"),
+			says: []string{"brokerPodSpec or brokerJobSpec, not both"}},
+		"old and new fields": {spec: spec("brokerSpec: {brokerPodSpec: {}}, instanceBrokerResources: [{apiVersion: v1, kind: ConfigMap, " +
+			"metadata: {name: o}}]"), says: []string{"mutually exclusive"}},
 		"old fields":           {spec: spec(`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`)},
 		"templated everything": {spec: instanceResource(`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`)},
-		"no kind":              {spec: instanceResource(`{apiVersion: v1, metadata: {name: o}}`), says: []string{"instanceBrokerResources[0].kind", "Required"}},
-		"expression for kind":  {spec: instanceResource(`{apiVersion: v1, kind: "{{X}}", metadata: {name: o}}`), says: []string{"instanceBrokerResources[0].kind"}},
-		"no name":              {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {}}`), says: []string{"instanceBrokerResources[0].metadata.name", "Required"}},
-		"generateName":         {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, generateName: x}}`), says: []string{"generateName is refused"}},
-		"namespace expression": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, namespace: "{{X}}"}}`), says: []string{"instanceBrokerResources[0].metadata.namespace"}},
-		"status":               {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o}, status: {phase: Running}}`), says: []string{"status is written by the kind's own controller"}},
-		"65 templates":         {spec: instanceResource(strings.Repeat(`{apiVersion: v1, kind: Pod, metadata: {name: o}}, `, 65)), says: []string{"instanceBrokerResources", "64"}},
+		"no kind": {spec: instanceResource(`{apiVersion: v1, metadata: {name: o}}`),
+			says: []string{"instanceBrokerResources[0].kind", "Required"}},
+		"expression for kind": {spec: instanceResource(`{apiVersion: v1, kind: "{{X}}", metadata: {name: o}}`),
+			says: []string{"instanceBrokerResources[0].kind"}},
+		"no name": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {}}`),
+			says: []string{"instanceBrokerResources[0].metadata.name", "Required"}},
+		"generateName": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, generateName: x}}`),
+			says: []string{"generateName is not supported"}},
+		"namespace expression": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o, namespace: "{{X}}"}}`),
+			says: []string{"instanceBrokerResources[0].metadata.namespace"}},
+		"status": {spec: instanceResource(`{apiVersion: v1, kind: Pod, metadata: {name: o}, status: {phase: Running}}`),
+			says: []string{"status is written by the controller of the kind"}},
+		"65 templates": {spec: instanceResource(strings.Repeat(`{apiVersion: v1, kind: Pod, metadata: {name: o}}, `, 65)),
+			says: []string{"instanceBrokerResources", "64"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,10 +90,11 @@ func TestConfigurationSchema(t *testing.T) {
 				tc.name = "c"
 			}
 			object := decode(t, "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "+tc.name+"}, spec: "+tc.spec+"}")
-			created, err := api.Resource(v0.ConfigurationResource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: "Strict"})
+			created, err := api.Resource(v0.ConfigurationResource).Namespace(namespace).Create(t.Context(), object,
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: "Strict"})
 			if len(tc.says) == 0 {
 				if err != nil {
-					t.Fatalf("refused: %v", err)
+					t.Fatalf("rejected: %v", err)
 				}
 				if capacity, _, _ := unstructured.NestedInt64(created.Object, "spec", "capacity"); capacity != 1 {
 					t.Errorf("capacity is %d by default, want 1", capacity)
@@ -97,7 +111,7 @@ func TestConfigurationSchema(t *testing.T) {
 			}
 			for _, part := range tc.says {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the message lacks %q: %v", part, err)
+					t.Errorf("the message does not contain %q: %v", part, err)
 				}
 			}
 		})
@@ -113,7 +127,8 @@ func text(t *testing.T, value any) string {
 	return string(out)
 }
 
-func TestSlotsChangeOwnerOnlyByWayOfFree(t *testing.T) {
+// TestSlotOwners: a slot must be free before it gets another owner.
+func TestSlotOwners(t *testing.T) {
 	config := apitest.Start(t)
 	namespace := apitest.Namespace(t, config)
 	client, err := dynamic.NewForConfig(config)
@@ -121,7 +136,8 @@ func TestSlotsChangeOwnerOnlyByWayOfFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := client.Resource(v0.InstanceResource).Namespace(namespace)
-	object := decode(t, "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: i}, spec: {configurationName: c, cdiName: akri.sh/c=i, capacity: 2}}")
+	object := decode(t, "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: i}, spec: {configurationName: c, cdiName: akri.sh/c=i, "+
+		"capacity: 2}}")
 	if _, err := api.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,22 +147,22 @@ func TestSlotsChangeOwnerOnlyByWayOfFree(t *testing.T) {
 	}{
 		{`{"spec":{"deviceUsage":{"i-0":"node-a"}}}`, true},          // absent is free
 		{`{"spec":{"deviceUsage":{"i-0":"node-b"}}}`, false},         // stolen
-		{`{"spec":{"deviceUsage":{"i-0":"C:0:node-a"}}}`, false},     // by the same node in another way
-		{`{"spec":{"deviceUsage":{"i-1":""}}}`, true},                // free, said explicitly
+		{`{"spec":{"deviceUsage":{"i-0":"C:0:node-a"}}}`, false},     // same node, but through the Configuration
+		{`{"spec":{"deviceUsage":{"i-1":""}}}`, true},                // explicitly free
 		{`{"spec":{"deviceUsage":{"i-1":"C:0:node-b"}}}`, true},      // claimed from free
 		{`{"spec":{"deviceUsage":{"i-0":"","i-1":""}}}`, true},       // both released
-		{`{"spec":{"deviceUsage":{"i-0":"node-b","i-1":""}}}`, true}, // and claimed anew
+		{`{"spec":{"deviceUsage":{"i-0":"node-b","i-1":""}}}`, true}, // and claimed again
 		{`{"spec":{"deviceUsage":null}}`, true},                      // absent again
 	}
 	for _, step := range steps {
 		_, err := api.Patch(t.Context(), "i", types.MergePatchType, []byte(step.patch), metav1.PatchOptions{})
 		switch {
 		case step.legal && err != nil:
-			t.Errorf("%s refused: %v", step.patch, err)
+			t.Errorf("%s rejected: %v", step.patch, err)
 		case !step.legal && err == nil:
 			t.Errorf("%s accepted", step.patch)
-		case !step.legal && !strings.Contains(err.Error(), "changes its owner only by way of"):
-			t.Errorf("%s: refused with %v", step.patch, err)
+		case !step.legal && !strings.Contains(err.Error(), "must be free"):
+			t.Errorf("%s: rejected with %v", step.patch, err)
 		}
 	}
 }

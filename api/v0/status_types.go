@@ -6,74 +6,74 @@ import (
 
 // Condition types. Both kinds have Applied and Ready.
 const (
-	// ConditionAccepted on a Configuration: its templates compile and ask for
-	// nothing that is refused.
+	// ConditionAccepted means that the templates of a Configuration compile and
+	// contain only allowed kinds.
 	ConditionAccepted = "Accepted"
-	// ConditionDiscovering on a Configuration: no agent reports a failure of
-	// its discovery.
+	// ConditionDiscovering means that no agent reports a discovery failure of a
+	// Configuration.
 	ConditionDiscovering = "Discovering"
-	// ConditionApplied: the objects asked for are in the API server as
-	// rendered, and those no longer asked for are gone.
+	// ConditionApplied means that all objects are applied as rendered, and that
+	// objects that are no longer rendered are deleted.
 	ConditionApplied = "Applied"
-	// ConditionReady: Applied, and every object is ready by its own standard.
-	// On a Configuration this includes all its Instances.
+	// ConditionReady means that all objects are applied and ready by the standard of
+	// their kind. On a Configuration, this includes all its Instances.
 	ConditionReady = "Ready"
 )
 
-// Condition reasons. Those of Applied=False name what has to be mended.
+// Condition reasons. Those of Applied=False name the problem to fix.
 const (
 	ReasonAccepted         = "Accepted"
 	ReasonApplied          = "Applied"
 	ReasonReady            = "Ready"
 	ReasonDiscovering      = "Discovering"
-	ReasonNoInstances      = "NoInstances"      // no device was found, so nothing has to exist
+	ReasonNoInstances      = "NoInstances"      // no device was found
 	ReasonDiscoveryFailed  = "DiscoveryFailed"  // see status.discoveryFailures
 	ReasonInvalidTemplate  = "InvalidTemplate"  // a template does not compile
-	ReasonRenderFailed     = "RenderFailed"     // an expression failed for this device
+	ReasonRenderFailed     = "RenderFailed"     // an expression fails for this device
 	ReasonRefused          = "Refused"          // the kind or the namespace is not allowed
-	ReasonKindUnavailable  = "KindUnavailable"  // the API server does not know the kind
-	ReasonForbidden        = "Forbidden"        // the controller lacks a right
-	ReasonConflict         = "Conflict"         // the object belongs to somebody else
-	ReasonImmutable        = "Immutable"        // the API server refuses to change a field
-	ReasonApplyFailed      = "ApplyFailed"      // the API server refused the object
-	ReasonDeleteFailed     = "DeleteFailed"     // an object no longer wanted is still there
-	ReasonContested        = "Contested"        // somebody else keeps changing an object back
-	ReasonRolloutWaiting   = "RolloutWaiting"   // a change of the templates has to wait its turn
+	ReasonKindUnavailable  = "KindUnavailable"  // the API server does not serve the kind
+	ReasonForbidden        = "Forbidden"        // the controller lacks a permission
+	ReasonConflict         = "Conflict"         // the object has another owner
+	ReasonImmutable        = "Immutable"        // the API server does not allow a field to change
+	ReasonApplyFailed      = "ApplyFailed"      // the API server rejected the object
+	ReasonDeleteFailed     = "DeleteFailed"     // an object could not be deleted
+	ReasonContested        = "Contested"        // another client keeps changing an object back
+	ReasonRolloutWaiting   = "RolloutWaiting"   // the Instance waits for its turn in a rollout
 	ReasonProgressing      = "Progressing"      // an object is not ready yet
 	ReasonUnknownOwner     = "UnknownOwner"     // the Instance's Configuration does not exist
 	ReasonInstancesFailing = "InstancesFailing" // at least one Instance is not applied
 )
 
-// ConfigurationStatus is what came of a Configuration.
+// ConfigurationStatus is the observed state of a Configuration.
 type ConfigurationStatus struct {
-	// observedGeneration is the generation of the spec that this status is
-	// about.
+	// observedGeneration is the generation of the spec that this status refers to.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// instances is how many devices there are.
+	// instances is the number of devices.
 	// +optional
 	Instances int32 `json:"instances,omitempty"`
-	// readyInstances is for how many of them all objects are ready.
+	// readyInstances is the number of devices whose objects are all ready.
 	// +optional
 	ReadyInstances int32 `json:"readyInstances,omitempty"`
-	// failingInstances is for how many of them an object could not be applied.
+	// failingInstances is the number of devices with an object that could not be
+	// applied.
 	// +optional
 	FailingInstances int32 `json:"failingInstances,omitempty"`
 
-	// conditions are Accepted, Discovering, Applied and Ready.
+	// conditions of the Configuration: Accepted, Discovering, Applied and Ready.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// resources are the objects made from configurationBrokerResources.
+	// resources are the objects created from configurationBrokerResources.
 	// +listType=atomic
 	// +optional
 	Resources []ResourceStatus `json:"resources,omitempty"`
 
-	// discoveryFailures says on which nodes the discovery fails, and why. Each
-	// agent writes its own entries.
+	// discoveryFailures lists the nodes on which discovery fails, and why. Each agent
+	// owns the entries of its node.
 	// +listType=map
 	// +listMapKey=node
 	// +listMapKey=handler
@@ -81,76 +81,74 @@ type ConfigurationStatus struct {
 	DiscoveryFailures []DiscoveryFailure `json:"discoveryFailures,omitempty"`
 }
 
-// DiscoveryFailure is a discovery that does not work on one node.
+// DiscoveryFailure is a failure of discovery on one node.
 type DiscoveryFailure struct {
-	// node whose agent reports it.
+	// node whose agent reports the failure.
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node"`
-	// handler is the discovery handler's name, with its endpoint if there is
-	// one: NAME or NAME@ENDPOINT.
+	// handler is the name of the discovery handler, with its endpoint if known: NAME
+	// or NAME@ENDPOINT.
 	// +kubebuilder:validation:MaxLength=512
 	Handler string `json:"handler"`
-	// message says what is wrong and what to do.
+	// message describes the failure and its remedy.
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
 }
 
-// InstanceStatus is what the controller made of a device.
+// InstanceStatus is the observed state of the objects created for a device.
 type InstanceStatus struct {
-	// observedGeneration is the generation of the spec that this status is
-	// about.
+	// observedGeneration is the generation of the spec that this status refers to.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Applied and Ready.
+	// conditions of the Instance: Applied and Ready.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// resources are the objects made from instanceBrokerResources for this
-	// device.
+	// resources are the objects created from instanceBrokerResources for this device.
 	// +listType=atomic
 	// +optional
 	Resources []ResourceStatus `json:"resources,omitempty"`
 }
 
-// ResourceStatus is one object that exists because of a template. The list of
-// them is the inventory: what is in it is pruned when it is no longer wanted.
+// ResourceStatus is an object created from a template. The list of them is the
+// inventory: its objects are pruned if no template renders them any longer.
 type ResourceStatus struct {
-	// group of the kind; empty for Kubernetes' core kinds.
+	// group of the kind. Empty for the core group.
 	// +optional
 	Group string `json:"group,omitempty"`
-	// version by which the object was applied.
+	// version with which the object was applied.
 	Version string `json:"version"`
 	// kind of the object.
 	Kind string `json:"kind"`
-	// namespace of the object; empty for a cluster-scoped one.
+	// namespace of the object. Empty for a cluster-scoped object.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
-	// uid tells the object from a later one of the same name; empty while it
-	// could not be applied.
+	// uid of the object, to distinguish it from a later one of the same name. Empty
+	// if it could not be applied yet.
 	// +optional
 	UID string `json:"uid,omitempty"`
-	// intent is a digest of the object as it was rendered and last applied.
+	// intent is a digest of the object as rendered and last applied.
 	// +optional
 	Intent string `json:"intent,omitempty"`
-	// fields is a digest of the set of fields that the controller owned after
-	// that. Who changes one of them takes it out of the set, so equal digests
-	// mean that the object is still as rendered.
+	// fields is a digest of the set of fields that the controller owned after the
+	// last apply. A client that changes one of them removes it from the set, so equal
+	// digests mean that the object is unchanged.
 	// +optional
 	Fields string `json:"fields,omitempty"`
-	// orphan: the object is left alone when it is no longer wanted.
+	// orphan is true if the object is not deleted when it is no longer rendered.
 	// +optional
 	Orphan bool `json:"orphan,omitempty"`
-	// template is the index in the list of broker resources.
+	// template is the index of the template in the list of broker resources.
 	Template int32 `json:"template"`
-	// ready tells whether the object is ready by its kind's standard.
+	// ready is true if the object is ready by the standard of its kind.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
-	// reason why it is not ready, in a few words.
+	// reason why the object is not ready.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }

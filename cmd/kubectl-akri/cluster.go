@@ -25,11 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/controller/confine"
 )
 
-// access is the flags that say which cluster and which namespace.
+// access holds the flags that select the cluster and the namespace.
 type access struct {
 	kubeconfig    string
 	context       string
@@ -39,16 +39,9 @@ type access struct {
 
 func (a *access) addFlags(command *cobra.Command) {
 	command.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG, else ~/.kube/config)")
-	command.Flags().StringVar(&a.context, "context", "", "`name` of the context in it")
-	command.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` to look into (default: the context's)")
-	command.SetFlagErrorFunc(offline.Misused)
-	args := command.Args
-	command.Args = func(command *cobra.Command, given []string) error {
-		if err := args(command, given); err != nil {
-			return offline.Misused(command, err)
-		}
-		return nil
-	}
+	command.Flags().StringVar(&a.context, "context", "", "`name` of the kubeconfig context")
+	command.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` to use (default: the one of the context)")
+	cli.ReportUsage(command)
 }
 
 func (a *access) loader() clientcmd.ClientConfig {
@@ -57,8 +50,8 @@ func (a *access) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.context})
 }
 
-// home is the namespace to look into; empty for all.
-func (a *access) home() (string, error) {
+// selectedNamespace returns the namespace to use, or "" for all.
+func (a *access) selectedNamespace() (string, error) {
 	if a.allNamespaces {
 		return "", nil
 	}
@@ -67,7 +60,7 @@ func (a *access) home() (string, error) {
 	}
 	namespace, _, err := a.loader().Namespace()
 	if clientcmd.IsEmptyConfig(err) {
-		return metav1.NamespaceDefault, nil // some questions need no cluster
+		return metav1.NamespaceDefault, nil // some commands need no cluster
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the kubeconfig: %w", err)
@@ -75,21 +68,21 @@ func (a *access) home() (string, error) {
 	return namespace, nil
 }
 
-// cluster is the way to an API server.
+// cluster holds the clients of one API server.
 type cluster struct {
 	client.Client
 	dynamic dynamic.Interface
 	mapper  meta.RESTMapper // knows short names
 }
 
-// connect finds the API server, whose warnings go to warnings. wrap, if not nil,
-// is put around each request.
+// connect returns the clients of the selected API server. Its warnings are written
+// to warnings. wrap, if not nil, wraps the transport.
 func (a *access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.RoundTripper) (*cluster, error) {
 	config, err := a.loader().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	config.QPS = -1 // the API server's own fairness governs
+	config.QPS = -1 // the API server's priority and fairness limits requests
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	if wrap != nil {
 		config.Wrap(wrap)
@@ -113,12 +106,12 @@ func (a *access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.R
 	return c, nil
 }
 
-// configuration is a Configuration of the cluster.
+// configuration reads a Configuration.
 func (c *cluster) configuration(ctx context.Context, namespace, name string) (*v0.Configuration, error) {
 	var configuration v0.Configuration
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &configuration)
 	if client.IgnoreNotFound(err) == nil && err != nil {
-		return nil, fmt.Errorf("there is no Configuration %q in %s", name, where(namespace))
+		return nil, fmt.Errorf("no Configuration %q in %s", name, where(namespace))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Configuration %s: %w", name, err)
@@ -126,8 +119,8 @@ func (c *cluster) configuration(ctx context.Context, namespace, name string) (*v
 	return &configuration, nil
 }
 
-// instancesOf are the Configuration's Instances that the controller makes objects
-// for, sorted by name.
+// instancesOf lists a Configuration's Instances that are not being deleted, sorted
+// by name.
 func (c *cluster) instancesOf(ctx context.Context, namespace, configuration string) ([]v0.Instance, error) {
 	var list v0.InstanceList
 	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -145,8 +138,8 @@ func where(namespace string) string {
 	return fmt.Sprintf("namespace %q", namespace)
 }
 
-// decoded reads an object that was read as a map.
-func decoded[T any](object map[string]any) (*T, error) {
+// decode converts an unstructured object to its type.
+func decode[T any](object map[string]any) (*T, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
@@ -158,16 +151,16 @@ func decoded[T any](object map[string]any) (*T, error) {
 	return &value, nil
 }
 
-// completion proposes the names of a kind of ours to a shell.
+// completion completes the names of objects of a kind of Akri.
 func (a *access) completion(list client.ObjectList) cobra.CompletionFunc {
-	const patience = 3 * time.Second // a shell waits for us
+	const timeout = 3 * time.Second // the shell is blocked meanwhile
 	return func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		namespace, err := a.home()
+		namespace, err := a.selectedNamespace()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -184,8 +177,8 @@ func (a *access) completion(list client.ObjectList) cobra.CompletionFunc {
 	}
 }
 
-// allowAll is for questions about what was made already: whatever the operator of
-// the controller allows, it is not asked here.
+// allowAll returns a policy that allows all kinds of a Configuration. It is for
+// objects that exist already; the controller's own policy does not matter for them.
 func allowAll(configuration *v0.Configuration) confine.Policy {
 	policy := confine.Policy{ClusterScoped: true, OtherNamespaces: true}
 	for _, list := range [][]v0.BrokerResource{configuration.Spec.InstanceBrokerResources, configuration.Spec.ConfigurationBrokerResources} {

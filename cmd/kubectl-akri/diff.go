@@ -15,17 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
-	"akri.sh/akri/controller/view"
 )
 
-// Exit codes of diff, as of kubectl diff.
-const (
-	exitDiffers = 1
-	exitRefused = 2
-)
+// exitDiffers is the exit code of kubectl diff if there are differences.
+const exitDiffers = 1
 
 type diffOptions struct {
 	access
@@ -34,20 +32,19 @@ type diffOptions struct {
 	kinds  []string
 }
 
-func newDiff(streams offline.Streams) *cobra.Command {
+func newDiff(streams cli.Streams) *cobra.Command {
 	var o diffOptions
 	command := &cobra.Command{
 		Use:   "diff (-f FILE... | CONFIGURATION)",
 		Short: "Show what applying a Configuration would change in the cluster",
 		Long: `Show what applying a Configuration would change in the cluster.
 
-With -f: the Configuration of the file is rendered for the devices that the
-cluster has now, and the API server is asked, by dry runs, what it would make of
-the objects. With a name: what the controller still has to do for that
-Configuration, such as repairs.
+With -f, the Configuration in the file is rendered for the devices in the cluster,
+and the objects are sent to the API server as dry runs. With a name, the pending
+work of the controller for that Configuration is shown, such as repairs.
 
 Nothing is written. The exit code is 0 if nothing would change, 1 if something
-would, 2 if something would be refused or diff itself has failed.`,
+would change, and 2 if an object would be rejected or diff itself failed.`,
 		Example: `  kubectl akri diff -f configuration.yaml
   helm template . | kubectl akri diff -f -
   kubectl akri diff akri-debug-echo`,
@@ -56,70 +53,71 @@ would, 2 if something would be refused or diff itself has failed.`,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if (len(args) > 0) == (len(o.files) > 0) {
-			return offline.Misused(command, errors.New("say which Configuration: -f FILE for one that is not applied yet, or the NAME of one that is"))
+			return cli.Usage(command,
+				errors.New("specify a Configuration: -f FILE for one that is not applied yet, or the NAME of one in the cluster"))
 		}
 		return o.run(command, streams, args)
 	}
 	o.addFlags(command)
-	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder with Configurations; - reads standard input")
-	command.Flags().BoolVar(&o.policy.ClusterScoped, "allow-cluster-scoped", false, "the controller runs with this flag")
-	command.Flags().BoolVar(&o.policy.OtherNamespaces, "allow-other-namespaces", false, "the controller runs with this flag")
-	command.Flags().StringSliceVar(&o.kinds, "allow-kinds", nil, "the controller runs with this flag: `KIND.GROUP,...`")
+	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
+	command.Flags().BoolVar(&o.policy.ClusterScoped, "allow-cluster-scoped", false, "set it if the controller runs with this flag")
+	command.Flags().BoolVar(&o.policy.OtherNamespaces, "allow-other-namespaces", false, "set it if the controller runs with this flag")
+	command.Flags().StringSliceVar(&o.kinds, "allow-kinds", nil, "set it if the controller runs with this flag: `KIND.GROUP,...`")
 	return command
 }
 
-func (o *diffOptions) run(command *cobra.Command, streams offline.Streams, names []string) error {
+func (o *diffOptions) run(command *cobra.Command, streams cli.Streams, names []string) error {
 	for _, kind := range o.kinds {
 		o.policy.Kinds = append(o.policy.Kinds, schema.ParseGroupKind(kind))
 	}
 	var given []map[string]any
 	var err error
 	if len(o.files) > 0 {
-		if given, err = offline.ReadConfigurations(command, streams, o.files); err != nil {
+		if given, err = manifest.Configurations(command, streams, o.files); err != nil {
 			return err
 		}
 	}
-	namespace, err := o.home()
+	namespace, err := o.selectedNamespace()
 	if err != nil {
-		return offline.Trouble(err)
+		return cli.Failed(err)
 	}
 	api, err := o.connect(streams.Err, apply.DryRunOnly)
 	if err != nil {
-		return offline.Trouble(err)
+		return cli.Failed(err)
 	}
 	var all []view.Changes
 	ctx := command.Context()
 	for _, name := range names {
 		configuration, err := api.configuration(ctx, namespace, name)
 		if err != nil {
-			return offline.Trouble(err)
+			return cli.Failed(err)
 		}
 		changes, err := api.drift(ctx, configuration, o.policy)
 		if err != nil {
-			return offline.Trouble(err)
+			return cli.Failed(err)
 		}
 		all = append(all, changes...)
 	}
 	for _, object := range given {
-		changes, err := o.announced(ctx, api, streams.Err, namespace, &unstructured.Unstructured{Object: object})
+		changes, err := o.changes(ctx, api, streams.Err, namespace, &unstructured.Unstructured{Object: object})
 		if err != nil {
-			return offline.Trouble(err)
+			return cli.Failed(err)
 		}
 		all = append(all, changes...)
 	}
-	summary, err := view.Diff(streams.Out, all)
+	differences, rejections, err := view.Diff(streams.Out, all)
 	switch {
 	case err != nil:
-		return offline.Trouble(err)
-	case summary.Refusals > 0:
-		return offline.Trouble(fmt.Errorf("%d of the objects would be refused", summary.Refusals))
-	case summary.Differences > 0:
-		return offline.Exit(exitDiffers)
+		return cli.Failed(err)
+	case rejections > 0:
+		return cli.Failed(fmt.Errorf("%d of the objects would be rejected", rejections))
+	case differences > 0:
+		return cli.Exit(exitDiffers)
 	}
 	return nil
 }
 
-// drift is what the controller has yet to do for a Configuration as it is.
+// drift returns the changes that the controller has yet to make for a Configuration.
 func (c *cluster) drift(ctx context.Context, configuration *v0.Configuration, policy confine.Policy) ([]view.Changes, error) {
 	instances, err := c.instancesOf(ctx, configuration.Namespace, configuration.Name)
 	if err != nil {
@@ -128,18 +126,21 @@ func (c *cluster) drift(ctx context.Context, configuration *v0.Configuration, po
 	return newPreview(c, configuration, policy).all(ctx, instances)
 }
 
-// announced is what applying a Configuration would lead to.
-func (o *diffOptions) announced(ctx context.Context, api *cluster, notes io.Writer, namespace string, given *unstructured.Unstructured) ([]view.Changes, error) {
+// changes returns the changes that applying a Configuration would cause.
+func (o *diffOptions) changes(
+	ctx context.Context, api *cluster, notes io.Writer, namespace string, given *unstructured.Unstructured,
+) ([]view.Changes, error) {
 	switch {
 	case given.GetName() == "":
-		return nil, errors.New("metadata.name is missing: diff compares by it")
+		return nil, errors.New("metadata.name is missing: diff finds the Configuration in the cluster by its name")
 	case given.GetNamespace() == "":
 		given.SetNamespace(namespace)
 	case o.namespace != "" && given.GetNamespace() != o.namespace:
-		return nil, fmt.Errorf("the namespace of Configuration %s is %q, and -n says %q: leave one of them out", given.GetName(), given.GetNamespace(), o.namespace)
+		return nil, fmt.Errorf("Configuration %s is in namespace %q, but -n is %q: omit one of them",
+			given.GetName(), given.GetNamespace(), o.namespace)
 	}
 	given.SetGroupVersionKind(v0.ConfigurationKind)
-	before, configuration, err := api.tried(ctx, given)
+	before, configuration, err := api.dryRunApply(ctx, given)
 	if err != nil {
 		return nil, err
 	}
@@ -149,22 +150,22 @@ func (o *diffOptions) announced(ctx context.Context, api *cluster, notes io.Writ
 	}
 	name := configuration.Namespace + "/" + configuration.Name
 	if before != nil && !equality.Semantic.DeepEqual(before.Spec.DiscoveryHandler, configuration.Spec.DiscoveryHandler) {
-		fmt.Fprintf(notes, "note: %s: the discovery changes as well; the objects below are for the devices found so far\n", name)
+		fmt.Fprintf(notes, "note: %s: the discovery handler changes too; the objects below are for the devices found so far\n", name)
 	}
 	for i := range instances {
-		instances[i].Spec.BrokerProperties = overlaid(instances[i].Spec.BrokerProperties, before, configuration)
+		instances[i].Spec.BrokerProperties = mergeProperties(instances[i].Spec.BrokerProperties, before, configuration)
 	}
 	preview := newPreview(api, configuration, o.policy)
 	if len(instances) == 0 {
-		fmt.Fprintf(notes, "note: %s: no device has been found yet: a made-up one stands in for it, with spec.sampleProperties where they are set\n", name)
+		fmt.Fprintf(notes, "note: %s: no device has been found yet; rendered for a sample device with spec.sampleProperties\n", name)
 		instances, preview.sample = sampleOf(configuration, preview.compiled), true
 	}
 	return preview.all(ctx, instances)
 }
 
-// tried has the API server check and complete a Configuration, as if it replaced
-// the one that is there, if one is.
-func (c *cluster) tried(ctx context.Context, given *unstructured.Unstructured) (before, after *v0.Configuration, err error) {
+// dryRunApply sends a Configuration to the API server, which validates it and sets
+// defaults, and returns the existing Configuration, if any, and the new one.
+func (c *cluster) dryRunApply(ctx context.Context, given *unstructured.Unstructured) (before, after *v0.Configuration, err error) {
 	const strict = metav1.FieldValidationStrict
 	resource := c.dynamic.Resource(v0.ConfigurationResource).Namespace(given.GetNamespace())
 	live, err := resource.Get(ctx, given.GetName(), metav1.GetOptions{})
@@ -176,7 +177,7 @@ func (c *cluster) tried(ctx context.Context, given *unstructured.Unstructured) (
 	case err != nil:
 		return nil, nil, fmt.Errorf("read Configuration %s: %w", given.GetName(), err)
 	default:
-		if before, err = decoded[v0.Configuration](live.Object); err != nil {
+		if before, err = decode[v0.Configuration](live.Object); err != nil {
 			return nil, nil, fmt.Errorf("read Configuration %s: %w", given.GetName(), err)
 		}
 		wanted := live.DeepCopy()
@@ -184,28 +185,28 @@ func (c *cluster) tried(ctx context.Context, given *unstructured.Unstructured) (
 		answer, err = resource.Update(ctx, wanted, metav1.UpdateOptions{FieldValidation: strict})
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("the API server does not accept the Configuration: %w", err)
+		return nil, nil, fmt.Errorf("the API server rejects the Configuration: %w", err)
 	}
-	after, err = decoded[v0.Configuration](answer.Object)
+	after, err = decode[v0.Configuration](answer.Object)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read Configuration %s: %w", given.GetName(), err)
 	}
 	return before, after, nil
 }
 
-// overlaid is a device's properties once the agents have seen the new
-// Configuration, whose brokerProperties win over the device's own.
-func overlaid(properties map[string]string, before, after *v0.Configuration) map[string]string {
-	now := maps.Clone(properties)
-	if now == nil {
-		now = map[string]string{}
+// mergeProperties returns a device's properties after the agents have seen the new
+// Configuration, whose brokerProperties override the device's own.
+func mergeProperties(properties map[string]string, before, after *v0.Configuration) map[string]string {
+	merged := maps.Clone(properties)
+	if merged == nil {
+		merged = map[string]string{}
 	}
 	if before != nil {
-		maps.DeleteFunc(now, func(key, value string) bool {
-			written, found := before.Spec.BrokerProperties[key]
-			return found && written == value
+		maps.DeleteFunc(merged, func(key, value string) bool {
+			old, found := before.Spec.BrokerProperties[key]
+			return found && old == value
 		})
 	}
-	maps.Copy(now, after.Spec.BrokerProperties)
-	return now
+	maps.Copy(merged, after.Spec.BrokerProperties)
+	return merged
 }

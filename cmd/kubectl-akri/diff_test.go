@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +44,7 @@ spec:
     data: {nodes: "on {{NODES}}"}
 `
 
-// changed is the example with words replaced.
+// changed returns the example with texts replaced.
 func changed(t *testing.T, oldnew ...string) string {
 	t.Helper()
 	for i := 0; i < len(oldnew); i += 2 {
@@ -56,23 +55,24 @@ func changed(t *testing.T, oldnew ...string) string {
 	return strings.NewReplacer(oldnew...).Replace(example)
 }
 
-// TestDiffOfAFile goes the way of a user: what would come of it, apply, nothing
-// differs; what would an edit change, apply, and just that has changed.
+// TestDiffOfAFile diffs a new Configuration, applies it, and expects no differences;
+// then it does the same with an edit.
 func TestDiffOfAFile(t *testing.T) {
 	w := newWorld(t)
-	w.control()
+	w.startController()
 	before := w.run(example, "diff", "-f", "-")
 	before.want(t, 1,
-		"/cam-", "(SAMPLE: a made-up device", "# + ConfigMap", "+  text: sampled in hall", "# + Service", "# + Secret", "+  key: '***'",
-		"# Configuration "+w.namespace+"/cam  (SAMPLE", "+  nodes: on ", "note: ", "no device has been found yet", "!error", "!R0VIRUlN", "!GEHEIM")
+		"/cam-", "(SAMPLE: a sample device", "# + ConfigMap", "+  text: sampled in hall", "# + Service", "# + Secret", "+  key: '***'",
+		"# Configuration "+w.Namespace+"/cam  (SAMPLE", "+  nodes: on ", "note: ", "no device has been found yet", "!error", "!R0VIRUlN",
+		"!GEHEIM")
 	var configuration v0.Configuration
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "cam"}, &configuration); !apierrors.IsNotFound(err) {
-		t.Fatalf("diff has made the Configuration: %v", err)
+	if err := w.Get(t.Context(), w.Key("cam"), &configuration); !apierrors.IsNotFound(err) {
+		t.Fatalf("diff has created the Configuration: %v", err)
 	}
 
-	w.apply(example)
-	instance := w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
-	w.applied("cam")
+	w.Apply(example)
+	instance := w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	w.waitReady("cam")
 	if nothing := w.run(example, "diff", "-f", "-"); nothing.code != 0 || nothing.out != "" || nothing.err != "" {
 		t.Errorf("the applied Configuration differs from itself: %+v", nothing)
 	}
@@ -84,42 +84,44 @@ func TestDiffOfAFile(t *testing.T) {
 	}
 	all := w.versions()
 	w.run("", "diff", "-f", file).want(t, 1,
-		"# Instance "+w.namespace+"/cam-1\n",
-		"# ~ ConfigMap "+w.namespace+"/cam-1  changed", "(instanceBrokerResources[0])", "-  text: foo in hall", "+  text: foo in attic",
+		"# Instance "+w.Namespace+"/cam-1\n",
+		"# ~ ConfigMap "+w.Namespace+"/cam-1  changed", "(instanceBrokerResources[0])", "-  text: foo in hall", "+  text: foo in attic",
 		"# ~ Service", "-  - port: 80", "+  - port: 81",
 		"# ~ Secret", "-  key: '*** (before)'", "+  key: '*** (after)'",
-		"# Configuration "+w.namespace+"/cam\n", "# + ConfigMap "+w.namespace+"/cam-group", "(configurationBrokerResources[0])",
-		"# - ConfigMap "+w.namespace+"/group  deleted: no template asks for it any more",
+		"# Configuration "+w.Namespace+"/cam\n", "# + ConfigMap "+w.Namespace+"/cam-group", "(configurationBrokerResources[0])",
+		"# - ConfigMap "+w.Namespace+"/group  deleted: no template asks for it any more",
 		"!managedFields", "!SAMPLE", "!GEHEIM", "!SECRETO", "!R0VIRUlN", "!U0VDUkVUTw")
 	if now := w.versions(); now != all {
 		t.Errorf("diff has written:\nbefore %s\nafter  %s", all, now)
 	}
 
-	// The agent overlays the new brokerProperties, the controller applies.
-	w.apply(edited)
+	// The agent merges the new brokerProperties, the controller applies.
+	w.Apply(edited)
 	instance.Spec.BrokerProperties["ROOM"] = "attic"
-	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"brokerProperties":{"ROOM":"attic"}}}`))); err != nil {
+	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"brokerProperties":{"ROOM":"attic"}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the edit is applied", func() string {
+	w.Eventually("the edit is applied", func() string {
 		if got := w.run("", "diff", "cam"); got.code != 0 {
 			return got.out + got.err
 		}
 		return ""
 	})
 	var group corev1.ConfigMap
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "cam-group"}, &group); err != nil {
+	if err := w.Get(t.Context(), w.Key("cam-group"), &group); err != nil {
 		t.Error(err)
 	}
 }
 
-// versions are the resourceVersions of what is in the namespace.
+// versions returns the resourceVersions of the objects in the namespace.
 func (w *world) versions() string {
-	w.t.Helper()
+	w.T.Helper()
 	var text strings.Builder
-	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.SecretList{}, &v0.ConfigurationList{}, &v0.InstanceList{}} {
-		if err := w.List(w.t.Context(), list, client.InNamespace(w.namespace)); err != nil {
-			w.t.Fatal(err)
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.SecretList{},
+		&v0.ConfigurationList{}, &v0.InstanceList{}} {
+		if err := w.List(w.T.Context(), list, client.InNamespace(w.Namespace)); err != nil {
+			w.T.Fatal(err)
 		}
 		err := meta.EachListItem(list, func(item runtime.Object) error {
 			object := item.(client.Object)
@@ -127,40 +129,40 @@ func (w *world) versions() string {
 			return nil
 		})
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 	}
 	return text.String()
 }
 
-// TestDiffOfTheCluster: what the controller, which is stopped, would repair.
+// TestDiffOfTheCluster: diff by name shows what a stopped controller would repair.
 func TestDiffOfTheCluster(t *testing.T) {
 	w := newWorld(t)
-	stop := w.control()
-	w.apply(example)
-	w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
-	w.applied("cam")
+	stop := w.startController()
+	w.Apply(example)
+	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	w.waitReady("cam")
 	w.run("", "diff", "cam").want(t, 0, "!#")
 	stop()
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cam-1-svc"}}
+	service := &corev1.Service{ObjectMeta: w.Meta("cam-1-svc")}
 	if err := w.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	edited := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cam-1"}}
+	edited := &corev1.ConfigMap{ObjectMeta: w.Meta("cam-1")}
 	if err := w.Patch(t.Context(), edited, client.RawPatch(types.MergePatchType, []byte(`{"data":{"text":"bar","theirs":"x"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	w.run("", "diff", "cam").want(t, 1,
-		"# ~ ConfigMap "+w.namespace+"/cam-1  changed: somebody changed a field of ours", "-  text: bar", "+  text: foo in hall", "   theirs: x",
-		"# + Service "+w.namespace+"/cam-1-svc", "!Secret")
-	w.run("", "diff", "nope").want(t, 2, `error: there is no Configuration "nope"`)
+		"# ~ ConfigMap "+w.Namespace+"/cam-1  changed: somebody changed a field of ours", "-  text: bar", "+  text: foo in hall", "   theirs: x",
+		"# + Service "+w.Namespace+"/cam-1-svc", "!Secret")
+	w.run("", "diff", "nope").want(t, 2, `error: no Configuration "nope"`)
 }
 
-// TestDiffTellsWhatWouldBeRefused: conflicts, immutable fields and the API
-// server's words, before anybody is hurt by them.
-func TestDiffTellsWhatWouldBeRefused(t *testing.T) {
+// TestDiffShowsRejectedObjects: conflicts, immutable fields and other errors of the
+// API server.
+func TestDiffShowsRejectedObjects(t *testing.T) {
 	w := newWorld(t)
-	w.control()
+	w.startController()
 	const fixed = `
   - apiVersion: v1
     kind: ConfigMap
@@ -170,35 +172,39 @@ func TestDiffTellsWhatWouldBeRefused(t *testing.T) {
   configurationBrokerResources:`
 	recreate := strings.Replace(fixed, "DIRECTIVES", `, annotations: {akri.sh/on-immutable: recreate}`, 1)
 	fail := strings.Replace(fixed, "DIRECTIVES", "", 1)
-	w.apply(changed(t, "\n  configurationBrokerResources:", fail))
-	w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
-	w.applied("cam")
-	w.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs}")
+	w.Apply(changed(t, "\n  configurationBrokerResources:", fail))
+	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	w.waitReady("cam")
+	w.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs}")
 
 	edit := func(text string) string { return strings.Replace(text, "text: old", "text: new", 1) }
 	t.Run("immutable", func(t *testing.T) {
 		w.run(changed(t, "\n  configurationBrokerResources:", edit(fail), "name: group", "name: other"), "diff", "-f", "-").want(t, 2,
-			"# ! ConfigMap "+w.namespace+"/cam-1-fixed  refused: ", "field is immutable when `immutable` is set",
-			"# + ConfigMap "+w.namespace+"/other", "error: 1 of the objects would be refused")
+			"# ! ConfigMap "+w.Namespace+"/cam-1-fixed  rejected: ", "field is immutable when `immutable` is set",
+			"# + ConfigMap "+w.Namespace+"/other", "error: 1 of the objects would be rejected")
 	})
 	t.Run("recreate", func(t *testing.T) {
 		w.run(changed(t, "\n  configurationBrokerResources:", edit(recreate)), "diff", "-f", "-").want(t, 1,
-			"# ± ConfigMap "+w.namespace+"/cam-1-fixed  deleted and made anew: the template changes a field that is immutable", "-  text: old", "+  text: new", "!x-akri-diff")
+			"# ± ConfigMap "+w.Namespace+"/cam-1-fixed  deleted and recreated: the template changes a field that is immutable", "-  text: old",
+			"+  text: new", "!x-akri-diff")
 	})
-	t.Run("recreate what would be refused", func(t *testing.T) {
-		w.run(changed(t, "\n  configurationBrokerResources:", strings.Replace(edit(recreate), "data: {text: new}", "data: {no/key: new}", 1)), "diff", "-f", "-").want(t, 2,
-			"# ! ConfigMap "+w.namespace+"/cam-1-fixed  refused: ", "no/key")
+	t.Run("recreate a rejected object", func(t *testing.T) {
+		w.run(changed(t, "\n  configurationBrokerResources:",
+			strings.Replace(edit(recreate), "data: {text: new}", "data: {no/key: new}", 1)), "diff", "-f", "-").want(t, 2,
+			"# ! ConfigMap "+w.Namespace+"/cam-1-fixed  rejected: ", "no/key")
 	})
 	t.Run("conflict", func(t *testing.T) {
-		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2, "/theirs  refused: ConfigMap theirs exists and was not made for this Configuration",
-			"# … ConfigMap "+w.namespace+"/group  waits: to be deleted when all of the above is applied")
+		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2,
+			"/theirs  rejected: ConfigMap theirs exists and was not made for this Configuration",
+			"# … ConfigMap "+w.Namespace+"/group  waiting: to be deleted once all of the above is applied")
 	})
 	t.Run("take", func(t *testing.T) {
 		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: take}}"), "diff", "-f", "-").want(t, 1,
-			"# ~ ConfigMap "+w.namespace+"/theirs  changed: it exists, and becomes this Configuration's", "+data:")
+			"# ~ ConfigMap "+w.Namespace+"/theirs  changed: it exists and is adopted by this Configuration", "+data:")
 	})
 	t.Run("skip", func(t *testing.T) {
-		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: skip}}"), "diff", "-f", "-").want(t, 1, "!theirs", "# - ConfigMap "+w.namespace+"/group")
+		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: skip}}"), "diff", "-f", "-").want(t, 1,
+			"!theirs", "# - ConfigMap "+w.Namespace+"/group")
 	})
 	t.Run("invalid object", func(t *testing.T) {
 		w.run(changed(t, "port: 80", "port: 80000"), "diff", "-f", "-").want(t, 2, "# ! Service", "must be between 1 and 65535")
@@ -214,43 +220,50 @@ func TestDiffTellsWhatWouldBeRefused(t *testing.T) {
 		w.run(changed(t, "kind: Secret", "kind: Secrez"), "diff", "-f", "-").want(t, 2, `the API server has no kind "Secrez"`)
 	})
 	t.Run("confined", func(t *testing.T) {
-		cluster := changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: scheduling.k8s.io/v1\n    kind: PriorityClass", "stringData: {key: GEHEIM}", "value: 7")
+		cluster := changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: scheduling.k8s.io/v1\n    kind: PriorityClass",
+			"stringData: {key: GEHEIM}", "value: 7")
 		w.run(cluster, "diff", "-f", "-").want(t, 2, "PriorityClass", "is cluster-scoped")
-		w.run(cluster, "diff", "-f", "-", "--allow-cluster-scoped").want(t, 1, "# + PriorityClass.scheduling.k8s.io cam-1-key  created", "+value: 7")
+		w.run(cluster, "diff", "-f", "-", "--allow-cluster-scoped").want(t, 1, "# + PriorityClass.scheduling.k8s.io cam-1-key  created",
+			"+value: 7")
 	})
 	t.Run("Configuration", func(t *testing.T) {
-		w.run(changed(t, "{name: debugEcho}", "{name: debugEcho, nam: x}"), "diff", "-f", "-").want(t, 2, "does not accept the Configuration", `unknown field "spec.discoveryHandler.nam"`)
-		w.run("kind: Service", "diff", "-f", "-").want(t, 2, "there is no Configuration in stdin")
-		w.run(changed(t, "{name: cam}", "{name: cam, namespace: far}"), "diff", "-f", "-", "-n", w.namespace).want(t, 2, `the namespace of Configuration cam is "far"`)
+		w.run(changed(t, "{name: debugEcho}", "{name: debugEcho, nam: x}"), "diff", "-f", "-").want(t, 2,
+			"the API server rejects the Configuration", `unknown field "spec.discoveryHandler.nam"`)
+		w.run("kind: Service", "diff", "-f", "-").want(t, 2, "no Configuration in stdin")
+		w.run(changed(t, "{name: cam}", "{name: cam, namespace: far}"), "diff", "-f", "-", "-n", w.Namespace).want(t, 2,
+			`Configuration cam is in namespace "far"`)
 	})
 	t.Run("discovery", func(t *testing.T) {
-		w.run(changed(t, "debugEcho", "udev"), "diff", "-f", "-").want(t, 1, "the discovery changes as well")
+		w.run(changed(t, "debugEcho", "udev"), "diff", "-f", "-").want(t, 1, "the discovery handler changes too")
 	})
 }
 
-// TestDiffReplacesWhatHasEnded: a Pod that will not run again is made anew, and
-// the page shows the new one.
-func TestDiffReplacesWhatHasEnded(t *testing.T) {
+// TestDiffReplacesTerminatedPods: a terminated Pod is recreated, and the output shows
+// the new one.
+func TestDiffReplacesTerminatedPods(t *testing.T) {
 	w := newWorld(t)
-	stop := w.control()
-	w.apply(changed(t, "kind: Service", "kind: Pod", `{ports: [{port: 80}], selector: "{{LABEL_SELECTOR}}"}`, "{containers: [{name: a, image: a}]}"))
-	w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	stop := w.startController()
+	w.Apply(changed(t, "kind: Service", "kind: Pod", `{ports: [{port: 80}], selector: "{{LABEL_SELECTOR}}"}`,
+		"{containers: [{name: a, image: a}]}"))
+	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	pod := &corev1.Pod{}
-	w.eventually("Pod", func() string {
-		if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "cam-1-svc"}, pod); err != nil {
+	w.Eventually("Pod", func() string {
+		if err := w.Get(t.Context(), w.Key("cam-1-svc"), pod); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
-	w.eventually("nothing to do", func() string {
+	w.Eventually("nothing to do", func() string {
 		if got := w.run("", "diff", "cam"); got.code != 0 {
 			return got.out + got.err
 		}
 		return ""
 	})
 	stop()
-	if err := w.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`))); err != nil {
+	if err := w.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.namespace+"/cam-1-svc  deleted and made anew: it has ended: ", "Evicted", "(instanceBrokerResources[1])", "!x-akri-diff")
+	w.run("", "diff", "cam").want(t, 1, "# ± Pod "+w.Namespace+"/cam-1-svc  deleted and recreated: it has ended: ", "Evicted",
+		"(instanceBrokerResources[1])", "!x-akri-diff")
 }

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/view"
 	"akri.sh/akri/templating"
 )
 
@@ -30,33 +30,33 @@ type explainOptions struct {
 	output string
 }
 
-func newExplain(streams offline.Streams) *cobra.Command {
+func newExplain(streams cli.Streams) *cobra.Command {
 	var o explainOptions
 	command := &cobra.Command{
 		Use:   "explain (KIND NAME | KIND/NAME)",
-		Short: "Say from which template, and which values, an object was made",
+		Short: "Show which template and values an object was rendered from",
 		Example: `  kubectl akri explain deployment akri-debug-echo-8120fe
   kubectl akri explain svc/akri-debug-echo-8120fe-svc
-  kubectl akri explain pod/akri-debug-echo-8120fe-6c8c97c77b-fl2x2  # of a Deployment of Akri's`,
+  kubectl akri explain pod/akri-debug-echo-8120fe-6c8c97c77b-fl2x2  # of a Deployment`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		kind, name, found := strings.Cut(strings.Join(args, "/"), "/")
 		if !found || kind == "" || name == "" || strings.Contains(name, "/") {
-			return offline.Misused(command, errors.New("say which object: KIND NAME or KIND/NAME, as in pod/door-cam"))
+			return cli.Usage(command, errors.New("specify an object: KIND NAME or KIND/NAME, as in pod/door-cam"))
 		}
 		if o.output != "" && o.output != "json" && o.output != "yaml" {
-			return offline.Misused(command, fmt.Errorf("-o %s: write json or yaml", o.output))
+			return cli.Usage(command, fmt.Errorf("-o %s: use json or yaml", o.output))
 		}
 		return o.run(command.Context(), streams, kind, name)
 	}
 	o.addFlags(command)
-	command.Flags().StringVarP(&o.output, "output", "o", "", "`format` json or yaml, for programs")
+	command.Flags().StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
 	return command
 }
 
-func (o *explainOptions) run(ctx context.Context, streams offline.Streams, kind, name string) error {
-	namespace, err := o.home()
+func (o *explainOptions) run(ctx context.Context, streams cli.Streams, kind, name string) error {
+	namespace, err := o.selectedNamespace()
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func (o *explainOptions) run(ctx context.Context, streams offline.Streams, kind,
 	return err
 }
 
-// mapping finds a kind by what people call it: its resource, singular or plural, a
-// short name, or the kind itself, with version and group if need be.
+// mapping resolves a resource type as kubectl does: a resource name (singular or
+// plural), a short name or a kind, optionally with version and group.
 func (c *cluster) mapping(name string) (*meta.RESTMapping, error) {
 	full, resource := schema.ParseResourceArg(name)
 	if full != nil {
@@ -104,7 +104,7 @@ func (c *cluster) mapping(name string) (*meta.RESTMapping, error) {
 		return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}
 	if !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+		return nil, fmt.Errorf("discover the kinds of the API server: %w", err)
 	}
 	fullKind, groupKind := schema.ParseKindArg(name)
 	if fullKind != nil {
@@ -114,12 +114,12 @@ func (c *cluster) mapping(name string) (*meta.RESTMapping, error) {
 	}
 	mapping, err := c.mapper.RESTMapping(groupKind)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the API server has no resource type %q", name)
+		return nil, fmt.Errorf("the API server does not have a resource type %q", name)
 	}
 	return mapping, err
 }
 
-// read reads an object of any kind.
+// read gets an object of any kind.
 func (c *cluster) read(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (*unstructured.Unstructured, error) {
 	var from dynamic.ResourceInterface = c.dynamic.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -128,24 +128,24 @@ func (c *cluster) read(ctx context.Context, mapping *meta.RESTMapping, namespace
 	return from.Get(ctx, name, metav1.GetOptions{})
 }
 
-// made is an object that a template of Akri's asks for, and whose it is.
-type made struct {
+// rendered is an object that was created from a template.
+type rendered struct {
 	object *unstructured.Unstructured
 	parent ownership.Parent
-	// asked is the object from which its owners led here; nil if it is this one.
-	asked *unstructured.Unstructured
-	notes []string
+	// dependent is the requested object if it is a dependent of object, or nil.
+	dependent *unstructured.Unstructured
+	notes     []string
 }
 
-// origin follows the owners of an object to one that was made from a template.
-func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured) (*made, error) {
-	const most = 5 // a Pod of a Job of a CronJob is three
-	asked := object
-	for range most {
+// origin follows the owners of an object to the one that was created from a template.
+func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured) (*rendered, error) {
+	const maxOwners = 5 // a Pod of a Job of a CronJob has two
+	requested := object
+	for range maxOwners {
 		if parent, notes, found := parentOf(object); found {
-			result := &made{object: object, parent: parent, notes: notes}
-			if object != asked {
-				result.asked = asked
+			result := &rendered{object: object, parent: parent, notes: notes}
+			if object != requested {
+				result.dependent = requested
 			}
 			return result, nil
 		}
@@ -162,14 +162,15 @@ func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured)
 			return nil, fmt.Errorf("read the owner %s %s: %w", owner.Kind, owner.Name, err)
 		}
 	}
-	why := "neither it nor what owns it is owned by an Instance or a Configuration, or has the label " + v0.LabelManagedBy + "=" + v0.ManagedBy
-	if managers := view.Others(asked.GetManagedFields()); len(managers) > 0 {
-		why += "; its fields were written by " + managers[0].Name
+	why := "neither it nor its owners are owned by an Instance or a Configuration or have the label " +
+		v0.LabelManagedBy + "=" + v0.ManagedBy
+	if managers := view.OtherManagers(requested.GetManagedFields()); len(managers) > 0 {
+		why += "; its fields were set by " + managers[0].Name
 	}
-	return nil, fmt.Errorf("%s was not made by Akri: %s", refOf(asked), why)
+	return nil, fmt.Errorf("%s was not created by Akri: %s", refOf(requested), why)
 }
 
-// parentOf judges whose an object is, by owner reference or else by labels.
+// parentOf returns the parent of an object by its owner reference, or else by its labels.
 func parentOf(object *unstructured.Unstructured) (parent ownership.Parent, notes []string, found bool) {
 	owner := metav1.GetControllerOf(object)
 	if owner != nil && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == v0.Domain {
@@ -184,35 +185,37 @@ func parentOf(object *unstructured.Unstructured) (parent ownership.Parent, notes
 		return parent, nil, false
 	}
 	if owner != nil {
-		notes = append(notes, fmt.Sprintf("by its labels it is Akri's, but %s %s owns it", owner.Kind, owner.Name))
+		notes = append(notes, fmt.Sprintf("its labels are Akri's, but it is owned by %s %s", owner.Kind, owner.Name))
 	}
 	return parent, notes, true
 }
 
+// refOf returns the reference of an object.
 func refOf(object *unstructured.Unstructured) inventory.Ref {
 	kind := object.GroupVersionKind()
 	return inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// explain says where an object comes from.
+// explain returns which template and values an object was rendered from.
 func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured) (*view.Explanation, error) {
 	if object.GroupVersionKind().Group == v0.Domain {
-		return nil, fmt.Errorf("%s is not made from a template: see kubectl akri tree and kubectl akri why", refOf(object))
+		return nil, fmt.Errorf("%s is not created from a template: use kubectl akri tree and kubectl akri why", refOf(object))
 	}
 	found, err := c.origin(ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	e := &view.Explanation{Object: refOf(found.object).String(), Notes: found.notes, Others: view.Others(found.object.GetManagedFields())}
-	if found.asked != nil {
-		e.Asked = refOf(found.asked).String()
+	e := &view.Explanation{Object: refOf(found.object).String(), Notes: found.notes,
+		OtherManagers: view.OtherManagers(found.object.GetManagedFields())}
+	if found.dependent != nil {
+		e.Dependent = refOf(found.dependent).String()
 	}
 	level, recorded := found.parent.Level, []v0.ResourceStatus(nil)
 	name := found.parent.Name
 	var instance v0.Instance
 	if level == templating.InstanceLevel {
 		if err := c.Get(ctx, client.ObjectKey(found.parent.NamespacedName), &instance); err != nil {
-			return nil, fmt.Errorf("read Instance %s, which %s was made for: %w", found.parent.NamespacedName, e.Object, err)
+			return nil, fmt.Errorf("read Instance %s, the owner of %s: %w", found.parent.NamespacedName, e.Object, err)
 		}
 		recorded, name = instance.Status.Resources, instance.Spec.ConfigurationName
 		e.Instance = instance.Name
@@ -232,7 +235,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		e.Template = compiled.Name(level, int(entry.Template))
 	}
 	if len(compiled.Problems) > 0 {
-		e.Notes = append(e.Notes, append([]string{"the templates are wrong; the object is as it was before:"}, messages(compiled.Problems)...)...)
+		e.Notes = append(e.Notes, append([]string{"the templates have errors; the object is unchanged:"}, messages(compiled.Problems)...)...)
 		return e, nil
 	}
 	set, values := compiled.Instance, templates.InstanceValues(configuration, &instance)
@@ -243,36 +246,40 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		}
 		set, values = compiled.Group, templates.GroupValues(configuration, instances)
 	}
-	template(e, found.object, compiled, set, values, configuration)
+	addTemplate(e, found.object, compiled, set, values, configuration)
 	return e, nil
 }
 
-// template adds what is known of the template that makes an object.
-func template(e *view.Explanation, object *unstructured.Unstructured, compiled *templates.Templates, set *templating.Set, values templating.Values, configuration *v0.Configuration) {
-	rendered, diagnostics := set.Render(values)
-	for _, candidate := range rendered {
-		same := &unstructured.Unstructured{Object: candidate.Content}
-		if same.GroupVersionKind().GroupKind() != object.GroupVersionKind().GroupKind() || same.GetName() != object.GetName() {
+// addTemplate adds the template that an object is rendered from, and its expressions.
+func addTemplate(
+	e *view.Explanation, object *unstructured.Unstructured,
+	compiled *templates.Templates, set *templating.Set, values templating.Values, configuration *v0.Configuration,
+) {
+	objects, diagnostics := set.Render(values)
+	for _, candidate := range objects {
+		content := &unstructured.Unstructured{Object: candidate.Content}
+		if content.GroupVersionKind().GroupKind() != object.GroupVersionKind().GroupKind() || content.GetName() != object.GetName() {
 			continue
 		}
 		e.Template = compiled.Name(set.Level(), candidate.Origin.Index)
 		e.Element = candidate.Origin.Element
-		e.Fields = view.Fields(set.Explain(values, candidate.Origin), configuration, object.GetKind())
-		e.Directives = view.Directives(candidate.Directives)
+		e.SetExpressions(set.Explain(values, candidate.Origin), configuration, object.GetKind())
+		e.SetDirectives(candidate.Directives)
 		return
 	}
-	e.Notes = append(e.Notes, "no template makes an object of this name now; it is the work of an earlier generation or of other values")
+	e.Notes = append(e.Notes, "no template renders an object of this name now; it was created by an earlier generation or from other values")
 	for _, diagnostic := range diagnostics {
 		e.Notes = append(e.Notes, diagnostic.Error())
 	}
 }
 
+// stateOf returns the state of an object as its parent's status has it.
 func stateOf(object *unstructured.Unstructured, entry v0.ResourceStatus, known bool) string {
 	switch {
 	case !known:
-		return "not in the list of what the controller has made"
+		return "not in the list of objects that the controller created"
 	case entry.UID != "" && entry.UID != string(object.GetUID()):
-		return "another object of this name than the one that the controller has made"
+		return "not the object the controller created, but another with the same name"
 	case entry.Ready && entry.Reason != "":
 		return "ready: " + entry.Reason
 	case entry.Ready:

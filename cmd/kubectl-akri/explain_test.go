@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,114 +12,127 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/view"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
 func TestExplain(t *testing.T) {
 	w := newWorld(t)
-	stop := w.control()
-	w.apply(changed(t, `{name: "{{INSTANCE_NAME}}-svc"}`, `{name: "{{NODE}}-svc", annotations: {akri.sh/for-each: NODES, akri.sh/once: "true"}}`))
-	w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
-	w.applied("cam")
+	stop := w.startController()
+	w.Apply(changed(t, `{name: "{{INSTANCE_NAME}}-svc"}`,
+		`{name: "{{NODE}}-svc", annotations: {akri.sh/for-each: NODES, akri.sh/once: "true"}}`))
+	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	w.waitReady("cam")
 	stop()
-	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cam-1"}}
-	if err := w.Patch(t.Context(), theirs, client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"x"}}`)), client.FieldOwner("somebody")); err != nil {
+	theirs := &corev1.ConfigMap{ObjectMeta: w.Meta("cam-1")}
+	if err := w.Patch(t.Context(), theirs, client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"x"}}`)),
+		client.FieldOwner("other")); err != nil {
 		t.Fatal(err)
 	}
-	home := "Configuration " + w.namespace + "/cam, generation 1"
+	from := "Configuration " + w.Namespace + "/cam, generation 1"
 
-	// However people call the kind.
+	// All names of a kind.
 	for _, args := range [][]string{{"cm", "cam-1"}, {"configmaps/cam-1"}, {"ConfigMap", "cam-1"}, {"configmap.v1./cam-1"}} {
 		w.run("", append([]string{"explain"}, args...)...).want(t, 0,
-			"ConfigMap "+w.namespace+"/cam-1\n  made from  instanceBrokerResources[0] of "+home, "for        Instance cam-1", "state      ready",
+			"ConfigMap "+w.Namespace+"/cam-1\n  template   instanceBrokerResources[0] of "+from, "for        Instance cam-1", "state      ready",
 			"data.text = foo in hall", "{{INSTANCE_PROPERTIES.TEXT}} in",
 			"INSTANCE_PROPERTIES.TEXT = foo  (property of the device, from debugEcho)",
 			"INSTANCE_PROPERTIES.ROOM = hall  (spec.brokerProperties of the Configuration)",
-			"metadata.name = cam-1", "Fields of others:", "somebody (Update): data.theirs")
+			"metadata.name = cam-1", "Fields of other managers:", "other (Update): data.theirs")
 	}
 	w.run("", "explain", "svc", "node-a-svc").want(t, 0,
-		"made from  instanceBrokerResources[1]", "for each   node-a", "NODE = node-a", "akri.sh/for-each: NODES", "akri.sh/once: true")
+		"template   instanceBrokerResources[1]", "for each   node-a", "NODE = node-a", "akri.sh/for-each: NODES", "akri.sh/once: true")
 	w.run("", "explain", "secret", "cam-1-key").want(t, 0, "instanceBrokerResources[2]", "metadata.name = cam-1-key", "!GEHEIM")
-	w.run("", "explain", "cm", "group").want(t, 0, "made from  configurationBrokerResources[0] of "+home, "data.nodes = on node-a", "!Instance cam-1")
+	w.run("", "explain", "cm", "group").want(t, 0, "template   configurationBrokerResources[0] of "+from, "data.nodes = on node-a",
+		"!Instance cam-1")
 
 	var e view.Explanation
-	if err := json.Unmarshal([]byte(w.run("", "explain", "cm/cam-1", "-o", "json").out), &e); err != nil || e.Template != "instanceBrokerResources[0]" || len(e.Fields) != 2 {
+	if err := json.Unmarshal([]byte(w.run("", "explain", "cm/cam-1", "-o", "json").out), &e); err != nil ||
+		e.Template != "instanceBrokerResources[0]" || len(e.Fields) != 2 {
 		t.Errorf("-o json: %v %+v", err, e)
 	}
-	w.run("", "explain", "cm/cam-1", "-o", "yaml").want(t, 0, "configuration: "+w.namespace+"/cam\n")
+	w.run("", "explain", "cm/cam-1", "-o", "yaml").want(t, 0, "configuration: "+w.Namespace+"/cam\n")
 
-	// What does not come from a template, and what has come from one that changed.
-	w.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: foreign}\ndata: {a: b}")
-	w.run("", "explain", "cm", "foreign").want(t, 1, "error: ConfigMap "+w.namespace+"/foreign was not made by Akri: ", "written by test")
-	w.run("", "explain", "akrii", "cam-1").want(t, 1, "is not made from a template: see kubectl akri tree")
+	// An object without a template, and one whose template has changed.
+	w.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: foreign}\ndata: {a: b}")
+	w.run("", "explain", "cm", "foreign").want(t, 1, "error: ConfigMap "+w.Namespace+"/foreign was not created by Akri: ", "set by test")
+	w.run("", "explain", "akrii", "cam-1").want(t, 1, "is not created from a template: use kubectl akri tree")
 	w.run("", "explain", "cm", "nope").want(t, 1, `error: configmaps "nope" not found`)
-	w.run("", "explain", "zebra", "nope").want(t, 1, `error: the API server has no resource type "zebra"`)
-	w.apply(changed(t, `{name: group}`, `{name: other}`))
-	w.run("", "explain", "cm", "group").want(t, 0, "configurationBrokerResources[0]", "generation 2", "no template makes an object of this name now")
-	w.apply(changed(t, "{{NODES}}", "{{NODE"))
-	w.run("", "explain", "cm", "group").want(t, 0, "the templates are wrong", "configurationBrokerResources[0].data.nodes")
+	w.run("", "explain", "zebra", "nope").want(t, 1, `error: the API server does not have a resource type "zebra"`)
+	w.Apply(changed(t, `{name: group}`, `{name: other}`))
+	w.run("", "explain", "cm", "group").want(t, 0, "configurationBrokerResources[0]", "generation 2",
+		"no template renders an object of this name now")
+	w.Apply(changed(t, "{{NODES}}", "{{NODE"))
+	w.run("", "explain", "cm", "group").want(t, 0, "the templates have errors", "configurationBrokerResources[0].data.nodes")
 }
 
-// TestExplainFollowsOwners: a Pod is explained by the Deployment of Akri's that
-// has it made, even if that is not its direct owner.
+// TestExplainFollowsOwners: a Pod is explained by the Deployment that Akri created,
+// which is not its direct owner.
 func TestExplainFollowsOwners(t *testing.T) {
 	w := newWorld(t)
-	w.control()
-	w.apply(changed(t, "apiVersion: v1\n    kind: Service", "apiVersion: apps/v1\n    kind: Deployment",
+	w.startController()
+	w.Apply(changed(t, "apiVersion: v1\n    kind: Service", "apiVersion: apps/v1\n    kind: Deployment",
 		"{ports: [{port: 80}], selector: \"{{LABEL_SELECTOR}}\"}",
 		"{selector: {matchLabels: \"{{LABEL_SELECTOR}}\"}, template: {spec: {containers: [{name: a, image: a}]}}}"))
-	w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	var deployment metav1.PartialObjectMetadata
 	deployment.SetGroupVersionKind(appsKind("Deployment"))
-	w.eventually("Deployment", func() string {
-		if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "cam-1-svc"}, &deployment); err != nil {
+	w.Eventually("Deployment", func() string {
+		if err := w.Get(t.Context(), w.Key("cam-1-svc"), &deployment); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
 	owned := func(apiVersion, kind, name, uid, text string) string {
-		return strings.NewReplacer("OWNER", "{apiVersion: "+apiVersion+", kind: "+kind+", name: "+name+", uid: "+uid+", controller: true}").Replace(text)
+		return strings.NewReplacer("OWNER",
+			"{apiVersion: "+apiVersion+", kind: "+kind+", name: "+name+", uid: "+uid+", controller: true}").Replace(text)
 	}
-	w.apply(owned("apps/v1", "Deployment", "cam-1-svc", string(deployment.UID), `
+	w.Apply(owned("apps/v1", "Deployment", "cam-1-svc", string(deployment.UID), `
 apiVersion: apps/v1
 kind: ReplicaSet
 metadata: {name: set, ownerReferences: [OWNER]}
 spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}`))
 	var set metav1.PartialObjectMetadata
 	set.SetGroupVersionKind(appsKind("ReplicaSet"))
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "set"}, &set); err != nil {
+	if err := w.Get(t.Context(), w.Key("set"), &set); err != nil {
 		t.Fatal(err)
 	}
-	w.apply(owned("apps/v1", "ReplicaSet", "set", string(set.UID), `
+	w.Apply(owned("apps/v1", "ReplicaSet", "set", string(set.UID), `
 apiVersion: v1
 kind: Pod
 metadata: {name: one, ownerReferences: [OWNER]}
 spec: {containers: [{name: a, image: a}]}`))
-	w.run("", "explain", "po/one").want(t, 0, "Pod "+w.namespace+"/one is made by Deployment.apps "+w.namespace+"/cam-1-svc:", "instanceBrokerResources[1]")
+	w.run("", "explain", "po/one").want(t, 0, "Pod "+w.Namespace+"/one is owned by Deployment.apps "+w.Namespace+"/cam-1-svc:",
+		"instanceBrokerResources[1]")
 }
 
-// TestWhy: the facts come from where they are.
+// TestWhy: the facts are read from the cluster.
 func TestWhy(t *testing.T) {
 	w := newWorld(t)
-	w.control()
-	w.apply(example)
-	instance := w.instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
-	w.applied("cam")
-	w.run("", "why", "nope").want(t, 1, `error: there is no Instance "nope" in namespace "`+w.namespace+`"`)
-	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.namespace+"/cam-1  Ready", "by handler debugEcho", "node-a (does not exist)", "ConfigMap cam-1  ready",
-		"Conclusion:", "Node node-a, which sees the device, does not exist.", "!All is well")
+	w.startController()
+	w.Apply(example)
+	instance := w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
+	w.waitReady("cam")
+	w.run("", "why", "nope").want(t, 1, `error: no Instance "nope" in namespace "`+w.Namespace+`"`)
+	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1  Ready", "handler debugEcho", "node-a (does not exist)",
+		"ConfigMap cam-1  ready",
+		"Conclusion:", "Node node-a, which sees the device, does not exist.", "!No problem found")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
 	if err := w.Create(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.Delete(t.Context(), node) })
-	w.run("", "why", "cam-1").want(t, 0, "Conclusion:\n  All is well")
+	t.Cleanup(func() {
+		if err := w.Delete(context.Background(), node); err != nil { // the context of t is cancelled here
+			t.Error(err)
+		}
+	})
+	w.run("", "why", "cam-1").want(t, 0, "Conclusion:\n  No problem found")
 
-	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`))); err != nil {
+	if err := w.Patch(t.Context(), instance, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	w.apply(`
+	w.Apply(`
 apiVersion: v1
 kind: Pod
 metadata: {name: user}
@@ -133,26 +147,28 @@ apiVersion: v1
 kind: Pod
 metadata: {name: stranger}
 spec: {containers: [{name: a, image: a}]}`)
-	waiter := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "waiter"}}
+	waiter := &corev1.Pod{ObjectMeta: w.Meta("waiter")}
 	const status = `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`
 	if err := w.Status().Patch(t.Context(), waiter, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
 		t.Fatal(err)
 	}
 	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "e"}, Reason: "FailedScheduling", Message: "no room",
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: w.namespace, Name: "waiter", UID: waiter.UID}, LastTimestamp: metav1.Now(),
+		ObjectMeta: w.Meta("e"), Reason: "FailedScheduling", Message: "no room",
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: w.Namespace, Name: "waiter", UID: waiter.UID}, LastTimestamp: metav1.Now(),
 	}
 	if err := w.Create(t.Context(), event); err != nil {
 		t.Fatal(err)
 	}
 	w.run("", "why", "cam-1").want(t, 0,
-		"slot       cam-1-0  used on node-a  by Pod user", "Pod user  on node-a", "Pod waiter  on no node yet", "Last events:", "Pod waiter  FailedScheduling: no room",
-		"Pod waiter waits for a node with akri.sh/cam-1: the only slot is held by node-a (Pod user).", "→ delete a Pod", "!stranger")
+		"slot       cam-1-0  used on node-a  by Pod user", "Pod user  on node-a", "Pod waiter  on no node yet", "Latest events:",
+		"Pod waiter  FailedScheduling: no room",
+		"Pod waiter waits for akri.sh/cam-1: the only slot is in use on node-a (Pod user).", "→ delete a Pod", "!stranger")
 
-	// The device's Configuration goes, and nobody collects garbage here.
-	configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cam"}}
+	// The Configuration is deleted; there is no garbage collector here.
+	configuration := &v0.Configuration{ObjectMeta: w.Meta("cam")}
 	if err := w.Delete(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "why", "cam-1").want(t, 0, "Configuration cam, which does not exist", "Configuration cam does not exist: nothing is made for the device.")
+	w.run("", "why", "cam-1").want(t, 0, "Configuration cam, which does not exist",
+		"Configuration cam does not exist, so no objects are created for the device.")
 }

@@ -1,5 +1,5 @@
-// Command kubectl-akri shows people what Akri does. As "kubectl akri …" it is a
-// plugin of kubectl, and it works alone.
+// Command kubectl-akri checks Configurations and shows what Akri makes of them. It
+// runs standalone or, as "kubectl akri …", as a kubectl plugin.
 package main
 
 import (
@@ -9,23 +9,24 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
 )
 
 func main() {
-	root := newRoot(offline.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	root := newRoot(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		if text := err.Error(); text != "" {
 			fmt.Fprintln(os.Stderr, "error:", text)
 		}
-		os.Exit(offline.ExitCode(err))
+		os.Exit(cli.ExitCode(err))
 	}
 }
 
-func newRoot(streams offline.Streams) *cobra.Command {
+func newRoot(streams cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-akri",
-		Short:         "See and check what Akri does with your devices",
+		Short:         "Inspect and check what Akri does with your devices",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl akri"},

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
-// TestReference: docs/kubectl-akri.md has a chapter for each command, which names
-// its flags, and none for commands that do not exist.
+// TestReference: docs/kubectl-akri.md has a chapter with all flags for each command,
+// and no others.
 func TestReference(t *testing.T) {
 	data, err := os.ReadFile("../../docs/kubectl-akri.md")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestReference(t *testing.T) {
 		chapters[title] = text
 	}
 	delete(chapters, "Files")
-	for _, command := range newRoot(offline.Streams{}).Commands() {
+	for _, command := range newRoot(cli.Streams{}).Commands() {
 		text, found := chapters[command.Name()]
 		if !found {
 			t.Errorf("docs/kubectl-akri.md has no chapter %q", command.Name())
@@ -41,11 +41,11 @@ func TestReference(t *testing.T) {
 		}
 	}
 	for title := range chapters {
-		t.Errorf("docs/kubectl-akri.md has a chapter on %q, which is no command", title)
+		t.Errorf("docs/kubectl-akri.md has a chapter on %q, which is not a command", title)
 	}
 }
 
-// flagsOf is a command's flags as they are written.
+// flagsOf returns the flags of a command with their dashes.
 func flagsOf(command *cobra.Command) map[string]bool {
 	flags := map[string]bool{}
 	command.Flags().VisitAll(func(f *pflag.Flag) {
@@ -57,11 +57,11 @@ func flagsOf(command *cobra.Command) map[string]bool {
 	return flags
 }
 
-// TestHelp: people who ask for help get it on stdout, with kubectl's way to call it.
+// TestHelp: help is printed to stdout and shows the command as a kubectl plugin.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"lint", "--help"}, {"help", "render"}} {
 		var out, errOut bytes.Buffer
-		root := newRoot(offline.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut})
+		root := newRoot(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut})
 		root.SetArgs(args)
 		if err := root.Execute(); err != nil || errOut.Len() > 0 || !strings.Contains(out.String(), "kubectl akri ") {
 			t.Errorf("%v: %v\nstdout %s\nstderr %s", args, err, out.String(), errOut.String())
@@ -69,11 +69,11 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestUnknownCommand: a slip of the pen is answered with the command that was meant.
+// TestUnknownCommand: the error for a typo suggests the right command.
 func TestUnknownCommand(t *testing.T) {
-	root := newRoot(offline.Streams{})
+	root := newRoot(cli.Streams{})
 	root.SetArgs([]string{"rendr"})
-	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "render") || offline.ExitCode(err) == 0 {
+	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "render") || cli.ExitCode(err) == 0 {
 		t.Errorf("got %v", err)
 	}
 }

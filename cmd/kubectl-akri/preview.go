@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/inventory"
@@ -22,27 +23,25 @@ import (
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/view"
 	"akri.sh/akri/controller/watch"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
 
-// preview takes the controller's road for a Configuration, render, plan, apply,
-// on an API server that only tries what it is asked.
+// preview renders, plans and applies a Configuration as the controller does, with dry
+// runs only.
 type preview struct {
 	cluster       *cluster
 	apply         *apply.Client
 	configuration *v0.Configuration
 	compiled      *templates.Templates
 	policy        confine.Policy
-	sample        bool // the devices are made up
-	// managed are the objects with our label, by resource, as the controller's
-	// watches see them.
+	sample        bool // the devices are sample devices
+	// managed holds the objects with the label of the controller, by resource.
 	managed map[schema.GroupVersionResource][]unstructured.Unstructured
 }
 
-// newPreview needs a cluster whose requests go through [apply.DryRunOnly].
+// newPreview returns a preview. The requests of c must go through [apply.DryRunOnly].
 func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Policy) *preview {
 	return &preview{
 		cluster: c, apply: apply.NewClient(c.dynamic),
@@ -51,7 +50,7 @@ func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Poli
 	}
 }
 
-// previewed is one parent and what was rendered for it.
+// previewed is a parent with its rendered objects.
 type previewed struct {
 	ownership.Parent
 	objects     []templating.Object
@@ -59,7 +58,7 @@ type previewed struct {
 	recorded    []v0.ResourceStatus
 }
 
-// all is what becomes of the objects of the Instances and of the group.
+// all returns the changes to the objects of the Instances and of the Configuration.
 func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Changes, error) {
 	title := fmt.Sprintf("Configuration %s/%s", p.configuration.Namespace, p.configuration.Name)
 	if len(p.compiled.Problems) > 0 {
@@ -84,7 +83,7 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 		Parent:   ownership.ConfigurationParent(p.configuration),
 		recorded: p.configuration.Status.Resources,
 	}
-	if len(instances) > 0 { // the group's objects exist exactly while there is a device
+	if len(instances) > 0 { // configurationBrokerResources exist only while there is a device
 		group.objects, group.diagnostics = p.compiled.Group.Render(templates.GroupValues(p.configuration, instances))
 	}
 	changes, err := p.changes(ctx, group)
@@ -92,7 +91,7 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 	return append(all, changes), err
 }
 
-// changes is what becomes of one parent's objects.
+// changes returns the changes to the objects of one parent.
 func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, error) {
 	result := view.Changes{Sample: p.sample}
 	problems := p.compiled.Diagnosed(parent.Level, v0.ReasonRenderFailed, parent.diagnostics)
@@ -111,9 +110,9 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 	steps := plan.Compute(plan.Input{
 		Parent: parent.Parent, Desired: desired, Observed: observed, Recorded: parent.recorded,
 		Complete:     len(problems) == 0,
-		ReplaceEnded: true, // they are, sooner or later
+		ReplaceEnded: true, // the controller replaces them after its back-off
 	})
-	refused := false
+	rejected := false
 	for _, step := range steps {
 		resource, found := p.resource(step)
 		if !found {
@@ -126,32 +125,33 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 		if change == nil {
 			continue
 		}
-		refused = refused || change.Verb == view.Refused
-		if change.Verb == view.Deleted && refused {
-			change.Verb, change.Why, change.After = view.Waits, "to be deleted when all of the above is applied", change.Before
+		rejected = rejected || change.Verb == view.Rejected
+		if change.Verb == view.Deleted && rejected {
+			change.Verb, change.Why, change.After = view.Waiting, "to be deleted once all of the above is applied", change.Before
 		}
 		result.Objects = append(result.Objects, *change)
 	}
 	return result, nil
 }
 
-// live are the objects that the controller would see of the parent's: those with
-// the parent's labels, and those that are desired.
-func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Desired) (map[inventory.Ref]*unstructured.Unstructured, error) {
+// live returns the existing objects of a parent: those with its labels, and those that
+// are desired.
+func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Desired) (map[inventory.Ref]*unstructured.Unstructured,
+	error) {
 	live := map[inventory.Ref]*unstructured.Unstructured{}
-	see := func(kind schema.GroupKind, resource schema.GroupVersionResource, namespaced bool) error {
+	add := func(kind schema.GroupKind, resource schema.GroupVersionResource, namespaced bool) error {
 		objects, err := p.ofResource(ctx, resource, namespaced)
 		for i := range objects {
 			ref := inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: objects[i].GetNamespace(), Name: objects[i].GetName()}
-			wanted := slices.ContainsFunc(desired, func(want plan.Desired) bool { return want.Ref == ref })
-			if wanted || ownership.Of(&objects[i]).Parent == parent.ByName() {
+			isDesired := slices.ContainsFunc(desired, func(d plan.Desired) bool { return d.Ref == ref })
+			if isDesired || ownership.Of(&objects[i]).Parent == parent.ByName() {
 				live[ref] = &objects[i]
 			}
 		}
 		return err
 	}
 	for i := range desired {
-		if err := see(desired[i].Kind.GroupKind(), desired[i].Resource, desired[i].Namespaced); err != nil {
+		if err := add(desired[i].Kind.GroupKind(), desired[i].Resource, desired[i].Namespaced); err != nil {
 			return nil, err
 		}
 	}
@@ -160,14 +160,16 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 		if err != nil {
 			continue
 		}
-		if err := see(kind.GroupKind(), mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace); err != nil {
+		if err := add(kind.GroupKind(), mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace); err != nil {
 			return nil, err
 		}
 	}
 	return live, nil
 }
 
-func (p *preview) ofResource(ctx context.Context, resource schema.GroupVersionResource, namespaced bool) ([]unstructured.Unstructured, error) {
+// ofResource lists the objects of a resource that the controller manages.
+func (p *preview) ofResource(ctx context.Context, resource schema.GroupVersionResource, namespaced bool) ([]unstructured.Unstructured,
+	error) {
 	if objects, known := p.managed[resource]; known {
 		return objects, nil
 	}
@@ -183,13 +185,15 @@ func (p *preview) ofResource(ctx context.Context, resource schema.GroupVersionRe
 	return list.Items, nil
 }
 
-// change tries a step; nil if nothing becomes of the object.
-func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, resource schema.GroupVersionResource, live *unstructured.Unstructured) (*view.Change, error) {
+// change returns the change that a step makes, or nil if it makes none.
+func (p *preview) change(
+	ctx context.Context, parent previewed, step plan.Step, resource schema.GroupVersionResource, live *unstructured.Unstructured,
+) (*view.Change, error) {
 	change := &view.Change{Object: step.Ref, Why: step.Reason}
 	if step.Desired != nil {
 		change.Template = p.compiled.Name(parent.Level, int(step.Desired.Template))
 	}
-	if live == nil { // it may lack our label, or be somebody else's
+	if live == nil { // it may exist without the label
 		var err error
 		if live, err = p.get(ctx, resource, step.Ref); err != nil {
 			return nil, err
@@ -202,14 +206,14 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 	case plan.Delete:
 		change.Verb = view.Deleted
 		if live == nil || live.GetUID() != step.UID && (step.UID != "" || !step.Claim.Owns(ownership.Of(live))) {
-			return nil, nil // it has gone already, or is another
+			return nil, nil // already deleted, or another object of this name
 		}
 		return change, nil
 	case plan.Release:
-		change.Verb, change.After = view.Released, change.Before
+		change.Verb, change.After = view.Orphaned, change.Before
 		return change, nil
 	case plan.Wait:
-		change.Verb, change.After = view.Waits, change.Before
+		change.Verb, change.After = view.Waiting, change.Before
 		return change, nil
 	case plan.Keep, plan.Skip, plan.Hold:
 		return nil, nil
@@ -218,12 +222,12 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 	case plan.Create:
 		change.Verb, change.Why = view.Created, ""
 		if live != nil {
-			change.Verb, change.Why = view.Changed, "it exists, and becomes this Configuration's"
+			change.Verb, change.Why = view.Changed, "it exists and is adopted by this Configuration"
 		}
 	case plan.Update:
 		change.Verb = view.Changed
 		if step.Change {
-			change.Why = "" // the templates ask for it: that is said
+			change.Why = "" // the template is shown already
 		}
 	}
 	action, answer, err := p.apply.Do(ctx, step)
@@ -234,31 +238,32 @@ func (p *preview) change(ctx context.Context, parent previewed, step plan.Step, 
 		if step.Action == plan.Update {
 			change.Verb, change.Why = view.Recreated, "the template changes a field that is immutable"
 		}
-		answer, err = p.anew(ctx, step)
+		answer, err = p.recreate(ctx, step)
 	}
 	if err != nil {
-		change.Verb, change.Why = view.Refused, refusal(err)
+		change.Verb, change.Why = view.Rejected, rejection(err)
 		return change, nil
 	}
 	change.After = answer.Object
 	return change, nil
 }
 
-// anew is an object as it would be when the one of its name had gone. It is tried
-// under another name; if only the old one stands in the way, it is as rendered.
-func (p *preview) anew(ctx context.Context, step plan.Step) (*unstructured.Unstructured, error) {
-	const longestBase = 40 // with the suffix it fits wherever a name does
-	wanted := &unstructured.Unstructured{Object: step.Desired.Content}
+// recreate returns an object as it would be after the existing one is deleted. It
+// dry-runs the object under another name, because a dry run cannot delete the existing
+// one. If that fails, the object is returned as rendered.
+func (p *preview) recreate(ctx context.Context, step plan.Step) (*unstructured.Unstructured, error) {
+	const maxBase = 40 // with the suffix, short enough for all kinds
+	rendered := &unstructured.Unstructured{Object: step.Desired.Content}
 	if err := p.apply.Try(ctx, step.Desired); err != nil {
 		return nil, err
 	}
-	renamed := wanted.DeepCopy()
-	renamed.SetName(step.Ref.Name[:min(len(step.Ref.Name), longestBase)] + "x-akri-diff")
-	want := *step.Desired
-	want.Content = renamed.Object
-	answer, err := p.apply.Create(ctx, &want, ownership.Claim{})
+	renamed := rendered.DeepCopy()
+	renamed.SetName(step.Ref.Name[:min(len(step.Ref.Name), maxBase)] + "x-akri-diff")
+	desired := *step.Desired
+	desired.Content = renamed.Object
+	answer, err := p.apply.Create(ctx, &desired, ownership.Claim{})
 	if err != nil {
-		return wanted, nil
+		return rendered, nil
 	}
 	answer.SetName(step.Ref.Name)
 	return answer, nil
@@ -276,6 +281,7 @@ func (p *preview) resource(step plan.Step) (schema.GroupVersionResource, bool) {
 	return mapping.Resource, true
 }
 
+// get returns an object, or nil if it does not exist.
 func (p *preview) get(ctx context.Context, resource schema.GroupVersionResource, ref inventory.Ref) (*unstructured.Unstructured, error) {
 	object, err := p.cluster.dynamic.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -287,18 +293,19 @@ func (p *preview) get(ctx context.Context, resource schema.GroupVersionResource,
 	return object, nil
 }
 
-// refusal is an error of a dry run for the person who asked for it, whose rights
-// it needs.
-func refusal(err error) string {
+// rejection returns the message for an error of a dry run, which is sent with the
+// permissions of the user.
+func rejection(err error) string {
 	if answer, ok := errors.AsType[*problem.Error](err); ok && answer.Reason == v0.ReasonForbidden && answer.Err != nil {
-		return "you may not apply it, and diff tries it with your rights: " + answer.Err.Error()
+		return "you are not allowed to apply it, and diff uses your permissions: " + answer.Err.Error()
 	}
 	if errors.Is(err, apply.ErrChanged) {
-		return "it has changed meanwhile: run diff again"
+		return "it was changed in the meantime: run diff again"
 	}
 	return err.Error()
 }
 
+// messages returns the messages of problems.
 func messages(problems []problem.Problem) []string {
 	var texts []string
 	for _, problem := range problems {
@@ -307,25 +314,25 @@ func messages(problems []problem.Problem) []string {
 	return texts
 }
 
-// sampleUID stands for the UID of an Instance that does not exist.
+// sampleUID is the UID of the sample Instance.
 const sampleUID = "00000000-0000-0000-0000-000000000000"
 
-// sampleOf is one made-up device, as the admission webhook uses it.
+// sampleOf returns a sample device like the one of the admission webhook.
 func sampleOf(configuration *v0.Configuration, compiled *templates.Templates) []v0.Instance {
 	properties := maps.Clone(configuration.Spec.SampleProperties)
 	if properties == nil {
 		properties = map[string]string{}
 	}
 	maps.Copy(properties, configuration.Spec.BrokerProperties)
-	made := sample.Instances(sample.Options{
+	device := sample.Instances(sample.Options{
 		Configuration: configuration.Name, Namespace: configuration.Namespace, Capacity: int64(configuration.Spec.Capacity),
 		Properties: properties, Keys: append(compiled.Instance.PropertyKeys(), compiled.Group.PropertyKeys()...),
 	}, 1)[0]
 	return []v0.Instance{{
-		ObjectMeta: metav1.ObjectMeta{Namespace: configuration.Namespace, Name: made.Name, UID: sampleUID},
+		ObjectMeta: metav1.ObjectMeta{Namespace: configuration.Namespace, Name: device.Name, UID: sampleUID},
 		Spec: v0.InstanceSpec{
 			ConfigurationName: configuration.Name, Capacity: configuration.Spec.Capacity,
-			BrokerProperties: made.Properties, Nodes: made.Nodes, Shared: made.Shared,
+			BrokerProperties: device.Properties, Nodes: device.Nodes, Shared: device.Shared,
 		},
 	}}
 }

@@ -12,31 +12,32 @@ import (
 	builtin "k8s.io/client-go/kubernetes/scheme"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
-	"akri.sh/akri/controller/view"
 )
 
 type rbacOptions struct {
 	access
 	files      []string
 	controller string
-	api        *cluster // nil until it is needed
+	api        *cluster // nil until first used
 }
 
-func newRBAC(streams offline.Streams) *cobra.Command {
+func newRBAC(streams cli.Streams) *cobra.Command {
 	var o rbacOptions
 	command := &cobra.Command{
 		Use:   "rbac (-f FILE... | CONFIGURATION)",
 		Short: "Print the roles that the objects of a Configuration need",
-		Long: `Print the roles that the objects of a Configuration need, beyond those that are
-installed with Akri, ready for kubectl apply.
+		Long: `Print the roles that the objects of a Configuration need in addition to those that
+are installed with Akri. The output is ready for kubectl apply.
 
-It is a ClusterRole that becomes part of the controller's rights; for a
-Configuration with serviceAccountName a Role for that ServiceAccount, and one that
-lets the controller act as it. With -f, the cluster is asked only for kinds that are
-not built into Kubernetes.`,
+The roles are a ClusterRole that is aggregated to the controller's and, for a
+Configuration with serviceAccountName, a Role for that ServiceAccount and one that
+lets the controller impersonate it. With -f, the cluster is only used to look up
+kinds that are not built into Kubernetes.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -44,25 +45,26 @@ not built into Kubernetes.`,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if (len(args) > 0) == (len(o.files) > 0) {
-			return offline.Misused(command, errors.New("say which Configuration: -f FILE, or the NAME of one in the cluster"))
+			return cli.Usage(command, errors.New("specify a Configuration: -f FILE, or the NAME of one in the cluster"))
 		}
 		return o.run(command, streams, args)
 	}
 	o.addFlags(command)
-	command.Flags().StringVar(&o.controller, "controller", "akri-system/akri-controller", "the controller's ServiceAccount, as `NAMESPACE/NAME`")
-	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder with Configurations; - reads standard input")
+	command.Flags().StringVar(&o.controller, "controller", "akri-system/akri-controller",
+		"ServiceAccount of the controller, as `NAMESPACE/NAME`")
+	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	return command
 }
 
-func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names []string) error {
+func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []string) error {
 	configurations, err := o.configurations(command, streams, names)
 	if err != nil {
 		return err
 	}
 	var controller types.NamespacedName
-	var separated bool
-	if controller.Namespace, controller.Name, separated = strings.Cut(o.controller, "/"); !separated {
-		return offline.Misused(command, fmt.Errorf("--controller=%s: write NAMESPACE/NAME", o.controller))
+	var found bool
+	if controller.Namespace, controller.Name, found = strings.Cut(o.controller, "/"); !found {
+		return cli.Usage(command, fmt.Errorf("--controller=%s: use NAMESPACE/NAME", o.controller))
 	}
 	var text string
 	for _, configuration := range configurations {
@@ -86,7 +88,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names
 		}
 		roles := view.Roles(rights)
 		if roles == "" {
-			fmt.Fprintf(streams.Err, "note: %s needs no role: all its kinds are among those installed with Akri\n", name)
+			fmt.Fprintf(streams.Err, "note: %s needs no roles: the installed ones cover all its kinds\n", name)
 		}
 		text += roles
 	}
@@ -96,28 +98,28 @@ func (o *rbacOptions) run(command *cobra.Command, streams offline.Streams, names
 	return nil
 }
 
-// configurations are those of the files, or the one in the cluster.
-func (o *rbacOptions) configurations(command *cobra.Command, streams offline.Streams, names []string) ([]*v0.Configuration, error) {
-	namespace, err := o.home()
+// configurations returns the Configurations in the files, or the one in the cluster.
+func (o *rbacOptions) configurations(command *cobra.Command, streams cli.Streams, names []string) ([]*v0.Configuration, error) {
+	namespace, err := o.selectedNamespace()
 	if err != nil {
 		return nil, err
 	}
 	if len(names) > 0 {
-		if err := o.reach(streams); err != nil {
+		if err := o.connectOnce(streams); err != nil {
 			return nil, err
 		}
 		configuration, err := o.api.configuration(command.Context(), namespace, names[0])
 		return []*v0.Configuration{configuration}, err
 	}
-	given, err := offline.ReadConfigurations(command, streams, o.files)
+	given, err := manifest.Configurations(command, streams, o.files)
 	if err != nil {
 		return nil, err
 	}
 	var configurations []*v0.Configuration
 	for _, object := range given {
-		configuration, err := decoded[v0.Configuration](object)
+		configuration, err := decode[v0.Configuration](object)
 		if err != nil {
-			return nil, fmt.Errorf("read the Configuration: %w: kubectl akri lint says where", err)
+			return nil, fmt.Errorf("read the Configuration: %w: run kubectl akri lint to find the place", err)
 		}
 		if configuration.Namespace == "" {
 			configuration.Namespace = namespace
@@ -127,26 +129,29 @@ func (o *rbacOptions) configurations(command *cobra.Command, streams offline.Str
 	return configurations, nil
 }
 
-// resource is that of a kind. Those of kinds built into Kubernetes are known.
-func (o *rbacOptions) resource(streams offline.Streams, kind schema.GroupVersionKind) (schema.GroupResource, error) {
+// resource returns the resource of a kind. Kinds built into Kubernetes need no cluster.
+func (o *rbacOptions) resource(streams cli.Streams, kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	if builtin.Scheme.Recognizes(kind) {
-		plural, _ := meta.UnsafeGuessKindToResource(kind) // right for all of them: a test looks
+		plural, _ := meta.UnsafeGuessKindToResource(kind) // a test checks that the guess is right for all of them
 		return plural.GroupResource(), nil
 	}
-	if err := o.reach(streams); err != nil {
-		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes, so the cluster has to be asked: %w", kind.GroupKind(), err)
+	if err := o.connectOnce(streams); err != nil {
+		return schema.GroupResource{}, fmt.Errorf("kind %s is not built into Kubernetes and needs a cluster to look it up: %w",
+			kind.GroupKind(), err)
 	}
 	mapping, err := o.api.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		return schema.GroupResource{}, fmt.Errorf("the cluster has no kind %s in %q: install the CustomResourceDefinition that brings it", kind.Kind, kind.GroupVersion())
+		return schema.GroupResource{}, fmt.Errorf("the cluster does not have kind %s in %q: install its CustomResourceDefinition", kind.Kind,
+			kind.GroupVersion())
 	}
 	if err != nil {
-		return schema.GroupResource{}, fmt.Errorf("ask the API server for kind %s: %w", kind, err)
+		return schema.GroupResource{}, fmt.Errorf("look up kind %s: %w", kind, err)
 	}
 	return mapping.Resource.GroupResource(), nil
 }
 
-func (o *rbacOptions) reach(streams offline.Streams) (err error) {
+// connectOnce connects to the cluster unless it is connected already.
+func (o *rbacOptions) connectOnce(streams cli.Streams) (err error) {
 	if o.api == nil {
 		o.api, err = o.connect(streams.Err, nil)
 	}

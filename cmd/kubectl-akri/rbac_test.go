@@ -14,56 +14,57 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
 func appsKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 }
 
-// TestRBAC: the controller may do what it could not when what is printed has been
-// applied.
+// TestRBAC: the printed roles are those that are missing, by file and by name.
 func TestRBAC(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(example, "rbac", "-f", "-")
-	printed.want(t, 0, "kind: ClusterRole", `akri.sh/aggregate-to-controller: "true"`, "name: akri-controller-"+w.namespace+"-cam", "- secrets", "- create", "!configmaps", "!services")
-	w.apply(example)
+	printed.want(t, 0, "kind: ClusterRole", `akri.sh/aggregate-to-controller: "true"`, "name: akri-controller-"+w.Namespace+"-cam",
+		"- secrets", "- create", "!configmaps", "!services")
+	w.Apply(example)
 	if again := w.run("", "rbac", "cam"); again.out != printed.out {
-		t.Errorf("by name it is\n%s\nby file\n%s", again.out, printed.out)
+		t.Errorf("got by name\n%s\nby file\n%s", again.out, printed.out)
 	}
-	w.run(changed(t, "kind: Secret", "kind: ConfigMap", "stringData", "data"), "rbac", "-f", "-").want(t, 0, "needs no role", "!ClusterRole")
-	w.run(changed(t, "kind: Secret", "kind: Secrez"), "rbac", "-f", "-").want(t, 1, `the cluster has no kind Secrez in "v1"`)
+	w.run(changed(t, "kind: Secret", "kind: ConfigMap", "stringData", "data"), "rbac", "-f", "-").want(t, 0, "needs no roles", "!ClusterRole")
+	w.run(changed(t, "kind: Secret", "kind: Secrez"), "rbac", "-f", "-").want(t, 1, `the cluster does not have kind Secrez in "v1"`)
 	w.run(changed(t, "{{NODES}}", "{{NODE"), "rbac", "-f", "-").want(t, 1, "configurationBrokerResources[0].data.nodes")
-	w.run(changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: akri.sh/v0\n    kind: Instance"), "rbac", "-f", "-").want(t, 0, "- instances", "note: ", "is refused")
+	w.run(changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: akri.sh/v0\n    kind: Instance"), "rbac", "-f", "-").want(t, 0,
+		"- instances", "note: ", "is refused")
 }
 
-// TestServiceAccountMayDoWhatIsPrinted lets an API server judge the role.
-func TestServiceAccountMayDoWhatIsPrinted(t *testing.T) {
+// TestPrintedRole: with the printed Role, the ServiceAccount can manage the objects.
+func TestPrintedRole(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(changed(t, "spec:\n  discovery", "spec:\n  serviceAccountName: cams\n  discovery"), "rbac", "-f", "-")
 	printed.want(t, 0, "kind: Role\n", "kind: RoleBinding", "name: cams", "kind: ClusterRole")
 	namespaced, _, _ := strings.Cut(printed.out, "kind: ClusterRole")
 	for document := range strings.SplitSeq(strings.TrimPrefix(namespaced, "---\n"), "---\n") {
 		if strings.Contains(document, "kind:") {
-			w.apply(document)
+			w.Apply(document)
 		}
 	}
-	account := rest.CopyConfig(w.config)
-	account.Impersonate.UserName = "system:serviceaccount:" + w.namespace + ":cams"
+	account := rest.CopyConfig(w.Config)
+	account.Impersonate.UserName = "system:serviceaccount:" + w.Namespace + ":cams"
 	api, err := client.New(account, client.Options{Scheme: w.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the role counts", func() string {
+	w.Eventually("the Role is in effect", func() string {
 		var instances v0.InstanceList
-		if err := api.List(t.Context(), &instances, client.InNamespace(w.namespace)); !apierrors.IsForbidden(err) {
-			return "Instances, which are not in the role, can be listed"
+		if err := api.List(t.Context(), &instances, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) {
+			return "the ServiceAccount can list Instances, which are not in the Role"
 		}
 		return ""
 	})
-	w.eventually("the ServiceAccount may apply", func() string {
+	w.Eventually("the ServiceAccount can apply", func() string {
 		for _, kind := range []string{"Secret", "ConfigMap"} {
-			object := empty(kind, w.namespace)
+			object := empty(kind, w.Namespace)
 			if err := api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test")); err != nil {
 				return err.Error()
 			}
@@ -75,8 +76,8 @@ func TestServiceAccountMayDoWhatIsPrinted(t *testing.T) {
 	})
 }
 
-// TestBuiltInKindsNeedNoCluster: for the kinds that are known without asking, the
-// answer is that of a cluster.
+// TestBuiltInKindsNeedNoCluster: the resources of kinds built into Kubernetes are
+// guessed right.
 func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 	w := newWorld(t)
 	c, err := (&access{kubeconfig: w.kubeconfig}).connect(t.Output(), nil)
@@ -93,17 +94,18 @@ func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resource, err := o.resource(offline.Streams{}, kind)
+		resource, err := o.resource(cli.Streams{}, kind)
 		if err != nil || resource != mapping.Resource.GroupResource() {
-			t.Errorf("%s is taken for %s (%v), the API server says %s", kind, resource, err, mapping.Resource.GroupResource())
+			t.Errorf("%s: got %s (%v), want %s", kind, resource, err, mapping.Resource.GroupResource())
 		}
 		compared++
 	}
 	if compared < 50 {
-		t.Errorf("only %d kinds were compared", compared)
+		t.Errorf("compared only %d kinds", compared)
 	}
 	w.run(example, "rbac", "-f", "-").want(t, 0)
-	run(t, example, "rbac", "-f", "-", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "-n", "plant").want(t, 0, "name: akri-controller-plant-cam")
+	run(t, example, "rbac", "-f", "-", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "-n", "plant").want(t, 0,
+		"name: akri-controller-plant-cam")
 }
 
 func empty(kind, namespace string) *unstructured.Unstructured {

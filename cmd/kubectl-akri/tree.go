@@ -10,22 +10,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
-	"akri.sh/akri/controller/view"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
 type treeOptions struct {
 	access
 }
 
-func newTree(streams offline.Streams) *cobra.Command {
+func newTree(streams cli.Streams) *cobra.Command {
 	var o treeOptions
 	command := &cobra.Command{
 		Use:   "tree [CONFIGURATION]",
 		Short: "Show Configurations with their devices, slots and objects",
-		Example: `  kubectl akri tree                  # those of the current namespace
-  kubectl akri tree -A               # all
-  kubectl akri tree akri-debug-echo  # one`,
+		Example: `  kubectl akri tree                  # in the current namespace
+  kubectl akri tree -A               # in all namespaces
+  kubectl akri tree akri-debug-echo  # one Configuration`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completion(&v0.ConfigurationList{}),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -33,12 +33,12 @@ func newTree(streams offline.Streams) *cobra.Command {
 		},
 	}
 	o.addFlags(command)
-	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look into all namespaces")
+	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show all namespaces")
 	return command
 }
 
-func (o *treeOptions) run(ctx context.Context, streams offline.Streams, names []string) error {
-	namespace, err := o.home()
+func (o *treeOptions) run(ctx context.Context, streams cli.Streams, names []string) error {
+	namespace, err := o.selectedNamespace()
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (o *treeOptions) run(ctx context.Context, streams offline.Streams, names []
 	if len(names) > 0 {
 		chosen = slices.DeleteFunc(chosen, func(c v0.Configuration) bool { return c.Name != names[0] })
 		if len(chosen) == 0 {
-			return fmt.Errorf("there is no Configuration %q in %s", names[0], where(namespace))
+			return fmt.Errorf("no Configuration %q in %s", names[0], where(namespace))
 		}
 	}
 	if len(chosen) == 0 {

@@ -12,19 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/offline"
-	"akri.sh/akri/controller/view"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
 type whyOptions struct {
 	access
 }
 
-func newWhy(streams offline.Streams) *cobra.Command {
+func newWhy(streams cli.Streams) *cobra.Command {
 	var o whyOptions
 	command := &cobra.Command{
 		Use:   "why INSTANCE",
-		Short: "Say what keeps a device from being used, and what to do",
+		Short: "Show why a device is not in use, and what to do about it",
 		Example: `  kubectl akri why akri-debug-echo-8120fe
   kubectl akri why -n plant door-cam-da9268`,
 		Args:              cobra.ExactArgs(1),
@@ -37,8 +37,8 @@ func newWhy(streams offline.Streams) *cobra.Command {
 	return command
 }
 
-func (o *whyOptions) run(ctx context.Context, streams offline.Streams, name string) error {
-	namespace, err := o.home()
+func (o *whyOptions) run(ctx context.Context, streams cli.Streams, name string) error {
+	namespace, err := o.selectedNamespace()
 	if err != nil {
 		return err
 	}
@@ -51,18 +51,19 @@ func (o *whyOptions) run(ctx context.Context, streams offline.Streams, name stri
 		return err
 	}
 	if !facts.AllPods {
-		fmt.Fprintf(streams.Err, "note: Pods of other namespaces may not be seen; one of them may use the device\n")
+		fmt.Fprintf(streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device\n")
 	}
 	return view.Why(streams.Out, facts)
 }
 
-// facts gathers what is known about an Instance. What the user may not read is
-// left out, but for the Instance itself.
+// facts collects what is known about an Instance. Apart from the Instance and its
+// Configuration, objects that the user may not read are left out.
 func (c *cluster) facts(ctx context.Context, namespace, name string) (*view.Facts, error) {
 	facts := &view.Facts{Now: time.Now(), AllPods: true}
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &facts.Instance)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no Instance %q in %s: either its device has not been found, or the name is another; kubectl akri tree shows what is there", name, where(namespace))
+		return nil, fmt.Errorf("no Instance %q in %s: its device has not been found, or the name is wrong; "+
+			"kubectl akri tree lists the Instances", name, where(namespace))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Instance %s: %w", name, err)
@@ -83,7 +84,7 @@ func (c *cluster) facts(ctx context.Context, namespace, name string) (*view.Fact
 	return facts, c.eventsOf(ctx, facts)
 }
 
-// podsOf adds the Pods that ask for the device, wherever they are.
+// podsOf adds the Pods that request the device, in all namespaces if permitted.
 func (c *cluster) podsOf(ctx context.Context, facts *view.Facts) error {
 	var pods corev1.PodList
 	err := c.List(ctx, &pods)
@@ -96,7 +97,8 @@ func (c *cluster) podsOf(ctx context.Context, facts *view.Facts) error {
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if view.AsksFor(pod, v0.ResourceName(facts.Instance.Name)) || view.AsksFor(pod, v0.ResourceName(facts.Instance.Spec.ConfigurationName)) {
+		if view.Requests(pod, v0.ResourceName(facts.Instance.Name)) ||
+			view.Requests(pod, v0.ResourceName(facts.Instance.Spec.ConfigurationName)) {
 			facts.Pods = append(facts.Pods, *pod)
 		}
 	}
@@ -111,7 +113,7 @@ func (c *cluster) nodesOf(ctx context.Context, facts *view.Facts) error {
 		err := c.Get(ctx, client.ObjectKey{Name: name}, &node)
 		switch {
 		case apierrors.IsForbidden(err):
-			return nil // they are not known then
+			return nil // facts.Nodes stays nil: unknown
 		case err == nil:
 			nodes[name] = node
 		case !apierrors.IsNotFound(err):
@@ -122,8 +124,8 @@ func (c *cluster) nodesOf(ctx context.Context, facts *view.Facts) error {
 	return nil
 }
 
-// eventsOf adds the events of the Instance, of what was made for it, and of the
-// Pods that ask for it.
+// eventsOf adds the Events of the Instance, of the objects created for it, and of
+// the Pods that request it.
 func (c *cluster) eventsOf(ctx context.Context, facts *view.Facts) error {
 	about := map[types.UID]bool{facts.Instance.UID: true}
 	namespaces := map[string]bool{facts.Instance.Namespace: true}

@@ -31,14 +31,11 @@ func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Er
 	return &problem.Error{
 		Reason: v0.ReasonForbidden,
 		Cause: fmt.Sprintf("the controller may not handle %s: label a ClusterRole %s=true that has the rule {apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} (kubectl akri rbac prints it, ready to apply); the API server says: %s",
-			resource.GroupResource(), AggregationLabel, resource.Group, resource.Resource, serverSays(err)),
+			resource.GroupResource(), v0.AggregationLabel, resource.Group, resource.Resource, serverSays(err)),
 		Heals: true,
 		Err:   err,
 	}
 }
-
-// AggregationLabel on a ClusterRole adds its rules to the controller's.
-const AggregationLabel = v0.Domain + "/aggregate-to-controller"
 
 // WatchError returns the error for a resource that cannot be watched.
 func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) *problem.Error {

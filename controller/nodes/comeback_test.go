@@ -14,10 +14,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"akri.sh/akri/agent/claims"
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/slots"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
+	"akri.sh/akri/agent/serve/claims"
+	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/nodes"
 )
@@ -30,33 +31,34 @@ type agent struct {
 }
 
 func (w *world) agent(node string, configuration *v0.Configuration, devices ...streams.Device) *agent {
-	w.t.Helper()
-	api, err := dynamic.NewForConfig(w.config)
+	w.T.Helper()
+	api, err := dynamic.NewForConfig(w.Config)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{}
-	instances, err := publish.NewInstances(api, node, func(types.NamespacedName) {
+	log := slog.New(slog.DiscardHandler)
+	store, err := instances.New(api, node, func(types.NamespacedName) {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
-	})
+	}, log)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	manager := v0.FieldManagerAgentPrefix + node
-	publisher := publish.New(api, instances, node, manager, slog.New(slog.DiscardHandler))
+	publisher := publish.New(api, store, node, manager, log)
 	picture := streams.Picture{Settled: true}
 	for _, d := range devices {
 		picture.Devices = append(picture.Devices, streams.Known{Device: d, Online: true})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { instances.Informer().RunWithContext(ctx) })
+	running.Go(func() { store.Run(ctx) })
 	running.Go(func() {
-		if !cache.WaitForCacheSync(ctx.Done(), instances.Informer().HasSynced) {
+		if !cache.WaitForCacheSync(ctx.Done(), store.HasSynced) {
 			return
 		}
 		for {
@@ -66,31 +68,31 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 			case <-changed:
 			}
 			if _, err := publisher.Publish(ctx, configuration, picture); err != nil && ctx.Err() == nil {
-				w.t.Errorf("agent of %s: %v", node, err)
+				w.T.Errorf("agent of %s: %v", node, err)
 			}
 		}
 	})
 	end := sync.OnceFunc(func() { cancel(); running.Wait() })
-	w.t.Cleanup(end)
-	return &agent{claims.New(api, node, manager), end}
+	w.T.Cleanup(end)
+	return &agent{claims.New(api, store, node, manager), end}
 }
 
 func (w *world) configuration(name string) *v0.Configuration {
-	w.t.Helper()
+	w.T.Helper()
 	configuration := &v0.Configuration{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
 		Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "h"}, Capacity: 2},
 	}
-	if err := w.Create(w.t.Context(), configuration); err != nil {
-		w.t.Fatal(err)
+	if err := w.Create(w.T.Context(), configuration); err != nil {
+		w.T.Fatal(err)
 	}
 	return configuration
 }
 
 // seenBy waits until exactly these nodes see an Instance.
 func (w *world) seenBy(name string, want ...string) {
-	w.t.Helper()
-	w.eventually(name+" seen", func() string {
+	w.T.Helper()
+	w.Eventually(name+" seen", func() string {
 		instance := w.instance(name)
 		if instance == nil {
 			return "it does not exist"
@@ -120,7 +122,7 @@ func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 	dying := w.agent(b, doors, shared, local)
 	w.seenBy(sharedName, a, b)
 	w.seenBy(localName, b)
-	device := types.NamespacedName{Namespace: w.namespace, Name: sharedName}
+	device := types.NamespacedName{Namespace: w.Namespace, Name: sharedName}
 	if got := dying.Claim(t.Context(), device, []int{1}); got.Outcome != slots.Written {
 		t.Fatal(got.Err)
 	}
@@ -129,7 +131,7 @@ func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 	dying.end()
 	w.condition(b, corev1.ConditionUnknown)
 	w.seenBy(sharedName, a)
-	w.eventually("removal of the local device", func() string {
+	w.Eventually("removal of the local device", func() string {
 		if w.instance(localName) != nil {
 			return "it still exists"
 		}
@@ -172,7 +174,7 @@ func TestALiveAgentAddsItsNodeAgainAtOnce(t *testing.T) {
 	before := w.instance(name).Generation
 	w.run(nodes.Options{NotReadyGrace: short})
 	w.condition(b, corev1.ConditionUnknown)
-	w.eventually("removed and added again", func() string {
+	w.Eventually("removed and added again", func() string {
 		if now := w.instance(name); now.Generation < before+2 {
 			return "nothing has changed"
 		}

@@ -44,7 +44,7 @@ func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 	if _, labelled := shared.Labels[v0.NodeLabel(a)]; !labelled {
 		t.Error("the other node's label was removed")
 	}
-	w.eventually("deletion of the Instance that only that node could see", func() string {
+	w.Eventually("deletion of the Instance that only that node could see", func() string {
 		if w.instance("local") != nil {
 			return "it still exists"
 		}
@@ -58,9 +58,9 @@ func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 // A node may have been deleted while no controller ran.
 func TestANodeThatNeverExistedIsGone(t *testing.T) {
 	w := enter(t)
-	w.device("cam", true, []string{w.namespace + "-x", w.node("a")})
+	w.device("cam", true, []string{w.Namespace + "-x", w.node("a")})
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
-	w.off("cam", w.namespace+"-x")
+	w.off("cam", w.Namespace+"-x")
 }
 
 func TestANodeThatIsNotReadyIsRemovedAfterTheGracePeriod(t *testing.T) {
@@ -161,7 +161,7 @@ func TestAConcurrentClaimIsKept(t *testing.T) {
 		w.claim("gate", 0, b)
 	})
 	w.condition(b, corev1.ConditionUnknown)
-	w.eventually("the claim", func() string {
+	w.Eventually("the claim", func() string {
 		if w.instance("gate").Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) {
 			return "not made"
 		}
@@ -187,7 +187,7 @@ func TestALocalDeviceThatIsClaimedConcurrentlyIsKept(t *testing.T) {
 	})
 	before := w.instance("cam")
 	w.condition(b, corev1.ConditionUnknown)
-	w.eventually("the claim", func() string {
+	w.Eventually("the claim", func() string {
 		if now := w.instance("cam"); now == nil || now.ResourceVersion != before.ResourceVersion {
 			return ""
 		}
@@ -214,7 +214,7 @@ func TestAnInstanceThatNoNodeSees(t *testing.T) {
 	if err := w.Update(t.Context(), found); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("deletion", func() string {
+	w.Eventually("deletion", func() string {
 		if w.instance("lost") != nil {
 			return "it still exists"
 		}
@@ -273,11 +273,11 @@ func TestNothingIsSentAtRest(t *testing.T) {
 
 // hasEvent waits for an Event about an Instance.
 func (w *world) hasEvent(instance, reason, note string) {
-	w.t.Helper()
-	w.eventually("Event "+reason, func() string {
+	w.T.Helper()
+	w.Eventually("Event "+reason, func() string {
 		var list eventsv1.EventList
-		if err := w.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-			w.t.Fatal(err)
+		if err := w.List(w.T.Context(), &list, client.InNamespace(w.Namespace)); err != nil {
+			w.T.Fatal(err)
 		}
 		for _, event := range list.Items {
 			if event.Regarding.Name == instance && event.Reason == reason && strings.Contains(event.Note, note) {

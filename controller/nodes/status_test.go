@@ -15,16 +15,16 @@ import (
 
 // offers writes resources into a node's status as its kubelet does.
 func (w *world) offers(node string, quantities map[string]string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.patchNode(node, map[string]any{"status": map[string]any{"capacity": quantities, "allocatable": quantities}})
 }
 
 // has reports whether a resource is in a node's status.
 func (w *world) has(node, resource string) bool {
-	w.t.Helper()
+	w.T.Helper()
 	var object corev1.Node
-	if err := w.Get(w.t.Context(), types.NamespacedName{Name: node}, &object); err != nil {
-		w.t.Fatal(err)
+	if err := w.Get(w.T.Context(), types.NamespacedName{Name: node}, &object); err != nil {
+		w.T.Fatal(err)
 	}
 	_, capacity := object.Status.Capacity[corev1.ResourceName(resource)]
 	_, allocatable := object.Status.Allocatable[corev1.ResourceName(resource)]
@@ -33,8 +33,8 @@ func (w *world) has(node, resource string) bool {
 
 // lacks waits until a resource is no longer in a node's status.
 func (w *world) lacks(node, resource string) {
-	w.t.Helper()
-	w.eventually("removal of "+resource, func() string {
+	w.T.Helper()
+	w.Eventually("removal of "+resource, func() string {
 		if w.has(node, resource) {
 			return "it is still there"
 		}
@@ -47,7 +47,7 @@ func TestStaleResourcesAreRemoved(t *testing.T) {
 	a := w.node("a")
 	w.device("cam", true, []string{a})
 	configuration := &v0.Configuration{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.namespace},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Namespace},
 		Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "h"}},
 	}
 	if err := w.Create(t.Context(), configuration); err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
-// Evidence is what a person would look at when Akri does not do as it should:
-// the objects of a namespace, and Akri's own pods and logs.
+// Evidence returns what a person would check when Akri fails: the objects of a
+// namespace, and Akri's own pods and logs.
 func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string {
 	var text strings.Builder
 	for _, arguments := range [][]string{

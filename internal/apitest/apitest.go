@@ -1,6 +1,12 @@
-// Package apitest gives tests a real API server: etcd and kube-apiserver as
-// processes, with our CRDs installed. The binaries come from `make test`; a
-// bare checkout skips such tests, saying so.
+// Package apitest runs a real API server for tests: etcd and kube-apiserver as
+// processes, with Akri's CRDs installed. `make test` provides the binaries; without
+// them, such tests are skipped.
+//
+// [World] is what most tests need. There is no kubelet, no garbage collector and no
+// other controller.
+//
+// Always: one API server for each test binary, a namespace of its own for each test.
+// Never: a name is used twice, so that what a test leaves behind disturbs no other.
 package apitest
 
 import (
@@ -23,9 +29,9 @@ import (
 )
 
 const (
-	// assetsVariable names the folder of the binaries etcd and kube-apiserver.
+	// assetsVariable names the directory with the binaries etcd and kube-apiserver.
 	assetsVariable = "AKRI_TEST_ASSETS"
-	// requiredVariable, if "1", turns the skip into a failure.
+	// requiredVariable, if "1", makes a skip a failure.
 	requiredVariable = "AKRI_TEST_REQUIRED"
 )
 
@@ -36,8 +42,8 @@ var shared struct {
 	err         error
 }
 
-// Run starts the tests of a package and stops the API server after them. A
-// package that calls [Start] calls Run in its TestMain:
+// Run runs the tests of a package and then stops the API server. A package that uses
+// this package calls Run in its TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 func Run(m *testing.M) int {
@@ -45,8 +51,8 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// Start returns the way to an API server, as administrator and without a limit
-// of requests. There is one for each test binary, started by the first call.
+// Start returns the configuration of a client of the API server, with administrator
+// rights and without rate limit. The first call starts the API server.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
 	assets := assets(t)
@@ -67,12 +73,12 @@ func Start(t testing.TB) *rest.Config {
 		t.Fatalf("apitest: start the API server from %s: %v", assets, shared.err)
 	}
 	config := rest.CopyConfig(shared.config)
-	config.QPS = -1 // the API server's own fairness governs
+	config.QPS = -1 // the API server's priority and fairness limits requests
 	return config
 }
 
-// Namespace makes a namespace for one test and deletes it afterwards. No
-// controller runs here, so what lies in it stays; names do not repeat.
+// Namespace creates a namespace for one test and deletes it afterwards. Without a
+// namespace controller, its objects remain.
 func Namespace(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -85,7 +91,7 @@ func Namespace(t testing.TB, config *rest.Config) string {
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}
 	if _, err := namespaces.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("apitest: make namespace %s: %v", name, err)
+		t.Fatalf("apitest: create namespace %s: %v", name, err)
 	}
 	t.Cleanup(func() {
 		if err := namespaces.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
@@ -106,38 +112,38 @@ func stop() {
 	}
 }
 
-// assets is the folder of the binaries; without them it skips the test.
+// assets returns the directory with the binaries. Without them it skips the test.
 func assets(t testing.TB) string {
 	t.Helper()
-	folder := os.Getenv(assetsVariable)
-	if folder == "" {
-		folder = filepath.Join(root(), "bin", "k8s")
+	dir := os.Getenv(assetsVariable)
+	if dir == "" {
+		dir = filepath.Join(root(), "bin", "k8s")
 	}
 	for _, binary := range []string{"etcd", "kube-apiserver"} {
-		if _, err := os.Stat(filepath.Join(folder, binary)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, binary)); err == nil {
 			continue
 		}
-		message := fmt.Sprintf("needs a real API server and %s is not in %s: run `make test`, which builds it, or set %s to its folder",
-			binary, folder, assetsVariable)
+		message := fmt.Sprintf("needs an API server, but %s is not in %s: run `make test`, which builds it, or set %s to its directory",
+			binary, dir, assetsVariable)
 		if os.Getenv(requiredVariable) == "1" {
 			t.Fatal(message)
 		}
 		t.Skip(message)
 	}
-	return folder
+	return dir
 }
 
-// root is the folder of go.mod, at or above the package whose tests run.
+// root returns the directory of go.mod.
 func root() string {
 	start, err := os.Getwd()
 	if err != nil {
 		return "."
 	}
-	for folder := start; ; folder = filepath.Dir(folder) {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return folder
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
 		}
-		if folder == filepath.Dir(folder) {
+		if dir == filepath.Dir(dir) {
 			return start
 		}
 	}

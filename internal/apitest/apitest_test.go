@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Run(m)) }
 
-func TestOurKindsAreServed(t *testing.T) {
+func TestKindsAreServed(t *testing.T) {
 	config := Start(t)
 	namespace := Namespace(t, config)
 	client, err := dynamic.NewForConfig(config)
@@ -24,6 +24,6 @@ func TestOurKindsAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(list.Items) != 0 {
-		t.Errorf("a fresh namespace holds %d Instances, want none", len(list.Items))
+		t.Errorf("got %d Instances in a new namespace, want none", len(list.Items))
 	}
 }

@@ -1,5 +1,5 @@
-// Package metricsdoc holds the tables of docs/metrics.md against what a program
-// registers. It is for tests only.
+// Package metricsdoc compares the tables of docs/metrics.md with the metrics that a
+// program registers. It is for tests only.
 package metricsdoc
 
 import (
@@ -13,35 +13,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Recorder is a registerer that keeps what is registered.
+// Recorder is a registerer that records its collectors.
 type Recorder struct {
 	*prometheus.Registry
 	collectors []prometheus.Collector
 }
 
-// NewRecorder returns an empty one.
+// NewRecorder returns an empty Recorder.
 func NewRecorder() *Recorder { return &Recorder{Registry: prometheus.NewRegistry()} }
 
-// Register keeps a collector.
+// Register registers and records a collector.
 func (r *Recorder) Register(collector prometheus.Collector) error {
 	r.collectors = append(r.collectors, collector)
 	return r.Registry.Register(collector)
 }
 
-// MustRegister keeps collectors.
+// MustRegister registers and records collectors.
 func (r *Recorder) MustRegister(collectors ...prometheus.Collector) {
 	r.collectors = append(r.collectors, collectors...)
 	r.Registry.MustRegister(collectors...)
 }
 
-// row of a table: metric, labels, help.
 var (
+	// row matches a row of a table: metric, labels, help.
 	row         = regexp.MustCompile("(?m)^\\| `(akri_[a-z_]+)` \\| ([a-z_, ]+) \\| (.+) \\|$")
 	description = regexp.MustCompile(`^Desc\{fqName: "(akri_[a-z_]+)", help: "([^"]*)",.* constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 )
 
-// Check compares the chapter of docs/metrics.md on a program with what the program
-// has registered. Metrics of libraries are left out.
+// Check compares the chapter on a program in docs with the metrics that the program
+// has registered. Metrics of libraries are ignored.
 func Check(t *testing.T, docs, program string, recorder *Recorder) {
 	t.Helper()
 	text, err := os.ReadFile(docs)
@@ -72,12 +72,12 @@ func Check(t *testing.T, docs, program string, recorder *Recorder) {
 	}
 	for _, line := range registered {
 		if !slices.Contains(documented, line) {
-			t.Errorf("%s, chapter %s, lacks the line\n%s", docs, program, line)
+			t.Errorf("%s, chapter %s, is missing the line\n%s", docs, program, line)
 		}
 	}
 	for _, line := range documented {
 		if !slices.Contains(registered, line) {
-			t.Errorf("%s, chapter %s, has a line that nothing stands for\n%s", docs, program, line)
+			t.Errorf("%s, chapter %s, has a line for a metric that is not registered\n%s", docs, program, line)
 		}
 	}
 }

@@ -8,64 +8,69 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
+
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/convert"
 	"akri.sh/akri/templating/source"
-	"github.com/spf13/cobra"
-	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 )
 
 type convertOptions struct {
 	files []string
 }
 
-func newConvert(streams Streams) *cobra.Command {
+func newConvert(streams cli.Streams) *cobra.Command {
 	var o convertOptions
 	command := &cobra.Command{
 		Use:   "convert -f FILE",
-		Short: "Write brokerSpec and the Service fields as broker resources",
-		Long: `Write a Configuration's brokerSpec, instanceServiceSpec and
-configurationServiceSpec as instanceBrokerResources and
-configurationBrokerResources that make the same objects.
+		Short: "Convert brokerSpec and the Service fields to broker resources",
+		Long: `Convert a Configuration's brokerSpec, instanceServiceSpec and
+configurationServiceSpec to instanceBrokerResources and
+configurationBrokerResources that create the same objects.
 
-Comments stay, and so does whatever else is in the files. What the new form says
-differently is told on stderr. The old fields go on working: nobody has to
-convert.`,
+Comments and everything else in the files are kept. Differences are reported on
+stderr. The old fields remain supported; you do not have to convert.`,
 		Example: `  kubectl akri convert -f old.yaml > new.yaml
   kubectl get akric akri-onvif -o yaml | kubectl akri convert -f -`,
 		Args: noArgs,
 	}
-	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder with Configurations; - reads standard input")
+	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	command.RunE = func(command *cobra.Command, _ []string) error { return o.run(command, streams) }
 	return command
 }
 
-func (o *convertOptions) run(command *cobra.Command, streams Streams) error {
+func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error {
 	if len(o.files) == 0 {
-		return usage(command, errNoFile)
+		return cli.Usage(command, manifest.ErrNoFile)
 	}
-	all, err := readInput(command, streams, o.files)
+	all, err := manifest.Read(command, streams, o.files)
 	if err != nil {
 		return err
 	}
-	_, findings := load(all, nil) // what is wrong before would be wrong after
+	_, findings := load(all, nil) // an error in the input would also be in the result
 	var out bytes.Buffer
 	var notes []string
 	if len(findings) == 0 {
 		for _, f := range all {
-			of, err := convertFile(&out, f)
+			fileNotes, err := convertFile(&out, f)
 			if err != nil {
-				findings = append(findings, finding{cause: f.name + ": " + err.Error()})
+				findings = append(findings, manifest.Finding{Cause: f.Name + ": " + err.Error()})
 			}
-			notes = append(notes, of...)
+			notes = append(notes, fileNotes...)
 		}
 	}
 	if _, err := source.Parse("result", out.Bytes()); err != nil && len(findings) == 0 {
-		// An alias (*name) elsewhere may stand for a part that is gone now.
-		findings = append(findings, finding{cause: "the result would be no YAML: " + strings.TrimPrefix(err.Error(), "result: "), hint: "write out anchors (&name) and aliases (*name) before converting"})
+		// An alias (*name) may refer to an anchor in a removed field.
+		findings = append(findings, manifest.Finding{
+			Cause: "the result would not be valid YAML: " + strings.TrimPrefix(err.Error(), "result: "),
+			Hint:  "replace anchors (&name) and aliases (*name) with their content before converting",
+		})
 	}
-	if count := show(streams.Err, findings, all); count > 0 {
-		return wrong(count, ": nothing is printed")
+	if count := manifest.Show(streams.Err, findings, all); count > 0 {
+		return errFound(count, "; nothing was printed")
 	}
 	for _, note := range notes {
 		fmt.Fprintln(streams.Err, "note: "+note)
@@ -74,10 +79,10 @@ func (o *convertOptions) run(command *cobra.Command, streams Streams) error {
 	return err
 }
 
-// convertFile writes a file with its Configurations converted, and says what
-// readers of the result should know.
-func convertFile(out *bytes.Buffer, f *file) (notes []string, err error) {
-	decoder := yamlv3.NewDecoder(bytes.NewReader(f.data))
+// convertFile writes a file with its Configurations converted, and returns notes on
+// what differs in the result.
+func convertFile(out *bytes.Buffer, f *manifest.File) (notes []string, err error) {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(f.Data))
 	for {
 		var document yamlv3.Node
 		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
@@ -89,11 +94,11 @@ func convertFile(out *bytes.Buffer, f *file) (notes []string, err error) {
 			continue
 		}
 		for _, root := range elements(document.Content[0]) {
-			of, err := convertDocument(root)
+			documentNotes, err := convertDocument(root)
 			if err != nil {
 				return nil, err
 			}
-			notes = append(notes, of...)
+			notes = append(notes, documentNotes...)
 			if out.Len() > 0 {
 				out.WriteString("---\n")
 			}
@@ -104,7 +109,8 @@ func convertFile(out *bytes.Buffer, f *file) (notes []string, err error) {
 	}
 }
 
-// elements are those of a List as kubectl get prints it, else the document.
+// elements returns the items of a List as printed by kubectl get, or else the
+// document itself.
 func elements(root *yamlv3.Node) []*yamlv3.Node {
 	kind, items := get(root, "kind"), get(root, "items")
 	if kind != nil && items != nil && strings.HasSuffix(kind.Value, "List") && items.Kind == yamlv3.SequenceNode {
@@ -123,7 +129,7 @@ func encode(out *bytes.Buffer, root *yamlv3.Node) error {
 	return encoder.Close()
 }
 
-// convertDocument changes a Configuration in place; other kinds stay.
+// convertDocument converts a Configuration in place. Other kinds are unchanged.
 func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 	var object struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -147,7 +153,7 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 	if err := root.Decode(&object); err != nil {
 		return nil, err
 	}
-	if !ours(map[string]any{"apiVersion": object.APIVersion}) {
+	if !manifest.IsAkri(map[string]any{"apiVersion": object.APIVersion}) {
 		return nil, nil
 	}
 	dropServerFields(root)
@@ -161,13 +167,13 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 	}
 	name := object.Metadata.Name
 	if len(lists.Instance)+len(lists.Configuration) == 0 {
-		return []string{name + ": there is nothing to convert"}, nil
+		return []string{name + ": nothing to convert"}, nil
 	}
 	spec := get(root, "spec")
-	spec.Style &^= yamlv3.FlowStyle // {} becomes a map over several lines
+	spec.Style &^= yamlv3.FlowStyle // {} becomes a block map
 	for _, field := range []string{"brokerSpec", "instanceServiceSpec", "configurationServiceSpec"} {
 		if commented(spec, field) {
-			notes = append(notes, name+": "+field+": the comments in and above it are not kept: copy them by hand")
+			notes = append(notes, name+": "+field+": its comments are lost: copy them manually")
 		}
 		remove(spec, field)
 	}
@@ -183,15 +189,19 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 	return notes, nil
 }
 
-// differs says what cannot be kept, and what the new form says in other words.
+// differs describes, for each old field, how the new form differs.
 var differs = map[string]string{
-	"brokerSpec.brokerPodSpec": "the capacity bounds the number of Pods, and each is pinned to its node also when the broker has node affinity of its own; Akri did neither",
-	"brokerSpec.brokerJobSpec": "the generation of the Configuration in the Job's name is now a fixed number: change it by hand when a changed Job should run again",
-	"instanceServiceSpec":      "the Service exists as long as its device, not only while a broker runs, and selects the pods of Jobs too",
-	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and selects the pods of Jobs too",
+	"brokerSpec.brokerPodSpec": "the capacity limits the number of Pods, and each Pod is pinned to its node even if the broker " +
+		"has its own node affinity; Akri did neither",
+	"brokerSpec.brokerJobSpec": "the Configuration's generation in the Job's name is now a fixed number: change it manually to run a " +
+		"changed Job again",
+	"instanceServiceSpec": "the Service exists as long as its device does, not only while a broker runs, and also selects the Pods of " +
+		"Jobs",
+	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and also selects the Pods " +
+		"of Jobs",
 }
 
-// dropServerFields removes what kubectl get shows and nobody should apply.
+// dropServerFields removes fields that kubectl get prints and that must not be applied.
 func dropServerFields(root *yamlv3.Node) {
 	remove(root, "status")
 	metadata := get(root, "metadata")
@@ -205,7 +215,7 @@ func dropServerFields(root *yamlv3.Node) {
 	}
 }
 
-// add appends templates to a list, which is made if there is none.
+// add appends templates to a list, creating it if necessary.
 func add(spec *yamlv3.Node, level templating.Level, resources []convert.Resource) error {
 	if len(resources) == 0 {
 		return nil
@@ -216,7 +226,7 @@ func add(spec *yamlv3.Node, level templating.Level, resources []convert.Resource
 		list = &yamlv3.Node{Kind: yamlv3.SequenceNode}
 		spec.Content = append(spec.Content, &yamlv3.Node{Kind: yamlv3.ScalarNode, Value: level.String()}, list)
 	}
-	list.Style &^= yamlv3.FlowStyle // [] becomes a list over several lines
+	list.Style &^= yamlv3.FlowStyle // [] becomes a block list
 	for _, r := range resources {
 		var template yamlv3.Node
 		if err := template.Encode(r.Template); err != nil {
@@ -227,40 +237,40 @@ func add(spec *yamlv3.Node, level templating.Level, resources []convert.Resource
 	return nil
 }
 
-// get is the value of a key of a map, or nil.
-func get(of *yamlv3.Node, key string) *yamlv3.Node {
-	if of == nil || of.Kind != yamlv3.MappingNode {
+// get returns the value of a key of a map, or nil.
+func get(parent *yamlv3.Node, key string) *yamlv3.Node {
+	if parent == nil || parent.Kind != yamlv3.MappingNode {
 		return nil
 	}
-	for i := 0; i+1 < len(of.Content); i += 2 {
-		if of.Content[i].Value == key {
-			return of.Content[i+1]
+	for i := 0; i+1 < len(parent.Content); i += 2 {
+		if parent.Content[i].Value == key {
+			return parent.Content[i+1]
 		}
 	}
 	return nil
 }
 
-// commented reports that there are comments at a key or below it.
-func commented(of *yamlv3.Node, key string) bool {
-	var any func(*yamlv3.Node) bool
-	any = func(n *yamlv3.Node) bool {
-		return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, any)
+// commented reports whether there are comments at or below a key.
+func commented(parent *yamlv3.Node, key string) bool {
+	var hasComment func(*yamlv3.Node) bool
+	hasComment = func(n *yamlv3.Node) bool {
+		return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, hasComment)
 	}
-	for i := 0; i+1 < len(of.Content); i += 2 {
-		if of.Content[i].Value == key {
-			return any(of.Content[i]) || any(of.Content[i+1])
+	for i := 0; i+1 < len(parent.Content); i += 2 {
+		if parent.Content[i].Value == key {
+			return hasComment(parent.Content[i]) || hasComment(parent.Content[i+1])
 		}
 	}
 	return false
 }
 
-func remove(of *yamlv3.Node, key string) {
-	if of == nil || of.Kind != yamlv3.MappingNode {
+func remove(parent *yamlv3.Node, key string) {
+	if parent == nil || parent.Kind != yamlv3.MappingNode {
 		return
 	}
-	for i := 0; i+1 < len(of.Content); i += 2 {
-		if of.Content[i].Value == key {
-			of.Content = slices.Delete(of.Content, i, i+2)
+	for i := 0; i+1 < len(parent.Content); i += 2 {
+		if parent.Content[i].Value == key {
+			parent.Content = slices.Delete(parent.Content, i, i+2)
 			return
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
-// TestConvertKeepsObjects: a converted Configuration makes the objects that the old
-// one made.
+// TestConvertKeepsObjects: a converted Configuration creates the same objects as
+// before.
 func TestConvertKeepsObjects(t *testing.T) {
 	for name, broker := range map[string]string{
 		"pod": `
@@ -30,7 +30,7 @@ func TestConvertKeepsObjects(t *testing.T) {
     brokerJobSpec:
       parallelism: 2
       template: {spec: {restartPolicy: Never, containers: [{name: broker, image: x}]}}`,
-		"services alone": "",
+		"only services": "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -53,18 +53,18 @@ spec:
 				t.Errorf("before\n%s\nafter\n%s", before, after)
 			}
 			if again := output(t, "convert", "-f", "new.yaml"); again != read(t, "new.yaml") {
-				t.Errorf("converting what is converted changes it:\n%s", again)
+				t.Errorf("converting the result again changes it:\n%s", again)
 			}
 			output(t, "lint", "new.yaml")
 		})
 	}
 }
 
-// output is what a command prints that must succeed.
+// output runs a command that must succeed, and returns its stdout.
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	if err := run(offline.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, args); err != nil {
+	if err := run(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, args); err != nil {
 		t.Fatalf("%v: %v\n%s%s", args, err, out.String(), errOut.String())
 	}
 	return out.String()

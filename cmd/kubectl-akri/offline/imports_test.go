@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestImports: these commands work where there is no cluster, so nothing they are
-// made of can talk to one.
+// TestImports: these commands work without a cluster, so no dependency may reach one.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".", "../schema").Output()
 	if err != nil {
@@ -20,7 +19,7 @@ func TestImports(t *testing.T) {
 	for _, name := range strings.Fields(string(out)) {
 		for _, prefix := range forbidden {
 			if name == prefix || strings.HasPrefix(name, prefix+"/") {
-				t.Errorf("%s is among the dependencies, and it talks to a cluster or to agents: move what needs it to cmd/kubectl-akri", name)
+				t.Errorf("%s is among the dependencies and reaches a cluster or agents: move the code that needs it to cmd/kubectl-akri", name)
 			}
 		}
 	}

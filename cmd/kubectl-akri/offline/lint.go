@@ -6,14 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	kinds "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
-	"github.com/spf13/cobra"
-	kinds "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 type lintOptions struct {
@@ -21,115 +24,124 @@ type lintOptions struct {
 	instances []string
 }
 
-func newLint(streams Streams) *cobra.Command {
+func newLint(streams cli.Streams) *cobra.Command {
 	var o lintOptions
 	command := &cobra.Command{
 		Use:   "lint -f FILE...",
-		Short: "Tell everything that is wrong with Configurations, with places and remedies",
-		Long: `Tell everything that is wrong with Configurations: unknown and missing fields,
-wrong types and values, mistakes in templates, kinds that are refused. Then the
-templates are rendered, for Instances if there are any, else for two made-up
-devices; what goes wrong with made-up devices is a warning. Fields and types of
-rendered Pods, Deployments and other kinds built into Kubernetes are checked too.
+		Short: "Report all errors in Configurations, with their place and a remedy",
+		Long: `Report all errors in Configurations: unknown and missing fields, wrong types and
+values, template errors, kinds that are not allowed. Then render the templates, for
+the given Instances or for two sample devices; errors that occur with sample
+devices are warnings. The fields and types of rendered Pods, Deployments and other
+kinds built into Kubernetes are checked too.
 
-The exit code is 0 when there are no mistakes, 1 when there are some, and 2 when
-a file cannot be read.`,
+The exit code is 0 if there are no errors, 1 if there are errors, and 2 if a file
+cannot be read.`,
 		Example: `  kubectl akri lint -f configuration.yaml
   kubectl akri lint manifests/*.yaml
   kubectl get akric -A -o yaml | kubectl akri lint -f -`,
 		Args: cobra.ArbitraryArgs,
 	}
-	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder to check; - reads standard input")
-	command.Flags().StringArrayVarP(&o.instances, "instance", "i", nil, "`file` or folder with Instances to render for; - reads standard input")
+	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory to check; - reads standard input")
+	command.Flags().StringArrayVarP(&o.instances, "instance", "i", nil,
+		"`file` or directory with Instances to render for; - reads standard input")
 	command.RunE = func(command *cobra.Command, args []string) error { return o.run(command, streams, args) }
 	return command
 }
 
-func (o *lintOptions) run(command *cobra.Command, streams Streams, args []string) error {
+func (o *lintOptions) run(command *cobra.Command, streams cli.Streams, args []string) error {
 	names := append(o.files, args...)
 	if len(names) == 0 {
-		return usage(command, errNoFile)
+		return cli.Usage(command, manifest.ErrNoFile)
 	}
-	all, err := readInput(command, streams, names, o.instances)
+	all, err := manifest.Read(command, streams, names, o.instances)
 	if err != nil {
 		return err
 	}
 	findings := check(all)
-	count := show(streams.Out, ordered(findings, all), all)
+	count := manifest.Show(streams.Out, manifest.Sort(findings, all), all)
 	if count > 0 {
-		return wrong(count, "")
+		return errFound(count, "")
 	}
-	fmt.Fprintf(streams.Out, "%s, no mistakes", plural(len(all.ofKind("Configuration")), "Configuration"))
+	fmt.Fprintf(streams.Out, "%s, no errors", manifest.Count(len(all.OfKind("Configuration")), "Configuration"))
 	if warnings := len(findings); warnings > 0 {
-		fmt.Fprintf(streams.Out, ", %s", plural(warnings, "warning"))
+		fmt.Fprintf(streams.Out, ", %s", manifest.Count(warnings, "warning"))
 	}
 	fmt.Fprintln(streams.Out)
 	return nil
 }
 
-// check is everything there is to tell about files.
-func check(all files) []finding {
-	var findings []finding
+// check returns all findings about files.
+func check(all manifest.Files) []manifest.Finding {
+	var findings []manifest.Finding
 	seen := false
 	for _, f := range all {
-		if f.broken != nil {
-			findings = append(findings, ofBroken(f))
+		if f.Err != nil {
+			findings = append(findings, manifest.Files{f}.Broken()...)
 			seen = true
 		}
-		for _, d := range f.documents {
-			of, isOurs := checkSchema(d)
-			findings = append(findings, of...)
-			seen = seen || isOurs
+		for _, d := range f.Documents {
+			found, ours := checkSchema(d)
+			findings = append(findings, found...)
+			seen = seen || ours
 		}
 	}
 	if !seen {
-		return append(findings, noConfiguration(all))
+		return append(findings, all.NoConfiguration())
 	}
-	if len(all.ofKind("Configuration")) == 0 {
+	if len(all.OfKind("Configuration")) == 0 {
 		return findings
 	}
-	inputs, problems := load(onlyReadable(all), nil)
+	inputs, problems := load(withoutBroken(all), nil)
 	findings = merge(findings, problems)
 	for _, in := range inputs {
 		findings = append(findings, checkRendered(in)...)
 	}
-	for _, c := range all.ofKind("Configuration") {
+	for _, c := range all.OfKind("Configuration") {
 		findings = append(findings, checkConfined(c)...)
 	}
 	return findings
 }
 
-// onlyReadable leaves out files whose trouble is told already.
-func onlyReadable(all files) files {
-	return slices.DeleteFunc(slices.Clone(all), func(f *file) bool { return f.broken != nil })
+// withoutBroken leaves out files that could not be parsed and are reported already.
+func withoutBroken(all manifest.Files) manifest.Files {
+	return slices.DeleteFunc(slices.Clone(all), func(f *manifest.File) bool { return f.Err != nil })
 }
 
-// checkSchema compares a document with the definition of its kind.
-func checkSchema(d *source.Document) (findings []finding, ours bool) {
+// checkSchema checks a document against the definition of its kind.
+func checkSchema(d *source.Document) (findings []manifest.Finding, ours bool) {
 	problems, ours := schema.Check(d.Object())
 	for _, p := range problems {
-		diagnostic := templating.Diagnostic{Field: p.Path}
-		if p.OfKey {
-			diagnostic.Text = p.Path[len(p.Path)-1].Key
-		}
-		findings = append(findings, finding{at: d.Locate(nil, diagnostic), field: p.Path.String(), cause: p.Cause, hint: p.Hint})
+		findings = append(findings, manifest.Finding{
+			At: d.Locate(nil, diagnosticOf(p)), Field: p.Path.String(), Cause: p.Cause, Hint: p.Hint,
+		})
 	}
 	return findings, ours
 }
 
-// merge adds what loading found to what the schema says. Where both speak about one
-// place, the check that knows more is heard: inside a template that of templates,
-// elsewhere the schema.
-func merge(schema, loading []finding) []finding {
-	merged := slices.DeleteFunc(slices.Clone(schema), func(s finding) bool {
-		template := templateOf(s.field)
-		return template != "" && slices.ContainsFunc(loading, func(l finding) bool {
-			return l.at.File == s.at.File && templateOf("spec."+l.field) == template
+// diagnosticOf returns the diagnostic that leads to the place of a problem.
+func diagnosticOf(p schema.Problem) templating.Diagnostic {
+	d := templating.Diagnostic{Field: p.Path}
+	if p.OfKey {
+		d.Text = p.Path[len(p.Path)-1].Key
+	}
+	return d
+}
+
+// merge adds the findings of loading to those of the schema. If both have one for
+// the same place, the more specific check wins: the one of templates inside a
+// template, the one of the schema elsewhere.
+func merge(schema, loading []manifest.Finding) []manifest.Finding {
+	merged := slices.DeleteFunc(slices.Clone(schema), func(s manifest.Finding) bool {
+		template := templateOf(s.Field)
+		return template != "" && slices.ContainsFunc(loading, func(l manifest.Finding) bool {
+			return l.At.File == s.At.File && templateOf("spec."+l.Field) == template
 		})
 	})
 	for _, l := range loading {
-		if !slices.ContainsFunc(schema, func(s finding) bool {
-			return s.at.File == l.at.File && (s.at == l.at || l.field != "" && strings.HasPrefix(s.field, l.field)) && templateOf("spec."+l.field) == ""
+		if !slices.ContainsFunc(schema, func(s manifest.Finding) bool {
+			samePlace := s.At == l.At || l.Field != "" && strings.HasPrefix(s.Field, l.Field)
+			return s.At.File == l.At.File && samePlace && templateOf("spec."+l.Field) == ""
 		}) {
 			merged = append(merged, l)
 		}
@@ -137,7 +149,7 @@ func merge(schema, loading []finding) []finding {
 	return merged
 }
 
-// templateOf is the template that a field of a Configuration is in, as in
+// templateOf returns the template that a field of a Configuration is in, such as
 // instanceBrokerResources[2], or "".
 func templateOf(field string) string {
 	field, found := strings.CutPrefix(field, "spec.")
@@ -154,11 +166,11 @@ func templateOf(field string) string {
 	return ""
 }
 
-// checkRendered renders. Made-up devices may lack what real ones have, so what goes
-// wrong with them is no more than a warning.
-func checkRendered(in *cases.Input) []finding {
+// checkRendered renders the templates. Sample devices may lack properties that real
+// ones have, so an error that occurs with them is only a warning.
+func checkRendered(in *cases.Input) []manifest.Finding {
 	objects, problems := in.Objects()
-	var findings []finding
+	var findings []manifest.Finding
 	for _, o := range objects {
 		for _, f := range checkBuiltIn(o) {
 			if !slices.Contains(findings, f) {
@@ -166,11 +178,11 @@ func checkRendered(in *cases.Input) []finding {
 			}
 		}
 	}
-	for _, f := range ofErrors(problems) {
-		f.warning = in.Sampled
-		if _, rest, found := strings.Cut(f.field, ", "); found && in.Sampled {
-			f.field = rest
-			f.cause += " (with a made-up device)"
+	for _, f := range manifest.FromErrors(problems) {
+		f.Warning = in.Sampled
+		if _, rest, found := strings.Cut(f.Field, ", "); found && in.Sampled {
+			f.Field = rest
+			f.Cause += " (with a sample device)"
 		}
 		if !slices.Contains(findings, f) {
 			findings = append(findings, f)
@@ -180,48 +192,45 @@ func checkRendered(in *cases.Input) []finding {
 }
 
 // checkBuiltIn finds fields that a kind built into Kubernetes does not have, and
-// values of wrong types: the API server would refuse the object.
-func checkBuiltIn(o cases.Rendered) []finding {
-	var findings []finding
+// values of wrong types: the API server would reject the object.
+func checkBuiltIn(o cases.Rendered) []manifest.Finding {
+	var findings []manifest.Finding
 	for _, p := range schema.CheckBuiltIn(o.Content) {
-		diagnostic := templating.Diagnostic{Field: p.Path}
-		if p.OfKey {
-			diagnostic.Text = p.Path[len(p.Path)-1].Key
-		}
-		findings = append(findings, finding{at: o.Locate(diagnostic), field: fieldIn(o, p.Path), cause: p.Cause, hint: p.Hint})
+		findings = append(findings, manifest.Finding{
+			At: o.Locate(diagnosticOf(p)), Field: fieldIn(o, p.Path), Cause: p.Cause, Hint: p.Hint,
+		})
 	}
 	return findings
 }
 
-// fieldIn names a field of a rendered object as the author knows it: the same for
-// each element of a for-each, and in an old field without the spec around it.
+// fieldIn returns the path of a field of a rendered object as its author knows it:
+// the same for each element of a for-each, and without spec in an old field.
 func fieldIn(o cases.Rendered, path templating.Path) string {
 	if strings.HasPrefix(o.From, o.Origin.Level.String()) {
 		list := templating.Origin{Level: o.Origin.Level, Index: o.Origin.Index}.String()
-		return fieldOf(templating.Diagnostic{List: list, Field: path})
+		return manifest.FieldOf(templating.Diagnostic{List: list, Field: path})
 	}
 	if len(path) > 0 && path[0] == templating.Key("spec") {
 		path = path[1:]
 	}
-	return fieldOf(templating.Diagnostic{List: o.From, Field: path})
+	return manifest.FieldOf(templating.Diagnostic{List: o.From, Field: path})
 }
 
-// checkConfined finds kinds and namespaces that the controller refuses.
-func checkConfined(c document) []finding {
-	var findings []finding
-	metadata, _ := c.Object()["metadata"].(map[string]any)
-	home, _ := metadata["namespace"].(string)
+// checkConfined finds kinds and namespaces that the controller does not allow.
+func checkConfined(c *source.Document) []manifest.Finding {
+	var findings []manifest.Finding
+	namespace := metadataOf(c.Object(), "namespace")
 	spec, _ := c.Object()["spec"].(map[string]any)
 	for _, level := range []templating.Level{templating.InstanceLevel, templating.ConfigurationLevel} {
 		templates, _ := spec[level.String()].([]any)
 		for i, element := range templates {
 			template, _ := element.(map[string]any)
 			path := append(pathOf("spec", level.String()), templating.Index(i))
-			if err := confineKind(template); err != nil {
+			if err := (confine.Policy{}).Kind(gvk(template)); err != nil {
 				findings = append(findings, refused(c, append(path, templating.Key("kind")), err))
-			} else if err := confineObject(template, home); err != nil {
+			} else if err := confineObject(template, namespace); err != nil {
 				at := append(path, templating.Key("kind"))
-				if namespaceOf(template) != "" {
+				if metadataOf(template, "namespace") != "" {
 					at = append(path, pathOf("metadata", "namespace")...)
 				}
 				findings = append(findings, refused(c, at, err))
@@ -231,10 +240,10 @@ func checkConfined(c document) []finding {
 	return findings
 }
 
-func refused(c document, path templating.Path, err error) finding {
-	f := finding{at: c.Locate(path, noDiagnostic), field: path[1:].String(), cause: err.Error()}
+func refused(c *source.Document, path templating.Path, err error) manifest.Finding {
+	f := manifest.Finding{At: c.Locate(path, templating.Diagnostic{}), Field: path[1:].String(), Cause: err.Error()}
 	if r, ok := errors.AsType[*problem.Error](err); ok {
-		f.cause, f.hint = r.Cause, r.Hint
+		f.Cause, f.Hint = r.Cause, r.Hint
 	}
 	return f
 }
@@ -245,26 +254,19 @@ func gvk(template map[string]any) kinds.GroupVersionKind {
 	return kinds.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-func confineKind(template map[string]any) error { return (confine.Policy{}).Kind(gvk(template)) }
-
-// confineObject asks about what is known without a cluster: which kinds are
-// cluster-scoped is known for the common ones, and whether the namespace is another
-// one when the Configuration names its own.
-func confineObject(template map[string]any, home string) error {
+// confineObject checks what is known without a cluster: whether one of the common
+// kinds is cluster-scoped, and whether the template's namespace differs from the
+// Configuration's, if that is set.
+func confineObject(template map[string]any, namespace string) error {
 	kind := gvk(template)
-	if home == "" {
-		home = namespaceOf(template)
+	if namespace == "" {
+		namespace = metadataOf(template, "namespace")
 	}
-	return (confine.Policy{}).Object(confine.ObjectOf(kind, !slices.Contains(clusterScoped, kind.GroupKind()), template), home)
+	namespaced := !slices.Contains(clusterScoped, kind.GroupKind())
+	return (confine.Policy{}).Object(confine.ObjectOf(kind, namespaced, template), namespace)
 }
 
-func namespaceOf(template map[string]any) string {
-	metadata, _ := template["metadata"].(map[string]any)
-	namespace, _ := metadata["namespace"].(string)
-	return namespace
-}
-
-// clusterScoped is the kinds outside of namespaces that people try first.
+// clusterScoped lists the cluster-scoped kinds that templates are most likely to use.
 var clusterScoped = []kinds.GroupKind{
 	{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"},
 	{Group: "storage.k8s.io", Kind: "StorageClass"}, {Group: "storage.k8s.io", Kind: "CSIDriver"},

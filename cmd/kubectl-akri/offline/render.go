@@ -1,14 +1,17 @@
 package offline
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
-	"github.com/spf13/cobra"
 )
 
 type renderOptions struct {
@@ -17,37 +20,37 @@ type renderOptions struct {
 	set       []string
 }
 
-func newRender(streams Streams) *cobra.Command {
+func newRender(streams cli.Streams) *cobra.Command {
 	var o renderOptions
 	command := &cobra.Command{
 		Use:   "render -f FILE [-i FILE]... [--set KEY=VALUE]...",
-		Short: "Print the objects that a Configuration would have made",
-		Long: `Print the objects that a Configuration would have made, as YAML.
+		Short: "Print the objects a Configuration would create",
+		Long: `Print the objects a Configuration would create, as YAML.
 
-Without Instances, two made-up devices stand in for real ones. The objects are
-those the controller applies, except for owner references and, when the
-Configuration does not name a namespace, the namespace.`,
+Without Instances, the templates are rendered for two sample devices. The objects
+are the ones the controller applies, without owner references and, if the
+Configuration does not set a namespace, without a namespace.`,
 		Example: `  kubectl akri render -f configuration.yaml
   kubectl akri render -f configuration.yaml --set DEVICE_IP=10.0.0.5
   kubectl get akrii -o yaml | kubectl akri render -f configuration.yaml -i -`,
 		Args: noArgs,
 	}
-	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder with Configurations; - reads standard input")
-	command.Flags().StringArrayVarP(&o.instances, "instance", "i", nil, "`file` or folder with Instances; - reads standard input")
+	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
+	command.Flags().StringArrayVarP(&o.instances, "instance", "i", nil, "`file` or directory with Instances; - reads standard input")
 	command.Flags().StringArrayVar(&o.set, "set", nil, "property of every Instance, as `KEY=VALUE`")
 	command.RunE = func(command *cobra.Command, _ []string) error { return o.run(command, streams) }
 	return command
 }
 
-func (o *renderOptions) run(command *cobra.Command, streams Streams) error {
+func (o *renderOptions) run(command *cobra.Command, streams cli.Streams) error {
 	properties, err := o.properties()
 	if err == nil && len(o.files) == 0 {
-		err = errNoFile
+		err = manifest.ErrNoFile
 	}
 	if err != nil {
-		return usage(command, err)
+		return cli.Usage(command, err)
 	}
-	all, err := readInput(command, streams, o.files, o.instances)
+	all, err := manifest.Read(command, streams, o.files, o.instances)
 	if err != nil {
 		return err
 	}
@@ -56,79 +59,64 @@ func (o *renderOptions) run(command *cobra.Command, streams Streams) error {
 	for _, in := range inputs {
 		rendered, problems := in.Render()
 		out = append(out, rendered...)
-		findings = append(findings, ofErrors(problems)...)
+		findings = append(findings, manifest.FromErrors(problems)...)
 	}
-	if count := show(streams.Err, findings, all); count > 0 {
-		return wrong(count, ": nothing is printed")
+	if count := manifest.Show(streams.Err, findings, all); count > 0 {
+		return errFound(count, "; nothing was printed")
 	}
 	for _, in := range inputs {
 		if in.Sampled {
-			fmt.Fprintf(streams.Err, "note: no Instances of %s were given: two made-up devices stand in for them, with made-up properties. Give real ones with -i, or properties with --set\n", in.Name())
+			fmt.Fprintf(streams.Err, "note: no Instances of %s were given; rendered for two sample devices with sample properties. "+
+				"Pass real Instances with -i, or properties with --set\n", in.Name())
 		}
 	}
 	if len(inputs) > 0 && len(out) == 0 {
-		fmt.Fprintln(streams.Err, "note: the Configuration has no broker resources, so there is nothing to print")
+		fmt.Fprintln(streams.Err, "note: the Configuration has no broker resources; there is nothing to print")
 	}
 	_, err = streams.Out.Write(out)
 	return err
 }
 
-var errNoFile = errors.New("say which Configuration: -f FILE, or -f - for standard input")
-
-// properties are those of --set.
+// properties returns the properties set by --set.
 func (o *renderOptions) properties() (map[string]string, error) {
 	properties := make(map[string]string, len(o.set))
 	for _, pair := range o.set {
 		key, value, found := strings.Cut(pair, "=")
 		if !found || key == "" {
-			return nil, fmt.Errorf("--set %q: write KEY=VALUE, as in --set DEVICE_IP=10.0.0.5", pair)
+			return nil, fmt.Errorf("--set %q: use KEY=VALUE, as in --set DEVICE_IP=10.0.0.5", pair)
 		}
 		properties[key] = value
 	}
 	return properties, nil
 }
 
-// readInput reads the files of Configurations and those of Instances.
-func readInput(command *cobra.Command, streams Streams, lists ...[]string) (files, error) {
-	names := slices.Concat(lists...)
-	if err := onlyOneStdin(command, names...); err != nil {
-		return nil, err
-	}
-	return readFiles(streams, names)
-}
-
-// load brings together each Configuration and its Instances.
-func load(all files, properties map[string]string) ([]*cases.Input, []finding) {
-	var findings []finding
-	for _, f := range all {
-		if f.broken != nil {
-			findings = append(findings, ofBroken(f))
-		}
-	}
-	configurations, instances := all.ofKind("Configuration"), all.ofKind("Instance")
+// load combines each Configuration with its Instances.
+func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []manifest.Finding) {
+	findings := all.Broken()
+	configurations, instances := all.OfKind("Configuration"), all.OfKind("Instance")
 	if len(findings) == 0 && len(configurations) == 0 {
-		findings = append(findings, noConfiguration(all))
+		findings = append(findings, all.NoConfiguration())
 	}
 	var names, known []string
 	for _, c := range configurations {
-		names = append(names, metadataName(c.Object()))
+		names = append(names, metadataOf(c.Object(), "name"))
 	}
 	known = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 	for _, i := range instances {
 		if name := configurationName(i.Object()); name != "" && len(known) > 0 && !slices.Contains(known, name) {
-			findings = append(findings, stranger(i, name, known))
+			findings = append(findings, unknownConfiguration(i, name, known))
 		}
 	}
 	var inputs []*cases.Input
 	for c, configuration := range configurations {
-		documents := []*source.Document{configuration.Document}
+		documents := []*source.Document{configuration}
 		for _, i := range instances {
 			if name := configurationName(i.Object()); (name == "" || name == names[c]) && sameNamespace(i, configuration) {
-				documents = append(documents, i.Document)
+				documents = append(documents, i)
 			}
 		}
 		in, problems := cases.Load(documents, cases.Options{Properties: properties})
-		findings = append(findings, ofErrors(problems)...)
+		findings = append(findings, manifest.FromErrors(problems)...)
 		if in != nil {
 			inputs = append(inputs, in)
 		}
@@ -136,29 +124,41 @@ func load(all files, properties map[string]string) ([]*cases.Input, []finding) {
 	return inputs, findings
 }
 
-// sameNamespace is true also when one of them does not say.
-func sameNamespace(a, b document) bool {
-	one, other := namespaceOf(a.Object()), namespaceOf(b.Object())
+// sameNamespace reports whether two documents are in the same namespace. A document
+// without a namespace matches any.
+func sameNamespace(a, b *source.Document) bool {
+	one, other := metadataOf(a.Object(), "namespace"), metadataOf(b.Object(), "namespace")
 	return one == "" || other == "" || one == other
 }
 
-func noConfiguration(all files) finding {
-	var names []string
-	for _, f := range all {
-		names = append(names, f.name)
-	}
-	return finding{
-		cause: "there is no Configuration in " + strings.Join(names, ", "),
-		hint:  "a Configuration begins with the lines apiVersion: akri.sh/v0 and kind: Configuration",
+// unknownConfiguration returns the finding for an Instance whose Configuration is
+// not among those given.
+func unknownConfiguration(instance *source.Document, name string, known []string) manifest.Finding {
+	return manifest.Finding{
+		At:    instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{}),
+		Field: "spec.configurationName",
+		Cause: fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),
+		Hint:  "given: " + strings.Join(known, ", ") + "; an Instance without configurationName is used for every Configuration",
 	}
 }
 
-// stranger is an Instance of a Configuration that is not there.
-func stranger(instance document, name string, names []string) finding {
-	return finding{
-		at:    instance.Locate(pathOf("spec", "configurationName"), noDiagnostic),
-		field: "spec.configurationName",
-		cause: fmt.Sprintf("the Instance belongs to a Configuration %q, which is not among those given", name),
-		hint:  "the Configurations given are " + strings.Join(names, ", ") + "; without configurationName an Instance is used for all of them",
+// metadataOf returns a string field of an object's metadata.
+func metadataOf(object map[string]any, field string) string {
+	metadata, _ := object["metadata"].(map[string]any)
+	value, _ := metadata[field].(string)
+	return value
+}
+
+func configurationName(instance map[string]any) string {
+	spec, _ := instance["spec"].(map[string]any)
+	name, _ := spec["configurationName"].(string)
+	return name
+}
+
+func pathOf(keys ...string) templating.Path {
+	var path templating.Path
+	for _, key := range keys {
+		path = append(path, templating.Key(key))
 	}
+	return path
 }

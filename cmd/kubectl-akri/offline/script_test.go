@@ -2,7 +2,6 @@ package offline_test
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,17 +9,19 @@ import (
 	"strings"
 	"testing"
 
-	"akri.sh/akri/cmd/kubectl-akri/offline"
 	"github.com/spf13/cobra"
 	"golang.org/x/tools/txtar"
+
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/offline"
 )
 
-var update = flag.Bool("update", false, "rewrite expected output under testdata; read the diff")
+var update = flag.Bool("update", false, "rewrite the expected output under testdata; review the diff")
 
-// TestScripts runs the commands of each archive under testdata among its files. A
-// line "$ lint a.yaml" of the comment is a command, "$ lint -f - < a.yaml" one with
-// standard input, and "$ cat a.yaml" shows a file. What they print and how they end
-// stands in the files whose names begin with the command's number.
+// TestScripts runs the commands of each archive under testdata in a directory with
+// its files. In the comment, a line "$ lint a.yaml" is a command, "$ lint -f - <
+// a.yaml" a command with standard input, and "$ cat a.yaml" prints a file. Files whose
+// names start with the number of a command hold its expected output and exit code.
 func TestScripts(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -58,7 +59,7 @@ func script(t *testing.T, name string) {
 	var got []txtar.File
 	number := 0
 	for line := range strings.Lines(string(archive.Comment)) {
-		if command, is := strings.CutPrefix(line, "$ "); is {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
 			number++
 			got = append(got, runLine(t, number, command)...)
 		}
@@ -79,7 +80,7 @@ func script(t *testing.T, name string) {
 	}
 }
 
-// runLine runs a command and tells what it printed and how it ended.
+// runLine runs a command and returns its output and exit code as files.
 func runLine(t *testing.T, number int, line string) []txtar.File {
 	line, stdin, _ := strings.Cut(strings.TrimSpace(line), " < ")
 	args := strings.Fields(line)
@@ -99,7 +100,7 @@ func runLine(t *testing.T, number int, line string) []txtar.File {
 		}
 		stdout.Write(data)
 	} else {
-		err = run(offline.Streams{In: bytes.NewReader(in), Out: &stdout, Err: &stderr}, args)
+		err = run(cli.Streams{In: bytes.NewReader(in), Out: &stdout, Err: &stderr}, args)
 	}
 	var files []txtar.File
 	add := func(what string, data []byte) {
@@ -115,14 +116,14 @@ func runLine(t *testing.T, number int, line string) []txtar.File {
 		fmt.Fprintln(&stderr, "error:", err)
 	}
 	add("stderr", stderr.Bytes())
-	if code := offline.ExitCode(err); code != 0 {
+	if code := cli.ExitCode(err); code != 0 {
 		add("exit", fmt.Appendf(nil, "%d\n", code))
 	}
 	return files
 }
 
-// run is what the program does with its arguments.
-func run(streams offline.Streams, args []string) error {
+// run runs the program with arguments.
+func run(streams cli.Streams, args []string) error {
 	root := &cobra.Command{Use: "kubectl-akri", SilenceUsage: true, SilenceErrors: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl akri"}}
 	root.SetOut(streams.Out)
@@ -130,11 +131,4 @@ func run(streams offline.Streams, args []string) error {
 	root.SetArgs(args)
 	root.AddCommand(offline.Commands(streams)...)
 	return root.Execute()
-}
-
-// TestExitCode: an error of nobody's making is still a failure.
-func TestExitCode(t *testing.T) {
-	if code := offline.ExitCode(errors.New("x")); code != 1 {
-		t.Errorf("got %d, want 1", code)
-	}
 }

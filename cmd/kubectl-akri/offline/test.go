@@ -8,38 +8,41 @@ import (
 	"path/filepath"
 	"strings"
 
-	"akri.sh/akri/templating/cases"
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
+
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/templating/cases"
 )
 
 type testOptions struct {
 	update bool
 }
 
-func newTest(streams Streams) *cobra.Command {
+func newTest(streams cli.Streams) *cobra.Command {
 	var o testOptions
 	command := &cobra.Command{
 		Use:   "test [DIR]...",
-		Short: "Render folders of Configurations and compare with what is expected",
-		Long: `Render folders of Configurations and compare with what is expected.
+		Short: "Render Configurations and compare the result with the expected output",
+		Long: `Render Configurations and compare the result with the expected output.
 
-A folder has a configuration.yaml, perhaps an instances.yaml, and an
-expected.yaml. DIR stands for all such folders in and below it, and DIR/... is
-the same; without it, the current folder.`,
+A test is a directory with a configuration.yaml, an expected.yaml and optionally an
+instances.yaml. All tests in and below DIR are run; DIR/... means the same. The
+default is the current directory.`,
 		Example: `  kubectl akri test examples
   kubectl akri test --update examples/debug-echo   # then read git diff`,
 		Args: cobra.ArbitraryArgs,
 	}
-	command.Flags().BoolVar(&o.update, "update", false, "write expected.yaml from what is rendered now")
+	command.Flags().BoolVar(&o.update, "update", false, "write the current output to expected.yaml")
 	command.RunE = func(_ *cobra.Command, args []string) error { return o.run(streams, args) }
 	return command
 }
 
-// counts is what became of the cases.
+// counts counts the results of the tests.
 type counts struct{ passed, failed, written int }
 
-func (o *testOptions) run(streams Streams, args []string) error {
+func (o *testOptions) run(streams cli.Streams, args []string) error {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -50,28 +53,29 @@ func (o *testOptions) run(streams Streams, args []string) error {
 			root = "."
 		}
 		if info, err := os.Stat(root); err != nil || !info.IsDir() {
-			return unreadable(fmt.Errorf("there is no folder %s", root))
+			return cli.Failed(fmt.Errorf("directory %s does not exist", root))
 		}
 		fsys := os.DirFS(root)
 		dirs, err := cases.Find(fsys)
 		if err != nil {
-			return unreadable(fmt.Errorf("%s cannot be searched: %w", root, err))
+			return cli.Failed(fmt.Errorf("search %s: %w", root, err))
 		}
 		if len(dirs) == 0 {
-			return unreadable(fmt.Errorf("there is no configuration.yaml in or below %s: a test is a folder with configuration.yaml, expected.yaml (--update writes it) and perhaps instances.yaml", root))
+			return cli.Failed(fmt.Errorf("no configuration.yaml in or below %s: a test is a directory with configuration.yaml, "+
+				"expected.yaml (written by --update) and optionally instances.yaml", root))
 		}
 		for _, dir := range dirs {
 			result, err := cases.Run(fsys, dir)
-			if err := o.one(streams, &c, path.Join(root, dir), result, err); err != nil {
-				return unreadable(err)
+			if err := o.report(streams, &c, path.Join(root, dir), result, err); err != nil {
+				return cli.Failed(err)
 			}
 		}
 	}
-	return c.report(streams)
+	return c.summarize(streams)
 }
 
-// one reports a case, or writes what is expected of it.
-func (o *testOptions) one(streams Streams, c *counts, dir string, result cases.Result, err error) error {
+// report prints the result of one test, or updates its expected output.
+func (o *testOptions) report(streams cli.Streams, c *counts, dir string, result cases.Result, err error) error {
 	expected := path.Join(dir, cases.ExpectedFile)
 	switch {
 	case err != nil:
@@ -86,7 +90,7 @@ func (o *testOptions) one(streams Streams, c *counts, dir string, result cases.R
 		return os.WriteFile(filepath.FromSlash(expected), result.Got, 0o644)
 	case result.Want == nil:
 		c.failed++
-		fmt.Fprintf(streams.Out, "FAIL     %s\n         there is no %s: write it with --update, and read it\n", dir, cases.ExpectedFile)
+		fmt.Fprintf(streams.Out, "FAIL     %s\n         %s does not exist: write it with --update, and review it\n", dir, cases.ExpectedFile)
 	default:
 		c.failed++
 		fmt.Fprintf(streams.Out, "FAIL     %s\n%s", dir, diff(expected, result))
@@ -94,7 +98,7 @@ func (o *testOptions) one(streams Streams, c *counts, dir string, result cases.R
 	return nil
 }
 
-// diff shows what is expected and not rendered (-), and the opposite (+).
+// diff returns the lines that are expected but not rendered (-), and the opposite (+).
 func diff(expected string, result cases.Result) string {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: difflib.SplitLines(string(result.Want)), FromFile: expected,
@@ -108,7 +112,8 @@ func diff(expected string, result cases.Result) string {
 	return "         " + strings.TrimRight(strings.Join(lines, "         "), " ")
 }
 
-func (c counts) report(streams Streams) error {
+// summarize prints the counts and returns an error if a test failed.
+func (c counts) summarize(streams cli.Streams) error {
 	summary := fmt.Sprintf("%d passed", c.passed)
 	if c.written > 0 {
 		summary += fmt.Sprintf(", %d written", c.written)
@@ -118,5 +123,6 @@ func (c counts) report(streams Streams) error {
 		return nil
 	}
 	fmt.Fprintf(streams.Out, "%s, %d failed\n", summary, c.failed)
-	return &exitError{exitWrong, errors.New(plural(c.failed, "test") + " failed: correct the templates or, when the new output is right, run again with --update")}
+	return errors.New(manifest.Count(c.failed, "test") +
+		" failed: correct the templates or, if the new output is right, run again with --update")
 }

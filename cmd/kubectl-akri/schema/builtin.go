@@ -27,7 +27,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// builtIn are the kinds that brokers are made of, by the types of Kubernetes.
+// builtIn returns a scheme with the kinds that brokers commonly use.
 var builtIn = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -35,15 +35,15 @@ var builtIn = sync.OnceValue(func() *runtime.Scheme {
 		policyv1.AddToScheme, autoscalingv2.AddToScheme, discoveryv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
-			panic(fmt.Sprintf("the types of Kubernetes cannot be registered: %v", err)) // the same in each run
+			panic(fmt.Sprintf("register Kubernetes types: %v", err)) // does not depend on input
 		}
 	}
 	return scheme
 })
 
-// CheckBuiltIn finds fields that a kind built into Kubernetes does not have, and
-// values of a wrong type, in a rendered object. It says nothing about other kinds,
-// and nothing about fields that are missing.
+// CheckBuiltIn returns the unknown fields and the values of wrong types in a rendered
+// object of a kind built into Kubernetes. It does not check other kinds, and does not
+// report missing fields.
 func CheckBuiltIn(object map[string]any) []Problem {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
@@ -56,7 +56,7 @@ func CheckBuiltIn(object map[string]any) []Problem {
 	return c.problems
 }
 
-// typed compares a value with a type as a strict decoder does.
+// typed checks a value against a type as a strict decoder does.
 func (c *checker) typed(t reflect.Type, value any) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -64,7 +64,7 @@ func (c *checker) typed(t reflect.Type, value any) {
 	if value == nil {
 		return
 	}
-	if _, itself := reflect.New(t).Interface().(json.Unmarshaler); itself {
+	if _, ok := reflect.New(t).Interface().(json.Unmarshaler); ok {
 		c.decoded(t, value)
 		return
 	}
@@ -80,33 +80,34 @@ func (c *checker) typed(t reflect.Type, value any) {
 	case reflect.Slice:
 		c.elements(t, value)
 	case reflect.String:
-		c.written(value)
+		c.rendered(value)
 	case reflect.Bool:
 		c.value(&node{Type: "boolean"}, value)
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		c.whole(t, value)
+		c.integer(t, value)
 	case reflect.Float64:
 		c.number(&node{Type: "number"}, value)
 	}
 }
 
-// written checks text; an expression often yields something else.
-func (c *checker) written(value any) {
+// rendered checks a string, for which an expression may have yielded another type.
+func (c *checker) rendered(value any) {
 	hint := ""
 	switch value.(type) {
 	case string:
 		return
 	case bool, int64, float64:
-		hint = fmt.Sprintf("put it in quotes: %q; an expression yields text with | toString", fmt.Sprint(value))
+		hint = fmt.Sprintf("quote it: %q; in an expression, append | toString", fmt.Sprint(value))
 	case []any:
-		hint = `an expression makes text of a list with | join ","`
+		hint = `in an expression, append | join ","`
 	case map[string]any:
-		hint = "write one text; an expression makes text of a map with | toJson"
+		hint = "write a single string; in an expression, append | toJson"
 	}
-	c.report(hint, "this must be text, not %s", describe(value))
+	c.report(hint, "must be a string, not %s", describe(value))
 }
 
-func (c *checker) whole(t reflect.Type, value any) {
+// integer checks an integer, for which an expression may have yielded a string.
+func (c *checker) integer(t reflect.Type, value any) {
 	n := &node{Type: "integer"}
 	if t.Kind() == reflect.Int32 {
 		n.Format = "int32"
@@ -114,19 +115,20 @@ func (c *checker) whole(t reflect.Type, value any) {
 	before := len(c.problems)
 	c.number(n, value)
 	if _, isText := value.(string); isText && len(c.problems) > before {
-		c.problems[before].Hint = "write digits without quotes; an expression must be the whole value, and | int makes a number of text"
+		c.problems[before].Hint = "use digits without quotes; an expression must be the whole value, and | int converts a string"
 	}
 }
 
+// structure checks a map against the fields of a struct.
 func (c *checker) structure(t reflect.Type, value any) {
 	fields, isMap := value.(map[string]any)
 	known := fieldsOf(t)
 	if !isMap {
-		c.report("write its fields indented below it", "this must be a map of fields, not %s", describe(value))
+		c.report("put its fields below it, indented", "must be a map, not %s", describe(value))
 		return
 	}
 	if t == reflect.TypeFor[metav1.LabelSelector]() && bareLabels(fields) {
-		c.report(`write matchLabels: below it, and the labels there: matchLabels: "{{ LABEL_SELECTOR }}"`, "labels stand here, where this kind wants matchLabels")
+		c.report(`put the labels below matchLabels, as in matchLabels: "{{ LABEL_SELECTOR }}"`, "the selector of this kind needs matchLabels")
 		return
 	}
 	names := slices.Sorted(maps.Keys(known))
@@ -136,22 +138,22 @@ func (c *checker) structure(t reflect.Type, value any) {
 				c.typed(field, fields[key])
 				return
 			}
-			hint := "look at the indentation: kubectl explain shows where fields belong"
+			hint := "check the indentation; kubectl explain shows where fields belong"
 			if near := templating.Nearest(key, names); near != "" {
 				hint = "did you mean " + near + "?"
 			}
-			c.problems = append(c.problems, Problem{Path: slices.Clone(c.path), Cause: fmt.Sprintf("Kubernetes knows no field %q here", key), Hint: hint, OfKey: true})
+			c.reportKey(key, hint)
 		})
 	}
 }
 
-// bareLabels reports that a selector holds labels as that of a Service does.
+// bareLabels reports whether a selector holds labels directly, as a Service's does.
 func bareLabels(fields map[string]any) bool {
 	return fields["matchLabels"] == nil && fields["matchExpressions"] == nil && len(fields) > 0 &&
 		templating.Nearest(slices.Sorted(maps.Keys(fields))[0], []string{"matchLabels", "matchExpressions"}) == ""
 }
 
-// fieldsOf is the fields of a type by their names in JSON.
+// fieldsOf returns the types of the fields of a struct by their JSON names.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := make(map[string]reflect.Type)
 	for i := range t.NumField() {
@@ -168,11 +170,12 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
+// elements checks a list against a slice type.
 func (c *checker) elements(t reflect.Type, value any) {
 	if t.Elem().Kind() == reflect.Uint8 {
-		text, isText := value.(string)
-		if _, err := base64.StdEncoding.DecodeString(text); !isText || err != nil {
-			c.report(`encode it: {{ … | b64enc }}; a Secret takes plain text in stringData, a ConfigMap in data`, "this must be text in Base64")
+		encoded, ok := value.(string)
+		if _, err := base64.StdEncoding.DecodeString(encoded); !ok || err != nil {
+			c.report("encode it: {{ … | b64enc }}; a Secret takes plain text in stringData, a ConfigMap in data", "must be encoded in Base64")
 		}
 		return
 	}
@@ -186,7 +189,7 @@ func (c *checker) elements(t reflect.Type, value any) {
 	}
 }
 
-// decoded asks a type that has its own way of reading.
+// decoded checks a value of a type with its own UnmarshalJSON.
 func (c *checker) decoded(t reflect.Type, value any) {
 	data, err := json.Marshal(value)
 	if err == nil {
@@ -194,18 +197,18 @@ func (c *checker) decoded(t reflect.Type, value any) {
 	}
 	number, isNumber := value.(float64)
 	if t == reflect.TypeFor[intstr.IntOrString]() && isNumber && number != math.Trunc(number) {
-		err = fmt.Errorf("%v is no whole number", value)
+		err = fmt.Errorf("%v is not an integer", value)
 	}
 	if err == nil {
 		return
 	}
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
-		c.report("write an amount such as 1, 100m or 64Mi", "%s is not an amount", describe(value))
+		c.report("use a quantity such as 1, 100m or 64Mi", "%s is not a quantity", describe(value))
 	case reflect.TypeFor[intstr.IntOrString]():
-		c.report("write a whole number, or the name of a port in quotes", "this must be a number or text, not %s", describe(value))
+		c.report("use an integer, or the name of a port in quotes", "must be an integer or a string, not %s", describe(value))
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
-		c.report("write it as 2026-01-31T12:00:00Z", "%s is not a time", describe(value))
+		c.report("use the form 2026-01-31T12:00:00Z", "%s is not a time", describe(value))
 	default:
 		c.report("", "%s is not a %s", describe(value), t.Name())
 	}

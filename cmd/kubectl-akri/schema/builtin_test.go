@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects that use fields of many types.
+// workloads are objects that use fields of many types.
 const workloads = `
 apiVersion: apps/v1
 kind: Deployment
@@ -48,21 +48,21 @@ metadata: {name: a}
 spec: {ports: [{port: 80, targetPort: http}], selector: {a: b}, clusterIPs: [None]}
 `
 
-// TestAgreesWithTheDecoder puts wrong values everywhere into objects: what is
-// refused here is what a strict decoder refuses.
+// TestAgreesWithTheDecoder replaces each value of some objects with wrong ones: this
+// package must reject exactly what a strict decoder rejects.
 func TestAgreesWithTheDecoder(t *testing.T) {
 	strict := serializer.NewCodecFactory(builtIn(), serializer.EnableStrict).UniversalDeserializer()
 	compare := func(object map[string]any, what string) {
 		if what == ".data.a = a list" {
-			return // the decoder takes a list of numbers for bytes: nobody means that
+			return // the decoder accepts a list of numbers as bytes; in YAML that is a mistake
 		}
 		data, err := json.Marshal(object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, refused := strict.Decode(data, nil, nil)
-		if problems := CheckBuiltIn(runtime.DeepCopyJSON(object)); (len(problems) > 0) != (refused != nil) {
-			t.Errorf("%s\n  here:    %v\n  decoder: %v", what, problems, refused)
+		_, _, rejected := strict.Decode(data, nil, nil)
+		if problems := CheckBuiltIn(runtime.DeepCopyJSON(object)); (len(problems) > 0) != (rejected != nil) {
+			t.Errorf("%s\n  here:    %v\n  decoder: %v", what, problems, rejected)
 		}
 	}
 	wrong := []any{int64(1), int64(1) << 40, 1.5, true, "text", "", []any{}, []any{int64(1)}, map[string]any{}, map[string]any{"x": "y"}, nil}
@@ -76,7 +76,7 @@ func TestAgreesWithTheDecoder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(object, "as it is")
+		compare(object, "unchanged")
 		var visit func(value any, path string)
 		visit = func(value any, path string) {
 			switch v := value.(type) {
@@ -109,7 +109,7 @@ func TestAgreesWithTheDecoder(t *testing.T) {
 		visit(object, "")
 	}
 	if mutations < 400 {
-		t.Errorf("tried %d values only", mutations)
+		t.Errorf("tried only %d values", mutations)
 	}
 }
 
@@ -131,9 +131,10 @@ func documents(text string) func(func(string) bool) {
 	}
 }
 
-// TestOtherKinds: of kinds that are not built in nothing is known.
+// TestOtherKinds: kinds that are not built in are not checked.
 func TestOtherKinds(t *testing.T) {
-	for _, object := range []map[string]any{{}, {"apiVersion": "example.com/v1", "kind": "Pod", "x": 1}, {"apiVersion": "v1", "kind": "Camera"}} {
+	for _, object := range []map[string]any{{}, {"apiVersion": "example.com/v1", "kind": "Pod", "x": 1},
+		{"apiVersion": "v1", "kind": "Camera"}} {
 		if problems := CheckBuiltIn(object); problems != nil {
 			t.Errorf("%v: %v", object, problems)
 		}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,15 +10,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
 
-// Problem is one thing that is wrong with an object.
+// Problem is an error in an object.
 type Problem struct {
-	Path  templating.Path // of the field, or of what lacks it
+	Path  templating.Path // of the field, or of the map that lacks it
 	Cause string          // lower case
-	Hint  string          // what to write instead; may be empty
-	// OfKey says that the trouble is the key and not its value.
+	Hint  string          // remedy; may be empty
+	// OfKey reports whether the key is wrong rather than its value.
 	OfKey bool
 }
 
@@ -32,9 +34,9 @@ func (p Problem) String() string {
 	return text
 }
 
-// Check is what is wrong with an object of one of Akri's kinds, as decoded from
-// YAML or JSON, in the order of its sorted fields. ours is false for an object
-// that has nothing to do with Akri, which is then not looked at.
+// Check returns the problems of an object as decoded from YAML or JSON, in the order
+// of its sorted fields. ours reports whether the object is of a kind of Akri; other
+// objects are not checked.
 func Check(object map[string]any) (problems []Problem, ours bool) {
 	k, problem, ours := find(object)
 	if !ours || problem != nil {
@@ -48,10 +50,10 @@ func Check(object map[string]any) (problems []Problem, ours bool) {
 	return c.problems, true
 }
 
-// find is the kind of an object, or what is wrong with apiVersion and kind.
+// find returns the kind of an object, or the problem with its apiVersion or kind.
 func find(object map[string]any) (kind, *Problem, bool) {
 	name, _ := object["kind"].(string)
-	apiVersion, isText := object["apiVersion"].(string)
+	apiVersion, ok := object["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	var names []string
 	for _, k := range kinds() {
@@ -65,28 +67,22 @@ func find(object map[string]any) (kind, *Problem, bool) {
 	ourGroup, _, _ := strings.Cut(version, "/")
 	switch {
 	case group == ourGroup && ourKind:
-		return kind{}, &Problem{Path: path("apiVersion"), Cause: fmt.Sprintf("there is no version %q of %s", apiVersion, name), Hint: "write apiVersion: " + version}, true
+		return kind{}, &Problem{Path: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion),
+			Hint: "use apiVersion: " + version}, true
 	case group == ourGroup:
-		cause := fmt.Sprintf("there is no kind %q in %s", name, version)
+		cause := fmt.Sprintf("unknown kind %q in %s", name, version)
 		if name == "" {
-			cause = "the kind is missing"
+			cause = "kind is missing"
 		}
-		return kind{}, &Problem{Path: path("kind"), Cause: cause, Hint: "write kind: " + cmpOr(templating.Nearest(name, names), names[0])}, true
-	case ourKind && (!isText || templating.Nearest(apiVersion, []string{version}) != ""):
-		cause := fmt.Sprintf("there is no apiVersion %q", apiVersion)
-		if !isText {
+		return kind{}, &Problem{Path: path("kind"), Cause: cause, Hint: "use kind: " + cmp.Or(templating.Nearest(name, names), names[0])}, true
+	case ourKind && (!ok || templating.Nearest(apiVersion, []string{version}) != ""):
+		cause := fmt.Sprintf("unknown apiVersion %q", apiVersion)
+		if !ok {
 			cause = "apiVersion is missing"
 		}
-		return kind{}, &Problem{Path: path("apiVersion"), Cause: cause, Hint: "write apiVersion: " + version}, true
+		return kind{}, &Problem{Path: path("apiVersion"), Cause: cause, Hint: "use apiVersion: " + version}, true
 	}
 	return kind{}, nil, false
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func path(keys ...string) templating.Path {
@@ -97,7 +93,7 @@ func path(keys ...string) templating.Path {
 	return p
 }
 
-// checker walks over an object and remembers where it is.
+// checker walks an object and collects its problems.
 type checker struct {
 	path     templating.Path
 	problems []Problem
@@ -107,7 +103,12 @@ func (c *checker) report(hint, format string, args ...any) {
 	c.problems = append(c.problems, Problem{Path: slices.Clone(c.path), Cause: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// at checks a part of the object.
+// reportKey reports that the key at the end of the path is unknown.
+func (c *checker) reportKey(key, hint string) {
+	c.problems = append(c.problems, Problem{Path: slices.Clone(c.path), Cause: fmt.Sprintf("unknown field %q", key), Hint: hint, OfKey: true})
+}
+
+// at runs check one step deeper in the object.
 func (c *checker) at(step templating.Step, check func()) {
 	c.path = append(c.path, step)
 	check()
@@ -116,7 +117,7 @@ func (c *checker) at(step templating.Step, check func()) {
 
 func (c *checker) value(n *node, value any) {
 	if value == nil {
-		// The API server drops fields that are null where null has no meaning.
+		// The API server drops null values of fields that are not nullable.
 		return
 	}
 	before := len(c.problems)
@@ -129,39 +130,39 @@ func (c *checker) value(n *node, value any) {
 	case "array":
 		c.list(n, value)
 	case "string":
-		c.text(n, value)
+		c.str(n, value)
 	case "integer", "number":
 		c.number(n, value)
 	case "boolean":
-		if _, is := value.(bool); !is {
-			c.report("write true or false, without quotes", "this must be true or false, not %s", describe(value))
+		if _, ok := value.(bool); !ok {
+			c.report("use true or false without quotes", "must be true or false, not %s", describe(value))
 		}
 	}
 	if len(n.Enum) > 0 && !slices.Contains(n.Enum, value) {
-		c.report("write one of "+strings.Trim(fmt.Sprint(n.Enum), "[]"), "%s is not a value of this field", describe(value))
+		c.report("use one of "+strings.Trim(fmt.Sprint(n.Enum), "[]"), "%s is not supported", describe(value))
 	}
-	if len(c.problems) == before || n.Type == "object" {
-		c.rules(n, value)
+	if valid := len(c.problems) == before; valid || n.Type == "object" {
+		c.rules(n, value, valid)
 	}
 }
 
 func (c *checker) object(n *node, value any) {
-	fields, is := value.(map[string]any)
-	if !is {
-		hint := "write its fields indented below it"
+	fields, ok := value.(map[string]any)
+	if !ok {
+		hint := "put its fields below it, indented"
 		if len(n.Properties) > 0 {
 			hint += ": " + strings.Join(n.fields(), ", ")
 		}
-		c.report(hint, "this must be a map of fields, not %s", describe(value))
+		c.report(hint, "must be a map, not %s", describe(value))
 		return
 	}
 	for _, key := range n.Required {
-		if fields[key] == nil && !misspelt(n, fields, key) {
+		if fields[key] == nil && !misspelled(n, fields, key) {
 			c.missing(n, key)
 		}
 	}
 	if n.MaxProperties != nil && len(fields) > *n.MaxProperties {
-		c.report("", "this has %d entries, and %d is the most", len(fields), *n.MaxProperties)
+		c.report("", "has %d entries; the maximum is %d", len(fields), *n.MaxProperties)
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		c.at(templating.Key(key), func() {
@@ -177,9 +178,9 @@ func (c *checker) object(n *node, value any) {
 	}
 }
 
-// misspelt reports that an unknown field was probably meant to be key: it is told
-// once.
-func misspelt(n *node, fields map[string]any, key string) bool {
+// misspelled reports whether an unknown field is probably meant to be key. It is
+// reported only once, as unknown.
+func misspelled(n *node, fields map[string]any, key string) bool {
 	for name := range fields {
 		if n.Properties[name] == nil && !n.PreserveUnknown && templating.Nearest(name, n.fields()) == key {
 			return true
@@ -189,12 +190,12 @@ func misspelt(n *node, fields map[string]any, key string) bool {
 }
 
 func (c *checker) missing(n *node, key string) {
-	hint := "write " + key + ":"
+	hint := "add " + key + ":"
 	switch child := n.Properties[key]; {
 	case key == "discoveryHandler":
-		hint = "write discoveryHandler: and below it name: NAME, which says what finds the devices; debugEcho needs no hardware"
+		hint = "add discoveryHandler: with name: NAME below it, the handler that finds the devices; debugEcho needs no hardware"
 	case child != nil && child.Type == "object":
-		hint += " and its fields below it"
+		hint += " with its fields below it"
 	default:
 		hint += " " + strings.ToUpper(key)
 	}
@@ -202,17 +203,17 @@ func (c *checker) missing(n *node, key string) {
 }
 
 func (c *checker) unknown(n *node, key string) {
-	hint := "fields here are " + strings.Join(n.fields(), ", ")
+	hint := "known fields: " + strings.Join(n.fields(), ", ")
 	if near := templating.Nearest(key, n.fields()); near != "" {
 		hint = "did you mean " + near + "?"
-	} else if where := elsewhere(key); where != "" && where != c.path.String() {
-		hint = key + " belongs to " + where + ": correct the indentation"
+	} else if parent := findField(key); parent != "" && parent != c.path.String() {
+		hint = key + " belongs to " + parent + ": correct the indentation"
 	}
-	c.problems = append(c.problems, Problem{Path: slices.Clone(c.path), Cause: fmt.Sprintf("there is no field %q here", key), Hint: hint, OfKey: true})
+	c.reportKey(key, hint)
 }
 
-// elsewhere is where a Configuration has a field of that name.
-func elsewhere(key string) string {
+// findField returns the path of the map in which a Configuration has a field, or "".
+func findField(key string) string {
 	spec := kinds()[0].schema.Properties["spec"]
 	if spec.Properties[key] != nil {
 		return "spec"
@@ -226,22 +227,22 @@ func elsewhere(key string) string {
 }
 
 func (c *checker) list(n *node, value any) {
-	elements, is := value.([]any)
-	if !is {
-		hint := "begin each element with a dash"
+	elements, ok := value.([]any)
+	if !ok {
+		hint := "start each element with a dash"
 		if _, isMap := value.(map[string]any); isMap {
 			hint = "put a dash before its first field"
 		}
-		c.report(hint, "this must be a list, not %s", describe(value))
+		c.report(hint, "must be a list, not %s", describe(value))
 		return
 	}
 	if n.MaxItems != nil && len(elements) > *n.MaxItems {
-		c.report("use a second Configuration for the rest", "the list has %d elements, and %d is the most", len(elements), *n.MaxItems)
+		c.report("use a second Configuration for the rest", "has %d elements; the maximum is %d", len(elements), *n.MaxItems)
 	}
 	for i, element := range elements {
 		c.at(templating.Index(i), func() {
 			if element == nil {
-				c.report("remove the dash, or write the element after it", "the element is empty")
+				c.report("remove the dash or add the element", "the element is empty")
 				return
 			}
 			c.value(n.Items, element)
@@ -249,40 +250,40 @@ func (c *checker) list(n *node, value any) {
 	}
 }
 
-func (c *checker) text(n *node, value any) {
-	text, is := value.(string)
-	if !is {
+func (c *checker) str(n *node, value any) {
+	s, ok := value.(string)
+	if !ok {
 		hint := ""
 		switch value.(type) {
 		case bool, int64, float64:
-			hint = fmt.Sprintf("put it in quotes: %q", fmt.Sprint(value))
+			hint = fmt.Sprintf("quote it: %q", fmt.Sprint(value))
 		case map[string]any, []any:
-			hint = "write it as one text; a | after the colon makes text of the indented lines below"
+			hint = "write a single string; after key: |, the indented lines below form one"
 		}
-		c.report(hint, "this must be text, not %s", describe(value))
+		c.report(hint, "must be a string, not %s", describe(value))
 		return
 	}
-	length := utf8.RuneCountInString(text)
+	length := utf8.RuneCountInString(s)
 	switch {
 	case n.MinLength != nil && length < *n.MinLength:
-		c.report("write a value", "this must not be empty")
+		c.report("add a value", "must not be empty")
 	case n.MaxLength != nil && length > *n.MaxLength:
-		c.report("shorten it", "this has %d characters, and %d is the most", length, *n.MaxLength)
-	case n.Pattern != "" && !matches(n.Pattern, text):
-		cause := fmt.Sprintf("%q does not have the form %s", text, n.Pattern)
-		form := forms[n.Pattern]
-		if form.cause != "" {
-			cause = fmt.Sprintf("%q %s", text, form.cause)
+		c.report("shorten it", "has %d characters; the maximum is %d", length, *n.MaxLength)
+	case n.Pattern != "" && !matches(n.Pattern, s):
+		cause := fmt.Sprintf("%q does not match the pattern %s", s, n.Pattern)
+		message := patternMessages[n.Pattern]
+		if message.cause != "" {
+			cause = fmt.Sprintf("%q %s", s, message.cause)
 		}
-		c.report(form.hint, "%s", cause)
+		c.report(message.hint, "%s", cause)
 	}
 }
 
-// forms says what the patterns of our definitions mean.
-var forms = map[string]struct{ cause, hint string }{
-	`^[_A-Za-z][_A-Za-z0-9]*$`: {"is not a name of a property", "write letters, digits and _, beginning with a letter or _"},
-	`^[^{}]+$`:                 {"holds braces, and this field takes no expression", "write it without expressions"},
-	`^[^{}]*$`:                 {"holds braces, and this field takes no expression", "write it without expressions"},
+// patternMessages explains the patterns of the definitions.
+var patternMessages = map[string]struct{ cause, hint string }{
+	`^[_A-Za-z][_A-Za-z0-9]*$`: {"is not a valid property name", "use letters, digits and _, and do not start with a digit"},
+	`^[^{}]+$`:                 {"contains braces, but this field does not allow expressions", "remove the expression"},
+	`^[^{}]*$`:                 {"contains braces, but this field does not allow expressions", "remove the expression"},
 }
 
 func matches(pattern, text string) bool {
@@ -298,27 +299,27 @@ func (c *checker) number(n *node, value any) {
 	case float64:
 		number = v
 	default:
-		hint := "write digits, without quotes"
-		if text, is := value.(string); is && strings.Contains(text, "{{") {
-			hint = "write a number: expressions are for broker resources only"
+		hint := "use digits without quotes"
+		if s, ok := value.(string); ok && strings.Contains(s, "{{") {
+			hint = "use a number: expressions are only allowed in broker resources"
 		}
-		c.report(hint, "this must be a number, not %s", describe(value))
+		c.report(hint, "must be a number, not %s", describe(value))
 		return
 	}
 	switch {
 	case n.Type == "integer" && number != math.Trunc(number):
-		c.report("write digits only", "this must be a whole number, not %v", value)
+		c.report("use digits only", "must be an integer, not %v", value)
 	case n.Minimum != nil && number < *n.Minimum:
-		c.report(fmt.Sprintf("write %v or more", *n.Minimum), "%v is too small", value)
+		c.report(fmt.Sprintf("the minimum is %v", *n.Minimum), "%v is too small", value)
 	case n.Maximum != nil && number > *n.Maximum:
-		c.report(fmt.Sprintf("write %v or less", *n.Maximum), "%v is too large", value)
+		c.report(fmt.Sprintf("the maximum is %v", *n.Maximum), "%v is too large", value)
 	case n.Format == "int32" && (number < math.MinInt32 || number > math.MaxInt32):
 		c.report("", "%v does not fit into 32 bits", value)
 	}
 }
 
-// intOrString is for fields such as maxUnavailable: 1, or 10%. It returns the
-// value as rules expect it.
+// intOrString checks a field such as maxUnavailable, which is 1 or 10%. It returns
+// the value in the form that rules expect.
 func (c *checker) intOrString(value any) any {
 	switch v := value.(type) {
 	case int64, string:
@@ -328,18 +329,18 @@ func (c *checker) intOrString(value any) any {
 			return int64(v)
 		}
 	}
-	c.report("write digits without quotes, or text", "this must be a whole number or text, not %s", describe(value))
+	c.report("use digits without quotes, or a string", "must be an integer or a string, not %s", describe(value))
 	return value
 }
 
-// describe says what was found, as a person would.
+// maxValueBytes limits the part of a value that a message quotes.
+const maxValueBytes = 40
+
+// describe returns a value with its type, for messages.
 func describe(value any) string {
 	switch v := value.(type) {
 	case string:
-		if r := []rune(v); len(r) > 40 {
-			v = string(r[:40]) + "…"
-		}
-		return fmt.Sprintf("the text %q", v)
+		return fmt.Sprintf("the string %q", text.Truncate(v, maxValueBytes))
 	case bool:
 		return fmt.Sprint(v)
 	case int64, float64:
@@ -347,7 +348,7 @@ func describe(value any) string {
 	case []any:
 		return "a list"
 	case map[string]any:
-		return "a map of fields"
+		return "a map"
 	}
 	return "empty"
 }

@@ -6,28 +6,29 @@ import (
 	"strings"
 	"testing"
 
-	"akri.sh/akri/config/crd"
 	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/config/crd"
 )
 
-// TestKeywords: a keyword of our definitions that this package does not know would
-// be a mistake that nobody is told.
+// TestKeywords: a keyword of the definitions that this package does not know would not
+// be checked.
 func TestKeywords(t *testing.T) {
 	known := []string{
 		"type", "format", "pattern", "enum", "nullable", "required", "properties", "additionalProperties", "items",
 		"minimum", "maximum", "minLength", "maxLength", "maxItems", "maxProperties",
 		"x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations", "x-kubernetes-int-or-string",
-		"description", "default", // they refuse nothing
-		"x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", // merging; a set of nodes is written by agents
+		"description", "default", // they reject nothing
+		"x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", // about merging; only agents write the one set, nodes
 	}
 	var visit func(map[string]any)
 	visit = func(n map[string]any) {
 		for key, value := range n {
 			if key == "anyOf" && n["x-kubernetes-int-or-string"] == true {
-				continue // it says the same
+				continue // the same constraint
 			}
 			if !slices.Contains(known, key) {
-				t.Errorf("the keyword %s is not checked: teach it to node and checker", key)
+				t.Errorf("keyword %s is not checked: add it to node and checker", key)
 			}
 			child, _ := value.(map[string]any)
 			switch key {
@@ -59,69 +60,106 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestRulesCompile: a rule that does not compile here is never checked.
+// TestRulesCompile: every CEL rule of both definitions compiles, so that none is
+// unusable here.
 func TestRulesCompile(t *testing.T) {
 	rules := 0
-	var visit func(*node)
-	visit = func(n *node) {
-		if n == nil {
-			return
-		}
-		for _, r := range n.Rules {
-			rules++
-			if !strings.Contains(r.Rule, "oldSelf") && compiled(r.Rule) == nil {
-				t.Errorf("the rule does not compile: %s", r.Rule)
+	var visit func(value any)
+	visit = func(value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for key, child := range v {
+				if key != "x-kubernetes-validations" {
+					visit(child)
+					continue
+				}
+				for _, element := range child.([]any) {
+					rules++
+					fields := element.(map[string]any)
+					rule, _ := fields["rule"].(string)
+					if _, err := compile(rule); err != nil {
+						t.Errorf("rule %q does not compile: %v", rule, err)
+					}
+					if message, _ := fields["message"].(string); message == "" {
+						t.Errorf("rule %q has no message", rule)
+					}
+				}
 			}
-			if r.Message == "" {
-				t.Errorf("the rule has no message: %s", r.Rule)
+		case []any:
+			for _, child := range v {
+				visit(child)
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-			visit(n.Properties[name])
-		}
-		visit(n.Items)
-		visit(n.AdditionalProperties)
 	}
-	for _, k := range kinds() {
-		visit(k.schema)
+	for _, data := range [][]byte{crd.Configurations, crd.Instances} {
+		var definition map[string]any
+		if err := yaml.Unmarshal(data, &definition); err != nil {
+			t.Fatal(err)
+		}
+		visit(definition)
 	}
 	if rules < 8 {
-		t.Errorf("found %d rules only", rules)
+		t.Errorf("found only %d rules", rules)
 	}
 }
 
-// TestCheck is about what the scripts of the commands do not show.
+// TestRuleErrors: a rule that cannot be evaluated is reported, unless the value has
+// another problem.
+func TestRuleErrors(t *testing.T) {
+	for name, expression := range map[string]string{
+		"syntax error": "self.", "unknown function": "self.isURL()", "missing field": "self.a == 1", "not a bool": "'text'",
+	} {
+		for _, valid := range []bool{true, false} {
+			c := &checker{}
+			c.rules(&node{Rules: []rule{{Rule: expression, Message: "wrong"}}}, map[string]any{}, valid)
+			if reported := len(c.problems) == 1 && strings.Contains(c.problems[0].Cause, "cannot be evaluated"); reported != valid {
+				t.Errorf("%s, valid %v: got %v", name, valid, c.problems)
+			}
+		}
+	}
+}
+
+// TestCheck covers what the scripts of the commands do not.
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object  string
-		want    []string // the problems, in order; nil for none
+		want    []string // part of each problem, in order
 		notOurs bool
 	}{
-		"all is well":               {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}}}"},
-		"null is as good as absent": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: null}, spec: {discoveryHandler: {name: b, discoveryProperties: null}, capacity: null, brokerSpec: {brokerPodSpec: {}, brokerJobSpec: null}}}"},
-		"null is not enough": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: null}}",
+		"valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}}}"},
+		"null means absent": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: null}, spec: " +
+			"{discoveryHandler: {name: b, discoveryProperties: null}, capacity: null, brokerSpec: {brokerPodSpec: {}, brokerJobSpec: null}}}"},
+		"a required field is null": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: null}}",
 			want: []string{"spec: discoveryHandler is missing"}},
 		"another group's Configuration": {object: "{apiVersion: config.example/v1, kind: Configuration}", notOurs: true},
 		"a Pod":                         {object: "{apiVersion: v1, kind: Pod}", notOurs: true},
-		"nothing":                       {object: "{}", notOurs: true},
-		"a slip in the group":           {object: "{apiVersion: akri.shh/v0, kind: Configuration}", want: []string{`there is no apiVersion "akri.shh/v0"`}},
-		"no kind":                       {object: "{apiVersion: akri.sh/v0}", want: []string{"the kind is missing"}},
-		"a fraction": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, capacity: 1.5}}",
-			want: []string{"spec.capacity: this must be a whole number, not 1.5"}},
-		"an expression for a number": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, capacity: '{{ 1 }}'}}",
-			want: []string{"expressions are for broker resources only"}},
+		"an empty object":               {object: "{}", notOurs: true},
+		"a misspelled group": {object: "{apiVersion: akri.shh/v0, kind: Configuration}",
+			want: []string{`unknown apiVersion "akri.shh/v0"`}},
+		"no kind": {object: "{apiVersion: akri.sh/v0}", want: []string{"kind is missing"}},
+		"a fraction": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, " +
+			"capacity: 1.5}}",
+			want: []string{"spec.capacity: must be an integer, not 1.5"}},
+		"an expression for a number": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
+			"{name: b}, capacity: '{{ 1 }}'}}",
+			want: []string{"expressions are only allowed in broker resources"}},
 		"a dot in the name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a.b}, spec: {discoveryHandler: {name: b}}}",
-			want: []string{"metadata.name: metadata.name must be at most 56 characters"}},
-		"the list as a map":    {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, instanceBrokerResources: x}}", want: []string{"this must be a list, not the text"}},
-		"a name with nothing":  {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: b}}}", want: []string{"metadata: name is missing"}},
-		"a number of devices":  {object: rollout("2")},
-		"a part of all":        {object: rollout("25%")},
-		"no number of devices": {object: rollout("true"), want: []string{"spec.rollout.maxUnavailable: this must be a whole number or text, not true"}},
-		"a part of devices":    {object: rollout("1.5"), want: []string{"this must be a whole number or text, not the number 1.5"}},
-		"none at all":          {object: rollout("0"), want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be a whole number of at least 1"}},
-		"more than all":        {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
-		"a short Instance":     {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
-		"nodes as text":        {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}", want: []string{"spec.nodes: this must be a list"}},
+			want: []string{"metadata.name: metadata.name must consist of at most 56 characters"}},
+		"a string for a list": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
+			"{name: b}, instanceBrokerResources: x}}", want: []string{"must be a list, not the string"}},
+		"no name": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {}, spec: {discoveryHandler: {name: " +
+			"b}}}", want: []string{"metadata: name is missing"}},
+		"an absolute number": {object: rollout("2")},
+		"a percentage":       {object: rollout("25%")},
+		"a boolean for a number": {object: rollout("true"),
+			want: []string{"spec.rollout.maxUnavailable: must be an integer or a string, not true"}},
+		"a fractional number": {object: rollout("1.5"), want: []string{"must be an integer or a string, not the number 1.5"}},
+		"zero": {object: rollout("0"),
+			want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be an integer of at least 1"}},
+		"more than 100%":   {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
+		"a short Instance": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
+		"nodes as a string": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}",
+			want: []string{"spec.nodes: must be a list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var object map[string]any
@@ -137,7 +175,7 @@ func TestCheck(t *testing.T) {
 			}
 			for i, problem := range problems {
 				if !strings.Contains(problem.String(), tc.want[i]) {
-					t.Errorf("got %q, want it to say %q", problem, tc.want[i])
+					t.Errorf("got %q, want %q in it", problem, tc.want[i])
 				}
 			}
 		})
@@ -145,11 +183,12 @@ func TestCheck(t *testing.T) {
 }
 
 func rollout(maxUnavailable string) string {
-	return "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, rollout: {maxUnavailable: " + maxUnavailable + "}}}"
+	return "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}, rollout: " +
+		"{maxUnavailable: " + maxUnavailable + "}}}"
 }
 
-// TestTooMany: bounds of lists and maps.
-func TestTooMany(t *testing.T) {
+// TestMaximum: limits of strings and lists.
+func TestMaximum(t *testing.T) {
 	templates := make([]any, 65)
 	for i := range templates {
 		templates[i] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
@@ -162,17 +201,21 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestAgreesWithTheDefinition: what this package accepts, and refuses, is what a
-// validator of OpenAPI schemas does. Unknown fields and rules are left out of the
-// comparison, since that validator does not look at them.
+// TestAgreesWithTheDefinition: this package accepts and rejects the same objects as a
+// validator of OpenAPI schemas. Unknown fields and rules are not compared, because that
+// validator ignores them.
 func TestAgreesWithTheDefinition(t *testing.T) {
 	validate := openAPI(t)
 	base := "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}"
-	values := []string{"1", "0", "-1", "1001", "1.5", "true", "text", "''", "[]", "[a]", "[{}]", "[1]", "{}", "{a: b}", "{a: 1}", "{name: x}", "[{name: x}]", "[{name: 1x}]",
+	values := []string{"1", "0", "-1", "1001", "1.5", "true", "text", "''", "[]", "[a]", "[{}]", "[1]", "{}", "{a: b}", "{a: 1}",
+		"{name: x}", "[{name: x}]", "[{name: 1x}]",
 		"{maxUnavailable: 1}", "{maxUnavailable: text}", "{maxUnavailable: 1.5}", "{maxUnavailable: true}", "{maxUnavailable: []}",
-		"[{apiVersion: v1, kind: A, metadata: {name: b}}]", "[{apiVersion: 'v{1}', kind: A, metadata: {name: b}}]", "[{apiVersion: v1, kind: '', metadata: {name: b}}]",
-		"[{apiVersion: v1, kind: A, metadata: {}}]", "[{apiVersion: v1, metadata: {name: b}}]", "[{apiVersion: v1, kind: A, metadata: {name: b, namespace: '{{x}}'}}]",
-		"{name: b, discoveryProperties: [{name: x, value: 1}]}", "{name: b, discoveryProperties: [{name: x, valueFrom: {secretKeyRef: {name: s}}}]}",
+		"[{apiVersion: v1, kind: A, metadata: {name: b}}]", "[{apiVersion: 'v{1}', kind: A, metadata: {name: b}}]",
+		"[{apiVersion: v1, kind: '', metadata: {name: b}}]",
+		"[{apiVersion: v1, kind: A, metadata: {}}]", "[{apiVersion: v1, metadata: {name: b}}]",
+		"[{apiVersion: v1, kind: A, metadata: {name: b, namespace: '{{x}}'}}]",
+		"{name: b, discoveryProperties: [{name: x, value: 1}]}",
+		"{name: b, discoveryProperties: [{name: x, valueFrom: {secretKeyRef: {name: s}}}]}",
 		"{name: b, discoveryProperties: [{name: x, valueFrom: {secretKeyRef: {name: s, key: k, optional: 'yes'}}}]}",
 		"{brokerPodSpec: 1}", "{brokerPodSpec: {anything: [goes]}}"}
 	spec := kinds()[0].schema.Properties["spec"]
@@ -188,14 +231,15 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 			}
 			problems, _ := Check(object)
 			problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.OfKey || isRule(p) })
-			if refused := validate(object); (len(problems) > 0) != (refused != "") {
-				t.Errorf("%s\n  here:      %v\n  validator: %s", text, problems, refused)
+			if rejected := validate(object); (len(problems) > 0) != (rejected != "") {
+				t.Errorf("%s\n  here:      %v\n  validator: %s", text, problems, rejected)
 			}
 		}
 	}
 }
 
-// isRule tells what a rule in CEL says.
+// isRule reports whether a problem comes from a CEL rule.
 func isRule(p Problem) bool {
-	return slices.ContainsFunc([]string{"set ", "exclude", "generateName", "status is", "maxUnavailable must be"}, func(words string) bool { return strings.Contains(p.Cause, words) })
+	return slices.ContainsFunc([]string{"set ", "mutually exclusive", "generateName", "status is", "maxUnavailable must be"},
+		func(words string) bool { return strings.Contains(p.Cause, words) })
 }

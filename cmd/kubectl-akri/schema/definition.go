@@ -6,12 +6,13 @@ import (
 	"slices"
 	"sync"
 
-	"akri.sh/akri/config/crd"
 	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/config/crd"
 )
 
-// node is the part of a schema that says what is allowed. A test sees to it that
-// no keyword of our definitions is missing here.
+// node holds the validation keywords of a schema. A test checks that it has all
+// keywords of the definitions.
 type node struct {
 	Type                 string           `json:"type"`
 	Format               string           `json:"format"`
@@ -32,18 +33,18 @@ type node struct {
 	IntOrString          bool             `json:"x-kubernetes-int-or-string"`
 	Rules                []rule           `json:"x-kubernetes-validations"`
 
-	usual []string // the fields that people write, if not all
+	common []string // the fields that people usually set, if not all
 }
 
-// fields are those that messages suggest.
+// fields returns the fields that messages suggest.
 func (n *node) fields() []string {
-	if n.usual != nil {
-		return n.usual
+	if n.common != nil {
+		return n.common
 	}
 	return slices.Sorted(maps.Keys(n.Properties))
 }
 
-// rule is a condition in CEL over self.
+// rule is a CEL expression over self that must be true.
 type rule struct {
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
@@ -64,27 +65,28 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// kind is a kind that can be checked.
+// kind is a kind with its schema.
 type kind struct {
 	apiVersion, name string
 	schema           *node
 }
 
-// kinds is read when it is first needed. The definitions are part of the program:
-// if they cannot be read, the program is broken.
+// kinds returns the kinds of Akri. The definitions are embedded in the program, so an
+// error is a bug.
 var kinds = sync.OnceValue(func() []kind {
 	var all []kind
 	for _, data := range [][]byte{crd.Configurations, crd.Instances} {
 		var d definition
 		if err := yaml.Unmarshal(data, &d); err != nil {
-			panic(fmt.Sprintf("the CustomResourceDefinition in this program cannot be read: %v", err))
+			panic(fmt.Sprintf("parse the embedded CustomResourceDefinition: %v", err))
 		}
 		for _, version := range d.Spec.Versions {
 			root := version.Schema.OpenAPIV3Schema
 			root.Properties["metadata"] = metadata
-			delete(root.Properties, "status") // not the author's, and ignored when an object is applied
+			delete(root.Properties, "status") // ignored when an object is applied
 			if d.Spec.Names.Kind == "Instance" {
-				root.Properties["spec"].Required = nil // agents write Instances; people who try something write short ones
+				// Agents write Instances. Those that people write for a test may be short.
+				root.Properties["spec"].Required = nil
 			}
 			all = append(all, kind{d.Spec.Group + "/" + version.Name, d.Spec.Names.Kind, root})
 		}
@@ -92,21 +94,21 @@ var kinds = sync.OnceValue(func() []kind {
 	return all
 })
 
-// metadata is what every object has; definitions leave it to the API server.
+// metadata is the schema of ObjectMeta, which definitions leave to the API server.
 var metadata = &node{Type: "object", Required: []string{"name"}, Properties: map[string]*node{
 	"name": {Type: "string"}, "namespace": {Type: "string"}, "generateName": {Type: "string"},
-	"labels": texts, "annotations": texts,
+	"labels": stringMap, "annotations": stringMap,
 	"finalizers":                 {Type: "array", Items: &node{Type: "string"}},
-	"ownerReferences":            {Type: "array", Items: anything},
-	"managedFields":              {Type: "array", Items: anything},
+	"ownerReferences":            {Type: "array", Items: anyObject},
+	"managedFields":              {Type: "array", Items: anyObject},
 	"generation":                 {Type: "integer"},
 	"deletionGracePeriodSeconds": {Type: "integer"},
 	"creationTimestamp":          {Type: "string", Nullable: true},
 	"deletionTimestamp":          {Type: "string", Nullable: true},
 	"resourceVersion":            {Type: "string"}, "uid": {Type: "string"}, "selfLink": {Type: "string"},
-}, usual: []string{"annotations", "labels", "name", "namespace"}}
+}, common: []string{"annotations", "labels", "name", "namespace"}}
 
 var (
-	texts    = &node{Type: "object", Nullable: true, AdditionalProperties: &node{Type: "string"}}
-	anything = &node{Type: "object", PreserveUnknown: true}
+	stringMap = &node{Type: "object", Nullable: true, AdditionalProperties: &node{Type: "string"}}
+	anyObject = &node{Type: "object", PreserveUnknown: true}
 )

@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"testing"
 
-	"akri.sh/akri/config/crd"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/config/crd"
 )
 
-// openAPI is a validator of the definition by other people's hands: it tells why it
-// refuses an object, or "".
+// openAPI returns a reference validator of the definition. It returns why an object is
+// rejected, or "".
 func openAPI(t *testing.T) func(map[string]any) string {
 	t.Helper()
 	var definition struct {

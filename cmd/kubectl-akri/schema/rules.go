@@ -1,49 +1,57 @@
 package schema
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
-	"akri.sh/akri/templating"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+
+	"akri.sh/akri/templating"
 )
 
-// rules evaluates the conditions of a schema. One that cannot be evaluated, because
-// fields are missing or of a wrong type, says nothing: that is told already. Those
-// about changes need two versions of an object and are left to the API server.
-func (c *checker) rules(n *node, value any) {
+// rules evaluates the CEL rules of a schema. A rule that cannot be evaluated is a
+// problem, as for the API server, unless the value is invalid for another reason:
+// that is reported already, and the rule fails because of it.
+func (c *checker) rules(n *node, value any, valid bool) {
 	for _, r := range n.Rules {
-		if strings.Contains(r.Rule, "oldSelf") {
+		if isTransition(r.Rule) {
 			continue
 		}
-		program := compiled(r.Rule)
-		if program == nil {
-			continue
+		result, err := evaluate(r.Rule, value)
+		switch {
+		case err != nil && valid:
+			c.report("", "rule %q cannot be evaluated: %v", r.Rule, err)
+		case err == nil && !result:
+			c.violated(r, value)
 		}
-		result, _, err := program.Eval(map[string]any{"self": withoutNull(value)})
-		if err != nil || result != types.False {
-			continue
-		}
-		cause, hint := r.Message, ""
-		if before, after, found := strings.Cut(r.Message, ": "); found {
-			cause, hint = before, after
-		}
-		if at := mentioned(cause, value); at != nil {
-			c.problems = append(c.problems, Problem{Path: append(c.path[:len(c.path):len(c.path)], at...), Cause: cause, Hint: hint})
-			continue
-		}
-		c.report(hint, "%s", cause)
 	}
 }
 
-// mentioned is the field that a message begins with, if the value has it.
+// violated reports the message of a rule, at the field that the message starts with.
+func (c *checker) violated(r rule, value any) {
+	cause, hint := r.Message, ""
+	if before, after, found := strings.Cut(r.Message, ": "); found {
+		cause, hint = before, after
+	}
+	at := slices.Concat(c.path, mentioned(cause, value))
+	c.problems = append(c.problems, Problem{Path: at, Cause: cause, Hint: hint})
+}
+
+// isTransition reports whether a rule compares two versions of an object, which only
+// the API server has.
+func isTransition(rule string) bool { return strings.Contains(rule, "oldSelf") }
+
+// mentioned returns the path of the field that a message starts with, or nil if the
+// value does not have it.
 func mentioned(message string, value any) templating.Path {
 	first, _, _ := strings.Cut(message, " ")
 	keys := strings.Split(first, ".")
 	for _, key := range keys {
-		fields, isMap := value.(map[string]any)
-		if !isMap || fields[key] == nil {
+		fields, ok := value.(map[string]any)
+		if !ok || fields[key] == nil {
 			return nil
 		}
 		value = fields[key]
@@ -51,31 +59,50 @@ func mentioned(message string, value any) templating.Path {
 	return path(keys...)
 }
 
+// evaluate returns the result of a rule for a value.
+func evaluate(rule string, value any) (bool, error) {
+	program, err := compile(rule)
+	if err != nil {
+		return false, err
+	}
+	result, _, err := program.Eval(map[string]any{"self": withoutNull(value)})
+	if err != nil {
+		return false, err
+	}
+	verdict, ok := result.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("it yields %s instead of a bool", result.Type().TypeName())
+	}
+	return bool(verdict), nil
+}
+
+// maxCost limits the evaluation of a rule.
+const maxCost = 1_000_000
+
 var programs sync.Map // of cel.Program, by rule
 
-// compiled is the program of a rule, or nil. The test compiles all rules.
-func compiled(rule string) cel.Program {
+// compile returns the program of a rule. A test compiles all rules of the definitions.
+func compile(rule string) (cel.Program, error) {
 	if p, found := programs.Load(rule); found {
-		return p.(cel.Program)
+		return p.(cel.Program), nil
 	}
-	env, err := cel.NewEnv(cel.Variable("self", cel.DynType))
+	env, err := cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	ast, issues := env.Compile(rule)
 	if issues.Err() != nil {
-		return nil
+		return nil, issues.Err()
 	}
-	program, err := env.Program(ast, cel.CostLimit(1_000_000))
+	program, err := env.Program(ast, cel.CostLimit(maxCost))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	programs.Store(rule, program)
-	return program
+	return program, nil
 }
 
-// withoutNull copies a value without the fields that are null, as the API server
-// sees it.
+// withoutNull returns a copy of a value without null fields, as the API server sees it.
 func withoutNull(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

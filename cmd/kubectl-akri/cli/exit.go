@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes other than 0.
+const (
+	exitProblem = 1 // the input has a problem
+	exitFailed  = 2 // the call is wrong, or the command could not do its work
+)
+
+// exitError is an error with the exit code it leads to.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// ExitCode returns the exit code of a program whose command returned err.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	return exitProblem
+}
+
+// Failed marks err as a failure of the command itself, such as a file that cannot
+// be read. The exit code is 2.
+func Failed(err error) error { return &exitError{exitFailed, err} }
+
+// Exit ends the program with code and prints nothing.
+func Exit(code int) error { return &exitError{code, errSilent{}} }
+
+type errSilent struct{}
+
+func (errSilent) Error() string { return "" }
+
+// Usage marks err as a wrong call of command and points to its help. The exit code
+// is 2.
+func Usage(command *cobra.Command, err error) error {
+	return Failed(fmt.Errorf("%w\nSee 'kubectl akri %s --help' for usage", err, command.Name()))
+}
+
+// ReportUsage makes command report wrong flags and arguments as usage errors. Set
+// command.Args first.
+func ReportUsage(command *cobra.Command) {
+	command.SetFlagErrorFunc(Usage)
+	validate := command.Args
+	command.Args = func(command *cobra.Command, args []string) error {
+		if err := validate(command, args); err != nil {
+			return Usage(command, err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,200 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/cases"
+	"akri.sh/akri/templating/source"
+)
+
+// Finding is a problem in a file.
+type Finding struct {
+	At      source.Position // without File: about all files
+	Warning bool
+	Field   string // path of the field in the object
+	Cause   string
+	Hint    string
+}
+
+// write prints a finding as a compiler does: the place, the cause, the line of the
+// file with a mark below it, and the remedy.
+func (f Finding) write(out io.Writer, all Files) {
+	severity := "error"
+	if f.Warning {
+		severity = "warning"
+	}
+	place := ""
+	if f.At.File != "" {
+		place = f.At.String() + ": "
+	}
+	fmt.Fprintf(out, "%s%s: %s\n", place, severity, f.Cause)
+	number := fmt.Sprint(f.At.Line)
+	margin := strings.Repeat(" ", len(number)+2)
+	if lines := all.lines(f.At.File); 0 < f.At.Line && f.At.Line <= len(lines) {
+		line, mark := excerpt(strings.TrimRight(lines[f.At.Line-1], "\r"), f.At.Column)
+		fmt.Fprintf(out, "%s|\n %s | %s\n%s|%s^\n", margin, number, line, margin, mark)
+	}
+	if f.Field != "" {
+		fmt.Fprintf(out, "%s= in %s\n", margin, f.Field)
+	}
+	if f.Hint != "" {
+		fmt.Fprintf(out, "%s= help: %s\n", margin, f.Hint)
+	}
+	fmt.Fprintln(out)
+}
+
+// maxExcerpt is how many characters of a line are shown.
+const maxExcerpt = 100
+
+// excerpt returns the part of a line around a column, and the space before the mark
+// below it.
+func excerpt(line string, column int) (shown, space string) {
+	runes := []rune(line)
+	at := min(max(column-1, 0), len(runes))
+	from := 0
+	if len(runes) > maxExcerpt && at > maxExcerpt/2 {
+		from = at - maxExcerpt/2
+	}
+	to := min(from+maxExcerpt, len(runes))
+	shown = string(runes[from:to])
+	var before strings.Builder
+	before.WriteByte(' ')
+	if from > 0 {
+		shown = "…" + shown
+		before.WriteByte(' ')
+	}
+	if to < len(runes) {
+		shown += "…"
+	}
+	for _, r := range runes[from:at] {
+		if r != '\t' { // a tab is equally wide on both lines
+			r = ' '
+		}
+		before.WriteRune(r)
+	}
+	return shown, before.String()
+}
+
+// FromError returns the finding for an error of package cases.
+func FromError(err error) Finding {
+	problem, ok := errors.AsType[cases.Problem](err)
+	if !ok {
+		return Finding{Cause: err.Error()}
+	}
+	f := Finding{At: problem.At, Field: FieldOf(problem.Diagnostic), Cause: problem.Diagnostic.Cause.Error(), Hint: problem.Diagnostic.Hint}
+	if prefix, found := strings.CutSuffix(err.Error(), problem.Error()); found && prefix != "" {
+		f.Field = strings.TrimSuffix(prefix, ": ") + ", " + f.Field
+	}
+	return f
+}
+
+// FromErrors returns the findings for errors of package cases.
+func FromErrors(errs []error) []Finding {
+	findings := make([]Finding, len(errs))
+	for i, err := range errs {
+		findings[i] = FromError(err)
+	}
+	return findings
+}
+
+// FieldOf returns the list and the field of a diagnostic as one path.
+func FieldOf(d templating.Diagnostic) string {
+	field := d.Field.String()
+	switch {
+	case field == "":
+		return d.List
+	case d.List == "" || field[0] == '[':
+		return d.List + field
+	}
+	return d.List + "." + field
+}
+
+// fromBroken returns the finding for a file that cannot be parsed. The error starts
+// with the file and, if known, the line.
+func fromBroken(f *File) Finding {
+	text := strings.TrimPrefix(f.Err.Error(), f.Name+":")
+	found := Finding{
+		At:   source.Position{File: f.Name, Line: 1, Column: 1},
+		Hint: "correct the YAML: check indentation, colons and quotes near this line",
+	}
+	text = strings.TrimPrefix(strings.TrimSpace(text), "line ")
+	var line int
+	if n, _ := fmt.Sscanf(text, "%d:", &line); n == 1 {
+		found.At.Line = line
+		_, text, _ = strings.Cut(text, ":")
+	}
+	found.Cause = strings.TrimSpace(text)
+	if strings.Contains(found.Cause, "mapping values are not allowed") || strings.Contains(found.Cause, "did not find expected") {
+		found.Hint += "; quote a value that starts with {{ or contains a colon"
+	}
+	switch {
+	case strings.Contains(found.Cause, "already set in map"), strings.Contains(found.Cause, "already defined"):
+		found.Hint = "the key is set twice: remove one"
+	case strings.Contains(found.Cause, "not an object"):
+		found.Hint = "a document starts with apiVersion: and kind:"
+	case strings.Contains(found.Cause, "invalid map key"):
+		found.Cause, found.Hint = "YAML reads {{ as the start of a map", `quote the expression: "{{ … }}"`
+		found.At.Line = bareExpression(f.Data)
+	}
+	if lines := strings.Split(string(f.Data), "\n"); found.At.Line <= len(lines) {
+		text := lines[found.At.Line-1]
+		found.At.Column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " ")) + 1
+	}
+	return found
+}
+
+var bare = regexp.MustCompile(`^\s*(- )*([^"'#]*: )?\{\{`)
+
+// bareExpression returns the number of the first line with an unquoted expression.
+func bareExpression(data []byte) int {
+	for i, line := range strings.Split(string(data), "\n") {
+		if bare.MatchString(line) {
+			return i + 1
+		}
+	}
+	return 1
+}
+
+// Sort sorts findings by place. The sort is stable.
+func Sort(findings []Finding, all Files) []Finding {
+	order := make(map[string]int, len(all))
+	for i, f := range all {
+		order[f.Name] = i
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(order[a.At.File], order[b.At.File]),
+			cmp.Compare(a.At.Line, b.At.Line),
+			cmp.Compare(a.At.Column, b.At.Column),
+		)
+	})
+	return findings
+}
+
+// Show prints findings and returns how many of them are errors.
+func Show(out io.Writer, findings []Finding, all Files) int {
+	count := 0
+	for _, f := range findings {
+		f.write(out, all)
+		if !f.Warning {
+			count++
+		}
+	}
+	return count
+}
+
+// Count returns a number with its noun, such as "2 mistakes".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,103 @@
+package view
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Rights describes the permissions that the objects of a Configuration need.
+type Rights struct {
+	Namespace, Configuration string
+	// ServiceAccount is the one that the Configuration names. If it is empty, the
+	// controller needs the permissions.
+	ServiceAccount string
+	Resources      []schema.GroupResource
+	// Controller is the controller's own ServiceAccount.
+	Controller types.NamespacedName
+}
+
+// granted lists the resources that the installed controller may manage: those of
+// ClusterRole akri-controller-workloads in config/rbac.
+var granted = map[string][]string{
+	"":                  {"pods", "services", "configmaps", "persistentvolumeclaims"},
+	"apps":              {"deployments", "statefulsets", "daemonsets"},
+	"batch":             {"jobs", "cronjobs"},
+	"networking.k8s.io": {"ingresses", "networkpolicies"},
+}
+
+// The verbs needed to manage objects and to watch them.
+var (
+	manageVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
+	watchVerbs  = []string{"get", "list", "watch"}
+)
+
+// aggregated labels a ClusterRole that is aggregated to the controller's.
+var aggregated = map[string]string{v0.AggregationLabel: "true"}
+
+// Roles returns the roles that the objects of a Configuration need in addition to
+// the installed ones, as YAML. It returns "" if nothing is missing.
+func Roles(rights Rights) string {
+	missing := slices.DeleteFunc(slices.Clone(rights.Resources), func(resource schema.GroupResource) bool {
+		return slices.Contains(granted[resource.Group], resource.Resource)
+	})
+	var documents []string
+	add := func(object any) { documents = append(documents, manifest(object)) }
+	verbs := manageVerbs
+	if rights.ServiceAccount != "" && len(rights.Resources) > 0 {
+		verbs = watchVerbs // the controller watches with its own permissions
+		bind := func(name string, rules []rbacv1.PolicyRule, account types.NamespacedName) {
+			meta := metav1.ObjectMeta{Name: name, Namespace: rights.Namespace}
+			add(rbacv1.Role{TypeMeta: kindOfRBAC("Role"), ObjectMeta: meta, Rules: rules})
+			add(rbacv1.RoleBinding{
+				TypeMeta: kindOfRBAC("RoleBinding"), ObjectMeta: meta,
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace}},
+			})
+		}
+		bind("akri-"+rights.Configuration, rules(rights.Resources, manageVerbs),
+			types.NamespacedName{Namespace: rights.Namespace, Name: rights.ServiceAccount})
+		bind("akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount},
+			Verbs: []string{"impersonate"},
+		}}, rights.Controller)
+	}
+	if len(missing) > 0 {
+		add(rbacv1.ClusterRole{
+			TypeMeta:   kindOfRBAC("ClusterRole"),
+			ObjectMeta: metav1.ObjectMeta{Name: "akri-controller-" + rights.Namespace + "-" + rights.Configuration, Labels: aggregated},
+			Rules:      rules(missing, verbs),
+		})
+	}
+	return strings.Join(documents, "")
+}
+
+func kindOfRBAC(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// rules returns one rule for each API group, sorted.
+func rules(resources []schema.GroupResource, verbs []string) []rbacv1.PolicyRule {
+	groups := map[string][]string{}
+	for _, resource := range resources {
+		if !slices.Contains(groups[resource.Group], resource.Resource) {
+			groups[resource.Group] = append(groups[resource.Group], resource.Resource)
+		}
+	}
+	list := make([]rbacv1.PolicyRule, 0, len(groups))
+	for _, group := range slices.SortedFunc(maps.Keys(groups), cmp.Compare) {
+		slices.Sort(groups[group])
+		list = append(list, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: groups[group], Verbs: verbs})
+	}
+	return list
+}
+
+func manifest(object any) string { return "---\n" + toYAML(object) }

@@ -1,0 +1,118 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/xlab/treeprint"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Tree prints each Configuration with its Instances, their slots and their objects,
+// each with its readiness.
+func Tree(out io.Writer, configurations []v0.Configuration, instances []v0.Instance) error {
+	for i := range configurations {
+		configuration := &configurations[i]
+		tree := treeprint.NewWithRoot(configurationLine(configuration))
+		addConditions(tree, configuration.Status.Conditions)
+		addResources(tree, configuration.Status.Resources)
+		for j := range instances {
+			if instance := &instances[j]; metav1.IsControlledBy(instance, configuration) {
+				addInstance(tree, instance)
+			}
+		}
+		if _, err := io.WriteString(out, tree.String()); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
+}
+
+func configurationLine(configuration *v0.Configuration) string {
+	devices := "no devices"
+	switch n := configuration.Status.Instances; {
+	case n == 1:
+		devices = "1 device"
+	case n > 1:
+		devices = fmt.Sprintf("%d devices", n)
+	}
+	return fmt.Sprintf("Configuration %s/%s  %s: %s, capacity %d each  %s", configuration.Namespace, configuration.Name,
+		configuration.Spec.DiscoveryHandler.Name, devices, configuration.Spec.Capacity, readiness(configuration.Status.Conditions))
+}
+
+func addInstance(tree treeprint.Tree, instance *v0.Instance) {
+	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, strings.Join(instance.Spec.Nodes, ", "),
+		readiness(instance.Status.Conditions)))
+	addConditions(branch, instance.Status.Conditions)
+	for slot := range int(instance.Spec.Capacity) {
+		name := v0.SlotName(instance.Name, slot)
+		branch.AddNode(fmt.Sprintf("slot %s  %s", name, ownerText(instance.Spec.DeviceUsage[name])))
+	}
+	for _, name := range slices.Sorted(maps.Keys(instance.Spec.DeviceUsage)) {
+		if slot, err := v0.ParseSlotName(instance.Name, name); err != nil || slot >= int(instance.Spec.Capacity) {
+			branch.AddNode(fmt.Sprintf("slot %s  %s, exceeds the capacity", name, ownerText(instance.Spec.DeviceUsage[name])))
+		}
+	}
+	addResources(branch, instance.Status.Resources)
+}
+
+func ownerText(value v0.SlotOwner) string {
+	owner, err := v0.ParseOwner(string(value))
+	switch {
+	case err != nil:
+		return fmt.Sprintf("invalid: %v", err)
+	case owner.Free():
+		return "free"
+	case owner.VirtualID != "":
+		return fmt.Sprintf("used on %s, as %s of the Configuration", owner.Node, owner.VirtualID)
+	}
+	return "used on " + owner.Node
+}
+
+func addResources(tree treeprint.Tree, resources []v0.ResourceStatus) {
+	for _, resource := range resources {
+		tree.AddNode(fmt.Sprintf("%s %s  %s", resource.Kind, resource.Name, resourceState(resource)))
+	}
+}
+
+func resourceState(resource v0.ResourceStatus) string {
+	switch {
+	case resource.Ready && resource.Reason != "":
+		return "ready: " + resource.Reason
+	case resource.Ready:
+		return "ready"
+	case resource.Reason == "":
+		return "not ready"
+	}
+	return "not ready: " + resource.Reason
+}
+
+// addConditions adds the conditions that are False, except Ready.
+func addConditions(tree treeprint.Tree, conditions []metav1.Condition) {
+	for _, condition := range conditions {
+		if condition.Type != v0.ConditionReady && condition.Status == metav1.ConditionFalse {
+			branch := tree.AddBranch(fmt.Sprintf("not %s: %s", condition.Type, condition.Reason))
+			for line := range strings.SplitSeq(condition.Message, "\n") {
+				branch.AddNode(line)
+			}
+		}
+	}
+}
+
+// readiness returns the Ready condition in words.
+func readiness(conditions []metav1.Condition) string {
+	ready := meta.FindStatusCondition(conditions, v0.ConditionReady)
+	switch {
+	case ready == nil:
+		return "(not reconciled yet)"
+	case ready.Status == metav1.ConditionTrue:
+		return "Ready"
+	}
+	return "not ready: " + ready.Reason
+}
