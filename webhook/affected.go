@@ -12,16 +12,16 @@ import (
 // maxInstances limits the Instances for which an update is tried.
 const maxInstances = 20
 
-// affected are the existing Instances of a Configuration.
-type affected struct {
+// affectedInstances are the existing Instances of a Configuration.
+type affectedInstances struct {
 	// instances has at most maxInstances of them.
 	instances []v0.Instance
 	total     int
 }
 
-// affected returns the Instances that an update affects.
-func (c *Chain) affected(ctx context.Context, r request) (affected, []Finding) {
-	var result affected
+// listAffected returns the Instances that an update affects.
+func (c *Chain) listAffected(ctx context.Context, r request) (affectedInstances, []Finding) {
+	var result affectedInstances
 	if r.old == nil {
 		return result, nil
 	}

@@ -36,7 +36,7 @@ const (
 type answer struct {
 	candidate *candidate
 	want      *plan.Desired // as it was sent
-	devices   devices
+	devices   deviceFactory
 	update    bool // the Configuration exists
 }
 
@@ -119,7 +119,7 @@ func (a answer) rejection(failure *problem.Error, status metav1.Status) []Findin
 		return a.invalid(status.Details.Causes)
 	}
 	finding := Finding{Level: Deny, Place: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}
-	if a.devices.guesses(a.candidate.template) {
+	if a.devices.guesses(a.candidate.source) {
 		finding.Remedy = sampleHint
 	}
 	return []Finding{finding}
@@ -195,9 +195,9 @@ func (a answer) invalid(causes []metav1.StatusCause) []Finding {
 		if source, found := a.source(path); found && exists {
 			finding.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quote(cause.Message))
 		}
-		part, _ := path.value(a.candidate.template)
+		part, _ := path.value(a.candidate.source)
 		if len(path) == 0 {
-			part = a.candidate.template
+			part = a.candidate.source
 		}
 		if a.devices.guesses(part) {
 			finding.Remedy = sampleHint
@@ -209,7 +209,7 @@ func (a answer) invalid(causes []metav1.StatusCause) []Finding {
 
 // source returns what the author wrote in a field, if that has an expression.
 func (a answer) source(path field) (string, bool) {
-	written, _ := path.value(a.candidate.template)
+	written, _ := path.value(a.candidate.source)
 	source, ok := written.(string)
 	return oneLine(source, maxSourceBytes), ok && strings.Contains(source, "{{")
 }

@@ -61,13 +61,13 @@ func (c *cluster) authorize(ctx context.Context, r request, candidates []*candid
 func demandsOf(mapper meta.RESTMapper, candidates []*candidate) []demand {
 	var demands []demand
 	seen := map[right]bool{}
-	for _, candidate := range candidates {
-		resource, guessed := resourceOf(mapper, candidate)
+	for _, tmpl := range candidates {
+		resource, guessed := resourceOf(mapper, tmpl)
 		verbs := []string{"create", "patch", "delete"}
 		var binding []demand
-		if candidate.kind.Group == "rbac.authorization.k8s.io" {
-			if strings.HasSuffix(candidate.kind.Kind, "Binding") {
-				binding = bindDemands(candidate)
+		if tmpl.kind.Group == "rbac.authorization.k8s.io" {
+			if strings.HasSuffix(tmpl.kind.Kind, "Binding") {
+				binding = bindDemands(tmpl)
 			} else {
 				verbs = append(verbs, "escalate")
 			}
@@ -76,12 +76,12 @@ func demandsOf(mapper meta.RESTMapper, candidates []*candidate) []demand {
 			d := demand{
 				right: right{
 					verb: verb, group: resource.Group, resource: resource.Resource,
-					namespace: candidate.namespace, name: candidate.name,
+					namespace: tmpl.namespace, name: tmpl.name,
 				},
-				place: candidate.place,
+				place: tmpl.place,
 			}
 			if guessed {
-				d.unknownKind = candidate.kind.Kind
+				d.unknownKind = tmpl.kind.Kind
 			}
 			if !seen[d.right] {
 				seen[d.right] = true
@@ -95,21 +95,21 @@ func demandsOf(mapper meta.RESTMapper, candidates []*candidate) []demand {
 
 // bindDemands returns the right to bind the role that a binding names. Bindings and
 // roles are rendered only if the controller's operator allows it.
-func bindDemands(candidate *candidate) []demand {
-	reference, _ := candidate.template["roleRef"].(map[string]any)
+func bindDemands(tmpl *candidate) []demand {
+	reference, _ := tmpl.source["roleRef"].(map[string]any)
 	kind, _ := reference["kind"].(string)
 	name, _ := reference["name"].(string)
 	resource := "clusterroles"
 	namespace := ""
 	if kind == "Role" {
-		resource, namespace = "roles", candidate.namespace
+		resource, namespace = "roles", tmpl.namespace
 	}
 	if hasExpression(reference) {
 		resource, namespace, name = "*", "", ""
 	}
 	return []demand{{
-		right: right{verb: "bind", group: candidate.kind.Group, resource: resource, namespace: namespace, name: name},
-		place: candidate.place,
+		right: right{verb: "bind", group: tmpl.kind.Group, resource: resource, namespace: namespace, name: name},
+		place: tmpl.place,
 	}}
 }
 
@@ -117,11 +117,11 @@ func bindDemands(candidate *candidate) []demand {
 // API server does not serve the kind, the name of the resource is guessed by the
 // usual rule. If another kind has that name, only a right to the whole group will
 // do.
-func resourceOf(mapper meta.RESTMapper, candidate *candidate) (resource schema.GroupResource, guessed bool) {
-	if candidate.resource != nil {
-		return candidate.resource.Resource.GroupResource(), false
+func resourceOf(mapper meta.RESTMapper, tmpl *candidate) (resource schema.GroupResource, guessed bool) {
+	if tmpl.resource != nil {
+		return tmpl.resource.Resource.GroupResource(), false
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(candidate.kind)
+	plural, _ := meta.UnsafeGuessKindToResource(tmpl.kind)
 	if kinds, err := mapper.KindsFor(plural.GroupResource().WithVersion("")); err == nil && len(kinds) > 0 {
 		plural.Resource = "*"
 	}
@@ -134,9 +134,9 @@ func (c *cluster) unmet(ctx context.Context, user authenticationv1.UserInfo, dem
 	lacking := map[int]bool{}
 	var failure error
 	reviews := newParallel()
-	for i, demand := range demands {
+	for i, d := range demands {
 		reviews.run(func() {
-			allowed, err := c.may(ctx, user, demand.right)
+			allowed, err := c.may(ctx, user, d.right)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

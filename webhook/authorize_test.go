@@ -216,13 +216,13 @@ func TestGuard(t *testing.T) {
 	if err := api.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err == nil {
 		t.Error("a deletion of all was sent")
 	}
-	cluster, err := newCluster(w.options)
+	webhook, err := newCluster(w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.grant("system:serviceaccount:"+w.namespace+":maker", rule("", "configmaps", "get", "create", "patch", "delete"))
 	for _, account := range []string{"", "maker"} {
-		client, err := cluster.client(&v0.Configuration{
+		client, err := webhook.client(&v0.Configuration{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace}, Spec: v0.ConfigurationSpec{ServiceAccountName: account},
 		})
 		if err != nil {

@@ -19,9 +19,9 @@ type candidate struct {
 	index int
 	// place is the path of the template, starting with spec.
 	place string
-	// template is the object that the author wrote. It is nil for a template that
+	// source is the object that the author wrote. It is nil for a template that
 	// was converted from one of Akri's former fields.
-	template map[string]any
+	source map[string]any
 
 	kind schema.GroupVersionKind
 	// resource is nil if the API server does not serve the kind, or if it could
@@ -76,11 +76,11 @@ func newCandidates(configuration *v0.Configuration, compiled *templates.Template
 }
 
 // read reads the fields of a template that cannot be expressions.
-func (c *candidate) read(template map[string]any) {
-	apiVersion, _ := template["apiVersion"].(string)
-	kind, _ := template["kind"].(string)
-	metadata, _ := template["metadata"].(map[string]any)
-	c.template = template
+func (c *candidate) read(source map[string]any) {
+	apiVersion, _ := source["apiVersion"].(string)
+	kind, _ := source["kind"].(string)
+	metadata, _ := source["metadata"].(map[string]any)
+	c.source = source
 	c.kind = schema.FromAPIVersionAndKind(apiVersion, kind)
 	c.namespace, _ = metadata["namespace"].(string)
 	if name, _ := metadata["name"].(string); !strings.Contains(name, "{{") {
@@ -93,7 +93,7 @@ func (c *candidate) field(path string) string {
 	if path == "" {
 		return c.place
 	}
-	if c.template == nil { // a former field holds only the spec
+	if c.source == nil { // a former field holds only the spec
 		rest, found := strings.CutPrefix(path, "spec.")
 		if !found {
 			return c.place

@@ -82,8 +82,8 @@ func (c *Chain) review(ctx context.Context, r request) []Finding {
 	}
 
 	// 2. What the templates render, and whether the requester could create it.
-	affected, unread := c.affected(ctx, r)
-	devices := newDevices(r.configuration, compiled, affected.instances)
+	affected, unread := c.listAffected(ctx, r)
+	devices := newDeviceFactory(r.configuration, compiled, affected.instances)
 	candidates := newCandidates(r.configuration, compiled, c.mapper)
 	renderings, collisions := c.render(ctx, r.configuration, compiled, candidates, devices)
 	findings = slices.Concat(findings, unique(slices.Concat(unread, collisions)), c.authorize(ctx, r, candidates, delegated))

@@ -77,7 +77,7 @@ func (r right) String() string {
 }
 
 // may reports whether a user has a right. It sends an access review.
-func (c *cluster) may(ctx context.Context, user authenticationv1.UserInfo, right right) (bool, error) {
+func (c *cluster) may(ctx context.Context, user authenticationv1.UserInfo, required right) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {
 		extra[key] = slices.Clone(authorizationv1.ExtraValue(values))
@@ -85,11 +85,12 @@ func (c *cluster) may(ctx context.Context, user authenticationv1.UserInfo, right
 	review, err := c.rights.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: right.verb, Group: right.group, Resource: right.resource, Namespace: right.namespace, Name: right.name,
+			Verb: required.verb, Group: required.group, Resource: required.resource,
+			Namespace: required.namespace, Name: required.name,
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("check whether %s may %s: %w", strings.TrimSpace(user.Username), right, err)
+		return false, fmt.Errorf("check whether %s may %s: %w", strings.TrimSpace(user.Username), required, err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
 }

@@ -13,42 +13,44 @@ import (
 )
 
 // evaluate returns the alternatives of a template, and what is wrong with it.
-func (s *simulation) evaluate(candidate *candidate) (alternatives []templating.Object, findings []Finding) {
+func (s *simulation) evaluate(tmpl *candidate) (alternatives []templating.Object, findings []Finding) {
 	var failure templating.Diagnostics
 	collisions, successes := 0, 0
 	var collision string
 	for _, round := range s.rounds {
 		rendered := round.first
-		if candidate.level == templating.ConfigurationLevel {
+		if tmpl.level == templating.ConfigurationLevel {
 			rendered = round.group
 		}
-		if diagnostics := rendered.diagnostics.Of(candidate.level, candidate.index); len(diagnostics) > 0 {
+		if diagnostics := rendered.diagnostics.Of(tmpl.level, tmpl.index); len(diagnostics) > 0 {
 			if failure == nil {
 				failure = diagnostics
 			}
 			continue
 		}
 		successes++
-		objects := rendered.objectsOf(candidate)
-		if message, found := round.collision(candidate, objects); found {
+		objects := rendered.objectsOf(tmpl)
+		if message, found := round.collision(tmpl, objects); found {
 			collisions, collision = collisions+1, message
 		}
-		if len(objects) == 0 && candidate.level == templating.InstanceLevel {
+		if len(objects) == 0 && tmpl.level == templating.InstanceLevel {
 			// The template's condition requires another device.
-			objects = append(round.shared.objectsOf(candidate), round.second.objectsOf(candidate)...)
+			objects = append(round.shared.objectsOf(tmpl), round.second.objectsOf(tmpl)...)
 		}
 		alternatives = append(alternatives, objects[:min(1, len(objects))]...)
 	}
 	switch {
 	case successes == 0:
-		return alternatives, s.failed(candidate, failure)
+		return alternatives, s.failed(tmpl, failure)
+	case s.incomplete:
+		return alternatives, nil // there is nothing to compare with
 	case collisions == successes:
 		return alternatives, []Finding{{
-			Level: Deny, Place: candidate.field("metadata.name"), Cause: collision, Remedy: "use different names",
+			Level: Deny, Place: tmpl.field("metadata.name"), Cause: collision, Remedy: "use different names",
 		}}
-	case s.unstable(candidate):
+	case s.unstable(tmpl):
 		return alternatives, []Finding{{
-			Level: Deny, Place: candidate.place,
+			Level: Deny, Place: tmpl.place,
 			Cause:  "two renderings for the same device give different objects",
 			Remedy: "please report this: templates should not be able to do that",
 		}}
@@ -57,12 +59,12 @@ func (s *simulation) evaluate(candidate *candidate) (alternatives []templating.O
 }
 
 // failed returns the findings for a template that fails for every guess.
-func (s *simulation) failed(candidate *candidate, diagnostics templating.Diagnostics) []Finding {
+func (s *simulation) failed(tmpl *candidate, diagnostics templating.Diagnostics) []Finding {
 	var findings []Finding
-	for i, problem := range s.compiled.Diagnosed(candidate.level, v0.ReasonRenderFailed, diagnostics) {
+	for i, problem := range s.compiled.Diagnosed(tmpl.level, v0.ReasonRenderFailed, diagnostics) {
 		finding := Finding{Level: Deny, Cause: inSpec(problem.Message)}
 		_, exceeded := errors.AsType[*templating.LimitError](diagnostics[i].Cause)
-		if s.devices.guesses(candidate.template) && !exceeded {
+		if s.devices.guesses(tmpl.source) && !exceeded {
 			finding.Remedy = sampleHint
 		}
 		findings = append(findings, finding)
@@ -73,9 +75,9 @@ func (s *simulation) failed(candidate *candidate, diagnostics templating.Diagnos
 // collision reports that another device, or a template of the other list, would own
 // one of a template's objects, too. (Two templates of the same list fail to
 // render.)
-func (r round) collision(candidate *candidate, objects []templating.Object) (message string, found bool) {
-	others := r.second.objectsOf(candidate)
-	if candidate.level == templating.ConfigurationLevel {
+func (r guessRound) collision(tmpl *candidate, objects []templating.Object) (message string, found bool) {
+	others := r.second.objectsOf(tmpl)
+	if tmpl.level == templating.ConfigurationLevel {
 		others = r.first.objects
 	}
 	for _, object := range objects {
@@ -87,7 +89,7 @@ func (r round) collision(candidate *candidate, objects []templating.Object) (mes
 				continue
 			}
 			name := identityOf(object).name
-			if candidate.level == templating.ConfigurationLevel {
+			if tmpl.level == templating.ConfigurationLevel {
 				return fmt.Sprintf("%q is also the name of an object of %s", name, other.Origin), true
 			}
 			return fmt.Sprintf("two devices on one node get the same name %q, and thus the same object: build it from INSTANCE_NAME", name), true
@@ -106,12 +108,12 @@ func identityOf(object templating.Object) identity {
 
 // unstable reports whether the second rendering for the same device differs from
 // the first.
-func (s *simulation) unstable(candidate *candidate) bool {
+func (s *simulation) unstable(tmpl *candidate) bool {
 	first, second := s.rounds[0].first, s.repeated.first
-	if candidate.level == templating.ConfigurationLevel {
+	if tmpl.level == templating.ConfigurationLevel {
 		first, second = s.rounds[0].group, s.repeated.group
 	}
-	return !slices.EqualFunc(first.objectsOf(candidate), second.objectsOf(candidate), func(a, b templating.Object) bool {
+	return !slices.EqualFunc(first.objectsOf(tmpl), second.objectsOf(tmpl), func(a, b templating.Object) bool {
 		return bytes.Equal(canonical(a), canonical(b))
 	})
 }

@@ -1,41 +1,49 @@
 package webhook
 
 import (
+	"context"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/templating"
 )
 
+// configurationNamed returns a Configuration with one template of that
+// metadata.name.
+func configurationNamed(name string) *v0.Configuration {
+	resource := v0.BrokerResource{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
+	}}
+	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{InstanceBrokerResources: []v0.BrokerResource{resource}}}
+	configuration.Name, configuration.Namespace = "cam", "home"
+	return configuration
+}
+
 // simulateName simulates a Configuration with one template of that metadata.name.
 func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 	t.Helper()
-	template := v0.BrokerResource{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
-	}}
-	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{InstanceBrokerResources: []v0.BrokerResource{template}}}
-	configuration.Name, configuration.Namespace = "cam", "home"
+	configuration := configurationNamed(name)
 	compiled, findings := compile(configuration, confine.Policy{})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	s, ok := simulate(t.Context(), configuration, compiled, newDevices(configuration, compiled, nil))
-	if !ok {
-		t.Fatal("there was no time")
-	}
+	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil))
 	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 
 // No template can give two objects for one device today. The check guards against
 // future functions.
 func TestUnstable(t *testing.T) {
-	s, template := simulateName(t, "{{ INSTANCE_NAME }}")
-	if _, findings := s.evaluate(template); len(findings) > 0 {
+	s, tmpl := simulateName(t, "{{ INSTANCE_NAME }}")
+	if _, findings := s.evaluate(tmpl); len(findings) > 0 {
 		t.Fatal(findings)
 	}
 	s.repeated.first.objects[0].Content["data"] = map[string]any{"now": "12:01"}
-	_, findings := s.evaluate(template)
+	_, findings := s.evaluate(tmpl)
 	if len(findings) != 1 || findings[0].Level != Deny || findings[0].Place != "spec.instanceBrokerResources[0]" {
 		t.Errorf("findings are %v", findings)
 	}
@@ -49,13 +57,37 @@ func TestGuesses(t *testing.T) {
 		"c-{{ add 1 (INSTANCE_PROPERTIES.K | int) }}":             2, // not the text
 		"c-{{ index (splitList \"-\" INSTANCE_PROPERTIES.K) 1 }}": 1, // only the text
 	} {
-		s, template := simulateName(t, name)
-		alternatives, findings := s.evaluate(template)
+		s, tmpl := simulateName(t, name)
+		alternatives, findings := s.evaluate(tmpl)
 		if len(findings) > 0 {
 			t.Errorf("%s: %v", name, findings)
 		}
 		if len(alternatives) != want {
 			t.Errorf("%s has %d alternatives, want %d", name, len(alternatives), want)
+		}
+	}
+}
+
+// Without time to complete a round, a template that fails is denied for its own
+// reason. If none fails, the time is the reason.
+func TestNoTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, want := range map[string]string{
+		"{{ INSTANCE_NAME }}":  "the templates take too long to render",
+		`c-{{ fail "never" }}`: "metadata.name",
+	} {
+		configuration := configurationNamed(name)
+		compiled, findings := compile(configuration, confine.Policy{})
+		if len(findings) > 0 {
+			t.Fatal(findings)
+		}
+		mapper := meta.NewDefaultRESTMapper(nil)
+		chain := &Chain{cluster: &cluster{mapper: mapper}}
+		candidates := newCandidates(configuration, compiled, mapper)
+		_, findings = chain.render(ctx, configuration, compiled, candidates, newDeviceFactory(configuration, compiled, nil))
+		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].String(), want) {
+			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}
 	}
 }

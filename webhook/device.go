@@ -40,8 +40,8 @@ var guesses = []guess{
 	},
 }
 
-// devices makes up the devices that templates are rendered for.
-type devices struct {
+// deviceFactory makes up the devices that templates are rendered for.
+type deviceFactory struct {
 	configuration string
 	// fixed properties are the same for all devices; known ones are those of one
 	// device.
@@ -50,10 +50,12 @@ type devices struct {
 	guessed []string
 }
 
-// newDevices collects the known properties: brokerProperties, which take precedence
+// newDeviceFactory collects the known properties: brokerProperties, which take precedence
 // for real devices too, then sampleProperties, then those of an existing Instance.
-func newDevices(configuration *v0.Configuration, compiled *templates.Templates, existing []v0.Instance) devices {
-	d := devices{configuration: configuration.Name, fixed: configuration.Spec.BrokerProperties, known: map[string]string{}}
+func newDeviceFactory(
+	configuration *v0.Configuration, compiled *templates.Templates, existing []v0.Instance,
+) deviceFactory {
+	d := deviceFactory{configuration: configuration.Name, fixed: configuration.Spec.BrokerProperties, known: map[string]string{}}
 	if len(existing) > 0 {
 		maps.Copy(d.known, existing[0].Spec.BrokerProperties)
 	}
@@ -68,14 +70,14 @@ func newDevices(configuration *v0.Configuration, compiled *templates.Templates, 
 }
 
 // guesses reports whether a part of a template reads properties that are made up.
-func (d devices) guesses(part any) bool {
+func (d deviceFactory) guesses(part any) bool {
 	return len(d.guessed) > 0 && readsProperties(part)
 }
 
 // device returns a made-up device, always the same one for the same arguments. All
 // of them are on one node, as real devices can be; a shared one is on another node,
 // too.
-func (d devices) device(number int, invent guess, shared bool) templating.Instance {
+func (d deviceFactory) device(number int, invent guess, shared bool) templating.Instance {
 	properties := make(map[string]string, len(d.known)+len(d.guessed)+len(d.fixed))
 	for key, value := range d.known {
 		if number > 0 {

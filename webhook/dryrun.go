@@ -17,7 +17,7 @@ import (
 
 // dryRun sends an object of each template to the API server as a dry run, with the
 // rights with which it will be applied.
-func (c *cluster) dryRun(ctx context.Context, r request, renderings []rendering, devices devices) []Finding {
+func (c *cluster) dryRun(ctx context.Context, r request, renderings []renderedTemplate, devices deviceFactory) []Finding {
 	client, err := c.client(r.configuration)
 	if err != nil {
 		return []Finding{{Level: Inconclusive, Place: "spec", Cause: err.Error()}}
@@ -33,7 +33,7 @@ func (c *cluster) dryRun(ctx context.Context, r request, renderings []rendering,
 
 // dryRunAlternatives sends the alternatives of a template until the API server
 // accepts one. If it accepts none, the findings about the first are returned.
-func dryRunAlternatives(ctx context.Context, client *apply.Client, r request, rendering rendering, devices devices) []Finding {
+func dryRunAlternatives(ctx context.Context, client *apply.Client, r request, rendering renderedTemplate, devices deviceFactory) []Finding {
 	if findings := rendering.unmapped(); len(findings) > 0 {
 		return findings
 	}

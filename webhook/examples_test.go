@@ -44,7 +44,7 @@ func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
 			if err := ann.apply(string(text)); err != nil {
 				t.Fatal(err)
 			}
-			for _, warning := range strings.Split(ann.warnings.take(), "\n") {
+			for warning := range strings.SplitSeq(ann.warnings.take(), "\n") {
 				if warning != "" && !strings.Contains(warning, "the API server has no kind") {
 					t.Errorf("warned: %s", warning)
 				}

@@ -45,8 +45,8 @@ func locate(content map[string]any, text string) field {
 	rest := strings.TrimPrefix(text, ".")
 	for rest != "" && rest != "<nil>" {
 		var step any
-		switch {
-		case rest[0] == '[':
+		switch rest[0] {
+		case '[':
 			inside, after, ok := brackets(rest)
 			if !ok {
 				return path
@@ -115,7 +115,7 @@ func element(current any, inside string) any {
 		return index
 	}
 	wanted := map[string]string{}
-	for _, pair := range strings.Split(inside, ",") {
+	for pair := range strings.SplitSeq(inside, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		wanted[name] = strings.Trim(value, `"`)
 	}

@@ -23,7 +23,7 @@ import (
 // runs. It does not check whether objects have changed since they were applied: the
 // controller repairs them in any case.
 func (c *Chain) forecast(
-	ctx context.Context, r request, compiled *templates.Templates, candidates []*candidate, affected affected, devices devices,
+	ctx context.Context, r request, compiled *templates.Templates, candidates []*candidate, affected affectedInstances, devices deviceFactory,
 ) []Finding {
 	if len(affected.instances) == 0 {
 		return nil
@@ -159,7 +159,7 @@ const (
 
 // summary returns the predictions on one line, and a line for each of the first
 // Instances that would fail.
-func summary(affected affected, predictions []prediction) []Finding {
+func summary(affected affectedInstances, predictions []prediction) []Finding {
 	var change, recreate, prune, unknown int
 	var failing []Finding
 	for i, p := range predictions {

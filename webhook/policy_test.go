@@ -192,7 +192,7 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 		}
 		return ""
 	})
-	expect(t, apply(w.agent(""), "probe", `{}`), "")
+	expect(t, apply(w.agent(""), "probe", `{discoveryFailures: []}`), "") // as an agent clears its entries
 	expect(t, apply(w.agent("a"), "agent.a", `{discoveryFailures: [{node: a, handler: h, message: m}]}`), "")
 	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: m}]}`), "")
 	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: other}]}`), "")

@@ -263,11 +263,11 @@ func TestKindInstalledAfterTheConfiguration(t *testing.T) {
 	tries := 0
 	w.eventually("the kind is known", func() string {
 		tries++
-		if err := admin.apply(fmt.Sprintf("%s  capacity: %d\n", wrong, tries)); err == nil {
+		err := admin.apply(fmt.Sprintf("%s  capacity: %d\n", wrong, tries))
+		if err == nil {
 			return admin.warnings.take()
-		} else {
-			expect(t, err, `spec.instanceBrokerResources[0].spec.size: "{{ INSTANCE_NAME }}" gives the string`)
 		}
+		expect(t, err, `spec.instanceBrokerResources[0].spec.size: "{{ INSTANCE_NAME }}" gives the string`)
 		return ""
 	})
 	expect(t, admin.apply(text), "")

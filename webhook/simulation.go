@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
@@ -12,8 +13,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// rendering is a candidate with what it renders for made-up devices.
-type rendering struct {
+// renderedTemplate is a candidate with what it renders for made-up devices.
+type renderedTemplate struct {
 	*candidate
 	// alternatives has one object per guess. The template is valid if the API
 	// server accepts one of them.
@@ -24,97 +25,106 @@ type rendering struct {
 // rendered, what fails for every guess, what differs between two renderings for the
 // same device, and objects that two devices or two templates would both own.
 func (c *Chain) render(
-	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, candidates []*candidate, devices devices,
-) ([]rendering, []Finding) {
+	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
+) ([]renderedTemplate, []Finding) {
 	var findings []Finding
-	for _, candidate := range candidates {
-		findings = append(findings, confined(c.policy, configuration, candidate, candidate.template)...)
+	for _, tmpl := range candidates {
+		findings = append(findings, confined(c.policy, configuration, tmpl, tmpl.source)...)
 	}
-	simulation, ok := simulate(ctx, configuration, compiled, devices)
-	if !ok {
-		return nil, append(findings, Finding{
+	sim := simulate(ctx, configuration, compiled, devices)
+	renderings := make([]renderedTemplate, 0, len(candidates))
+	for _, tmpl := range candidates {
+		alternatives, rejected := sim.evaluate(tmpl)
+		if len(rejected) == 0 {
+			for _, object := range alternatives[:min(1, len(alternatives))] {
+				rejected = append(rejected, confined(c.policy, configuration, tmpl, object.Content)...)
+			}
+		}
+		findings = append(findings, rejected...)
+		renderings = append(renderings, renderedTemplate{tmpl, alternatives})
+	}
+	if sim.incomplete && !denied(findings) {
+		findings = append(findings, Finding{
 			Level: Deny, Place: "spec",
 			Cause:  "the templates take too long to render, even for one device",
 			Remedy: "use fewer or shorter loops",
 		})
 	}
-	renderings := make([]rendering, 0, len(candidates))
-	for _, candidate := range candidates {
-		alternatives, denials := simulation.evaluate(candidate)
-		if len(denials) == 0 {
-			for _, object := range alternatives[:min(1, len(alternatives))] {
-				denials = append(denials, confined(c.policy, configuration, candidate, object.Content)...)
-			}
-		}
-		findings = append(findings, denials...)
-		renderings = append(renderings, rendering{candidate, alternatives})
-	}
 	return renderings, findings
 }
 
 // confined checks a template, or an object that it renders, against the policy.
-func confined(policy confine.Policy, configuration *v0.Configuration, candidate *candidate, content map[string]any) []Finding {
+func confined(policy confine.Policy, configuration *v0.Configuration, tmpl *candidate, content map[string]any) []Finding {
 	if content == nil {
 		return nil
 	}
-	err := policy.Object(confine.ObjectOf(candidate.kind, candidate.namespaced(), content), configuration.Namespace)
+	err := policy.Object(confine.ObjectOf(tmpl.kind, tmpl.namespaced(), content), configuration.Namespace)
 	refused, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		return nil
 	}
-	return []Finding{{Level: Deny, Place: candidate.place, Cause: refused.Cause, Remedy: refused.Hint}}
+	return []Finding{{Level: Deny, Place: tmpl.place, Cause: refused.Cause, Remedy: refused.Hint}}
 }
 
 // simulation has everything that the checks compare.
 type simulation struct {
 	compiled *templates.Templates
-	devices  devices
-	rounds   []round
+	devices  deviceFactory
+	rounds   []guessRound
+	// incomplete is set if there was no time to complete even one round. Then the
+	// only round has nothing but the first device.
+	incomplete bool
 	// repeated is the first and the group of the first round, rendered again.
-	repeated struct{ first, group rendered }
+	repeated struct{ first, group output }
 }
 
-// round is what the templates render with one guess.
-type round struct {
-	first, second, shared rendered // at instance level, for three devices
-	group                 rendered // at configuration level
+// guessRound is what the templates render with one guess.
+type guessRound struct {
+	first, second, shared output // at instance level, for three devices
+	group                 output // at configuration level
 }
 
-// rendered is the result of rendering a list of templates.
-type rendered struct {
+// output is the result of rendering a list of templates.
+type output struct {
 	objects     []templating.Object
 	diagnostics templating.Diagnostics
 }
 
-// simulate renders the templates with each guess. It returns false if there was no
-// time for even one round: templating limits the cost of a template, but not to
-// what a review may take.
-func simulate(ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices devices) (*simulation, bool) {
+// simulate renders the templates with each guess, as long as there is time:
+// templating limits the cost of a template, but not to what a review may take.
+func simulate(
+	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
+) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
 	values := templating.Values{
 		Configuration: configuration.Name,
 		Namespace:     configuration.Namespace,
 		Capacity:      int64(max(configuration.Spec.Capacity, 1)),
 	}
-	render := func(device templating.Instance) rendered {
+	render := func(device templating.Instance) output {
 		values := values
 		values.Instance = device
 		objects, diagnostics := compiled.Instance.Render(values)
-		return rendered{objects, diagnostics}
+		return output{objects, diagnostics}
 	}
-	renderGroup := func(members ...templating.Instance) rendered {
+	renderGroup := func(members ...templating.Instance) output {
 		values := values
 		values.Instances = members
 		objects, diagnostics := compiled.Group.Render(values)
-		return rendered{objects, diagnostics}
+		return output{objects, diagnostics}
 	}
 	for i, invent := range guesses {
 		if i > 0 && (len(devices.guessed) == 0 || ctx.Err() != nil) {
 			break // nothing to guess, or no time left
 		}
 		first, second := devices.device(0, invent, false), devices.device(1, invent, false)
-		current := round{first: render(first)}
-		if ctx.Err() != nil {
+		began := time.Now()
+		current := guessRound{first: render(first)}
+		// The rest of the first round renders the same templates three more times.
+		if rest := 3 * time.Since(began); !timeFor(ctx, rest) {
+			if i == 0 {
+				s.rounds, s.incomplete = []guessRound{current}, true
+			}
 			break
 		}
 		current.second = render(second)
@@ -125,14 +135,20 @@ func simulate(ctx context.Context, configuration *v0.Configuration, compiled *te
 		}
 		s.rounds = append(s.rounds, current)
 	}
-	return s, len(s.rounds) > 0
+	return s
+}
+
+// timeFor reports whether ctx leaves time for something that takes d.
+func timeFor(ctx context.Context, d time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() == nil && (!ok || time.Until(deadline) > d)
 }
 
 // objectsOf returns the objects of one template.
-func (r rendered) objectsOf(candidate *candidate) []templating.Object {
+func (o output) objectsOf(tmpl *candidate) []templating.Object {
 	var objects []templating.Object
-	for _, object := range r.objects {
-		if object.Origin.Level == candidate.level && object.Origin.Index == candidate.index {
+	for _, object := range o.objects {
+		if object.Origin.Level == tmpl.level && object.Origin.Index == tmpl.index {
 			objects = append(objects, object)
 		}
 	}
