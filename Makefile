@@ -1,12 +1,12 @@
-# What can be done here; "make help" lists it.
+# "make help" lists the targets.
 
-# Build flags are part of Go's cache keys: the same ones everywhere.
+# Build flags are part of Go's cache keys: use the same ones everywhere.
 export GOFLAGS := -trimpath
 
 # Further flags for go test, such as -race or -run.
 TESTFLAGS ?=
-# The folders with a go.mod of their own that people work in.
-MODULES := . e2e tools
+# The directories with a go.mod of their own that people work in.
+MODULES := . kubebox e2e bench tools
 
 .PHONY: help
 help: ## Show this list
@@ -17,29 +17,31 @@ build: ## Build the programs into bin/
 	CGO_ENABLED=0 go build -ldflags='-s -w' -o bin/ ./cmd/...
 
 .PHONY: kubernetes
-kubernetes: ## Build the Kubernetes that tests and demo run on into bin/k8s (some minutes, once)
-	go -C e2e run ./cmd/cluster build
+kubernetes: ## Build Kubernetes for the tests and the demo into bin/k8s (takes minutes the first time)
+	go -C kubebox run ./cmd/cluster build
 
 .PHONY: test
-test: kubernetes ## Run the tests that need no node: units, and a real API server
+test: kubernetes ## Run the tests that need no node: unit tests and tests against a real API server
 	go test $(TESTFLAGS) ./...
 	go run ./cmd/kubectl-akri test examples
 
 .PHONY: e2e
-e2e: kubernetes ## Run the tests on real nodes: kubelet, containerd, pods (skips what the machine does not allow)
+e2e: kubernetes ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
+	go -C kubebox test -timeout 20m -p 1 $(TESTFLAGS) ./...
+	go -C bench test $(TESTFLAGS) ./...
 	go -C e2e test -timeout 20m -p 1 $(TESTFLAGS) ./...
 
 .PHONY: bench
-bench: kubernetes ## Measure templating, and the controller beside a bare client (see docs/benchmarks.md)
+bench: kubernetes ## Measure templating, and the controller against a bare client (see docs/benchmarks.md)
 	go test -run=NONE -bench=. -benchmem ./templating
-	go -C e2e run ./cmd/bench
+	go -C bench run .
 
 .PHONY: demo
-demo: ## Show Akri at work on a real Kubernetes of its own
+demo: ## Start a Kubernetes with Akri and an example in it
 	@go -C e2e run ./cmd/demo up
 
 .PHONY: demo-down
-demo-down: ## End the demo and remove all of it
+demo-down: ## Stop the demo and remove everything it created
 	@go -C e2e run ./cmd/demo down
 
 .PHONY: generate
@@ -48,11 +50,16 @@ generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
 
+# golangci-lint of tools/lint, in the module that -C selects.
+LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
+
 .PHONY: verify
-verify: generate ## Check formatting, vet, staticcheck, tidiness, and that generated files are current
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run gofmt -w"; exit 1; }
-	@for module in $(MODULES); do echo "tidy, vet: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
-	go vet ./...
-	go -C e2e vet ./...
-	go tool -modfile=tools/go.mod staticcheck ./...
-	@git diff --exit-code --stat -- api config discovery || { echo "generated files were not current: commit what make generate has written"; exit 1; }
+verify: generate ## Check formatting, linters, tidiness, and that generated files are current
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run make fix"; exit 1; }
+	@for module in $(MODULES) tools/lint; do echo "tidy: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
+	@for module in $(MODULES); do echo "lint: $$module"; go -C $$module $(LINT) || { echo "make fix corrects what it can"; exit 1; }; done
+	@git diff --exit-code --stat -- api config discovery || { echo "generated files are stale: commit the output of make generate"; exit 1; }
+
+.PHONY: fix
+fix: ## Format, group imports, and apply the corrections that the linters know
+	@for module in $(MODULES); do go -C $$module $(LINT) --fix; done

@@ -12,114 +12,127 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"akri.sh/akri/agent/device"
-	"akri.sh/akri/agent/deviceplugin"
-	"akri.sh/akri/agent/properties"
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/registry"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/properties"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
+	"akri.sh/akri/agent/serve/deviceplugin"
 )
 
-// Run is an agent: it works until ctx ends, then returns nil. It waits for an
-// agent of the same node that is ending, and for the API server; what it finds
-// wrong with its own surroundings is an error.
-func Run(ctx context.Context, options Options) error {
+// Run runs an agent until ctx ends, and then returns nil. It waits for an earlier
+// agent of the same node to end, and for the API server. A problem with the node,
+// such as a missing directory, is an error.
+func Run(ctx context.Context, options Options) error { return run(ctx, options, newServer) }
+
+// server is the half of the agent that offers devices to the kubelet.
+type server interface {
+	device.Sink
+	Run(ctx context.Context) error
+}
+
+// serverFunc returns the serving half.
+type serverFunc func(dynamic.Interface, *instances.Store, prometheus.Registerer, Options) (server, error)
+
+func newServer(client dynamic.Interface, store *instances.Store, metrics prometheus.Registerer, options Options) (server, error) {
+	return deviceplugin.New(deviceplugin.Options{
+		NodeName: options.NodeName, KubeletDir: options.KubeletDir, FieldManager: options.manager(),
+		Client: client, Instances: store, Log: options.Logger, Metrics: metrics,
+	})
+}
+
+func run(ctx context.Context, options Options, newServer serverFunc) error {
 	if err := options.validate(); err != nil {
 		return err
 	}
 	log := options.Logger
-	unlock, err := lock(ctx, options.HandlersDirectory, log)
+	unlock, err := lock(ctx, options.HandlersDir, log)
 	if err != nil {
-		return ignoreEnd(err)
+		return ignoreCanceled(err)
 	}
 	defer unlock()
 
 	client, err := dynamic.NewForConfig(options.Config)
 	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
+		return fmt.Errorf("create the client of the API server: %w", err)
 	}
 	metricsListener, err := listenMetrics(options.MetricsAddress)
 	if err != nil {
 		return err
 	}
-	a, err := build(client, options)
+	a, err := build(client, options, newServer)
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	registrations, err := registry.Listen(options.HandlersDirectory)
+	registrations, err := registry.Listen(options.HandlersDir)
 	if err != nil {
 		return err
 	}
-	log.Info("agent started", "node", options.NodeName, "handlers", options.HandlersDirectory, "server", options.Config.Host)
+	log.Info("Agent started", "node", options.NodeName, "handlersDir", options.HandlersDir, "apiServer", options.Config.Host)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.handlers.Serve(ctx, registrations) })
 	group.Go(func() error { return a.handlers.Run(ctx) })
-	group.Go(func() error { return a.kubelet.Run(ctx) })
+	group.Go(func() error { return a.server.Run(ctx) })
 	group.Go(func() error { a.configurations.informer.RunWithContext(ctx); return nil })
-	group.Go(func() error { a.instances.Informer().RunWithContext(ctx); return nil })
+	group.Go(func() error { a.instances.Run(ctx); return nil })
 	group.Go(func() error {
 		if !cache.WaitForCacheSync(ctx.Done(), a.synced...) {
 			return nil
 		}
-		log.Info("Configurations and Instances are known", "node", options.NodeName)
+		log.Info("Configurations and Instances are synced", "node", options.NodeName)
 		return a.reconciler.run(ctx)
 	})
 	if metricsListener != nil {
 		group.Go(func() error { return serveMetrics(ctx, metricsListener, a.metrics, a.ready, log) })
 	}
-	return ignoreEnd(group.Wait())
+	return ignoreCanceled(group.Wait())
 }
 
-// kubeletSide is the half of the agent that offers devices to the kubelet.
-type kubeletSide interface {
-	device.Sink
-	Run(ctx context.Context) error
-}
-
-// parts of an agent.
+// parts are the parts of an agent.
 type parts struct {
 	handlers       *registry.Registry
 	configurations *configurations
-	instances      *publish.Instances
+	instances      *instances.Store
 	properties     *properties.Watcher
 	streams        *streams.Supervisor
-	kubelet        kubeletSide
+	server         server
 	reconciler     *reconciler
 	metrics        *prometheus.Registry
 	synced         []cache.InformerSynced
 }
 
-func build(client dynamic.Interface, options Options) (*parts, error) {
+func build(client dynamic.Interface, options Options, newServer serverFunc) (*parts, error) {
 	log, queue := options.Logger, newQueue()
 	changed := func(name types.NamespacedName) { queue.Add(name) }
 
-	a := &parts{metrics: newMetrics(), handlers: registry.New(options.HandlersDirectory, log)}
+	a := &parts{metrics: newMetrics(), handlers: registry.New(options.HandlersDir, log)}
 	var err error
 	if a.configurations, err = newConfigurations(client, options.NodeName, changed); err != nil {
 		return nil, err
 	}
-	if a.instances, err = publish.NewInstances(client, options.NodeName, changed); err != nil {
+	if a.instances, err = instances.New(client, options.NodeName, changed, log); err != nil {
 		return nil, err
 	}
-	a.synced = []cache.InformerSynced{a.configurations.informer.HasSynced, a.instances.Informer().HasSynced}
+	a.synced = []cache.InformerSynced{a.configurations.informer.HasSynced, a.instances.HasSynced}
 	a.properties = properties.NewWatcher(client, options.AllowCrossNamespaceProperties, changed, log)
 	a.streams = streams.NewSupervisor(a.handlers, changed, streams.NewMetrics(a.metrics), log)
-	if a.kubelet, err = kubeletOf(client, a.instances, a.metrics, options); err != nil {
+	if a.server, err = newServer(client, a.instances, a.metrics, options); err != nil {
 		return nil, err
 	}
 	a.reconciler = &reconciler{
 		node: options.NodeName, configurations: a.configurations, properties: a.properties, streams: a.streams,
 		publisher: publish.New(client, a.instances, options.NodeName, options.manager(), log),
 		reporter:  reporter{client: client, manager: options.manager()},
-		sink:      a.kubelet, log: log, queue: queue,
+		sink:      a.server, log: log, queue: queue,
 		offered: map[types.NamespacedName][]device.Device{},
 	}
 	a.metrics.MustRegister(collector{handlers: a.handlers, instances: a.instances})
 	return a, nil
 }
 
-// close ends what Run does not wait for.
+// close stops what Run does not wait for.
 func (a *parts) close() {
 	a.reconciler.queue.ShutDown()
 	a.streams.Close()
@@ -129,34 +142,16 @@ func (a *parts) close() {
 func (a *parts) ready() error {
 	for _, synced := range a.synced {
 		if !synced() {
-			return errors.New("the API server has not been reached yet")
+			return errors.New("waiting for the API server: Configurations and Instances are not synced")
 		}
 	}
 	return nil
 }
 
-// ignoreEnd takes being told to end for no error.
-func ignoreEnd(err error) error {
+// ignoreCanceled returns nil if the error is that the context was cancelled.
+func ignoreCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
-}
-
-// sinkOnly is a Sink that needs no goroutine.
-type sinkOnly struct{ device.Sink }
-
-func (sinkOnly) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
-}
-
-func kubeletOf(client dynamic.Interface, instances *publish.Instances, metrics prometheus.Registerer, options Options) (kubeletSide, error) {
-	if options.Sink != nil {
-		return sinkOnly{options.Sink}, nil
-	}
-	return deviceplugin.New(deviceplugin.Options{
-		NodeName: options.NodeName, KubeletDir: options.KubeletDirectory, FieldManager: options.manager(),
-		Client: client, Instances: instances.Informer(), Log: options.Logger, Metrics: metrics,
-	})
 }

@@ -234,7 +234,7 @@ func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
 	a.startAgent()
 	seen := make(chan map[string][]byte, 10)
 	a.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "asker", asker{seen}, discovery.Options{Directory: a.directory, Logger: slog.New(slog.DiscardHandler)})
+		return discovery.Serve(ctx, "asker", asker{seen}, discovery.Options{Dir: a.directory, Logger: slog.New(slog.DiscardHandler)})
 	})
 	w.configure("ask", "", func(spec map[string]any) {
 		spec["discoveryHandler"] = map[string]any{"name": "asker", "discoveryProperties": []any{

@@ -49,13 +49,13 @@ func BenchmarkMessage(b *testing.B) {
 	handler := teller{make(chan []discovery.Device)}
 	log := slog.New(slog.DiscardHandler)
 	go func() {
-		agent.Run(ctx, agent.Options{
-			NodeName: "node", HandlersDirectory: directory, KubeletDirectory: directory, MetricsAddress: "0", Config: config, Logger: log, Sink: &recorder{},
-		})
+		agent.RunWithSink(ctx, agent.Options{
+			NodeName: "node", HandlersDir: directory, KubeletDir: directory, MetricsAddress: "0", Config: config, Logger: log,
+		}, &recorder{})
 		ended <- struct{}{}
 	}()
 	go func() {
-		discovery.Serve(ctx, "teller", handler, discovery.Options{Directory: directory, Logger: log})
+		discovery.Serve(ctx, "teller", handler, discovery.Options{Dir: directory, Logger: log})
 		ended <- struct{}{}
 	}()
 	defer func() { cancel(); <-ended; <-ended }()

@@ -10,22 +10,23 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"akri.sh/akri/agent/watch"
+	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
 )
 
 const byName = "name"
 
-// configurations are those of the cluster, without what agents do not read.
+// configurations is a cache of the cluster's Configurations, reduced to what an
+// agent reads.
 type configurations struct {
 	informer cache.SharedIndexInformer
 }
 
-// newConfigurations calls changed, which must not block, with each
-// Configuration that changes and with those of the same name.
+// newConfigurations returns a cache that calls changed, which must not block, with
+// each Configuration that changes and with those of the same name.
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{}
-	c.informer = watch.Objects(client.Resource(v0.ConfigurationResource), nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
+	c.informer = informer.Objects(client.Resource(v0.ConfigurationResource), nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
 		return readConfiguration(object, node)
 	})
 	if err := c.informer.AddIndexers(cache.Indexers{byName: func(object any) ([]string, error) {
@@ -33,38 +34,38 @@ func newConfigurations(client dynamic.Interface, node string, changed func(types
 	}}); err != nil {
 		return nil, err
 	}
-	tell := func(configuration *v0.Configuration) {
+	notify := func(configuration *v0.Configuration) {
 		changed(keyOf(configuration))
 		for _, other := range c.named(configuration.Name) {
 			changed(keyOf(other))
 		}
 	}
 	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { tell(object.(*v0.Configuration)) },
+		AddFunc: func(object any) { notify(object.(*v0.Configuration)) },
 		UpdateFunc: func(before, after any) {
 			if old, now := before.(*v0.Configuration), after.(*v0.Configuration); differ(old, now) {
-				tell(now)
+				notify(now)
 			}
 		},
 		DeleteFunc: func(object any) {
-			if gone, missed := object.(cache.DeletedFinalStateUnknown); missed {
-				object = gone.Obj
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
 			}
-			tell(object.(*v0.Configuration))
+			notify(object.(*v0.Configuration))
 		},
 	})
 	return c, err
 }
 
-// differ tells whether a change is any of an agent's business.
+// differ reports whether an agent reacts to a change.
 func differ(before, after *v0.Configuration) bool {
 	return before.UID != after.UID || before.Generation != after.Generation ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!slices.Equal(before.Status.DiscoveryFailures, after.Status.DiscoveryFailures)
 }
 
-// get returns a Configuration that is there and not about to go; nil otherwise.
-// It must not be changed.
+// get returns a Configuration, or nil if it does not exist or is being deleted. It
+// must not be changed.
 func (c *configurations) get(name types.NamespacedName) *v0.Configuration {
 	object, exists, err := c.informer.GetStore().GetByKey(name.String())
 	if err != nil || !exists {
@@ -76,9 +77,8 @@ func (c *configurations) get(name types.NamespacedName) *v0.Configuration {
 	return nil
 }
 
-// elder returns the Configuration of the same name, in another namespace, that
-// is served instead; nil if there is none. Two would mean the same resource of
-// the kubelet.
+// elder returns the Configuration of the same name, in another namespace, that is
+// served instead, or nil. Both would use the same resource names on the node.
 func (c *configurations) elder(configuration *v0.Configuration) *v0.Configuration {
 	all := c.named(configuration.Name)
 	if len(all) == 0 || all[0].UID == configuration.UID {
@@ -87,7 +87,8 @@ func (c *configurations) elder(configuration *v0.Configuration) *v0.Configuratio
 	return all[0]
 }
 
-// named are the Configurations of a name that are not about to go, eldest first.
+// named returns the Configurations of a name that are not being deleted, oldest
+// first.
 func (c *configurations) named(name string) []*v0.Configuration {
 	objects, err := c.informer.GetIndexer().ByIndex(byName, name)
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *configurations) named(name string) []*v0.Configuration {
 	return all
 }
 
-// readConfiguration takes of a Configuration what this node's agent reads.
+// readConfiguration converts a Configuration to what this node's agent reads of it.
 func readConfiguration(object *unstructured.Unstructured, node string) (*v0.Configuration, error) {
 	for _, field := range []string{
 		"instanceBrokerResources", "configurationBrokerResources", "brokerSpec", "instanceServiceSpec", "configurationServiceSpec",
@@ -117,7 +118,7 @@ func readConfiguration(object *unstructured.Unstructured, node string) (*v0.Conf
 	object.SetAnnotations(nil)
 	object.SetLabels(nil)
 	configuration := &v0.Configuration{}
-	if err := watch.Convert(object, configuration); err != nil {
+	if err := informer.Convert(object, configuration); err != nil {
 		return nil, err
 	}
 	configuration.Status = v0.ConfigurationStatus{DiscoveryFailures: slices.DeleteFunc(configuration.Status.DiscoveryFailures,
@@ -126,5 +127,5 @@ func readConfiguration(object *unstructured.Unstructured, node string) (*v0.Conf
 }
 
 func keyOf(configuration *v0.Configuration) types.NamespacedName {
-	return types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
+	return cache.MetaObjectToName(configuration).AsNamespacedName()
 }

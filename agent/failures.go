@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,44 +12,45 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 )
 
 const (
-	maxFailureMessage = 1024 // characters, as the schema says
-	maxFailureHandler = 512
+	maxMessageBytes = 1024 // the schema limits the characters
+	maxHandlerBytes = 512
 )
 
-// failures are this node's troubles with one Configuration, as its status shall
-// show them. Several of one handler are joined.
+// failures collects this node's failures of one Configuration for its status.
+// Messages about the same handler are joined.
 type failures struct {
 	node string
 	list []v0.DiscoveryFailure
 }
 
 func (f *failures) add(handler, message string) {
-	handler = truncate(handler, maxFailureHandler)
+	handler = text.Truncate(handler, maxHandlerBytes)
 	for i := range f.list {
 		if f.list[i].Handler == handler {
-			f.list[i].Message = truncate(f.list[i].Message+"; "+message, maxFailureMessage)
+			f.list[i].Message = text.Truncate(f.list[i].Message+"; "+message, maxMessageBytes)
 			return
 		}
 	}
-	f.list = append(f.list, v0.DiscoveryFailure{Node: f.node, Handler: handler, Message: truncate(message, maxFailureMessage)})
+	f.list = append(f.list, v0.DiscoveryFailure{Node: f.node, Handler: handler, Message: text.Truncate(message, maxMessageBytes)})
 }
 
-// sorted puts them in the order in which the API server is asked to keep them.
+// sorted returns the failures in the order in which the agent writes them.
 func (f *failures) sorted() []v0.DiscoveryFailure {
 	slices.SortFunc(f.list, func(a, b v0.DiscoveryFailure) int { return cmp.Compare(a.Handler, b.Handler) })
 	return f.list
 }
 
-// reporter writes a node's failures into the status of Configurations, where
-// they are not there already.
+// reporter writes a node's failures to the status of Configurations.
 type reporter struct {
 	client  dynamic.Interface
 	manager string
 }
 
+// report applies the failures unless the status already shows them.
 func (r reporter) report(ctx context.Context, configuration *v0.Configuration, wanted []v0.DiscoveryFailure) error {
 	have := slices.SortedFunc(slices.Values(configuration.Status.DiscoveryFailures), func(a, b v0.DiscoveryFailure) int {
 		return cmp.Compare(a.Handler, b.Handler)
@@ -71,15 +70,7 @@ func (r reporter) report(ctx context.Context, configuration *v0.Configuration, w
 	_, err := r.client.Resource(v0.ConfigurationResource).Namespace(configuration.Namespace).
 		ApplyStatus(ctx, configuration.Name, object, metav1.ApplyOptions{FieldManager: r.manager, Force: true})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("report to the status of Configuration %s: %w", keyOf(configuration), err)
+		return fmt.Errorf("write the status of Configuration %s: %w", keyOf(configuration), err)
 	}
 	return nil
-}
-
-func truncate(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "�")
-	if utf8.RuneCountInString(text) <= limit {
-		return text
-	}
-	return string([]rune(text)[:limit-1]) + "…"
 }

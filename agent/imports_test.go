@@ -16,7 +16,7 @@ func TestTheAgentLinksInLittle(t *testing.T) {
 			strings.HasPrefix(imported, "k8s.io/client-go/informers"),
 			imported == "k8s.io/client-go/dynamic/dynamicinformer",
 			strings.HasPrefix(imported, "sigs.k8s.io/controller-runtime"):
-			t.Errorf("akri-agent imports %s: use the dynamic client and agent/watch", imported)
+			t.Errorf("akri-agent imports %s: use the dynamic client and agent/informer", imported)
 		case strings.HasPrefix(imported, "akri.sh/akri/templating"), strings.HasPrefix(imported, "akri.sh/akri/controller"):
 			t.Errorf("akri-agent imports %s: agents render nothing", imported)
 		}

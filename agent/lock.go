@@ -16,14 +16,13 @@ const (
 	lockPoll = 500 * time.Millisecond // only while another agent is ending
 )
 
-// lock waits until no other agent works in the directory and returns what keeps
-// it that way until unlocked. The kernel unlocks it when the process ends,
-// however it ends.
-func lock(ctx context.Context, directory string, log *slog.Logger) (unlock func(), err error) {
-	path := filepath.Join(directory, lockFile)
+// lock waits until no other agent runs in the directory, and locks it. The kernel
+// releases the lock when the process ends.
+func lock(ctx context.Context, dir string, log *slog.Logger) (unlock func(), err error) {
+	path := filepath.Join(dir, lockFile)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock of the node's agent: %w", err)
+		return nil, fmt.Errorf("lock the node: %w", err)
 	}
 	for waiting := false; ; waiting = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -32,10 +31,10 @@ func lock(ctx context.Context, directory string, log *slog.Logger) (unlock func(
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			file.Close()
-			return nil, fmt.Errorf("lock of the node's agent, %s: %w", path, err)
+			return nil, fmt.Errorf("lock the node with %s: %w", path, err)
 		}
 		if !waiting {
-			log.Info("another agent works on this node; waiting until it ends", "lock", path)
+			log.Info("Another agent runs on this node; waiting until it ends", "lock", path)
 		}
 		select {
 		case <-ctx.Done():

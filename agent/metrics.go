@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/registry"
+	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/agent/instances"
 )
 
 var (
@@ -25,10 +25,10 @@ var (
 		"Instances that this node sees, by Configuration.", []string{"namespace", "configuration", "is_shared"}, nil)
 )
 
-// collector reads the metrics that are counts of what is there.
+// collector computes gauges from the current handlers and Instances.
 type collector struct {
 	handlers  *registry.Registry
-	instances *publish.Instances
+	instances *instances.Store
 }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
@@ -79,19 +79,19 @@ func serveMetrics(ctx context.Context, listener net.Listener, metrics *prometheu
 	stopped := context.AfterFunc(ctx, func() { server.Close() })
 	defer stopped()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("metrics: %w", err)
+		return fmt.Errorf("serve metrics: %w", err)
 	}
 	return nil
 }
 
-// listenMetrics opens the metrics' address; nil if they are off.
+// listenMetrics listens on the metrics address. It returns nil if metrics are off.
 func listenMetrics(address string) (net.Listener, error) {
 	if address == "" || address == "0" {
 		return nil, nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w: free the port, name another by --metrics-bind-address, or turn them off by 0", err)
+		return nil, fmt.Errorf("listen for metrics: %w: free the port, or set --metrics-bind-address to another one or to 0", err)
 	}
 	return listener, nil
 }

@@ -3,8 +3,8 @@ package agent
 import (
 	"testing"
 
-	"akri.sh/akri/agent/deviceplugin"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/serve/deviceplugin"
 	"akri.sh/akri/internal/metricsdoc"
 )
 

@@ -8,52 +8,49 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"akri.sh/akri/agent/device"
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Options say where an agent runs.
+// Options configure an agent.
 type Options struct {
 	// NodeName is the node's name in the API server.
 	NodeName string
-	// HandlersDirectory is where discovery handlers register and listen.
-	HandlersDirectory string
-	// KubeletDirectory is the kubelet's root.
-	KubeletDirectory string
-	// MetricsAddress serves /metrics, /healthz and /readyz; "0" serves nothing.
+	// HandlersDir is the directory where discovery handlers register and listen.
+	HandlersDir string
+	// KubeletDir is the kubelet's root directory.
+	KubeletDir string
+	// MetricsAddress is the address of /metrics, /healthz and /readyz; "0" turns
+	// them off.
 	MetricsAddress string
-	// AllowCrossNamespaceProperties lets discoveryProperties refer to Secrets
-	// and ConfigMaps of other namespaces than the Configuration's.
+	// AllowCrossNamespaceProperties allows discoveryProperties to refer to Secrets
+	// and ConfigMaps outside the Configuration's namespace.
 	AllowCrossNamespaceProperties bool
-	// Config is the way to the API server.
+	// Config configures the connection to the API server.
 	Config *rest.Config
-	// Logger takes the agent's log.
+	// Logger receives the agent's log.
 	Logger *slog.Logger
-	// Sink takes the devices instead of the kubelet; for tests.
-	Sink device.Sink
 }
 
 func (o Options) validate() error {
 	if o.NodeName == "" {
-		return errors.New("the node's name is not set: use --node-name, or the environment variable NODE_NAME or AGENT_NODE_NAME, in a pod by a field reference to spec.nodeName")
+		return errors.New("the node name is not set: use --node-name, or set the environment variable NODE_NAME or AGENT_NODE_NAME (in a pod, from the field spec.nodeName)")
 	}
-	info, err := os.Stat(o.HandlersDirectory)
+	info, err := os.Stat(o.HandlersDir)
 	if err == nil && !info.IsDir() {
-		err = errors.New("it is not a directory")
+		err = errors.New("not a directory")
 	}
 	if err != nil {
-		return fmt.Errorf("directory of the discovery handlers: %w: make it, or name another one by --discovery-handlers-dir", err)
+		return fmt.Errorf("discovery handlers' directory: %w: create it, or set another one with --discovery-handlers-dir", err)
 	}
 	return nil
 }
 
-// manager is the field manager under which this agent writes. The API server
-// limits its length.
+// manager returns the agent's field manager. The API server limits its length.
 func (o Options) manager() string {
-	const longest = 128
+	const maxBytes = 128
 	manager := v0.FieldManagerAgentPrefix + o.NodeName
-	if len(manager) > longest {
-		manager = v0.FieldManagerAgentPrefix + v0.NodeLabel(o.NodeName) // a digest
+	if len(manager) > maxBytes {
+		manager = v0.FieldManagerAgentPrefix + v0.NodeLabel(o.NodeName) // contains a digest
 	}
-	return manager[:min(len(manager), longest)]
+	return manager[:min(len(manager), maxBytes)]
 }

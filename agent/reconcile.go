@@ -12,22 +12,22 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"akri.sh/akri/agent/device"
-	"akri.sh/akri/agent/properties"
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/properties"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery/protocol"
 )
 
 const (
-	workers      = 4
-	firstRetry   = 100 * time.Millisecond
-	longestRetry = 30 * time.Second
+	workers       = 4
+	minRetryDelay = 100 * time.Millisecond
+	maxRetryDelay = 30 * time.Second
 )
 
-// reconciler takes one Configuration at a time from what its handlers say to
-// its Instances. Whatever happens only says which Configuration to look at
-// again; what is to be done is always found out afresh.
+// reconciler reconciles the Instances of a Configuration with what its discovery
+// handlers report. Events only queue the Configuration; each reconciliation reads
+// the whole state again.
 type reconciler struct {
 	node           string
 	configurations *configurations
@@ -41,16 +41,16 @@ type reconciler struct {
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu sync.Mutex
-	// offered is what the sink was last told.
+	// offered are the devices last published to the sink.
 	offered map[types.NamespacedName][]device.Device
 }
 
 func newQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 	return workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, longestRetry))
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetryDelay, maxRetryDelay))
 }
 
-// run works until ctx ends.
+// run reconciles until ctx ends.
 func (r *reconciler) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for range workers {
@@ -75,7 +75,7 @@ func (r *reconciler) next(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		r.log.Warn("not everything could be published; trying again", "configuration", name, "err", err)
+		r.log.Warn("Reconciliation failed; retrying", "configuration", name, "err", err)
 		r.queue.AddRateLimited(name)
 	default:
 		r.queue.Forget(name)
@@ -86,39 +86,39 @@ func (r *reconciler) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile says when to look again even if nothing happens; zero if not.
+// reconcile returns when to reconcile again without an event; zero for never.
 func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
 	configuration := r.configurations.get(name)
 	if configuration == nil {
 		return time.Time{}, r.withdraw(ctx, name)
 	}
 	if elder := r.configurations.elder(configuration); elder != nil {
-		troubles := failures{node: r.node}
-		troubles.add(configuration.Spec.DiscoveryHandler.Name, fmt.Sprintf(
-			"not served: Configuration %s is older and has the same name, and names of resources are the node's: give this one another name", keyOf(elder)))
+		found := failures{node: r.node}
+		found.add(configuration.Spec.DiscoveryHandler.Name, fmt.Sprintf(
+			"not served: Configuration %s is older and has the same name, and resource names are per node: rename this one", keyOf(elder)))
 		if err := r.withdraw(ctx, name); err != nil {
 			return time.Time{}, err
 		}
-		return time.Time{}, r.reporter.report(ctx, configuration, troubles.sorted())
+		return time.Time{}, r.reporter.report(ctx, configuration, found.sorted())
 	}
 
-	troubles := failures{node: r.node}
-	known := r.ask(configuration, &troubles)
-	picture := r.streams.Look(name)
+	found := failures{node: r.node}
+	complete := r.discover(configuration, &found)
+	picture := r.streams.Picture(name)
 	result, err := r.publisher.Publish(ctx, configuration, picture)
 	r.offer(name, result.Devices)
 	if err != nil {
 		return time.Time{}, err
 	}
 	for _, failure := range picture.Failures {
-		troubles.add(failure.Endpoint.String(), failure.Message)
+		found.add(failure.Endpoint.String(), failure.Message)
 	}
 	for _, refused := range result.Refused {
-		troubles.add(configuration.Spec.DiscoveryHandler.Name, refused)
+		found.add(configuration.Spec.DiscoveryHandler.Name, refused)
 	}
-	// An agent that has heard nothing yet cannot say that all is well.
-	if len(troubles.list) > 0 || known && picture.Settled {
-		if err := r.reporter.report(ctx, configuration, troubles.sorted()); err != nil {
+	// Without a word from the handlers the absence of failures means nothing.
+	if len(found.list) > 0 || complete && picture.Settled {
+		if err := r.reporter.report(ctx, configuration, found.sorted()); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -128,24 +128,25 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 	return earliest(picture.Next, result.Next), nil
 }
 
-// ask has the Configuration's question asked, and tells whether it can be.
-func (r *reconciler) ask(configuration *v0.Configuration, troubles *failures) (known bool) {
+// discover sends the Configuration's request to its handlers. It returns false if the
+// request is not complete.
+func (r *reconciler) discover(configuration *v0.Configuration, found *failures) (complete bool) {
 	handler := configuration.Spec.DiscoveryHandler
 	resolved := r.properties.Resolve(configuration)
 	if resolved.Err != nil {
-		troubles.add(handler.Name, resolved.Err.Error())
+		found.add(handler.Name, resolved.Err.Error())
 	}
 	if resolved.Err != nil || resolved.Pending {
 		r.streams.Hold(keyOf(configuration), handler.Name)
 		return false
 	}
-	r.streams.Ask(keyOf(configuration), streams.Question{Handler: handler.Name, Request: &protocol.DiscoverRequest{
+	r.streams.Discover(keyOf(configuration), streams.Request{Handler: handler.Name, Message: &protocol.DiscoverRequest{
 		DiscoveryDetails: handler.DiscoveryDetails, DiscoveryProperties: resolved.Properties,
 	}})
 	return true
 }
 
-// withdraw ends all that is done for a Configuration.
+// withdraw stops serving a Configuration.
 func (r *reconciler) withdraw(ctx context.Context, name types.NamespacedName) error {
 	r.streams.Drop(name)
 	r.properties.Drop(name)
@@ -153,7 +154,7 @@ func (r *reconciler) withdraw(ctx context.Context, name types.NamespacedName) er
 	return r.publisher.Withdraw(ctx, name)
 }
 
-// offer tells the sink of a Configuration's devices if it does not know them.
+// offer publishes a Configuration's devices to the sink if they have changed.
 func (r *reconciler) offer(name types.NamespacedName, devices []device.Device) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,12 +23,12 @@ func TestAnAgentStartsWithoutAnAPIServer(t *testing.T) {
 	n := w.node("n")
 	address := freeAddress(t)
 	options := agent.Options{
-		NodeName: "n", HandlersDirectory: n.directory, KubeletDirectory: n.directory, MetricsAddress: address,
-		Config: nowhere, Logger: slog.New(slog.DiscardHandler), Sink: n.sink,
+		NodeName: "n", HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: address,
+		Config: nowhere, Logger: slog.New(slog.DiscardHandler),
 	}
-	stop := n.start("agent", func(ctx context.Context) error { return agent.Run(ctx, options) })
+	stop := n.start("agent", func(ctx context.Context) error { return agent.RunWithSink(ctx, options, n.sink) })
 	defer n.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "idle", asker{make(chan map[string][]byte, 1)}, discovery.Options{Directory: n.directory, Logger: slog.New(slog.DiscardHandler)})
+		return discovery.Serve(ctx, "idle", asker{make(chan map[string][]byte, 1)}, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
 	})()
 	end := time.Now().Add(deadline)
 	for {
@@ -99,7 +99,7 @@ func TestTheElderOfTwoSameNamedConfigurationsIsServed(t *testing.T) {
 }
 
 func TestErrorsAtStart(t *testing.T) {
-	base := agent.Options{NodeName: "n", HandlersDirectory: t.TempDir(), MetricsAddress: "0", Config: &rest.Config{Host: "http://127.0.0.1:1"}, Logger: slog.New(slog.DiscardHandler), Sink: &recorder{}}
+	base := agent.Options{NodeName: "n", HandlersDir: t.TempDir(), MetricsAddress: "0", Config: &rest.Config{Host: "http://127.0.0.1:1"}, Logger: slog.New(slog.DiscardHandler)}
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -110,13 +110,13 @@ func TestErrorsAtStart(t *testing.T) {
 		want   string
 	}{
 		"no node":      {func(o *agent.Options) { o.NodeName = "" }, "NODE_NAME"},
-		"no directory": {func(o *agent.Options) { o.HandlersDirectory = filepath.Join(o.HandlersDirectory, "none") }, "--discovery-handlers-dir"},
+		"no directory": {func(o *agent.Options) { o.HandlersDir = filepath.Join(o.HandlersDir, "none") }, "--discovery-handlers-dir"},
 		"a busy port":  {func(o *agent.Options) { o.MetricsAddress = busy.Addr().String() }, "--metrics-bind-address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := base
 			tc.change(&options)
-			if err := agent.Run(t.Context(), options); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if err := agent.RunWithSink(t.Context(), options, &recorder{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %s in it", err, tc.want)
 			}
 		})

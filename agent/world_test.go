@@ -68,17 +68,17 @@ func (w *world) node(name string) *node {
 // startAgent returns what stops it.
 func (n *node) startAgent() (stop func()) {
 	return n.start("agent", func(ctx context.Context) error {
-		return agent.Run(ctx, agent.Options{
-			NodeName: n.name, HandlersDirectory: n.directory, KubeletDirectory: n.directory, MetricsAddress: "0",
-			Config: n.config, Logger: slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("agent", n.name), Sink: n.sink,
-		})
+		return agent.RunWithSink(ctx, agent.Options{
+			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: "0",
+			Config: n.config, Logger: slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("agent", n.name),
+		}, n.sink)
 	})
 }
 
 func (n *node) startHandler(shared bool) (stop func()) {
 	return n.start("handler", func(ctx context.Context) error {
 		return discovery.Serve(ctx, debugecho.Name, debugecho.Handler{AvailabilityFile: n.availability},
-			discovery.Options{Shared: shared, Directory: n.directory, Logger: slog.New(slog.DiscardHandler)})
+			discovery.Options{Shared: shared, Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
 	})
 }
 

@@ -1,11 +1,11 @@
-// Package discovery is what one needs to write a discovery handler in Go: one
+// Package discovery is the library for discovery handlers in Go. It consists of one
 // interface, [Handler], and one function, [Serve].
 //
-// A handler looks for devices on behalf of the agents. Serve gives it a socket,
-// tells the agent of it, and tells it again when the agent has restarted; the
-// handler sees calls of Discover and nothing of gRPC.
+// A handler finds devices for the agents. Serve listens on a socket, registers the
+// handler with the agent, and registers it again when the agent has restarted. The
+// handler only implements Discover and does not deal with gRPC.
 //
-// Always: only the v0 protocol (package discovery/protocol) is spoken, so a handler
-// works with every agent that knows it. Never: this package imports nothing of
-// the agent, and needs neither Kubernetes nor its API.
+// Always: the protocol is v0 (package discovery/protocol), so a handler works with
+// every agent that supports it. Never: an import of the agent, of Kubernetes or of
+// its API.
 package discovery

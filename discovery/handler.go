@@ -9,39 +9,37 @@ import (
 
 // Handler finds devices of one kind.
 type Handler interface {
-	// Discover looks for the devices that the request asks for, and calls send
-	// with the full list of them: once as soon as it knows what is there, even
-	// if that is nothing, and again each time the list has changed. It goes on
-	// until ctx ends, then returns promptly.
+	// Discover looks for the requested devices and calls send with the full list:
+	// once as soon as it knows the list, even if it is empty, and again whenever
+	// the list changes. It continues until ctx ends, and then returns promptly.
 	//
-	// It is called once for each Configuration and agent, from goroutines of
-	// their own, so calls overlap. send must not be called by two goroutines at
-	// once; it copies what it is given, and its error means that the agent has
+	// Discover is called once for each Configuration and agent, each time in a
+	// goroutine of its own, so calls overlap. send must not be called
+	// concurrently. It copies its argument. Its error means that the agent is
 	// gone: return it.
 	//
-	// An error made by [Invalid] tells the author of the Configuration what is
-	// wrong with it. Any other error, and a return while ctx has not ended, is
-	// taken for a failure of the handler: the devices it found stay for a while
-	// and Discover is called again. "Nothing found" is an empty list and no
-	// error.
+	// An error from [Invalid] tells the author of the Configuration what is wrong
+	// with it. Any other error, and a return before ctx ends, counts as a failure
+	// of the handler: its devices are kept for some time, and Discover is called
+	// again. If there are no devices, send an empty list and return no error.
 	Discover(ctx context.Context, request Request, send func([]Device) error) error
 }
 
-// Request is what a Configuration asks of a handler.
+// Request is what a Configuration requests from a handler.
 type Request struct {
-	// Details is the Configuration's discoveryDetails as written; by convention
-	// YAML.
+	// Details is the Configuration's discoveryDetails, unchanged. By convention it
+	// is YAML.
 	Details string
-	// Properties are the Configuration's discoveryProperties, Secrets and
-	// ConfigMaps read. A property that was named without a value is nil.
+	// Properties are the Configuration's discoveryProperties, with the values from
+	// Secrets and ConfigMaps. A property without a value is nil.
 	Properties map[string][]byte
 }
 
-// Device is something a handler has found.
+// Device is a device that a handler has found.
 type Device struct {
-	// ID tells the device from all others the handler may ever find: it must
-	// not change while the device is the same, and two nodes that see the same
-	// device of a shared handler must give it the same id.
+	// ID identifies the device among all that the handler may ever find. It must
+	// not change as long as the device is the same, and a shared handler must use
+	// the same ID on every node that sees the device.
 	ID string
 	// Properties become environment variables of the containers that use the
 	// device.
@@ -51,7 +49,7 @@ type Device struct {
 	DeviceSpecs []DeviceSpec
 }
 
-// Mount is a file or folder of the node in a container.
+// Mount is a file or directory of the node in a container.
 type Mount struct {
 	ContainerPath string
 	HostPath      string
@@ -66,8 +64,8 @@ type DeviceSpec struct {
 	Permissions string
 }
 
-// Invalid says that a request cannot be served because of what its author
-// wrote. The text should name the field, the cause and what to write instead.
+// Invalid returns an error that blames the author of the Configuration. The text
+// should name the field, the cause and the remedy.
 func Invalid(format string, arguments ...any) error {
 	return &invalidError{fmt.Errorf(format, arguments...)}
 }

@@ -14,74 +14,74 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"akri.sh/akri/discovery/internal/watch"
+	"akri.sh/akri/discovery/internal/filewatch"
 	"akri.sh/akri/discovery/protocol"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
-	// agentSocket is the agent's socket in the folder of the handlers.
-	agentSocket = "agent-registration.sock"
-
 	registerTimeout = 5 * time.Second
-	firstRetry      = 50 * time.Millisecond
-	longestRetry    = 10 * time.Second
-	lookAgain       = 30 * time.Second // for a socket whose creation went unseen
-	registerAgain   = time.Minute      // while no agent uses the handler: it may have forgotten it
-
+	minRetryDelay   = 50 * time.Millisecond
+	maxRetryDelay   = 10 * time.Second
+	// pollInterval is how often the socket is checked, in case its creation was
+	// not noticed.
+	pollInterval = 30 * time.Second
+	// renewInterval is how often an unused handler registers, because the agent may
+	// have forgotten it.
+	renewInterval = time.Minute
 )
 
-// registrar keeps a handler registered: an agent that restarts makes its socket
-// anew, and that is the sign to register again.
+// registrar keeps a handler registered. A restarted agent creates its socket again,
+// and the handler then registers again.
 type registrar struct {
-	directory string
-	request   *protocol.RegisterDiscoveryHandlerRequest
-	inUse     func() bool
-	log       *slog.Logger
+	dir     string
+	request *protocol.RegisterDiscoveryHandlerRequest
+	inUse   func() bool
+	log     *slog.Logger
 }
 
 func (r *registrar) run(ctx context.Context) {
-	changed, stop, err := watch.File(r.socket())
+	changed, stop, err := filewatch.File(r.socket())
 	defer stop()
 	if err != nil {
-		r.log.Warn("cannot watch for the agent's socket; looking for it at intervals", "err", err)
+		r.log.Warn("Cannot watch the agent's socket; polling it", "err", err)
 	}
 
-	retry := firstRetry
+	failures := 0
 	for ctx.Err() == nil {
 		socket, err := os.Stat(r.socket())
 		if err == nil {
 			err = r.register(ctx)
 		} else {
-			err = fmt.Errorf("the agent's socket is not there: %w", err)
+			err = fmt.Errorf("the agent's socket does not exist: %w", err)
 		}
 		if err != nil {
-			r.logFailure(ctx, err, retry)
-			if woken := wait(ctx, changed, jitter(retry)); woken {
-				retry = firstRetry
-			} else {
-				retry = min(2*retry, longestRetry)
+			delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
+			r.logFailure(ctx, err, delay)
+			failures++
+			if woken := sleep(ctx, changed, delay-rand.N(delay/4)); woken { // the jitter spreads the handlers
+				failures = 0
 			}
 			continue
 		}
-		r.log.Info("registered with the agent", "handler", r.request.GetName(), "socket", r.socket())
-		retry = firstRetry
+		r.log.Info("Registered with the agent", "handler", r.request.GetName(), "socket", r.socket())
+		failures = 0
 		r.hold(ctx, changed, socket)
 	}
 }
 
-// logFailure says once per failed round, and not for the quick ones, that the
-// handler is not registered.
-func (r *registrar) logFailure(ctx context.Context, err error, retry time.Duration) {
-	if ctx.Err() == nil && retry >= longestRetry {
-		r.log.Warn("not registered with the agent; trying on", "handler", r.request.GetName(), "err", err)
+// logFailure logs a failed registration, except for the first quick attempts.
+func (r *registrar) logFailure(ctx context.Context, err error, delay time.Duration) {
+	if ctx.Err() == nil && delay >= maxRetryDelay {
+		r.log.Warn("Not registered with the agent; retrying", "handler", r.request.GetName(), "err", err)
 	}
 }
 
-// hold returns when it is time to register again.
+// hold returns when the handler must register again.
 func (r *registrar) hold(ctx context.Context, changed <-chan struct{}, registered fs.FileInfo) {
 	idleSince := time.Now()
 	for ctx.Err() == nil {
-		if wait(ctx, changed, lookAgain) {
+		if sleep(ctx, changed, pollInterval) {
 			return
 		}
 		now, err := os.Stat(r.socket())
@@ -90,20 +90,20 @@ func (r *registrar) hold(ctx context.Context, changed <-chan struct{}, registere
 		}
 		if r.inUse() {
 			idleSince = time.Now()
-		} else if time.Since(idleSince) >= registerAgain {
+		} else if time.Since(idleSince) >= renewInterval {
 			return
 		}
 	}
 }
 
-func (r *registrar) socket() string { return filepath.Join(r.directory, agentSocket) }
+func (r *registrar) socket() string { return filepath.Join(r.dir, protocol.RegistrationSocket) }
 
 func (r *registrar) register(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
 	defer cancel()
 	connection, err := grpc.NewClient("passthrough:///agent",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithAuthority("localhost"), // not the path: servers in other languages refuse that
+		grpc.WithAuthority("localhost"), // servers in other languages refuse the path
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			var dialer net.Dialer
 			return dialer.DialContext(ctx, "unix", r.socket())
@@ -117,9 +117,9 @@ func (r *registrar) register(ctx context.Context) error {
 	return err
 }
 
-// wait waits for a signal, a time or the end, and says whether it was the
-// signal.
-func wait(ctx context.Context, signal <-chan struct{}, limit time.Duration) bool {
+// sleep waits for a signal, the limit or the end of ctx, and reports whether it was
+// the signal.
+func sleep(ctx context.Context, signal <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -129,9 +129,4 @@ func wait(ctx context.Context, signal <-chan struct{}, limit time.Duration) bool
 	case <-ctx.Done():
 	}
 	return false
-}
-
-// jitter spreads the retries of many handlers: 75 % to 100 % of the duration.
-func jitter(duration time.Duration) time.Duration {
-	return duration - rand.N(duration/4)
 }

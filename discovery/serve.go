@@ -22,43 +22,41 @@ import (
 )
 
 const (
-	// DefaultDirectory is where agents and handlers meet if nothing else is
-	// said.
-	DefaultDirectory = "/var/lib/akri"
-	// DefaultPort is where a handler listens that is reached over the network.
+	// DefaultDir is the default directory of the agent's and the handlers' sockets.
+	DefaultDir = "/var/lib/akri"
+	// DefaultPort is the default port of a handler that is reached over the network.
 	DefaultPort = 10000
 )
 
-// Options say how a handler is reached.
+// Options configure how a handler is reached.
 type Options struct {
-	// Shared tells whether several nodes see the same devices.
+	// Shared means that several nodes see the same devices.
 	Shared bool
-	// Directory holds the sockets of the agent and of the handlers;
-	// DefaultDirectory if empty.
-	Directory string
-	// Host is the address of a handler that is reached over the network, as
-	// the agent sees it. If empty, the handler listens on a unix socket in
-	// Directory.
+	// Dir is the directory of the agent's and the handlers' sockets; DefaultDir if
+	// empty.
+	Dir string
+	// Host is the address of a handler that is reached over the network, as the
+	// agent sees it. If empty, the handler listens on a Unix socket in Dir.
 	Host string
-	// Port is where a handler with a Host listens; DefaultPort if 0.
+	// Port is the port of a handler with a Host; DefaultPort if 0.
 	Port int
-	// Logger takes what happens to the registration; slog.Default() if nil.
+	// Logger receives the log; slog.Default() if nil.
 	Logger *slog.Logger
 }
 
-// FromEnvironment takes the options that Akri's handlers take, from
-// DISCOVERY_HANDLERS_DIRECTORY and POD_IP.
+// FromEnvironment returns the options in DISCOVERY_HANDLERS_DIRECTORY and POD_IP,
+// which Akri's own handlers use.
 func FromEnvironment() Options {
-	return Options{Directory: os.Getenv("DISCOVERY_HANDLERS_DIRECTORY"), Host: os.Getenv("POD_IP")}
+	return Options{Dir: os.Getenv("DISCOVERY_HANDLERS_DIRECTORY"), Host: os.Getenv("POD_IP")}
 }
 
-// Serve serves a handler and keeps it registered with the agent under a name,
-// until ctx ends; then it ends all calls of Discover, waits for them and
-// returns nil. An error means that the handler could not be served at all: that
-// no agent is there is none, Serve waits for it.
+// Serve serves a handler and keeps it registered with the agent under a name until
+// ctx ends. Then it cancels all calls of Discover, waits for them and returns nil.
+// An error means that the handler cannot be served. A missing agent is no error:
+// Serve waits for it.
 func Serve(ctx context.Context, name string, handler Handler, options Options) error {
 	if name == "" || strings.ContainsRune(name, '/') || strings.ContainsRune(name, 0) {
-		return fmt.Errorf("discovery handler name %q: want a name that can be that of a file, such as debugEcho", name)
+		return fmt.Errorf("discovery handler name %q: want a valid file name, such as debugEcho", name)
 	}
 	options = options.withDefaults()
 	listener, endpoint, err := listen(name, options)
@@ -78,13 +76,13 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 	var background sync.WaitGroup
 	background.Go(func() {
 		<-ctx.Done()
-		server.Stop() // ends the calls too
+		server.Stop() // also cancels the calls
 	})
 	background.Go(func() {
-		registrar := registrar{directory: options.Directory, request: registration, inUse: service.inUse, log: options.Logger}
+		registrar := registrar{dir: options.Dir, request: registration, inUse: service.inUse, log: options.Logger}
 		registrar.run(ctx)
 	})
-	options.Logger.Info("discovery handler is listening", "handler", name, "endpoint", endpoint, "shared", options.Shared)
+	options.Logger.Info("Discovery handler is listening", "handler", name, "endpoint", endpoint, "shared", options.Shared)
 	err = server.Serve(listener)
 	cancel()
 	background.Wait()
@@ -95,8 +93,8 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 }
 
 func (o Options) withDefaults() Options {
-	if o.Directory == "" {
-		o.Directory = DefaultDirectory
+	if o.Dir == "" {
+		o.Dir = DefaultDir
 	}
 	if o.Port == 0 {
 		o.Port = DefaultPort
@@ -107,28 +105,28 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// listen opens the handler's endpoint and says what the agent shall call it.
+// listen listens on the handler's endpoint, and returns its address for the agent.
 func listen(name string, options Options) (net.Listener, string, error) {
 	if options.Host != "" {
 		address := net.JoinHostPort(options.Host, strconv.Itoa(options.Port))
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
-			return nil, "", fmt.Errorf("discovery handler %s: listen at POD_IP: %w", name, err)
+			return nil, "", fmt.Errorf("discovery handler %s: listen on the address in POD_IP: %w", name, err)
 		}
 		return listener, "http://" + address, nil
 	}
-	path := filepath.Join(options.Directory, name+".sock")
+	path := filepath.Join(options.Dir, name+".sock")
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("discovery handler %s: remove the socket of an earlier run: %w", name, err)
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, "", fmt.Errorf("discovery handler %s: listen in DISCOVERY_HANDLERS_DIRECTORY (it must exist, be writable, and be the agent's): %w", name, err)
+		return nil, "", fmt.Errorf("discovery handler %s: listen: %w: set DISCOVERY_HANDLERS_DIRECTORY to the agent's directory and make it writable", name, err)
 	}
 	return listener, path, nil
 }
 
-// service is the protocol's side of a Handler.
+// service serves a Handler over gRPC.
 type service struct {
 	protocol.UnimplementedDiscoveryHandlerServer
 
@@ -137,10 +135,10 @@ type service struct {
 	streams atomic.Int64
 }
 
-// inUse tells whether an agent is listening.
+// inUse reports whether an agent has an open stream.
 func (s *service) inUse() bool { return s.streams.Load() > 0 }
 
-// Discover implements the protocol.
+// Discover implements the DiscoveryHandler service.
 func (s *service) Discover(message *protocol.DiscoverRequest, stream grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
@@ -153,7 +151,7 @@ func (s *service) Discover(message *protocol.DiscoverRequest, stream grpc.Server
 	case errors.As(err, &invalid):
 		return status.Error(codes.InvalidArgument, err.Error())
 	case err != nil:
-		s.log.Error("discovery failed", "err", err)
+		s.log.Error("Discovery failed", "err", err)
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	return nil

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const limit = 10 * time.Second
 
-// agent takes registrations as an agent does.
+// agent accepts registrations.
 type agent struct {
 	protocol.UnimplementedRegistrationServer
 	registered chan *protocol.RegisterDiscoveryHandlerRequest
@@ -37,10 +37,10 @@ func (a *agent) RegisterDiscoveryHandler(_ context.Context, request *protocol.Re
 	return &protocol.Empty{}, nil
 }
 
-// startAgent returns what stops it.
-func startAgent(t *testing.T, directory string) (*agent, func()) {
+// startAgent starts an agent and returns a function that stops it.
+func startAgent(t *testing.T, dir string) (*agent, func()) {
 	t.Helper()
-	path := filepath.Join(directory, "agent-registration.sock")
+	path := filepath.Join(dir, protocol.RegistrationSocket)
 	os.Remove(path)
 	listener, err := net.Listen("unix", path)
 	if err != nil {
@@ -71,18 +71,18 @@ func (a *agent) await(t *testing.T) *protocol.RegisterDiscoveryHandlerRequest {
 	}
 }
 
-// shortDirectory is one whose sockets' paths are within the limit.
-func shortDirectory(t *testing.T) string {
+// shortDir returns a dir whose path leaves room for the names of sockets.
+func shortDir(t *testing.T) string {
 	t.Helper()
-	directory, err := os.MkdirTemp("", "akri")
+	dir, err := os.MkdirTemp("", "akri")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(directory) })
-	return directory
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
-// serve runs a handler and returns what stops it, which checks its outcome.
+// serve runs a handler and returns a function that stops it and checks its result.
 func serve(t *testing.T, handler discovery.Handler, options discovery.Options) (stop func()) {
 	t.Helper()
 	options.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -97,7 +97,7 @@ func serve(t *testing.T, handler discovery.Handler, options discovery.Options) (
 				t.Error(err)
 			}
 		case <-time.After(limit):
-			t.Error("the handler does not end")
+			t.Error("the handler did not stop")
 		}
 	}
 }
@@ -113,24 +113,24 @@ var idle = function(func(ctx context.Context, _ discovery.Request, _ func([]disc
 	return ctx.Err()
 })
 
-func TestAHandlerRegistersAndRegistersAgain(t *testing.T) {
-	directory := shortDirectory(t)
-	stop := serve(t, idle, discovery.Options{Directory: directory, Shared: true}) // before the agent
+func TestHandlerRegistersWithEachAgent(t *testing.T) {
+	dir := shortDir(t)
+	stop := serve(t, idle, discovery.Options{Dir: dir, Shared: true}) // before the agent
 	defer stop()
 	for round := range 3 {
-		agent, stopAgent := startAgent(t, directory)
+		agent, stopAgent := startAgent(t, dir)
 		request := agent.await(t)
 		stopAgent()
-		if request.GetName() != "test" || request.GetEndpoint() != filepath.Join(directory, "test.sock") || !request.GetShared() ||
+		if request.GetName() != "test" || request.GetEndpoint() != filepath.Join(dir, "test.sock") || !request.GetShared() ||
 			request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_UDS {
 			t.Errorf("round %d: registered %v", round, request)
 		}
 	}
 }
 
-func TestAHandlerOnTheNetwork(t *testing.T) {
-	directory := shortDirectory(t)
-	agent, stopAgent := startAgent(t, directory)
+func TestNetworkHandler(t *testing.T) {
+	dir := shortDir(t)
+	agent, stopAgent := startAgent(t, dir)
 	defer stopAgent()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestAHandlerOnTheNetwork(t *testing.T) {
 	}
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
-	defer serve(t, idle, discovery.Options{Directory: directory, Host: "127.0.0.1", Port: port})()
+	defer serve(t, idle, discovery.Options{Dir: dir, Host: "127.0.0.1", Port: port})()
 	request := agent.await(t)
 	if want := fmt.Sprintf("http://127.0.0.1:%d", port); request.GetEndpoint() != want || request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_NETWORK {
 		t.Errorf("registered %v, want %s, NETWORK", request, want)
@@ -146,8 +146,8 @@ func TestAHandlerOnTheNetwork(t *testing.T) {
 }
 
 func TestDiscover(t *testing.T) {
-	directory := shortDirectory(t)
-	agent, stopAgent := startAgent(t, directory)
+	dir := shortDir(t)
+	agent, stopAgent := startAgent(t, dir)
 	defer stopAgent()
 	handler := function(func(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
 		switch request.Details {
@@ -170,7 +170,7 @@ func TestDiscover(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	defer serve(t, handler, discovery.Options{Directory: directory})()
+	defer serve(t, handler, discovery.Options{Dir: dir})()
 	request := agent.await(t)
 
 	connection, err := grpc.NewClient("unix:"+request.GetEndpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -178,7 +178,7 @@ func TestDiscover(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	ask := func(details string) (*protocol.DiscoverResponse, error) {
+	discover := func(details string) (*protocol.DiscoverResponse, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		stream, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, &protocol.DiscoverRequest{
@@ -190,13 +190,13 @@ func TestDiscover(t *testing.T) {
 		}
 		return stream.Recv()
 	}
-	if _, err := ask("bad"); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), `want "good"`) {
+	if _, err := discover("bad"); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), `want "good"`) {
 		t.Errorf("bad details: %v", err)
 	}
-	if _, err := ask("broken"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the bus is off") {
+	if _, err := discover("broken"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the bus is off") {
 		t.Errorf("a failure: %v", err)
 	}
-	message, err := ask("good")
+	message, err := discover("good")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +207,12 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-func TestServeSaysWhatIsWrong(t *testing.T) {
+func TestServeErrors(t *testing.T) {
 	if err := discovery.Serve(t.Context(), "a/b", idle, discovery.Options{}); err == nil || !strings.Contains(err.Error(), "a/b") {
 		t.Errorf("a name with a slash: %v", err)
 	}
-	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Directory: "/nowhere"})
+	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Dir: "/nowhere"})
 	if err == nil || !strings.Contains(err.Error(), "DISCOVERY_HANDLERS_DIRECTORY") {
-		t.Errorf("no directory: %v", err)
+		t.Errorf("no dir: %v", err)
 	}
 }

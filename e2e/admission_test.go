@@ -5,11 +5,10 @@ import (
 	"testing"
 )
 
-// The webhook answers as soon as the installation is called ready, by the
-// certificate that it has made itself, and the API server's policies know an
-// agent's node by its token.
+// The webhook, which creates its own certificate, answers as soon as the installation is
+// ready, and rejects a bad Configuration with a remedy.
 func TestAdmission(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	const unusable = `
 apiVersion: akri.sh/v0
 kind: Configuration

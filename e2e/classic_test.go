@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A Configuration written for Akri: a Pod for each device and node, pinned to it
-// and holding a slot, a Service for each device and one for all.
-func TestAkrisPodsAndServices(t *testing.T) {
-	w := enter(t)
+// A Configuration in the format of the original Akri gives a Pod per device and node,
+// pinned to the node and holding a slot, a Service per device, and one for all devices.
+func TestClassicPodsAndServices(t *testing.T) {
+	w := newWorld(t)
 	w.apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -28,14 +28,14 @@ spec:
   instanceServiceSpec: {type: ClusterIP, ports: [{name: http, port: 80, targetPort: 6052}]}
   configurationServiceSpec: {type: ClusterIP, ports: [{name: http, port: 80, targetPort: 6052}]}
 `)
-	w.settled("classic", 2)
+	w.awaitReady("classic", 2)
 	pods := w.list("pods")
 	if len(pods) != 2 {
 		t.Fatalf("%d Pods, want one for each of two devices on one node", len(pods))
 	}
 	for _, pod := range pods {
 		if !strings.HasPrefix(pod.Metadata.Name, "node1-classic-") || pod.Metadata.Labels["akri.sh/target-node"] != "node1" {
-			t.Errorf("Pod %s with labels %v is not named and labelled as Akri does", pod.Metadata.Name, pod.Metadata.Labels)
+			t.Errorf("Pod %s with labels %v does not follow Akri's naming and labels", pod.Metadata.Name, pod.Metadata.Labels)
 		}
 		if environment := w.kubectl("logs", pod.Metadata.Name); !strings.Contains(environment, "DEBUG_ECHO_DESCRIPTION=foo") {
 			t.Errorf("environment of %s lacks the device's property:\n%s", pod.Metadata.Name, environment)
@@ -65,14 +65,14 @@ spec:
 	}
 	w.kubectl("delete", "configuration", "classic")
 	for _, kind := range []string{"instances", "pods", "services"} {
-		w.eventually("removal of "+kind, func() string { return w.names(kind) })
+		w.eventually("deletion of "+kind, func() string { return w.names(kind) })
 	}
 }
 
-// A Job for each device runs to its end, once, whoever removes it then; an edited
-// one runs again.
-func TestAkrisJobs(t *testing.T) {
-	w := enter(t)
+// A Job per device runs once, even if it is deleted after it has completed. An edited Job
+// runs again.
+func TestClassicJobs(t *testing.T) {
+	w := newWorld(t)
 	write := func(more string) {
 		w.apply(`
 apiVersion: akri.sh/v0
@@ -93,23 +93,23 @@ spec:
             resources: {requests: {"{{PLACEHOLDER}}": "1"}, limits: {"{{PLACEHOLDER}}": "1"}}
 `)
 	}
-	done := func(not string) string {
+	done := func(previous string) string {
 		t.Helper()
 		var name string
-		w.eventually("a Job that has ended", func() string {
+		w.eventually("a completed Job", func() string {
 			name = w.names("jobs")
-			if name == "" || strings.Contains(name, " ") || name == not {
+			if name == "" || strings.Contains(name, " ") || name == previous {
 				return fmt.Sprintf("Jobs: %q", name)
 			}
 			if succeeded := w.kubectl("get", "job", name, "--output=jsonpath={.status.succeeded}"); succeeded != "1" {
-				return fmt.Sprintf("%s has succeeded %q times", name, succeeded)
+				return fmt.Sprintf("%s has %q succeeded Pods", name, succeeded)
 			}
 			return ""
 		})
 		return name
 	}
 	write("")
-	w.settled("jobs", 1)
+	w.awaitReady("jobs", 1)
 	first := done("")
 	if environment := w.kubectl("logs", "job/"+first); !strings.Contains(environment, "DEBUG_ECHO_DESCRIPTION=foo0") {
 		t.Errorf("environment of the Job:\n%s", environment)
@@ -121,14 +121,14 @@ spec:
 		return ""
 	})
 
-	// Removed, as its TTL would do: it does not run again. That something does not
-	// happen is seen when something later has happened.
+	// Deleted, as its TTL would do, it does not run again. The edit below comes later, so
+	// once its Job has completed, a second run of the first one would have shown.
 	w.kubectl("delete", "job", first)
 	w.kubectl("annotate", "configuration", "jobs", "seen=now")
 	w.wait("Ready", "jobs")
 	write("\n          terminationGracePeriodSeconds: 1")
 	second := done(first)
 	if jobs := w.names("jobs"); jobs != second {
-		t.Errorf("Jobs %q, want %q alone", jobs, second)
+		t.Errorf("Jobs %q, want only %q", jobs, second)
 	}
 }

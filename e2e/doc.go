@@ -1,13 +1,10 @@
-// Package e2e and the packages below it build and run real Kubernetes clusters
-// on this machine, for tests, demos and measurements. They are a module of their
-// own, so that users of Akri never download a Kubernetes.
+// Package e2e tests Akri end to end, on real clusters with real kubelets, which
+// package cluster of the kubebox module starts.
 //
-// Reading order: package build makes the executables, image makes images,
-// cluster runs clusters, clustertest runs them in tests; cmd/cluster is all of
-// it as a command:
+// Reading order: main_test.go sets up the cluster and the helpers; each other
+// file covers one subject. Package akri builds and installs Akri, and cmd/demo
+// is the demo.
 //
-//	go -C e2e run ./cmd/cluster build
-//	go -C e2e run ./cmd/cluster up --nodes 2
-//	go -C e2e run ./cmd/cluster kubectl get nodes
-//	go -C e2e run ./cmd/cluster down
+// Always: each test leaves the cluster as it found it. Never: a mock of
+// Kubernetes, or a test that passes because it waited long enough.
 package e2e

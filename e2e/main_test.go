@@ -12,31 +12,31 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/cluster"
-	"akri.sh/akri/e2e/clustertest"
+	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 func TestMain(m *testing.M) { clustertest.Main(m) }
 
-// patience is how long a test waits for what must come. It bounds failures; no
-// test passes by it.
-const patience = 90 * time.Second
+// timeout bounds how long a test waits for a condition. No test passes because of it.
+const timeout = 90 * time.Second
 
-// world is a cluster with Akri in it, seen from one namespace.
+// world is a cluster with Akri in it, as seen by a test in its namespace.
 type world struct {
 	*cluster.Cluster
 	t         *testing.T
 	namespace string
 }
 
+// install is the installation in the shared cluster.
 var install struct {
 	sync.Once
 	programs akri.Programs
 	err      error
 }
 
-// enter gives a test a namespace of its own in the shared cluster.
-func enter(t *testing.T) *world {
+// newWorld returns the shared cluster, with a new namespace for the test.
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	c := clustertest.Shared(t, cluster.Config{Nodes: 1})
 	install.Do(func() {
@@ -50,9 +50,9 @@ func enter(t *testing.T) *world {
 	w := &world{Cluster: c, t: t, namespace: "test-" + strings.ToLower(t.Name())}
 	w.kubectl("create", "namespace", w.namespace)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
 		defer cancel()
-		w.online()
+		w.plugIn()
 		if t.Failed() {
 			t.Log(akri.Evidence(ctx, c, w.namespace))
 		}
@@ -73,16 +73,16 @@ func (w *world) kubectl(arguments ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// apply applies a YAML text in the test's namespace.
+// apply applies a manifest in the test's namespace.
 func (w *world) apply(text string) {
 	w.t.Helper()
-	if refusal := w.tried(text); refusal != "" {
-		w.t.Fatal(refusal)
+	if rejection := w.tryApply(text); rejection != "" {
+		w.t.Fatal(rejection)
 	}
 }
 
-// tried applies a YAML text and returns why that failed; "" if it did not.
-func (w *world) tried(text string) string {
+// tryApply applies a manifest and returns the error, or "" if it succeeded.
+func (w *world) tryApply(text string) string {
 	w.t.Helper()
 	if _, err := w.KubectlInput(w.t.Context(), []byte(text), "--namespace", w.namespace, "apply", "--server-side", "-f", "-"); err != nil {
 		return err.Error()
@@ -90,17 +90,17 @@ func (w *world) tried(text string) string {
 	return ""
 }
 
-// refused applies a YAML text, which must fail, and returns what was said.
-func (w *world) refused(text string) string {
+// applyRejected applies a manifest, which must be rejected, and returns the error.
+func (w *world) applyRejected(text string) string {
 	w.t.Helper()
-	refusal := w.tried(text)
-	if refusal == "" {
-		w.t.Errorf("admitted:\n%s", text)
+	rejection := w.tryApply(text)
+	if rejection == "" {
+		w.t.Errorf("not rejected:\n%s", text)
 	}
-	return refusal
+	return rejection
 }
 
-// object is what of any object the tests read.
+// object has the fields of all kinds that the tests read.
 type object struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -108,6 +108,10 @@ type object struct {
 		UID               string            `json:"uid"`
 		Labels            map[string]string `json:"labels"`
 		DeletionTimestamp string            `json:"deletionTimestamp"`
+		OwnerReferences   []struct {
+			UID        string `json:"uid"`
+			Controller bool   `json:"controller"`
+		} `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
 		Selector    json.RawMessage   `json:"selector"`
@@ -126,15 +130,31 @@ type object struct {
 	} `json:"status"`
 }
 
+// controllerUID returns the UID of the object's controller owner, or "" if it has none.
+func (o object) controllerUID() string {
+	for _, owner := range o.Metadata.OwnerReferences {
+		if owner.Controller {
+			return owner.UID
+		}
+	}
+	return ""
+}
+
+// listAll reads all objects of some kinds, separated by commas.
+func (w *world) listAll(kinds string) []object {
+	w.t.Helper()
+	var list struct{ Items []object }
+	if err := json.Unmarshal([]byte(w.kubectl("get", kinds, "--output=json")), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
 // list reads the objects of a kind that are not being deleted.
 func (w *world) list(kind string) []object {
 	w.t.Helper()
-	var list struct{ Items []object }
-	if err := json.Unmarshal([]byte(w.kubectl("get", kind, "--output=json")), &list); err != nil {
-		w.t.Fatal(err)
-	}
 	var alive []object
-	for _, item := range list.Items {
+	for _, item := range w.listAll(kind) {
 		if item.Metadata.DeletionTimestamp == "" {
 			alive = append(alive, item)
 		}
@@ -142,7 +162,7 @@ func (w *world) list(kind string) []object {
 	return alive
 }
 
-// names are those of the objects of a kind, joined by spaces.
+// names returns the names of the objects of a kind, joined by spaces.
 func (w *world) names(kind string) string {
 	w.t.Helper()
 	var names []string
@@ -152,7 +172,7 @@ func (w *world) names(kind string) string {
 	return strings.Join(names, " ")
 }
 
-// eventually waits until check returns "", and returns how long that took.
+// eventually waits until check returns "", and returns how long it took.
 func (w *world) eventually(what string, check func() string) time.Duration {
 	w.t.Helper()
 	began := time.Now()
@@ -162,8 +182,8 @@ func (w *world) eventually(what string, check func() string) time.Duration {
 		if complaint == "" {
 			return took
 		}
-		if took > patience {
-			w.t.Fatalf("%s: not after %v: %s", what, patience, complaint)
+		if took > timeout {
+			w.t.Fatalf("%s: not within %v: %s", what, timeout, complaint)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -172,14 +192,14 @@ func (w *world) eventually(what string, check func() string) time.Duration {
 // wait waits for a condition of a Configuration.
 func (w *world) wait(condition, configuration string) {
 	w.t.Helper()
-	if _, err := w.Kubectl(w.t.Context(), "--namespace", w.namespace, "wait", "--timeout="+patience.String(),
+	if _, err := w.Kubectl(w.t.Context(), "--namespace", w.namespace, "wait", "--timeout="+timeout.String(),
 		"--for=condition="+condition, "configuration/"+configuration); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// settled waits until as many devices are there, with all that belongs to them.
-func (w *world) settled(configuration string, devices int) {
+// awaitReady waits until that many devices have Instances and the Configuration is Ready.
+func (w *world) awaitReady(configuration string, devices int) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%d Instances", devices), func() string {
 		if found := len(w.list("instances")); found != devices {
@@ -190,26 +210,28 @@ func (w *world) settled(configuration string, devices int) {
 	w.wait("Ready", configuration)
 }
 
-// availability is the file that takes debugEcho's devices away.
+// availability returns the file that makes debugEcho's devices disappear.
 func (w *world) availability() string {
 	return filepath.Join(w.AkriDir("node1"), "debug-echo", "debug-echo-availability.txt")
 }
 
-func (w *world) offline() {
+// unplug makes debugEcho's devices disappear.
+func (w *world) unplug() {
 	w.t.Helper()
 	if err := os.WriteFile(w.availability(), []byte("OFFLINE\n"), 0o644); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) online() {
+// plugIn makes debugEcho's devices appear again.
+func (w *world) plugIn() {
 	w.t.Helper()
 	if err := os.WriteFile(w.availability(), []byte("ONLINE\n"), 0o644); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// used counts an Instance's slots that somebody holds.
+// used counts the slots of an Instance that are held.
 func used(instance object) int {
 	count := 0
 	for _, owner := range instance.Spec.DeviceUsage {

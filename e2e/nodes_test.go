@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/cluster"
-	"akri.sh/akri/e2e/clustertest"
+	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
-// enterPair gives a test a cluster of its own with two nodes, of which the first
-// has the controller, which gives nodes up soon.
-func enterPair(t *testing.T) *world {
+// startPair starts a cluster with two nodes for one test. The controller runs on the
+// first node and treats a node as lost after a short time.
+func startPair(t *testing.T) *world {
 	t.Helper()
 	c := clustertest.Start(t, cluster.Config{Nodes: 2, Flags: map[string][]string{
 		"kube-controller-manager": {"--node-monitor-grace-period=8s"},
@@ -32,7 +32,7 @@ func enterPair(t *testing.T) *world {
 	w := &world{Cluster: c, t: t, namespace: "default"}
 	t.Cleanup(func() {
 		if t.Failed() {
-			ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+			ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
 			defer cancel()
 			t.Log(akri.Evidence(ctx, c, w.namespace))
 		}
@@ -44,8 +44,8 @@ func enterPair(t *testing.T) *world {
 	return w
 }
 
-// user makes a Pod on a node that uses a device, and waits until it runs.
-func (w *world) user(name, node, instance string) {
+// createUser creates a Pod on a node that uses a device, and waits until it is Ready.
+func (w *world) createUser(name, node, instance string) {
 	w.t.Helper()
 	w.apply(fmt.Sprintf(`
 apiVersion: v1
@@ -57,21 +57,21 @@ spec:
   containers:
   - {name: c, image: "akri.local/workload:1", resources: {limits: {"akri.sh/%s": "1"}}}
 `, name, node, instance))
-	w.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "pod/"+name)
+	w.kubectl("wait", "--for=condition=Ready", "--timeout="+timeout.String(), "pod/"+name)
 }
 
-// seen waits until an Instance is seen by exactly these nodes, with an object for
-// each, and returns it.
-func (w *world) seen(instance string, nodes ...string) object {
+// awaitNodes waits until an Instance lists exactly these nodes and has an object for each,
+// and returns it.
+func (w *world) awaitNodes(instance string, nodes ...string) object {
 	w.t.Helper()
 	var found object
-	took := w.eventually(fmt.Sprintf("%s seen by %v", instance, nodes), func() string {
+	took := w.eventually(fmt.Sprintf("%s on nodes %v", instance, nodes), func() string {
 		if err := json.Unmarshal([]byte(w.kubectl("get", "instance", instance, "--output=json")), &found); err != nil {
 			w.t.Fatal(err)
 		}
 		slices.Sort(found.Spec.Nodes)
 		if !slices.Equal(found.Spec.Nodes, nodes) {
-			return fmt.Sprintf("by %v", found.Spec.Nodes)
+			return fmt.Sprintf("on %v", found.Spec.Nodes)
 		}
 		var have, want []string
 		for _, item := range w.list("configmaps") {
@@ -83,18 +83,18 @@ func (w *world) seen(instance string, nodes ...string) object {
 			want = append(want, instance+"-"+node)
 		}
 		if !slices.Equal(have, want) {
-			return fmt.Sprintf("its objects are %v, want %v", have, want)
+			return fmt.Sprintf("its ConfigMaps are %v, want %v", have, want)
 		}
 		return ""
 	})
-	w.t.Logf("%s is seen by %v after %v", instance, nodes, took.Round(time.Millisecond))
+	w.t.Logf("%s is on nodes %v after %v", instance, nodes, took.Round(time.Millisecond))
 	return found
 }
 
-// A node whose power fails is taken off what no Pod of it uses, and is back when
-// it is.
+// A node that loses power is removed from the Instances that none of its Pods uses, and
+// is added again when it boots.
 func TestLostNode(t *testing.T) {
-	w := enterPair(t)
+	w := startPair(t)
 	w.kubectl("patch", "node", "node1", "--subresource=status", "--type=merge", "--patch",
 		`{"status": {"capacity": {"akri.sh/gone": "0", "example.com/gone": "0"}, "allocatable": {"akri.sh/gone": "0", "example.com/gone": "0"}}}`)
 	w.apply(`
@@ -111,21 +111,21 @@ spec:
     data: {node: "{{NODE}}"}
 `)
 	const used, unused = "echo-8120fe", "echo-a19705"
-	w.settled("echo", 2)
-	w.seen(used, "node1", "node2")
-	w.seen(unused, "node1", "node2")
-	w.user("there", "node1", used)
-	w.user("lost", "node2", used)
+	w.awaitReady("echo", 2)
+	w.awaitNodes(used, "node1", "node2")
+	w.awaitNodes(unused, "node1", "node2")
+	w.createUser("there", "node1", used)
+	w.createUser("lost", "node2", used)
 
 	if err := w.Do(t.Context(), cluster.Kill, "node2"); err != nil {
 		t.Fatal(err)
 	}
-	w.seen(unused, "node1")
-	if kept := w.seen(used, "node1", "node2"); heldBy(kept, "node2") != 1 {
-		t.Errorf("the slot of a Pod that may run is free: %v", kept.Spec.DeviceUsage)
+	w.awaitNodes(unused, "node1")
+	if kept := w.awaitNodes(used, "node1", "node2"); heldBy(kept, "node2") != 1 {
+		t.Errorf("the slot of a Pod that may still be running is free: %v", kept.Spec.DeviceUsage)
 	}
 	w.kubectl("delete", "pod", "lost", "--force", "--grace-period=0")
-	if left := w.seen(used, "node1"); heldBy(left, "node2") != 0 || heldBy(left, "node1") != 1 {
+	if left := w.awaitNodes(used, "node1"); heldBy(left, "node2") != 0 || heldBy(left, "node1") != 1 {
 		t.Errorf("deviceUsage %v, want the lost node's slot free and the other's held", left.Spec.DeviceUsage)
 	}
 
@@ -135,18 +135,18 @@ spec:
 	if err := w.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.seen(used, "node1", "node2")
-	w.seen(unused, "node1", "node2")
-	w.user("again", "node2", used)
+	w.awaitNodes(used, "node1", "node2")
+	w.awaitNodes(unused, "node1", "node2")
+	w.createUser("again", "node2", used)
 
-	// The kubelet of node1 has written its status all the time.
-	w.eventually("removal of the dead resource", func() string {
+	// The kubelet of node1 has kept writing its status.
+	w.eventually("removal of the stale resource", func() string {
 		capacity := w.kubectl("get", "node", "node1", "--output=jsonpath={.status.capacity} {.status.allocatable}")
 		if strings.Contains(capacity, "akri.sh/gone") {
 			return capacity
 		}
 		if strings.Count(capacity, "example.com/gone") != 2 {
-			t.Fatalf("another vendor's resource is gone: %s", capacity)
+			t.Fatalf("another vendor's resource was removed: %s", capacity)
 		}
 		return ""
 	})

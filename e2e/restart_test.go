@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
-// Nothing that runs is disturbed when a part of the system restarts.
+// Restarting a part of the system does not disturb what is running.
 func TestRestarts(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.applyExample()
-	w.settled(example, 2)
+	w.awaitReady(example, 2)
 	before := w.identities()
 
 	restartPods := func(selector string) func() {
@@ -53,8 +53,7 @@ func TestRestarts(t *testing.T) {
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			step.do()
-			// The system has come through when it does something new: another
-			// Configuration is served on the same road.
+			// The system has recovered once it serves another Configuration.
 			probe := fmt.Sprintf("probe-%d", i)
 			w.apply(fmt.Sprintf(`
 apiVersion: akri.sh/v0
@@ -71,13 +70,13 @@ spec:
       containers:
       - {name: c, image: "akri.local/workload:1", resources: {limits: {"{{RESOURCE_NAME}}": "1"}}}
 `, probe))
-			w.eventually("a new device served", func() string {
+			w.eventually("a new device is served", func() string {
 				return w.notReady(probe)
 			})
 			w.kubectl("delete", "configuration", probe)
-			// Its Pod goes by Kubernetes' garbage collection, which takes up to half
+			// Its Pod is deleted by Kubernetes' garbage collector, which takes up to half
 			// a minute to notice a kind that is new to the cluster.
-			w.eventually("removal of the probe", func() string {
+			w.eventually("deletion of the probe", func() string {
 				if instances, pods := len(w.list("instances")), len(w.list("pods")); instances != 2 || pods != 2 {
 					return fmt.Sprintf("%d Instances, %d Pods", instances, pods)
 				}
@@ -90,8 +89,8 @@ spec:
 	}
 }
 
-// identities tells which very Instances, Pods and Services there are, which
-// containers run, and who holds which slot.
+// identities describes the existing Instances, Pods and Services by UID, with their
+// containers and slots.
 func (w *world) identities() string {
 	w.t.Helper()
 	text := ""
@@ -109,7 +108,7 @@ func (w *world) identities() string {
 	return text
 }
 
-// notReady is "" once a Configuration has a device and is ready.
+// notReady returns "" if a Configuration has one device and is Ready, or else its state.
 func (w *world) notReady(configuration string) string {
 	w.t.Helper()
 	state := w.kubectl("get", "configuration", configuration,

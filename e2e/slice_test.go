@@ -12,6 +12,7 @@ import (
 
 const example = "akri-debug-echo-foo"
 
+// applyExample applies the example debug-echo.
 func (w *world) applyExample() {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(install.programs.Root, "examples", "debug-echo", "configuration.yaml"))
@@ -21,12 +22,11 @@ func (w *world) applyExample() {
 	w.apply(string(text))
 }
 
-// The proposal's example on a real kubelet, from the device to the Service, and
-// back.
+// The example debug-echo on a real kubelet, from device to Service and back.
 func TestExample(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.applyExample()
-	w.settled(example, 2)
+	w.awaitReady(example, 2)
 
 	pods := w.list("pods")
 	if len(pods) != 2 {
@@ -63,7 +63,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 
-	t.Run("Service deleted by hand", func(t *testing.T) {
+	t.Run("a deleted Service is recreated", func(t *testing.T) {
 		victim := services[0]
 		w.kubectl("delete", "service", victim.Metadata.Name)
 		took := w.eventually("a new Service", func() string {
@@ -72,19 +72,19 @@ func TestExample(t *testing.T) {
 					return ""
 				}
 			}
-			return "it is not back"
+			return "not recreated"
 		})
-		t.Logf("back after %v, kubectl included", took.Round(time.Millisecond))
+		t.Logf("recreated after %v, including kubectl", took.Round(time.Millisecond))
 	})
 
 	t.Run("devices unplugged and plugged in", func(t *testing.T) {
-		w.offline()
+		w.unplug()
 		for _, kind := range []string{"instances", "pods", "services"} {
-			took := w.eventually("removal of "+kind, func() string { return w.names(kind) })
+			took := w.eventually("deletion of "+kind, func() string { return w.names(kind) })
 			t.Logf("no %s after a further %v", kind, took.Round(time.Millisecond))
 		}
-		w.online()
-		w.settled(example, 2)
+		w.plugIn()
+		w.awaitReady(example, 2)
 		if pods := w.list("pods"); len(pods) != 2 {
 			t.Errorf("%d Pods, want 2", len(pods))
 		}
@@ -93,11 +93,12 @@ func TestExample(t *testing.T) {
 	t.Run("Configuration deleted", func(t *testing.T) {
 		w.kubectl("delete", "configuration", example)
 		for _, kind := range []string{"instances", "pods", "services"} {
-			w.eventually("removal of "+kind, func() string { return w.names(kind) })
+			w.eventually("deletion of "+kind, func() string { return w.names(kind) })
 		}
 	})
 }
 
+// selected counts the Pods that a selector matches.
 func selected(selector map[string]string, pods []object) int {
 	count := 0
 	for _, pod := range pods {
@@ -112,9 +113,9 @@ func selected(selector map[string]string, pods []object) int {
 	return count
 }
 
-// A workload that Akri knows nothing of asks for a device by its resource.
+// A workload that Akri does not manage requests a device by its resource name.
 func TestDeploymentThatRequestsADevice(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -122,7 +123,7 @@ metadata: {name: echo}
 spec:
   discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [foo0]"}
 `)
-	w.settled("echo", 1)
+	w.awaitReady("echo", 1)
 	instance := w.names("instances")
 	w.apply(fmt.Sprintf(`
 apiVersion: apps/v1
@@ -148,7 +149,7 @@ spec:
 		t.Errorf("deviceUsage %v, want the slot held by node1", usage)
 	}
 
-	// Its pod is replaced many times: the slot goes from one to the next.
+	// Its pod is replaced several times: the slot passes from one to the next.
 	for range 3 {
 		w.kubectl("rollout", "restart", "deployment/user")
 		w.kubectl("rollout", "status", "--timeout=60s", "deployment/user")
@@ -157,7 +158,7 @@ spec:
 	}
 	for _, pod := range w.list("pods") {
 		if pod.Status.Phase == "Failed" {
-			t.Errorf("Pod %s was refused by the node", pod.Metadata.Name)
+			t.Errorf("Pod %s was rejected by the node", pod.Metadata.Name)
 		}
 	}
 	w.kubectl("delete", "deployment", "user")
@@ -170,10 +171,10 @@ spec:
 	t.Logf("slot free %v after the Deployment's deletion", took.Round(time.Millisecond))
 }
 
-// Kinds besides Pods and Services, one of them unknown to the controller until
-// after it has started.
+// Kinds other than Pods and Services, including one whose CRD is created after the
+// controller has started.
 func TestAnyKind(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -221,10 +222,13 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {nodes: "{{NODES}}"}
 `
-	// Admission says which right the controller lacks; it is granted, and all is
-	// well.
-	if refusal := w.refused(configuration); !strings.Contains(refusal, "e2e.akri.sh") || !strings.Contains(refusal, "twins") || !strings.Contains(refusal, "akri.sh/aggregate-to-controller") {
-		t.Errorf("refused by %s", refusal)
+	// Admission names the permission that the controller lacks. Once it is granted, the
+	// Configuration is admitted.
+	rejection := w.applyRejected(configuration)
+	for _, want := range []string{"e2e.akri.sh", "twins", "akri.sh/aggregate-to-controller"} {
+		if !strings.Contains(rejection, want) {
+			t.Errorf("the rejection lacks %q: %s", want, rejection)
+		}
 	}
 	w.apply(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -235,8 +239,8 @@ metadata:
 rules:
 - {apiGroups: [e2e.akri.sh], resources: [twins], verbs: [get, list, watch, create, patch, delete]}
 `)
-	w.eventually("admission", func() string { return w.tried(configuration) }) // roles are summed up in their own time
-	w.settled("any", 2)
+	w.eventually("admission", func() string { return w.tryApply(configuration) }) // roles are aggregated asynchronously
+	w.awaitReady("any", 2)
 	for _, instance := range w.list("instances") {
 		name := instance.Metadata.Name
 		if spec := w.kubectl("get", "twin", name, "--output=jsonpath={.spec.nodes}"); spec != `["node1"]` {
@@ -251,18 +255,17 @@ rules:
 	}
 	w.kubectl("delete", "configuration", "any")
 	for _, kind := range []string{"instances", "twins", "deployments", "pods"} {
-		w.eventually("removal of "+kind, func() string { return w.names(kind) })
+		w.eventually("deletion of "+kind, func() string { return w.names(kind) })
 	}
 	w.kubectl("delete", "crd", "twins.e2e.akri.sh")
 	w.kubectl("delete", "clusterrole", "twins-for-akri")
 }
 
-// A bad Configuration is refused with what is wrong with it. Where admission is
-// skipped, or cannot know, its condition says the same; a good one beside it goes
-// on.
-func TestBadInputBesideGood(t *testing.T) {
-	w := enter(t)
-	const well = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{INSTANCE_NAME}}\"}, data: {k: "
+// A bad Configuration is rejected with the reason. Where admission is skipped, or cannot
+// know, its condition has the reason, and other Configurations are not affected.
+func TestBadConfigurationDoesNotAffectOthers(t *testing.T) {
+	w := newWorld(t)
+	const start = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{INSTANCE_NAME}}\"}, data: {k: "
 	configuration := func(name, template string) string {
 		return fmt.Sprintf(`
 apiVersion: akri.sh/v0
@@ -275,30 +278,31 @@ spec:
 `, name, template)
 	}
 	cases := map[string]struct {
-		template, field, says string
-		refused               bool
+		template, field, message string
+		rejected                 bool
 	}{
-		"unparsable": {well + "\"{{ INSTANCE_NAME\"}}", "instanceBrokerResources[0].data.k", "", true},
-		"missing":    {well + "\"{{INSTANCE_PROPERTIES.NONE}}\"}}", "instanceBrokerResources[0].data.k", "NONE", false},
+		"unparsable": {start + "\"{{ INSTANCE_NAME\"}}", "instanceBrokerResources[0].data.k", "", true},
+		"missing":    {start + "\"{{INSTANCE_PROPERTIES.NONE}}\"}}", "instanceBrokerResources[0].data.k", "NONE", false},
 		"unknown":    {"{apiVersion: example.com/v1, kind: Foo, metadata: {name: \"{{INSTANCE_NAME}}\"}}", "", "Foo", false},
 	}
 	for name, tc := range cases {
-		if !tc.refused {
+		if !tc.rejected {
 			continue
 		}
-		if refusal := w.refused(configuration(name, tc.template)); !strings.Contains(refusal, tc.field) || !strings.Contains(refusal, tc.says) {
-			t.Errorf("%s is refused by %s", name, refusal)
+		rejection := w.applyRejected(configuration(name, tc.template))
+		if !strings.Contains(rejection, tc.field) || !strings.Contains(rejection, tc.message) {
+			t.Errorf("%s is rejected with: %s", name, rejection)
 		}
 	}
 	w.kubectl("label", "namespace", w.namespace, "akri.sh/admission=skip")
 	for name, tc := range cases {
 		w.apply(configuration(name, tc.template))
 	}
-	w.apply(configuration("good", well+"v}}"))
+	w.apply(configuration("good", start+"v}}"))
 	for name, tc := range cases {
-		w.eventually("report of "+name, func() string {
+		w.eventually("the condition of "+name, func() string {
 			message := w.kubectl("get", "configuration", name, `--output=jsonpath={.status.conditions[?(@.type=="Applied")].message}`)
-			if !strings.Contains(message, tc.field) || !strings.Contains(message, tc.says) || message == "" {
+			if !strings.Contains(message, tc.field) || !strings.Contains(message, tc.message) || message == "" {
 				return message
 			}
 			return ""
@@ -306,9 +310,9 @@ spec:
 	}
 	w.wait("Ready", "good")
 
-	// A right that the controller lacks is granted, and nobody has to tell it.
+	// Granting a missing permission is enough; the controller retries by itself.
 	w.apply(configuration("lacking", "{apiVersion: v1, kind: Secret, metadata: {name: \"{{INSTANCE_NAME}}\"}, stringData: {k: v}}"))
-	w.eventually("the missing right", func() string {
+	w.eventually("the condition names the missing permission", func() string {
 		message := w.kubectl("get", "configuration", "lacking", `--output=jsonpath={.status.conditions[?(@.type=="Applied")].message}`)
 		if !strings.Contains(message, "secrets") || !strings.Contains(message, "akri.sh/aggregate-to-controller") {
 			return message

@@ -1,203 +1,173 @@
 package templating
 
 import (
-	"encoding/json"
-	"fmt"
-	"math"
+	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/expr"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
 )
 
-// maxDiagnostics is how many diagnostics one template may cause. More would not
-// be read.
-const maxDiagnostics = 50
-
-// Compile checks a list of templates and prepares it for rendering. It reports
-// everything that is wrong at once; then the Set is nil. Templates are objects
-// decoded from JSON or YAML; they are read and not kept.
+// Compile checks a list of templates and prepares it for rendering. It reports all
+// mistakes at once; if there are any, the Set is nil. Templates are objects decoded
+// from JSON or YAML. Compile neither changes nor keeps them.
 func Compile(level Level, templates []map[string]any) (*Set, Diagnostics) {
 	if len(templates) > MaxTemplates {
 		return nil, Diagnostics{{
 			List:  level.String(),
 			Cause: &LimitError{What: "templates in one list", Limit: MaxTemplates},
-			Hint:  "divide the devices or the objects among several Configurations",
+			Hint:  "split the devices or the objects among several Configurations",
 		}}
 	}
 	set := &Set{level: level}
 	var diags Diagnostics
 	keys := map[string]bool{}
-	left := int64(maxRenders * maxCompiled)
+	left := int64(maxCompiledTemplates * maxCompiled)
 	for i, source := range templates {
-		c := &compiler{level: level, origin: Origin{Level: level, Index: i}, keys: keys, limit: min(left, maxCompiled)}
-		set.templates = append(set.templates, c.guarded(source))
-		diags = append(diags, c.limited()...)
+		c := &compiler{
+			reporter: &reporter{origin: Origin{Level: level, Index: i}},
+			names:    &names{level: level}, keys: keys, limit: min(left, maxCompiled),
+		}
+		set.templates = append(set.templates, c.compile(source))
+		diags = append(diags, c.diagnostics("there may be more: correct these first")...)
 		left -= c.compiled
 	}
 	if len(diags) > 0 {
 		return nil, diags
 	}
-	set.keys = keysOfSet(keys)
+	set.keys = slices.Sorted(maps.Keys(keys))
 	set.kinds = kindsOf(set.templates)
 	return set, nil
 }
 
-func kindsOf(templates []*template) []schema.GroupVersionKind {
-	kinds := make([]schema.GroupVersionKind, len(templates))
-	for i, t := range templates {
-		kinds[i] = t.kind
-	}
-	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(kinds)
-}
-
 // compiler compiles one template.
 type compiler struct {
-	level  Level
-	origin Origin
-	binds  binding
-	diags  Diagnostics
-	keys   map[string]bool // property keys mentioned by any template of the list
-	bytes  int             // text seen so far
+	*reporter
+	names *names
+	keys  map[string]bool // property keys mentioned by any template of the list
+	bytes int             // text seen so far
 
 	compiled int64 // memory for expressions so far
 	limit    int64 // of compiled
-	more     bool  // there are diagnostics beyond maxDiagnostics
 }
 
-func (c *compiler) report(field Path, f *fault) {
-	c.reportText(field, "", f)
-}
-
-func (c *compiler) reportText(field Path, source string, f *fault) {
-	if len(c.diags) == maxDiagnostics {
-		c.more = true
-		return
-	}
-	d := f.diagnose(slices.Clone(field), source)
-	d.List = c.origin.String()
-	c.diags = append(c.diags, d)
-}
-
-func (c *compiler) limited() Diagnostics {
-	if c.more {
-		c.diags = append(c.diags, Diagnostic{List: c.origin.String(), Cause: fmt.Errorf("there may be more: correct these first")})
-	}
-	return c.diags
-}
-
-// template is one compiled template.
-type template struct {
-	origin     Origin
-	metadata   []Path // see metadataPaths
-	kind       schema.GroupVersionKind
-	content    *mapNode
-	when       *text // nil: always
-	binds      binding
-	directives Directives
-}
-
-// guarded is template, for mistakes of ours: none must end the process.
-func (c *compiler) guarded(source map[string]any) (t *template) {
+// compile compiles a template. It turns a panic into a diagnostic.
+func (c *compiler) compile(source map[string]any) (t *template) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.report(nil, faultf(-1, reportBug, "this template cannot be compiled"))
+			c.reportf(nil, reportBug, "this template cannot be compiled")
 		}
 	}()
-	return c.template(source)
-}
-
-// reportBug is the hint of last resort.
-const reportBug = "this is a mistake in Akri: please report it with the template"
-
-func (c *compiler) template(source map[string]any) *template {
-	t := &template{origin: c.origin}
+	t = &template{origin: c.origin}
 	if len(source) == 0 {
-		c.report(nil, faultf(-1, "write an object with apiVersion, kind and metadata.name", "the template is empty"))
+		c.reportf(nil, "write an object with apiVersion, kind and metadata.name", "the template is empty")
 		return t
 	}
-	t.kind = c.shape(source)
+	t.kind = checkShape(c.reporter, source)
 	t.metadata = metadataPaths(t.kind.GroupKind())
-	annotations := c.annotations(source)
-	t.directives = c.directives(t.kind, annotations)
-	t.binds = c.binds
+	t.directives, t.binds = readDirectives(c.reporter, t.kind, source)
+	c.names.binds = t.binds
 	t.when = c.condition(t.directives.When)
 	t.content, _ = c.node(nil, source).(*mapNode)
-	c.checkMetadata(t.kind, source)
+	checkMetadata(c.reporter, t.metadata, source)
 	return t
 }
 
-// text compiles one string and reports what is wrong with it.
-func (c *compiler) text(field Path, source string) *text {
-	if !strings.Contains(source, "{{") {
-		return &text{source: source}
+// condition compiles akri.sh/when.
+func (c *compiler) condition(source string) *expr.Text {
+	if source == "" {
+		return nil
 	}
-	if c.stopped() {
+	field := annotationsPath.with(Key(annotationWhen))
+	t := c.text(field, source)
+	if t != nil && !t.IsWhole() {
+		c.reportf(field, `write a single expression: "{{ gt CAPACITY 1 }}"`, "%s is not a single expression", fault.Quote(source, 63))
+		return nil
+	}
+	return t
+}
+
+// text compiles one string. It returns nil if it has reported a mistake.
+func (c *compiler) text(field Path, source string) *expr.Text {
+	if expr.Has(source) && c.stopped() {
 		return nil // reported
 	}
-	r := &resolver{level: c.level, binds: c.binds, keys: c.keys}
-	t := compileText(source, r)
-	if c.compiled += compiledText + int64(len(source)) + compiledNode*r.nodes; c.compiled > c.limit {
+	t, report := expr.Compile(source, c.names)
+	if c.compiled += report.Cost; c.compiled > c.limit {
 		e := &LimitError{What: "expressions in one template", Limit: maxCompiled >> 20, Unit: "MiB when compiled"}
-		c.report(nil, &fault{offset: -1, cause: e, hint: "divide it into several templates"})
+		c.report(nil, "", &fault.Fault{Offset: fault.Whole, Cause: e, Hint: "split it into several templates"})
 		return nil
 	}
-	for _, f := range r.faults {
-		c.reportText(field, source, f)
+	for _, f := range report.Faults {
+		c.report(field, source, f)
 	}
-	if len(r.faults) > 0 {
+	if len(report.Faults) > 0 {
 		return nil
+	}
+	for _, key := range report.PropertyKeys {
+		c.keys[key] = true
 	}
 	return t
 }
 
-// node compiles a value. It returns nil when something is wrong with it, having
-// reported what. It may write beyond the end of field.
-func (c *compiler) node(field Path, value any) node {
-	if len(field) > MaxDepth {
-		c.report(field[:8], faultf(-1, "", "lists and maps are nested more than %d deep", MaxDepth))
+// node compiles a value. It returns nil if it has reported a mistake. It may write
+// beyond the end of field.
+func (c *compiler) node(field Path, source any) node {
+	if len(field) > budget.MaxDepth {
+		c.reportf(field[:8], "", "lists and maps are nested more than %d deep", budget.MaxDepth)
 		return nil
 	}
-	switch v := value.(type) {
+	switch v := source.(type) {
 	case map[string]any:
 		return c.mapNode(field, v)
 	case []any:
-		if c.spend(2 * len(v)); c.stopped() {
-			return nil
-		}
-		list := make(listNode, len(v))
-		for i, element := range v {
-			list[i] = c.node(append(field, Index(i)), element)
-			if c.stopped() {
-				return nil
-			}
-		}
-		return list
+		return c.listNode(field, v)
 	case string:
-		if c.spend(len(v)); c.stopped() {
-			return nil
-		}
-		if !utf8.ValidString(v) {
-			c.report(field, faultf(-1, "save the file as UTF-8", "this is not valid UTF-8"))
-			return nil
-		}
-		if !strings.Contains(v, "{{") {
-			return literalNode{value: value, bytes: len(v) + 2}
-		}
-		if t := c.text(field, v); t != nil {
-			return &textNode{text: t}
-		}
-		return nil
+		return c.textNode(field, v, source)
 	}
 	c.spend(8)
-	scalar, err := normalScalar(value)
+	scalar, err := value.Normalize(source)
 	if err != nil {
-		c.report(field, faultAt(-1, err))
+		c.report(field, "", fault.At(fault.Whole, err))
 		return nil
 	}
 	return literalNode{value: scalar, bytes: 8}
+}
+
+// textNode compiles a string. Source is the string as decoded, which a literal
+// keeps: boxing it again would cost an allocation.
+func (c *compiler) textNode(field Path, s string, source any) node {
+	if c.spend(len(s)); c.stopped() {
+		return nil
+	}
+	if !utf8.ValidString(s) {
+		c.reportf(field, "save the file as UTF-8", "this is not valid UTF-8")
+		return nil
+	}
+	if !expr.Has(s) {
+		return literalNode{value: source, bytes: len(s) + 2}
+	}
+	if t := c.text(field, s); t != nil {
+		return &textNode{text: t}
+	}
+	return nil
+}
+
+func (c *compiler) listNode(field Path, source []any) node {
+	if c.spend(2 * len(source)); c.stopped() {
+		return nil
+	}
+	list := make(listNode, len(source))
+	for i, element := range source {
+		list[i] = c.node(append(field, Index(i)), element)
+		if c.stopped() {
+			return nil
+		}
+	}
+	return list
 }
 
 func (c *compiler) mapNode(field Path, source map[string]any) node {
@@ -205,7 +175,7 @@ func (c *compiler) mapNode(field Path, source map[string]any) node {
 		return nil
 	}
 	m := &mapNode{entries: make([]entry, 0, len(source))}
-	for _, key := range keysOf(source) {
+	for _, key := range value.Keys(source) {
 		at := append(field, Key(key))
 		if c.spend(len(key)); c.stopped() {
 			return nil
@@ -214,17 +184,17 @@ func (c *compiler) mapNode(field Path, source map[string]any) node {
 			continue
 		}
 		if key == "" {
-			c.report(field, faultf(-1, "give the key a name", "a key is empty"))
+			c.reportf(field, "give the key a name", "a key is empty")
 			continue
 		}
 		e := entry{key: c.text(at, key), value: c.node(at, source[key])}
 		if e.key == nil {
 			continue
 		}
-		if !e.key.plain() {
+		if !e.key.IsPlain() {
 			m.expressions = true
 			if literalKeysOnly(field) {
-				c.report(at, faultf(-1, "write the key out", "keys of the object itself and of its metadata are literal"))
+				c.reportf(at, "write the key as a literal", "keys of the object itself and of its metadata cannot have expressions")
 			}
 		}
 		m.entries = append(m.entries, e)
@@ -232,51 +202,18 @@ func (c *compiler) mapNode(field Path, source map[string]any) node {
 	return m
 }
 
-// spend counts text, so that a template that can only make too large an object
+// spend counts text, so that a template that can only render too large an object
 // is refused here.
 func (c *compiler) spend(bytes int) {
 	if c.bytes <= MaxObjectBytes && c.bytes+bytes > MaxObjectBytes {
-		e := &LimitError{What: limitObject, Limit: MaxObjectBytes >> 10, Unit: "KiB"}
-		c.report(nil, &fault{offset: -1, cause: e, hint: "divide it into several objects"})
+		limit := budget.ObjectLimit()
+		c.report(nil, "", &fault.Fault{Offset: fault.Whole, Cause: limit, Hint: "split it into several objects"})
 	}
 	c.bytes += bytes
 }
 
-// stopped reports that a limit was met: reading on would cost more than it tells.
+// stopped reports whether a limit was met. Compiling more would cost time and
+// report nothing new.
 func (c *compiler) stopped() bool {
-	return c.bytes > MaxObjectBytes || c.compiled > c.limit || c.more
-}
-
-// normalScalar makes any number int64 or float64.
-func normalScalar(value any) (any, error) {
-	switch v := value.(type) {
-	case nil, bool, int64, string:
-		return v, nil
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, errNotFinite
-		}
-		return v, nil
-	case int:
-		return int64(v), nil
-	case int32:
-		return int64(v), nil
-	case uint64:
-		if v <= math.MaxInt64 {
-			return int64(v), nil
-		}
-		return nil, errOverflow
-	case float32:
-		return normalScalar(float64(v))
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n, nil
-		}
-		f, err := v.Float64()
-		if err != nil {
-			return nil, fmt.Errorf("the number does not fit into 64 bits")
-		}
-		return normalScalar(f)
-	}
-	return nil, fmt.Errorf("a value of type %T is not JSON", value)
+	return c.bytes > MaxObjectBytes || c.compiled > c.limit || c.full()
 }

@@ -2,6 +2,8 @@
 
 package templating_test
 
-import "time"
+import (
+	"time"
+)
 
 func timed(f func()) time.Duration { return wallTime(f) }

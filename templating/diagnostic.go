@@ -1,48 +1,63 @@
 package templating
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-)
 
-// maxQuoted is how much of an author's text or of a name a message repeats.
-const maxQuoted = 120
+	"akri.sh/akri/templating/internal/fault"
+)
 
 // Pos is a place inside a string of a template. Line and Column count from 1;
 // Column counts characters. The zero Pos means the string as a whole.
 type Pos struct{ Line, Column int }
 
-// IsZero reports that the place is the string as a whole.
+// IsZero reports whether the place is the string as a whole.
 func (p Pos) IsZero() bool { return p == Pos{} }
 
-// String is "line 2, column 5".
+// String returns the place as in "line 2, column 5".
 func (p Pos) String() string {
 	return fmt.Sprintf("line %d, column %d", p.Line, p.Column)
 }
 
-// Diagnostic is one thing that is wrong with a list of templates, told to its
-// author.
+// Diagnostic is one mistake in a list of templates, reported to its author.
 type Diagnostic struct {
-	// List is the template: instanceBrokerResources[2]; when one of several
-	// objects made by for-each failed, the element follows in parentheses.
+	// List is the template: instanceBrokerResources[2]. If one of several objects
+	// of a for-each failed, the element follows in parentheses.
 	List string
 	// Field leads to the value; empty for the template as a whole.
 	Field Path
-	// Text is the author's string at Field, when the trouble is inside it.
+	// Text is the author's string at Field, if the mistake is inside it.
 	Text string
 	// Pos is the place inside Text.
 	Pos Pos
-	// Cause says what is wrong, in lower case. It never holds the value of a
+	// Cause is what is wrong, in lower case. It never contains the value of a
 	// device property.
 	Cause error
-	// Hint says what to write instead; it may be empty.
+	// Hint is what to write instead; it may be empty.
 	Hint string
 }
 
-// Error is the whole diagnostic on one line.
+// newDiagnostic returns a fault in text as a diagnostic without List.
+func newDiagnostic(field Path, text string, f *fault.Fault) Diagnostic {
+	d := Diagnostic{Field: field, Text: text, Cause: f.Cause, Hint: f.Hint}
+	if f.Offset >= 0 {
+		d.Pos = position(text, f.Offset)
+	}
+	return d
+}
+
+func position(text string, offset int) Pos {
+	before := text[:min(offset, len(text))]
+	newline := strings.LastIndexByte(before, '\n')
+	return Pos{
+		Line:   strings.Count(before, "\n") + 1,
+		Column: utf8.RuneCountInString(before[newline+1:]) + 1,
+	}
+}
+
+// Error returns the whole diagnostic on one line.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	b.WriteString(d.List)
@@ -62,15 +77,15 @@ func (d Diagnostic) Error() string {
 	return printable(b.String())
 }
 
-// printable escapes what an author's text may hold and a line of a message must
-// not: control characters, line ends, broken UTF-8.
+// printable escapes the characters of an author's text that a line of a message
+// must not contain: control characters, line ends, invalid UTF-8.
 func printable(text string) string {
 	fits := func(r rune) bool { return strconv.IsPrint(r) && r != utf8.RuneError }
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !fits(r) }) < 0 {
 		return text
 	}
 	var b strings.Builder
-	for _, r := range text { // a broken byte comes as RuneError
+	for _, r := range text { // an invalid byte is a RuneError
 		if fits(r) {
 			b.WriteRune(r)
 			continue
@@ -81,37 +96,34 @@ func printable(text string) string {
 	return b.String()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (d Diagnostic) Unwrap() error { return d.Cause }
 
-// excerpt is the author's text as a message shows it: all of a short line, else
-// the line of Pos, cut around the column.
+// excerpt returns the author's text for a message: all of a short line, otherwise
+// the part of the line around Pos.
 func (d Diagnostic) excerpt() string {
 	lines := strings.Split(d.Text, "\n")
-	if len(lines) == 1 && len(d.Text) <= maxQuoted {
-		return quote(d.Text, maxQuoted)
+	if len(lines) == 1 && len(d.Text) <= fault.MaxQuoted {
+		return fault.Quote(d.Text, fault.MaxQuoted)
 	}
-	line, column := max(d.Pos.Line, 1), max(d.Pos.Column, 1)
-	if line > len(lines) {
-		line = len(lines)
-	}
+	line, column := min(max(d.Pos.Line, 1), len(lines)), max(d.Pos.Column, 1)
 	text := strings.TrimRight(lines[line-1], "\r")
-	if runes := []rune(text); len(runes) > maxQuoted {
-		from := min(max(column-1-maxQuoted/4, 0), len(runes)-1)
-		to := min(from+maxQuoted, len(runes))
+	if runes := []rune(text); len(runes) > fault.MaxQuoted {
+		from := min(max(column-1-fault.MaxQuoted/4, 0), len(runes)-1)
+		to := min(from+fault.MaxQuoted, len(runes))
 		text = string(runes[from:to])
 	}
 	if d.Pos.IsZero() {
-		return quote(text, maxQuoted)
+		return fault.Quote(text, fault.MaxQuoted)
 	}
-	return quote(text, maxQuoted) + " (" + d.Pos.String() + ")"
+	return fault.Quote(text, fault.MaxQuoted) + " (" + d.Pos.String() + ")"
 }
 
-// Diagnostics is everything wrong with a list of templates, in the order of the
+// Diagnostics are all mistakes in a list of templates, in the order of the
 // templates.
 type Diagnostics []Diagnostic
 
-// Error is one line per diagnostic.
+// Error returns one line per diagnostic.
 func (ds Diagnostics) Error() string {
 	lines := make([]string, len(ds))
 	for i, d := range ds {
@@ -120,8 +132,8 @@ func (ds Diagnostics) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err is nil when there is nothing wrong, else ds. Use it where an error is
-// wanted: a Diagnostics of length 0 in an error is not nil.
+// Err returns nil if there are no diagnostics, otherwise ds. Use it where an error
+// is expected: empty Diagnostics in an error are not nil.
 func (ds Diagnostics) Err() error {
 	if len(ds) == 0 {
 		return nil
@@ -129,7 +141,7 @@ func (ds Diagnostics) Err() error {
 	return ds
 }
 
-// Unwrap gives the single diagnostics to errors.Is and errors.As.
+// Unwrap returns the single diagnostics for errors.Is and errors.As.
 func (ds Diagnostics) Unwrap() []error {
 	errs := make([]error, len(ds))
 	for i, d := range ds {
@@ -138,7 +150,7 @@ func (ds Diagnostics) Unwrap() []error {
 	return errs
 }
 
-// Of is the diagnostics about one template, by its index in the list.
+// Of returns the diagnostics of one template, by its index in the list.
 func (ds Diagnostics) Of(level Level, index int) Diagnostics {
 	var of Diagnostics
 	list := Origin{Level: level, Index: index}.String()
@@ -148,79 +160,4 @@ func (ds Diagnostics) Of(level Level, index int) Diagnostics {
 		}
 	}
 	return of
-}
-
-// fault is something wrong inside one string, before it is known which string
-// of which template that is.
-type fault struct {
-	offset int // in bytes; negative: the string as a whole
-	cause  error
-	hint   string
-}
-
-func (f *fault) Error() string { return f.cause.Error() }
-
-func faultf(offset int, hint, format string, args ...any) *fault {
-	return &fault{offset: offset, cause: fmt.Errorf(format, args...), hint: hint}
-}
-
-// hinted is an error of a function that brings its own remedy.
-type hinted struct {
-	cause error
-	hint  string
-}
-
-func (h *hinted) Error() string { return h.cause.Error() }
-func (h *hinted) Unwrap() error { return h.cause }
-
-func hintf(hint, format string, args ...any) error {
-	return &hinted{cause: fmt.Errorf(format, args...), hint: hint}
-}
-
-// faultAt gives an error a place, unless it has one.
-func faultAt(offset int, err error) *fault {
-	if at, ok := errors.AsType[*fault](err); ok {
-		return at
-	}
-	if h, ok := errors.AsType[*hinted](err); ok {
-		return &fault{offset: offset, cause: h.cause, hint: h.hint}
-	}
-	if limit, ok := errors.AsType[*LimitError](err); ok {
-		return &fault{offset: offset, cause: err, hint: limit.hint()}
-	}
-	return &fault{offset: offset, cause: err}
-}
-
-// diagnose turns a fault in text into a diagnostic without List.
-func (f *fault) diagnose(field Path, text string) Diagnostic {
-	d := Diagnostic{Field: field, Text: text, Cause: f.cause, Hint: f.hint}
-	if f.offset >= 0 {
-		d.Pos = position(text, f.offset)
-	}
-	return d
-}
-
-func position(text string, offset int) Pos {
-	before := text[:min(offset, len(text))]
-	newline := strings.LastIndexByte(before, '\n')
-	return Pos{
-		Line:   strings.Count(before, "\n") + 1,
-		Column: utf8.RuneCountInString(before[newline+1:]) + 1,
-	}
-}
-
-// quote puts text into double quotes for a message: cut to limit bytes, control
-// characters escaped, quotation marks left alone because expressions are full of
-// them.
-func quote(text string, limit int) string {
-	cut := ""
-	if len(text) > limit {
-		for limit > 0 && !utf8.RuneStart(text[limit]) {
-			limit--
-		}
-		text, cut = text[:limit], "…"
-	}
-	quoted := strconv.Quote(text)
-	quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-	return `"` + quoted + cut + `"`
 }

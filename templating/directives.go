@@ -4,32 +4,37 @@ import (
 	"slices"
 	"strings"
 
-	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/templating/readywhen"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/templating/internal/expr"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
+	"akri.sh/akri/templating/readywhen"
 )
 
-// Directives are what the annotations under akri.sh/ on a template say. They are
-// taken off: a rendered object does not carry them.
+// Directives are the values of the annotations under akri.sh/ on a template. A
+// rendered object does not have these annotations.
 type Directives struct {
 	// When is the author's condition; empty: always. It held when the object was
 	// rendered.
 	When string
-	// ForEach is the list that had one object made per element.
+	// ForEach is the list for whose elements one object each was rendered.
 	ForEach ForEach
-	// OnConflict is what to do when the object exists and is not ours.
+	// OnConflict is what to do if the object exists and is not ours.
 	OnConflict OnConflict
-	// DeletionPolicy is what becomes of the object when it is no longer wanted.
+	// DeletionPolicy is what to do with the object when it is no longer rendered.
 	DeletionPolicy DeletionPolicy
-	// OnImmutable is what to do when a field that differs cannot be changed.
+	// OnImmutable is what to do if a field that differs is immutable.
 	OnImmutable OnImmutable
-	// ReadyWhen judges the live object; nil: judge by its status conditions, as
+	// ReadyWhen evaluates the live object; nil: use its status conditions, as
 	// kstatus does.
 	ReadyWhen *readywhen.Condition
-	// Once says not to make the object again when it has gone by itself, as a Job
-	// with a TTL does. Another name makes another object.
+	// Once is set if the object is not created again after it was deleted by
+	// another component, as a Job with a TTL is. An object with another name is
+	// created.
 	Once bool
-	// LegacyLabels says that the object carries the labels that Akri gave it; see
+	// LegacyLabels is set if the object has the labels of Akri's old fields; see
 	// package convert.
 	LegacyLabels bool
 }
@@ -47,8 +52,8 @@ type OnConflict string
 
 const (
 	ConflictFail OnConflict = "fail" // report it; the default
-	ConflictTake OnConflict = "take" // make it ours
-	ConflictSkip OnConflict = "skip" // leave it and be content
+	ConflictTake OnConflict = "take" // take over the object
+	ConflictSkip OnConflict = "skip" // leave the object alone
 )
 
 // DeletionPolicy is the value of akri.sh/deletion-policy.
@@ -56,7 +61,7 @@ type DeletionPolicy string
 
 const (
 	DeletionDelete DeletionPolicy = "delete" // the default
-	DeletionOrphan DeletionPolicy = "orphan" // keep it, no longer ours
+	DeletionOrphan DeletionPolicy = "orphan" // keep the object, no longer ours
 )
 
 // OnImmutable is the value of akri.sh/on-immutable.
@@ -64,7 +69,7 @@ type OnImmutable string
 
 const (
 	ImmutableFail     OnImmutable = "fail"     // report it; the default of most kinds
-	ImmutableRecreate OnImmutable = "recreate" // delete and make anew; the default of Pod and Job
+	ImmutableRecreate OnImmutable = "recreate" // delete and create again; the default of Pod and Job
 )
 
 // Keys of the annotations.
@@ -89,55 +94,69 @@ const reservedPrefix = v0.Domain + "/"
 
 func reserved(key string) bool { return strings.HasPrefix(key, reservedPrefix) }
 
-// directives reads what the annotations of a template say. The condition is
-// compiled later, when it is known what for-each binds.
-func (c *compiler) directives(kind schema.GroupVersionKind, annotations map[string]any) Directives {
+// isDirective reports whether a field is a directive and not part of the object.
+func isDirective(field Path) bool {
+	return len(field) == 3 && slices.Equal(field[:2], annotationsPath) && reserved(field[2].Key)
+}
+
+// directiveReader reads the directives of one template.
+type directiveReader struct {
+	*reporter
+	binds binding
+}
+
+// readDirectives reads the annotations of a template. The condition is compiled
+// later, because it depends on what for-each binds.
+func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string]any) (Directives, binding) {
 	d := Directives{OnConflict: ConflictFail, DeletionPolicy: DeletionDelete, OnImmutable: ImmutableFail}
 	if kind.Group == "" && kind.Kind == "Pod" || kind.Group == "batch" && kind.Kind == "Job" {
 		d.OnImmutable = ImmutableRecreate
 	}
-	for _, key := range keysOf(annotations) {
-		if !reserved(key) {
-			continue
-		}
-		field := annotationsPath.with(Key(key))
-		if !slices.Contains(directiveKeys, key) {
-			c.report(field, faultf(-1, directiveHint(key), "annotations under %s are directives, and %s is none of them", reservedPrefix, quote(key, 63)))
-			continue
-		}
-		value, is := annotations[key].(string)
-		if !is || value == "" {
-			c.report(field, faultf(-1, "quote the value: annotations are text", "a directive must be text, not %s", emptyOr(kindName(annotations[key]), value, is)))
-			continue
-		}
-		switch key {
-		case annotationWhen:
-			d.When = value
-		case annotationForEach:
-			d.ForEach = ForEach(value)
-			c.checkForEach(field, value)
-		case annotationOnConflict:
-			d.OnConflict = choice(c, field, value, ConflictFail, ConflictTake, ConflictSkip)
-		case annotationDeletionPolicy:
-			d.DeletionPolicy = choice(c, field, value, DeletionDelete, DeletionOrphan)
-		case annotationOnImmutable:
-			d.OnImmutable = choice(c, field, value, ImmutableFail, ImmutableRecreate)
-		case annotationReadyWhen:
-			d.ReadyWhen = c.readyWhen(field, value)
-		case annotationOnce:
-			d.Once = choice(c, field, value, "true", "false") == "true"
-		case annotationLegacyLabels:
-			d.LegacyLabels = choice(c, field, value, "true", "false") == "true"
+	reader := &directiveReader{reporter: r}
+	annotations, _ := annotationsPath.follow(source).(map[string]any)
+	for _, key := range value.Keys(annotations) {
+		if reserved(key) {
+			reader.read(&d, key, annotations[key])
 		}
 	}
-	return d
+	return d, reader.binds
 }
 
-func emptyOr(kind, value string, isText bool) string {
-	if isText && value == "" {
-		return "empty"
+func (r *directiveReader) read(d *Directives, key string, v any) {
+	field := annotationsPath.with(Key(key))
+	if !slices.Contains(directiveKeys, key) {
+		r.reportf(field, directiveHint(key),
+			"annotations under %s are directives, and %s is none of them", reservedPrefix, fault.Quote(key, 63))
+		return
 	}
-	return kind
+	text, isText := v.(string)
+	if text == "" {
+		kind := value.KindName(v)
+		if isText {
+			kind = "empty"
+		}
+		r.reportf(field, "quote the value: annotations are text", "a directive must be text, not %s", kind)
+		return
+	}
+	switch key {
+	case annotationWhen:
+		d.When = text
+	case annotationForEach:
+		d.ForEach = ForEach(text)
+		r.binds = r.forEach(field, text)
+	case annotationOnConflict:
+		d.OnConflict = choice(r.reporter, field, text, ConflictFail, ConflictTake, ConflictSkip)
+	case annotationDeletionPolicy:
+		d.DeletionPolicy = choice(r.reporter, field, text, DeletionDelete, DeletionOrphan)
+	case annotationOnImmutable:
+		d.OnImmutable = choice(r.reporter, field, text, ImmutableFail, ImmutableRecreate)
+	case annotationReadyWhen:
+		d.ReadyWhen = r.readyWhen(field, text)
+	case annotationOnce:
+		d.Once = choice(r.reporter, field, text, "true", "false") == "true"
+	case annotationLegacyLabels:
+		d.LegacyLabels = choice(r.reporter, field, text, "true", "false") == "true"
+	}
 }
 
 func directiveHint(key string) string {
@@ -145,68 +164,57 @@ func directiveHint(key string) string {
 	for _, directive := range directiveKeys {
 		words = append(words, strings.TrimPrefix(directive, reservedPrefix))
 	}
-	if near := nearest(strings.TrimPrefix(key, reservedPrefix), words); near != "" {
+	if near := fault.Nearest(strings.TrimPrefix(key, reservedPrefix), words); near != "" {
 		return "did you mean " + reservedPrefix + near + "?"
 	}
 	return "directives are " + strings.Join(directiveKeys, ", ")
 }
 
-func choice[T ~string](c *compiler, field Path, value string, allowed ...T) T {
-	if slices.Contains(allowed, T(value)) {
-		return T(value)
+func choice[T ~string](r *reporter, field Path, text string, allowed ...T) T {
+	if slices.Contains(allowed, T(text)) {
+		return T(text)
 	}
 	words := make([]string, len(allowed))
 	for i, word := range allowed {
 		words[i] = string(word)
 	}
 	hint := "write one of " + strings.Join(words, ", ")
-	if strings.Contains(value, "{{") {
+	if expr.Has(text) {
 		hint += "; this directive takes no expression"
 	}
-	c.report(field, faultf(-1, hint, "%s is not a value of this directive", quote(value, 63)))
+	r.reportf(field, hint, "%s is not a value of this directive", fault.Quote(text, 63))
 	return allowed[0]
 }
 
-func (c *compiler) checkForEach(field Path, value string) {
+func (r *directiveReader) forEach(field Path, text string) binding {
+	level := r.origin.Level
 	switch {
-	case value == string(ForEachNode):
-		c.binds = bindsNode
-	case value == string(ForEachInstance) && c.level == ConfigurationLevel:
-		c.binds = bindsInstance
-	case value == string(ForEachInstance):
-		c.report(field, faultf(-1, "remove the annotation, or write NODES for one object per node",
-			"templates in instanceBrokerResources are made for each Instance already"))
+	case text == string(ForEachNode):
+		return bindsNode
+	case text == string(ForEachInstance) && level == ConfigurationLevel:
+		return bindsInstance
+	case text == string(ForEachInstance):
+		r.reportf(field, "remove the annotation, or write NODES for one object per node",
+			"templates in instanceBrokerResources are already rendered for each Instance")
 	default:
 		words := "NODES"
-		if c.level == ConfigurationLevel {
+		if level == ConfigurationLevel {
 			words += " or INSTANCES"
 		}
-		c.report(field, faultf(-1, "write "+words+", without braces", "%s is not a list to make objects for", quote(value, 63)))
+		r.reportf(field, "write "+words+", without braces", "%s is not a list that for-each can use", fault.Quote(text, 63))
 	}
+	return bindsNothing
 }
 
-func (c *compiler) readyWhen(field Path, value string) *readywhen.Condition {
-	if strings.Contains(value, "{{") {
-		c.report(field, faultf(-1, "write CEL over self, the live object, as in self.status.phase == 'Running'", "this directive takes no expression in braces"))
+func (r *directiveReader) readyWhen(field Path, text string) *readywhen.Condition {
+	const hint = "write CEL over self, the live object, as in self.status.phase == 'Running'"
+	if expr.Has(text) {
+		r.reportf(field, hint, "this directive takes no expression in braces")
 		return nil
 	}
-	condition, err := readywhen.Compile(value)
+	condition, err := readywhen.Compile(text)
 	if err != nil {
-		c.report(field, faultf(-1, "write CEL over self, the live object, as in self.status.phase == 'Running'", "%w", err))
+		r.reportf(field, hint, "%w", err)
 	}
 	return condition
-}
-
-// condition compiles akri.sh/when.
-func (c *compiler) condition(source string) *text {
-	if source == "" {
-		return nil
-	}
-	field := annotationsPath.with(Key(annotationWhen))
-	t := c.text(field, source)
-	if t != nil && t.whole == nil {
-		c.report(field, faultf(-1, `write it as one expression: "{{ gt CAPACITY 1 }}"`, "%s is not one expression", quote(source, 63)))
-		return nil
-	}
-	return t
 }

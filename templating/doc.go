@@ -1,32 +1,31 @@
-// Package templating turns lists of templates into Kubernetes objects.
+// Package templating renders lists of templates to Kubernetes objects.
 //
 // A template is an object as decoded from JSON or YAML in which every string and
-// every map key may hold Go template expressions:
+// every map key may contain Go template expressions:
 //
 //	set, diags := templating.Compile(templating.InstanceLevel, spec.InstanceBrokerResources)
 //	objects, diags := set.Render(templating.Values{...})
 //
-// [Compile] settles everything that can be settled without values: syntax, names,
-// levels, argument counts, the shape of the object, directives. A [Set] is what it
-// returns. [Set.Render] fills it with the values of one Instance, or of a whole
+// [Compile] checks everything that can be checked without values: syntax, names,
+// levels, argument counts, the shape of the object, directives. It returns a [Set].
+// [Set.Render] fills the Set with the values of one Instance, or of a whole
 // Configuration, and returns [Object] values.
 //
-// The syntax is that of text/template, parsed by its own parser. Evaluation is
-// this package's: a walk over the parsed tree in which every step, byte and loop
-// pass is paid for from a budget, names mean what names.go lists, functions are
-// those of functable.go, and values are only nil, bool, int64, float64, string,
-// []any and map[string]any. Where both accept a template, the result is that of
-// text/template; twin_test.go holds the package to it.
+// The expressions are internal/expr, their functions internal/functions, and what
+// they may cost internal/budget. This package adds what is specific to objects of
+// Akri: the variables (names.go, values.go), directives, and the checks of names,
+// labels and annotations.
 //
-// Read compile.go, text.go, resolve.go (names settled), eval.go, render.go.
+// Read compile.go, shape.go, render.go, finish.go.
 //
 // Always:
 //   - The same Set and Values give the same objects, byte for byte.
 //   - All mistakes of all templates are reported at once, each as a [Diagnostic]
 //     with place, cause and remedy. A template that fails stops no other.
-//   - A Set is immutable and safe for concurrent use. Input is never mutated and
+//   - A Set is immutable and safe for concurrent use. Input is never changed and
 //     never shared with the output.
-//   - Cost is bounded by the limits in budget.go, however hostile a template is.
+//   - Cost is bounded by the limits in internal/budget, however hostile a template
+//     is.
 //   - A device property becomes text or a number, never a list or a map.
 //
 // Never: a clock, randomness, environment, file, network, client, goroutine or

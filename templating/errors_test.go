@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"akri.sh/akri/templating"
 	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/templating"
 )
 
 // TestErrors runs the scripts of testdata/errors: what people write, and what

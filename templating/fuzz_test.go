@@ -12,10 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"akri.sh/akri/templating"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/internal/functions"
 )
 
 // fuzzTime is how long anything may take while fuzzers share the processors.
@@ -171,7 +173,7 @@ func TestCorpus(t *testing.T) {
 		}
 		seedCompile(t, "mistake-"+block[0][2:], data)
 	}
-	for _, f := range templating.Functions() {
+	for _, f := range functions.Table() {
 		seedRender(t, "function-"+f.Name, "{{ "+f.Example+" }}")
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"akri.sh/akri/templating"
 	"golang.org/x/tools/txtar"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/templating"
 )
 
 var update = flag.Bool("update", false, "rewrite expected output under testdata; read the diff")

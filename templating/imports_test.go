@@ -15,10 +15,27 @@ import (
 // that reaches a cluster, a network, a file, the environment or a clock.
 var mayImport = map[string][]string{
 	".": {
-		"cmp", "encoding/json", "errors", "fmt", "maps", "math", "slices", "strconv", "strings",
-		"text/template/parse", "unicode", "unicode/utf8", "bytes", "crypto/sha256", "encoding/base64", "encoding/hex", "net/netip", "net/url", "path", "regexp", "regexp/syntax",
-		"github.com/Masterminds/sprig/v3", "github.com/Masterminds/semver/v3",
+		"errors", "fmt", "maps", "math", "slices", "strconv", "strings", "unicode/utf8",
 		"akri.sh/akri/api/v0", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
+		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/expr",
+		"akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
+	},
+	"internal/fault": {"errors", "fmt", "slices", "strconv", "strings", "akri.sh/akri/internal/text"},
+	"internal/value": {
+		"encoding/json", "errors", "fmt", "maps", "math", "slices",
+		"akri.sh/akri/internal/text", "akri.sh/akri/templating/internal/fault",
+	},
+	"internal/budget": {"fmt", "akri.sh/akri/templating/internal/value"},
+	"internal/functions": {
+		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "math", "net/netip", "net/url",
+		"path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
+		"github.com/Masterminds/semver/v3", "github.com/Masterminds/sprig/v3",
+		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
+	},
+	"internal/expr": {
+		"errors", "fmt", "slices", "strings", "text/template/parse", "unicode", "unicode/utf8", "akri.sh/akri/internal/text",
+		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
+		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},
 	"convert": {"errors", "fmt", "strings"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},

@@ -7,14 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"akri.sh/akri/templating"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/functions"
 )
 
 // TestTypedErrors: callers can tell limits and missing properties apart.
 func TestTypedErrors(t *testing.T) {
 	_, diags := evaluate(t, "{{ range 2000 }}{{ end }}")
-	if limit, is := errors.AsType[*templating.LimitError](diags.Err()); !is || limit.Limit != templating.MaxRange {
+	if limit, is := errors.AsType[*templating.LimitError](diags.Err()); !is || limit.Limit != budget.MaxRange {
 		t.Errorf("not a LimitError: %v", diags)
 	}
 	_, diags = evaluate(t, "{{ INSTANCE_PROPERTIES.NONE }}")
@@ -87,14 +90,14 @@ func TestNames(t *testing.T) {
 		}
 		texts[string(text)] = true
 	}
-	for _, f := range templating.Functions() {
+	for _, f := range functions.Table() {
 		valid := check[f.Name]
 		if valid == nil {
 			continue
 		}
 		seen := map[string]string{}
 		for text := range texts {
-			value, err := f.Call(text)
+			value, err := f.Call(budget.New(), []any{text})
 			if err != nil {
 				t.Fatalf("%s %q: %v", f.Name, text, err)
 			}

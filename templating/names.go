@@ -3,45 +3,68 @@ package templating
 import (
 	"slices"
 	"strings"
+
+	"akri.sh/akri/templating/internal/expr"
+	"akri.sh/akri/templating/internal/fault"
 )
 
-// binding is what the for-each directive of a template binds.
-type binding int
-
-const (
-	bindsNothing  binding = iota
-	bindsNode             // for-each: NODES
-	bindsInstance         // for-each: INSTANCES
-)
-
-// variable is a bare word with a value.
+// variable is an entry of the table of variables.
 type variable struct {
-	name string
-	// refuse says why the variable cannot be used here, and what to use
-	// instead; "" when it can.
+	expr.Variable
+	// refuse returns the reason why the variable cannot be used, and what to use
+	// instead; "" if it can. A nil refuse never refuses.
 	refuse func(level Level, binds binding) (cause, hint string)
 	get    func(*scope) any
-	// structured variables cannot be written into longer text.
-	structured bool
 }
 
-// variables is every bare word a template may use, sorted; docs/templating.md says
-// what they are. A name may be refused at one level or outside for-each: that is
-// told apart from a name nobody knows.
+// variables are the bare words that templates can use, sorted;
+// docs/templating.md describes them. A variable refused at one level or outside
+// for-each gets another message than an unknown word.
 var variables = []variable{
-	{name: "CAPACITY", get: func(s *scope) any { return s.values.Capacity }},
-	{name: "CONFIGURATION_NAME", get: func(s *scope) any { return s.values.Configuration }},
-	{name: "INSTANCE", refuse: onlyForEach(bindsInstance), get: func(s *scope) any { return s.element }, structured: true},
-	{name: "INSTANCES", refuse: onlyConfigurationLevel, get: (*scope).instances, structured: true},
-	{name: "INSTANCE_NAME", refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Name }},
-	{name: "INSTANCE_PROPERTIES", refuse: onlyInstanceLevel, get: (*scope).properties, structured: true},
-	{name: "LABEL_SELECTOR", get: (*scope).selector},
-	{name: "NAMESPACE", get: func(s *scope) any { return s.values.Namespace }},
-	{name: "NODE", refuse: onlyForEach(bindsNode), get: func(s *scope) any { return s.element }},
-	{name: "NODES", get: (*scope).nodes},
-	{name: "PLACEHOLDER", get: (*scope).resource},
-	{name: "RESOURCE_NAME", get: (*scope).resource},
-	{name: "SHARED", refuse: onlyInstanceLevel, get: func(s *scope) any { return s.values.Instance.Shared }},
+	plain("CAPACITY", nil, func(s *scope) any { return s.values.Capacity }),
+	plain("CONFIGURATION_NAME", nil, func(s *scope) any { return s.values.Configuration }),
+	structured("INSTANCE", onlyForEach(bindsInstance), func(s *scope) any { return s.element }, choosePart("INSTANCE")),
+	structured("INSTANCES", onlyConfigurationLevel, func(s *scope) any { return s.instances() },
+		"make it the whole value, or iterate over it with range: {{ range INSTANCES }}{{ .name }} {{ end }}"),
+	plain("INSTANCE_NAME", onlyInstanceLevel, func(s *scope) any { return s.values.Instance.Name }),
+	{
+		Variable: expr.Variable{Name: propertiesVariable, Properties: true, NotInText: choosePart(propertiesVariable)},
+		refuse:   onlyInstanceLevel,
+		get:      func(s *scope) any { return s.properties() },
+	},
+	plain("LABEL_SELECTOR", nil, func(s *scope) any { return s.selector() }),
+	plain("NAMESPACE", nil, func(s *scope) any { return s.values.Namespace }),
+	plain("NODE", onlyForEach(bindsNode), func(s *scope) any { return s.element }),
+	plain("NODES", nil, func(s *scope) any { return s.nodes() }),
+	plain(oldResourceName, nil, func(s *scope) any { return s.resource() }),
+	plain("RESOURCE_NAME", nil, func(s *scope) any { return s.resource() }),
+	plain("SHARED", onlyInstanceLevel, func(s *scope) any { return s.values.Instance.Shared }),
+}
+
+const (
+	propertiesVariable = "INSTANCE_PROPERTIES"
+	oldResourceName    = "PLACEHOLDER" // never suggested
+)
+
+func init() {
+	for id := range variables {
+		variables[id].ID = id
+	}
+}
+
+// Value returns the value of a variable. It implements expr.Scope.
+func (s *scope) Value(id int) any { return variables[id].get(s) }
+
+func plain(name string, refuse func(Level, binding) (cause, hint string), get func(*scope) any) variable {
+	return variable{Variable: expr.Variable{Name: name}, refuse: refuse, get: get}
+}
+
+func structured(name string, refuse func(Level, binding) (cause, hint string), get func(*scope) any, notInText string) variable {
+	return variable{Variable: expr.Variable{Name: name, NotInText: notInText}, refuse: refuse, get: get}
+}
+
+func choosePart(name string) string {
+	return "make it the whole value, or choose a part of it: {{ " + name + ".KEY }}"
 }
 
 func onlyInstanceLevel(level Level, binds binding) (cause, hint string) {
@@ -51,7 +74,7 @@ func onlyInstanceLevel(level Level, binds binding) (cause, hint string) {
 	case binds == bindsInstance:
 		return "exists in instanceBrokerResources only", "use INSTANCE.name, INSTANCE.properties.KEY and INSTANCE.nodes"
 	}
-	return "belongs to one Instance, and configurationBrokerResources are made once for all Instances",
+	return "belongs to one Instance, and configurationBrokerResources are rendered once for all Instances",
 		"move the template to instanceBrokerResources, or use INSTANCES, the list of all Instances with name, properties and nodes"
 }
 
@@ -59,7 +82,7 @@ func onlyConfigurationLevel(level Level, _ binding) (cause, hint string) {
 	if level == ConfigurationLevel {
 		return "", ""
 	}
-	return "is the list of all Instances, and instanceBrokerResources are made for one Instance each",
+	return "is the list of all Instances, and instanceBrokerResources are rendered for one Instance each",
 		"move the template to configurationBrokerResources, or use INSTANCE_NAME, INSTANCE_PROPERTIES and NODES of this Instance"
 }
 
@@ -73,46 +96,61 @@ func onlyForEach(want binding) func(Level, binding) (cause, hint string) {
 		case binds == want:
 			return "", ""
 		case want == bindsInstance && level == InstanceLevel:
-			return "exists only in configurationBrokerResources made for each of INSTANCES",
+			return "exists only in configurationBrokerResources rendered for each of INSTANCES",
 				"use INSTANCE_NAME, INSTANCE_PROPERTIES and NODES of this Instance"
 		}
-		return "exists only in a template that is made for each of " + list,
+		return "exists only in a template that is rendered for each of " + list,
 			`add the annotation akri.sh/for-each: ` + list + ` to the template's metadata`
 	}
 }
 
-func variableNamed(name string) (variable, bool) {
+// names are the variables of one template. It implements expr.Names.
+type names struct {
+	level Level
+	binds binding
+}
+
+// Lookup returns the variable of that name.
+func (n *names) Lookup(name string) (*expr.Variable, error) {
 	i, found := slices.BinarySearchFunc(variables, name, func(v variable, name string) int {
-		return strings.Compare(v.name, name)
+		return strings.Compare(v.Name, name)
 	})
 	if !found {
-		return variable{}, false
+		return nil, nil
 	}
-	return variables[i], true
-}
-
-// variableNames are the variables a template at this level can use, under
-// for-each perhaps.
-func variableNames(level Level) []string {
-	var names []string
-	for _, v := range variables {
-		if v.name == "PLACEHOLDER" || v.refuse != nil && !slices.ContainsFunc([]binding{bindsNothing, bindsNode, bindsInstance}, func(binds binding) bool {
-			cause, _ := v.refuse(level, binds)
-			return cause == "" && (binds != bindsInstance || level == ConfigurationLevel)
-		}) {
-			continue
+	v := &variables[i]
+	if v.refuse != nil {
+		if cause, hint := v.refuse(n.level, n.binds); cause != "" {
+			return nil, fault.Hintf(hint, "%s %s", name, cause)
 		}
-		names = append(names, v.name)
 	}
-	return names
+	return &v.Variable, nil
 }
 
-// usableNames are these variables and all functions: the words to suggest for
-// one that nobody knows.
-func usableNames(level Level) []string {
-	names := variableNames(level)
-	for _, f := range functions {
-		names = append(names, f.Name)
+// Variables returns the variables that exist at this level, with or without
+// for-each.
+func (n *names) Variables() []string {
+	bindings := []binding{bindsNothing, bindsNode}
+	if n.level == ConfigurationLevel {
+		bindings = append(bindings, bindsInstance)
 	}
-	return names
+	var usable []string
+	for _, v := range variables {
+		exists := v.refuse == nil || slices.ContainsFunc(bindings, func(binds binding) bool {
+			cause, _ := v.refuse(n.level, binds)
+			return cause == ""
+		})
+		if exists && v.Name != oldResourceName {
+			usable = append(usable, v.Name)
+		}
+	}
+	return usable
+}
+
+// Properties returns the variable with the properties of the device.
+func (n *names) Properties() string {
+	if n.level == InstanceLevel {
+		return propertiesVariable
+	}
+	return ""
 }

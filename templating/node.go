@@ -4,10 +4,15 @@ import (
 	"errors"
 	"math"
 	"unicode/utf8"
+
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/expr"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
 )
 
-// node is a compiled value of a template. Rendering it makes a new value each
-// time; false means that something went wrong and was reported.
+// node is a compiled value of a template. Each rendering returns a new value; false
+// means that a mistake was reported.
 type node interface {
 	render(b *builder) (any, bool)
 }
@@ -22,42 +27,44 @@ func (n literalNode) render(b *builder) (any, bool) {
 	return n.value, b.pay(n.bytes, 0)
 }
 
-type textNode struct{ text *text }
+// textNode is a string with expressions.
+type textNode struct{ text *expr.Text }
 
 func (n *textNode) render(b *builder) (any, bool) {
-	value, f := b.machine.evaluate(n.text)
+	v, f := b.machine.Evaluate(n.text)
 	if f != nil {
-		b.report(f, n.text.source)
+		b.reportIn(n.text, f)
 		return nil, false
 	}
-	if value == nil {
-		b.report(faultf(-1, `write {{ … | default "..." }} to say what to use then, or write null without an expression`, "the expression yields nothing"), n.text.source)
+	if v == nil {
+		b.reportIn(n.text, fault.Newf(fault.Whole,
+			`write {{ … | default "..." }} to say what to use then, or write null without an expression`, "the expression yields nothing"))
 		return nil, false
 	}
-	if s, is := value.(string); is && utf8.ValidString(s) {
-		return value, b.pay(len(s)+2, stringHeader)
+	if s, ok := v.(string); ok && utf8.ValidString(s) {
+		return v, b.pay(len(s)+2, budget.StringHeader)
 	}
-	made, err := b.copy(value, 0)
+	copied, err := copyValue(b.machine.Budget, v, 0)
 	if err != nil {
-		b.report(faultAt(-1, err), n.text.source)
+		b.reportIn(n.text, fault.At(fault.Whole, err))
 		return nil, false
 	}
-	return made, true
+	return copied, true
 }
 
 type listNode []node
 
 func (n listNode) render(b *builder) (any, bool) {
-	if !b.pay(2, listBytes(len(n))) {
+	if !b.pay(2, budget.ListBytes(len(n))) {
 		return nil, false
 	}
 	list := make([]any, len(n))
 	complete := true
 	for i, element := range n {
 		b.path = append(b.path, Index(i))
-		value, ok := element.render(b)
+		v, ok := element.render(b)
 		b.path = b.path[:len(b.path)-1]
-		list[i] = value
+		list[i] = v
 		if complete = complete && ok; b.exhausted() {
 			return nil, false
 		}
@@ -66,7 +73,7 @@ func (n listNode) render(b *builder) (any, bool) {
 }
 
 type entry struct {
-	key   *text
+	key   *expr.Text
 	value node
 }
 
@@ -76,122 +83,143 @@ type mapNode struct {
 }
 
 func (n *mapNode) render(b *builder) (any, bool) {
-	if !b.pay(2, mapBytes(len(n.entries))) {
+	if !b.pay(2, budget.MapBytes(len(n.entries))) {
 		return nil, false
 	}
-	made := make(map[string]any, len(n.entries))
-	var sources map[string]string // of the keys made so far
+	rendered := make(map[string]any, len(n.entries))
+	var sources map[string]string // of the keys rendered so far
 	if n.expressions {
 		sources = make(map[string]string, len(n.entries))
 	}
 	complete := true
 	for _, e := range n.entries {
-		b.path = append(b.path, Key(e.key.source))
+		b.path = append(b.path, Key(e.key.Source()))
 		key, ok := e.renderKey(b)
 		if ok && n.expressions {
 			if other, found := sources[key]; found {
-				b.report(faultf(-1, "make the keys differ", "the keys %s and %s become the same", quote(other, maxQuoted), quote(e.key.source, maxQuoted)), "")
+				b.reportf(b.path, "choose keys that differ", "the keys %s and %s become the same",
+					fault.Quote(other, fault.MaxQuoted), fault.Quote(e.key.Source(), fault.MaxQuoted))
 				ok = false
 			}
-			sources[key] = e.key.source
+			sources[key] = e.key.Source()
 		}
 		if ok {
-			made[key], ok = e.value.render(b)
+			rendered[key], ok = e.value.render(b)
 		}
 		b.path = b.path[:len(b.path)-1]
 		if complete = complete && ok; b.exhausted() {
 			return nil, false
 		}
 	}
-	return made, complete
+	return rendered, complete
 }
 
 func (e *entry) renderKey(b *builder) (string, bool) {
-	if e.key.plain() {
-		return e.key.source, b.pay(len(e.key.source)+4, 0)
+	if e.key.IsPlain() {
+		return e.key.Source(), b.pay(len(e.key.Source())+4, 0)
 	}
-	value, f := b.machine.evaluate(e.key)
+	v, f := b.machine.Evaluate(e.key)
 	if f != nil {
-		b.report(f, e.key.source)
+		b.reportIn(e.key, f)
 		return "", false
 	}
-	key, isText := value.(string)
+	key, isText := v.(string)
 	switch {
 	case !isText:
-		b.report(faultf(-1, "make it text: {{ … | toString }}", "a key must be text, not %s", kindName(value)), e.key.source)
-		return "", false
+		f = fault.Newf(fault.Whole, "make it text: {{ … | toString }}", "a key must be text, not %s", value.KindName(v))
 	case key == "":
-		b.report(faultf(-1, `write {{ … | default "..." }} to say what to use then`, "the key becomes empty"), e.key.source)
-		return "", false
+		f = fault.Newf(fault.Whole, `write {{ … | default "..." }} to say what to use then`, "the key becomes empty")
+	case !utf8.ValidString(key):
+		f = fault.At(fault.Whole, errInvalidUTF8)
 	}
-	if !utf8.ValidString(key) {
-		b.report(faultAt(-1, errNotText), e.key.source)
+	if f != nil {
+		b.reportIn(e.key, f)
 		return "", false
 	}
 	return key, b.pay(len(key)+4, 0)
 }
 
-// errNotText says what JSON cannot carry.
-var errNotText = errors.New("the result is not valid UTF-8")
+// errInvalidUTF8 reports a text that JSON cannot represent.
+var errInvalidUTF8 = errors.New("the result is not valid UTF-8")
 
-// copy makes the value of an expression part of an object: numbers that JSON
-// has, nothing shared.
-func (b *builder) copy(value any, depth int) (any, error) {
-	budget := b.machine.budget
-	if depth > MaxDepth {
-		return nil, budget.exhaust(&LimitError{What: "levels of lists and maps", Limit: MaxDepth})
-	}
-	if err := budget.step(1); err != nil {
+// copyValue copies the value of an expression into an object. The copy contains
+// only what JSON can represent and shares nothing with v.
+func copyValue(b *budget.Budget, v any, depth int) (any, error) {
+	if err := b.Descend(depth); err != nil {
 		return nil, err
 	}
-	switch v := value.(type) {
+	if err := b.Step(1); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
 	case string:
 		if !utf8.ValidString(v) {
-			return nil, errNotText
+			return nil, errInvalidUTF8
 		}
-		return v, budget.output(len(v) + 2)
+		return v, b.Output(len(v) + 2)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, errNotFinite
+			return nil, value.ErrNotFinite
 		}
-		return v, budget.output(8)
+		return v, b.Output(8)
 	case []any:
-		if err := budget.spendOn(2*len(v), listBytes(len(v))); err != nil {
-			return nil, err
-		}
-		list := make([]any, len(v))
-		for i, element := range v {
-			made, err := b.copy(element, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list[i] = made
-		}
-		return list, nil
+		return copyList(b, v, depth)
 	}
-	fields, isMap := asMap(value)
-	if !isMap {
-		return value, budget.output(8)
+	if fields, ok := value.AsMap(v); ok {
+		return copyMap(b, fields, depth)
 	}
-	if err := budget.spendOn(4*len(fields), mapBytes(len(fields))); err != nil {
+	return v, b.Output(8)
+}
+
+func copyList(b *budget.Budget, list []any, depth int) (any, error) {
+	if err := b.Spend(2*len(list), budget.ListBytes(len(list))); err != nil {
 		return nil, err
 	}
-	made := make(map[string]any, len(fields))
-	for _, key := range keysOf(fields) {
+	copied := make([]any, len(list))
+	for i, element := range list {
+		var err error
+		if copied[i], err = copyValue(b, element, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return copied, nil
+}
+
+func copyMap(b *budget.Budget, fields map[string]any, depth int) (any, error) {
+	if err := b.Spend(4*len(fields), budget.MapBytes(len(fields))); err != nil {
+		return nil, err
+	}
+	copied := make(map[string]any, len(fields))
+	for _, key := range value.Keys(fields) {
 		if key == "" {
-			return nil, hintf("leave it out, or give it a name", "a key of the map is empty")
+			return nil, fault.Hintf("leave it out, or give it a name", "a key of the map is empty")
 		}
 		if !utf8.ValidString(key) {
-			return nil, errNotText
+			return nil, errInvalidUTF8
 		}
-		element, err := b.copy(fields[key], depth+1)
+		element, err := copyValue(b, fields[key], depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if err := budget.output(len(key)); err != nil {
+		if err := b.Output(len(key)); err != nil {
 			return nil, err
 		}
-		made[key] = element
+		copied[key] = element
 	}
-	return made, nil
+	return copied, nil
+}
+
+// literalChild returns the value that the author wrote under a literal key, or
+// nil.
+func literalChild(of node, key string) node {
+	m, _ := of.(*mapNode)
+	if m == nil {
+		return nil
+	}
+	for _, e := range m.entries {
+		if e.key.IsPlain() && e.key.Source() == key {
+			return e.value
+		}
+	}
+	return nil
 }

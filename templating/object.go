@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// Level tells the two lists of a Configuration apart.
+// Level is one of the two lists of templates in a Configuration.
 type Level int
 
 const (
@@ -15,7 +15,7 @@ const (
 	ConfigurationLevel
 )
 
-// String is the field of a Configuration's spec that holds the list.
+// String returns the field of a Configuration's spec that holds the list.
 func (l Level) String() string {
 	if l == ConfigurationLevel {
 		return "configurationBrokerResources"
@@ -23,16 +23,17 @@ func (l Level) String() string {
 	return "instanceBrokerResources"
 }
 
-// Origin says which template an object comes from.
+// Origin identifies the template of an object.
 type Origin struct {
 	Level Level
 	Index int // in the list
-	// Element is the node or the name of the Instance for which for-each made
+	// Element is the node or the name of the Instance for which for-each rendered
 	// the object; empty without for-each.
 	Element string
 }
 
-// String is instanceBrokerResources[2], followed by the element in parentheses.
+// String returns instanceBrokerResources[2], followed by the element in
+// parentheses.
 func (o Origin) String() string {
 	template := o.Level.String() + "[" + strconv.Itoa(o.Index) + "]"
 	if o.Element == "" {
@@ -43,10 +44,10 @@ func (o Origin) String() string {
 
 // Object is a rendered template.
 type Object struct {
-	// Content is the object as it is to be applied. Nothing else refers to it:
-	// the caller may change it. Numbers are int64 or float64.
+	// Content is the object to apply. It shares nothing with other values, so the
+	// caller may change it. Numbers are int64 or float64.
 	Content map[string]any
-	// Directives say how to treat the object.
+	// Directives describe how to treat the object.
 	Directives Directives
 	// Origin is the template.
 	Origin Origin

@@ -9,10 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"akri.sh/akri/templating"
 	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"akri.sh/akri/templating"
 )
 
 // archive reads templates and values of an archive under testdata/render.

@@ -1,10 +1,12 @@
 package templating
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"akri.sh/akri/templating/internal/expr"
 )
 
 // Set is a compiled list of templates. It is immutable and safe for concurrent
@@ -16,7 +18,18 @@ type Set struct {
 	keys      []string
 }
 
-// Level is the list that was compiled.
+// template is one compiled template.
+type template struct {
+	origin     Origin
+	metadata   []Path // see metadataPaths
+	kind       schema.GroupVersionKind
+	content    *mapNode
+	when       *expr.Text // nil: always
+	binds      binding
+	directives Directives
+}
+
+// Level returns the level of the list that was compiled.
 func (s *Set) Level() Level {
 	if s == nil {
 		return InstanceLevel
@@ -24,7 +37,7 @@ func (s *Set) Level() Level {
 	return s.level
 }
 
-// Len is the number of templates.
+// Len returns the number of templates.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -32,8 +45,8 @@ func (s *Set) Len() int {
 	return len(s.templates)
 }
 
-// Kinds is what the templates make: sorted, without repetition. No values can
-// add to it.
+// Kinds returns the kinds of all objects that the templates can create, sorted and
+// without repetition. Values cannot add a kind.
 func (s *Set) Kinds() []schema.GroupVersionKind {
 	if s == nil {
 		return nil
@@ -41,8 +54,8 @@ func (s *Set) Kinds() []schema.GroupVersionKind {
 	return slices.Clone(s.kinds)
 }
 
-// PropertyKeys is the keys of device properties that the templates mention by
-// name, sorted. A key that a template computes is not among them.
+// PropertyKeys returns the keys of device properties that the templates mention by
+// name, sorted. It does not include keys that a template computes.
 func (s *Set) PropertyKeys() []string {
 	if s == nil {
 		return nil
@@ -50,4 +63,23 @@ func (s *Set) PropertyKeys() []string {
 	return slices.Clone(s.keys)
 }
 
-func keysOfSet(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+func kindsOf(templates []*template) []schema.GroupVersionKind {
+	kinds := make([]schema.GroupVersionKind, len(templates))
+	for i, t := range templates {
+		kinds[i] = t.kind
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(kinds)
+}
+
+// nameSource returns what the author wrote as metadata.name.
+func (t *template) nameSource() string {
+	switch name := literalChild(literalChild(t.content, "metadata"), "name").(type) {
+	case *textNode:
+		return name.text.Source()
+	case literalNode:
+		source, _ := name.value.(string)
+		return source
+	}
+	return ""
+}

@@ -1,12 +1,14 @@
 package templating
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	v0 "akri.sh/akri/api/v0"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"akri.sh/akri/templating/internal/expr"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
 )
 
 var (
@@ -15,41 +17,41 @@ var (
 	annotationsPath = Path{Key("metadata"), Key("annotations")}
 )
 
-// pairFields are the fields of metadata that hold pairs of texts.
-var pairFields = []string{"labels", "annotations"}
-
-// isDirective reports that a field is an annotation for us and not of the object.
-func isDirective(field Path) bool {
-	return len(field) == 3 && slices.Equal(field[:2], annotationsPath) && reserved(field[2].Key)
-}
-
-// literalKeysOnly says where no expression may stand in a key: it could make a
-// second kind or another namespace.
+// literalKeysOnly reports whether the keys of the map at field must be literals.
+// An expression there could add a second kind or another namespace.
 func literalKeysOnly(field Path) bool {
 	return len(field) == 0 || slices.Equal(field, metadataPath)
 }
 
-// shape checks what is the same for all objects and gives the kind.
-func (c *compiler) shape(source map[string]any) schema.GroupVersionKind {
-	apiVersion := c.literal(source, Path{Key("apiVersion")}, `write it out, as in apiVersion: apps/v1`)
-	kind := c.literal(source, Path{Key("kind")}, `write it out, as in kind: Deployment`)
+// shape checks what all objects have in common.
+type shape struct {
+	*reporter
+	source map[string]any
+}
+
+// checkShape checks apiVersion, kind, metadata and status, and returns the kind.
+func checkShape(r *reporter, source map[string]any) schema.GroupVersionKind {
+	s := shape{reporter: r, source: source}
+	apiVersion := s.literal(Path{Key("apiVersion")}, `write a literal, as in apiVersion: apps/v1`)
+	kind := s.literal(Path{Key("kind")}, `write a literal, as in kind: Deployment`)
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || apiVersion != "" && (version.Version == "" || version.String() != apiVersion) {
-		c.report(Path{Key("apiVersion")}, faultf(-1, "write GROUP/VERSION, or v1 for the core group", "%s is not an API version", quote(apiVersion, 63)))
+		s.reportf(Path{Key("apiVersion")}, "write GROUP/VERSION, or v1 for the core group",
+			"%s is not an API version", fault.Quote(apiVersion, 63))
 	}
 	if kind == "List" && apiVersion == "v1" {
-		c.report(Path{Key("kind")}, faultf(-1, "write each object of the list as a template of its own", "a List is not an object"))
+		s.reportf(Path{Key("kind")}, "write each object of the list as a template of its own", "a List is not an object")
 	}
 	if _, found := source["status"]; found {
-		c.report(Path{Key("status")}, faultf(-1, "remove it", "the status of an object is written by its own controller"))
+		s.reportf(Path{Key("status")}, "remove it", "the status of an object is written by its own controller")
 	}
-	c.metadata(source)
+	s.metadata()
 	return version.WithKind(kind)
 }
 
-// serverFields are fields of metadata that are not for templates.
+// serverFields are fields of metadata that templates cannot set, with the hint.
 var serverFields = map[string]string{
-	"generateName":               "broker resources need a name that is known beforehand; write name",
+	"generateName":               "broker resources need a name that is known in advance; write name",
 	"ownerReferences":            "Akri sets the owner itself",
 	"managedFields":              "remove it",
 	"resourceVersion":            "remove it",
@@ -61,179 +63,92 @@ var serverFields = map[string]string{
 	"selfLink":                   "remove it",
 }
 
-func (c *compiler) metadata(source map[string]any) {
-	metadata, isMap := source["metadata"].(map[string]any)
-	if !isMap {
-		if _, found := source["metadata"]; found {
-			c.report(metadataPath, faultf(-1, "write metadata out as a map with name", "metadata must be a map, not %s", kindName(source["metadata"])))
+func (s shape) metadata() {
+	metadata, ok := s.source["metadata"].(map[string]any)
+	if !ok {
+		if _, found := s.source["metadata"]; found {
+			s.reportf(metadataPath, "write metadata as a map with a name",
+				"metadata must be a map, not %s", value.KindName(s.source["metadata"]))
 		} else {
-			c.report(metadataPath, faultf(-1, "write metadata with a name", "metadata is missing"))
+			s.reportf(metadataPath, "write metadata with a name", "metadata is missing")
 		}
 		return
 	}
-	name := metadataPath.with(Key("name"))
-	switch v := metadata["name"].(type) {
-	case string:
-		if v == "" {
-			c.report(name, faultf(-1, c.nameHint(), "the name is empty"))
-		} else if !strings.Contains(v, "{{") {
-			if f := checkName(v); f != nil {
-				c.report(name, f)
-			}
-		}
-	case nil:
-		c.report(name, faultf(-1, c.nameHint(), "the name is missing"))
-	default:
-		c.report(name, faultf(-1, "quote it", "the name must be text, not %s", anyKindName(v)))
-	}
+	s.name(metadata["name"])
 	if _, found := metadata["namespace"]; found {
-		c.literal(source, metadataPath.with(Key("namespace")), "write it out, or leave it out: objects are made in the namespace of the Configuration")
+		s.literal(metadataPath.with(Key("namespace")),
+			"write a literal, or leave it out: objects are created in the namespace of the Configuration")
 	}
-	for _, key := range keysOf(metadata) {
+	for _, key := range value.Keys(metadata) {
 		if hint, found := serverFields[key]; found {
-			c.report(metadataPath.with(Key(key)), faultf(-1, hint, "%s cannot be set by a template", key))
+			s.reportf(metadataPath.with(Key(key)), hint, "%s cannot be set by a template", key)
 		}
 	}
 }
 
-func (c *compiler) nameHint() string {
-	if c.level == InstanceLevel {
+func (s shape) name(name any) {
+	switch name := name.(type) {
+	case string:
+		if name == "" {
+			s.reportf(namePath, s.nameHint(), "the name is empty")
+		} else if !expr.Has(name) {
+			if f := checkName(name); f != nil {
+				s.report(namePath, "", f)
+			}
+		}
+	case nil:
+		s.reportf(namePath, s.nameHint(), "the name is missing")
+	default:
+		s.reportf(namePath, "quote it", "the name must be text, not %s", decodedKind(name))
+	}
+}
+
+func (s shape) nameHint() string {
+	if s.origin.Level == InstanceLevel {
 		return `write one that differs from device to device: name: "{{ INSTANCE_NAME }}-broker"`
 	}
 	return `write one: name: "{{ CONFIGURATION_NAME }}-broker"`
 }
 
-// literal is a field that must be written out.
-func (c *compiler) literal(source map[string]any, field Path, hint string) string {
-	var value any = source
-	for _, step := range field {
-		m, _ := value.(map[string]any)
-		value = m[step.Key]
-	}
+// literal returns a field that must be a literal.
+func (s shape) literal(field Path, hint string) string {
+	v := field.follow(s.source)
 	name := field[len(field)-1].Key
-	text, isText := value.(string)
+	literal, isText := v.(string)
 	switch {
-	case value == nil:
-		c.report(field, faultf(-1, hint, "%s is missing", name))
+	case v == nil:
+		s.reportf(field, hint, "%s is missing", name)
 	case !isText:
-		c.report(field, faultf(-1, hint, "%s must be text, not %s", name, anyKindName(value)))
-	case text == "":
-		c.report(field, faultf(-1, hint, "%s is empty", name))
-	case strings.Contains(text, "{{"):
-		c.reportText(field, text, faultf(-1, hint, "%s cannot be an expression: it is part of what is checked and granted before any device is known", name))
+		s.reportf(field, hint, "%s must be text, not %s", name, decodedKind(v))
+	case literal == "":
+		s.reportf(field, hint, "%s is empty", name)
+	case expr.Has(literal):
+		s.report(field, literal, fault.Newf(fault.Whole, hint,
+			"%s cannot be an expression: it is checked and authorized before any device is known", name))
 	default:
-		return text
+		return literal
 	}
 	return ""
 }
 
-// anyKindName is kindName for values that may still be as they were decoded.
-func anyKindName(value any) string {
-	if normal, err := normalScalar(value); err == nil {
-		return kindName(normal)
+// decodedKind is value.KindName for values that may still be as they were decoded.
+func decodedKind(v any) string {
+	if normal, err := value.Normalize(v); err == nil {
+		return value.KindName(normal)
 	}
-	return kindName(value)
+	return value.KindName(v)
 }
 
-// checkName refuses what no kind takes as a name.
-func checkName(name string) *fault {
+// checkName returns a fault for names that no kind accepts.
+func checkName(name string) *fault.Fault {
+	const maxLength = 253
 	switch {
 	case name == "":
-		return faultf(-1, "", "the name is empty")
-	case len(name) > 253:
-		return faultf(-1, "shorten it", "the name has %d characters, names are limited to 253", len(name))
+		return fault.Newf(fault.Whole, "", "the name is empty")
+	case len(name) > maxLength:
+		return fault.Newf(fault.Whole, "shorten it", "the name has %d characters, names are limited to %d", len(name), maxLength)
 	case name == "." || name == ".." || strings.ContainsAny(name, "/%"):
-		return faultf(-1, "use letters, digits and dashes", "a name cannot be . or .. nor hold / or %%")
+		return fault.Newf(fault.Whole, "use letters, digits and dashes", "a name cannot be . or .. and cannot contain / or %%")
 	}
 	return nil
-}
-
-// annotations is the literal annotations of a template.
-func (c *compiler) annotations(source map[string]any) map[string]any {
-	metadata, _ := source["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	return annotations
-}
-
-// podTemplates says where the workload kinds built into Kubernetes hold the
-// template of their pods.
-var podTemplates = map[schema.GroupKind][]string{
-	{Group: "apps", Kind: "Deployment"}:        {"spec", "template"},
-	{Group: "apps", Kind: "StatefulSet"}:       {"spec", "template"},
-	{Group: "apps", Kind: "DaemonSet"}:         {"spec", "template"},
-	{Group: "apps", Kind: "ReplicaSet"}:        {"spec", "template"},
-	{Group: "", Kind: "ReplicationController"}: {"spec", "template"},
-	{Group: "batch", Kind: "Job"}:              {"spec", "template"},
-	{Group: "batch", Kind: "CronJob"}:          {"spec", "jobTemplate", "spec", "template"},
-}
-
-// metadataPaths is where a kind has labels and annotations that become those of
-// objects Akri knows: of the object itself first.
-func metadataPaths(kind schema.GroupKind) []Path {
-	paths := []Path{metadataPath}
-	if kind == (schema.GroupKind{Group: "batch", Kind: "CronJob"}) {
-		paths = append(paths, Path{Key("spec"), Key("jobTemplate"), Key("metadata")})
-	}
-	if podTemplate, found := podTemplates[kind]; found {
-		var path Path
-		for _, key := range podTemplate {
-			path = append(path, Key(key))
-		}
-		paths = append(paths, append(path, Key("metadata")))
-	}
-	return paths
-}
-
-// checkMetadata refuses labels and annotations that are not for templates, as
-// far as they are written out.
-func (c *compiler) checkMetadata(kind schema.GroupVersionKind, source map[string]any) {
-	for i, path := range metadataPaths(kind.GroupKind()) {
-		metadata, _ := follow(source, path).(map[string]any)
-		for _, field := range pairFields {
-			at := path.with(Key(field))
-			pairs, isMap := metadata[field].(map[string]any)
-			if !isMap && metadata[field] != nil {
-				if text, isText := metadata[field].(string); !isText || !strings.Contains(text, "{{") {
-					c.report(at, faultf(-1, "write KEY: VALUE pairs", "%s must be a map, not %s", field, anyKindName(metadata[field])))
-				}
-			}
-			for _, key := range keysOf(pairs) {
-				if reserved(key) && !isDirective(at.with(Key(key))) {
-					c.report(at.with(Key(key)), reservedFault(field, key))
-					continue
-				}
-				value, isText := pairs[key].(string)
-				if !isText && !isDirective(at.with(Key(key))) {
-					c.report(at.with(Key(key)), faultf(-1, "quote it", "%s hold text, not %s", field, anyKindName(pairs[key])))
-				}
-				if i == 0 && key == v0.LabelManagedBy && field == "labels" && value != v0.ManagedBy {
-					c.report(at.with(Key(key)), managedByFault())
-				}
-			}
-		}
-	}
-}
-
-func reservedFault(field, key string) *fault {
-	hint := "leave it out"
-	if key == v0.LabelConfiguration || key == v0.LabelInstance {
-		hint = "leave it out: Akri sets it, on the pods of workloads too"
-	}
-	if slices.Contains(directiveKeys, key) {
-		hint = "write it into metadata.annotations of the template itself"
-	}
-	return faultf(-1, hint, "%s under %s belong to Akri", field, reservedPrefix)
-}
-
-func managedByFault() *fault {
-	return faultf(-1, "leave it out", "%s", fmt.Sprintf("the label %s is set to %s by Akri", v0.LabelManagedBy, v0.ManagedBy))
-}
-
-// follow is the value at a path of keys, or nil.
-func follow(value any, path Path) any {
-	for _, step := range path {
-		m, _ := value.(map[string]any)
-		value = m[step.Key]
-	}
-	return value
 }

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"text/template"
 
-	"akri.sh/akri/templating"
 	"github.com/Masterminds/sprig/v3"
+
+	"akri.sh/akri/templating/internal/functions"
 )
 
 // unlikeSprig are the examples that sprig computes otherwise, and why we do.
@@ -20,11 +21,11 @@ var unlikeSprig = map[string]string{
 
 // TestSprig: what has a name of sprig does what sprig does.
 func TestSprig(t *testing.T) {
-	functions := sprig.TxtFuncMap()
-	functions["CAPACITY"] = func() int64 { return camera.Capacity }
-	functions["INSTANCE_NAME"] = func() string { return camera.Instance.Name }
-	functions["NODES"] = func() []any { return []any{"node-a", "node-b"} }
-	functions["INSTANCE_PROPERTIES"] = func() map[string]any {
+	sprigs := sprig.TxtFuncMap()
+	sprigs["CAPACITY"] = func() int64 { return camera.Capacity }
+	sprigs["INSTANCE_NAME"] = func() string { return camera.Instance.Name }
+	sprigs["NODES"] = func() []any { return []any{"node-a", "node-b"} }
+	sprigs["INSTANCE_PROPERTIES"] = func() map[string]any {
 		properties := map[string]any{}
 		for key, value := range camera.Instance.Properties {
 			properties[key] = value
@@ -32,12 +33,12 @@ func TestSprig(t *testing.T) {
 		return properties
 	}
 	compared := 0
-	for _, f := range templating.Functions() {
-		if functions[f.Name] == nil || unlikeSprig[f.Name] != "" {
+	for _, f := range functions.Table() {
+		if sprigs[f.Name] == nil || unlikeSprig[f.Name] != "" {
 			continue
 		}
 		compared++
-		parsed, err := template.New(f.Name).Funcs(functions).Parse("{{ toRawJson (" + f.Example + ") }}")
+		parsed, err := template.New(f.Name).Funcs(sprigs).Parse("{{ toRawJson (" + f.Example + ") }}")
 		if err != nil {
 			t.Errorf("%s: %v", f.Name, err)
 			continue

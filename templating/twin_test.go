@@ -8,6 +8,8 @@ import (
 	"text/template"
 
 	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/functions"
 )
 
 // The twin is text/template itself. It knows no budget and no levels, but what
@@ -15,7 +17,7 @@ import (
 
 // twin renders longer text with text/template.
 func twin(source string) (string, error) {
-	functions := template.FuncMap{
+	funcs := template.FuncMap{
 		"CAPACITY": func() int64 { return camera.Capacity }, "INSTANCE_NAME": func() string { return camera.Instance.Name },
 		"INSTANCE_PROPERTIES": func() map[string]any {
 			properties := map[string]any{}
@@ -26,21 +28,21 @@ func twin(source string) (string, error) {
 		},
 		"NODES": func() []any { return []any{"node-a", "node-b"} },
 	}
-	for _, f := range templating.Functions() {
+	for _, f := range functions.Table() {
 		switch f.Name {
 		case "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice", "print", "printf", "urlquery":
 			continue // text/template's own
 		}
-		functions[f.Name] = func(args ...any) (any, error) {
+		funcs[f.Name] = func(args ...any) (any, error) {
 			for i, arg := range args {
 				if n, isInt := arg.(int); isInt {
 					args[i] = int64(n)
 				}
 			}
-			return f.Call(args...)
+			return f.Call(budget.New(), args)
 		}
 	}
-	t, err := template.New("twin").Option("missingkey=error").Funcs(functions).Parse(source)
+	t, err := template.New("twin").Option("missingkey=error").Funcs(funcs).Parse(source)
 	if err != nil {
 		return "", err
 	}

@@ -1,14 +1,14 @@
 package templating
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/templating/internal/value"
 )
 
-// Instance is what templates may know of an Instance.
+// Instance is what templates can read of an Instance.
 type Instance struct {
 	Name       string
 	Properties map[string]string // its brokerProperties
@@ -16,7 +16,8 @@ type Instance struct {
 	Shared     bool              // whether more than one node can see it
 }
 
-// Values is what a Set is rendered with. Render reads it and keeps nothing of it.
+// Values are the inputs of a rendering. Render reads them and keeps nothing of
+// them.
 type Values struct {
 	Configuration string // the name of the Configuration
 	Namespace     string // the namespace of the Configuration
@@ -25,31 +26,17 @@ type Values struct {
 	Instances     []Instance // at configuration level, in any order
 }
 
-// The values inside expressions are nil, bool, int64, float64, string, []any,
-// map[string]any and the following two, which are maps that look different in
-// messages and in longer text. None is ever changed once it is made.
-type (
-	// propertyMap is INSTANCE_PROPERTIES.
-	propertyMap map[string]any
-	// selectorMap is LABEL_SELECTOR: in longer text it is k=v,k=v.
-	selectorMap map[string]any
+// binding is what the for-each directive of a template binds.
+type binding int
+
+const (
+	bindsNothing  binding = iota
+	bindsNode             // for-each: NODES
+	bindsInstance         // for-each: INSTANCES
 )
 
-// asMap is the one way to see a value as a map.
-func asMap(value any) (map[string]any, bool) {
-	switch m := value.(type) {
-	case map[string]any:
-		return m, true
-	case propertyMap:
-		return m, true
-	case selectorMap:
-		return m, true
-	}
-	return nil, false
-}
-
-// scope is the values of one Render by the names templates use. It makes each
-// when it is first asked for, so it belongs to one goroutine.
+// scope holds the values of the variables of one rendering. It computes each on
+// first use, so it belongs to one goroutine.
 type scope struct {
 	level   Level
 	values  Values
@@ -57,11 +44,11 @@ type scope struct {
 
 	nodeList     []any
 	instanceList []any
-	propertyMap  propertyMap
-	selectorMap  selectorMap
+	propertyMap  value.Properties
+	labels       value.Selector
 }
 
-func (s *scope) nodes() any {
+func (s *scope) nodes() []any {
 	if s.nodeList == nil {
 		nodes := s.values.Instance.Nodes
 		if s.level == ConfigurationLevel {
@@ -75,31 +62,31 @@ func (s *scope) nodes() any {
 	return s.nodeList
 }
 
-func (s *scope) properties() any {
+func (s *scope) properties() value.Properties {
 	if s.propertyMap == nil {
 		s.propertyMap = propertiesOf(s.values.Instance)
 	}
 	return s.propertyMap
 }
 
-func (s *scope) selector() any {
-	if s.selectorMap == nil {
-		s.selectorMap = selectorMap{v0.LabelConfiguration: s.values.Configuration}
+func (s *scope) selector() value.Selector {
+	if s.labels == nil {
+		s.labels = value.Selector{v0.LabelConfiguration: s.values.Configuration}
 		if s.level == InstanceLevel {
-			s.selectorMap[v0.LabelInstance] = s.values.Instance.Name
+			s.labels[v0.LabelInstance] = s.values.Instance.Name
 		}
 	}
-	return s.selectorMap
+	return s.labels
 }
 
-func (s *scope) resource() any {
+func (s *scope) resource() string {
 	if s.level == InstanceLevel {
 		return v0.ResourceName(s.values.Instance.Name)
 	}
 	return v0.ResourceName(s.values.Configuration)
 }
 
-func (s *scope) instances() any {
+func (s *scope) instances() []any {
 	if s.instanceList == nil {
 		sorted := slices.Clone(s.values.Instances)
 		slices.SortStableFunc(sorted, func(a, b Instance) int { return strings.Compare(a.Name, b.Name) })
@@ -115,63 +102,40 @@ func (s *scope) instances() any {
 	return s.instanceList
 }
 
-func propertiesOf(instance Instance) propertyMap {
-	properties := make(propertyMap, len(instance.Properties))
-	for key, value := range instance.Properties {
-		properties[key] = value
+// elements returns what for-each iterates over.
+func (s *scope) elements(binds binding) []any {
+	switch binds {
+	case bindsNode:
+		return s.nodes()
+	case bindsInstance:
+		return s.instances()
+	}
+	return nil
+}
+
+// elementName returns the name of a node or of an Instance.
+func elementName(element any) string {
+	if instance, ok := element.(map[string]any); ok {
+		element = instance["name"]
+	}
+	name, _ := element.(string)
+	return name
+}
+
+func propertiesOf(instance Instance) value.Properties {
+	properties := make(value.Properties, len(instance.Properties))
+	for key, property := range instance.Properties {
+		properties[key] = property
 	}
 	return properties
 }
 
-// sortedList is a list of distinct strings; it is never nil.
-func sortedList(texts []string) []any {
-	distinct := slices.Compact(slices.Sorted(slices.Values(texts)))
+// sortedList returns a sorted list of distinct strings. It is never nil.
+func sortedList(names []string) []any {
+	distinct := slices.Compact(slices.Sorted(slices.Values(names)))
 	list := make([]any, len(distinct))
-	for i, text := range distinct {
-		list[i] = text
+	for i, name := range distinct {
+		list[i] = name
 	}
 	return list
-}
-
-// keysOf is the keys of a map, sorted.
-func keysOf(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
-
-// kindName names the type of a value as authors know it.
-func kindName(value any) string {
-	switch value.(type) {
-	case nil:
-		return "nothing"
-	case bool:
-		return "true or false"
-	case int64:
-		return "a whole number"
-	case float64:
-		return "a number"
-	case string:
-		return "text"
-	case []any:
-		return "a list"
-	}
-	return "a map"
-}
-
-// truthy is what if, and, or, not and when ask: false, 0, "", nothing, and empty
-// lists and maps are not.
-func truthy(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return false
-	case bool:
-		return v
-	case int64:
-		return v != 0
-	case float64:
-		return v != 0
-	case string:
-		return v != ""
-	case []any:
-		return len(v) > 0
-	}
-	m, _ := asMap(value)
-	return len(m) > 0
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What an author hears: the place, the cause, and what to write instead.
+// Messages name the place, the cause, and what to write instead.
 func TestMessages(t *testing.T) {
 	w := enter(t)
 	w.guard()
@@ -16,43 +16,48 @@ func TestMessages(t *testing.T) {
 	const (
 		pod     = `{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}-pod"}, spec: `
 		service = `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}-svc"}, spec: `
-		well    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-ok"}}`
+		valid   = `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-ok"}}`
 	)
 	for name, tc := range map[string]struct {
 		instance, group string
 		says            []string
 	}{
 		"a string for an integer": {
-			instance: well + "," + service + `{ports: [{port: "{{ INSTANCE_PROPERTIES.PORT }}"}]}}`,
-			says:     []string{`spec.instanceBrokerResources[1].spec.ports[0].port: "{{ INSTANCE_PROPERTIES.PORT }}" gives the string "1", the API server wants an integer: write {{ INSTANCE_PROPERTIES.PORT | int }}`},
+			instance: valid + "," + service + `{ports: [{port: "{{ INSTANCE_PROPERTIES.PORT }}"}]}}`,
+			says: []string{`spec.instanceBrokerResources[1].spec.ports[0].port: "{{ INSTANCE_PROPERTIES.PORT }}" gives the string "1", ` +
+				`but the API server expects an integer: write {{ INSTANCE_PROPERTIES.PORT | int }}`},
 		},
 		"a number for a string": {
 			instance: pod + `{containers: [{name: a, image: b, env: [{name: CAP, value: "{{ CAPACITY }}"}]}]}}`,
-			says:     []string{`spec.instanceBrokerResources[0].spec.containers[0].env[0].value: "{{ CAPACITY }}" gives the number 1, the API server wants a string: write {{ CAPACITY | toString }}`},
+			says: []string{`spec.instanceBrokerResources[0].spec.containers[0].env[0].value: "{{ CAPACITY }}" gives the number 1, but the ` +
+				`API server expects a string: write {{ CAPACITY | toString }}`},
 		},
 		"a string for a boolean": {
 			instance: pod + `{hostNetwork: "{{ INSTANCE_PROPERTIES.SECURE }}", containers: [{name: a, image: b}]}}`,
-			says:     []string{`spec.hostNetwork: "{{ INSTANCE_PROPERTIES.SECURE }}" gives the string "1", the API server wants true or false: write {{ INSTANCE_PROPERTIES.SECURE | eq "true" }}`},
+			says: []string{`spec.hostNetwork: "{{ INSTANCE_PROPERTIES.SECURE }}" gives the string "1", but the API server expects true or ` +
+				`false: write {{ INSTANCE_PROPERTIES.SECURE | eq "true" }}`},
 		},
 		"a field that no kind has": {
 			instance: pod + `{containers: [{name: a, image: b, imagePulPolicy: Always}]}}`,
-			says:     []string{`spec.instanceBrokerResources[0].spec.containers[0].imagePulPolicy: kind Pod has no such field: correct its name, or remove it`},
+			says: []string{`spec.instanceBrokerResources[0].spec.containers[0].imagePulPolicy: kind Pod has no such field: correct its ` +
+				`name, or remove it`},
 		},
-		"a list that is a map": {
+		"a map for a list": {
 			group: strings.Replace(service, "{{ INSTANCE_NAME }}-svc", "group", 1) + `{ports: {port: 1}}}`,
-			says:  []string{`spec.configurationBrokerResources[0].spec.ports: it is a map, the API server wants a list`},
+			says:  []string{`spec.configurationBrokerResources[0].spec.ports: it is a map, but the API server expects a list`},
 		},
 		"values that are not allowed, all at once": {
 			instance: pod + `{containers: [{name: A, image: b, imagePullPolicy: "{{ INSTANCE_PROPERTIES.POLICY }}"}]}}`,
 			says: []string{
-				`spec.instanceBrokerResources[0].spec.containers[0].name: the API server refuses it: Invalid value: "A"`,
-				`spec.instanceBrokerResources[0].spec.containers[0].imagePullPolicy: "{{ INSTANCE_PROPERTIES.POLICY }}" gives the string "1", which the API server refuses: Unsupported value`,
+				`spec.instanceBrokerResources[0].spec.containers[0].name: the API server rejects it: Invalid value: "A"`,
+				`spec.instanceBrokerResources[0].spec.containers[0].imagePullPolicy: "{{ INSTANCE_PROPERTIES.POLICY }}" gives the string "1", ` +
+					`which the API server rejects: Unsupported value`,
 				`spec.sampleProperties`,
 			},
 		},
-		"an amount that is none": {
+		"an invalid quantity": {
 			instance: pod + `{containers: [{name: a, image: b, resources: {limits: {cpu: "x{{ INSTANCE_PROPERTIES.CPU }}"}}}]}}`,
-			says:     []string{`spec.instanceBrokerResources[0]: the API server refuses it`, `quantities must match`, `spec.sampleProperties`},
+			says:     []string{`spec.instanceBrokerResources[0]: the API server rejects it`, `quantities must match`, `spec.sampleProperties`},
 		},
 		"mistakes in several templates": {
 			instance: pod + `{containers: "{{ INSTANCE_NAM }}"}}` + "," + service + `{ports: "{{ PORT ` + `}}"}}`,
@@ -60,31 +65,36 @@ func TestMessages(t *testing.T) {
 		},
 		"one name for all devices": {
 			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`,
-			says:     []string{`spec.instanceBrokerResources[0].metadata.name: two devices on one node get the same name "settings", and with it the same object: build it from INSTANCE_NAME`},
+			says: []string{`spec.instanceBrokerResources[0].metadata.name: two devices on one node get the same name "settings", and thus ` +
+				`the same object: build it from INSTANCE_NAME`},
 		},
 		"one name for all devices of a node": {
 			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ NODE }}-settings", annotations: {akri.sh/for-each: NODES}}}`,
 			says:     []string{`spec.instanceBrokerResources[0].metadata.name: two devices on one node get the same name`},
 		},
 		"one name for two templates": {
-			instance: well + "," + well,
-			says:     []string{`spec.instanceBrokerResources[1].metadata.name`, `the same object is made by instanceBrokerResources[0]`},
+			instance: valid + "," + valid,
+			says:     []string{`spec.instanceBrokerResources[1].metadata.name`, `the same object is rendered by instanceBrokerResources[0]`},
 		},
 		"one name in both lists": {
-			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "all-{{ CONFIGURATION_NAME }}", annotations: {akri.sh/on-conflict: skip}}}`,
-			group:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: "all-{{ CONFIGURATION_NAME }}"}}`,
-			says:     []string{`spec.configurationBrokerResources[0].metadata.name: "all-`, `is also what instanceBrokerResources[0] gives`},
+			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "all-{{ CONFIGURATION_NAME }}", annotations: {akri.sh/on-conflict: ` +
+				`skip}}}`,
+			group: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "all-{{ CONFIGURATION_NAME }}"}}`,
+			says: []string{`spec.configurationBrokerResources[0].metadata.name: "all-`, `is also the name of an object of ` +
+				`instanceBrokerResources[0]`},
 		},
 		"a Secret": {
-			instance: `{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}-s"}, type: kubernetes.io/tls, stringData: {tls.crt: hush-hush}}`,
-			says:     []string{`spec.instanceBrokerResources[0]`, `what the API server says of a Secret is not repeated`},
+			instance: `{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}-s"}, type: kubernetes.io/tls, stringData: ` +
+				`{tls.crt: hush-hush}}`,
+			says: []string{`spec.instanceBrokerResources[0]`, `the API server's message about a Secret is not repeated`},
 		},
-		"what every guess fails": {
-			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-c"}, data: {k: "{{ index INSTANCE_PROPERTIES (printf \"K%d\" 1) }}"}}`,
-			says:     []string{`spec.instanceBrokerResources[0].data.k`},
+		"a failure for every guess": {
+			instance: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-c"}, data: {k: "{{ index INSTANCE_PROPERTIES ` +
+				`(printf \"K%d\" 1) }}"}}`,
+			says: []string{`spec.instanceBrokerResources[0].data.k`},
 		},
 		"discoveryDetails": {
-			instance: well,
+			instance: valid,
 			says:     []string{`spec.discoveryHandler.discoveryDetails: discoveryDetails of debugEcho: want YAML with a list of texts`},
 		},
 	} {
@@ -95,102 +105,114 @@ func TestMessages(t *testing.T) {
 			}
 			err := admin.apply(text)
 			for _, words := range tc.says {
-				said(t, err, words)
+				expect(t, err, words)
 			}
 			if err != nil && strings.Contains(err.Error(), "hush-hush") {
-				t.Errorf("a value of a Secret is told: %v", err)
+				t.Errorf("a value of a Secret is shown: %v", err)
 			}
 		})
 	}
 }
 
-// A template that makes sense for some device is let in.
-func TestGoodOnesAreAdmitted(t *testing.T) {
+// A template that is valid for some device is admitted.
+func TestValidTemplatesAreAdmitted(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	admin := w.as("")
 	for name, instance := range map[string]string{
-		"a port":                      `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}-svc"}, spec: {ports: [{port: "{{ INSTANCE_PROPERTIES.WEB | int }}"}]}}`,
-		"an address":                  `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}-svc"}, spec: {ports: [{port: 80}], externalIPs: ["{{ INSTANCE_PROPERTIES.DEVICE_IP }}"]}}`,
-		"a name of a property":        `{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL | lower }}"}}`,
-		"two names of two properties": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.A }}"}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.B }}"}}`,
-		"an amount":                   `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: "{{ INSTANCE_PROPERTIES.DISK }}Gi"}}}}`,
-		"for shared devices only":     `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/when: "{{ SHARED }}"}}}`,
-		"one for all, left alone":     `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {akri.sh/on-conflict: skip}}}`,
-		"one per node":                `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-{{ NODE }}", annotations: {akri.sh/for-each: NODES}}}`,
+		"a port": `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}-svc"}, spec: {ports: [{port: ` +
+			`"{{ INSTANCE_PROPERTIES.WEB | int }}"}]}}`,
+		"an address": `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}-svc"}, spec: {ports: [{port: ` +
+			`80}], externalIPs: ["{{ INSTANCE_PROPERTIES.DEVICE_IP }}"]}}`,
+		"a name of a property": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL | lower }}"}}`,
+		"two names of two properties": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.A }}"}}, {apiVersion: ` +
+			`v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.B }}"}}`,
+		"an amount": `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: ` +
+			`{accessModes: [ReadWriteOnce], resources: {requests: {storage: "{{ INSTANCE_PROPERTIES.DISK }}Gi"}}}}`,
+		"for shared devices only": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
+			`{akri.sh/when: "{{ SHARED }}"}}}`,
+		"one for all, left alone": `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {akri.sh/on-conflict: skip}}}`,
+		"one per node": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-{{ NODE }}", annotations: ` +
+			`{akri.sh/for-each: NODES}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := admin.apply(configuration(instance, "")); err != nil {
 				t.Error(err)
 			}
-			if warnings := admin.heard.all(); warnings != "" {
+			if warnings := admin.warnings.take(); warnings != "" {
 				t.Errorf("warned: %s", warnings)
 			}
 		})
 	}
 }
 
-// Sample properties take the guessing away, in both directions.
+// Sample properties replace guesses: they can make a template valid, or invalid.
 func TestSampleProperties(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	admin := w.as("")
-	policy := configuration(`{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}-pod"}, spec: {containers: [{name: a, image: b, imagePullPolicy: "{{ INSTANCE_PROPERTIES.POLICY }}"}]}}`, "")
-	said(t, admin.apply(policy), "spec.sampleProperties")
-	said(t, admin.apply(policy+"  sampleProperties: {POLICY: Always}\n"), "")
+	policy := configuration(`{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}-pod"}, spec: {containers: [{name: a, `+
+		`image: b, imagePullPolicy: "{{ INSTANCE_PROPERTIES.POLICY }}"}]}}`, "")
+	expect(t, admin.apply(policy), "spec.sampleProperties")
+	expect(t, admin.apply(policy+"  sampleProperties: {POLICY: Always}\n"), "")
 	err := admin.apply(policy + "  sampleProperties: {POLICY: Sometimes}\n")
-	said(t, err, `gives the string "Sometimes"`)
+	expect(t, err, `gives the string "Sometimes"`)
 	if strings.Contains(err.Error(), "made up") {
-		t.Errorf("nothing had to be made up: %v", err)
+		t.Errorf("no property had to be made up: %v", err)
 	}
-	said(t, admin.apply(policy+"  brokerProperties: {POLICY: Never}\n  sampleProperties: {POLICY: Sometimes}\n"), "") // as for real devices
-	// A device that exists tells as well.
-	said(t, admin.apply(policy+"  sampleProperties: {POLICY: Always}\n"), "")
+	expect(t, admin.apply(policy+"  brokerProperties: {POLICY: Never}\n  sampleProperties: {POLICY: Sometimes}\n"), "") // as for real devices
+	// An existing device has properties, too.
+	expect(t, admin.apply(policy+"  sampleProperties: {POLICY: Always}\n"), "")
 	w.device("cam", "cam-1", "{POLICY: Always}")
-	said(t, admin.apply(strings.Replace(policy, "image: b", "image: c", 1)), "")
-	// Devices of one make do not collide.
-	said(t, admin.apply(configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL }}"}}`, "")+"  sampleProperties: {SERIAL: a7}\n"), "")
-	said(t, admin.apply(configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL }}"}}`, "")+"  brokerProperties: {SERIAL: a7}\n"), "two devices")
+	expect(t, admin.apply(strings.Replace(policy, "image: b", "image: c", 1)), "")
+	// Devices of one model do not collide.
+	expect(t, admin.apply(configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL }}"}}`,
+		"")+"  sampleProperties: {SERIAL: a7}\n"), "")
+	expect(t, admin.apply(configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL }}"}}`,
+		"")+"  brokerProperties: {SERIAL: a7}\n"), "two devices")
 }
 
-// What only time can tell is admitted, with a word of warning.
+// What cannot be known yet is admitted with a warning.
 func TestInconclusive(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	admin := w.as("")
-	said(t, admin.apply(configuration(`{apiVersion: nowhere.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")), "")
-	if warnings := admin.heard.all(); !strings.Contains(warnings, `spec.instanceBrokerResources[0].kind: the API server has no kind "Thing"`) {
+	expect(t, admin.apply(configuration(`{apiVersion: nowhere.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")), "")
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, `spec.instanceBrokerResources[0].kind: the API server has no kind `+
+		`"Thing"`) {
 		t.Errorf("warned: %q", warnings)
 	}
 	quota := admin.make(quotas, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {configmaps: "0"}}}`)
-	quota.Object["status"] = map[string]any{"hard": map[string]any{"configmaps": "0"}, "used": map[string]any{"configmaps": "0"}} // as its controller would
+	// As its controller does.
+	quota.Object["status"] = map[string]any{"hard": map[string]any{"configmaps": "0"}, "used": map[string]any{"configmaps": "0"}}
 	if _, err := admin.api.Resource(quotas).Namespace(w.namespace).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	tries := 0
-	w.eventually("the quota is counted", func() string {
-		tries++ // an unchanged spec is not looked at
-		if err := admin.apply(configuration(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}}`, tries), "")); err != nil {
+	w.eventually("the quota is enforced", func() string {
+		tries++ // an unchanged spec is not reviewed
+		if err := admin.apply(configuration(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}}`, tries),
+			"")); err != nil {
 			t.Fatal(err)
 		}
-		if warnings := admin.heard.all(); !strings.Contains(warnings, "quota") {
+		if warnings := admin.warnings.take(); !strings.Contains(warnings, "quota") {
 			return "warned: " + warnings
 		}
 		return ""
 	})
 }
 
-// Nodes know a group by its name alone.
+// Nodes know a group by its name alone, without the namespace.
 func TestSameNameInTwoNamespaces(t *testing.T) {
 	here, there := enter(t), enter(t)
 	here.guard()
 	there.guard()
 	text := strings.Replace(configuration("", ""), "cam", "twin", 1)
-	said(t, here.as("").apply(text), "")
-	said(t, here.as("").apply(text+"  capacity: 2\n"), "") // itself is no other
+	expect(t, here.as("").apply(text), "")
+	expect(t, here.as("").apply(text+"  capacity: 2\n"), "") // the same Configuration
 	err := there.as("").apply(text)
-	said(t, err, `metadata.name: another namespace has a Configuration "twin"`)
+	expect(t, err, `metadata.name: another namespace has a Configuration "twin"`)
 	if strings.Contains(err.Error(), here.namespace) {
-		t.Errorf("the name of a foreign namespace is told: %v", err)
+		t.Errorf("the name of another namespace is shown: %v", err)
 	}
 }

@@ -21,7 +21,11 @@ import (
 	"akri.sh/akri/controller"
 )
 
-const controllerAccount = "system:serviceaccount:akri-system:akri-controller"
+// The users that config/ creates for the two processes.
+const (
+	controllerAccount = "system:serviceaccount:akri-system:akri-controller"
+	webhookAccount    = "system:serviceaccount:akri-system:akri-webhook"
+)
 
 // rule is one line of a Role.
 func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
@@ -53,7 +57,7 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.eventually("the authorizer knows the role", func() string {
+	w.eventually("the authorizer has seen the role", func() string {
 		if allowed, err := c.may(w.Context(), userInfo(user), probe); err != nil || !allowed {
 			return fmt.Sprintf("%v, %v", allowed, err)
 		}
@@ -61,12 +65,12 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	})
 }
 
-// configurations is what everybody here may do.
+// configurations is the right to write Configurations, which all users here have.
 var configurations = rule(v0.Domain, "configurations", "get", "create", "patch", "update")
 
-// control runs the controller with the rights that config/rbac gives it, less
-// what only an aggregated role of an operator adds.
-func (w *world) control() {
+// grantController grants the controller the rights that config/rbac gives it,
+// without those that operators add.
+func (w *world) grantController() {
 	w.Helper()
 	var rules []any
 	for _, object := range w.manifest("rbac/controller.yaml") {
@@ -75,14 +79,26 @@ func (w *world) control() {
 		}
 	}
 	w.install("rbac/controller.yaml", func(object *unstructured.Unstructured) {
-		// Roles are summed up by kube-controller-manager, which does not run here.
+		// kube-controller-manager, which aggregates roles, does not run here.
 		if object.GetKind() == "ClusterRole" && object.GetName() == "akri-controller" {
 			unstructured.RemoveNestedField(object.Object, "aggregationRule")
 			object.Object["rules"] = rules
 		}
 	})
+}
+
+// actingAs returns a configuration that acts as a ServiceAccount.
+func (w *world) actingAs(account string) *rest.Config {
 	config := rest.CopyConfig(w.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	return config
+}
+
+// control runs the controller with the rights of grantController.
+func (w *world) control() {
+	w.Helper()
+	w.grantController()
+	config := w.actingAs(controllerAccount)
 	scheme := runtime.NewScheme()
 	if err := v0.AddToScheme(scheme); err != nil {
 		w.Fatal(err)
@@ -107,19 +123,19 @@ func (w *world) control() {
 	})
 }
 
-// attack is something that mallory tries to get done by way of a Configuration.
+// attack is something that mallory tries to achieve through a Configuration.
 type attack struct {
-	// spec is more than the usual: lines of YAML below spec.
+	// spec has further lines of YAML below spec.
 	spec string
-	// admission is in the words of the refusal by the webhook.
+	// admission is part of the webhook's message.
 	admission string
-	// otherwise is in the words of whoever stops it without the webhook: the API
-	// server, or the controller in a condition.
+	// otherwise is part of the message that prevents the attack without the
+	// webhook: the API server's, or a condition of the controller.
 	otherwise string
 	// loot must not exist afterwards.
 	loot schemaObject
-	// may are rights that mallory has beside pods and configmaps.
-	may []rbacv1.PolicyRule
+	// rights of mallory, in addition to pods and configmaps.
+	rights []rbacv1.PolicyRule
 }
 
 type schemaObject struct{ apiVersion, kind, namespace, name string }
@@ -129,20 +145,23 @@ func brokers(templates ...string) string {
 }
 
 var attacks = map[string]attack{
-	"objects that the requester may not make": {
-		spec:      brokers(`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: evil}]}}}}`),
+	"objects that the requester may not create": {
+		spec: brokers(`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {selector: {matchLabels: ` +
+			`{a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: evil}]}}}}`),
 		admission: `spec.instanceBrokerResources[0]: user "mallory" may not create, delete, patch daemonsets.apps in namespace`,
 		otherwise: "may not create daemonsets",
 		loot:      schemaObject{apiVersion: "apps/v1", kind: "DaemonSet", name: "loot"},
 	},
-	"the same in Akri's old fields": {
+	"the same in Akri's former fields": {
 		spec:      "  brokerSpec: {brokerJobSpec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: evil}]}}}}\n",
 		admission: `spec.brokerSpec.brokerJobSpec: user "mallory" may not create, delete, patch jobs.batch`,
 		otherwise: "may not create jobs",
 		loot:      schemaObject{apiVersion: "batch/v1", kind: "Job", name: "loot-1-job"},
 	},
-	"the same behind a condition that no stand-in fulfils": {
-		spec:      brokers(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/when: "{{ eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}"}}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: evil}]}}}}`),
+	"the same behind a condition that no made-up device fulfils": {
+		spec: brokers(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/when: ` +
+			`"{{ eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}"}}, spec: {selector: {matchLabels: {a: b}}, template: ` +
+			`{metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: evil}]}}}}`),
 		admission: `may not create, delete, patch deployments.apps`,
 		otherwise: "may not create deployments",
 		loot:      schemaObject{apiVersion: "apps/v1", kind: "Deployment", name: "loot"},
@@ -154,7 +173,8 @@ var attacks = map[string]attack{
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
 	"a cluster-scoped object": {
-		spec:      brokers(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /}}}`),
+		spec: brokers(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {capacity: {storage: ` +
+			`1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /}}}`),
 		admission: "is cluster-scoped",
 		otherwise: "is cluster-scoped",
 		loot:      schemaObject{apiVersion: "v1", kind: "PersistentVolume", name: "loot"},
@@ -172,32 +192,36 @@ var attacks = map[string]attack{
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
 	},
 	"a Role": {
-		spec:      brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`),
+		spec: brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: ` +
+			`[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`),
 		admission: "must not hand out rights",
 		otherwise: "must not hand out rights",
 		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", name: "loot"},
 	},
 	"a ClusterRoleBinding": {
-		spec:      brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: User, name: mallory}]}`),
+		spec: brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, ` +
+			`roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: User, name: mallory}]}`),
 		admission: "must not hand out rights",
 		otherwise: "must not hand out rights",
 		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", name: "loot"},
 	},
 	"the token of an account": {
-		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`),
+		spec: brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
+			`{kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`),
 		admission: "holds credentials of the cluster",
 		otherwise: "holds credentials of the cluster",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
-		may:       []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
+		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
 	},
 	"the token of an account, by an expression": {
-		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {kubernetes.io/service-account.name: default}}, type: "{{ print \"kubernetes.io/\" \"service-account-token\" }}"}`),
+		spec: brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
+			`{kubernetes.io/service-account.name: default}}, type: "{{ print \"kubernetes.io/\" \"service-account-token\" }}"}`),
 		admission: "holds credentials of the cluster",
 		otherwise: "holds credentials of the cluster",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
-		may:       []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
+		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
 	},
-	"the rights of a foreign account": {
+	"the rights of another account": {
 		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}"}}`) + "  serviceAccountName: powerful\n",
 		admission: `spec.serviceAccountName: user "mallory" may not impersonate serviceaccounts powerful`,
 		otherwise: "may not impersonate ServiceAccount powerful",
@@ -216,7 +240,8 @@ var attacks = map[string]attack{
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
 	},
 	"a key that an expression makes the namespace": {
-		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", "{{ print \"name\" \"space\" }}": kube-system}}`),
+		spec: brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", "{{ print \"name\" \"space\" }}": ` +
+			`kube-system}}`),
 		admission: "spec.instanceBrokerResources[0]",
 		otherwise: "instanceBrokerResources[0]",
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", namespace: "kube-system", name: "loot"},
@@ -228,19 +253,23 @@ var attacks = map[string]attack{
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
 	"a key that an expression makes the kind, for some devices": {
-		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}kind{{ else }}data{{ end }}": "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}Secret{{ end }}", metadata: {name: "{{ INSTANCE_NAME }}"}}`),
+		spec: brokers(`{apiVersion: v1, kind: ConfigMap, "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}kind{{ ` +
+			`else }}data{{ end }}": "{{ if eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}Secret{{ end }}", metadata: {name: ` +
+			`"{{ INSTANCE_NAME }}"}}`),
 		admission: "spec.instanceBrokerResources[0]",
 		otherwise: "instanceBrokerResources[0]",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
 	"our own kinds": {
-		spec:      brokers(`{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {discoveryHandler: {name: h}}}`),
+		spec: brokers(`{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: ` +
+			`{discoveryHandler: {name: h}}}`),
 		admission: "Akri's own kinds are not rendered",
 		otherwise: "Akri's own kinds are not rendered",
 		loot:      schemaObject{apiVersion: "akri.sh/v0", kind: "Configuration", name: "loot"},
 	},
 	"a webhook": {
-		spec:      brokers(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: "{{ INSTANCE_NAME }}"}, webhooks: []}`),
+		spec: brokers(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: "{{ ` +
+			`INSTANCE_NAME }}"}, webhooks: []}`),
 		admission: "rule over the whole cluster",
 		otherwise: "rule over the whole cluster",
 		loot:      schemaObject{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", name: "loot"},
@@ -257,10 +286,10 @@ var attacks = map[string]attack{
 		otherwise: "must not ask for credentials",
 		loot:      schemaObject{apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", name: "loot"},
 	},
-	"a kind that is to be installed": {
+	"a kind that is not installed yet": {
 		spec:      brokers(`{apiVersion: later.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
 		admission: "may not create, delete, patch things.later.example",
-		otherwise: `has no kind "Thing"`, // and the controller no right to it once it is there
+		otherwise: `has no kind "Thing"`, // and no right of the controller once it has
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", name: "nothing"},
 	},
 	"a name by expression, with a right to one name": {
@@ -268,7 +297,8 @@ var attacks = map[string]attack{
 		admission: "may not create, delete, patch services",
 		otherwise: "may not create services",
 		loot:      schemaObject{apiVersion: "v1", kind: "Service", name: "loot"},
-		may:       []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services"}, ResourceNames: []string{"mine"}, Verbs: []string{"create", "patch", "delete"}}},
+		rights: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services"}, ResourceNames: []string{"mine"},
+			Verbs: []string{"create", "patch", "delete"}}},
 	},
 }
 
@@ -283,43 +313,44 @@ func (w *world) mallory(a attack) *person {
 		configurations,
 		rule("", "pods", "create", "patch", "delete"),
 		rule("", "configmaps", "create", "patch", "delete"),
-	}, a.may...)...)
+	}, a.rights...)...)
 	return w.as("mallory")
 }
 
-// Whoever writes a Configuration gets nothing done that he could not do himself.
+// A Configuration does not let its author do anything that they could not do
+// directly.
 func TestAttacksThroughAdmission(t *testing.T) {
 	for name, a := range attacks {
 		t.Run(name, func(t *testing.T) {
 			w := enter(t)
 			w.guard()
-			said(t, w.mallory(a).apply(a.configuration()), a.admission)
+			expect(t, w.mallory(a).apply(a.configuration()), a.admission)
 		})
 	}
 }
 
-// The same with the webhook removed: the schema, the policy, the controller and
-// its rights are what is left.
+// The same without the webhook: the schema, the policy, the controller and its
+// rights remain.
 func TestAttacksThroughTheController(t *testing.T) {
 	shared := enter(t)
-	shared.grant("nobody", configurations)
-	probe, tries := strings.Replace(attacks["objects that the requester may not make"].configuration(), "attack", "probe", 1), 0
+	shared.grant("mallory", configurations)
+	probe, tries := strings.Replace(attacks["objects that the requester may not create"].configuration(), "attack", "probe", 1), 0
 	enforced := func() bool {
 		tries++ // an unchanged spec is not looked at
-		return shared.as("nobody").apply(fmt.Sprintf("%s  capacity: %d\n", probe, tries)) != nil
+		return shared.as("mallory").apply(fmt.Sprintf("%s  capacity: %d\n", probe, tries)) != nil
 	}
-	t.Cleanup(func() { // after the policy was taken away
-		shared.eventually("the policy is in force no longer", func() string {
+	t.Cleanup(func() { // after the policy was removed
+		shared.eventually("the policy is no longer enforced", func() string {
 			if enforced() {
-				return "nobody may have nothing made"
+				return "mallory may not create a DaemonSet"
 			}
 			return ""
 		})
 	})
 	shared.install("policy/authors.yaml", nil)
-	shared.eventually("the policy is in force", func() string {
+	shared.eventually("the policy is enforced", func() string {
 		if !enforced() {
-			return "nobody may have a DaemonSet made"
+			return "mallory may create a DaemonSet"
 		}
 		return ""
 	})
@@ -329,7 +360,7 @@ func TestAttacksThroughTheController(t *testing.T) {
 			w := enter(t)
 			mallory := w.mallory(a)
 			if err := mallory.apply(a.configuration()); err != nil {
-				said(t, err, a.otherwise)
+				expect(t, err, a.otherwise)
 				return
 			}
 			w.device("attack", "loot", `{K: evil}`)
@@ -347,7 +378,7 @@ func TestAttacksThroughTheController(t *testing.T) {
 	}
 }
 
-// device makes an Instance as an agent would.
+// device creates an Instance as an agent does.
 func (w *world) device(configuration, name, properties string) {
 	w.Helper()
 	admin := w.as("")
@@ -365,7 +396,7 @@ spec: {configurationName: %s, cdiName: akri.sh/x=1, capacity: 1, nodes: [node-a]
 `, name, configuration, owner.GetUID(), configuration, properties))
 }
 
-// conditions are those of an Instance as text.
+// conditions returns the conditions of an Instance as text.
 func (w *world) conditions(instance string) string {
 	w.Helper()
 	object, err := w.as("").api.Resource(v0.InstanceResource).Namespace(w.namespace).Get(w.Context(), instance, metav1.GetOptions{})

@@ -7,138 +7,138 @@ import (
 	"strings"
 	"sync"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-// verbDelegate on a Configuration lets its writer have objects made that he could
-// not make himself.
+// verbDelegate on a Configuration lets a user create a Configuration whose objects
+// they could not create directly.
 const verbDelegate = "delegate"
 
-// authorizer refuses a requester who would get done, by way of a Configuration,
-// what he may not do himself. It looks at templates, not at what they give for
-// some device: a condition that no stand-in fulfils hides nothing.
-type authorizer struct {
-	*cluster
-}
-
-// demand is a right that some template takes.
+// demand is a right that a template requires.
 type demand struct {
 	right
 	place string
-	// guessed: the API server does not serve the kind, and the resource's name is
-	// made up from it.
-	guessed bool
+	// unknownKind is set if the API server does not serve the kind, so that the
+	// name of the resource is guessed.
+	unknownKind string
 }
 
-func (a authorizer) look(ctx context.Context, r *review) []Finding {
-	home := r.configuration.Namespace
-	if account := r.configuration.Spec.ServiceAccountName; account != "" {
-		// What is made is made with the rights of the account: whoever may act as
-		// the account could do it himself.
-		return a.missing(ctx, r, []demand{{
-			right: right{verb: "impersonate", resource: "serviceaccounts", namespace: home, name: account},
-			place: "spec.serviceAccountName",
-		}})
-	}
-	if r.delegated {
-		return nil
-	}
-	return a.missing(ctx, r, a.demands(r))
-}
-
-// delegation asks whether the requester holds verbDelegate.
-type delegation struct {
-	*cluster
-}
-
-func (d delegation) look(ctx context.Context, r *review) []Finding {
-	allowed, err := d.may(ctx, r.user, right{
+// mayDelegate reports whether the requester has the verb delegate.
+func (c *cluster) mayDelegate(ctx context.Context, r request) (bool, []Finding) {
+	allowed, err := c.may(ctx, r.user, right{
 		verb: verbDelegate, group: v0.Domain, resource: v0.ConfigurationResource.Resource,
 		namespace: r.configuration.Namespace, name: r.configuration.Name,
 	})
 	if err != nil {
-		return []Finding{unanswered(err)}
+		return false, []Finding{unanswered(err)}
 	}
-	r.delegated = allowed
-	return nil
+	return allowed, nil
 }
 
-// demands are the rights that the templates take.
-func (a authorizer) demands(r *review) []demand {
+// authorize denies requests that would use a Configuration to bypass the
+// requester's own RBAC. It checks templates, not the objects rendered for a device:
+// a condition that no made-up device fulfils hides nothing.
+func (c *cluster) authorize(ctx context.Context, r request, candidates []*candidate, delegated bool) []Finding {
+	if account := r.configuration.Spec.ServiceAccountName; account != "" {
+		// Objects are created with the rights of the account. A user who may
+		// impersonate the account could create them directly.
+		return c.unmet(ctx, r.user, []demand{{
+			right: right{verb: "impersonate", resource: "serviceaccounts", namespace: r.configuration.Namespace, name: account},
+			place: "spec.serviceAccountName",
+		}})
+	}
+	if delegated {
+		return nil
+	}
+	return c.unmet(ctx, r.user, demandsOf(c.mapper, candidates))
+}
+
+// demandsOf returns the rights that the templates require.
+func demandsOf(mapper meta.RESTMapper, candidates []*candidate) []demand {
 	var demands []demand
 	seen := map[right]bool{}
-	add := func(t *trial, resource schema.GroupResource, guessed bool, verbs ...string) {
+	for _, candidate := range candidates {
+		resource, guessed := resourceOf(mapper, candidate)
+		verbs := []string{"create", "patch", "delete"}
+		var binding []demand
+		if candidate.kind.Group == "rbac.authorization.k8s.io" {
+			if strings.HasSuffix(candidate.kind.Kind, "Binding") {
+				binding = bindDemands(candidate)
+			} else {
+				verbs = append(verbs, "escalate")
+			}
+		}
 		for _, verb := range verbs {
-			demand := demand{
-				right:   right{verb: verb, group: resource.Group, resource: resource.Resource, namespace: t.namespace, name: t.name},
-				place:   t.place,
-				guessed: guessed,
+			d := demand{
+				right: right{
+					verb: verb, group: resource.Group, resource: resource.Resource,
+					namespace: candidate.namespace, name: candidate.name,
+				},
+				place: candidate.place,
 			}
-			if !seen[demand.right] {
-				seen[demand.right] = true
-				demands = append(demands, demand)
+			if guessed {
+				d.unknownKind = candidate.kind.Kind
+			}
+			if !seen[d.right] {
+				seen[d.right] = true
+				demands = append(demands, d)
 			}
 		}
-	}
-	for _, t := range r.trials {
-		resource, guessed := a.resource(t)
-		add(t, resource, guessed, "create", "patch", "delete")
-		switch {
-		case t.kind.Group != "rbac.authorization.k8s.io":
-		case strings.HasSuffix(t.kind.Kind, "Binding"):
-			demands = append(demands, bound(t)...)
-		default:
-			add(t, resource, guessed, "escalate")
-		}
+		demands = append(demands, binding...)
 	}
 	return demands
 }
 
-// bound is the right to bind the role that a binding names. Bindings and roles
-// are rendered only where the operator of the controller allows it.
-func bound(t *trial) []demand {
-	reference, _ := t.written["roleRef"].(map[string]any)
+// bindDemands returns the right to bind the role that a binding names. Bindings and
+// roles are rendered only if the controller's operator allows it.
+func bindDemands(candidate *candidate) []demand {
+	reference, _ := candidate.template["roleRef"].(map[string]any)
 	kind, _ := reference["kind"].(string)
 	name, _ := reference["name"].(string)
 	resource := "clusterroles"
 	namespace := ""
 	if kind == "Role" {
-		resource, namespace = "roles", t.namespace
+		resource, namespace = "roles", candidate.namespace
 	}
 	if hasExpression(reference) {
 		resource, namespace, name = "*", "", ""
 	}
-	return []demand{{right: right{verb: "bind", group: t.kind.Group, resource: resource, namespace: namespace, name: name}, place: t.place}}
+	return []demand{{
+		right: right{verb: "bind", group: candidate.kind.Group, resource: resource, namespace: namespace, name: name},
+		place: candidate.place,
+	}}
 }
 
-// resource is what access reviews call a kind. One that is not served yet is
-// called by the rule that nearly all kinds follow, unless another kind has that
-// name: then only a right to everything in the group will do.
-func (a authorizer) resource(t *trial) (resource schema.GroupResource, guessed bool) {
-	if t.resource != nil {
-		return t.resource.Resource.GroupResource(), false
+// resourceOf returns the resource of a template's kind for access reviews. If the
+// API server does not serve the kind, the name of the resource is guessed by the
+// usual rule. If another kind has that name, only a right to the whole group will
+// do.
+func resourceOf(mapper meta.RESTMapper, candidate *candidate) (resource schema.GroupResource, guessed bool) {
+	if candidate.resource != nil {
+		return candidate.resource.Resource.GroupResource(), false
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(t.kind)
-	if kinds, err := a.mapper.KindsFor(plural.GroupResource().WithVersion("")); err == nil && len(kinds) > 0 {
+	plural, _ := meta.UnsafeGuessKindToResource(candidate.kind)
+	if kinds, err := mapper.KindsFor(plural.GroupResource().WithVersion("")); err == nil && len(kinds) > 0 {
 		plural.Resource = "*"
 	}
 	return plural.GroupResource(), true
 }
 
-// missing are the demands that the requester does not meet.
-func (a authorizer) missing(ctx context.Context, r *review, demands []demand) []Finding {
-	var mutex sync.Mutex
+// unmet returns a finding for each demand that the requester does not meet.
+func (c *cluster) unmet(ctx context.Context, user authenticationv1.UserInfo, demands []demand) []Finding {
+	var mu sync.Mutex
 	lacking := map[int]bool{}
 	var failure error
-	crew := newCrew()
+	reviews := newParallel()
 	for i, demand := range demands {
-		crew.run(func() {
-			allowed, err := a.may(ctx, r.user, demand.right)
-			mutex.Lock()
-			defer mutex.Unlock()
+		reviews.run(func() {
+			allowed, err := c.may(ctx, user, demand.right)
+			mu.Lock()
+			defer mu.Unlock()
 			if err != nil {
 				failure = err
 			} else if !allowed {
@@ -146,54 +146,48 @@ func (a authorizer) missing(ctx context.Context, r *review, demands []demand) []
 			}
 		})
 	}
-	crew.wait()
+	reviews.wait()
 	if failure != nil {
 		return []Finding{unanswered(failure)}
 	}
-	return forbidden(r, demands, lacking)
+	return forbidden(user.Username, demands, lacking)
 }
 
-// unanswered: rights that cannot be asked for are not taken for granted.
+// unanswered denies a request because an access review failed: no right is taken
+// for granted.
 func unanswered(err error) Finding {
 	return Finding{Level: Forbid, Place: "spec", Cause: fmt.Sprintf("your rights could not be checked: %v", err), Remedy: "try again"}
 }
 
-// forbidden says, for each place, which rights are missing.
-func forbidden(r *review, demands []demand, lacking map[int]bool) []Finding {
+// forbidden returns a finding for each place and resource, with the verbs that are
+// missing.
+func forbidden(user string, demands []demand, lacking map[int]bool) []Finding {
 	var findings []Finding
 	var verbs []string
-	for i, demand := range demands {
+	for i, d := range demands {
 		if lacking[i] {
-			verbs = append(verbs, demand.verb)
+			verbs = append(verbs, d.verb)
 		}
-		last := i == len(demands)-1 || demands[i+1].place != demand.place || demands[i+1].resource != demand.resource
+		last := i == len(demands)-1 || demands[i+1].place != d.place || demands[i+1].resource != d.resource
 		if !last || len(verbs) == 0 {
 			continue
 		}
-		wanted := demand.right
+		missing := d.right
 		slices.Sort(verbs)
-		wanted.verb = strings.Join(slices.Compact(verbs), ", ")
-		finding := Finding{Level: Forbid, Place: demand.place}
-		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not lend rights", r.user.Username, wanted)
-		finding.Remedy = fmt.Sprintf("ask for these rights, or for the verb %s on the Configuration", verbDelegate)
+		missing.verb = strings.Join(slices.Compact(verbs), ", ")
+		finding := Finding{Level: Forbid, Place: d.place}
+		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant rights", user, missing)
+		finding.Remedy = fmt.Sprintf("request these rights, or the verb %s on the Configuration", verbDelegate)
 		switch {
-		case demand.verb == "impersonate":
-			finding.Cause = fmt.Sprintf("user %q may not %s, whose rights the objects would be made with", r.user.Username, wanted)
-			finding.Remedy = "ask for that right, or remove the field"
-		case demand.guessed:
-			finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; %s is what its resource would usually be called)", kindName(r, demand.place), demand.resource)
+		case d.verb == "impersonate":
+			finding.Cause = fmt.Sprintf("user %q may not %s, with whose rights the objects would be created", user, missing)
+			finding.Remedy = "request that right, or remove the field"
+		case d.unknownKind != "":
+			finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)", d.unknownKind,
+				d.resource)
 		}
 		findings = append(findings, finding)
 		verbs = nil
 	}
 	return findings
-}
-
-func kindName(r *review, place string) string {
-	for _, t := range r.trials {
-		if t.place == place {
-			return t.kind.Kind
-		}
-	}
-	return ""
 }

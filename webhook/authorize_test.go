@@ -27,8 +27,8 @@ const (
 
 var everyVerb = []string{"create", "patch", "delete"}
 
-// Rights are asked about with all that the API server knows of the requester.
-func TestWhoMayHaveWhatMade(t *testing.T) {
+// A requester needs the rights to what their templates create.
+func TestAuthorize(t *testing.T) {
 	named := func(name string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, ResourceNames: []string{name}, Verbs: everyVerb}
 	}
@@ -36,29 +36,35 @@ func TestWhoMayHaveWhatMade(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rules           []rbacv1.PolicyRule
 		instance, group string
-		more            string
+		fields          string
 		refused         string
 	}{
-		"everything needed":            {rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}, instance: aPod},
-		"all but delete":               {rules: []rbacv1.PolicyRule{rule("", "pods", "create", "patch")}, instance: aPod, refused: "may not delete pods"},
-		"nothing to make":              {},
-		"one of two kinds":             {rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}, instance: aPod + "," + strings.Replace(aConfigMap, "NAME }}", "NAME }}-c", 1), refused: `spec.instanceBrokerResources[1]: user "ann" may not create, delete, patch configmaps`},
-		"a right to one name":          {rules: []rbacv1.PolicyRule{named("cameras")}, group: group},
-		"a right to another name":      {rules: []rbacv1.PolicyRule{named("lamps")}, group: group, refused: "may not create, delete, patch services cameras"},
-		"delegate":                     {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod},
-		"impersonate":                  {rules: []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate")}, instance: aPod, more: "  serviceAccountName: maker\n"},
-		"delegate, another's account":  {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod, more: "  serviceAccountName: maker\n", refused: "may not impersonate"},
-		"an unknown kind, group right": {rules: []rbacv1.PolicyRule{rule("new.example", "*", everyVerb...)}, instance: `{apiVersion: new.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`},
+		"everything needed": {rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}, instance: aPod},
+		"all but delete":    {rules: []rbacv1.PolicyRule{rule("", "pods", "create", "patch")}, instance: aPod, refused: "may not delete pods"},
+		"nothing to create": {},
+		"one of two kinds": {rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)},
+			instance: aPod + "," + strings.Replace(aConfigMap, "NAME }}", "NAME }}-c",
+				1), refused: `spec.instanceBrokerResources[1]: user "ann" may not create, delete, patch configmaps`},
+		"a right to one name": {rules: []rbacv1.PolicyRule{named("cameras")}, group: group},
+		"a right to another name": {rules: []rbacv1.PolicyRule{named("lamps")}, group: group, refused: "may not create, delete, patch " +
+			"services cameras"},
+		"delegate": {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod},
+		"impersonate": {rules: []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate")}, instance: aPod,
+			fields: "  serviceAccountName: maker\n"},
+		"delegate, another's account": {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod,
+			fields: "  serviceAccountName: maker\n", refused: "may not impersonate"},
+		"an unknown kind, group right": {rules: []rbacv1.PolicyRule{rule("new.example", "*", everyVerb...)}, instance: `{apiVersion: ` +
+			`new.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := enter(t)
 			w.guard()
 			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
-			if tc.more != "" {
+			if tc.fields != "" {
 				w.grant("system:serviceaccount:"+w.namespace+":maker", rule("", "pods", "get", "create", "patch", "delete"))
 			}
-			err := w.as("ann").apply(configuration(tc.instance, tc.group) + tc.more)
-			said(t, err, tc.refused)
+			err := w.as("ann").apply(configuration(tc.instance, tc.group) + tc.fields)
+			expect(t, err, tc.refused)
 			if tc.refused != "" && !apierrors.IsForbidden(err) {
 				t.Errorf("the reason is %s, want Forbidden", apierrors.ReasonForError(err))
 			}
@@ -66,7 +72,7 @@ func TestWhoMayHaveWhatMade(t *testing.T) {
 	}
 }
 
-// A Configuration that somebody else wrote is no way around either.
+// Editing another user's Configuration does not bypass RBAC either.
 func TestEditingAnothersConfiguration(t *testing.T) {
 	w := enter(t)
 	w.guard()
@@ -76,19 +82,20 @@ func TestEditingAnothersConfiguration(t *testing.T) {
 	if err := admin.apply(text); err != nil {
 		t.Fatal(err)
 	}
-	said(t, eve.apply(strings.Replace(text, "image: b", "image: evil", 1)), "may not create, delete, patch pods")
-	said(t, eve.apply(text+"  brokerProperties: {K: v}\n"), "may not create, delete, patch pods")
-	said(t, eve.apply(strings.Replace(text, "{name: cam}", "{name: cam, labels: {mine: \"1\"}}", 1)), "") // changes nothing that counts
-	said(t, eve.apply(configuration("", "")), "")                                                         // takes away only
+	expect(t, eve.apply(strings.Replace(text, "image: b", "image: evil", 1)), "may not create, delete, patch pods")
+	expect(t, eve.apply(text+"  brokerProperties: {K: v}\n"), "may not create, delete, patch pods")
+	expect(t, eve.apply(strings.Replace(text, "{name: cam}", "{name: cam, labels: {mine: \"1\"}}", 1)), "") // not in the spec
+	expect(t, eve.apply(configuration("", "")), "")                                                         // only removes
 }
 
-// Groups, uid and extra count as well as the name.
-func TestTheWholeRequesterIsAskedAbout(t *testing.T) {
+// Access reviews contain the groups, the UID and the extra fields of the requester.
+func TestTheWholeRequesterIsReviewed(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	w.grant("bob", configurations)
 	rights := w.kubernetes().RbacV1()
-	if _, err := rights.Roles(w.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}}, metav1.CreateOptions{}); err != nil {
+	if _, err := rights.Roles(w.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "pods"},
+		Rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rights.RoleBindings(w.namespace).Create(t.Context(), &rbacv1.RoleBinding{
@@ -98,8 +105,8 @@ func TestTheWholeRequesterIsAskedAbout(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	said(t, w.as("bob").apply(configuration(aPod, "")), "may not create")
-	w.eventually("the group's right is known", func() string {
+	expect(t, w.as("bob").apply(configuration(aPod, "")), "may not create")
+	w.eventually("the authorizer has seen the group's right", func() string {
 		if err := w.as("bob", "makers").apply(configuration(aPod, "")); err != nil {
 			return err.Error()
 		}
@@ -107,43 +114,33 @@ func TestTheWholeRequesterIsAskedAbout(t *testing.T) {
 	})
 }
 
-// The controller's own rights are found wanting when the Configuration is written,
-// and the message says how to widen them.
+// A right that the controller lacks denies the Configuration, and the message says
+// how to grant it.
 func TestTheControllerLacksARight(t *testing.T) {
 	w := enter(t)
 	w.grant(controllerAccount, rule("", "pods", "get", "create", "patch"))
 	acting := rest.CopyConfig(w.config)
 	acting.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount}
-	clients, err := newCluster(Options{Config: acting, Mapper: w.options.Mapper})
+	restricted, err := newCluster(Options{Config: acting, Mapper: w.options.Mapper})
 	if err != nil {
 		t.Fatal(err)
 	}
-	original, err := newCluster(w.options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clients.rights = original.rights // it may not ask about rights here
 	chain, err := NewChain(w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range chain.checks {
-		switch check := &chain.checks[i]; check.name {
-		case "dry run":
-			check.look = dryRunner{clients}.look
-		case "fleet":
-			check.look = fleet{cluster: clients}.look
-		}
-	}
+	chain.clients = restricted.clients // for dry runs, but not for access reviews
 	w.serve(Handler(chain))
-	said(t, w.as("").apply(configuration(aPod, "")), "")
+	expect(t, w.as("").apply(configuration(aPod, "")), "")
 	err = w.as("").apply(configuration(aPod+","+strings.Replace(aConfigMap, "NAME }}", "NAME }}-c", 1), ""))
-	said(t, err, "spec.instanceBrokerResources[1]: the controller may not handle configmaps: label a ClusterRole akri.sh/aggregate-to-controller=true that has the rule")
-	said(t, w.as("").apply(configuration(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")), "the controller may not handle secrets: label a ClusterRole")
+	expect(t, err, "spec.instanceBrokerResources[1]: the controller may not handle configmaps: label a ClusterRole "+
+		"akri.sh/aggregate-to-controller=true that has the rule")
+	expect(t, w.as("").apply(configuration(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")),
+		"the controller may not handle secrets: label a ClusterRole")
 }
 
-// What is there is not shown to somebody who may not read it, and nothing is
-// written.
+// Messages do not show existing objects, which the requester may not be allowed to
+// read, and nothing is written.
 func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 	w := enter(t)
 	w.guard()
@@ -157,12 +154,13 @@ func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, data: {k: 1}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {k: mine}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, data: {k: mine}, immutable: true}`,
-		`{apiVersion: v1, kind: Secret, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, type: kubernetes.io/tls, stringData: {x: mine}}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, type: kubernetes.io/tls, ` +
+			`stringData: {x: mine}}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: theirs}, stringData: {x: mine}}`,
 	} {
 		err := eve.apply(strings.Replace(configuration("", template), "{name: cam}", fmt.Sprintf("{name: leak-%d}", i), 1))
-		if answer := fmt.Sprint(err, eve.heard.all()); strings.Contains(answer, "hush") {
-			t.Errorf("%s\n is answered by %s", template, answer)
+		if answer := fmt.Sprint(err, eve.warnings.take()); strings.Contains(answer, "hush") {
+			t.Errorf("%s\n got the answer %s", template, answer)
 		}
 	}
 	if after := w.state(); after != before {
@@ -170,7 +168,7 @@ func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 	}
 }
 
-// state is the resourceVersions of what the attacks above are about.
+// state returns the resourceVersions of the ConfigMaps and Secrets.
 func (w *world) state() string {
 	w.Helper()
 	var text strings.Builder
@@ -191,7 +189,7 @@ func (w *world) state() string {
 	return text.String()
 }
 
-// Whatever is asked of the clients of this package, nothing is written.
+// No client of this package can write.
 func TestGuard(t *testing.T) {
 	w := enter(t)
 	guarded, err := dynamic.NewForConfig(guarded(w.config))
@@ -224,15 +222,16 @@ func TestGuard(t *testing.T) {
 	}
 	w.grant("system:serviceaccount:"+w.namespace+":maker", rule("", "configmaps", "get", "create", "patch", "delete"))
 	for _, account := range []string{"", "maker"} {
-		client, err := cluster.client(&review{configuration: &v0.Configuration{
+		client, err := cluster.client(&v0.Configuration{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace}, Spec: v0.ConfigurationSpec{ServiceAccountName: account},
-		}})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		object.SetName("by" + account)
 		object.SetNamespace(w.namespace)
-		if _, err := client.Create(t.Context(), &plan.Desired{Kind: object.GroupVersionKind(), Resource: configMaps, Content: object.Object}, ownership.Claim{}); err != nil {
+		if _, err := client.Create(t.Context(), &plan.Desired{Kind: object.GroupVersionKind(), Resource: configMaps, Content: object.Object},
+			ownership.Claim{}); err != nil {
 			t.Errorf("as %q: %v", account, err)
 		}
 		if err := client.Delete(t.Context(), configMaps, types.NamespacedName{Namespace: w.namespace, Name: "there"}, "x"); err == nil {
@@ -244,30 +243,36 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Where the operator lets roles be rendered, an author needs what the API server
-// would ask of him: escalate for roles, bind for what a binding names.
+// Where the operator allows roles, an author needs the rights that the API server
+// would require of them: escalate for a role, bind for the role of a binding.
 func TestRolesWhereTheyAreAllowed(t *testing.T) {
 	const group = rbacv1.GroupName
-	role := `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]}`
-	binding := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: eve}]}`
-	bindReader := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"roles"}, ResourceNames: []string{"reader"}, Verbs: []string{"bind"}}
+	role := `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: [{apiGroups: [""], ` +
+		`resources: [secrets], verbs: [get]}]}`
+	binding := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, roleRef: ` +
+		`{apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, ` +
+		`name: eve}]}`
+	bindReader := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"roles"}, ResourceNames: []string{"reader"},
+		Verbs: []string{"bind"}}
 	for name, tc := range map[string]struct {
 		template string
 		rules    []rbacv1.PolicyRule
 		refused  string
 	}{
-		"a role, without escalate":          {role, []rbacv1.PolicyRule{rule(group, "roles", everyVerb...)}, "may not escalate roles"},
-		"a role, with it":                   {role, []rbacv1.PolicyRule{rule(group, "roles", append(everyVerb, "escalate")...)}, ""},
-		"a binding, without bind":           {binding, []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...)}, "may not bind roles.rbac.authorization.k8s.io reader"},
-		"a binding, with it":                {binding, []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...), bindReader}, ""},
-		"a binding of who knows which role": {strings.Replace(binding, "name: reader", `name: "{{ INSTANCE_PROPERTIES.ROLE }}"`, 1), []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...), bindReader}, "may not bind *.rbac.authorization.k8s.io"},
+		"a role, without escalate": {role, []rbacv1.PolicyRule{rule(group, "roles", everyVerb...)}, "may not escalate roles"},
+		"a role, with it":          {role, []rbacv1.PolicyRule{rule(group, "roles", append(everyVerb, "escalate")...)}, ""},
+		"a binding, without bind": {binding, []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...)}, "may not bind " +
+			"roles.rbac.authorization.k8s.io reader"},
+		"a binding, with it": {binding, []rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...), bindReader}, ""},
+		"a binding of an unknown role": {strings.Replace(binding, "name: reader", `name: "{{ INSTANCE_PROPERTIES.ROLE }}"`, 1),
+			[]rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...), bindReader}, "may not bind *.rbac.authorization.k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := enter(t)
 			w.options.Policy = confine.Policy{Kinds: []schema.GroupKind{{Group: group, Kind: "Role"}, {Group: group, Kind: "RoleBinding"}}}
 			w.guard()
 			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
-			said(t, w.as("ann").apply(configuration(tc.template, "")), tc.refused)
+			expect(t, w.as("ann").apply(configuration(tc.template, "")), tc.refused)
 		})
 	}
 }

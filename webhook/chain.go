@@ -17,99 +17,102 @@ import (
 
 // Options are what the checks need.
 type Options struct {
-	// Config reaches the API server as the controller does.
+	// Config connects to the API server.
 	Config *rest.Config
 	// Live reads Configurations from the API server itself.
 	Live client.Reader
-	// Instances reads Instances; a cache will do.
+	// Instances reads Instances, possibly from a cache.
 	Instances client.Reader
-	// Mapper knows the kinds that the API server serves.
+	// Mapper maps the kinds that the API server serves.
 	Mapper meta.RESTMapper
-	// Policy is what may be rendered at all: the controller's own.
+	// Policy restricts what templates may render. It is the controller's own.
 	Policy confine.Policy
-	// Details check discoveryDetails, by the name of the handler. Handlers that
-	// are not among them are not checked.
+	// Details validate discoveryDetails, by the name of the handler. The details
+	// of other handlers are not validated.
 	Details map[string]func(discoveryDetails string) error
 }
 
-// Chain is the checks in their order. It is safe for concurrent use.
+// Chain reviews Configurations. It is safe for concurrent use.
 type Chain struct {
-	checks []check
+	*cluster
+	live      client.Reader
+	instances client.Reader
+	policy    confine.Policy
+	details   map[string]func(discoveryDetails string) error
 }
 
-// check looks at one side of a Configuration.
-type check struct {
-	name string
-	look func(context.Context, *review) []Finding
-	// apart: it needs nothing of the others and starts before them all. The next
-	// gate waits for it.
-	apart bool
-	// gate ends the chain if anything is denied so far: what follows would be of
-	// no use, or is not for this requester to hear.
-	gate bool
-}
-
-// NewChain returns the checks.
+// NewChain returns a Chain.
 func NewChain(options Options) (*Chain, error) {
 	api, err := newCluster(options)
 	if err != nil {
 		return nil, err
 	}
-	return &Chain{checks: []check{
-		{name: "names", look: names{options.Live}.look, apart: true},
-		{name: "delegate", look: delegation{api}.look, apart: true},
-		{name: "details", look: detailsCheck(options.Details).look},
-		{name: "compile", look: compiler{options.Policy}.look, gate: true},
-		{name: "collide", look: collider{options.Instances, options.Mapper, options.Policy}.look},
-		{name: "authorize", look: authorizer{api}.look, gate: true},
-		{name: "dry run", look: dryRunner{api}.look, gate: true},
-		{name: "fleet", look: fleet{api, options.Policy}.look},
-	}}, nil
+	return &Chain{
+		cluster: api, live: options.Live, instances: options.Instances, policy: options.Policy, details: options.Details,
+	}, nil
 }
 
-// review is one request, and what the checks have learnt for those after them.
-type review struct {
+// request is one request to create or update a Configuration.
+type request struct {
 	user          authenticationv1.UserInfo
 	configuration *v0.Configuration
 	old           *v0.Configuration // nil on create
-
-	delegated bool                 // by delegate
-	compiled  *templates.Templates // by compile
-	instances []v0.Instance        // by collide: those that exist, at most mostInstances
-	total     int                  // by collide: how many exist
-	trials    []*trial             // by collide: one for each template
 }
 
-// judge runs the checks.
-func (c *Chain) judge(ctx context.Context, r *review) []Finding {
-	if r.old != nil && unchanged(r.old, r.configuration) {
+// unchanged reports whether the request changes nothing that the checks read. What
+// was stored while the webhook was unavailable stays, and deletion must always be
+// possible.
+func (r request) unchanged() bool {
+	return r.old != nil &&
+		(r.configuration.DeletionTimestamp != nil || equality.Semantic.DeepEqual(r.old.Spec, r.configuration.Spec))
+}
+
+// review performs the checks in order, and returns what they found. A stage that
+// denies the request is the last one: further findings would be useless, or are not
+// for this requester to see.
+func (c *Chain) review(ctx context.Context, r request) []Finding {
+	if r.unchanged() {
 		return nil
 	}
-	answers := make([][]Finding, len(c.checks))
-	apart := newCrew()
-	for i, check := range c.checks {
-		if check.apart {
-			apart.run(func() { answers[i] = check.look(ctx, r) })
-		}
+
+	// 1. The Configuration itself: its name, its details, its templates.
+	compiled, delegated, findings := c.inspect(ctx, r)
+	if denied(findings) {
+		return findings
 	}
-	for i, check := range c.checks {
-		if !check.apart {
-			answers[i] = check.look(ctx, r)
-		}
-		if !check.gate {
-			continue
-		}
-		apart.wait()
-		if slices.ContainsFunc(slices.Concat(answers...), Finding.denies) {
-			break
-		}
+
+	// 2. What the templates render, and whether the requester could create it.
+	affected, unread := c.affected(ctx, r)
+	devices := newDevices(r.configuration, compiled, affected.instances)
+	candidates := newCandidates(r.configuration, compiled, c.mapper)
+	renderings, collisions := c.render(ctx, r.configuration, compiled, candidates, devices)
+	findings = slices.Concat(findings, unique(slices.Concat(unread, collisions)), c.authorize(ctx, r, candidates, delegated))
+	if denied(findings) {
+		return findings
 	}
-	apart.wait()
-	return slices.Concat(answers...)
+
+	// 3. Whether the API server accepts it.
+	findings = append(findings, c.dryRun(ctx, r, renderings, devices)...)
+	if denied(findings) {
+		return findings
+	}
+
+	// 4. What happens to the existing devices.
+	return append(findings, c.forecast(ctx, r, compiled, candidates, affected, devices)...)
 }
 
-// unchanged: nothing that the checks look at is new. What was stored while they
-// were away stays; deleting must be possible in any case.
-func unchanged(old, now *v0.Configuration) bool {
-	return now.DeletionTimestamp != nil || equality.Semantic.DeepEqual(old.Spec, now.Spec)
+// inspect performs the checks that need neither devices nor dry runs. It returns
+// the compiled templates and whether the requester may delegate.
+func (c *Chain) inspect(ctx context.Context, r request) (compiled *templates.Templates, delegated bool, findings []Finding) {
+	var name, delegation []Finding
+	requests := newParallel()
+	requests.run(func() { name = checkName(ctx, c.live, r) })
+	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
+	details := checkDetails(c.details, r.configuration)
+	compiled, problems := compile(r.configuration, c.policy)
+	requests.wait()
+	return compiled, delegated, slices.Concat(name, delegation, details, problems)
 }
+
+// denied reports whether a finding rejects the request.
+func denied(findings []Finding) bool { return slices.ContainsFunc(findings, Finding.denies) }

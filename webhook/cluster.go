@@ -14,10 +14,11 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 )
 
-// cluster is the API server as the checks ask it. Nothing can be written by it.
+// cluster sends the requests of the checks to the API server. It cannot write.
 type cluster struct {
 	mapper  meta.RESTMapper
 	clients *apply.Clients
@@ -28,7 +29,7 @@ func newCluster(options Options) (*cluster, error) {
 	config := guarded(options.Config)
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for dry runs: %w", err)
+		return nil, fmt.Errorf("create a client for dry runs: %w", err)
 	}
 	clients, err := apply.NewClients(config, transport)
 	if err != nil {
@@ -36,30 +37,31 @@ func newCluster(options Options) (*cluster, error) {
 	}
 	rights, err := authorizationclient.NewForConfigAndClient(config, transport)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for access reviews: %w", err)
+		return nil, fmt.Errorf("create a client for access reviews: %w", err)
 	}
 	return &cluster{mapper: options.Mapper, clients: clients, rights: rights.SubjectAccessReviews()}, nil
 }
 
-// guarded reaches the API server in the same way, and cannot write.
+// guarded returns the configuration with a transport that cannot write.
 func guarded(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(apply.DryRunOnly)
-	config.QPS = -1 // each admission bounds itself
+	config.QPS = -1 // each review limits its own requests
 	return config
 }
 
-// client acts as whoever will apply the Configuration's objects.
-func (c *cluster) client(r *review) (*apply.Client, error) {
-	return c.clients.As(types.NamespacedName{Namespace: r.configuration.Namespace, Name: r.configuration.Spec.ServiceAccountName})
+// client returns a client that acts as the ServiceAccount in the Configuration, or
+// as the webhook if it names none.
+func (c *cluster) client(configuration *v0.Configuration) (*apply.Client, error) {
+	return c.clients.As(types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Spec.ServiceAccountName})
 }
 
-// right is what a requester may be asked to hold.
+// right is a right that a requester may need.
 type right struct {
 	verb, group, resource, namespace, name string
 }
 
-// String is what a person would look for in a rule of RBAC.
+// String returns the right in the words of an RBAC rule.
 func (r right) String() string {
 	text := r.verb + " " + r.resource
 	if r.group != "" {
@@ -74,20 +76,20 @@ func (r right) String() string {
 	return text
 }
 
-// may asks the API server whether a user holds a right.
+// may reports whether a user has a right. It sends an access review.
 func (c *cluster) may(ctx context.Context, user authenticationv1.UserInfo, right right) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {
 		extra[key] = slices.Clone(authorizationv1.ExtraValue(values))
 	}
-	answer, err := c.rights.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	review, err := c.rights.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: right.verb, Group: right.group, Resource: right.resource, Namespace: right.namespace, Name: right.name,
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("ask whether %s may %s: %w", strings.TrimSpace(user.Username), right, err)
+		return false, fmt.Errorf("check whether %s may %s: %w", strings.TrimSpace(user.Username), right, err)
 	}
-	return answer.Status.Allowed && !answer.Status.Denied, nil
+	return review.Status.Allowed && !review.Status.Denied, nil
 }

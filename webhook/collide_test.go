@@ -8,53 +8,54 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// onStage compiles one template and renders it for stand-ins.
-func onStage(t *testing.T, name string) (*stage, *trial) {
+// simulateName simulates a Configuration with one template of that metadata.name.
+func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 	t.Helper()
 	template := v0.BrokerResource{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
 	}}
-	r := &review{configuration: &v0.Configuration{Spec: v0.ConfigurationSpec{InstanceBrokerResources: []v0.BrokerResource{template}}}}
-	r.configuration.Name, r.configuration.Namespace = "cam", "home"
-	if findings := (compiler{confine.Policy{}}).look(t.Context(), r); len(findings) > 0 {
+	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{InstanceBrokerResources: []v0.BrokerResource{template}}}
+	configuration.Name, configuration.Namespace = "cam", "home"
+	compiled, findings := compile(configuration, confine.Policy{})
+	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	s := &stage{review: r, devices: devicesOf(r)}
-	if !s.render(t.Context()) {
+	s, ok := simulate(t.Context(), configuration, compiled, newDevices(configuration, compiled, nil))
+	if !ok {
 		t.Fatal("there was no time")
 	}
-	return s, &trial{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
+	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 
-// No template of today can give two objects for one device; the check is for those
-// of tomorrow.
+// No template can give two objects for one device today. The check guards against
+// future functions.
 func TestUnstable(t *testing.T) {
-	s, template := onStage(t, "{{ INSTANCE_NAME }}")
-	if found := s.judge(template); len(found) > 0 {
-		t.Fatal(found)
+	s, template := simulateName(t, "{{ INSTANCE_NAME }}")
+	if _, findings := s.evaluate(template); len(findings) > 0 {
+		t.Fatal(findings)
 	}
-	s.scenes[0].again[0].objects[0].Content["data"] = map[string]any{"now": "12:01"}
-	template.objects = nil
-	found := s.judge(template)
-	if len(found) != 1 || found[0].Level != Deny || found[0].Place != "spec.instanceBrokerResources[0]" {
-		t.Errorf("found %v", found)
+	s.repeated.first.objects[0].Content["data"] = map[string]any{"now": "12:01"}
+	_, findings := s.evaluate(template)
+	if len(findings) != 1 || findings[0].Level != Deny || findings[0].Place != "spec.instanceBrokerResources[0]" {
+		t.Errorf("findings are %v", findings)
 	}
 }
 
-// A guess is as good as another: what only some of them break is in order.
+// A template is valid if it is for some of the guesses.
 func TestGuesses(t *testing.T) {
-	for name, alternatives := range map[string]int{
+	for name, want := range map[string]int{
 		"{{ INSTANCE_NAME }}":                                     1, // nothing to guess
 		"c-{{ INSTANCE_PROPERTIES.K }}":                           3,
 		"c-{{ add 1 (INSTANCE_PROPERTIES.K | int) }}":             2, // not the text
 		"c-{{ index (splitList \"-\" INSTANCE_PROPERTIES.K) 1 }}": 1, // only the text
 	} {
-		s, template := onStage(t, name)
-		if found := s.judge(template); len(found) > 0 {
-			t.Errorf("%s: %v", name, found)
+		s, template := simulateName(t, name)
+		alternatives, findings := s.evaluate(template)
+		if len(findings) > 0 {
+			t.Errorf("%s: %v", name, findings)
 		}
-		if len(template.objects) != alternatives {
-			t.Errorf("%s has %d alternatives, want %d", name, len(template.objects), alternatives)
+		if len(alternatives) != want {
+			t.Errorf("%s has %d alternatives, want %d", name, len(alternatives), want)
 		}
 	}
 }

@@ -1,29 +1,25 @@
 package webhook
 
 import (
-	"context"
 	"strings"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
 )
 
-// compiler tells everything that is wrong with the templates before a device is
-// known.
-type compiler struct {
-	policy confine.Policy
-}
-
-func (c compiler) look(_ context.Context, r *review) []Finding {
-	r.compiled = templates.Compile(r.configuration, c.policy)
+// compile returns the compiled templates, and everything that is wrong with them
+// for any device.
+func compile(configuration *v0.Configuration, policy confine.Policy) (*templates.Templates, []Finding) {
+	compiled := templates.Compile(configuration, policy)
 	var findings []Finding
-	for _, problem := range r.compiled.Problems {
+	for _, problem := range compiled.Problems {
 		findings = append(findings, Finding{Level: Deny, Cause: inSpec(problem.Message)})
 	}
-	return findings
+	return compiled, findings
 }
 
-// inSpec is a place in a Configuration from its root on.
+// inSpec returns a place in a spec as a place in its Configuration.
 func inSpec(place string) string {
 	if strings.HasPrefix(place, "spec.") {
 		return place

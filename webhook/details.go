@@ -1,15 +1,14 @@
 package webhook
 
-import "context"
+import v0 "akri.sh/akri/api/v0"
 
-// detailsCheck has discoveryDetails checked by what their handler says of them.
-type detailsCheck map[string]func(discoveryDetails string) error
-
-func (d detailsCheck) look(_ context.Context, r *review) []Finding {
-	handler := r.configuration.Spec.DiscoveryHandler
-	validate, known := d[handler.Name]
-	if !known {
-		return nil // somebody else's handler: its own business
+// checkDetails denies discoveryDetails that their handler would not understand.
+// Details of handlers without a validator are not checked.
+func checkDetails(validators map[string]func(discoveryDetails string) error, configuration *v0.Configuration) []Finding {
+	handler := configuration.Spec.DiscoveryHandler
+	validate, found := validators[handler.Name]
+	if !found {
+		return nil
 	}
 	if err := validate(handler.DiscoveryDetails); err != nil {
 		return []Finding{{Level: Deny, Place: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}}

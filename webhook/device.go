@@ -7,27 +7,28 @@ import (
 	"strings"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
 
-// guess makes up a property that nobody has told, different for each device. No
-// guess fits every template, so there are several, and a template is well if it
-// is with one of them.
+// guess makes up the value of a property, different for each device. No guess fits
+// every template, so there are several. A template is valid if it is with one of
+// them.
 type guess func(key string, device int) string
 
-// guesses in the order in which they are tried.
+// guesses are tried in this order.
 var guesses = []guess{
-	// A text, a label, a name and a number at once.
+	// A text, a label value, a name and a number at the same time.
 	func(_ string, device int) string { return fmt.Sprint(1 + device) },
-	// What the key's words suggest: an address, a port, a file.
+	// What the words of the key suggest: an address, a port, a file.
 	func(key string, device int) string {
 		if value := sample.Property(key, device); !strings.HasPrefix(value, "sample-") {
 			return value
 		}
 		return fmt.Sprint(1 + device)
 	},
-	// Different for each key too.
+	// Different for each key, too.
 	func(key string, device int) string {
 		word := strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -39,40 +40,46 @@ var guesses = []guess{
 	},
 }
 
-// devices makes stand-ins for the devices of a Configuration.
+// devices makes up the devices that templates are rendered for.
 type devices struct {
 	configuration string
-	// fixed are the same for all devices, told for one of them.
-	fixed, told map[string]string
-	// guessed are keys that templates read and nobody has told.
+	// fixed properties are the same for all devices; known ones are those of one
+	// device.
+	fixed, known map[string]string
+	// guessed are the keys of the other properties that templates read.
 	guessed []string
 }
 
-// devicesOf knows of the properties what there is to know: brokerProperties,
-// which win for real devices too, then sampleProperties, then those of a device
-// that exists.
-func devicesOf(r *review) devices {
-	d := devices{configuration: r.configuration.Name, fixed: r.configuration.Spec.BrokerProperties, told: map[string]string{}}
-	if len(r.instances) > 0 {
-		maps.Copy(d.told, r.instances[0].Spec.BrokerProperties)
+// newDevices collects the known properties: brokerProperties, which take precedence
+// for real devices too, then sampleProperties, then those of an existing Instance.
+func newDevices(configuration *v0.Configuration, compiled *templates.Templates, existing []v0.Instance) devices {
+	d := devices{configuration: configuration.Name, fixed: configuration.Spec.BrokerProperties, known: map[string]string{}}
+	if len(existing) > 0 {
+		maps.Copy(d.known, existing[0].Spec.BrokerProperties)
 	}
-	maps.Copy(d.told, r.configuration.Spec.SampleProperties)
-	for _, key := range append(r.compiled.Instance.PropertyKeys(), r.compiled.Group.PropertyKeys()...) {
+	maps.Copy(d.known, configuration.Spec.SampleProperties)
+	for _, key := range append(compiled.Instance.PropertyKeys(), compiled.Group.PropertyKeys()...) {
 		_, fixed := d.fixed[key]
-		if _, told := d.told[key]; !told && !fixed && !slices.Contains(d.guessed, key) {
+		if _, known := d.known[key]; !known && !fixed && !slices.Contains(d.guessed, key) {
 			d.guessed = append(d.guessed, key)
 		}
 	}
 	return d
 }
 
-// device makes a stand-in, the same one for the same arguments. They are all on
-// one node, as real devices can be; a shared one is on another too.
+// guesses reports whether a part of a template reads properties that are made up.
+func (d devices) guesses(part any) bool {
+	return len(d.guessed) > 0 && readsProperties(part)
+}
+
+// device returns a made-up device, always the same one for the same arguments. All
+// of them are on one node, as real devices can be; a shared one is on another node,
+// too.
 func (d devices) device(number int, invent guess, shared bool) templating.Instance {
-	properties := make(map[string]string, len(d.told)+len(d.guessed)+len(d.fixed))
-	for key, value := range d.told {
+	properties := make(map[string]string, len(d.known)+len(d.guessed)+len(d.fixed))
+	for key, value := range d.known {
 		if number > 0 {
-			value += fmt.Sprint(number) // another device, of the same make
+			value += fmt.Sprint(number) // another device of the same model
 		}
 		properties[key] = value
 	}

@@ -1,17 +1,17 @@
-// Package webhook decides whether a Configuration may be stored: before it is,
-// its author hears what would go wrong.
+// Package webhook decides whether a Configuration may be stored. Its author learns
+// what would go wrong before it does.
 //
-// It is asked on create and update of Configurations, and never about Instances,
-// since agents must be able to write while nobody is here to answer. Read
-// chain.go: the checks in their order, one in each file. A check gathers what it
-// needs, decides, and answers with [Finding] values; all of a stage's findings
-// reach the author at once.
+// The API server calls the webhook when a Configuration is created or updated. It
+// never does for Instances, because agents must be able to write while no webhook
+// is running. Read chain.go first: [Chain] performs the checks in order, one per
+// file. Each check returns [Finding] values, and the author sees all findings of a
+// stage together.
 //
-// Always: what nobody can know yet (a kind that is to be installed, a quota, a
-// third party that does not answer) admits with a warning; an answer comes within
-// the API server's patience; a panic is a denial that says so.
+// Always: what cannot be known yet (a kind that is not installed, a quota, another
+// webhook that does not respond) is admitted with a warning; the webhook responds
+// before the API server's timeout; a panic denies the request and says so.
 //
-// Never: a write. Every request that could be one is made a dry run on its way
-// (guard.go). Never either: an object that the API server answered with, or what
-// it says of a Secret, in a message.
+// Never: writes an object. The transport turns every request that could write into
+// a dry run. Nor does a message contain an object that the API server returned, or
+// what it says about a Secret.
 package webhook

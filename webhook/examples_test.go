@@ -9,8 +9,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// What Akri's documentation shows goes in as it stands, and so do our examples:
-// without a warning, by somebody who may make what they ask for.
+// The Configurations in Akri's documentation and our examples are admitted
+// unchanged and without a warning, for a user who may create their objects.
 func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
 	files, err := filepath.Glob("testdata/akri/*.yaml")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(files) < 8 || len(ours)+len(deeper) < 8 {
-		t.Fatalf("%d and %d files are found", len(files), len(ours)+len(deeper))
+		t.Fatalf("found only %d and %d files", len(files), len(ours)+len(deeper))
 	}
 	for _, file := range append(append(files, ours...), deeper...) {
 		t.Run(strings.TrimPrefix(strings.TrimSuffix(file, "/configuration.yaml"), "../"), func(t *testing.T) {
@@ -37,13 +37,14 @@ func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
 			w.guard()
 			w.grant("ann", configurations,
 				rule("", "pods", everyVerb...), rule("", "services", everyVerb...), rule("", "configmaps", everyVerb...),
-				rule("apps", "deployments", everyVerb...), rule("apps", "daemonsets", everyVerb...), rule("batch", "jobs", everyVerb...), rule("networking.k8s.io", "networkpolicies", everyVerb...),
+				rule("apps", "deployments", everyVerb...), rule("apps", "daemonsets", everyVerb...), rule("batch", "jobs",
+					everyVerb...), rule("networking.k8s.io", "networkpolicies", everyVerb...),
 				rbacv1.PolicyRule{APIGroups: []string{"shifu.edgenesis.io", "kubevirt.io"}, Resources: []string{"*"}, Verbs: everyVerb})
 			ann := w.as("ann")
 			if err := ann.apply(string(text)); err != nil {
 				t.Fatal(err)
 			}
-			for _, warning := range strings.Split(ann.heard.all(), "\n") {
+			for _, warning := range strings.Split(ann.warnings.take(), "\n") {
 				if warning != "" && !strings.Contains(warning, "the API server has no kind") {
 					t.Errorf("warned: %s", warning)
 				}

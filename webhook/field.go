@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// field is a place inside an object: map keys as strings, places in lists as
-// ints.
+// field is the path of a field in an object: keys of maps as strings, indexes of
+// lists as ints.
 type field []any
 
-// String is spec.ports[0].port; a key that would be misread is in brackets.
+// String returns the path as in spec.ports[0].port. Keys that would be ambiguous
+// are in brackets.
 func (f field) String() string {
 	var b strings.Builder
 	for _, step := range f {
@@ -35,39 +36,39 @@ func (f field) String() string {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_$][-A-Za-z0-9_$]*$`)
 
-// locate reads a field as the API server writes it, as far as it exists in an
-// object. It knows spec.ports[0].port, data[key], and the way of server-side
-// apply: .spec.ports[port=80,protocol="TCP"].name, without the first dot or with.
+// locate parses a path as the API server writes it, as far as it exists in an
+// object: spec.ports[0].port, data[key], and, as server-side apply writes it,
+// .spec.ports[port=80,protocol="TCP"].name. A leading dot is optional.
 func locate(content map[string]any, text string) field {
 	var path field
-	var here any = content
+	var current any = content
 	rest := strings.TrimPrefix(text, ".")
 	for rest != "" && rest != "<nil>" {
 		var step any
 		switch {
 		case rest[0] == '[':
-			inside, after, closed := brackets(rest)
-			if !closed {
+			inside, after, ok := brackets(rest)
+			if !ok {
 				return path
 			}
-			step, rest = element(here, inside), strings.TrimPrefix(after, ".")
+			step, rest = element(current, inside), strings.TrimPrefix(after, ".")
 		default:
-			step, rest = key(here, rest)
+			step, rest = key(current, rest)
 		}
-		next, found := child(here, step)
+		next, found := child(current, step)
 		if !found {
-			if name, is := step.(string); is && name != "" && len(path) > 0 {
+			if name, ok := step.(string); ok && name != "" && len(path) > 0 {
 				return append(path, name) // a field that is missing
 			}
 			return path
 		}
-		path, here = append(path, step), next
+		path, current = append(path, step), next
 	}
 	return path
 }
 
-// brackets splits [INSIDE]AFTER; brackets in quotes do not count.
-func brackets(text string) (inside, after string, closed bool) {
+// brackets splits [INSIDE]AFTER. It ignores brackets in quotes.
+func brackets(text string) (inside, after string, ok bool) {
 	quoted := false
 	for i := 1; i < len(text); i++ {
 		switch {
@@ -82,14 +83,14 @@ func brackets(text string) (inside, after string, closed bool) {
 	return "", "", false
 }
 
-// key takes the longest key of a map that text begins with, since keys may hold
-// dots; else the text up to the next dot or bracket.
-func key(here any, text string) (string, string) {
-	if m, is := here.(map[string]any); is {
+// key returns the longest key of a map that text starts with, because keys may
+// contain dots. Otherwise it returns the text up to the next dot or bracket.
+func key(current any, text string) (string, string) {
+	if m, ok := current.(map[string]any); ok {
 		longest := ""
 		for name := range m {
-			after, begins := strings.CutPrefix(text, name)
-			if begins && len(name) > len(longest) && (after == "" || after[0] == '.' || after[0] == '[') {
+			after, ok := strings.CutPrefix(text, name)
+			if ok && len(name) > len(longest) && (after == "" || after[0] == '.' || after[0] == '[') {
 				longest = name
 			}
 		}
@@ -104,10 +105,10 @@ func key(here any, text string) (string, string) {
 	return text[:end], strings.TrimPrefix(text[end:], ".")
 }
 
-// element is the place in a list, or the key of a map, that brackets name.
-func element(here any, inside string) any {
-	list, is := here.([]any)
-	if !is {
+// element returns the index of a list, or the key of a map, that is in brackets.
+func element(current any, inside string) any {
+	list, ok := current.([]any)
+	if !ok {
 		return strings.Trim(inside, `"`)
 	}
 	if index, err := strconv.Atoi(inside); err == nil {
@@ -119,48 +120,49 @@ func element(here any, inside string) any {
 		wanted[name] = strings.Trim(value, `"`)
 	}
 	index := slices.IndexFunc(list, func(item any) bool {
-		m, is := item.(map[string]any)
+		m, ok := item.(map[string]any)
 		for name, value := range wanted {
-			if !is {
+			if !ok {
 				return name == "" && fmt.Sprint(item) == value
 			}
-			if have, found := m[name]; found && fmt.Sprint(have) != value {
-				return false // a key that is not there has a default
+			if actual, found := m[name]; found && fmt.Sprint(actual) != value {
+				return false // a missing key has its default
 			}
 		}
-		return is
+		return ok
 	})
 	return index
 }
 
-func child(here, step any) (any, bool) {
+// child returns the value of a key or index.
+func child(current, step any) (any, bool) {
 	switch step := step.(type) {
 	case string:
-		m, _ := here.(map[string]any)
+		m, _ := current.(map[string]any)
 		value, found := m[step]
 		return value, found
 	case int:
-		if list, is := here.([]any); is && step >= 0 && step < len(list) {
+		if list, ok := current.([]any); ok && step >= 0 && step < len(list) {
 			return list[step], true
 		}
 	}
 	return nil, false
 }
 
-// at is the value at a field of an object or of a template.
-func (f field) at(content map[string]any) (any, bool) {
-	var here any = content
+// value returns the value of the field in an object or template.
+func (f field) value(content map[string]any) (any, bool) {
+	var current any = content
 	for _, step := range f {
-		next, found := child(here, step)
+		next, found := child(current, step)
 		if !found {
 			return nil, false
 		}
-		here = next
+		current = next
 	}
-	return here, true
+	return current, true
 }
 
-// expression is the inside of a text that is one expression and nothing else.
+// expression returns the inside of a text that is exactly one expression.
 func expression(text string) (string, bool) {
 	match := wholeExpression.FindStringSubmatch(text)
 	if match == nil || strings.Contains(match[1], "{{") || strings.Contains(match[1], "}}") {
@@ -171,29 +173,30 @@ func expression(text string) (string, bool) {
 
 var wholeExpression = regexp.MustCompile(`^\s*\{\{-?\s*(.*?)\s*-?\}\}\s*$`)
 
-// hasExpression tells whether some text in a template, or a key, is an expression.
+// hasExpression reports whether a text or key in a template has an expression.
 func hasExpression(value any) bool {
 	return anyText(value, func(text string) bool { return strings.Contains(text, "{{") })
 }
 
-// readsProperties tells whether some text in a template has to do with the
-// properties of devices.
+// readsProperties reports whether a text or key in a template has an expression that
+// may read properties of devices.
 func readsProperties(value any) bool {
 	return anyText(value, func(text string) bool {
 		return strings.Contains(text, "{{") && (strings.Contains(text, "INSTANCE_PROPERTIES") || strings.Contains(text, "INSTANCES"))
 	})
 }
 
-// anyText tells whether one of the texts and keys in a value fulfils a condition.
-func anyText(value any, fulfils func(string) bool) bool {
+// anyText reports whether one of the texts and keys in a value satisfies a
+// condition.
+func anyText(value any, satisfies func(string) bool) bool {
 	switch value := value.(type) {
 	case string:
-		return fulfils(value)
+		return satisfies(value)
 	case []any:
-		return slices.ContainsFunc(value, func(element any) bool { return anyText(element, fulfils) })
+		return slices.ContainsFunc(value, func(element any) bool { return anyText(element, satisfies) })
 	case map[string]any:
 		for key, element := range value {
-			if fulfils(key) || anyText(element, fulfils) {
+			if satisfies(key) || anyText(element, satisfies) {
 				return true
 			}
 		}

@@ -36,8 +36,8 @@ spec:
 			t.Errorf("%.80s is %s, want %s", text, got, want)
 		}
 	}
-	if value, found := locate(content, "spec.ports[1].name").at(content); !found || value != "second" {
-		t.Errorf("there is %v", value)
+	if value, found := locate(content, "spec.ports[1].name").value(content); !found || value != "second" {
+		t.Errorf("the value is %v", value)
 	}
 }
 

@@ -5,37 +5,40 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"akri.sh/akri/internal/text"
 )
 
-// Level is what a finding does to the request.
+// Level is the effect of a finding on the request.
 type Level int
 
 const (
-	// Warn admits, and tells.
+	// Warn admits the request with a warning.
 	Warn Level = iota
-	// Inconclusive admits, and tells that the controller will find out.
+	// Inconclusive admits the request with a warning that the controller will
+	// find out.
 	Inconclusive
-	// Deny refuses: it would go wrong later too.
+	// Deny rejects the request: the problem would not go away.
 	Deny
-	// Forbid refuses, since the requester lacks a right.
+	// Forbid rejects the request because the requester lacks a right.
 	Forbid
 )
 
-// Finding is one thing to tell the author of a Configuration.
+// Finding is one message to the author of a Configuration.
 type Finding struct {
 	Level Level
-	// Place is the field, from spec or metadata on.
+	// Place is the path of the field, starting with spec or metadata.
 	Place string
 	// Cause is what is wrong there.
 	Cause string
-	// Remedy is what to write or do instead; it may be empty.
+	// Remedy is what to write or do instead. It may be empty.
 	Remedy string
 }
 
-// denies tells whether the request is refused for it.
+// denies reports whether the finding rejects the request.
 func (f Finding) denies() bool { return f.Level == Deny || f.Level == Forbid }
 
-// String is the finding on one line: PLACE: CAUSE: REMEDY.
+// String returns the finding on one line: PLACE: CAUSE: REMEDY.
 func (f Finding) String() string {
 	var parts []string
 	for _, part := range []string{f.Place, f.Cause, f.Remedy} {
@@ -46,58 +49,67 @@ func (f Finding) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Bounds of what is told. The API server cuts warnings that are longer.
+// Limits of a response. The API server truncates longer warnings.
 const (
-	mostDenials    = 20
-	mostWarnings   = 12
-	longestDenial  = 2000
-	longestWarning = 1000
+	maxDenials       = 20
+	maxWarnings      = 12
+	maxDenialBytes   = 2000
+	maxWarningBytes  = 1000
+	inconclusiveNote = " (not known yet; the controller will report it in the conditions)"
 )
 
-// denials are the lines of a refusal; empty if there is none.
+// denials returns the message of a rejection, or "" if no finding denies.
 func denials(findings []Finding) string {
 	var lines []string
 	for _, finding := range findings {
 		if finding.denies() {
-			lines = append(lines, cut(finding.String(), longestDenial))
+			lines = append(lines, oneLine(finding.String(), maxDenialBytes))
 		}
 	}
-	if more := len(lines) - mostDenials; more > 0 {
-		lines = append(lines[:mostDenials], fmt.Sprintf("and %d more of the kind", more))
+	if more := len(lines) - maxDenials; more > 0 {
+		lines = append(lines[:maxDenials], fmt.Sprintf("and %d more errors", more))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// warnings are what is told to somebody who is admitted.
+// warnings returns the findings that do not deny.
 func warnings(findings []Finding) []string {
 	var lines []string
 	for _, finding := range findings {
 		switch finding.Level {
 		case Warn:
-			lines = append(lines, cut(finding.String(), longestWarning))
+			lines = append(lines, oneLine(finding.String(), maxWarningBytes))
 		case Inconclusive:
-			lines = append(lines, cut(finding.String(), longestWarning)+" (not known yet; the controller will see and say so in the conditions)")
+			lines = append(lines, oneLine(finding.String(), maxWarningBytes)+inconclusiveNote)
 		}
 	}
-	if more := len(lines) - mostWarnings; more > 0 {
-		lines = append(lines[:mostWarnings], fmt.Sprintf("and %d more warnings", more))
+	if more := len(lines) - maxWarnings; more > 0 {
+		lines = append(lines[:maxWarnings], fmt.Sprintf("and %d more warnings", more))
 	}
 	return lines
 }
 
-// cut bounds a text and keeps it on one line, without control characters.
-func cut(text string, longest int) string {
-	text = strings.Map(func(r rune) rune {
+// oneLine joins the lines of a message, replaces its control characters and
+// truncates it.
+func oneLine(message string, maxBytes int) string {
+	printable := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return utf8.RuneError
 		}
 		return r
-	}, strings.Join(strings.Fields(text), " "))
-	if len(text) <= longest {
-		return text
+	}, strings.Join(strings.Fields(message), " "))
+	return text.Truncate(printable, maxBytes)
+}
+
+// unique removes duplicates.
+func unique(findings []Finding) []Finding {
+	seen := map[Finding]bool{}
+	kept := findings[:0]
+	for _, finding := range findings {
+		if !seen[finding] {
+			seen[finding] = true
+			kept = append(kept, finding)
+		}
 	}
-	for longest > 0 && !utf8.RuneStart(text[longest]) {
-		longest--
-	}
-	return text[:longest] + "…"
+	return kept
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,106 +21,105 @@ import (
 // Path is where the API server finds the webhook.
 const Path = "/admission/configurations"
 
-// The API server says how long it waits; an answer that comes a little before is
-// worth more than none. defaultPatience is the API server's own default.
+// The API server sends its timeout with each request. The webhook responds a margin
+// earlier, because a late response is worth nothing.
 const (
-	defaultPatience = 10 * time.Second
-	margin          = time.Second
-	leastPatience   = 500 * time.Millisecond
+	defaultTimeout = 10 * time.Second // the API server's default
+	timeoutMargin  = time.Second
+	minTimeout     = 500 * time.Millisecond
 )
 
-// mostAtOnce bounds how many questions are worked on at the same time; the others
-// wait. People write Configurations, so there is room; whoever else finds the port
-// cannot take more.
-const mostAtOnce = 16
+// maxConcurrent limits the reviews in progress; further ones wait. That is enough
+// for people who write Configurations, and limits what others who reach the port
+// can use.
+const maxConcurrent = 16
 
-// judge decides about one request.
-type judge interface {
-	judge(context.Context, *review) []Finding
+// reviewer reviews requests.
+type reviewer interface {
+	review(context.Context, request) []Finding
 }
 
-// Handler answers the API server's questions about Configurations. Bodies are
-// bounded, and HTTP and the form of questions and answers handled, by
-// controller-runtime.
-func Handler(chain *Chain) http.Handler { return handlerOf(chain) }
+// Handler answers the API server's AdmissionReviews of Configurations.
+// controller-runtime limits the size of bodies and handles HTTP and the encoding.
+func Handler(chain *Chain) http.Handler { return handlerFor(chain) }
 
-func handlerOf(judge judge) http.Handler {
-	seats := make(chan struct{}, mostAtOnce)
+func handlerFor(r reviewer) http.Handler {
+	running := semaphore.NewWeighted(maxConcurrent)
 	return &admission.Webhook{
-		Handler: admission.HandlerFunc(func(ctx context.Context, request admission.Request) admission.Response {
-			if limit, ok := ctx.Value(patienceKey{}).(time.Duration); ok {
+		Handler: admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
+			if timeout, ok := ctx.Value(timeoutKey{}).(time.Duration); ok {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, limit)
+				ctx, cancel = context.WithTimeout(ctx, timeout)
 				defer cancel()
 			}
-			select {
-			case seats <- struct{}{}:
-				defer func() { <-seats }()
-				return answer(ctx, judge, request)
-			case <-ctx.Done():
-				return deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many Configurations are being written at once: try again")
+			if running.Acquire(ctx, 1) != nil {
+				return deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+					"too many Configurations are being validated at the same time: try again")
 			}
+			defer running.Release(1)
+			return respond(ctx, r, req)
 		}),
-		WithContextFunc: func(ctx context.Context, request *http.Request) context.Context {
-			return context.WithValue(ctx, patienceKey{}, timeFor(request))
+		WithContextFunc: func(ctx context.Context, httpRequest *http.Request) context.Context {
+			return context.WithValue(ctx, timeoutKey{}, timeoutOf(httpRequest))
 		},
 	}
 }
 
-type patienceKey struct{}
+// timeoutKey is the context key of the timeout.
+type timeoutKey struct{}
 
-// timeFor is how long an answer may take.
-func timeFor(request *http.Request) time.Duration {
-	asked, err := time.ParseDuration(request.URL.Query().Get("timeout"))
-	if err != nil || asked <= 0 {
-		asked = defaultPatience
+// timeoutOf returns how long a review may take.
+func timeoutOf(httpRequest *http.Request) time.Duration {
+	timeout, err := time.ParseDuration(httpRequest.URL.Query().Get("timeout"))
+	if err != nil || timeout <= 0 {
+		timeout = defaultTimeout
 	}
-	return max(asked-margin, leastPatience)
+	return max(timeout-timeoutMargin, minTimeout)
 }
 
-// answer decides. Whatever goes wrong in here is a denial with a reason.
-func answer(ctx context.Context, judge judge, request admission.Request) (response admission.Response) {
+// respond reviews a request. Anything that goes wrong denies it with a reason.
+func respond(ctx context.Context, r reviewer, req admission.Request) (response admission.Response) {
 	defer func() {
-		if p := recover(); p != nil {
-			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", p), "a mistake in the admission webhook", "stack", string(debug.Stack()))
+		if reason := recover(); reason != nil {
+			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", reason), "The admission webhook failed", "stack", string(debug.Stack()))
 			response = deny(http.StatusInternalServerError, metav1.StatusReasonInternalError,
-				"the admission webhook of Akri has made a mistake and cannot tell whether this Configuration is well; its log has the details. Please report it; docs/admission.md says how to go on without the webhook")
+				"Akri's admission webhook failed internally and could not validate this Configuration; its log has the details. "+
+					"Please report it; docs/admission.md explains how to continue without the webhook")
 		}
 	}()
-	review, err := read(request)
+	decoded, err := decodeRequest(req)
 	if err != nil {
 		return deny(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 	}
-	return conclude(judge.judge(ctx, review))
+	return responseFor(r.review(ctx, decoded))
 }
 
-// read takes the question apart.
-func read(request admission.Request) (*review, error) {
-	r := &review{user: request.UserInfo, configuration: &v0.Configuration{}}
-	if err := json.Unmarshal(request.Object.Raw, r.configuration); err != nil {
-		return nil, fmt.Errorf("the Configuration cannot be read: %w", err)
+func decodeRequest(req admission.Request) (request, error) {
+	decoded := request{user: req.UserInfo, configuration: &v0.Configuration{}}
+	if err := json.Unmarshal(req.Object.Raw, decoded.configuration); err != nil {
+		return request{}, fmt.Errorf("decode the Configuration: %w", err)
 	}
-	r.configuration.Namespace = request.Namespace // not set yet in what some clients send
-	if request.Operation == admissionv1.Update {
-		r.old = &v0.Configuration{}
-		if err := json.Unmarshal(request.OldObject.Raw, r.old); err != nil {
-			*r.old = v0.Configuration{} // whatever it was, the new one replaces it
+	decoded.configuration.Namespace = req.Namespace // some clients do not send it
+	if req.Operation == admissionv1.Update {
+		decoded.old = &v0.Configuration{}
+		if err := json.Unmarshal(req.OldObject.Raw, decoded.old); err != nil {
+			*decoded.old = v0.Configuration{} // whatever it was, the new one replaces it
 		}
 	}
-	return r, nil
+	return decoded, nil
 }
 
-// conclude makes an answer of the findings.
-func conclude(findings []Finding) admission.Response {
-	text := denials(findings)
-	if text == "" {
+// responseFor returns the response to a request with these findings.
+func responseFor(findings []Finding) admission.Response {
+	message := denials(findings)
+	if message == "" {
 		return admission.Allowed("").WithWarnings(warnings(findings)...)
 	}
 	code, reason := int32(http.StatusUnprocessableEntity), metav1.StatusReasonInvalid
 	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Forbid }) {
 		code, reason = http.StatusForbidden, metav1.StatusReasonForbidden
 	}
-	return deny(code, reason, text).WithWarnings(warnings(findings)...)
+	return deny(code, reason, message).WithWarnings(warnings(findings)...)
 }
 
 func deny(code int32, reason metav1.StatusReason, message string) admission.Response {

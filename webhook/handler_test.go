@@ -15,7 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// ask sends a body to a handler and returns the answer.
+// ask sends a body to a handler and returns the response.
 func ask(t *testing.T, handler http.Handler, url, body string) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request := httptest.NewRequest(http.MethodPost, url, strings.NewReader(body))
@@ -24,21 +24,22 @@ func ask(t *testing.T, handler http.Handler, url, body string) *admissionv1.Admi
 	handler.ServeHTTP(recorder, request)
 	var answer admissionv1.AdmissionReview
 	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
-		t.Errorf("the answer is no review (%v): %d %s", err, recorder.Code, recorder.Body)
+		t.Errorf("the response is not a review (%v): %d %s", err, recorder.Code, recorder.Body)
 		return &admissionv1.AdmissionResponse{}
 	}
 	return answer.Response
 }
 
 func question(object string) string {
-	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"ns","userInfo":{"username":"somebody"},"object":` + object + `}}`
+	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",` +
+		`"operation":"CREATE","namespace":"ns","userInfo":{"username":"somebody"},"object":` + object + `}}`
 }
 
-// Whatever arrives, the answer is a review, and it admits nothing that was not
-// looked at.
-func TestOddQuestions(t *testing.T) {
-	looked := false
-	handler := handlerOf(judgeFunc(func(context.Context, *review) []Finding { looked = true; return nil }))
+// The response to any request is a review, and it admits nothing that was not
+// reviewed.
+func TestOddRequests(t *testing.T) {
+	reviewed := false
+	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding { reviewed = true; return nil }))
 	for name, body := range map[string]string{
 		"nothing":          "",
 		"no JSON":          "{",
@@ -49,60 +50,60 @@ func TestOddQuestions(t *testing.T) {
 		"more than enough": question(`{"spec":{"brokerProperties":{"k":"` + strings.Repeat("x", 8<<20) + `"}}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			looked = false
-			if answer := ask(t, handler, Path, body); answer.Allowed && !looked {
-				t.Errorf("admitted unseen: %+v", answer)
+			reviewed = false
+			if answer := ask(t, handler, Path, body); answer.Allowed && !reviewed {
+				t.Errorf("admitted without a review: %+v", answer)
 			}
 		})
 	}
 }
 
-// Those who come when all seats are taken wait, and are told when it is too long.
+// Requests beyond the limit wait, and are denied when they have waited too long.
 func TestTooManyAtOnce(t *testing.T) {
-	hold, inside := make(chan struct{}), make(chan struct{}, 2*mostAtOnce)
-	handler := handlerOf(judgeFunc(func(context.Context, *review) []Finding {
+	hold, inside := make(chan struct{}), make(chan struct{}, 2*maxConcurrent)
+	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding {
 		inside <- struct{}{}
 		<-hold
 		return nil
 	}))
 	var all sync.WaitGroup
-	for range mostAtOnce {
+	for range maxConcurrent {
 		all.Go(func() { ask(t, handler, Path+"?timeout=30s", question("{}")) })
 	}
-	for range mostAtOnce {
+	for range maxConcurrent {
 		<-inside
 	}
 	if answer := ask(t, handler, Path+"?timeout=1s", question("{}")); answer.Allowed || answer.Result.Code != http.StatusTooManyRequests {
-		t.Errorf("one too many is answered by %+v", answer)
+		t.Errorf("the request beyond the limit got %+v", answer)
 	}
 	all.Go(func() {
 		if answer := ask(t, handler, Path+"?timeout=30s", question("{}")); !answer.Allowed {
-			t.Errorf("one who waits is answered by %+v", answer)
+			t.Errorf("the waiting request got %+v", answer)
 		}
 	})
 	close(hold)
 	all.Wait()
 }
 
-// A panic of one of several that run beside each other is one of whoever waits.
-func TestPanicInACrew(t *testing.T) {
+// A panic in one of several concurrent functions reaches the caller of wait.
+func TestPanicInParallel(t *testing.T) {
 	defer func() {
-		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "three") {
-			t.Errorf("recovered %q", p)
+		if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "three") {
+			t.Errorf("recovered %q", got)
 		}
 	}()
-	crew := newCrew()
+	p := newParallel()
 	for i := range 10 {
-		crew.run(func() {
+		p.run(func() {
 			if i == 3 {
 				panic("three")
 			}
 		})
 	}
-	crew.wait()
+	p.wait()
 }
 
-func TestTimeFor(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	for query, want := range map[string]time.Duration{
 		"":              9 * time.Second,
 		"?timeout=30s":  29 * time.Second,
@@ -111,7 +112,7 @@ func TestTimeFor(t *testing.T) {
 		"?timeout=soon": 9 * time.Second,
 	} {
 		var left time.Duration
-		handler := handlerOf(judgeFunc(func(ctx context.Context, _ *review) []Finding {
+		handler := handlerFor(reviewFunc(func(ctx context.Context, _ request) []Finding {
 			deadline, _ := ctx.Deadline()
 			left = time.Until(deadline)
 			return nil
@@ -123,31 +124,34 @@ func TestTimeFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsTold(t *testing.T) {
-	answer := conclude([]Finding{
+func TestResponse(t *testing.T) {
+	answer := responseFor([]Finding{
 		{Level: Warn, Place: "spec.a", Cause: "one"},
 		{Level: Deny, Place: "spec.b", Cause: "two\nlines\x1b", Remedy: "three"},
 		{Level: Forbid, Place: "spec.c", Cause: "four"},
 		{Level: Inconclusive, Place: "spec.d", Cause: "five"},
 	})
-	if answer.Allowed || answer.Result.Code != http.StatusForbidden || answer.Result.Message != "spec.b: two lines\ufffd: three\nspec.c: four" {
-		t.Errorf("refused by %+v", answer.Result)
+	if answer.Allowed || answer.Result.Code != http.StatusForbidden || answer.Result.Message != "spec.b: two lines\ufffd: "+
+		"three\nspec.c: four" {
+		t.Errorf("denied with %+v", answer.Result)
 	}
-	if len(answer.Warnings) != 2 || answer.Warnings[0] != "spec.a: one" || !strings.HasPrefix(answer.Warnings[1], "spec.d: five (not known yet") {
+	if len(answer.Warnings) != 2 || answer.Warnings[0] != "spec.a: one" || !strings.HasPrefix(answer.Warnings[1], "spec.d: five (not "+
+		"known yet") {
 		t.Errorf("warned: %q", answer.Warnings)
 	}
 	var many []Finding
 	for i := range 200 {
-		many = append(many, Finding{Level: Deny, Place: fmt.Sprintf("spec.x[%d]", i), Cause: strings.Repeat("ä", 5000)}, Finding{Level: Warn, Cause: strings.Repeat("ä", 5000)})
+		many = append(many, Finding{Level: Deny, Place: fmt.Sprintf("spec.x[%d]", i), Cause: strings.Repeat("ä", 5000)},
+			Finding{Level: Warn, Cause: strings.Repeat("ä", 5000)})
 	}
-	answer = conclude(many)
-	if size := len(answer.Result.Message); size > 64<<10 || !strings.HasSuffix(answer.Result.Message, "and 180 more of the kind") {
-		t.Errorf("a refusal of %d bytes: …%s", size, answer.Result.Message[size-40:])
+	answer = responseFor(many)
+	if size := len(answer.Result.Message); size > 64<<10 || !strings.HasSuffix(answer.Result.Message, "and 180 more errors") {
+		t.Errorf("a message of %d bytes: …%s", size, answer.Result.Message[size-40:])
 	}
-	if len(answer.Warnings) != mostWarnings+1 {
+	if len(answer.Warnings) != maxWarnings+1 {
 		t.Errorf("%d warnings", len(answer.Warnings))
 	}
 	if !bytes.Equal([]byte(answer.Result.Message), bytes.ToValidUTF8([]byte(answer.Result.Message), nil)) {
-		t.Error("a character is cut in two")
+		t.Error("a character is split")
 	}
 }

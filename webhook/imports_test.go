@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The webhook decides by the very packages that the controller works with, and
-// runs nothing: neither reconcilers nor an agent.
+// The webhook uses the controller's packages for decisions, but runs neither its
+// reconcilers nor an agent.
 func TestImports(t *testing.T) {
 	list, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

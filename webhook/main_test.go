@@ -35,7 +35,7 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
-// background outlives a test: cleanups use it.
+// background outlives a test. Cleanups use it.
 var background = context.Background()
 
 func TestMain(m *testing.M) {
@@ -43,13 +43,13 @@ func TestMain(m *testing.M) {
 	os.Exit(apitest.Run(m))
 }
 
-// world is a namespace on a real API server, whose Configurations are admitted by
+// world is a namespace on a real API server whose Configurations are reviewed by
 // the webhook in this process.
 type world struct {
 	testing.TB
 	config    *rest.Config
 	namespace string
-	// options are what the chain is made of; a test may change them before guard.
+	// options of the Chain. A test may change them before it calls guard.
 	options Options
 }
 
@@ -57,8 +57,9 @@ func enter(t testing.TB) *world {
 	t.Helper()
 	config := apitest.Start(t)
 	w := &world{TB: t, config: config, namespace: apitest.Namespace(t, config), options: optionsFor(t, config)}
-	t.Cleanup(func() { // no other test's Configuration may have its name meanwhile
-		err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).DeleteCollection(background, metav1.DeleteOptions{}, metav1.ListOptions{})
+	t.Cleanup(func() { // otherwise other tests could not use the names
+		err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).DeleteCollection(background, metav1.DeleteOptions{},
+			metav1.ListOptions{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -66,7 +67,7 @@ func enter(t testing.TB) *world {
 	return w
 }
 
-// optionsFor acts towards the API server as config does.
+// optionsFor returns options that connect to the API server with config.
 func optionsFor(t testing.TB, config *rest.Config) Options {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -89,7 +90,7 @@ func optionsFor(t testing.TB, config *rest.Config) Options {
 	}
 }
 
-// guard puts the webhook before the namespace.
+// guard makes the API server call the webhook for the namespace.
 func (w *world) guard() {
 	w.Helper()
 	chain, err := NewChain(w.options)
@@ -99,12 +100,12 @@ func (w *world) guard() {
 	w.serve(Handler(chain))
 }
 
-// serve puts a handler before the namespace, with the registration that
-// config/webhook has for all of them, and returns how to take it away.
+// serve makes the API server call a handler for the namespace, with the registration
+// of config/webhook. It returns a function that removes it.
 func (w *world) serve(handler http.Handler) (remove func()) {
 	w.Helper()
-	// The API server sees a registration a moment after it was made: the first
-	// question is a probe, which is not for the handler.
+	// The API server takes a while to see a registration: the first request is a
+	// probe, which does not reach the handler.
 	var asked atomic.Bool
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if asked.Swap(true) {
@@ -119,18 +120,18 @@ func (w *world) serve(handler http.Handler) (remove func()) {
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority(server)}
 	remove = w.register(hook)
 	probe := decode(w, configuration("", ""))
-	w.eventually("the webhook is asked", func() string {
+	w.eventually("the webhook is called", func() string {
 		_, err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
 			Create(w.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !asked.Load() {
-			return fmt.Sprintf("it is not: %v", err)
+			return fmt.Sprintf("it is not called: %v", err)
 		}
 		return ""
 	})
 	return remove
 }
 
-// registration is the webhook as config/webhook registers it.
+// registration returns the webhook as config/webhook registers it.
 func (w *world) registration() admissionregistrationv1.ValidatingWebhook {
 	w.Helper()
 	var registration admissionregistrationv1.ValidatingWebhookConfiguration
@@ -178,15 +179,16 @@ func (w *world) kubernetes() *kubernetes.Clientset {
 	return clients
 }
 
-// as is a client of somebody, who hears warnings too.
+// as returns a client of a user that collects warnings. The user "" is an
+// administrator.
 func (w *world) as(user string, groups ...string) *person {
 	w.Helper()
-	p := &person{world: w, heard: &heard{}}
+	p := &person{world: w, warnings: &warningLog{}}
 	config := rest.CopyConfig(w.config)
 	if user != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
 	}
-	config.WarningHandler = p.heard
+	config.WarningHandler = p.warnings
 	api, err := dynamic.NewForConfig(config)
 	if err != nil {
 		w.Fatal(err)
@@ -198,27 +200,28 @@ func (w *world) as(user string, groups ...string) *person {
 // person writes Configurations.
 type person struct {
 	*world
-	api   dynamic.Interface
-	heard *heard
+	api      dynamic.Interface
+	warnings *warningLog
 }
 
-// heard collects warnings.
-type heard struct {
-	mutex sync.Mutex
+// warningLog collects warnings.
+type warningLog struct {
+	mu    sync.Mutex
 	lines []string
 }
 
-func (h *heard) HandleWarningHeader(_ int, _ string, text string) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.lines = append(h.lines, text)
+func (w *warningLog) HandleWarningHeader(_ int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, text)
 }
 
-func (h *heard) all() string {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	text := strings.Join(h.lines, "\n")
-	h.lines = nil
+// take returns the warnings since the last call.
+func (w *warningLog) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := strings.Join(w.lines, "\n")
+	w.lines = nil
 	return text
 }
 
@@ -232,15 +235,15 @@ func (p *person) apply(text string) error {
 	return err
 }
 
-// make makes an object of any kind.
+// make creates an object of any kind.
 func (p *person) make(resource schema.GroupVersionResource, text string) *unstructured.Unstructured {
 	p.Helper()
 	object := decode(p, text)
-	made, err := p.api.Resource(resource).Namespace(p.namespace).Create(p.Context(), object, metav1.CreateOptions{})
+	created, err := p.api.Resource(resource).Namespace(p.namespace).Create(p.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		p.Fatalf("%v\n%s", err, text)
 	}
-	return made
+	return created
 }
 
 func decode(t testing.TB, text string) *unstructured.Unstructured {
@@ -252,7 +255,7 @@ func decode(t testing.TB, text string) *unstructured.Unstructured {
 	return object
 }
 
-// configuration is one with broker resources in YAML's flow style.
+// configuration returns a Configuration with broker resources in YAML's flow style.
 func configuration(instance, group string) string {
 	return `
 apiVersion: akri.sh/v0
@@ -275,11 +278,11 @@ var (
 	quotas     = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 )
 
-// elsewhere is somebody else's webhook for a resource of the namespace.
-func (w *world) elsewhere(resource string, handler http.HandlerFunc) admissionregistrationv1.ValidatingWebhook {
+// otherWebhook returns another webhook for a resource of the namespace.
+func (w *world) otherWebhook(resource string, handler http.HandlerFunc) admissionregistrationv1.ValidatingWebhook {
 	w.Helper()
 	server := httptest.NewTLSServer(handler)
-	w.Cleanup(func() { go server.Close() }) // it may be stuck in a handler for a moment more
+	w.Cleanup(func() { go server.Close() }) // a handler may still be running
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         "third.party.example",
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: authority(server)},
@@ -294,7 +297,7 @@ func authority(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// denyAll answers every question with no.
+// denyAll denies every request.
 func denyAll(why string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		var question admissionv1.AdmissionReview

@@ -19,7 +19,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// manifest is a file of config/.
+// manifest returns the objects in a file of config/.
 func (w *world) manifest(file string) []*unstructured.Unstructured {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "config", file))
@@ -33,15 +33,16 @@ func (w *world) manifest(file string) []*unstructured.Unstructured {
 	return objects
 }
 
-// install applies a manifest of config/, and takes it away after the test.
+// install applies a manifest of config/, and deletes it after the test.
 func (w *world) install(file string, change func(*unstructured.Unstructured)) {
 	w.Helper()
 	api, err := dynamic.NewForConfig(w.config)
 	if err != nil {
 		w.Fatal(err)
 	}
-	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "akri-system"}}
-	if _, err := w.kubernetes().CoreV1().Namespaces().Create(w.Context(), home, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "akri-system"}}
+	if _, err := w.kubernetes().CoreV1().Namespaces().Create(w.Context(), system, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		w.Fatal(err)
 	}
 	for _, object := range w.manifest(file) {
@@ -64,14 +65,14 @@ func (w *world) install(file string, change func(*unstructured.Unstructured)) {
 	}
 }
 
-// agent is a client as an agent's pod on a node has it; without a node as an
-// agent outside the cluster has it.
+// agent returns a client of an agent's Pod on a node, or, without a node, of an
+// agent outside the cluster.
 func (w *world) agent(node string) dynamic.Interface {
 	w.Helper()
 	config := rest.CopyConfig(w.config)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:akri-system:akri-agent",
-		Groups:   []string{"system:masters"}, // what RBAC grants is not the point here
+		Groups:   []string{"system:masters"}, // this is not about RBAC
 	}
 	if node != "" {
 		config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {node}}
@@ -83,9 +84,9 @@ func (w *world) agent(node string) dynamic.Interface {
 	return api
 }
 
-// The policy about authors asks about all that the controller may handle by
+// The policy for authors checks every kind that the controller may create by
 // default.
-func TestAuthorsAreAskedAboutTheUsualKinds(t *testing.T) {
+func TestThePolicyChecksTheUsualKinds(t *testing.T) {
 	w := &world{TB: t}
 	text := fmt.Sprint(w.manifest("policy/authors.yaml")[0].Object)
 	for _, object := range w.manifest("rbac/controller.yaml") {
@@ -95,43 +96,48 @@ func TestAuthorsAreAskedAboutTheUsualKinds(t *testing.T) {
 		for _, rule := range object.Object["rules"].([]any) {
 			rule := rule.(map[string]any)
 			for _, resource := range rule["resources"].([]any) {
-				check := fmt.Sprintf("authorizer.group('%s').resource('%s').namespace(request.namespace).check('create')", rule["apiGroups"].([]any)[0], resource)
+				check := fmt.Sprintf("authorizer.group('%s').resource('%s').namespace(request.namespace).check('create')",
+					rule["apiGroups"].([]any)[0], resource)
 				if !strings.Contains(text, check) {
-					t.Errorf("the controller may handle %s, and the policy does not ask: %s", resource, check)
+					t.Errorf("the controller may create %s, but the policy does not check it: %s", resource, check)
 				}
 			}
 		}
 		return
 	}
-	t.Error("the rules of config/rbac are not found")
+	t.Error("config/rbac has no rules")
 }
 
-// An agent whose node has been taken over harms its own node's entries only.
+// A compromised agent can only harm the entries of its own node.
 func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	w := enter(t)
 	w.install("policy/agents.yaml", nil)
 	admin := w.agent("")
 	instance := func(name, nodes, usage string) *unstructured.Unstructured {
-		return decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: `+name+`, labels: {seen: "1"}}, spec: {configurationName: cam, cdiName: akri.sh/cam=1, capacity: 4, nodes: `+nodes+`, deviceUsage: `+usage+`}}`)
+		return decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: `+name+`, labels: {seen: "1"}}, spec: `+
+			`{configurationName: cam, cdiName: akri.sh/cam=1, capacity: 4, nodes: `+nodes+`, deviceUsage: `+usage+`}}`)
 	}
 	at := func(api dynamic.Interface) dynamic.ResourceInterface {
 		return api.Resource(v0.InstanceResource).Namespace(w.namespace)
 	}
-	// A policy is enforced a moment after it was made.
-	w.eventually("the policy is in force", func() string {
-		if _, err := at(w.agent("a")).Create(t.Context(), instance("probe", "[b]", "{}"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
+	// The API server takes a while to enforce a policy.
+	w.eventually("the policy is enforced", func() string {
+		if _, err := at(w.agent("a")).Create(t.Context(), instance("probe", "[b]", "{}"),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
 			return "an agent may write another node's entry"
 		}
 		return ""
 	})
 
-	if _, err := at(w.agent("a")).Create(t.Context(), instance("cam-1", "[a]", `{cam-1-0: "", cam-1-1: a}`), metav1.CreateOptions{}); err != nil {
+	if _, err := at(w.agent("a")).Create(t.Context(), instance("cam-1", "[a]", `{cam-1-0: "", cam-1-1: a}`),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatalf("an agent cannot publish: %v", err)
 	}
 	if _, err := at(w.agent("")).Create(t.Context(), instance("cam-2", "[p, q]", `{}`), metav1.CreateOptions{}); err != nil {
-		t.Fatalf("an agent outside the cluster is not judged: %v", err)
+		t.Fatalf("an agent outside the cluster was denied: %v", err)
 	}
-	if _, err := at(admin).Create(t.Context(), instance("cam-3", "[b, c]", `{cam-3-0: b, cam-3-1: "C:cam-0:b", cam-3-2: "", cam-3-3: c}`), metav1.CreateOptions{}); err != nil {
+	if _, err := at(admin).Create(t.Context(), instance("cam-3", "[b, c]", `{cam-3-0: b, cam-3-1: "C:cam-0:b", cam-3-2: "", cam-3-3: c}`),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	patch := func(api dynamic.Interface, name, patch string) error {
@@ -147,7 +153,7 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 		"removes another":              {"b", "cam-3", `{"spec":{"nodes":["b"]}}`, "own node"},
 		"adds another":                 {"b", "cam-3", `{"spec":{"nodes":["b","c","d"]}}`, "own node"},
 		"takes a free slot":            {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"b"}}}`, ""},
-		"takes it by way of the group": {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"C:cam-1:b"}}}`, ""},
+		"takes it through the group":   {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"C:cam-1:b"}}}`, ""},
 		"frees its slots":              {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-0":"","cam-3-1":""}}}`, ""},
 		"frees another's slot":         {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-3":""}}}`, "own node"},
 		"removes another's slot":       {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-3":null}}}`, "own node"},
@@ -156,14 +162,14 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 		"changes what it does not see": {"a", "cam-3", `{"spec":{"brokerProperties":{"IMAGE":"evil"}}}`, "that its node sees"},
 		"changes what it sees":         {"b", "cam-3", `{"spec":{"brokerProperties":{"K":"v"}}}`, ""},
 	} {
-		t.Run(name, func(t *testing.T) { said(t, patch(w.agent(tc.node), tc.instance, tc.patch), tc.refused) })
+		t.Run(name, func(t *testing.T) { expect(t, patch(w.agent(tc.node), tc.instance, tc.patch), tc.refused) })
 	}
 	remove := func(node, name string) error {
 		return at(w.agent(node)).Delete(t.Context(), name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 	}
-	said(t, remove("b", "cam-3"), "another node sees")
-	said(t, remove("a", "cam-1"), "")
-	said(t, remove("b", "cam-1"), "another node sees")
+	expect(t, remove("b", "cam-3"), "another node sees")
+	expect(t, remove("a", "cam-1"), "")
+	expect(t, remove("b", "cam-1"), "another node sees")
 }
 
 func TestAgentsReportForTheirOwnNode(t *testing.T) {
@@ -179,25 +185,25 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 		return err
 	}
 	tries := 0
-	w.eventually("the policy is in force", func() string {
-		tries++ // what is there already is no change
+	w.eventually("the policy is enforced", func() string {
+		tries++ // an unchanged status is no change
 		if apply(w.agent("a"), "probe", fmt.Sprintf(`{discoveryFailures: [{node: z, handler: h, message: m%d}]}`, tries)) == nil {
 			return "an agent may report for another node"
 		}
 		return ""
 	})
-	said(t, apply(w.agent(""), "probe", `{}`), "")
-	said(t, apply(w.agent("a"), "agent.a", `{discoveryFailures: [{node: a, handler: h, message: m}]}`), "")
-	said(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: m}]}`), "")
-	said(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: other}]}`), "")
-	said(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: a, handler: h, message: other}]}`), "own node")
-	said(t, apply(w.agent("b"), "agent.b", `{instances: 7}`), "discoveryFailures only")
-	said(t, apply(w.agent("b"), "agent.b", `{conditions: [{type: Ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`), "discoveryFailures only")
-	said(t, apply(w.agent("b"), "agent.b", `{}`), "")
+	expect(t, apply(w.agent(""), "probe", `{}`), "")
+	expect(t, apply(w.agent("a"), "agent.a", `{discoveryFailures: [{node: a, handler: h, message: m}]}`), "")
+	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: m}]}`), "")
+	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: other}]}`), "")
+	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: a, handler: h, message: other}]}`), "own node")
+	expect(t, apply(w.agent("b"), "agent.b", `{instances: 7}`), "discoveryFailures only")
+	expect(t, apply(w.agent("b"), "agent.b", `{conditions: [{type: Ready, status: "True", reason: Ready, message: "", `+
+		`lastTransitionTime: "2026-01-01T00:00:00Z"}]}`), "discoveryFailures only")
+	expect(t, apply(w.agent("b"), "agent.b", `{}`), "")
 }
 
-// The API server bounds what a policy may cost; agents of a large cluster stay
-// within that.
+// Policies have a cost limit. The agents of a large cluster stay within it.
 func TestAgentsOfALargeCluster(t *testing.T) {
 	w := enter(t)
 	w.install("policy/agents.yaml", nil)
@@ -212,57 +218,59 @@ func TestAgentsOfALargeCluster(t *testing.T) {
 		}
 	}
 	admin := w.as("")
-	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, cdiName: akri.sh/cam=1, capacity: 1000, nodes: [`+
+	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, `+
+		`cdiName: akri.sh/cam=1, capacity: 1000, nodes: [`+
 		strings.Join(nodes, ", ")+`], deviceUsage: {`+strings.Join(slots[1:], ", ")+`}}}`)
-	said(t, admin.apply(configuration("", "")), "")
+	expect(t, admin.apply(configuration("", "")), "")
 	status := func(api dynamic.Interface, manager, entries string) error {
 		object := decode(t, `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, status: {discoveryFailures: [`+entries+`]}}`)
 		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
 			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		return err
 	}
-	said(t, status(admin.api, "all", strings.Join(failures[1:], ", ")), "")
+	expect(t, status(admin.api, "all", strings.Join(failures[1:], ", ")), "")
 
 	newcomer, resident := w.agent("newcomer"), w.agent(node(0))
-	join := decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, cdiName: akri.sh/cam=1, capacity: 1000, nodes: [newcomer]}}`)
+	join := decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, cdiName: `+
+		`akri.sh/cam=1, capacity: 1000, nodes: [newcomer]}}`)
 	claim := []byte(`{"spec":{"deviceUsage":{"a-configuration-with-a-long-name-00aa00-0":"` + node(0) + `"}}}`)
 	instances := func(api dynamic.Interface) dynamic.ResourceInterface {
 		return api.Resource(v0.InstanceResource).Namespace(w.namespace)
 	}
 	tries := 0
-	w.eventually("the policy is in force", func() string {
+	w.eventually("the policy is enforced", func() string {
 		tries++
 		patch := fmt.Sprintf(`{"spec":{"brokerProperties":{"K":"%d"}}}`, tries)
-		if _, err := instances(w.agent("stranger")).Patch(t.Context(), "cam-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err == nil {
+		if _, err := instances(w.agent("stranger")).Patch(t.Context(), "cam-1", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err == nil {
 			return "a stranger may write"
 		}
 		return ""
 	})
 	_, err := instances(resident).Patch(t.Context(), "cam-1", types.MergePatchType, claim, metav1.PatchOptions{})
-	said(t, err, "")
+	expect(t, err, "")
 	_, err = instances(newcomer).Apply(t.Context(), "cam-1", join, metav1.ApplyOptions{FieldManager: "newcomer"})
-	said(t, err, "")
-	said(t, status(resident, "resident", failures[0]), "")
-	said(t, status(resident, "resident", ""), "")
-	said(t, status(resident, "resident", "{node: "+node(1)+", handler: h, message: other}"), "own node")
+	expect(t, err, "")
+	expect(t, status(resident, "resident", failures[0]), "")
+	expect(t, status(resident, "resident", ""), "")
+	expect(t, status(resident, "resident", "{node: "+node(1)+", handler: h, message: other}"), "own node")
 }
 
-// said tells whether an answer is the one that was wanted: a refusal that holds
-// the words, or none.
-func said(t testing.TB, err error, words string) {
+// expect fails the test unless err contains words or, without words, is nil.
+func expect(t testing.TB, err error, words string) {
 	t.Helper()
 	switch {
 	case words == "" && err != nil:
-		t.Errorf("refused: %v", err)
+		t.Errorf("denied: %v", err)
 	case words != "" && err == nil:
-		t.Errorf("allowed, want a refusal that says %q", words)
+		t.Errorf("allowed, want a denial with %q", words)
 	case words != "" && !strings.Contains(err.Error(), words):
-		t.Errorf("refused by %v, want %q in it", err, words)
+		t.Errorf("denied with %v, want %q in it", err, words)
 	}
 }
 
-// patience is how long a test waits for what must come. It bounds failures; no
-// test passes by it.
+// patience is how long a test waits for something that must happen. It limits
+// failures only: no test passes because of it.
 const patience = 20 * time.Second
 
 // eventually waits until check returns "", and fails with what it returned last.

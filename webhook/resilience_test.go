@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,30 +19,31 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// judgeFunc decides in a test's own way.
-type judgeFunc func(context.Context, *review) []Finding
+// reviewFunc is a reviewer.
+type reviewFunc func(context.Context, request) []Finding
 
-func (f judgeFunc) judge(ctx context.Context, r *review) []Finding { return f(ctx, r) }
+func (f reviewFunc) review(ctx context.Context, r request) []Finding { return f(ctx, r) }
 
-// Whoever writes while the webhook is down hears that, and loses nothing.
+// While the webhook is down, writing a Configuration fails with a clear message, and
+// nothing is lost.
 func TestWebhookDown(t *testing.T) {
 	w := enter(t)
 	admin := w.as("")
-	said(t, admin.apply(configuration(aPod, "")), "")
+	expect(t, admin.apply(configuration(aPod, "")), "")
 	nowhere := "https://127.0.0.1:1" + Path
 	hook := w.registration()
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &nowhere}
 	remove := w.register(hook)
 	changed := strings.Replace(configuration(aPod, ""), "image: b", "image: c", 1)
-	w.eventually("the webhook is asked", func() string {
+	w.eventually("the webhook is called", func() string {
 		if err := admin.apply(changed); err == nil {
 			changed = strings.Replace(changed, "image: ", "image: c", 1)
-			return "it is not asked"
+			return "it is not called"
 		}
 		return ""
 	})
-	said(t, admin.apply(strings.Replace(changed, "image: ", "image: d", 1)), "failed calling webhook")
-	// Agents write Instances, and what is not the spec's business goes on.
+	expect(t, admin.apply(strings.Replace(changed, "image: ", "image: d", 1)), "failed calling webhook")
+	// Agents can write Instances. Labels, finalizers and deletions need no webhook.
 	w.device("cam", "cam-1", "{}")
 	labelled := []byte(`{"metadata":{"labels":{"l":"v"},"finalizers":["akri.sh/test"]}}`)
 	api := admin.api.Resource(v0.ConfigurationResource).Namespace(w.namespace)
@@ -51,11 +53,12 @@ func TestWebhookDown(t *testing.T) {
 	if err := api.Delete(t.Context(), "cam", metav1.DeleteOptions{}); err != nil {
 		t.Errorf("it cannot be deleted: %v", err)
 	}
-	if _, err := api.Patch(t.Context(), "cam", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-		t.Errorf("its deletion cannot end: %v", err)
+	if _, err := api.Patch(t.Context(), "cam", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{}); err != nil {
+		t.Errorf("its deletion cannot be completed: %v", err)
 	}
 	remove()
-	w.eventually("without the webhook it goes on", func() string {
+	w.eventually("admission without the webhook", func() string {
 		if err := admin.apply(configuration(aPod, "")); err != nil {
 			return err.Error()
 		}
@@ -63,21 +66,22 @@ func TestWebhookDown(t *testing.T) {
 	})
 }
 
-// In an emergency a label on the namespace lets everything through.
+// In an emergency, a label on the namespace turns off the webhook.
 func TestEscapeLabel(t *testing.T) {
 	w := enter(t)
-	w.serve(handlerOf(judgeFunc(func(context.Context, *review) []Finding { return []Finding{{Level: Deny, Cause: "never"}} })))
+	w.serve(handlerFor(reviewFunc(func(context.Context, request) []Finding { return []Finding{{Level: Deny, Cause: "never"}} })))
 	admin := w.as("")
-	said(t, admin.apply(configuration("", "")), "never")
+	expect(t, admin.apply(configuration("", "")), "never")
 	namespaces := w.kubernetes().CoreV1().Namespaces()
 	label := func(value string) {
 		t.Helper()
-		if _, err := namespaces.Patch(t.Context(), w.namespace, types.MergePatchType, []byte(`{"metadata":{"labels":{"akri.sh/admission":`+value+`}}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := namespaces.Patch(t.Context(), w.namespace, types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"akri.sh/admission":`+value+`}}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	label(`"skip"`)
-	w.eventually("it is let through", func() string {
+	w.eventually("it is admitted", func() string {
 		if err := admin.apply(configuration("", "")); err != nil {
 			return err.Error()
 		}
@@ -85,7 +89,7 @@ func TestEscapeLabel(t *testing.T) {
 	})
 	label("null")
 	tries := 1
-	w.eventually("it is looked at again", func() string {
+	w.eventually("it is reviewed again", func() string {
 		tries++
 		if admin.apply(fmt.Sprintf("%s  capacity: %d\n", configuration("", ""), tries)) == nil {
 			return "admitted"
@@ -94,39 +98,39 @@ func TestEscapeLabel(t *testing.T) {
 	})
 }
 
-// The API server hears in time that there was no time.
+// The webhook responds in time even if a dry run does not.
 func TestSlowness(t *testing.T) {
 	w := enter(t)
 	slow := make(chan struct{})
 	t.Cleanup(func() { close(slow) })
-	// A third party that takes its time over each Pod.
-	w.thirdParty("pods", func(http.ResponseWriter, *http.Request) { <-slow })
+	// Another webhook that is slow for each Pod.
+	w.registerOther("pods", func(http.ResponseWriter, *http.Request) { <-slow })
 	chain, err := NewChain(w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.serve(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
-		query.Set("timeout", "2s") // as if the registration said so
+		query.Set("timeout", "2s") // as if it were in the registration
 		r.URL.RawQuery = query.Encode()
 		Handler(chain).ServeHTTP(rw, r)
 	}))
 	admin := w.as("")
 	began := time.Now()
-	said(t, admin.apply(configuration(aPod, "")), "")
+	expect(t, admin.apply(configuration(aPod, "")), "")
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the answer took %v", took)
+		t.Errorf("the response took %v", took)
 	}
-	if warnings := admin.heard.all(); !strings.Contains(warnings, "no time left") {
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, "no time left") {
 		t.Errorf("warned: %q", warnings)
 	}
 }
 
-// A mistake of ours is a denial, and the next request is answered.
+// A panic denies the request, and the next request is reviewed.
 func TestPanic(t *testing.T) {
 	w := enter(t)
 	calls := 0
-	w.serve(handlerOf(judgeFunc(func(context.Context, *review) []Finding {
+	w.serve(handlerFor(reviewFunc(func(context.Context, request) []Finding {
 		if calls++; calls == 1 {
 			panic("secret of the program")
 		}
@@ -134,32 +138,34 @@ func TestPanic(t *testing.T) {
 	})))
 	admin := w.as("")
 	err := admin.apply(configuration("", ""))
-	said(t, err, "has made a mistake")
+	expect(t, err, "failed internally")
 	if strings.Contains(err.Error(), "secret of the program") {
-		t.Errorf("the panic is told: %v", err)
+		t.Errorf("the panic is shown: %v", err)
 	}
-	said(t, admin.apply(configuration("", "")), "")
+	expect(t, admin.apply(configuration("", "")), "")
 }
 
-// thirdParty puts somebody else's webhook before a resource of the namespace.
-func (w *world) thirdParty(resource string, handler http.HandlerFunc) {
+// registerOther makes the API server call another webhook for a resource of the
+// namespace.
+func (w *world) registerOther(resource string, handler http.HandlerFunc) {
 	w.Helper()
-	hook := w.elsewhere(resource, handler)
+	hook := w.otherWebhook(resource, handler)
 	w.register(hook)
 }
 
-// A webhook that knows no dry run keeps nobody out. The API server of today lets
-// nobody register one; those of old times are still called, and it then answers as
-// here (k8s.io/apiserver, webhook dispatcher).
-func TestThirdPartyWithoutDryRun(t *testing.T) {
+// Another webhook without support for dry run does not keep Configurations out. One
+// can no longer be registered, but old ones are still called. The API server then
+// responds as here (k8s.io/apiserver, webhook dispatcher).
+func TestOtherWebhookWithoutDryRun(t *testing.T) {
 	w := enter(t)
 	w.options.Config = rest.CopyConfig(w.options.Config)
 	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/pods/") {
 				return next.RoundTrip(request)
 			}
-			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"admission webhook \"old.example\" does not support dry run","reason":"BadRequest","code":400}`
+			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"admission webhook \"old.example\" does not support dry ` +
+				`run","reason":"BadRequest","code":400}`
 			return &http.Response{
 				StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
 				Body: io.NopCloser(strings.NewReader(body)), Request: request,
@@ -168,47 +174,48 @@ func TestThirdPartyWithoutDryRun(t *testing.T) {
 	})
 	w.guard()
 	admin := w.as("")
-	said(t, admin.apply(configuration(aPod, "")), "")
-	if warnings := admin.heard.all(); !strings.Contains(warnings, "does not take part in dry runs") {
+	expect(t, admin.apply(configuration(aPod, "")), "")
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, "another admission webhook does not support dry run") {
 		t.Errorf("warned: %q", warnings)
 	}
 }
 
-// A third party that refuses is heard.
-func TestThirdPartyRefuses(t *testing.T) {
+// A denial by another webhook is a denial.
+func TestOtherWebhookDenies(t *testing.T) {
 	w := enter(t)
 	w.guard()
-	w.thirdParty("pods", denyAll("pods are out of fashion"))
+	w.registerOther("pods", denyAll("pods are out of fashion"))
 	tries := 0
-	w.eventually("the third party is there", func() string {
+	w.eventually("the other webhook is called", func() string {
 		tries++
 		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
 		if err == nil {
 			return "admitted"
 		}
-		said(t, err, "spec.instanceBrokerResources[0]: the API server refuses it: admission webhook")
-		said(t, err, "pods are out of fashion")
+		expect(t, err, "spec.instanceBrokerResources[0]: the API server rejects it: admission webhook")
+		expect(t, err, "pods are out of fashion")
 		return ""
 	})
 }
 
-// The cluster's own standards are heard as well.
+// Pod security standards are enforced, too.
 func TestPodSecurity(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	labels := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	if _, err := w.kubernetes().CoreV1().Namespaces().Patch(t.Context(), w.namespace, types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
+	if _, err := w.kubernetes().CoreV1().Namespaces().Patch(t.Context(), w.namespace, types.MergePatchType, labels,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	tries := 0
-	w.eventually("the standard is in force", func() string {
+	w.eventually("the standard is enforced", func() string {
 		tries++
 		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
 		if err == nil {
 			return "admitted"
 		}
-		said(t, err, "spec.instanceBrokerResources[0]: the API server refuses it")
-		said(t, err, "violates PodSecurity")
+		expect(t, err, "spec.instanceBrokerResources[0]: the API server rejects it")
+		expect(t, err, "violates PodSecurity")
 		if strings.Contains(err.Error(), "ClusterRole") {
 			t.Errorf("no right is missing: %v", err)
 		}
@@ -231,17 +238,19 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
 `
 
-// The order in which things are installed does not matter.
+// A Configuration may be created before its kinds are installed.
 func TestKindInstalledAfterTheConfiguration(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	admin := w.as("")
-	text := configuration(`{apiVersion: late.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {size: "{{ CAPACITY }}"}}`, "")
-	said(t, admin.apply(text), "")
-	if warnings := admin.heard.all(); !strings.Contains(warnings, `no kind "Thing"`) {
+	text := configuration(`{apiVersion: late.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {size: "{{ `+
+		`CAPACITY }}"}}`, "")
+	expect(t, admin.apply(text), "")
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, `no kind "Thing"`) {
 		t.Errorf("warned: %q", warnings)
 	}
-	definitions := admin.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := admin.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"})
 	if _, err := definitions.Create(t.Context(), decode(t, thing), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -252,69 +261,73 @@ func TestKindInstalledAfterTheConfiguration(t *testing.T) {
 	})
 	wrong := strings.Replace(text, `"{{ CAPACITY }}"`, `"{{ INSTANCE_NAME }}"`, 1)
 	tries := 0
-	w.eventually("the kind is tried", func() string {
+	w.eventually("the kind is known", func() string {
 		tries++
 		if err := admin.apply(fmt.Sprintf("%s  capacity: %d\n", wrong, tries)); err == nil {
-			return admin.heard.all()
+			return admin.warnings.take()
 		} else {
-			said(t, err, `spec.instanceBrokerResources[0].spec.size: "{{ INSTANCE_NAME }}" gives the string`)
+			expect(t, err, `spec.instanceBrokerResources[0].spec.size: "{{ INSTANCE_NAME }}" gives the string`)
 		}
 		return ""
 	})
-	said(t, admin.apply(text), "")
+	expect(t, admin.apply(text), "")
 }
 
-// A namespace that the same Configuration would make is refused for what it is,
-// without confusion about what would go into it.
+// A template for a Namespace, and one for an object in it, are both denied.
 func TestNamespaceOfTheSameConfiguration(t *testing.T) {
 	w := enter(t)
 	w.guard()
-	err := w.as("").apply(configuration("", `{apiVersion: v1, kind: Namespace, metadata: {name: made}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: inside, namespace: made}}`))
-	said(t, err, "spec.configurationBrokerResources[0]: kind Namespace of v1 is cluster-scoped")
-	said(t, err, `spec.configurationBrokerResources[1]: metadata.namespace is "made"`)
+	err := w.as("").apply(configuration("", `{apiVersion: v1, kind: Namespace, metadata: {name: made}}, {apiVersion: v1, kind: `+
+		`ConfigMap, metadata: {name: inside, namespace: made}}`))
+	expect(t, err, "spec.configurationBrokerResources[0]: kind Namespace of v1 is cluster-scoped")
+	expect(t, err, `spec.configurationBrokerResources[1]: metadata.namespace is "made"`)
 }
 
-// As many templates as a list takes, with properties of three shapes, are judged
-// well within the time there is.
+// The maximum number of templates, with properties of three kinds, is reviewed well
+// within the timeout.
 func TestManyTemplates(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	var list []string
 	for i := range 64 {
 		property := []string{"A", "DEVICE_IP", "WEB_PORT"}[i%3]
-		list = append(list, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ INSTANCE_PROPERTIES.%s }}", n: "{{ len INSTANCE_PROPERTIES.%s }}-"}}`, i, property, property))
+		list = append(list, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ `+
+			`INSTANCE_PROPERTIES.%s }}", n: "{{ len INSTANCE_PROPERTIES.%s }}-"}}`, i, property, property))
 	}
 	began := time.Now()
-	said(t, w.as("").apply(configuration(strings.Join(list, ", "), "")), "")
+	expect(t, w.as("").apply(configuration(strings.Join(list, ", "), "")), "")
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("%d templates took %v", len(list), took)
 	}
-	// The same when every guess is refused: three dry runs for each.
+	// The same if the API server rejects every guess: three dry runs for each.
 	for i := range list {
-		list[i] = strings.Replace(list[i], "ConfigMap, metadata: {", `Pod, spec: {containers: [{name: a, image: b, imagePullPolicy: "{{ INSTANCE_PROPERTIES.P }}"}]}, metadata: {`, 1)
+		list[i] = strings.Replace(list[i], "ConfigMap, metadata: {", `Pod, spec: {containers: [{name: a, image: b, imagePullPolicy: "{{ `+
+			`INSTANCE_PROPERTIES.P }}"}]}, metadata: {`, 1)
 		list[i] = list[i][:strings.Index(list[i], ", data:")] + "}"
 	}
 	began = time.Now()
-	said(t, w.as("").apply(configuration(strings.Join(list, ", "), "")), "and 44 more of the kind")
+	expect(t, w.as("").apply(configuration(strings.Join(list, ", "), "")), "and 44 more errors")
 	if took := time.Since(began); took > 8*time.Second {
-		t.Errorf("%d refused templates took %v", len(list), took)
+		t.Errorf("%d rejected templates took %v", len(list), took)
 	}
 }
 
-// Templates that burn what they may are answered in time as well.
+// Templates that exhaust their budget are reviewed in time, too.
 func TestHostileTemplates(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	var list []string
 	for i := range 64 {
-		list = append(list, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ range until 99 }}{{ range until 99 }}{{ $x := INSTANCE_PROPERTIES.A | repeat 50 | sha256sum | upper | lower | b64enc | b64dec }}{{ end }}{{ end }}"}}`, i))
+		list = append(list, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}, data: {k: "{{ range `+
+			`until 99 }}{{ range until 99 }}{{ $x := INSTANCE_PROPERTIES.A | repeat 50 | sha256sum | upper | lower | b64enc | b64dec }}{{ end `+
+			`}}{{ end }}"}}`, i))
 	}
 	began := time.Now()
 	err := w.as("").apply(configuration(strings.Join(list, ", "), ""))
 	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the answer took %v", took)
+		t.Errorf("the response took %v", took)
 	}
-	said(t, err, "too much")
+	expect(t, err, "too much")
 	if strings.Contains(fmt.Sprint(err), "sampleProperties") {
 		t.Errorf("no sample would help: %v", err)
 	}

@@ -12,22 +12,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"akri.sh/akri/webhook/certs"
 )
 
-// ServerOptions say where the webhook is served.
+// ServerOptions configure where the webhook is served, and with which certificate.
 type ServerOptions struct {
-	// Address to listen on, as in ":9443".
+	// Address to listen on, for example ":9443".
 	Address string
-	// Folder of tls.crt and tls.key, which are read again when they change.
-	Folder string
-	// Secret in which the certificate is kept that is made for the webhook; its
-	// namespace is that of the Service. Empty: somebody else puts a certificate
-	// into Folder and its authority into the webhook's registration.
+	// Dir holds tls.crt and tls.key, which are reloaded when they change.
+	Dir string
+	// Secret stores the certificate that is created for the webhook. The Service
+	// is in the same namespace. If empty, someone else must put a certificate
+	// into Dir and its CA into the webhook's registration.
 	Secret types.NamespacedName
 }
 
-// Serve adds the webhook to a manager. It is served by every replica. The check
-// that is returned says no until the API server can be answered.
+// Serve adds the webhook to a manager without leader election: every replica
+// serves. The returned check fails until the API server can call the webhook.
 func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Checker, error) {
 	host, portText, err := net.SplitHostPort(options.Address)
 	if err != nil {
@@ -35,27 +37,27 @@ func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Ch
 	}
 	port, err := strconv.Atoi(portText)
 	if err != nil || port < 1 || port > 65535 {
-		return nil, fmt.Errorf("address of the webhook: port %q is no number from 1 to 65535", portText)
+		return nil, fmt.Errorf("address of the webhook: port %q is not a number from 1 to 65535", portText)
 	}
-	written, certified := closed(), func() error { return nil }
+	written, trusted := closedChannel(), func() error { return nil }
 	if options.Secret.Name != "" {
-		mirror, err := selfManaged(mgr, options.Secret, options.Folder)
+		files, err := certs.Manage(mgr, options.Secret, options.Dir)
 		if err != nil {
 			return nil, err
 		}
-		written, certified = mirror.written, mirror.ready
+		written, trusted = files.Written(), files.Ready
 	}
 	server := webhook.NewServer(webhook.Options{
-		Host: host, Port: port, CertDir: options.Folder, CertName: certificateFile, KeyName: keyFile,
+		Host: host, Port: port, CertDir: options.Dir, CertName: certs.CertFile, KeyName: certs.KeyFile,
 		TLSOpts: []func(*tls.Config){func(config *tls.Config) {
 			config.MinVersion = tls.VersionTLS13
-			config.NextProtos = []string{"http/1.1"} // HTTP/2 lets one client ask for more than it waits for
+			config.NextProtos = []string{"http/1.1"} // an HTTP/2 client can request more than it waits for
 		}},
 	})
 	server.Register(Path, Handler(chain))
-	err = mgr.Add(everywhere(func(ctx context.Context) error {
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		select {
-		case <-written: // it reads its files when it starts
+		case <-written: // the server reads the files when it starts
 			return server.Start(ctx)
 		case <-ctx.Done():
 			return nil
@@ -65,14 +67,14 @@ func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Ch
 		return nil, fmt.Errorf("add the webhook: %w", err)
 	}
 	return func(request *http.Request) error {
-		if err := certified(); err != nil {
+		if err := trusted(); err != nil {
 			return err
 		}
 		return server.StartedChecker()(request)
 	}, nil
 }
 
-func closed() chan struct{} {
+func closedChannel() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c

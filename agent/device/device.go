@@ -27,9 +27,9 @@ type Device struct {
 	// Properties become environment variables of the containers: the device's
 	// own overlaid by the Configuration's brokerProperties.
 	Properties map[string]string
-	// Mounts and Nodes are given to the containers.
+	// Mounts and Files are given to the containers.
 	Mounts []Mount
-	Nodes  []Node
+	Files  []File
 }
 
 // Mount is a file or folder of the host in a container.
@@ -39,8 +39,8 @@ type Mount struct {
 	ReadOnly      bool
 }
 
-// Node is a device file (/dev/…) of the host in a container.
-type Node struct {
+// File is a device file (/dev/…) of the host in a container.
+type File struct {
 	ContainerPath string
 	HostPath      string
 	// Permissions is a subset of "rwm": read, write, mknod.

@@ -20,16 +20,16 @@ import (
 	"akri.sh/akri/agent"
 )
 
-const usage = `akri-agent finds the devices of one node, publishes them as Instances, and
-offers them to the kubelet. One runs on every node.
+const usage = `akri-agent finds the devices of one node, publishes them as Instances, and offers
+them to the kubelet. It runs on every node.
 
-Discovery handlers register with it at DISCOVERY-HANDLERS-DIR/agent-registration.sock.
-Without --kubeconfig and KUBECONFIG it reaches the API server as a pod does.
+Discovery handlers register at agent-registration.sock in --discovery-handlers-dir.
+Without --kubeconfig and KUBECONFIG it uses the pod's service account.
 
 Usage:
   akri-agent [flags]
 
-Flags (the variables are read where the flag is not given):
+Flags (environment variables in parentheses are their defaults):
 %s`
 
 func main() {
@@ -68,29 +68,29 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 	flags.Usage = func() { fmt.Fprintf(stdout, usage, flags.FlagUsages()) }
 	flags.StringVar(&options.NodeName, "node-name", first("", "NODE_NAME", "AGENT_NODE_NAME"),
 		"name of this node in the API server (NODE_NAME or AGENT_NODE_NAME); required")
-	flags.StringVar(&options.HandlersDirectory, "discovery-handlers-dir", first("/var/lib/akri", "DISCOVERY_HANDLERS_DIRECTORY"),
+	flags.StringVar(&options.HandlersDir, "discovery-handlers-dir", first("/var/lib/akri", "DISCOVERY_HANDLERS_DIRECTORY"),
 		"directory in which discovery handlers register and listen (DISCOVERY_HANDLERS_DIRECTORY)")
-	flags.StringVar(&options.KubeletDirectory, "kubelet-dir", "/var/lib/kubelet",
+	flags.StringVar(&options.KubeletDir, "kubelet-dir", "/var/lib/kubelet",
 		"the kubelet's root directory")
 	flags.StringVar(&kubeconfig, "kubeconfig", first("", "KUBECONFIG"),
-		"how to reach the API server (KUBECONFIG); the pod's service account if not given")
+		"kubeconfig file for the API server (KUBECONFIG); default: the pod's service account")
 	flags.StringVar(&options.MetricsAddress, "metrics-bind-address", metricsAddress(first),
-		"address of /metrics, /healthz and /readyz; 0 turns them off (METRICS_PORT: its port)")
+		"address of /metrics, /healthz and /readyz; 0 turns them off (METRICS_PORT sets the port)")
 	flags.BoolVar(&options.AllowCrossNamespaceProperties, "allow-cross-namespace-properties", false,
-		"let discoveryProperties refer to Secrets and ConfigMaps of other namespaces than their Configuration's")
-	flags.StringVar(&level, "log-level", "info", "least level to log: debug, info, warn or error")
-	flags.StringVar(&format, "log-format", "text", "text or json")
+		"allow discoveryProperties to refer to Secrets and ConfigMaps outside their Configuration's namespace")
+	flags.StringVar(&level, "log-level", "info", "minimum level to log: debug, info, warn or error")
+	flags.StringVar(&format, "log-format", "text", "log format: text or json")
 	if err := flags.Parse(arguments); err != nil {
 		return options, err
 	}
 	if flags.NArg() > 0 {
-		return options, fmt.Errorf("unexpected argument %q: only flags are understood, see --help", flags.Arg(0))
+		return options, fmt.Errorf("unexpected argument %q: use flags only, see --help", flags.Arg(0))
 	}
 	var err error
 	if options.Logger, err = newLogger(stderr, level, format); err != nil {
 		return options, err
 	}
-	klog.SetSlogLogger(options.Logger) // what client-go has to say
+	klog.SetSlogLogger(options.Logger) // used by client-go
 	slog.SetDefault(options.Logger)
 	options.Config, err = restConfig(kubeconfig)
 	return options, err
@@ -101,11 +101,11 @@ func metricsAddress(first func(string, ...string) string) string {
 }
 
 func newLogger(to io.Writer, level, format string) (*slog.Logger, error) {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
+	var minimum slog.Level
+	if err := minimum.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", level)
 	}
-	options := &slog.HandlerOptions{Level: least}
+	options := &slog.HandlerOptions{Level: minimum}
 	switch strings.ToLower(format) {
 	case "text":
 		return slog.New(slog.NewTextHandler(to, options)), nil
@@ -115,8 +115,8 @@ func newLogger(to io.Writer, level, format string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %q: want text or json", format)
 }
 
-// restConfig is the way to the API server, without a limit of requests on our
-// side: the API server's own fairness governs.
+// restConfig returns the configuration of the client. It has no client-side rate
+// limit: the API server uses API Priority and Fairness.
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
@@ -127,7 +127,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 			return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 		}
 	} else if config, err = rest.InClusterConfig(); err != nil {
-		return nil, fmt.Errorf("no way to the API server: %w: outside a pod use --kubeconfig or KUBECONFIG", err)
+		return nil, fmt.Errorf("configure the API server client: %w: outside a pod, use --kubeconfig or KUBECONFIG", err)
 	}
 	config.QPS = -1
 	config.UserAgent = "akri-agent"

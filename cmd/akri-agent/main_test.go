@@ -30,7 +30,7 @@ func TestFlagsAndVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if options.NodeName != "from-us" || options.HandlersDirectory != "/handlers" || options.KubeletDirectory != "/var/lib/kubelet" ||
+	if options.NodeName != "from-us" || options.HandlersDir != "/handlers" || options.KubeletDir != "/var/lib/kubelet" ||
 		options.MetricsAddress != ":9000" || options.Config.Host != "https://127.0.0.1:6443" || options.Config.QPS != -1 {
 		t.Errorf("from variables: %+v", options)
 	}
@@ -39,7 +39,7 @@ func TestFlagsAndVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if options.NodeName != "n" || options.HandlersDirectory != "/d" || options.KubeletDirectory != "/k" || options.MetricsAddress != "0" || !options.AllowCrossNamespaceProperties {
+	if options.NodeName != "n" || options.HandlersDir != "/d" || options.KubeletDir != "/k" || options.MetricsAddress != "0" || !options.AllowCrossNamespaceProperties {
 		t.Errorf("from flags: %+v", options)
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// gRPC, by its tracing, calls methods by name, so the linker would keep every
-// method of every package: 13 MB more of a program that edge clusters hold in
-// memory.
+// gRPC's tracing calls methods by name, so the linker would keep every method of
+// every package: 13 MB more for a program that edge clusters hold in memory.
 func TestImports(t *testing.T) {
 	list, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

@@ -8,43 +8,44 @@ import (
 	"time"
 )
 
-// A controller that has made many objects rests for hours, on machines that are
-// short of memory: what the work took is given back soon after.
+// Both commands are idle for hours after bursts of work, on machines that are
+// short of memory: the memory that a burst needed is returned soon after it.
 const (
-	lookEvery = 2 * time.Second
-	work      = 16 << 20 // bytes allocated since memory was given back last
-	calm      = 2 << 20  // bytes allocated between two looks
-	large     = 32 << 20 // bytes in use from which on garbage is collected twice as often
+	memoryInterval = 2 * time.Second
+	minWork        = 16 << 20 // bytes allocated since memory was last returned
+	maxIdle        = 2 << 20  // bytes allocated during an interval that counts as idle
+	largeHeap      = 32 << 20 // live bytes above which garbage is collected twice as often
 )
 
-// giveBack returns unused memory to the operating system whenever work is done,
-// and keeps a large heap from doubling, until ctx ends. GOGC, if set, rules.
-func giveBack(ctx context.Context) error {
-	ticker := time.NewTicker(lookEvery)
+// releaseMemory returns unused memory to the operating system after each burst of
+// work, and keeps a large heap from doubling, until ctx is done. GOGC, if set,
+// takes precedence.
+func releaseMemory(ctx context.Context) error {
+	ticker := time.NewTicker(memoryInterval)
 	defer ticker.Stop()
-	last := read("/gc/heap/allocs:bytes")
-	given, frugal := last, os.Getenv("GOGC") != ""
+	last := readMetric("/gc/heap/allocs:bytes")
+	released, frugal := last, os.Getenv("GOGC") != ""
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if !frugal && read("/gc/heap/live:bytes") > large {
+			if !frugal && readMetric("/gc/heap/live:bytes") > largeHeap {
 				debug.SetGCPercent(50)
 				frugal = true
 			}
-			now := read("/gc/heap/allocs:bytes")
-			if now-given > work && now-last < calm {
+			allocated := readMetric("/gc/heap/allocs:bytes")
+			if allocated-released > minWork && allocated-last < maxIdle {
 				debug.FreeOSMemory()
-				given = now
+				released = allocated
 			}
-			last = now
+			last = allocated
 		}
 	}
 }
 
-// read is one of the Go runtime's metrics.
-func read(name string) uint64 {
+// readMetric returns one of the Go runtime's metrics.
+func readMetric(name string) uint64 {
 	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

@@ -1,70 +1,124 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"akri.sh/akri/controller/confine"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller"
 	"akri.sh/akri/discovery/debugecho/details"
 	"akri.sh/akri/webhook"
+	"akri.sh/akri/webhook/certs"
 )
 
-// webhookFlags say whether and how the admission webhook is served.
-type webhookFlags struct {
-	address string
-	folder  string
-	secret  string
+// webhookName is the argument that selects the command.
+const webhookName = "webhook"
+
+const webhookUsage = `Usage: akri-controller webhook [flags]
+
+Serves the admission webhook that validates Akri's Configurations before they are
+stored. Every replica serves. Except for its certificate, it writes nothing.
+
+Set the --allow-... flags as for the controller: the webhook denies what the
+controller would refuse to create.
+
+It finds the API server through --kubeconfig, the variable KUBECONFIG, the
+ServiceAccount of its Pod, or ~/.kube/config, in this order.
+
+Flags:
+%s`
+
+// webhookCommand runs the admission webhook.
+type webhookCommand struct {
+	address   string
+	certDir   string
+	secret    string
+	addresses addressFlags
+	policy    policyFlags
 }
 
-func (f *webhookFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.address, "webhook-bind-address", "0", "`address` that serves the admission webhook, such as :9443; 0 turns it off")
-	set.StringVar(&f.folder, "webhook-cert-dir", "/run/akri/webhook", "`folder` of the webhook's tls.crt and tls.key")
-	set.StringVar(&f.secret, "webhook-secret", "", "Secret, as `NAMESPACE/NAME`, in which the webhook's certificate is made, kept and renewed; the Service "+webhook.ServiceName+" is in the same namespace. Not set: somebody else puts a certificate into --webhook-cert-dir, and its authority into the webhook's registration")
+func (c *webhookCommand) register(set *pflag.FlagSet) {
+	set.StringVar(&c.address, "bind-address", ":9443", "`address` that serves the webhook")
+	set.StringVar(&c.certDir, "cert-dir", "/run/akri/webhook", "`directory` of the webhook's tls.crt and tls.key")
+	set.StringVar(&c.secret, "cert-secret", "", "Secret, as `NAMESPACE/NAME`, in which the webhook creates, stores and renews its "+
+		"certificate; the Service "+certs.ServiceName+" is in the same namespace. If not set, provide a certificate in --cert-dir "+
+		"and its CA in the ValidatingWebhookConfiguration "+certs.RegistrationName)
+	c.addresses.register(set)
+	c.policy.register(set)
 }
 
-// validators know the discoveryDetails of the handlers that come with Akri.
+// validators check the discoveryDetails of the handlers that come with Akri.
 var validators = map[string]func(discoveryDetails string) error{
 	"debugEcho": details.Validate,
 }
 
-// add adds the webhook to the manager. policy is the controller's own.
-func (f *webhookFlags) add(mgr manager.Manager, policy confine.Policy) error {
-	if f.address == "0" || f.address == "" {
-		return nil
+// serve runs the webhook.
+func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
+	options, err := c.serverOptions()
+	if err != nil {
+		return err
 	}
-	if f.folder == "" {
-		return errors.New("--webhook-cert-dir is empty: name a folder that can be written to")
+	scheme := runtime.NewScheme()
+	if err := v0.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register Akri's kinds: %w", err)
 	}
-	var secret types.NamespacedName
-	if f.secret != "" {
-		namespace, name, found := strings.Cut(f.secret, "/")
-		if !found || namespace == "" || name == "" {
-			return fmt.Errorf("--webhook-secret=%s: write NAMESPACE/NAME", f.secret)
-		}
-		secret = types.NamespacedName{Namespace: namespace, Name: name}
+	mgr, err := ctrl.NewManager(api, manager.Options{
+		Scheme:                  scheme,
+		Cache:                   controller.CacheOptions(),
+		Metrics:                 server.Options{BindAddress: c.addresses.metrics},
+		HealthProbeBindAddress:  c.addresses.probes,
+		GracefulShutdownTimeout: new(10 * time.Second),
+	})
+	if err != nil {
+		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
+	}
+	// Start the informer now: the first review must not wait for it.
+	if _, err := mgr.GetCache().GetInformer(ctx, &v0.Instance{}); err != nil {
+		return fmt.Errorf("watch Instances: %w", err)
 	}
 	chain, err := webhook.NewChain(webhook.Options{
 		Config:    mgr.GetConfig(),
 		Live:      mgr.GetAPIReader(),
 		Instances: mgr.GetCache(),
 		Mapper:    mgr.GetRESTMapper(),
-		Policy:    policy,
+		Policy:    c.policy.policy(),
 		Details:   validators,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the admission webhook: %w", err)
 	}
-	ready, err := webhook.Serve(mgr, webhook.ServerOptions{Address: f.address, Folder: f.folder, Secret: secret}, chain)
+	ready, err := webhook.Serve(mgr, options, chain)
 	if err != nil {
 		return err
 	}
 	if err := mgr.AddReadyzCheck("webhook", ready); err != nil {
 		return fmt.Errorf("add the webhook's readiness check: %w", err)
 	}
-	return nil
+	return start(ctx, mgr)
+}
+
+func (c *webhookCommand) serverOptions() (webhook.ServerOptions, error) {
+	options := webhook.ServerOptions{Address: c.address, Dir: c.certDir}
+	if c.certDir == "" {
+		return options, errors.New("--cert-dir is empty: name a writable directory")
+	}
+	if c.secret != "" {
+		namespace, name, found := strings.Cut(c.secret, "/")
+		if !found || namespace == "" || name == "" {
+			return options, fmt.Errorf("--cert-secret=%s: write NAMESPACE/NAME", c.secret)
+		}
+		options.Secret = types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	return options, nil
 }

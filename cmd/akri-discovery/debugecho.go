@@ -16,8 +16,8 @@ func newDebugEcho(environment func(string) string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug-echo",
 		Short: "Find the devices that the Configuration lists",
-		Long: `Debug-echo is the handler debugEcho, for trying out and for tests: it finds what
-discoveryDetails tells it to find, one device for each text.
+		Long: `debug-echo runs the handler debugEcho, for trials and tests. It reports one device
+for each text in discoveryDetails.
 
     discoveryHandler:
       name: debugEcho
@@ -27,15 +27,15 @@ discoveryDetails tells it to find, one device for each text.
         - foo1
 
 The text is the device's id and its property DEBUG_ECHO_DESCRIPTION. While the
-availability file holds the word OFFLINE, there are no devices.
+availability file contains the word OFFLINE, there are no devices.
 
-Flags take their values from the variables named, where they are not given.`,
+The environment variables in parentheses are the defaults of the flags.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&shared, "shared", environment("DEBUG_ECHO_INSTANCES_SHARED"),
 		"whether several nodes see the same devices: true or false (DEBUG_ECHO_INSTANCES_SHARED); required")
 	cmd.Flags().StringVar(&file, "availability-file", file,
-		"file that makes the devices vanish while it holds OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
+		"file that makes the devices disappear while it contains OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
 	serve.add(cmd, environment)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error

@@ -14,16 +14,17 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"akri.sh/akri/agent/claims"
-	"akri.sh/akri/agent/publish"
-	"akri.sh/akri/agent/slots"
-	"akri.sh/akri/agent/streams"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
+	"akri.sh/akri/agent/serve/claims"
+	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/nodes"
 )
 
-// agent is the part of a real agent that publishes devices, and publishes them
-// again whenever its watch tells of a change. It ends with the test, or with end.
+// agent is the part of a real agent that publishes devices, again after each
+// change that it watches. It stops at the end of the test, or with end.
 type agent struct {
 	*claims.Executor
 	end func()
@@ -37,26 +38,27 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 	}
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{}
-	instances, err := publish.NewInstances(api, node, func(types.NamespacedName) {
+	log := slog.New(slog.DiscardHandler)
+	store, err := instances.New(api, node, func(types.NamespacedName) {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
-	})
+	}, log)
 	if err != nil {
 		w.T.Fatal(err)
 	}
 	manager := v0.FieldManagerAgentPrefix + node
-	publisher := publish.New(api, instances, node, manager, slog.New(slog.DiscardHandler))
+	publisher := publish.New(api, store, node, manager, log)
 	picture := streams.Picture{Settled: true}
 	for _, d := range devices {
 		picture.Devices = append(picture.Devices, streams.Known{Device: d, Online: true})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { instances.Informer().RunWithContext(ctx) })
+	running.Go(func() { store.Run(ctx) })
 	running.Go(func() {
-		if !cache.WaitForCacheSync(ctx.Done(), instances.Informer().HasSynced) {
+		if !cache.WaitForCacheSync(ctx.Done(), store.HasSynced) {
 			return
 		}
 		for {
@@ -72,7 +74,7 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 	})
 	end := sync.OnceFunc(func() { cancel(); running.Wait() })
 	w.T.Cleanup(end)
-	return &agent{claims.New(api, node, manager), end}
+	return &agent{claims.New(api, store, node, manager), end}
 }
 
 func (w *world) configuration(name string) *v0.Configuration {
@@ -108,10 +110,10 @@ func (w *world) seenBy(name string, want ...string) {
 	})
 }
 
-func TestAnAgentThatComesBackPublishesItselfAgain(t *testing.T) {
+func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	doors := w.configuration("doors") // whose Instances their agents keep in order
+	doors := w.configuration("doors") // whose Instances the agents maintain
 	shared := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}, Properties: map[string]string{"URL": "x"}}
 	local := streams.Device{Key: streams.Key{ID: "foo0"}}
 	sharedName, localName := v0.InstanceName("doors", "foo0", "", true), v0.InstanceName("doors", "foo0", b, false)
@@ -131,15 +133,15 @@ func TestAnAgentThatComesBackPublishesItselfAgain(t *testing.T) {
 	w.seenBy(sharedName, a)
 	w.Eventually("removal of the local device", func() string {
 		if w.instance(localName) != nil {
-			return "it is there"
+			return "it still exists"
 		}
 		return ""
 	})
 	if usage := w.instance(sharedName).Spec.DeviceUsage; usage[v0.SlotName(sharedName, 1)] != "" {
-		t.Errorf("the slot of the lost node is held: %v", usage)
+		t.Errorf("the slot of the lost node is still held: %v", usage)
 	}
 
-	// It starts before its kubelet has said that the node is Ready.
+	// The agent starts before the kubelet reports that the node is Ready.
 	back := w.agent(b, doors, shared, local)
 	w.seenBy(sharedName, a, b)
 	w.seenBy(localName, b)
@@ -154,15 +156,15 @@ func TestAnAgentThatComesBackPublishesItselfAgain(t *testing.T) {
 	w.off("other", c) // later than b would have been
 	w.seenBy(sharedName, a, b)
 	if usage := w.instance(sharedName).Spec.DeviceUsage; usage[v0.SlotName(sharedName, 1)] != v0.SlotOwner(b) {
-		t.Errorf("the claim of the agent that came back is lost: %v", usage)
+		t.Errorf("the claim of the agent that returned is lost: %v", usage)
 	}
 }
 
-// An agent may live on beside a kubelet that is dead.
-func TestAnAgentThatLivesPutsItsNodeBackAtOnce(t *testing.T) {
+// An agent may be alive although the kubelet is dead.
+func TestALiveAgentAddsItsNodeAgainAtOnce(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	doors := w.configuration("doors") // whose Instances their agents keep in order
+	doors := w.configuration("doors") // whose Instances the agents maintain
 	device := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}}
 	name := v0.InstanceName("doors", "foo0", "", true)
 	w.agent(a, doors, device)
@@ -172,9 +174,9 @@ func TestAnAgentThatLivesPutsItsNodeBackAtOnce(t *testing.T) {
 	before := w.instance(name).Generation
 	w.run(nodes.Options{NotReadyGrace: short})
 	w.condition(b, corev1.ConditionUnknown)
-	w.Eventually("taken off and put back", func() string {
+	w.Eventually("removed and added again", func() string {
 		if now := w.instance(name); now.Generation < before+2 {
-			return "nothing has happened"
+			return "nothing has changed"
 		}
 		return ""
 	})

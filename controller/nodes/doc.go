@@ -1,20 +1,19 @@
-// Package nodes keeps Instances true to the nodes there are, and nodes true to
-// the Instances there are.
+// Package nodes removes lost nodes from Instances, and stale resources from nodes.
 //
-// A node that is gone, or not Ready for longer than a grace, can no longer take
-// itself off the Instances that it sees: this package does, and frees its slots
-// (lost.go: what is done; outage.go: when; use.go: what forbids it). An Instance
-// that no node sees any more is deleted after a grace of its own (orphan.go). The
-// kubelet never removes a resource from its node's status, it only sets it to 0:
-// such entries go once nothing has their name (deadresources.go). Read lost.go
-// first, then reconciler.go.
+// A node that is gone, or NotReady for longer than a grace period, cannot remove
+// itself from the Instances that it sees. This package removes it and frees its
+// slots (lost.go: what is done; outage.go: when; use.go: what prevents it). An
+// Instance without nodes is deleted after a grace period of its own (orphan.go).
+// The kubelet never removes a resource from its node's status, it only sets it to
+// 0. Such an entry is removed once no Instance or Configuration has its name
+// (staleresources.go). Read lost.go first, then reconciler.go.
 //
-// Always: a change is bound to the very version of the object that it was decided
-// on, so that an agent which comes back at that moment loses nothing. A node that
-// is in the API is off only what no Pod bound to it uses. While nodes are Ready
-// and Instances stay, nothing is sent.
+// Always: a change applies only to the resourceVersion that it was decided on, so
+// an agent that returns at the same time loses nothing. A node that exists is
+// removed only from Instances that no Pod bound to it uses. While nodes are Ready
+// and Instances do not change, no requests are sent.
 //
-// Never: a node is taken off because the watch lags (it is read anew first); an
-// agent that puts its node back is fought (it is left alone longer each time); an
-// entry of another vendor, or one that is not 0, is touched.
+// Never: removes a node on stale data (it is re-read first); fights an agent that
+// re-adds its node (it backs off instead); touches the entry of another vendor, or
+// one that is not 0.
 package nodes

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +10,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// device is an Instance "cam" of the Configuration "cams" on nodes, with owners
-// of its slots 0, 1 and so on.
+// device returns an Instance "cam" of the Configuration "cams" on nodes, with the
+// owners of its slots 0, 1 and so on.
 func device(shared bool, nodes []string, owners ...string) *v0.Instance {
 	instance := &v0.Instance{
 		ObjectMeta: metav1.ObjectMeta{Name: "cam", UID: "u", ResourceVersion: "7", Labels: map[string]string{}},
@@ -39,18 +38,20 @@ func TestDecide(t *testing.T) {
 		used     bool
 		want     Action
 	}{
-		"shared by two":        {"the other node sees it still", device(true, []string{"a", "b"}), false, TakeOff},
-		"shared, last node":    {"another node may find it within the grace", device(true, []string{"a"}), false, TakeOff},
-		"local":                {"its name holds the node's: no other node will ever find it", device(false, []string{"a"}), false, Delete},
-		"local, held here":     {"the slot is the lost node's own", device(false, []string{"a"}, "a", "C:0:a"), false, Delete},
-		"local, held there":    {"that cannot be, so somebody has edited it: nothing of the other's is lost", device(false, []string{"a"}, "b"), false, TakeOff},
-		"in use":               {"a Pod of a node that does not answer may run", device(true, []string{"a", "b"}), true, Keep},
-		"local, in use":        {"a Pod of a node that does not answer may run", device(false, []string{"a"}), true, Keep},
-		"slot only":            {"an agent leaves what it does not see; its slots stay until they are free", device(true, []string{"b"}, "a"), false, TakeOff},
-		"slot only, by group":  {"a claim by the Configuration's name is a claim", device(true, []string{"b"}, "C:1:a"), false, TakeOff},
-		"not on it":            {"it has been taken off", device(true, []string{"b"}, "", "b"), false, Keep},
-		"on its way out":       {"it goes anyway", deleting, false, Keep},
-		"unreadable slot only": {"what cannot be read is nobody's", device(true, []string{"b"}, "x:a"), false, Keep},
+		"shared by two":     {"the other node still sees it", device(true, []string{"a", "b"}), false, RemoveNode},
+		"shared, last node": {"another node may find it within the grace", device(true, []string{"a"}), false, RemoveNode},
+		"local":             {"its name contains the node's: no other node will ever find it", device(false, []string{"a"}), false, Delete},
+		"local, held here":  {"the slot is the lost node's own", device(false, []string{"a"}, "a", "C:0:a"), false, Delete},
+		"local, held there": {"only an edit can cause this: the other node loses nothing", device(false, []string{"a"}, "b"), false,
+			RemoveNode},
+		"in use":        {"a Pod on an unreachable node may still run", device(true, []string{"a", "b"}), true, Keep},
+		"local, in use": {"a Pod on an unreachable node may still run", device(false, []string{"a"}), true, Keep},
+		"slot only": {"an agent leaves an Instance that it no longer sees; its slots stay held until they are freed",
+			device(true, []string{"b"}, "a"), false, RemoveNode},
+		"slot only, by group":  {"a claim by the Configuration's name is a claim", device(true, []string{"b"}, "C:1:a"), false, RemoveNode},
+		"not on it":            {"it has been removed", device(true, []string{"b"}, "", "b"), false, Keep},
+		"being deleted":        {"it is deleted anyway", deleting, false, Keep},
+		"unreadable slot only": {"an owner that cannot be parsed is no node's", device(true, []string{"b"}, "x:a"), false, Keep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := decide(tc.instance, "a", tc.used); got != tc.want {
@@ -60,30 +61,27 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestTakeOffPatch(t *testing.T) {
+func TestNodeRemoval(t *testing.T) {
 	const bound = `{"op":"test","path":"/metadata/uid","value":"u"},{"op":"test","path":"/metadata/resourceVersion","value":"7"}`
-	const label = `{"op":"remove","path":"/metadata/labels/node.akri.sh~1a"}`
+	const label = `{"op":"remove","path":"/metadata/labels/node.akri.sh~1a","value":null}`
 	for name, tc := range map[string]struct {
 		instance *v0.Instance
 		want     []string
 	}{
 		"entry and label": {device(true, []string{"b", "a"}), []string{
-			`{"op":"test","path":"/spec/nodes/1","value":"a"},{"op":"remove","path":"/spec/nodes/1"}`, label,
+			`{"op":"test","path":"/spec/nodes/1","value":"a"},{"op":"remove","path":"/spec/nodes/1","value":null}`, label,
 		}},
 		"slots": {device(true, []string{"a"}, "a", "b", "C:0:a", "C:cams-1:a", "", "C:a:b"), []string{
-			`{"op":"test","path":"/spec/nodes/0","value":"a"},{"op":"remove","path":"/spec/nodes/0"}`, label,
+			`{"op":"test","path":"/spec/nodes/0","value":"a"},{"op":"remove","path":"/spec/nodes/0","value":null}`, label,
 			`{"op":"test","path":"/spec/deviceUsage/cam-0","value":"a"},{"op":"replace","path":"/spec/deviceUsage/cam-0","value":""}`,
 			`{"op":"test","path":"/spec/deviceUsage/cam-2","value":"C:0:a"},{"op":"replace","path":"/spec/deviceUsage/cam-2","value":""}`,
 			`{"op":"test","path":"/spec/deviceUsage/cam-3","value":"C:cams-1:a"},{"op":"replace","path":"/spec/deviceUsage/cam-3","value":""}`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := json.Marshal(takeOff(tc.instance, "a"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := string(nodeRemoval(tc.instance, "a").Encode())
 			want := "[" + strings.Join(append([]string{bound}, tc.want...), ",") + "]"
-			if string(got) != want {
+			if got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		})

@@ -129,7 +129,8 @@ func (w *world) node(name string) string {
 func (w *world) condition(node string, status corev1.ConditionStatus) {
 	w.T.Helper()
 	w.patchNode(node, map[string]any{"status": map[string]any{"conditions": []any{
-		map[string]any{"type": "Ready", "status": status, "lastHeartbeatTime": metav1.Now(), "lastTransitionTime": metav1.Now(), "message": time.Now().String()},
+		map[string]any{"type": "Ready", "status": status, "lastHeartbeatTime": metav1.Now(), "lastTransitionTime": metav1.Now(),
+			"message": time.Now().String()},
 	}}})
 }
 
@@ -209,7 +210,9 @@ func (w *world) pod(name, node, uses string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{
-			Name: "user", Image: "none", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceName(v0.ResourceName(uses)): resource.MustParse("1")}},
+			Name: "user", Image: "none", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{
+				corev1.ResourceName(v0.ResourceName(uses)): resource.MustParse("1"),
+			}},
 		}}},
 	}
 	if err := w.Create(w.T.Context(), pod); err != nil {

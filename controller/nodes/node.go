@@ -13,18 +13,18 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// State is what a node can do.
+// State is the availability of a node.
 type State string
 
 // The states.
 const (
 	Ready    State = "Ready"
-	NotReady State = "NotReady" // or not heard of: its Pods may run all the same
-	Gone     State = "Gone"     // its Pods are garbage
+	NotReady State = "NotReady" // or unknown: its Pods may still run
+	Gone     State = "Gone"     // deleted: its Pods are garbage
 )
 
-// stateOf is the state of a node, of which nil is one that does not exist, and
-// the identity that it has in that state.
+// stateOf returns the state and the UID of a node; nil stands for a node that does
+// not exist.
 func stateOf(node *corev1.Node) (State, types.UID) {
 	if node == nil {
 		return Gone, ""
@@ -38,15 +38,15 @@ func stateOf(node *corev1.Node) (State, types.UID) {
 	return NotReady, node.UID
 }
 
-// addToScheme makes a manager understand nodes, and the Pods on them.
+// addToScheme registers nodes and Pods.
 func addToScheme(scheme *runtime.Scheme) {
 	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{})
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
 }
 
-// Reduce leaves of a node what this package reads, so that a cache of many nodes
-// is small: name and identity, whether it is Ready, and Akri's resources of which
-// it has none.
+// Reduce returns a node with only the fields that this package reads, so that a
+// cache of many nodes is small: its name and UID, the status of its Ready
+// condition, and the resources of Akri that are 0.
 func Reduce(node *corev1.Node) *corev1.Node {
 	reduced := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}}
 	for _, condition := range node.Status.Conditions {
@@ -66,11 +66,11 @@ func Reduce(node *corev1.Node) *corev1.Node {
 	return reduced
 }
 
-// emptyResources are Akri's resources of which a node has none, sorted.
+// emptyResources returns the resources of Akri that are 0 on a node, sorted.
 func emptyResources(node *corev1.Node) []corev1.ResourceName {
 	var empty []corev1.ResourceName
 	for resource, quantity := range node.Status.Capacity {
-		if _, ours := nameIn(resource); !ours || !quantity.IsZero() {
+		if _, ok := nameIn(resource); !ok || !quantity.IsZero() {
 			continue
 		}
 		if allocatable, found := node.Status.Allocatable[resource]; found && !allocatable.IsZero() {
@@ -82,12 +82,13 @@ func emptyResources(node *corev1.Node) []corev1.ResourceName {
 	return empty
 }
 
-// nameIn is the Instance or the Configuration whose resource it is.
+// nameIn returns the name of the Instance or Configuration that a resource belongs
+// to, and false if it is not a resource of Akri.
 func nameIn(resource corev1.ResourceName) (string, bool) {
 	return strings.CutPrefix(string(resource), v0.ResourceName(""))
 }
 
-// sameNode tells whether two reduced nodes say the same.
+// sameNode reports whether two reduced nodes are equal for this package.
 func sameNode(a, b *corev1.Node) bool {
 	stateA, uidA := stateOf(a)
 	stateB, uidB := stateOf(b)

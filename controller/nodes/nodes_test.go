@@ -17,13 +17,13 @@ import (
 	"akri.sh/akri/controller/nodes"
 )
 
-// short graces, and one that never passes in a test.
+// A short grace period, and one that never ends during a test.
 const (
 	short = 300 * time.Millisecond
 	never = time.Hour
 )
 
-func TestANodeThatIsGoneLeavesOnlyItsOwn(t *testing.T) {
+func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("shared", true, []string{b, a}, a, b, "C:0:"+a, "C:0:"+b, "C:cams-1:"+b, "")
@@ -36,16 +36,17 @@ func TestANodeThatIsGoneLeavesOnlyItsOwn(t *testing.T) {
 	if !slices.Equal(shared.Spec.Nodes, []string{a}) {
 		t.Errorf("nodes are %q, want only %s", shared.Spec.Nodes, a)
 	}
-	want := map[string]v0.SlotOwner{"shared-0": v0.SlotOwner(a), "shared-1": "", "shared-2": v0.SlotOwner("C:0:" + a), "shared-3": "", "shared-4": "", "shared-5": ""}
+	want := map[string]v0.SlotOwner{"shared-0": v0.SlotOwner(a), "shared-1": "", "shared-2": v0.SlotOwner("C:0:" + a), "shared-3": "",
+		"shared-4": "", "shared-5": ""}
 	if !maps.Equal(shared.Spec.DeviceUsage, want) {
 		t.Errorf("deviceUsage is %v, want %v", shared.Spec.DeviceUsage, want)
 	}
 	if _, labelled := shared.Labels[v0.NodeLabel(a)]; !labelled {
-		t.Error("the other node's label is gone")
+		t.Error("the other node's label was removed")
 	}
-	w.Eventually("deletion of what only that node could see", func() string {
+	w.Eventually("deletion of the Instance that only that node could see", func() string {
 		if w.instance("local") != nil {
-			return "it is there"
+			return "it still exists"
 		}
 		return ""
 	})
@@ -54,29 +55,29 @@ func TestANodeThatIsGoneLeavesOnlyItsOwn(t *testing.T) {
 	}
 }
 
-// A node may have gone while no controller ran.
-func TestANodeThatNeverWasIsGone(t *testing.T) {
+// A node may have been deleted while no controller ran.
+func TestANodeThatNeverExistedIsGone(t *testing.T) {
 	w := enter(t)
 	w.device("cam", true, []string{w.Namespace + "-x", w.node("a")})
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
 	w.off("cam", w.Namespace+"-x")
 }
 
-func TestANodeThatIsNotReadyIsTakenOffAfterTheGrace(t *testing.T) {
+func TestANodeThatIsNotReadyIsRemovedAfterTheGracePeriod(t *testing.T) {
 	w := enter(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
 	w.device("cam", true, []string{a, b, c}, "C:0:"+b)
 	w.run(nodes.Options{NotReadyGrace: time.Second})
 	w.condition(c, corev1.ConditionUnknown)
-	w.condition(c, corev1.ConditionTrue) // back before the grace
+	w.condition(c, corev1.ConditionTrue) // back within the grace period
 	began := time.Now()
 	w.condition(b, corev1.ConditionUnknown)
 	cam := w.off("cam", b)
 	if took := time.Since(began); took < time.Second {
-		t.Errorf("taken off after %s, before the grace", took)
+		t.Errorf("removed after %s, before the end of the grace period", took)
 	}
-	w.told("cam", "NodeLost", "node "+b+" is NotReady")
-	if !slices.Equal(cam.Spec.Nodes, []string{a, c}) { // c's grace would be over
+	w.hasEvent("cam", "NodeLost", "node "+b+" is NotReady")
+	if !slices.Equal(cam.Spec.Nodes, []string{a, c}) { // the grace period of c would be over
 		t.Errorf("nodes are %q, want %s and %s", cam.Spec.Nodes, a, c)
 	}
 }
@@ -100,10 +101,10 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 	c := w.node("c")
 	w.device("later", true, []string{a, c})
 	w.condition(c, corev1.ConditionUnknown)
-	w.off("later", c) // all that is due of b has been decided
+	w.off("later", c) // everything due for b has been decided
 	for _, name := range []string{"used", "group-1"} {
 		if kept := w.instance(name); !slices.Contains(kept.Spec.Nodes, b) || kept.Spec.DeviceUsage[v0.SlotName(name, 0)] == "" {
-			t.Errorf("a Pod uses %s on a node that does not answer, and it is taken off: %+v", name, kept.Spec)
+			t.Errorf("a Pod uses %s on an unreachable node, but the node was removed: %+v", name, kept.Spec)
 		}
 	}
 	direct.Status.Phase = corev1.PodFailed
@@ -117,14 +118,14 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 	w.off("group-1", b)
 }
 
-func TestTheNodeIsReadAnewFirst(t *testing.T) {
+func TestTheNodeIsReadAgainFirst(t *testing.T) {
 	w := enter(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
 	w.device("cam", true, []string{a, b})
 	w.device("door", true, []string{a, c})
 	read := make(chan struct{})
 	w.once(http.MethodGet, "/nodes/"+b, func() {
-		w.condition(b, corev1.ConditionTrue) // the cache is behind
+		w.condition(b, corev1.ConditionTrue) // the cache is stale
 		close(read)
 	})
 	w.run(nodes.Options{NotReadyGrace: short})
@@ -133,11 +134,11 @@ func TestTheNodeIsReadAnewFirst(t *testing.T) {
 	w.condition(c, corev1.ConditionUnknown)
 	w.off("door", c) // later than b would have been
 	if cam := w.instance("cam"); !slices.Contains(cam.Spec.Nodes, b) {
-		t.Errorf("a node that was Ready was taken off by what the cache said: %q", cam.Spec.Nodes)
+		t.Errorf("a Ready node was removed because of a stale cache: %q", cam.Spec.Nodes)
 	}
 }
 
-func TestAClaimAtTheSameMomentIsKept(t *testing.T) {
+func TestAConcurrentClaimIsKept(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cam", true, []string{a, b}, b, "")
@@ -147,7 +148,7 @@ func TestAClaimAtTheSameMomentIsKept(t *testing.T) {
 	w.condition(b, corev1.ConditionUnknown)
 	cam := w.off("cam", b) // by another attempt
 	if owner := cam.Spec.DeviceUsage["cam-1"]; owner != v0.SlotOwner("C:0:"+a) {
-		t.Errorf("the claim made meanwhile is lost: %v", cam.Spec.DeviceUsage)
+		t.Errorf("the concurrent claim is lost: %v", cam.Spec.DeviceUsage)
 	}
 
 	w.off("door", b)
@@ -155,7 +156,7 @@ func TestAClaimAtTheSameMomentIsKept(t *testing.T) {
 	c := w.node("c")
 	w.device("gate", true, []string{a, b}, "", "")
 	w.once(http.MethodPatch, "/instances/gate", func() {
-		// The lost node is back, and so is its agent, which gives a slot away.
+		// The lost node returns, and its agent claims a slot.
 		w.condition(b, corev1.ConditionTrue)
 		w.claim("gate", 0, b)
 	})
@@ -170,11 +171,11 @@ func TestAClaimAtTheSameMomentIsKept(t *testing.T) {
 	w.condition(c, corev1.ConditionUnknown)
 	w.off("bell", c) // later than b would have been
 	if gate := w.instance("gate"); gate.Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) || !slices.Contains(gate.Spec.Nodes, b) {
-		t.Errorf("the agent that came back has lost what it wrote: %+v", gate.Spec)
+		t.Errorf("the agent that returned has lost what it wrote: %+v", gate.Spec)
 	}
 }
 
-func TestALocalDeviceThatIsClaimedAtTheSameMomentIsKept(t *testing.T) {
+func TestALocalDeviceThatIsClaimedConcurrentlyIsKept(t *testing.T) {
 	w := enter(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
 	w.device("cam", false, []string{b}, "")
@@ -195,7 +196,7 @@ func TestALocalDeviceThatIsClaimedAtTheSameMomentIsKept(t *testing.T) {
 	w.condition(c, corev1.ConditionUnknown)
 	w.off("door", c) // later than b would have been
 	if cam := w.instance("cam"); cam == nil || cam.UID != before.UID || cam.Spec.DeviceUsage["cam-0"] != v0.SlotOwner(b) {
-		t.Errorf("the agent that came back has lost what it wrote: %+v", cam)
+		t.Errorf("the agent that returned has lost what it wrote: %+v", cam)
 	}
 }
 
@@ -215,33 +216,33 @@ func TestAnInstanceThatNoNodeSees(t *testing.T) {
 	}
 	w.Eventually("deletion", func() string {
 		if w.instance("lost") != nil {
-			return "it is there"
+			return "it still exists"
 		}
 		return ""
 	})
 	if took := time.Since(began); took < 2*time.Second {
-		t.Errorf("deleted after %s, before its grace", took)
+		t.Errorf("deleted after %s, before the end of its grace period", took)
 	}
-	w.told("lost", "DeviceLost", "no node has seen the device")
+	w.hasEvent("lost", "DeviceLost", "no node has seen the device")
 	if now := w.instance("found"); now == nil || now.UID != found.UID {
-		t.Errorf("an Instance that was found again is deleted: %+v", now)
+		t.Errorf("an Instance that was discovered again was deleted: %+v", now)
 	}
 }
 
-func TestWithoutAGraceNothingIsTakenOff(t *testing.T) {
+func TestWithoutAGracePeriodNothingIsRemoved(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cam", true, []string{a, b})
 	w.device("empty", true, nil)
-	w.run(nodes.Options{GoneGrace: short, EmptyGrace: short, DeadDelay: short})
+	w.run(nodes.Options{GoneGrace: short, EmptyGrace: short, StaleDelay: short})
 	w.deleteNode(b)
 	w.offers(a, map[string]string{"akri.sh/gone": "0"})
-	w.lacks(a, "akri.sh/gone") // it works, and the graces are over
+	w.lacks(a, "akri.sh/gone") // the controller works, and the grace periods are over
 	if cam := w.instance("cam"); len(cam.Spec.Nodes) != 2 {
 		t.Errorf("nodes are %q", cam.Spec.Nodes)
 	}
 	if w.instance("empty") == nil {
-		t.Error("the Instance without nodes is deleted")
+		t.Error("the Instance without nodes was deleted")
 	}
 }
 
@@ -250,7 +251,7 @@ func TestNothingIsSentAtRest(t *testing.T) {
 	a, b := w.node("a"), w.node("b")
 	w.device("cam", true, []string{a, b}, a, "")
 	w.offers(a, map[string]string{"akri.sh/cam": "0", "example.com/gone": "0"})
-	w.run(nodes.Options{NotReadyGrace: short, DeadDelay: short})
+	w.run(nodes.Options{NotReadyGrace: short, StaleDelay: short})
 	w.condition(b, corev1.ConditionUnknown)
 	w.off("cam", b)
 	before := w.requests.Load()
@@ -270,8 +271,8 @@ func TestNothingIsSentAtRest(t *testing.T) {
 	}
 }
 
-// told waits for an Event about an Instance.
-func (w *world) told(instance, reason, note string) {
+// hasEvent waits for an Event about an Instance.
+func (w *world) hasEvent(instance, reason, note string) {
 	w.T.Helper()
 	w.Eventually("Event "+reason, func() string {
 		var list eventsv1.EventList
@@ -283,6 +284,6 @@ func (w *world) told(instance, reason, note string) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("there is none among %d", len(list.Items))
+		return fmt.Sprintf("not among the %d Events", len(list.Items))
 	})
 }

@@ -15,19 +15,19 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// orphaned tells whether no node sees an Instance. Slots that somebody holds do
-// not matter: an agent that loses sight of a device deletes its Instance, too.
+// orphaned reports whether no node sees an Instance. Slots that are still held do
+// not matter: an agent that no longer sees a device deletes its Instance, too.
 func orphaned(instance *v0.Instance) bool {
 	return len(instance.Spec.Nodes) == 0 && instance.DeletionTimestamp == nil
 }
 
-// orphans deletes Instances that no node has seen for a while.
+// orphans deletes Instances that no node has seen for the grace period.
 type orphans struct {
 	cache  client.Reader
 	client client.Client
 	grace  time.Duration
 	now    func() time.Time
-	since  map[types.NamespacedName]orphan // for one worker
+	since  map[types.NamespacedName]orphan // used by one worker
 	events events.EventRecorder
 }
 
@@ -36,7 +36,7 @@ type orphan struct {
 	since time.Time
 }
 
-// Reconcile deletes the Instance if it is time, or comes back when it is.
+// Reconcile deletes the Instance, or requeues it for when the grace period ends.
 func (r *orphans) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var instance v0.Instance
 	if err := r.cache.Get(ctx, request.NamespacedName, &instance); err != nil {
@@ -53,13 +53,14 @@ func (r *orphans) Reconcile(ctx context.Context, request reconcile.Request) (rec
 		seen = orphan{uid: instance.UID, since: now}
 		r.since[request.NamespacedName] = seen
 	}
-	if wait := seen.since.Add(r.grace).Sub(now); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
+	if remaining := seen.since.Add(r.grace).Sub(now); remaining > 0 {
+		return reconcile.Result{RequeueAfter: remaining}, nil
 	}
-	if err := remove(ctx, r.client, &instance); err != nil {
+	if err := deleteInstance(ctx, r.client, &instance); err != nil {
 		return reconcile.Result{}, fmt.Errorf("delete Instance %s, which no node sees: %w", request, err)
 	}
-	log.FromContext(ctx).Info("deleted: no node sees it")
-	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, "DeviceLost", "Delete", "no node has seen the device for %v", r.grace)
+	log.FromContext(ctx).Info("Deleted an Instance that no node sees")
+	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, "DeviceLost", "Delete",
+		"no node has seen the device for %v", r.grace)
 	return reconcile.Result{}, nil
 }

@@ -4,63 +4,66 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/internal/backoff"
 )
 
-// longestOutage bounds what is remembered of nodes that are gone, and how long an
-// agent that puts its node back is left alone.
-const longestOutage = 24 * time.Hour
+// maxOutage limits how long a deleted node is remembered, and the back-off for an
+// agent that re-adds its node.
+const maxOutage = 24 * time.Hour
 
-// outage is the time during which a node is not Ready. It begins when we see it:
-// the clocks of small machines are not to be trusted, and if the controller is
-// restarted, it only begins anew.
+// outage is the time during which a node is not Ready. It starts when this
+// controller first observes it, because the clocks of small machines cannot be
+// trusted. A restart of the controller starts it again.
 type outage struct {
-	state State
-	uid   types.UID
-	since time.Time // in this state
-	used  map[types.NamespacedName]time.Time
-	taken map[types.NamespacedName]taken
+	state    State
+	uid      types.UID
+	since    time.Time // in this state
+	lastUsed map[types.NamespacedName]time.Time
+	removals map[types.NamespacedName]removal
 }
 
-// taken is when the node was taken off an Instance last, and how often.
-type taken struct {
-	at    time.Time
-	times int
+// removal records when the node was last removed from an Instance, and how often.
+type removal struct {
+	last  time.Time
+	count int
 }
 
-// due is when the node is to be taken off an Instance on which it is.
+// due returns when to remove the node from an Instance.
 //
-// It is there again after it was taken off if its agent has put it back: so the
-// agent lives, though its kubelet does not, and sees the device. It may die later,
-// without its node having been Ready, so the answer is not never.
+// If the agent re-added the node after a removal, the agent is alive although its
+// kubelet is not. The next removal is delayed, not cancelled, because the agent may
+// still die.
 func (o *outage) due(instance types.NamespacedName, options Options) time.Time {
 	grace := options.NotReadyGrace
 	if o.state == Gone {
 		grace = options.GoneGrace
 	}
 	due := o.since.Add(grace)
-	if asked, found := o.used[instance]; found {
-		due = later(due, asked.Add(options.NotReadyGrace))
+	if used, found := o.lastUsed[instance]; found {
+		due = latest(due, used.Add(options.NotReadyGrace))
 	}
-	if last, found := o.taken[instance]; found {
-		due = later(due, last.at.Add(doubled(options.NotReadyGrace, last.times, longestOutage)))
+	if removed, found := o.removals[instance]; found {
+		due = latest(due, removed.last.Add(backoff.Delay(options.NotReadyGrace, maxOutage, removed.count)))
 	}
 	return due
 }
 
-// inUse notes that a Pod of the node uses an Instance. Pods are not watched, so
-// they are asked for again after another grace.
-func (o *outage) inUse(instance types.NamespacedName, now time.Time) { o.used[instance] = now }
+// recordUse records that a Pod on the node uses an Instance. Pods are not watched;
+// they are listed again after another grace period.
+func (o *outage) recordUse(instance types.NamespacedName, now time.Time) { o.lastUsed[instance] = now }
 
-// tookOff notes that the node was taken off an Instance.
-func (o *outage) tookOff(instance types.NamespacedName, now time.Time) {
-	o.taken[instance] = taken{at: now, times: o.taken[instance].times + 1}
+// recordRemoval records that the node was removed from an Instance.
+func (o *outage) recordRemoval(instance types.NamespacedName, now time.Time) {
+	o.removals[instance] = removal{last: now, count: o.removals[instance].count + 1}
 }
 
-// outages are those of all nodes. They are for one goroutine.
+// outages holds the outages of all nodes. It is not safe for concurrent use.
 type outages map[string]*outage
 
-// see returns the outage of a node that is in a state, or nil if it is Ready.
-func (all outages) see(node string, state State, uid types.UID, now time.Time) *outage {
+// observe returns the outage of a node in the given state, or nil if the node is
+// Ready.
+func (all outages) observe(node string, state State, uid types.UID, now time.Time) *outage {
 	if state == Ready {
 		delete(all, node)
 		return nil
@@ -68,45 +71,35 @@ func (all outages) see(node string, state State, uid types.UID, now time.Time) *
 	current := all[node]
 	if current == nil {
 		all.forget(now)
-		current = &outage{taken: map[types.NamespacedName]taken{}}
+		current = &outage{removals: map[types.NamespacedName]removal{}}
 		all[node] = current
 	}
 	if current.state != state || current.uid != uid {
 		current.state, current.uid, current.since = state, uid, now
-		current.used = map[types.NamespacedName]time.Time{} // by Pods of another time
+		current.lastUsed = map[types.NamespacedName]time.Time{} // by Pods of the former state
 	}
 	return current
 }
 
-// forget drops nodes that went long ago: names of nodes need not repeat.
+// forget removes nodes that were deleted long ago, because node names need not
+// repeat.
 func (all outages) forget(now time.Time) {
 	for name, old := range all {
-		if old.state == Gone && now.Sub(old.since) > 2*longestOutage {
+		if old.state == Gone && now.Sub(old.since) > 2*maxOutage {
 			delete(all, name)
 		}
 	}
 }
 
-// doubled is a duration doubled some times, up to a limit.
-func doubled(duration time.Duration, times int, limit time.Duration) time.Duration {
-	for range times {
-		if duration >= limit {
-			break
-		}
-		duration *= 2
-	}
-	return min(duration, limit)
-}
-
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
 }
 
-// sooner is the earlier of two times, of which a zero one does not count.
-func sooner(a, b time.Time) time.Time {
+// earliest returns the earlier of two times, ignoring zero times.
+func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

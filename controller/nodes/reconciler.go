@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -19,14 +18,13 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// soon is when to look again at a node of which the cache is behind.
-const soon = time.Second
+// staleRequeue is the requeue delay when the cached node turns out to be stale.
+const staleRequeue = time.Second
 
-// podsAtOnce bounds how many Pods are in memory.
-const podsAtOnce = 100
+// maxListedPods limits how many Pods are in memory at a time.
+const maxListedPods = 100
 
-// reconciler looks at one node at a time. It has one worker, so its memory needs
-// no lock.
+// reconciler reconciles nodes. It has one worker, so its state needs no lock.
 type reconciler struct {
 	cache   client.Reader
 	api     client.Reader // not cached
@@ -34,30 +32,31 @@ type reconciler struct {
 	options Options
 	now     func() time.Time
 	outages outages
-	graves  map[string]graves
+	stale   map[string]staleResources // by node
 	events  events.EventRecorder
 }
 
-// Reconcile does what is due about a node, which may be gone.
+// Reconcile does what is due for a node, which may no longer exist.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	node, err := read(ctx, r.cache, request.Name)
+	node, err := readNode(ctx, r.cache, request.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	again, lost := r.takeOffIfLost(ctx, request.Name, node)
-	next, buried := r.buryDead(ctx, request.Name, node)
-	if err := errors.Join(lost, buried); err != nil {
+	nextLost, errLost := r.reconcileLost(ctx, request.Name, node)
+	nextStale, errStale := r.reconcileStale(ctx, request.Name, node)
+	if err := errors.Join(errLost, errStale); err != nil {
 		return reconcile.Result{}, err
 	}
-	if again = sooner(again, next); again.IsZero() {
+	next := earliest(nextLost, nextStale)
+	if next.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{RequeueAfter: max(again.Sub(r.now()), time.Millisecond)}, nil
+	return reconcile.Result{RequeueAfter: max(next.Sub(r.now()), time.Millisecond)}, nil
 }
 
-// takeOffIfLost takes a node that is lost off its Instances, and returns when to
-// look again; zero if not before something happens.
-func (r *reconciler) takeOffIfLost(ctx context.Context, name string, node *corev1.Node) (again time.Time, err error) {
+// reconcileLost removes a lost node from its Instances. It returns when to check
+// again; zero if not before the next event.
+func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev1.Node) (next time.Time, err error) {
 	if r.options.keepsInstances() {
 		return time.Time{}, nil
 	}
@@ -67,72 +66,81 @@ func (r *reconciler) takeOffIfLost(ctx context.Context, name string, node *corev
 	}
 	now := r.now()
 	state, uid := stateOf(node)
-	outage := r.outages.see(name, state, uid, now)
-	if outage == nil {
+	lost := r.outages.observe(name, state, uid, now)
+	if lost == nil {
 		return time.Time{}, nil
 	}
 	var due []*v0.Instance
 	for i := range instances {
-		if at := outage.due(client.ObjectKeyFromObject(&instances[i]), r.options); at.After(now) {
-			again = sooner(again, at)
+		if at := lost.due(client.ObjectKeyFromObject(&instances[i]), r.options); at.After(now) {
+			next = earliest(next, at)
 		} else {
 			due = append(due, &instances[i])
 		}
 	}
 	if len(due) == 0 {
-		return again, nil
+		return next, nil
 	}
 
-	// The cache may be behind, after the API server was away above all.
-	today, err := read(ctx, r.api, name)
+	// The cache may be stale, above all after the API server was unavailable.
+	current, err := readNode(ctx, r.api, name)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if stateToday, uidToday := stateOf(today); stateToday != state || uidToday != uid {
-		return sooner(again, now.Add(soon)), nil
+	if currentState, currentUID := stateOf(current); currentState != state || currentUID != uid {
+		return earliest(next, now.Add(staleRequeue)), nil
 	}
 	used := use{}
 	if state != Gone {
-		if err := r.notePods(ctx, name, used); err != nil {
+		if err := r.addPods(ctx, name, used); err != nil {
 			return time.Time{}, err
 		}
 	}
+	again, err := r.removeFrom(ctx, due, name, lost, used)
+	return earliest(next, again), err
+}
+
+// removeFrom removes a node from the Instances that it does not use. It returns
+// when to check again those that it uses.
+func (r *reconciler) removeFrom(
+	ctx context.Context, instances []*v0.Instance, node string, lost *outage, used use,
+) (next time.Time, err error) {
+	now, state := r.now(), lost.state
 	var errs []error
-	for _, instance := range due {
+	for _, instance := range instances {
 		key := client.ObjectKeyFromObject(instance)
-		action := decide(instance, name, used.of(instance))
+		action := decide(instance, node, used.includes(instance))
 		if action == Keep {
-			outage.inUse(key, now)
-			again = sooner(again, outage.due(key, r.options))
+			lost.recordUse(key, now)
+			next = earliest(next, lost.due(key, r.options))
 			continue
 		}
-		if err := r.do(ctx, action, instance, name); err != nil {
-			errs = append(errs, fmt.Errorf("take node %s, which is %s, off Instance %s: %w", name, state, key, err))
+		if err := r.execute(ctx, action, instance, node); err != nil {
+			errs = append(errs, fmt.Errorf("remove node %s, which is %s, from Instance %s: %w", node, state, key, err))
 			continue
 		}
-		outage.tookOff(key, now)
-		log.FromContext(ctx).Info("the node is lost", "state", state, "instance", key, "action", action)
+		lost.recordRemoval(key, now)
+		log.FromContext(ctx).Info("Removed a lost node from an Instance", "state", state, "instance", key, "action", action)
+		note := "node %s is %s: it is removed from this Instance, and its slots are free"
 		if action == Delete {
-			r.events.Eventf(instance, nil, corev1.EventTypeWarning, "NodeLost", "Delete", "node %s, the only one that can reach the device, is %s", name, state)
-		} else {
-			r.events.Eventf(instance, nil, corev1.EventTypeWarning, "NodeLost", "TakeOff", "node %s is %s: it is taken off this Instance, and its slots are free", name, state)
+			note = "node %s, the only one that can reach the device, is %s"
 		}
+		r.events.Eventf(instance, nil, corev1.EventTypeWarning, "NodeLost", string(action), note, node, state)
 	}
-	return again, errors.Join(errs...)
+	return next, errors.Join(errs...)
 }
 
-// do carries out an action.
-func (r *reconciler) do(ctx context.Context, action Action, instance *v0.Instance, node string) error {
+// execute carries out an action.
+func (r *reconciler) execute(ctx context.Context, action Action, instance *v0.Instance, node string) error {
 	if action == Delete {
-		return remove(ctx, r.client, instance)
+		return deleteInstance(ctx, r.client, instance)
 	}
-	return patch(takeOff(instance, node), func(data client.Patch) error {
-		target := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: instance.Namespace, Name: instance.Name}}
-		return r.client.Patch(ctx, target, data, client.FieldOwner(v0.FieldManagerController))
-	})
+	target := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: instance.Namespace, Name: instance.Name}}
+	patch := client.RawPatch(types.JSONPatchType, nodeRemoval(instance, node).Encode())
+	return ignoreGone(r.client.Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController)))
 }
 
-// instancesOn are the Instances that a node sees or holds a slot of.
+// instancesOn returns the Instances that a node sees or holds a slot of.
 func (r *reconciler) instancesOn(ctx context.Context, node string) ([]v0.Instance, error) {
 	var list v0.InstanceList
 	if err := r.cache.List(ctx, &list, client.MatchingFields{byNode: node}, client.UnsafeDisableDeepCopy); err != nil {
@@ -141,59 +149,58 @@ func (r *reconciler) instancesOn(ctx context.Context, node string) ([]v0.Instanc
 	return list.Items, nil
 }
 
-// notePods notes what the Pods of a node ask for.
-func (r *reconciler) notePods(ctx context.Context, node string, used use) error {
-	for following := ""; ; {
+// addPods adds the requests of a node's Pods to used.
+func (r *reconciler) addPods(ctx context.Context, node string, used use) error {
+	for next := ""; ; {
 		var pods corev1.PodList
 		if err := r.api.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node},
-			client.Limit(podsAtOnce), client.Continue(following)); err != nil {
+			client.Limit(maxListedPods), client.Continue(next)); err != nil {
 			return fmt.Errorf("list the Pods of node %s: %w", node, err)
 		}
-		used.note(pods.Items)
-		if following = pods.Continue; following == "" {
+		used.add(pods.Items)
+		if next = pods.Continue; next == "" {
 			return nil
 		}
 	}
 }
 
-// buryDead removes resources from a node's status that nothing has the name of,
-// and returns when to look again; zero if not before something happens.
-func (r *reconciler) buryDead(ctx context.Context, name string, node *corev1.Node) (time.Time, error) {
+// reconcileStale removes stale resources from a node's status. It returns when to
+// check again; zero if not before the next event.
+func (r *reconciler) reconcileStale(ctx context.Context, name string, node *corev1.Node) (time.Time, error) {
 	if node == nil {
-		delete(r.graves, name)
+		delete(r.stale, name)
 		return time.Time{}, nil
 	}
-	var found []corev1.ResourceName
+	var stale []corev1.ResourceName
 	if len(emptyResources(node)) > 0 {
 		exists, err := r.names(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
-		found = dead(node, exists)
+		stale = staleOf(node, exists)
 	}
-	if r.graves[name] == nil {
-		r.graves[name] = graves{}
+	if r.stale[name] == nil {
+		r.stale[name] = staleResources{}
 	}
 	now := r.now()
-	due, again := r.graves[name].due(found, r.options.DeadDelay, now)
-	if len(r.graves[name]) == 0 {
-		delete(r.graves, name)
+	due, next := r.stale[name].due(stale, r.options.StaleDelay, now)
+	if len(r.stale[name]) == 0 {
+		delete(r.stale, name)
 	}
 	if len(due) == 0 {
-		return again, nil
+		return next, nil
 	}
-	if err := patch(removal(node, due), func(data client.Patch) error {
-		target := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		return r.client.Status().Patch(ctx, target, data, client.FieldOwner(v0.FieldManagerController))
-	}); err != nil {
-		return time.Time{}, fmt.Errorf("remove resources of devices that are gone from the status of node %s: %w", name, err)
+	target := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	patch := client.RawPatch(types.JSONPatchType, resourceRemoval(node, due).Encode())
+	if err := ignoreGone(r.client.Status().Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController))); err != nil {
+		return time.Time{}, fmt.Errorf("remove stale resources from the status of node %s: %w", name, err)
 	}
-	r.graves[name].buried(due, now)
-	log.FromContext(ctx).Info("removed resources of devices that are gone", "resources", due)
-	return again, nil
+	r.stale[name].recordRemoval(due, now)
+	log.FromContext(ctx).Info("Removed stale resources from a node", "resources", due)
+	return next, nil
 }
 
-// names are those of all Instances and Configurations.
+// names returns the names of all Instances and Configurations.
 func (r *reconciler) names(ctx context.Context) (map[string]bool, error) {
 	var instances v0.InstanceList
 	var configurations v0.ConfigurationList
@@ -213,10 +220,10 @@ func (r *reconciler) names(ctx context.Context) (map[string]bool, error) {
 	return names, nil
 }
 
-// read reads a node; nil if there is none.
-func read(ctx context.Context, from client.Reader, name string) (*corev1.Node, error) {
+// readNode returns a node, or nil if it does not exist.
+func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.Node, error) {
 	var node corev1.Node
-	err := from.Get(ctx, types.NamespacedName{Name: name}, &node)
+	err := reader.Get(ctx, types.NamespacedName{Name: name}, &node)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -226,29 +233,21 @@ func read(ctx context.Context, from client.Reader, name string) (*corev1.Node, e
 	return &node, nil
 }
 
-// remove deletes an Instance if it is as it was read.
-func remove(ctx context.Context, to client.Client, instance *v0.Instance) error {
+// deleteInstance deletes an Instance if it has not changed since it was read.
+func deleteInstance(ctx context.Context, api client.Client, instance *v0.Instance) error {
 	target := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: instance.Namespace, Name: instance.Name}}
-	return outcome(to.Delete(ctx, target, client.PropagationPolicy(metav1.DeletePropagationBackground),
+	return ignoreGone(api.Delete(ctx, target, client.PropagationPolicy(metav1.DeletePropagationBackground),
 		client.Preconditions{UID: &instance.UID, ResourceVersion: &instance.ResourceVersion}))
 }
 
-func patch(operations []operation, send func(client.Patch) error) error {
-	data, err := json.Marshal(operations)
-	if err != nil {
-		return err
-	}
-	return outcome(send(client.RawPatch(types.JSONPatchType, data)))
-}
-
-// outcome is that of a request which is bound to a version. An object that is
-// gone is as good as done.
-func outcome(err error) error {
+// ignoreGone returns the error of a request with preconditions. It ignores that the
+// object no longer exists.
+func ignoreGone(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsInvalid(err):
-		return fmt.Errorf("it is no longer as it was when this was decided; deciding again: %w", err)
+		return fmt.Errorf("it has changed since this was decided; deciding again: %w", err)
 	}
 	return err
 }

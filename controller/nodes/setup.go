@@ -23,12 +23,12 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// byNode is the cache's index of Instances by the nodes that see them or hold
-// their slots.
+// byNode is the name of the cache's index of Instances by the nodes that see them
+// or hold their slots.
 const byNode = "nodes"
 
-// Setup adds the package's controllers to a manager that knows our kinds, and
-// makes it know nodes and Pods. Its cache should [Reduce] nodes.
+// Setup adds the package's controllers to a manager whose scheme has Akri's kinds,
+// and adds nodes and Pods to the scheme. The manager's cache should [Reduce] nodes.
 func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	options, err := options.complete()
 	if err != nil {
@@ -54,19 +54,19 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 func setupNodes(mgr manager.Manager, options Options) error {
 	c, err := newController("node", mgr, &reconciler{
 		cache: mgr.GetCache(), api: mgr.GetAPIReader(), client: mgr.GetClient(), options: options, now: time.Now,
-		outages: outages{}, graves: map[string]graves{}, events: mgr.GetEventRecorder(v0.FieldManagerController),
+		outages: outages{}, stale: map[string]staleResources{}, events: mgr.GetEventRecorder(v0.FieldManagerController),
 	})
 	if err != nil {
 		return err
 	}
 	itself := &handler.TypedEnqueueRequestForObject[*corev1.Node]{}
-	news := predicate.TypedFuncs[*corev1.Node]{UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool {
+	changed := predicate.TypedFuncs[*corev1.Node]{UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool {
 		return !sameNode(e.ObjectOld, e.ObjectNew)
 	}}
 	for _, watch := range []source.Source{
-		source.Kind(mgr.GetCache(), &corev1.Node{}, itself, news),
+		source.Kind(mgr.GetCache(), &corev1.Node{}, itself, changed),
 		source.Kind(mgr.GetCache(), &v0.Instance{}, nodesOfInstance(mgr.GetCache())),
-		source.Kind(mgr.GetCache(), &v0.Configuration{}, nodesOfDeleted(mgr.GetCache())),
+		source.Kind(mgr.GetCache(), &v0.Configuration{}, nodesOfDeletedConfiguration(mgr.GetCache())),
 	} {
 		if err := c.Watch(watch); err != nil {
 			return err
@@ -84,29 +84,29 @@ func setupOrphans(mgr manager.Manager, options Options) error {
 		return err
 	}
 	itself := &handler.TypedEnqueueRequestForObject[*v0.Instance]{}
-	news := predicate.TypedFuncs[*v0.Instance]{
+	relevant := predicate.TypedFuncs[*v0.Instance]{
 		CreateFunc: func(e event.TypedCreateEvent[*v0.Instance]) bool { return orphaned(e.Object) },
 		UpdateFunc: func(e event.TypedUpdateEvent[*v0.Instance]) bool {
 			return orphaned(e.ObjectOld) || orphaned(e.ObjectNew)
 		},
 		DeleteFunc: func(e event.TypedDeleteEvent[*v0.Instance]) bool { return orphaned(e.Object) },
 	}
-	return c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself, news))
+	return c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself, relevant))
 }
 
 func newController(name string, mgr manager.Manager, r reconcile.Reconciler) (controller.Controller, error) {
 	return controller.New(name, mgr, controller.Options{
 		Reconciler:              r,
-		MaxConcurrentReconciles: 1, // it remembers things
-		SkipNameValidation:      new(true),
+		MaxConcurrentReconciles: 1,         // the reconcilers have state without a lock
+		SkipNameValidation:      new(true), // tests run several managers in one process
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 5*time.Minute),
 	})
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// nodesOfInstance looks at the nodes of an Instance that is new or has others
-// than before, and at those on which one that was deleted left its name.
+// nodesOfInstance enqueues the nodes of an Instance that is new or whose nodes
+// changed, and the nodes whose status still names an Instance that was deleted.
 func nodesOfInstance(nodes cache.Cache) handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
 	add := func(names []string, q queue) {
 		for _, name := range names {
@@ -116,7 +116,8 @@ func nodesOfInstance(nodes cache.Cache) handler.TypedEventHandler[*v0.Instance, 
 	return handler.TypedFuncs[*v0.Instance, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q queue) { add(nodesOf(e.Object), q) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q queue) {
-			if !slices.Equal(e.ObjectOld.Spec.Nodes, e.ObjectNew.Spec.Nodes) || !maps.Equal(e.ObjectOld.Spec.DeviceUsage, e.ObjectNew.Spec.DeviceUsage) {
+			if !slices.Equal(e.ObjectOld.Spec.Nodes, e.ObjectNew.Spec.Nodes) ||
+				!maps.Equal(e.ObjectOld.Spec.DeviceUsage, e.ObjectNew.Spec.DeviceUsage) {
 				add(nodesOf(e.ObjectNew), q)
 			}
 		},
@@ -126,9 +127,9 @@ func nodesOfInstance(nodes cache.Cache) handler.TypedEventHandler[*v0.Instance, 
 	}
 }
 
-// nodesOfDeleted looks at the nodes on which a Configuration that was deleted
-// left its name.
-func nodesOfDeleted(nodes cache.Cache) handler.TypedEventHandler[*v0.Configuration, reconcile.Request] {
+// nodesOfDeletedConfiguration enqueues the nodes whose status still names a
+// Configuration that was deleted.
+func nodesOfDeletedConfiguration(nodes cache.Cache) handler.TypedEventHandler[*v0.Configuration, reconcile.Request] {
 	return handler.TypedFuncs[*v0.Configuration, reconcile.Request]{
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v0.Configuration], q queue) {
 			for _, name := range nodesWithEmpty(ctx, nodes, e.Object.Name) {
@@ -138,11 +139,11 @@ func nodesOfDeleted(nodes cache.Cache) handler.TypedEventHandler[*v0.Configurati
 	}
 }
 
-// nodesWithEmpty are the nodes that have none of a resource of ours, but the name.
+// nodesWithEmpty returns the nodes on which the resource of that name is 0.
 func nodesWithEmpty(ctx context.Context, from cache.Cache, name string) []string {
 	var list corev1.NodeList
 	if err := from.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache is not started: the nodes' own events are to come
+		return nil // the cache has not started: the nodes' own events will follow
 	}
 	var names []string
 	for i := range list.Items {

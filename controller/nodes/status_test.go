@@ -19,7 +19,7 @@ func (w *world) offers(node string, quantities map[string]string) {
 	w.patchNode(node, map[string]any{"status": map[string]any{"capacity": quantities, "allocatable": quantities}})
 }
 
-// has tells whether a resource is in a node's status.
+// has reports whether a resource is in a node's status.
 func (w *world) has(node, resource string) bool {
 	w.T.Helper()
 	var object corev1.Node
@@ -36,13 +36,13 @@ func (w *world) lacks(node, resource string) {
 	w.T.Helper()
 	w.Eventually("removal of "+resource, func() string {
 		if w.has(node, resource) {
-			return "it is there"
+			return "it is still there"
 		}
 		return ""
 	})
 }
 
-func TestDeadResourcesLeaveTheNode(t *testing.T) {
+func TestStaleResourcesAreRemoved(t *testing.T) {
 	w := enter(t)
 	a := w.node("a")
 	w.device("cam", true, []string{a})
@@ -58,22 +58,22 @@ func TestDeadResourcesLeaveTheNode(t *testing.T) {
 		"akri.sh/gone-1": "0", "akri.sh/gone-2": "0", "akri.sh/cam": "0", group: "0",
 		"akri.sh/offered": "2", "example.com/gone": "0", "cpu": "4",
 	})
-	w.run(nodes.Options{NotReadyGrace: never, DeadDelay: short})
+	w.run(nodes.Options{NotReadyGrace: never, StaleDelay: short})
 	w.lacks(a, "akri.sh/gone-1")
 	for resource, why := range map[string]string{
-		"akri.sh/cam": "its Instance is there", group: "its Configuration is there", "akri.sh/offered": "a kubelet offers it",
-		"example.com/gone": "it is another vendor's", "cpu": "it is Kubernetes'",
+		"akri.sh/cam": "its Instance exists", group: "its Configuration exists", "akri.sh/offered": "a kubelet offers it",
+		"example.com/gone": "it belongs to another vendor", "cpu": "it belongs to Kubernetes",
 	} {
 		if !w.has(a, resource) {
-			t.Errorf("%s is gone though %s", resource, why)
+			t.Errorf("%s was removed although %s", resource, why)
 		}
 	}
 	if w.has(a, "akri.sh/gone-2") {
-		t.Error("what is due at the same time is not removed in the same request")
+		t.Error("resources that are due at the same time are not removed in one request")
 	}
 
-	// A kubelet that sees the last of a resource later than the Instance goes, and
-	// one that sees it sooner.
+	// A kubelet that sets a resource to 0 after the Instance was deleted, and one
+	// that does it before.
 	w.offers(a, map[string]string{"akri.sh/offered": "0"})
 	w.lacks(a, "akri.sh/offered")
 	if err := w.Delete(t.Context(), w.instance("cam")); err != nil {
@@ -86,36 +86,36 @@ func TestDeadResourcesLeaveTheNode(t *testing.T) {
 	w.lacks(a, group)
 }
 
-func TestWhatAKubeletOffersAtTheSameMomentStays(t *testing.T) {
+func TestAResourceThatAKubeletOffersAgainIsKept(t *testing.T) {
 	w := enter(t)
 	a := w.node("a")
 	w.offers(a, map[string]string{"akri.sh/back": "0", "akri.sh/gone": "0"})
 	w.once(http.MethodPatch, "/nodes/"+a+"/status", func() { w.offers(a, map[string]string{"akri.sh/back": "1"}) })
-	w.run(nodes.Options{DeadDelay: short})
+	w.run(nodes.Options{StaleDelay: short})
 	w.lacks(a, "akri.sh/gone") // by another attempt
 	if !w.has(a, "akri.sh/back") {
-		t.Error("a resource that a kubelet offers again is removed")
+		t.Error("a resource that a kubelet offers again was removed")
 	}
 }
 
-func TestADeviceThatComesBackKeepsItsResource(t *testing.T) {
+func TestADeviceThatReturnsKeepsItsResource(t *testing.T) {
 	w := enter(t)
 	a := w.node("a")
 	w.device("cam", true, []string{a})
 	w.offers(a, map[string]string{"akri.sh/cam": "0"})
-	w.run(nodes.Options{DeadDelay: 4 * short})
+	w.run(nodes.Options{StaleDelay: 4 * short})
 	if err := w.Delete(t.Context(), w.instance("cam")); err != nil {
 		t.Fatal(err)
 	}
 	w.device("cam", true, []string{a})
 	w.offers(a, map[string]string{"akri.sh/gone": "0"})
-	w.lacks(a, "akri.sh/gone") // later than the other would have been
+	w.lacks(a, "akri.sh/gone") // later than the other one would have been
 	if !w.has(a, "akri.sh/cam") {
-		t.Error("removed, though the Instance was made anew")
+		t.Error("removed although the Instance was created again")
 	}
 }
 
-// What the cache keeps of a node does not depend on how large the node is.
+// The size of a node in the cache does not depend on the size of the node.
 func TestReducedNodesAreSmall(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Labels: map[string]string{}, Annotations: map[string]string{}}}
 	for i := range 50 {

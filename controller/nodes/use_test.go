@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func asking(name string, phase corev1.PodPhase) corev1.Pod {
+func requesting(name string, phase corev1.PodPhase) corev1.Pod {
 	return corev1.Pod{
 		Spec: corev1.PodSpec{Containers: []corev1.Container{
 			{Name: "other"},
@@ -18,34 +18,35 @@ func asking(name string, phase corev1.PodPhase) corev1.Pod {
 }
 
 func TestUse(t *testing.T) {
-	early := asking("akri.sh/cam", corev1.PodRunning)
+	early := requesting("akri.sh/cam", corev1.PodRunning)
 	early.Spec.InitContainers, early.Spec.Containers = early.Spec.Containers, nil
-	requested := asking("akri.sh/cam", corev1.PodRunning)
-	requested.Spec.Containers[1].Resources.Requests, requested.Spec.Containers[1].Resources.Limits = requested.Spec.Containers[1].Resources.Limits, nil
-	none := asking("akri.sh/cam", corev1.PodRunning)
+	requested := requesting("akri.sh/cam", corev1.PodRunning)
+	resources := &requested.Spec.Containers[1].Resources
+	resources.Requests, resources.Limits = resources.Limits, nil
+	none := requesting("akri.sh/cam", corev1.PodRunning)
 	none.Spec.Containers[1].Resources.Limits["akri.sh/cam"] = resource.MustParse("0")
 	for name, tc := range map[string]struct {
 		reason string
 		pod    corev1.Pod
 		want   bool
 	}{
-		"running":           {"it uses the Instance", asking("akri.sh/cam", corev1.PodRunning), true},
-		"pending":           {"it is bound, and its node may have given it the device", asking("akri.sh/cam", corev1.PodPending), true},
-		"of unknown phase":  {"nobody knows that it has ended", asking("akri.sh/cam", corev1.PodUnknown), true},
-		"by Configuration":  {"it may use any Instance of the group", asking("akri.sh/cams", corev1.PodRunning), true},
-		"init container":    {"sidecars are among them", early, true},
-		"request":           {"limits and requests are the same for such resources", requested, true},
-		"succeeded":         {"it has ended", asking("akri.sh/cam", corev1.PodSucceeded), false},
-		"failed":            {"it has ended", asking("akri.sh/cam", corev1.PodFailed), false},
-		"another Instance":  {"it uses something else", asking("akri.sh/door", corev1.PodRunning), false},
-		"another vendor":    {"it uses something else", asking("example.com/cam", corev1.PodRunning), false},
-		"none of it":        {"a request of zero gets nothing", none, false},
-		"similar to prefix": {"the domain is compared whole", asking("akri.shop/cam", corev1.PodRunning), false},
+		"running":           {"it uses the Instance", requesting("akri.sh/cam", corev1.PodRunning), true},
+		"pending":           {"it is bound, and its node may have allocated the device", requesting("akri.sh/cam", corev1.PodPending), true},
+		"of unknown phase":  {"it may not have terminated", requesting("akri.sh/cam", corev1.PodUnknown), true},
+		"by Configuration":  {"it may use any Instance of the group", requesting("akri.sh/cams", corev1.PodRunning), true},
+		"init container":    {"init containers may be sidecars", early, true},
+		"request":           {"limits and requests of extended resources are equal", requested, true},
+		"succeeded":         {"it has terminated", requesting("akri.sh/cam", corev1.PodSucceeded), false},
+		"failed":            {"it has terminated", requesting("akri.sh/cam", corev1.PodFailed), false},
+		"another Instance":  {"it uses something else", requesting("akri.sh/door", corev1.PodRunning), false},
+		"another vendor":    {"it uses something else", requesting("example.com/cam", corev1.PodRunning), false},
+		"none of it":        {"a request of zero allocates nothing", none, false},
+		"similar to prefix": {"the whole domain is compared", requesting("akri.shop/cam", corev1.PodRunning), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := use{}
-			used.note([]corev1.Pod{asking("cpu", corev1.PodRunning), tc.pod})
-			if got := used.of(device(true, nil)); got != tc.want {
+			used.add([]corev1.Pod{requesting("cpu", corev1.PodRunning), tc.pod})
+			if got := used.includes(device(true, nil)); got != tc.want {
 				t.Errorf("%s: got %t (%v)", tc.reason, got, used)
 			}
 		})

@@ -1,12 +1,12 @@
-// Package debugecho is a discovery handler without devices: it finds what the
-// Configuration tells it to find. It is for trying out and for tests.
+// Package debugecho is a discovery handler for trials and tests. It needs no
+// hardware: it reports the devices that the Configuration lists.
 //
-// discoveryDetails is YAML with a list of texts; each becomes a device whose id
-// is the text and whose property DEBUG_ECHO_DESCRIPTION is the text again:
+// discoveryDetails is YAML with a list of texts. Each becomes a device with the text
+// as its id and as its property DEBUG_ECHO_DESCRIPTION:
 //
 //	descriptions:
 //	- foo0
 //	- foo1
 //
-// While the availability file holds the word OFFLINE, nothing is found.
+// While the availability file contains the word OFFLINE, it reports no devices.
 package debugecho

@@ -9,32 +9,32 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho/details"
-	"akri.sh/akri/discovery/internal/watch"
+	"akri.sh/akri/discovery/internal/filewatch"
 )
 
 const (
 	// Name is the handler's name in Configurations.
 	Name = "debugEcho"
-	// Property is the one property of its devices.
+	// Property is the only property of its devices.
 	Property = "DEBUG_ECHO_DESCRIPTION"
-	// DefaultAvailabilityFile is where OFFLINE is looked for.
+	// DefaultAvailabilityFile is the default of Handler.AvailabilityFile.
 	DefaultAvailabilityFile = "/tmp/debug-echo-availability.txt"
 
 	offlineMark = "OFFLINE"
-	// lookAgain is how soon a change is seen where the file cannot be watched.
-	lookAgain = 10 * time.Second
+	// pollInterval is how often the file is read if it cannot be watched.
+	pollInterval = 10 * time.Second
 )
 
-// Handler finds what it is told to find. The zero value looks at
+// Handler reports the devices that a Configuration lists. The zero value uses
 // DefaultAvailabilityFile.
 type Handler struct {
-	// AvailabilityFile makes all devices vanish while it holds OFFLINE.
+	// AvailabilityFile makes all devices disappear while it contains OFFLINE.
 	AvailabilityFile string
 }
 
 var _ discovery.Handler = Handler{}
 
-// Discover implements discovery.Handler.
+// Discover implements [discovery.Handler].
 func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
 	descriptions, err := details.Parse(request.Details)
 	if err != nil {
@@ -44,13 +44,13 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if file == "" {
 		file = DefaultAvailabilityFile
 	}
-	changed, stop, err := watch.File(file)
+	changed, stop, err := filewatch.File(file)
 	defer stop()
 	if err != nil {
-		slog.Warn("looking at intervals for the availability of debug devices", "err", err)
+		slog.Warn("Cannot watch the availability file; polling it", "err", err)
 	}
 
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for sent, online := false, false; ; {
 		if now := available(file); !sent || now != online {
@@ -68,8 +68,8 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	}
 }
 
-// available tells whether the devices are there. A file that cannot be read
-// takes nothing away.
+// available reports whether the devices are available, which they are if the file
+// cannot be read.
 func available(file string) bool {
 	content, err := os.ReadFile(file)
 	return err != nil || !strings.Contains(string(content), offlineMark)

@@ -9,30 +9,29 @@ import (
 	"path/filepath"
 	"time"
 
-	"akri.sh/akri/e2e/build"
-	"akri.sh/akri/e2e/image"
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/image"
 )
 
 // Programs are Akri's executables, built from this checkout.
 type Programs struct {
-	// Root is the repository.
+	// Root is the root directory of the repository.
 	Root string
 	// Dir holds the executables.
 	Dir string
-	// Images are archives, one for each program that runs as a pod.
+	// Images are image archives, one for each program that runs as a pod.
 	Images []string
 }
 
-// images names the image of each program that runs as a pod, as the manifests
-// in config/ call it.
+// images maps each program that runs as a pod to the name of its image in the
+// manifests of config/.
 var images = map[string]string{
 	"akri-controller": "akri.sh/controller:dev",
 	"akri-agent":      "akri.sh/agent:dev",
 	"akri-discovery":  "akri.sh/discovery:dev",
 }
 
-// Build compiles the programs into bin/ and makes their images. What is up to
-// date costs a moment.
+// Build compiles the programs into bin/ and writes their images.
 func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	root, err := build.Root()
 	if err != nil {
@@ -41,7 +40,8 @@ func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	programs := Programs{Root: root, Dir: filepath.Join(root, "bin")}
 	began := time.Now()
 	fmt.Fprintln(log, "akri: building the controller, the agent, the discovery handlers and kubectl-akri")
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", programs.Dir+string(filepath.Separator), "./cmd/...")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w",
+		"-o", programs.Dir+string(filepath.Separator), "./cmd/...")
 	command.Dir = root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Stdout, command.Stderr = log, log
@@ -50,7 +50,7 @@ func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	}
 	archives := filepath.Join(programs.Dir, "images")
 	if err := os.MkdirAll(archives, 0o755); err != nil {
-		return Programs{}, fmt.Errorf("make the folder of images: %w", err)
+		return Programs{}, fmt.Errorf("create the directory of images: %w", err)
 	}
 	for program, name := range images {
 		archive := filepath.Join(archives, program+".tar")
@@ -60,10 +60,10 @@ func Build(ctx context.Context, log io.Writer) (Programs, error) {
 			Entrypoint: []string{"/" + program},
 		})
 		if err != nil {
-			return Programs{}, fmt.Errorf("make the image of %s: %w", program, err)
+			return Programs{}, fmt.Errorf("write the image of %s: %w", program, err)
 		}
 		programs.Images = append(programs.Images, archive)
 	}
-	fmt.Fprintf(log, "akri: built after %.1fs\n", time.Since(began).Seconds())
+	fmt.Fprintf(log, "akri: built in %.1fs\n", time.Since(began).Seconds())
 	return programs, nil
 }

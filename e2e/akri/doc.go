@@ -1,9 +1,10 @@
-// Package akri builds Akri from this checkout and puts it into a test cluster:
-// as pods, from images made here, or, where the cluster has no nodes, as
-// processes beside it.
+// Package akri builds Akri from this checkout and installs it in a test cluster: as
+// pods, from images built here, or as processes of this machine if the cluster has no
+// nodes.
 //
 //	programs, err := akri.Build(ctx, os.Stderr)
 //	err = akri.Install(ctx, c, programs)
 //
-// [Install] applies what an operator would: the manifests of config/.
+// Always: [Install] applies the manifests of config/, as an operator would.
+// Never: a setting that the manifests do not have.
 package akri

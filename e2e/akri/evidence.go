@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
-// Evidence is what a person would look at when Akri does not do as it should:
-// the objects of a namespace, and Akri's own pods and logs.
+// Evidence returns what a person would check when Akri fails: the objects of a
+// namespace, and Akri's own pods and logs.
 func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string {
 	var text strings.Builder
 	for _, arguments := range [][]string{
@@ -20,6 +20,7 @@ func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string 
 		{"--namespace", Namespace, "describe", "pods"},
 		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-debug-echo-discovery"},
 		{"--namespace", Namespace, "logs", "--tail=200", "deployment/akri-controller"},
+		{"--namespace", Namespace, "logs", "--tail=200", "--all-pods", "deployment/akri-webhook"},
 		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-agent"},
 	} {
 		output, err := c.Kubectl(ctx, arguments...)

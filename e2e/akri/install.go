@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
-// Namespace is where the manifests put Akri.
+// Namespace is the namespace of Akri in the manifests.
 const Namespace = "akri-system"
 
 // workloads are what Install waits for.
 var workloads = []string{
 	"deployment/akri-controller",
+	"deployment/akri-webhook",
 	"daemonset/akri-agent",
 	"daemonset/akri-debug-echo-discovery",
 }
 
-// Install brings Akri and the handler debugEcho into a cluster with nodes, and
+// Install installs Akri and the discovery handler debugEcho in a cluster with nodes, and
 // returns when they are ready.
 func Install(ctx context.Context, c *cluster.Cluster, programs Programs) error {
 	if err := c.Load(ctx, programs.Images...); err != nil {
@@ -37,20 +38,20 @@ func Install(ctx context.Context, c *cluster.Cluster, programs Programs) error {
 	return nil
 }
 
-// InstallKinds brings only our two kinds into a cluster.
-func InstallKinds(ctx context.Context, c *cluster.Cluster, programs Programs) error {
+// InstallCRDs installs only Akri's CRDs.
+func InstallCRDs(ctx context.Context, c *cluster.Cluster, programs Programs) error {
 	if err := applyBase(ctx, c, programs, "crd"); err != nil {
 		return err
 	}
 	_, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=30s",
 		"crd/configurations.akri.sh", "crd/instances.akri.sh")
 	if err != nil {
-		return fmt.Errorf("wait for our kinds: %w", err)
+		return fmt.Errorf("wait for the CRDs: %w", err)
 	}
 	return nil
 }
 
-// applyBase applies a folder of config/.
+// applyBase applies a directory of config/.
 func applyBase(ctx context.Context, c *cluster.Cluster, programs Programs, base string) error {
 	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(programs.Root, "config", base)); err != nil {
 		return fmt.Errorf("apply config/%s: %w", base, err)

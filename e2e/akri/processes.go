@@ -12,31 +12,33 @@ import (
 	"syscall"
 	"time"
 
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/cluster"
 )
 
-// processNode is the node whose agent runs as a process. The cluster knows no
-// node of that name, so no pod runs on it, and the controller must not mind.
+// processNode is the node name of an agent that runs as a process. The cluster has no
+// such node, so no pod runs on it, and the controller must tolerate that.
 const processNode = "this-machine"
 
-// processes are Akri's programs with their arguments, where %s stands for the
-// folder in which they meet.
+// processes are Akri's programs with their arguments, in which %s stands for their
+// shared directory.
 var processes = map[string][]string{
 	"akri-controller": {"--node-grace=0", "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
 	"akri-agent":      {"--node-name=" + processNode, "--discovery-handlers-dir=%s", "--kubelet-dir=%s/kubelet", "--metrics-bind-address=0"},
-	"akri-discovery":  {"debug-echo", "--shared=true", "--discovery-handlers-dir=%s", "--availability-file=%s/debug-echo/debug-echo-availability.txt"},
+	"akri-discovery": {
+		"debug-echo", "--shared=true", "--discovery-handlers-dir=%s", "--availability-file=%s/debug-echo/debug-echo-availability.txt",
+	},
 }
 
-// StartProcesses runs Akri beside a cluster that has no nodes. The processes
-// outlive the caller; [StopProcesses] ends them. dir is made; it keeps their
-// process ids and logs.
+// StartProcesses runs Akri as processes against a cluster without nodes. The processes
+// outlive the caller; [StopProcesses] stops them. It creates dir for their process IDs
+// and logs.
 func StartProcesses(ctx context.Context, c *cluster.Cluster, programs Programs, dir string) error {
-	if err := InstallKinds(ctx, c, programs); err != nil {
+	if err := InstallCRDs(ctx, c, programs); err != nil {
 		return err
 	}
-	for _, folder := range []string{"", "debug-echo", "kubelet/plugins_registry", "kubelet/device-plugins"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
-			return fmt.Errorf("make a folder for Akri: %w", err)
+	for _, name := range []string{"", "debug-echo", "kubelet/plugins_registry", "kubelet/device-plugins"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return fmt.Errorf("create a directory for Akri: %w", err)
 		}
 	}
 	for program, template := range processes {
@@ -51,13 +53,14 @@ func StartProcesses(ctx context.Context, c *cluster.Cluster, programs Programs, 
 	return nil
 }
 
+// startProcess starts a program and records its process ID in dir.
 func startProcess(executable string, arguments []string, kubeconfig, dir string) error {
 	name := filepath.Base(executable)
 	log, err := os.Create(filepath.Join(dir, name+".log"))
 	if err != nil {
-		return fmt.Errorf("make the log of %s: %w", name, err)
+		return fmt.Errorf("create the log of %s: %w", name, err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own descriptor
 	command := exec.Command(executable, arguments...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	command.Stdout, command.Stderr = log, log
@@ -67,12 +70,12 @@ func startProcess(executable string, arguments []string, kubeconfig, dir string)
 	}
 	pid := strconv.Itoa(command.Process.Pid)
 	if err := os.WriteFile(filepath.Join(dir, name+".pid"), []byte(pid), 0o600); err != nil {
-		return errors.Join(fmt.Errorf("note the process id of %s: %w", name, err), command.Process.Kill())
+		return errors.Join(fmt.Errorf("record the process ID of %s: %w", name, err), command.Process.Kill())
 	}
 	return nil
 }
 
-// StopProcesses ends what [StartProcesses] started, and removes dir.
+// StopProcesses stops what [StartProcesses] started, and removes dir.
 func StopProcesses(dir string) error {
 	const grace = 15 * time.Second
 	for program := range processes {
@@ -81,26 +84,26 @@ func StopProcesses(dir string) error {
 			continue // it was not started
 		}
 		pid, err := strconv.Atoi(string(text))
-		if err != nil || !runs(pid, program) {
+		if err != nil || !isRunning(pid, program) {
 			continue
 		}
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-			return fmt.Errorf("end %s: %w", program, err)
+			return fmt.Errorf("stop %s: %w", program, err)
 		}
-		for began := time.Now(); runs(pid, program); time.Sleep(20 * time.Millisecond) {
+		for began := time.Now(); isRunning(pid, program); time.Sleep(20 * time.Millisecond) {
 			if time.Since(began) > grace {
-				return fmt.Errorf("%s (process %d) does not end", program, pid)
+				return fmt.Errorf("%s (process %d) does not exit", program, pid)
 			}
 		}
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove Akri's folder: %w", err)
+		return fmt.Errorf("remove Akri's directory: %w", err)
 	}
 	return nil
 }
 
-// runs tells whether a process is alive and is that program: ids are used again.
-func runs(pid int, program string) bool {
+// isRunning reports whether a process exists and is that program: process IDs are reused.
+func isRunning(pid int, program string) bool {
 	executable, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	return err == nil && strings.HasPrefix(filepath.Base(executable), program)
 }

@@ -1,14 +1,15 @@
-// Protogen writes the Go code of one .proto file, without protoc:
+// Protogen generates the Go code of one .proto file without protoc:
 //
 //	protogen -out DIR FILE.proto PLUGIN...
 //
-// Each PLUGIN is a protoc plugin that is a tool of this module (protoc-gen-go,
-// protoc-gen-go-grpc); their files are written to DIR under their own names.
+// Each PLUGIN is a protoc plugin that go.mod lists as a tool, such as
+// protoc-gen-go. A plugin chooses the names of the files that it writes to DIR.
 package main
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", ".", "folder to write the code to")
+	out := flag.String("out", ".", "`directory` for the generated files")
 	flag.Parse()
 	if flag.NArg() < 2 {
 		fmt.Fprintln(os.Stderr, "usage: protogen -out DIR FILE.proto PLUGIN...")
@@ -35,10 +36,11 @@ func main() {
 	}
 }
 
+// run compiles source once and passes the result to each plugin.
 func run(out, source string, plugins []string) error {
 	compiler := protocompile.Compiler{
 		Resolver:       &protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(source)}},
-		SourceInfoMode: protocompile.SourceInfoStandard, // comments go into the code
+		SourceInfoMode: protocompile.SourceInfoStandard, // keeps the comments
 	}
 	files, err := compiler.Compile(context.Background(), filepath.Base(source))
 	if err != nil {
@@ -46,7 +48,7 @@ func run(out, source string, plugins []string) error {
 	}
 	request := &pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{filepath.Base(source)},
-		Parameter:      proto.String("paths=source_relative"),
+		Parameter:      new("paths=source_relative"),
 		ProtoFile:      []*descriptorpb.FileDescriptorProto{protoutil.ProtoFromFileDescriptor(files[0])},
 	}
 	for _, plugin := range plugins {
@@ -57,6 +59,7 @@ func run(out, source string, plugins []string) error {
 	return nil
 }
 
+// generate runs a plugin and writes the files that it returns.
 func generate(out, plugin string, request *pluginpb.CodeGeneratorRequest) error {
 	input, err := proto.Marshal(request)
 	if err != nil {
@@ -73,7 +76,7 @@ func generate(out, plugin string, request *pluginpb.CodeGeneratorRequest) error 
 		return err
 	}
 	if response.Error != nil {
-		return fmt.Errorf("%s", response.GetError())
+		return errors.New(response.GetError())
 	}
 	for _, file := range response.File {
 		if err := os.WriteFile(filepath.Join(out, file.GetName()), []byte(file.GetContent()), 0o644); err != nil {

@@ -8,7 +8,7 @@ import (
 
 const expected = "discoveryDetails of debugEcho: want YAML with a list of texts, such as \"descriptions: [foo0, foo1]\""
 
-// Parse reads discoveryDetails into the texts to echo.
+// Parse returns the texts in discoveryDetails.
 func Parse(details string) ([]string, error) {
 	var fields struct {
 		Descriptions *[]string `json:"descriptions"`
@@ -25,15 +25,15 @@ func Parse(details string) ([]string, error) {
 		case text == "":
 			return nil, fmt.Errorf("%s: descriptions[%d] is empty", expected, i)
 		case seen[text]:
-			return nil, fmt.Errorf("%s: descriptions[%d] repeats %q, and a device is told from others by its text", expected, i, text)
+			return nil, fmt.Errorf("%s: descriptions[%d] repeats %q: each device needs a text of its own", expected, i, text)
 		}
 		seen[text] = true
 	}
 	return *fields.Descriptions, nil
 }
 
-// Validate returns what is wrong with a Configuration's discoveryDetails; nil if
-// the handler would take them.
+// Validate returns an error if the handler would refuse a Configuration's
+// discoveryDetails.
 func Validate(details string) error {
 	_, err := Parse(details)
 	return err

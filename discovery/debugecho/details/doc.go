@@ -1,4 +1,3 @@
-// Package details reads the discoveryDetails of debugEcho. The admission webhook
-// uses it as well, so it imports no gRPC: a handler's details are a package of
-// their own.
+// Package details parses the discoveryDetails of debugEcho. The admission webhook
+// uses it too, so it is a package of its own and does not import gRPC.
 package details

@@ -1,8 +1,8 @@
-// Command demo shows Akri at work on a real Kubernetes of its own: a device is
-// found, and what its Configuration asks for comes to be.
+// Command demo starts a Kubernetes cluster with Akri and the example debug-echo, and
+// shows the devices that are found and the objects that are created for them.
 //
-//	demo up     # build what is missing, start everything, show what came of it
-//	demo down   # end it all
+//	demo up     # build what is missing, start everything, show the result
+//	demo down   # stop and remove everything
 package main
 
 import (
@@ -17,18 +17,18 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/e2e/build"
-	"akri.sh/akri/e2e/cluster"
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/cluster"
 )
 
-// dir is the run directory of the demo's cluster; processDir that of Akri where
-// it cannot run in pods.
+// dir is the run directory of the demo's cluster; processDir is that of Akri where it
+// cannot run in pods.
 const (
 	dir        = "/tmp/akri-demo"
 	processDir = "/tmp/akri-demo-processes"
 )
 
-// configuration is what the demo applies.
+// configuration is the name of the example's Configuration.
 const configuration = "akri-debug-echo-foo"
 
 func main() {
@@ -50,14 +50,16 @@ func main() {
 	}
 }
 
+// down stops and removes everything.
 func down() error {
 	err := errors.Join(akri.StopProcesses(processDir), cluster.Down(dir))
 	if err == nil {
-		say("nothing of the demo is left")
+		say("stopped; nothing is left")
 	}
 	return err
 }
 
+// up starts everything, or shows the demo that is already running.
 func up(ctx context.Context) error {
 	if err := build.All(ctx, build.Options{Log: os.Stderr}); err != nil {
 		return err
@@ -67,7 +69,7 @@ func up(ctx context.Context) error {
 		return err
 	}
 	if running, err := cluster.Open(dir); err == nil {
-		say("a demo is running already, in %s: here is how it is; make demo-down ends it", running.Dir())
+		say("already running in %s; stop it with: make demo-down", running.Dir())
 		return show(ctx, running, programs)
 	}
 	began := time.Now()
@@ -78,56 +80,56 @@ func up(ctx context.Context) error {
 	example := filepath.Join(programs.Root, "examples", "debug-echo", "configuration.yaml")
 	say("applying %s", example)
 	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-f", example); err != nil {
-		return ended(ctx, c, err)
+		return abort(ctx, c, err)
 	}
-	if err := settle(ctx, c); err != nil {
-		return ended(ctx, c, err)
+	if err := awaitExample(ctx, c); err != nil {
+		return abort(ctx, c, err)
 	}
-	say("up after %.0fs", time.Since(began).Seconds())
+	say("ready after %.0fs", time.Since(began).Seconds())
 	return show(ctx, c, programs)
 }
 
-// start brings up the cluster with Akri in it.
+// start starts the cluster and installs Akri in it.
 func start(ctx context.Context, programs akri.Programs) (*cluster.Cluster, error) {
 	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { say("%s", text) }}
 	if missing := cluster.Probe(); missing != nil {
-		say("no pods can run here: %v", missing)
-		say("the control plane starts alone, and Akri as processes beside it: the Pods that it makes stay Pending")
+		say("pods cannot run on this machine: %v", missing)
+		say("starting only a control plane, with Akri as processes: the example's Pods will stay Pending")
 		config.Nodes = 0
 	}
-	say("starting a Kubernetes in %s", dir)
+	say("starting Kubernetes in %s", dir)
 	c, err := cluster.Start(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	say("starting Akri")
+	say("installing Akri")
 	if config.Nodes > 0 {
 		err = akri.Install(ctx, c, programs)
 	} else {
 		err = akri.StartProcesses(ctx, c, programs, processDir)
 	}
 	if err != nil {
-		return nil, ended(ctx, c, err)
+		return nil, abort(ctx, c, err)
 	}
 	return c, nil
 }
 
-// ended takes everything down after a failure, and first shows what was there.
-func ended(ctx context.Context, c *cluster.Cluster, err error) error {
+// abort shows the state of Akri after a failure, and then stops everything.
+func abort(ctx context.Context, c *cluster.Cluster, err error) error {
 	if ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, akri.Evidence(ctx, c, "default"))
 	}
 	return errors.Join(err, down())
 }
 
-// settle waits until the example is as it should be.
-func settle(ctx context.Context, c *cluster.Cluster) error {
+// awaitExample waits until the example's objects exist and, with nodes, are ready.
+func awaitExample(ctx context.Context, c *cluster.Cluster) error {
 	condition := "Ready"
 	if len(c.Nodes()) == 0 {
-		condition = "Applied" // without nodes no Pod becomes ready
+		condition = "Applied" // no Pod becomes ready without nodes
 	}
-	say("waiting for condition %s", condition)
-	// Applied is true before the first device is found, so wait for one too.
+	say("waiting for the example's condition %s", condition)
+	// Applied is True before the first device is found, so wait for the devices too.
 	for _, wait := range [][]string{
 		{"--for=jsonpath={.status.instances}=2"},
 		{"--for=condition=" + condition},
@@ -140,7 +142,7 @@ func settle(ctx context.Context, c *cluster.Cluster) error {
 	return nil
 }
 
-// show prints what came of it, and how to look further.
+// show prints the example's objects, and commands to explore them.
 func show(ctx context.Context, c *cluster.Cluster, programs akri.Programs) error {
 	fmt.Println()
 	tree := exec.CommandContext(ctx, filepath.Join(programs.Dir, "kubectl-akri"), "tree", "--kubeconfig", c.Kubeconfig())
@@ -159,7 +161,7 @@ func show(ctx context.Context, c *cluster.Cluster, programs akri.Programs) error
 		availability = filepath.Join(c.AkriDir("node1"), "debug-echo", "debug-echo-availability.txt")
 	}
 	fmt.Printf(`
-Look further:
+Explore the cluster:
   export KUBECONFIG=%s PATH=%s:%s:$PATH
   kubectl get akric,akrii,pods,services
   kubectl describe akric %s
@@ -167,12 +169,13 @@ Look further:
 Unplug the devices, and plug them in again:
   echo OFFLINE > %s
   echo ONLINE > %s
-End it all:
+Stop the demo and remove everything:
   make demo-down
 `, c.Kubeconfig(), programs.Dir, filepath.Join(programs.Dir, "k8s"), configuration, availability, availability)
 	return nil
 }
 
+// say prints progress.
 func say(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "demo: "+format+"\n", arguments...)
 }

@@ -1,0 +1,119 @@
+package publish
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"akri.sh/akri/agent/discover/streams"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// intent is what an agent applies for a device: all of the Instance that is
+// its business.
+func intent(configuration *v0.Configuration, d streams.Device, node, name string) *v0.Instance {
+	properties := map[string]string{}
+	maps.Copy(properties, d.Properties)
+	maps.Copy(properties, configuration.Spec.BrokerProperties)
+	return &v0.Instance{
+		TypeMeta: metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       configuration.Namespace,
+			Name:            name,
+			Labels:          map[string]string{v0.LabelConfiguration: configuration.Name, v0.NodeLabel(node): ""},
+			Annotations:     map[string]string{v0.AnnotationDeviceID: d.ID},
+			OwnerReferences: []metav1.OwnerReference{owner(configuration)},
+		},
+		Spec: v0.InstanceSpec{
+			ConfigurationName: configuration.Name,
+			CDIName:           v0.CDIName(configuration.Name, name),
+			Capacity:          max(configuration.Spec.Capacity, 1),
+			BrokerProperties:  properties,
+			Shared:            d.Shared,
+			Nodes:             []string{node},
+		},
+	}
+}
+
+func owner(configuration *v0.Configuration) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v0.GroupVersion.String(), Kind: v0.ConfigurationKind.Kind,
+		Name: configuration.Name, UID: configuration.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(false),
+	}
+}
+
+// following is the intent of an agent that did not write the Instance first:
+// what it says of the device stays, and the Configuration's part with it unless
+// that is to be put right.
+func following(want, have *v0.Instance, configuration *v0.Configuration, correct bool) *v0.Instance {
+	followed := want.DeepCopy()
+	followed.Spec.BrokerProperties = map[string]string{}
+	maps.Copy(followed.Spec.BrokerProperties, have.Spec.BrokerProperties)
+	if correct {
+		maps.Copy(followed.Spec.BrokerProperties, configuration.Spec.BrokerProperties)
+	} else {
+		followed.Spec.Capacity = have.Spec.Capacity
+	}
+	return followed
+}
+
+// departing is what an agent applies to leave an Instance to the other nodes:
+// the same without its entry and its label.
+func departing(have *v0.Instance, node string) *v0.Instance {
+	left := &v0.Instance{
+		TypeMeta: metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: have.Namespace, Name: have.Name,
+			UID:             have.UID, // never makes it anew
+			Labels:          map[string]string{},
+			Annotations:     map[string]string{},
+			OwnerReferences: have.OwnerReferences,
+		},
+		Spec: *have.Spec.DeepCopy(),
+	}
+	copyKey(left.Labels, have.Labels, v0.LabelConfiguration)
+	copyKey(left.Annotations, have.Annotations, v0.AnnotationDeviceID)
+	left.Spec.Nodes, left.Spec.DeviceUsage = nil, nil
+	return left
+}
+
+func copyKey(to, from map[string]string, key string) {
+	if value, found := from[key]; found {
+		to[key] = value
+	}
+}
+
+// says tells whether an Instance says what is wanted of it; entries of other
+// nodes aside.
+func says(have, want *v0.Instance) bool {
+	return joined(have, want) &&
+		have.Spec.ConfigurationName == want.Spec.ConfigurationName &&
+		have.Spec.CDIName == want.Spec.CDIName &&
+		have.Spec.Capacity == want.Spec.Capacity &&
+		have.Spec.Shared == want.Spec.Shared &&
+		maps.Equal(have.Spec.BrokerProperties, want.Spec.BrokerProperties)
+}
+
+// joined tells whether an Instance has this node's entry and the marks by which
+// it is found.
+func joined(have, want *v0.Instance) bool {
+	if !slices.Contains(have.Spec.Nodes, want.Spec.Nodes[0]) {
+		return false
+	}
+	for key, value := range want.Labels {
+		if there, found := have.Labels[key]; !found || there != value {
+			return false
+		}
+	}
+	for key, value := range want.Annotations {
+		if have.Annotations[key] != value {
+			return false
+		}
+	}
+	return slices.ContainsFunc(have.OwnerReferences, func(reference metav1.OwnerReference) bool {
+		return reference.UID == want.OwnerReferences[0].UID && ptr.Deref(reference.Controller, false)
+	})
+}

@@ -1,0 +1,329 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/jsonpatch"
+)
+
+const (
+	parallelWrites = 8
+	// maxAttempts bounds how often a decision is taken again because the
+	// Instance changed under it.
+	maxAttempts = 5
+	// refusedRetry is when what the API server refuses is tried again.
+	refusedRetry = time.Minute
+)
+
+// Publisher writes the Instances of one node.
+type Publisher struct {
+	client    dynamic.NamespaceableResourceInterface
+	instances *instances.Store
+	node      string
+	manager   string
+	log       *slog.Logger
+
+	mu sync.Mutex
+	// differs is since when an Instance contradicts its Configuration.
+	differs map[types.NamespacedName]time.Time
+}
+
+// New returns a publisher under a field manager's name.
+func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
+	return &Publisher{
+		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
+		differs: map[types.NamespacedName]time.Time{},
+	}
+}
+
+// Result is what is published.
+type Result struct {
+	// Devices whose Instance exists, and those that wait to be seen again.
+	Devices []device.Device
+	// Next is when to publish again even if nothing happens; zero if not.
+	Next time.Time
+	// Refused are the reasons for which the API server does not take an
+	// Instance, which somebody has to remedy.
+	Refused []string
+}
+
+// Publish brings the Instances of a Configuration in line with the picture of
+// its devices. It does what it can before it returns an error.
+func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, picture streams.Picture) (Result, error) {
+	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
+	have := p.instances.Of(name)
+	here := side{node: p.node, configuration: configuration, now: time.Now()}
+
+	var result Result
+	var errs []error
+	var mu sync.Mutex // guards the two
+	claimed := map[string]bool{}
+	group := errgroup.Group{}
+	group.SetLimit(parallelWrites)
+	for _, known := range picture.Devices {
+		found, instanceName := here.find(known.Device, have)
+		claimed[instanceName] = true
+		group.Go(func() error {
+			instance, until, err := p.ensure(ctx, here, known.Device, found, instanceName)
+			mu.Lock()
+			defer mu.Unlock()
+			if instance != nil {
+				result.Devices = append(result.Devices, published(instance, known))
+			}
+			result.Next = earliest(result.Next, until)
+			switch {
+			case refusal(err):
+				result.Refused = append(result.Refused, err.Error())
+				result.Next = earliest(result.Next, here.now.Add(refusedRetry))
+			case err != nil:
+				errs = append(errs, err)
+			}
+			return nil
+		})
+	}
+	group.Wait()
+
+	for _, instance := range have {
+		if claimed[instance.Name] {
+			continue
+		}
+		if !picture.Settled {
+			if instance.DeletionTimestamp == nil {
+				result.Devices = append(result.Devices, adopted(instance))
+			}
+			continue
+		}
+		group.Go(func() error {
+			if err := p.drop(ctx, here, instance); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+			return nil
+		})
+	}
+	group.Wait()
+	slices.SortFunc(result.Devices, func(a, b device.Device) int { return compareNames(a.Instance, b.Instance) })
+	slices.Sort(result.Refused)
+	return result, errors.Join(errs...)
+}
+
+// Withdraw takes this node off all Instances of a Configuration that is gone.
+func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName) error {
+	here := side{node: p.node, now: time.Now()}
+	var errs []error
+	for _, instance := range p.instances.Of(configuration) {
+		errs = append(errs, p.drop(ctx, here, instance))
+	}
+	return errors.Join(errs...)
+}
+
+// Complete lists the free slots of the Instances this node speaks for. It comes
+// after everything that somebody waits for.
+func (p *Publisher) Complete(ctx context.Context, configuration types.NamespacedName) error {
+	here := side{node: p.node}
+	var errs []error
+	var mu sync.Mutex
+	group := errgroup.Group{}
+	group.SetLimit(parallelWrites)
+	for _, instance := range p.instances.Of(configuration) {
+		patch := slotPatch(instance)
+		if len(patch) == 0 || !here.author(instance) || instance.DeletionTimestamp != nil {
+			continue
+		}
+		group.Go(func() error {
+			if err := p.patch(ctx, instance, patch); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+			return nil
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// ensure makes the Instance of a device exist and say what it should. It
+// returns the Instance as it then is, beside an error too; nil if there is none.
+func (p *Publisher) ensure(ctx context.Context, here side, d streams.Device, have *v0.Instance, name string) (*v0.Instance, time.Time, error) {
+	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}
+	for range maxAttempts {
+		step := here.present(d, have, key.Name, p.differsSince(key))
+		switch step.Action {
+		case Keep:
+			p.differ(key, time.Time{})
+			return have, time.Time{}, nil
+		case Wait:
+			if !step.Until.IsZero() {
+				p.differ(key, step.Until.Add(-AuthorPatience))
+			}
+			return have, step.Until, nil
+		case Delete:
+			// The deletion's event brings us back to make it anew.
+			return nil, time.Time{}, p.delete(ctx, have)
+		}
+		applied, err := p.apply(ctx, step.Want, step.Force)
+		if err == nil {
+			p.log.Info("published", "instance", key, "device", d.ID, "new", step.Have == nil)
+			p.differ(key, time.Time{})
+			if extra := strangers(applied, step.Want); step.Force && len(extra) > 0 {
+				err = p.patch(ctx, applied, extra)
+			}
+			return applied, time.Time{}, err
+		}
+		if !apierrors.IsConflict(err) {
+			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, err)
+		}
+		// Another agent was here first, or is here at the same time.
+		if have, err = p.get(ctx, key); err != nil {
+			return step.Have, time.Time{}, err
+		}
+		if have != nil && !isOf(have, d) {
+			have, key.Name = nil, v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
+		}
+	}
+	return nil, time.Time{}, fmt.Errorf("publish Instance %s of device %q: it changed %d times meanwhile; trying again", key, d.ID, maxAttempts)
+}
+
+// drop takes this node off an Instance.
+func (p *Publisher) drop(ctx context.Context, here side, have *v0.Instance) error {
+	key := instances.NameOf(have)
+	p.differ(key, time.Time{})
+	for range maxAttempts {
+		var err error
+		switch step := here.absent(have); step.Action {
+		case Delete:
+			err = p.delete(ctx, have)
+		case Leave:
+			if _, err = p.apply(ctx, step.Want, false); err == nil {
+				p.log.Info("left to other nodes", "instance", key)
+			}
+		default:
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			if err != nil {
+				return fmt.Errorf("take node %s off Instance %s: %w", here.node, key, err)
+			}
+			return nil
+		}
+		uid := have.UID
+		if have, err = p.get(ctx, key); err != nil {
+			return err
+		}
+		if have == nil || have.UID != uid {
+			return nil
+		}
+	}
+	return fmt.Errorf("take node %s off Instance %s: it changed %d times meanwhile; trying again", here.node, key, maxAttempts)
+}
+
+func (p *Publisher) apply(ctx context.Context, want *v0.Instance, force bool) (*v0.Instance, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	answer, err := p.client.Namespace(want.Namespace).Apply(ctx, want.Name, object,
+		metav1.ApplyOptions{FieldManager: p.manager, Force: force})
+	if err != nil {
+		return nil, err
+	}
+	return p.keep(answer)
+}
+
+func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatch.Patch) error {
+	// Another Instance may have the same name by now.
+	bound := append(jsonpatch.Patch{jsonpatch.Test("/metadata/uid", have.UID)}, patch...)
+	answer, err := p.client.Namespace(have.Namespace).Patch(ctx, have.Name, types.JSONPatchType, bound.Encode(),
+		metav1.PatchOptions{FieldManager: p.manager})
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it has changed, and the change triggers another reconciliation
+	case err != nil:
+		return fmt.Errorf("patch Instance %s: %w", instances.NameOf(have), err)
+	}
+	_, err = p.keep(answer)
+	return err
+}
+
+// delete deletes an Instance if it is still as it was read; if not, the error is
+// a conflict.
+func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
+	err := p.client.Namespace(have.Namespace).Delete(ctx, have.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion},
+	})
+	if err == nil {
+		p.log.Info("deleted", "instance", instances.NameOf(have))
+	}
+	if err == nil || apierrors.IsNotFound(err) {
+		p.instances.Forget(have)
+		return nil
+	}
+	return err
+}
+
+// get reads an Instance; nil if there is none.
+func (p *Publisher) get(ctx context.Context, key types.NamespacedName) (*v0.Instance, error) {
+	object, err := p.client.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Instance %s: %w", key, err)
+	}
+	return instances.Read(object)
+}
+
+// keep lets later reads see the answer to a write before the watch shows it.
+func (p *Publisher) keep(answer *unstructured.Unstructured) (*v0.Instance, error) {
+	instance, err := instances.Read(answer)
+	if err != nil {
+		return nil, err
+	}
+	p.instances.Keep(instance)
+	return instance, nil
+}
+
+func (p *Publisher) differsSince(key types.NamespacedName) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.differs[key]
+}
+
+func (p *Publisher) differ(key types.NamespacedName, since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if since.IsZero() {
+		delete(p.differs, key)
+	} else {
+		p.differs[key] = since
+	}
+}
+
+// refusal tells an Instance that the API server will not take from one that it
+// cannot take now.
+func refusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
+}

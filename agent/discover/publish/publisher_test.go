@@ -1,0 +1,189 @@
+package publish
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/instances"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+// bench is an API server with one Configuration.
+type bench struct {
+	t             *testing.T
+	client        dynamic.Interface
+	configuration *v0.Configuration
+}
+
+func newBench(t *testing.T) *bench {
+	config := apitest.Start(t)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, client: client}
+	object, err := client.Resource(v0.ConfigurationResource).Namespace(apitest.Namespace(t, config)).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": "door"},
+		"spec": map[string]any{"discoveryHandler": map[string]any{"name": "h"}, "capacity": int64(2)},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.configuration = &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: "door", UID: object.GetUID()}, Spec: v0.ConfigurationSpec{Capacity: 2}}
+	return b
+}
+
+// publisher runs one for a node, until the test ends.
+func (b *bench) publisher(node string) *Publisher {
+	b.t.Helper()
+	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
+	store, err := instances.New(b.client, node, func(types.NamespacedName) {}, log)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { store.Run(ctx) })
+	b.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	if !cache.WaitForCacheSync(ctx.Done(), store.HasSynced) {
+		b.t.Fatal("not synced")
+	}
+	return New(b.client, store, node, v0.FieldManagerAgentPrefix+node, log)
+}
+
+func (b *bench) publish(p *Publisher, devices ...streams.Device) Result {
+	b.t.Helper()
+	picture := streams.Picture{Settled: true}
+	for _, d := range devices {
+		picture.Devices = append(picture.Devices, streams.Known{Device: d, Online: true})
+	}
+	result, err := p.Publish(b.t.Context(), b.configuration, picture)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return result
+}
+
+func (b *bench) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: b.configuration.Namespace, Name: b.configuration.Name}
+}
+
+func (b *bench) get(name string) *v0.Instance {
+	b.t.Helper()
+	object, err := b.client.Resource(v0.InstanceResource).Namespace(b.configuration.Namespace).Get(b.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	instance, err := instances.Read(object)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return instance
+}
+
+func (b *bench) patch(name, patch string) {
+	b.t.Helper()
+	if _, err := b.client.Resource(v0.InstanceResource).Namespace(b.configuration.Namespace).
+		Patch(b.t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "claim"}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestADeviceOfTheSameHashGetsALongerName(t *testing.T) {
+	b := newBench(t)
+	p := b.publisher("node-a")
+	short := v0.InstanceName("door", "foo0", "", true)
+	// Another node's device has the name; this node's watch does not show it.
+	taken := intent(b.configuration, streams.Device{Key: streams.Key{ID: "of the same hash", Shared: true}}, "node-b", short)
+	if _, err := b.publisher("node-b").apply(t.Context(), taken, false); err != nil {
+		t.Fatal(err)
+	}
+	result := b.publish(p, camera)
+	if want := v0.LongInstanceName("door", "foo0", "", true); len(result.Devices) != 1 || result.Devices[0].Instance.Name != want {
+		t.Errorf("published %+v, want %s", result.Devices, want)
+	}
+	if other := b.get(short); !slices.Equal(other.Spec.Nodes, []string{"node-b"}) || other.Annotations[v0.AnnotationDeviceID] != "of the same hash" {
+		t.Errorf("the other device's Instance was taken over: %+v", other)
+	}
+}
+
+func TestAClaimSurvivesEveryWrite(t *testing.T) {
+	b := newBench(t)
+	p := b.publisher("node-a")
+	name := b.publish(p, camera).Devices[0].Instance.Name
+	// A claim comes before the free slots are listed.
+	b.patch(name, `[{"op":"add","path":"/spec/deviceUsage","value":{"`+name+`-1":"node-a"}}]`)
+	if err := p.Complete(t.Context(), b.name()); err != nil {
+		t.Fatal(err)
+	}
+	b.configuration.Spec.Capacity = 1 // below the claimed slot
+	b.await("the watch has brought the claim, and the free slot is listed", func() bool {
+		b.publish(p, camera)
+		if err := p.Complete(t.Context(), b.name()); err != nil {
+			t.Fatal(err)
+		}
+		return len(b.get(name).Spec.DeviceUsage) == 2
+	})
+	if now := b.get(name); now.Spec.Capacity != 1 || now.Spec.DeviceUsage[name+"-1"] != "node-a" {
+		t.Errorf("the claim is lost: %+v", now.Spec)
+	}
+}
+
+func (b *bench) await(what string, holds func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("not within ten seconds: %s", what)
+		}
+	}
+}
+
+func TestTheLastNodeDoesNotDeleteWhatAnotherHasJoined(t *testing.T) {
+	b := newBench(t)
+	a, other := b.publisher("node-a"), b.publisher("node-b")
+	name := b.publish(a, camera).Devices[0].Instance.Name
+	stale := b.get(name)
+	b.publish(other, camera)
+	if err := a.drop(t.Context(), side{node: "node-a", now: time.Now()}, stale); err != nil { // decides on what it has read before
+		t.Fatal(err)
+	}
+	now := b.get(name)
+	if now.UID != stale.UID || !slices.Equal(now.Spec.Nodes, []string{"node-b"}) {
+		t.Fatalf("the Instance is %s with nodes %v, want %s with node-b", now.UID, now.Spec.Nodes, stale.UID)
+	}
+	if _, labelled := now.Labels[v0.NodeLabel("node-a")]; labelled {
+		t.Error("the label of the node that left is still there")
+	}
+	if now.Spec.BrokerProperties["URL"] == "" || now.Spec.Capacity != 2 {
+		t.Errorf("the node that left took with it what it had written: %+v", now.Spec)
+	}
+}
+
+func TestWhatTheAPIServerRefusesIsSaid(t *testing.T) {
+	b := newBench(t)
+	p := b.publisher("node-a")
+	b.configuration.Spec.Capacity = 2
+	bad := streams.Device{Key: streams.Key{ID: string(make([]byte, 300<<10)), Shared: true}} // annotations have a limit
+	result := b.publish(p, camera, bad)
+	if len(result.Refused) != 1 || len(result.Devices) != 1 || result.Next.IsZero() {
+		t.Errorf("refused %d, published %d, again at %s; want one each, and another attempt", len(result.Refused), len(result.Devices), result.Next)
+	}
+}

@@ -1,0 +1,169 @@
+package registry
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"akri.sh/akri/discovery/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func register(t *testing.T, directory string, request *protocol.RegisterDiscoveryHandlerRequest) error {
+	t.Helper()
+	connection, err := grpc.NewClient("unix:"+filepath.Join(directory, protocol.RegistrationSocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	_, err = protocol.NewRegistrationClient(connection).RegisterDiscoveryHandler(t.Context(), request)
+	return err
+}
+
+func TestRegistrations(t *testing.T) {
+	const network = protocol.RegisterDiscoveryHandlerRequest_NETWORK
+	for name, tc := range map[string]struct {
+		request *protocol.RegisterDiscoveryHandlerRequest
+		want    Endpoint
+		refused string // part of the message
+	}{
+		"a socket": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "/var/lib/akri/udev.sock"},
+			want:    Endpoint{Name: "udev", Address: "/var/lib/akri/udev.sock"},
+		},
+		"a socket with a scheme": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "unix:///run/udev.sock"},
+			want:    Endpoint{Name: "udev", Address: "/run/udev.sock"},
+		},
+		"an address with a scheme": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000", EndpointType: network},
+			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
+		},
+		"an address without a scheme": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "[fd00::7]:10000", EndpointType: network},
+			want:    Endpoint{Name: "onvif", Network: true, Address: "[fd00::7]:10000"},
+		},
+		"a trailing slash": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000/", EndpointType: network},
+			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
+		},
+		"TLS":             {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "https://10.0.0.7:10000", EndpointType: network}, refused: "want http://HOST:PORT"},
+		"no port":         {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "http://10.0.0.7", EndpointType: network}, refused: "want http://HOST:PORT"},
+		"a relative path": {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "x.sock"}, refused: "absolute path"},
+		"no name":         {request: &protocol.RegisterDiscoveryHandlerRequest{Endpoint: "/x.sock"}, refused: "name is empty"},
+		"a long name":     {request: &protocol.RegisterDiscoveryHandlerRequest{Name: strings.Repeat("x", 300), Endpoint: "/x.sock"}, refused: "300 bytes"},
+		"a long path":     {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/" + strings.Repeat("x", 300)}, refused: "301 bytes"},
+		"an unknown type": {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/x.sock", EndpointType: 7}, refused: "endpoint_type 7: want UDS (0) or NETWORK (1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry, directory := serve(t)
+			err := register(t, directory, tc.request)
+			if tc.refused != "" {
+				if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), tc.refused) {
+					t.Fatalf("got %v, want InvalidArgument with %q", err, tc.refused)
+				}
+				if len(registry.Snapshot()) != 0 {
+					t.Error("a refused handler was added")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known := registry.Snapshot(); len(known) != 1 || known[0].Endpoint != tc.want || known[0].State != Waiting {
+				t.Errorf("the endpoints are %+v, want %+v, Waiting", known, tc.want)
+			}
+		})
+	}
+}
+
+func TestRegistrationsAreKeptOverARestart(t *testing.T) {
+	first, directory := serve(t)
+	if err := first.Register(Entry{Endpoint{Name: "udev", Address: "/run/udev.sock"}, false}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Register(Entry{Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:1"}, true}); err != nil {
+		t.Fatal(err)
+	}
+	second := serveIn(t, directory) // takes the socket's place
+	if before, after := first.Snapshot(), second.Snapshot(); !slices.Equal(before, after) {
+		t.Errorf("before %v\nafter  %v", before, after)
+	}
+	if err := register(t, directory, &protocol.RegisterDiscoveryHandlerRequest{Name: "new", Endpoint: "/run/new.sock"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(second.Endpoints("new")) != 1 {
+		t.Error("the registration did not reach the second registry")
+	}
+	if err := os.WriteFile(filepath.Join(directory, storeFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if third := New(directory, slog.New(slog.DiscardHandler)); len(third.Snapshot()) != 0 {
+		t.Error("a damaged file produced handlers")
+	}
+}
+
+func TestAnOfflineHandlerIsForgotten(t *testing.T) {
+	directory := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		registry := New(directory, slog.New(slog.DiscardHandler))
+		var notified []string
+		registry.Subscribe(func(handler string) { notified = append(notified, handler) })
+		entry := Entry{Endpoint{Name: "udev", Address: "/run/udev.sock"}, false}
+		registry.Register(entry)
+		registry.Register(entry)
+		if !slices.Equal(notified, []string{"udev", "udev"}) {
+			t.Fatalf("notified of %v, want each registration", notified)
+		}
+		go registry.Run(t.Context())
+		registry.Opened(entry.Endpoint)
+		time.Sleep(time.Hour)
+		registry.Broke(entry.Endpoint)
+		time.Sleep(ForgetAfter - time.Second)
+		synctest.Wait()
+		if known := registry.Snapshot(); len(known) != 1 || known[0].State != Offline {
+			t.Fatalf("before the limit the endpoints are %v", known)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if known := registry.Snapshot(); len(known) != 0 || len(notified) != 3 {
+			t.Errorf("the endpoints are %v, notified of %v; want it forgotten and notified", known, notified)
+		}
+	})
+}
+
+func TestConnectErrors(t *testing.T) {
+	directory := t.TempDir()
+	_, err := Endpoint{Name: "udev", Address: directory + "/udev.sock"}.Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "udev@") || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no socket: %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	_, err = Endpoint{Name: "onvif", Network: true, Address: listener.Addr().String()}.Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("no listener: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = (Endpoint{Name: "onvif", Network: true, Address: listener.Addr().String()}).Connect(ended); err == nil {
+		t.Error("connected with a cancelled context")
+	}
+}

@@ -1,0 +1,80 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"akri.sh/akri/discovery/protocol"
+)
+
+// Listen listens on the registration socket and replaces one that an earlier agent
+// left. The socket accepts connections as soon as it appears, so a handler that
+// sees it can register at once.
+func Listen(dir string) (net.Listener, error) {
+	path, unready := filepath.Join(dir, protocol.RegistrationSocket), filepath.Join(dir, ".agent.sock")
+	if err := os.Remove(unready); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the registration socket of an earlier agent: %w", err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: unready, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("create the registration socket: %w: make the directory writable, or set another one with --discovery-handlers-dir", err)
+	}
+	// The file stays when the agent ends: handlers watch for a new one, and the
+	// next agent may already have created it.
+	listener.SetUnlinkOnClose(false)
+	if err := os.Rename(unready, path); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("create the registration socket: %w", err)
+	}
+	return listener, nil
+}
+
+// Serve answers registrations until ctx ends.
+func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
+	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.ReadBufferSize(bufferBytes), grpc.WriteBufferSize(bufferBytes))
+	protocol.RegisterRegistrationServer(server, &service{registry: r})
+	stopped := context.AfterFunc(ctx, server.Stop)
+	defer stopped()
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve the registration socket: %w", err)
+	}
+	return nil
+}
+
+type service struct {
+	protocol.UnimplementedRegistrationServer
+
+	registry *Registry
+}
+
+// RegisterDiscoveryHandler implements the Registration service.
+func (s *service) RegisterDiscoveryHandler(_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest) (*protocol.Empty, error) {
+	entry := Entry{Shared: request.GetShared()}
+	var err error
+	switch kind := request.GetEndpointType(); kind {
+	case protocol.RegisterDiscoveryHandlerRequest_UDS:
+		entry.Endpoint, err = unixEndpoint(request.GetName(), request.GetEndpoint())
+	case protocol.RegisterDiscoveryHandlerRequest_NETWORK:
+		entry.Endpoint, err = networkEndpoint(request.GetName(), request.GetEndpoint())
+	default:
+		err = fmt.Errorf("endpoint_type %d: want UDS (0) or NETWORK (1)", kind)
+	}
+	if err != nil {
+		s.registry.log.Warn("Refused the registration of a discovery handler", "handler", request.GetName(), "err", err)
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if err := s.registry.Register(entry); err != nil {
+		s.registry.log.Warn("Refused the registration of a discovery handler", "handler", request.GetName(), "err", err)
+		return nil, status.Error(codes.ResourceExhausted, err.Error())
+	}
+	return &protocol.Empty{}, nil
+}

@@ -1,0 +1,241 @@
+package streams
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/discovery/protocol"
+)
+
+// Request is what a Configuration requests from its discovery handler.
+type Request struct {
+	// Handler is the discovery handler's name.
+	Handler string
+	// Message is sent to its endpoints. It must not be changed.
+	Message *protocol.DiscoverRequest
+}
+
+// Supervisor owns the streams of all Configurations. It is safe for concurrent
+// use.
+type Supervisor struct {
+	registry *registry.Registry
+	notify   func(types.NamespacedName)
+	log      *slog.Logger
+	metrics  *Metrics
+
+	// base is the parent of every stream's context.
+	base    context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu          sync.Mutex
+	discoveries map[types.NamespacedName]*discovery
+}
+
+// discovery holds the streams and the view of one Configuration. It is the
+// [listener] of the streams.
+type discovery struct {
+	supervisor *Supervisor
+	name       types.NamespacedName
+	handler    string
+	request    *protocol.DiscoverRequest // nil before the first
+	view       *view
+	streams    map[registry.Endpoint]*stream
+}
+
+// NewSupervisor returns a supervisor that calls notify, which must not block, with
+// each Configuration whose picture or whose handler's endpoints may have changed.
+func NewSupervisor(handlers *registry.Registry, notify func(types.NamespacedName), metrics *Metrics, log *slog.Logger) *Supervisor {
+	s := &Supervisor{registry: handlers, notify: notify, log: log, metrics: metrics, discoveries: map[types.NamespacedName]*discovery{}}
+	s.base, s.end = context.WithCancel(context.Background())
+	handlers.Subscribe(s.handlerChanged)
+	return s
+}
+
+// Discover sends a Configuration's request to every endpoint of its handler.
+// Endpoints that register later get it with the next call. The same request
+// changes nothing; another one reopens the streams.
+func (s *Supervisor) Discover(configuration types.NamespacedName, request Request) {
+	entries := s.registry.Endpoints(request.Handler)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.discovery(configuration, request.Handler)
+	if d.request == nil || !proto.Equal(d.request, request.Message) {
+		d.request = request.Message
+	}
+	d.view.Hold(false, time.Now())
+	d.sync(entries)
+}
+
+// Hold reports that a Configuration's request is incomplete at present. Open streams
+// continue with the previous request.
+func (s *Supervisor) Hold(configuration types.NamespacedName, handler string) {
+	entries := s.registry.Endpoints(handler)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.discovery(configuration, handler)
+	d.view.Hold(true, time.Now())
+	d.sync(entries)
+}
+
+// Drop forgets a Configuration.
+func (s *Supervisor) Drop(configuration types.NamespacedName) {
+	s.mu.Lock()
+	dropped := s.discoveries[configuration]
+	delete(s.discoveries, configuration)
+	if dropped != nil {
+		for endpoint := range dropped.streams {
+			dropped.stop(endpoint)
+		}
+	}
+	s.mu.Unlock()
+}
+
+// Picture returns the picture of a Configuration's devices.
+func (s *Supervisor) Picture(configuration types.NamespacedName) Picture {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.discoveries[configuration]; d != nil {
+		return d.view.At(time.Now())
+	}
+	return Picture{}
+}
+
+// Close closes all streams and waits for them. No stream is opened afterwards.
+func (s *Supervisor) Close() {
+	s.end()
+	s.running.Wait()
+}
+
+// handlerChanged notifies every Configuration that uses a handler.
+func (s *Supervisor) handlerChanged(handler string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, d := range s.discoveries {
+		if d.handler != handler {
+			continue
+		}
+		for _, stream := range d.streams {
+			stream.retryNow()
+		}
+		s.notify(name)
+	}
+}
+
+// discovery returns the discovery of a Configuration, and creates it if necessary. The
+// caller holds mu.
+func (s *Supervisor) discovery(configuration types.NamespacedName, handler string) *discovery {
+	found := s.discoveries[configuration]
+	if found == nil {
+		found = &discovery{
+			supervisor: s, name: configuration, handler: handler,
+			view: newView(defaultGrace, time.Now()), streams: map[registry.Endpoint]*stream{},
+		}
+		s.discoveries[configuration] = found
+	}
+	if found.handler != handler {
+		found.handler, found.request = handler, nil
+		for endpoint := range found.streams {
+			found.stop(endpoint)
+		}
+		found.view.ChangeHandler(time.Now())
+	}
+	return found
+}
+
+// sync opens and closes streams to match the request and the endpoints. The caller
+// holds mu.
+func (d *discovery) sync(entries []registry.Entry) {
+	d.view.Expect(entries)
+	expected := map[registry.Endpoint]bool{}
+	for _, entry := range entries {
+		expected[entry.Endpoint] = true
+		running := d.streams[entry.Endpoint]
+		if d.request == nil || running != nil && running.entry == entry && running.request == d.request {
+			continue
+		}
+		if running != nil {
+			d.stop(entry.Endpoint)
+			d.view.Reopen(entry.Endpoint)
+		}
+		d.start(entry)
+	}
+	for endpoint := range d.streams {
+		if !expected[endpoint] {
+			d.stop(endpoint)
+		}
+	}
+}
+
+func (d *discovery) start(entry registry.Entry) {
+	ctx, cancel := context.WithCancel(d.supervisor.base)
+	started := &stream{
+		entry: entry, request: d.request,
+		stop: cancel, wake: make(chan struct{}, 1),
+	}
+	d.streams[entry.Endpoint] = started
+	d.supervisor.running.Go(func() {
+		defer cancel()
+		started.run(ctx, d)
+	})
+}
+
+// stop closes a stream without waiting. Its later events are ignored.
+func (d *discovery) stop(endpoint registry.Endpoint) {
+	d.streams[endpoint].stop()
+	delete(d.streams, endpoint)
+}
+
+func (d *discovery) opened(from *stream) {
+	d.supervisor.registry.Opened(from.entry.Endpoint)
+	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
+}
+
+func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
+	devices, complaint := devicesOf(message, from.entry.Shared)
+	d.supervisor.metrics.message(from.entry.Name)
+	if complaint != "" {
+		d.supervisor.log.Warn("Discovery handler sent a faulty list", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", complaint)
+	}
+	d.handle(from, func() { d.view.Received(from.entry.Endpoint, devices, complaint) })
+}
+
+func (d *discovery) broke(from *stream, wasOpen bool, err error) {
+	if wasOpen && refused(err) {
+		d.supervisor.registry.Closed(from.entry.Endpoint) // it works, but the request is wrong
+	} else if wasOpen {
+		d.supervisor.registry.Broke(from.entry.Endpoint)
+	} else {
+		d.supervisor.registry.Failed(from.entry.Endpoint)
+	}
+	d.supervisor.log.Debug("Discovery stream ended", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", err)
+	d.handle(from, func() {
+		if refused(err) {
+			d.view.Refused(from.entry.Endpoint, reason(err))
+		} else {
+			d.view.Broke(from.entry.Endpoint, reason(err), time.Now())
+		}
+	})
+}
+
+func (d *discovery) closed(from *stream) { d.supervisor.registry.Closed(from.entry.Endpoint) }
+
+// handle runs the reaction to an event, unless its stream has been replaced.
+func (d *discovery) handle(from *stream, react func()) {
+	s := d.supervisor
+	s.mu.Lock()
+	current := s.discoveries[d.name] == d && d.streams[from.entry.Endpoint] == from
+	if current {
+		react()
+	}
+	s.mu.Unlock()
+	if current {
+		s.notify(d.name)
+	}
+}

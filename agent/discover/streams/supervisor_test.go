@@ -1,0 +1,262 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/discovery/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a discovery handler whose messages a test sends.
+type fake struct {
+	protocol.UnimplementedDiscoveryHandlerServer
+
+	address string
+	asked   chan *protocol.DiscoverRequest
+	say     chan *protocol.DiscoverResponse
+	fail    chan error
+	called  chan string // authorities
+	// call is held by the current call, so that no message reaches one that is
+	// ending.
+	call sync.Mutex
+}
+
+// serve starts the handler and returns a function that stops it.
+func (f *fake) serve(t *testing.T) (stop func()) {
+	t.Helper()
+	os.Remove(f.address)
+	listener, err := net.Listen("unix", f.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	protocol.RegisterDiscoveryHandlerServer(server, f)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		server.Serve(listener)
+	}()
+	return func() {
+		server.Stop()
+		<-ended
+	}
+}
+
+func (f *fake) Discover(request *protocol.DiscoverRequest, stream grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
+	f.call.Lock()
+	defer f.call.Unlock()
+	headers, _ := metadata.FromIncomingContext(stream.Context())
+	f.called <- strings.Join(headers.Get(":authority"), ",")
+	f.asked <- request
+	for {
+		select {
+		case message := <-f.say:
+			if err := stream.Send(message); err != nil {
+				return err
+			}
+		case err := <-f.fail:
+			return err
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
+}
+
+func devices(ids ...string) *protocol.DiscoverResponse {
+	message := &protocol.DiscoverResponse{}
+	for _, id := range ids {
+		message.Devices = append(message.Devices, &protocol.Device{Id: id})
+	}
+	return message
+}
+
+type setup struct {
+	t          *testing.T
+	registry   *registry.Registry
+	supervisor *Supervisor
+	changed    chan types.NamespacedName
+}
+
+func newSetup(t *testing.T) *setup {
+	log := slog.New(slog.DiscardHandler)
+	s := &setup{t: t, registry: registry.New(t.TempDir(), log), changed: make(chan types.NamespacedName, 1000)}
+	s.supervisor = NewSupervisor(s.registry, func(name types.NamespacedName) { s.changed <- name }, NewMetrics(prometheus.NewRegistry()), log)
+	t.Cleanup(s.supervisor.Close)
+	return s
+}
+
+func (s *setup) handler(name string) *fake {
+	s.t.Helper()
+	directory, err := os.MkdirTemp("", "akri") // short: socket paths are limited
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { os.RemoveAll(directory) })
+	return &fake{
+		address: filepath.Join(directory, name+".sock"), asked: make(chan *protocol.DiscoverRequest, 10),
+		say: make(chan *protocol.DiscoverResponse), fail: make(chan error), called: make(chan string, 10),
+	}
+}
+
+func (s *setup) register(f *fake) registry.Endpoint {
+	s.t.Helper()
+	endpoint := registry.Endpoint{Name: "h", Address: f.address}
+	if err := s.registry.Register(registry.Entry{Endpoint: endpoint}); err != nil {
+		s.t.Fatal(err)
+	}
+	return endpoint
+}
+
+var door = types.NamespacedName{Namespace: "plant", Name: "door"}
+
+func (s *setup) ask(details string) {
+	s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{DiscoveryDetails: details}})
+}
+
+// await sends the request again, as the agent does, until the picture matches.
+func (s *setup) await(details, want string) {
+	s.t.Helper()
+	end := time.After(10 * time.Second)
+	for {
+		s.ask(details)
+		got := text(s.supervisor.Picture(door))
+		got, _, _ = strings.Cut(got, " @")
+		if got == want {
+			return
+		}
+		select {
+		case <-s.changed:
+		case <-time.After(100 * time.Millisecond):
+		case <-end:
+			s.t.Fatalf("the picture is %q, want %q", got, want)
+		}
+	}
+}
+
+func (s *setup) heard(f *fake, details string) {
+	s.t.Helper()
+	select {
+	case request := <-f.asked:
+		if request.GetDiscoveryDetails() != details {
+			s.t.Errorf("the request has details %q, want %q", request.GetDiscoveryDetails(), details)
+		}
+	case <-time.After(10 * time.Second):
+		s.t.Fatalf("the handler got no request with details %q", details)
+	}
+}
+
+func TestStreams(t *testing.T) {
+	s := newSetup(t)
+	s.ask("one") // before any handler registers
+	first, second := s.handler("first"), s.handler("second")
+	stop := first.serve(t)
+	endpoint := s.register(first)
+	if name := <-s.changed; name != door {
+		t.Fatalf("a registration notified %s", name)
+	}
+	s.ask("one")
+	s.heard(first, "one")
+	if authority := <-first.called; authority != "localhost" {
+		t.Errorf("the :authority is %q, want localhost: servers in other languages refuse paths", authority)
+	}
+	first.say <- devices("a", "b")
+	s.await("one", "a b settled")
+	if known := s.registry.Snapshot(); known[0].State != registry.Active {
+		t.Errorf("the endpoint is %s, want Active", known[0].State)
+	}
+
+	// A second handler of the same name registers. Its devices are added.
+	stopSecond := second.serve(t)
+	defer stopSecond()
+	s.register(second)
+	s.await("one", "a b settled")
+	s.heard(second, "one")
+	second.say <- devices("b", "c")
+	s.await("one", "a b c settled")
+	first.say <- devices("a")
+	s.await("one", "a b c settled")
+
+	// Another request reopens both streams. Devices are kept until their first message.
+	s.await("two", "a b c settled")
+	s.heard(first, "two")
+	s.heard(second, "two")
+	first.say <- devices()
+	s.await("two", "b c settled")
+	second.fail <- status.Error(codes.InvalidArgument, "want numbers")
+	s.await("two", "b c settled !"+second.address+" want numbers")
+	s.await("three", "b c settled")
+	s.heard(second, "three")
+	second.say <- devices("c")
+	s.await("three", "c settled")
+	s.heard(first, "three")
+	first.say <- devices("a")
+	s.await("three", "a c settled")
+
+	// The first handler restarts. It is dialled at once when it registers.
+	stop()
+	deadline := time.Now().Add(10 * time.Second)
+	for s.registry.Snapshot()[0].State != registry.Offline && s.registry.Snapshot()[1].State != registry.Offline {
+		if time.Now().After(deadline) {
+			t.Fatalf("states are %+v, want one Offline", s.registry.Snapshot())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stop = first.serve(t)
+	defer stop()
+	if err := s.registry.Register(registry.Entry{Endpoint: endpoint}); err != nil {
+		t.Fatal(err)
+	}
+	s.heard(first, "three")
+	s.await("three", "a c settled")
+	first.say <- devices("a", "d")
+	s.await("three", "a c d settled")
+
+	s.supervisor.Drop(door)
+	if got := text(s.supervisor.Picture(door)); got != "" {
+		t.Errorf("a dropped Configuration has %q", got)
+	}
+}
+
+func TestFaultyListIsReported(t *testing.T) {
+	s := newSetup(t)
+	f := s.handler("faulty")
+	defer f.serve(t)()
+	s.register(f)
+	s.ask("")
+	s.heard(f, "")
+	f.say <- devices("a", "", "a")
+	s.await("", "a settled !"+f.address+" device 1 of the handler's list has no id and is ignored: this is a bug in the handler")
+	f.say <- devices("a")
+	s.await("", "a settled")
+}
+
+func TestReason(t *testing.T) {
+	if got := reason(status.Error(codes.Unavailable, "the bus is off")); got != "the bus is off" {
+		t.Errorf("reason is %q", got)
+	}
+	if got := reason(errors.New("plain")); got != "plain" {
+		t.Errorf("reason is %q", got)
+	}
+	if refused(context.Canceled) {
+		t.Error("a cancelled context counts as a refusal")
+	}
+}

@@ -1,0 +1,282 @@
+package streams
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/discover/registry"
+)
+
+// Device is a device as its handler reports it.
+type Device struct {
+	Key
+	Properties map[string]string
+	Mounts     []device.Mount
+	Files      []device.File
+}
+
+// Key identifies a device of a Configuration.
+type Key struct {
+	ID     string
+	Shared bool
+}
+
+// Known is a device that this node has, or had within the grace period.
+type Known struct {
+	Device
+	// Online is false while no endpoint reports the device and it is kept for its
+	// grace period.
+	Online bool
+}
+
+// Failure is an error of one endpoint.
+type Failure struct {
+	Endpoint registry.Endpoint
+	Message  string
+}
+
+// Picture is what is known of a Configuration's devices at one time.
+type Picture struct {
+	// Devices, sorted by id.
+	Devices []Known
+	// Settled means that there are no other devices. Before that, a device may be
+	// missing because its endpoint has not reported it yet.
+	Settled bool
+	// Failures, sorted by endpoint.
+	Failures []Failure
+	// Next is when the picture changes without an event; zero for never.
+	Next time.Time
+}
+
+// view combines the messages of one Configuration's endpoints. It is fed with events
+// and their times, and is not for concurrent use.
+type view struct {
+	grace grace
+	// asked is when the endpoints first got a request; SettleLimit counts from it.
+	asked   time.Time
+	settled bool
+	// held means that the request is incomplete, so no endpoint is late.
+	held    bool
+	sources map[registry.Endpoint]*source
+}
+
+// source is the state of one endpoint.
+type source struct {
+	shared  bool
+	devices []Device
+	// expected means that the Configuration's handler has this endpoint.
+	expected bool
+	// retired means that the Configuration now names another handler. The devices
+	// are kept until the picture is settled.
+	retired bool
+	// reported means that a message arrived since the first request to the handler.
+	reported bool
+	// open means that a stream is open, since openedAt; current that it has received
+	// a message.
+	open, current bool
+	openedAt      time.Time
+	// lostAt is when the stream first broke after the last message; zero if it did
+	// not.
+	lostAt time.Time
+	// refused means that the endpoint rejects the request.
+	refused bool
+	failure string
+}
+
+// newView returns the view of a Configuration without any message.
+func newView(g grace, now time.Time) *view {
+	return &view{grace: g, asked: now, sources: map[registry.Endpoint]*source{}}
+}
+
+// ChangeHandler records that the Configuration names another handler.
+func (v *view) ChangeHandler(now time.Time) {
+	v.asked, v.settled = now, false
+	for _, s := range v.sources {
+		s.retired, s.expected = true, false
+		s.open, s.current, s.failure, s.refused = false, false, "", false
+		s.lostAt = time.Time{}
+	}
+}
+
+// Expect sets the endpoints that the handler has.
+func (v *view) Expect(entries []registry.Entry) {
+	for _, s := range v.sources {
+		s.expected = false
+	}
+	for _, entry := range entries {
+		s := v.sources[entry.Endpoint]
+		if s == nil || s.retired && !s.expected {
+			kept := []Device(nil)
+			if s != nil {
+				kept = s.devices // kept until the first message
+			}
+			s = &source{shared: entry.Shared, devices: kept}
+			v.sources[entry.Endpoint] = s
+		}
+		s.expected = true
+	}
+}
+
+// Hold records whether the request is incomplete.
+func (v *view) Hold(held bool, now time.Time) {
+	if v.held && !held && !v.settled {
+		v.asked = now
+	}
+	v.held = held
+}
+
+// Reopen records that the agent closes a stream to send another request.
+func (v *view) Reopen(endpoint registry.Endpoint) {
+	if s := v.sources[endpoint]; s != nil {
+		s.open, s.current, s.refused, s.failure = false, false, false, ""
+	}
+}
+
+// Opened records that a stream is open.
+func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
+	if s := v.sources[endpoint]; s != nil {
+		s.shared = shared
+		s.open, s.current, s.openedAt = true, false, now
+		s.refused = false
+	}
+}
+
+// Received records a message, which is the full list. complaint describes what was
+// wrong with it, if anything.
+func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint string) {
+	if s := v.sources[endpoint]; s != nil {
+		s.devices = devices
+		s.reported, s.current = true, true
+		s.lostAt, s.refused, s.failure = time.Time{}, false, complaint
+	}
+}
+
+// Broke records that a stream broke or could not be opened.
+func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) {
+	if s := v.sources[endpoint]; s != nil {
+		s.open, s.current, s.failure = false, false, failure
+		if s.lostAt.IsZero() {
+			s.lostAt = now
+		}
+	}
+}
+
+// Refused records that the endpoint rejects the request. Its devices are kept, so
+// that a typing error in a Configuration does not remove them.
+func (v *view) Refused(endpoint registry.Endpoint, failure string) {
+	if s := v.sources[endpoint]; s != nil {
+		s.open, s.current, s.refused, s.failure = false, false, true, failure
+		s.lostAt = time.Time{}
+	}
+}
+
+// At returns the picture at a time, and drops what has expired.
+func (v *view) At(now time.Time) Picture {
+	var next alarm
+	for endpoint, s := range v.sources {
+		if end, ends := s.end(v.grace); ends && next.due(end, now) {
+			s.expire()
+		}
+		if !s.expected && len(s.devices) == 0 {
+			delete(v.sources, endpoint)
+		}
+	}
+	v.settle(now, &next)
+
+	picture := Picture{Settled: v.settled}
+	union := map[Key]Known{}
+	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
+		s := v.sources[endpoint]
+		online := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(RestartAllowance), now)
+		for _, d := range s.devices {
+			if seen, found := union[d.Key]; !found || online && !seen.Online {
+				union[d.Key] = Known{d, online}
+			}
+		}
+		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(FailurePatience), now)) {
+			picture.Failures = append(picture.Failures, Failure{endpoint, s.failure})
+		}
+	}
+	picture.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(boolToInt(a.Shared), boolToInt(b.Shared)))
+	})
+	picture.Next = next.at
+	return picture
+}
+
+// end returns when the endpoint's devices expire without an event, and whether they
+// do.
+func (s *source) end(g grace) (time.Time, bool) {
+	switch {
+	case s.retired, s.refused, s.current:
+		return time.Time{}, false
+	case s.open:
+		return s.openedAt.Add(SilenceLimit), true
+	case !s.lostAt.IsZero():
+		return s.lostAt.Add(g.of(s.shared)), true
+	}
+	return time.Time{}, false // the stream is being opened
+}
+
+// expire drops the endpoint's devices.
+func (s *source) expire() {
+	s.devices = nil
+	if s.open {
+		s.reported, s.current = true, true // silence counts as an empty list
+	}
+}
+
+// settle decides whether the picture is complete.
+func (v *view) settle(now time.Time, next *alarm) {
+	if v.settled || v.held {
+		return
+	}
+	expected, missing, refused := 0, 0, false
+	for _, s := range v.sources {
+		if s.expected {
+			expected++
+			if !s.reported {
+				missing++
+				refused = refused || s.refused
+			}
+		}
+	}
+	switch {
+	case refused:
+		return
+	case expected > 0 && missing == 0:
+	case !next.due(v.asked.Add(SettleLimit), now):
+		return
+	}
+	v.settled = true
+	for endpoint, s := range v.sources {
+		if s.retired {
+			delete(v.sources, endpoint)
+		}
+	}
+}
+
+// alarm collects the earliest time in the future.
+type alarm struct{ at time.Time }
+
+// due reports whether a time has come. Otherwise it becomes a candidate for the
+// alarm.
+func (a *alarm) due(at, now time.Time) bool {
+	if !at.After(now) {
+		return true
+	}
+	if a.at.IsZero() || at.Before(a.at) {
+		a.at = at
+	}
+	return false
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,25 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/dynamic"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/instances"
+)
+
+// RunWithSink runs an agent whose devices go to a sink instead of the kubelet.
+func RunWithSink(ctx context.Context, options Options, sink device.Sink) error {
+	return run(ctx, options, func(dynamic.Interface, *instances.Store, prometheus.Registerer, Options) (server, error) {
+		return sinkServer{sink}, nil
+	})
+}
+
+type sinkServer struct{ device.Sink }
+
+func (sinkServer) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,132 @@
+package instances
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+const readTimeout = 2 * time.Second
+
+// appeared handles a new or changed Instance in the watch.
+func (s *Store) appeared(instance *v0.Instance) {
+	s.touched(configurationOf(instance))
+	name := NameOf(instance)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before, found := s.gone[name]; found {
+		delete(s.gone, name)
+		if before.UID != instance.UID {
+			s.tellDeleted(before)
+		}
+	}
+	for _, h := range s.handlers {
+		h.Changed(instance)
+	}
+}
+
+// disappeared handles an Instance that the watch no longer shows.
+func (s *Store) disappeared(instance *v0.Instance) {
+	name := NameOf(instance)
+	s.mu.Lock()
+	if kept, found := s.answers[name]; found && kept.instance.UID == instance.UID && !isNewer(kept.instance, instance) {
+		delete(s.answers, name)
+	}
+	s.gone[name] = instance
+	s.mu.Unlock()
+	s.touched(configurationOf(instance))
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// resolveGone finds out of each Instance in gone whether it was left or deleted,
+// until ctx ends.
+func (s *Store) resolveGone(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		}
+		backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
+		for !s.readGone(ctx) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(backoff.Step()):
+			}
+		}
+	}
+}
+
+// readGone reads each Instance in gone. It reports whether all were read.
+func (s *Store) readGone(ctx context.Context) bool {
+	s.mu.Lock()
+	pending := make(map[types.NamespacedName]*v0.Instance, len(s.gone))
+	for name, instance := range s.gone {
+		pending[name] = instance
+	}
+	s.mu.Unlock()
+	complete := true
+	for name, instance := range pending {
+		now, err := s.read(ctx, name)
+		if err != nil {
+			s.log.Debug("Cannot read an Instance that disappeared", "instance", name, "err", err)
+			complete = false
+			continue
+		}
+		s.resolve(name, instance, now)
+	}
+	return complete
+}
+
+// resolve sends the event for an Instance that disappeared, unless it has
+// appeared again. now is the Instance as read since, or nil.
+func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone[name] != before {
+		return
+	}
+	delete(s.gone, name)
+	if now == nil || now.UID != before.UID {
+		s.tellDeleted(before)
+		return
+	}
+	if _, ours := now.Labels[s.label]; ours {
+		return // the watch shows it soon
+	}
+	for _, h := range s.handlers {
+		h.Left(now)
+	}
+}
+
+// tellDeleted calls the handlers. The caller holds mu, which keeps the events in
+// order.
+func (s *Store) tellDeleted(instance *v0.Instance) {
+	for _, h := range s.handlers {
+		h.Deleted(instance)
+	}
+}
+
+// read returns an Instance from the API server, or nil if there is none.
+func (s *Store) read(ctx context.Context, name types.NamespacedName) (*v0.Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	object, err := s.client.Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Read(object)
+}

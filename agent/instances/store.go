@@ -1,0 +1,224 @@
+package instances
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"akri.sh/akri/agent/informer"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// maxAnswerAge is how long an answer of the API server replaces a version that the
+// watch still has to show.
+const maxAnswerAge = 10 * time.Second
+
+const byConfiguration = "configuration"
+
+// Handler receives the events of a [Store], one at a time and in order. The
+// functions must not block or call the Store.
+type Handler struct {
+	// Changed is called for each Instance of the node and each of its changes.
+	Changed func(*v0.Instance)
+	// Left is called when an Instance no longer has this node's label.
+	Left func(*v0.Instance)
+	// Deleted is called when an Instance no longer exists.
+	Deleted func(*v0.Instance)
+}
+
+// Store holds the Instances of one node. It is safe for concurrent use.
+type Store struct {
+	client   dynamic.NamespaceableResourceInterface
+	label    string
+	log      *slog.Logger
+	informer cache.SharedIndexInformer
+	touched  func(configuration types.NamespacedName)
+	handlers []Handler
+	wake     chan struct{} // has room for one: gone has grown
+
+	mu      sync.Mutex
+	answers map[types.NamespacedName]answer
+	// gone are Instances that disappeared from the watch and may have been left or
+	// deleted.
+	gone map[types.NamespacedName]*v0.Instance
+}
+
+// answer is an Instance as a response of the API server showed it.
+type answer struct {
+	instance *v0.Instance
+	at       time.Time
+}
+
+// New returns the store of a node. It calls touched, which must not block, with
+// the Configuration of each Instance that appears, changes or disappears.
+func New(client dynamic.Interface, node string, touched func(configuration types.NamespacedName), log *slog.Logger) (*Store, error) {
+	s := &Store{
+		client: client.Resource(v0.InstanceResource), label: v0.NodeLabel(node), log: log, touched: touched,
+		wake:    make(chan struct{}, 1),
+		answers: map[types.NamespacedName]answer{},
+		gone:    map[types.NamespacedName]*v0.Instance{},
+	}
+	s.informer = informer.Objects(s.client,
+		func(options *metav1.ListOptions) { options.LabelSelector = s.label },
+		func(object *unstructured.Unstructured) (metav1.Object, error) { return Read(object) })
+	err := s.informer.AddIndexers(cache.Indexers{byConfiguration: func(object any) ([]string, error) {
+		return []string{configurationOf(object.(*v0.Instance)).String()}, nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { s.appeared(object.(*v0.Instance)) },
+		UpdateFunc: func(before, after any) {
+			touched(configurationOf(before.(*v0.Instance)))
+			s.appeared(after.(*v0.Instance))
+		},
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			s.disappeared(object.(*v0.Instance))
+		},
+	})
+	return s, err
+}
+
+// Handle adds a handler. It must be called before Run.
+func (s *Store) Handle(h Handler) { s.handlers = append(s.handlers, h) }
+
+// Run watches the Instances until ctx ends.
+func (s *Store) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { s.informer.RunWithContext(ctx) })
+	running.Go(func() { s.resolveGone(ctx) })
+	running.Wait()
+}
+
+// HasSynced reports whether the store holds all Instances of the node.
+func (s *Store) HasSynced() bool { return s.informer.HasSynced() }
+
+// Get returns an Instance of this node, or nil. It must not be changed.
+func (s *Store) Get(name types.NamespacedName) *v0.Instance {
+	var watched *v0.Instance
+	if object, exists, err := s.informer.GetStore().GetByKey(name.String()); err == nil && exists {
+		watched = object.(*v0.Instance)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest(name, watched)
+}
+
+// Of returns the Instances of a Configuration. They must not be changed.
+func (s *Store) Of(configuration types.NamespacedName) []*v0.Instance {
+	objects, err := s.informer.GetIndexer().ByIndex(byConfiguration, configuration.String())
+	if err != nil {
+		return nil // only for an unknown index
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*v0.Instance, 0, len(objects))
+	seen := map[types.NamespacedName]bool{}
+	for _, object := range objects {
+		name := NameOf(object.(*v0.Instance))
+		seen[name] = true
+		all = append(all, s.latest(name, object.(*v0.Instance)))
+	}
+	for name, kept := range s.answers {
+		if seen[name] || configurationOf(kept.instance) != configuration {
+			continue
+		}
+		if instance := s.latest(name, nil); instance != nil {
+			all = append(all, instance)
+		}
+	}
+	return all
+}
+
+// Count returns the number of Instances by Configuration and by whether they are
+// shared.
+func (s *Store) Count() map[types.NamespacedName]map[bool]int {
+	counts := map[types.NamespacedName]map[bool]int{}
+	for _, object := range s.informer.GetStore().List() {
+		instance := object.(*v0.Instance)
+		name := configurationOf(instance)
+		if counts[name] == nil {
+			counts[name] = map[bool]int{}
+		}
+		counts[name][instance.Spec.Shared]++
+	}
+	return counts
+}
+
+// Keep records an Instance from a response of the API server until the watch shows
+// that version or a later one. It ignores Instances without this node's label,
+// which the watch never shows.
+func (s *Store) Keep(instance *v0.Instance) {
+	if _, ours := instance.Labels[s.label]; !ours {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := NameOf(instance)
+	if kept, found := s.answers[name]; !found || !isNewer(kept.instance, instance) {
+		s.answers[name] = answer{instance, time.Now()}
+	}
+}
+
+// Forget drops what [Store.Keep] recorded of an Instance that was deleted.
+func (s *Store) Forget(instance *v0.Instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept, found := s.answers[NameOf(instance)]; found && kept.instance.UID == instance.UID {
+		delete(s.answers, NameOf(instance))
+	}
+}
+
+// latest returns the later of an Instance as watched, which may be nil, and as
+// kept. The caller holds mu.
+func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Instance {
+	kept, found := s.answers[name]
+	if !found {
+		return watched
+	}
+	if time.Since(kept.at) > maxAnswerAge || watched != nil && !isNewer(kept.instance, watched) {
+		delete(s.answers, name)
+		return watched
+	}
+	return kept.instance
+}
+
+// isNewer reports whether a is a later version than b. Versions that cannot be
+// compared are not.
+func isNewer(a, b *v0.Instance) bool {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order > 0
+}
+
+// Read converts an Instance to what the agent reads of it. It changes its
+// argument.
+func Read(object *unstructured.Unstructured) (*v0.Instance, error) {
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
+	instance := &v0.Instance{}
+	if err := informer.Convert(object, instance); err != nil {
+		return nil, err
+	}
+	return instance, nil
+}
+
+// NameOf returns the namespace and name of an Instance.
+func NameOf(instance *v0.Instance) types.NamespacedName {
+	return cache.MetaObjectToName(instance).AsNamespacedName()
+}
+
+func configurationOf(instance *v0.Instance) types.NamespacedName {
+	return types.NamespacedName{Namespace: instance.Namespace, Name: instance.Spec.ConfigurationName}
+}

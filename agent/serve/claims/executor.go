@@ -1,0 +1,210 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"akri.sh/akri/agent/instances"
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/jsonpatch"
+)
+
+const (
+	// Deadline is how long a claim or a release may take, including the read after
+	// a lost answer. A slow answer to the kubelet blocks every pod of the node.
+	Deadline = 2 * time.Second
+	// requestTimeout leaves time for a read if a request is not answered.
+	requestTimeout = 1200 * time.Millisecond
+	// maxTries bounds how often one claim or release is sent because the Instance
+	// changed.
+	maxTries = 8
+)
+
+// Store is the agent's copy of its Instances. An [instances.Store] is one.
+type Store interface {
+	// Get returns the latest known version of an Instance, or nil.
+	Get(types.NamespacedName) *v0.Instance
+	// Keep records an Instance from a response of the API server.
+	Keep(*v0.Instance)
+}
+
+// Executor claims and releases slots for one node. It is safe for concurrent use.
+type Executor struct {
+	client  dynamic.NamespaceableResourceInterface
+	store   Store
+	node    string
+	manager string
+}
+
+// New returns an executor for a node that writes through client, as a field
+// manager. The client should have no rate limit: the kubelet waits for it.
+func New(client dynamic.Interface, store Store, node, manager string) *Executor {
+	return &Executor{client: client.Resource(v0.InstanceResource), store: store, node: node, manager: manager}
+}
+
+// Result is the outcome of a claim or a release.
+type Result struct {
+	Outcome slots.Outcome
+	// Record is what was written, or read after a refusal; nil if the API server
+	// returned no owners.
+	Record *slots.Record
+	// Tried is the latest version for which a patch of unknown outcome was sent.
+	Tried uint64
+	// Gone reports that the Instance does not exist.
+	Gone bool
+	// Err is the reason if the outcome is not Written.
+	Err error
+}
+
+// Claim makes the node the owner of free slots. It keeps slots that the node
+// already owns. It claims all slots or none.
+func (e *Executor) Claim(ctx context.Context, instance types.NamespacedName, numbers []int) Result {
+	return e.run(ctx, instance, change{
+		slots: slotNames(instance.Name, numbers),
+		to:    v0.Owner{Node: e.node},
+	})
+}
+
+// Release frees slots that the node owns. Slots that are already free stay free.
+func (e *Executor) Release(ctx context.Context, instance types.NamespacedName, numbers []int) Result {
+	return e.run(ctx, instance, change{
+		slots:  slotNames(instance.Name, numbers),
+		from:   v0.Owner{Node: e.node},
+		pinned: true,
+	})
+}
+
+func slotNames(instance string, numbers []int) []string {
+	names := make([]string, 0, len(numbers))
+	for _, number := range numbers {
+		names = append(names, v0.SlotName(instance, number))
+	}
+	return names
+}
+
+var errTaken = errors.New("a slot has another owner")
+
+// run sends a change until it is written, refused or out of time. A refusal must
+// come from a fresh read, a success from the API server.
+func (e *Executor) run(ctx context.Context, name types.NamespacedName, c change) Result {
+	ctx, cancel := context.WithTimeout(ctx, Deadline)
+	defer cancel()
+	a := attempt{Executor: e, name: name}
+	a.instance = e.store.Get(name)
+	for range maxTries {
+		fresh := a.instance == nil
+		if fresh {
+			if err := a.read(ctx); err != nil {
+				return a.failed(fmt.Errorf("read Instance %s: %w", name, err))
+			}
+		}
+		patch, possible := c.patch(a.instance)
+		switch {
+		case fresh && !possible:
+			return a.failed(errTaken)
+		case fresh && len(patch) == 0:
+			return a.written(a.instance)
+		case len(patch) > 0:
+			written, final, err := a.send(ctx, patch)
+			if err == nil {
+				return a.written(written)
+			}
+			if final {
+				return a.failed(fmt.Errorf("patch Instance %s: %w", name, err))
+			}
+		}
+		a.instance = nil
+	}
+	return a.failed(errors.New("the Instance kept changing"))
+}
+
+// attempt is the state of one run.
+type attempt struct {
+	*Executor
+	name     types.NamespacedName
+	instance *v0.Instance
+	current  *v0.Instance // as read in this run, unless a patch was sent since
+	gone     bool         // the Instance does not exist
+	unknown  bool         // a patch was sent and not answered
+	tried    uint64
+}
+
+func (a *attempt) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	a.current = nil
+	object, err := a.client.Namespace(a.name.Namespace).Get(ctx, a.name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		a.gone, a.unknown = true, false // no late patch can change anything
+	}
+	if err != nil {
+		return err
+	}
+	instance, err := instances.Read(object)
+	if err != nil {
+		return err
+	}
+	a.instance, a.current = instance, instance
+	a.store.Keep(instance)
+	return nil
+}
+
+// send sends a patch. An error is final if another attempt is of no use.
+func (a *attempt) send(ctx context.Context, patch jsonpatch.Patch) (written *v0.Instance, final bool, err error) {
+	request, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	a.current = nil
+	object, err := a.client.Namespace(a.name.Namespace).Patch(request, a.name.Name, types.JSONPatchType, patch.Encode(),
+		metav1.PatchOptions{FieldManager: a.manager})
+	if err == nil {
+		if written, err = instances.Read(object); err == nil {
+			return written, false, nil
+		}
+		a.unknown, a.tried = true, max(a.tried, Version(a.instance))
+		return nil, true, err
+	}
+	switch code := statusCode(err); {
+	case code == http.StatusConflict || code == http.StatusUnprocessableEntity || code == http.StatusTooManyRequests:
+		return nil, false, err // a test failed, or another writer was faster
+	case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
+		a.gone = code == http.StatusNotFound
+		return nil, true, err
+	}
+	a.unknown, a.tried = true, max(a.tried, Version(a.instance))
+	return nil, ctx.Err() != nil, err
+}
+
+func (a *attempt) written(instance *v0.Instance) Result {
+	a.store.Keep(instance)
+	record := Record(instance)
+	return Result{Outcome: slots.Written, Record: &record}
+}
+
+func (a *attempt) failed(err error) Result {
+	result := Result{Outcome: slots.Refused, Gone: a.gone, Err: err}
+	if a.unknown {
+		result.Outcome, result.Tried = slots.Unknown, a.tried
+	}
+	if a.current != nil {
+		record := Record(a.current)
+		result.Record = &record
+	}
+	return result
+}
+
+// statusCode returns the HTTP status of an answer, or 0 if there was none.
+func statusCode(err error) int {
+	if s := apierrors.APIStatus(nil); errors.As(err, &s) {
+		return int(s.Status().Code)
+	}
+	return 0
+}

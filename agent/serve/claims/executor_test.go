@@ -1,0 +1,95 @@
+package claims
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// TestSilence checks that an API server that does not answer costs no more than
+// the deadline, and that the outcome is unknown only if a patch was sent.
+func TestSilence(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known bool
+		want  slots.Outcome
+	}{
+		"nothing known": {false, slots.Refused},
+		"known":         {true, slots.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				silent := roundTrip(func(r *http.Request) (*http.Response, error) {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				})
+				e := newExecutor(t, silent)
+				ref := types.NamespacedName{Namespace: "default", Name: "cam"}
+				if tc.known {
+					e.store.Keep(known())
+				}
+				start := time.Now()
+				got := e.Claim(t.Context(), ref, []int{0})
+				if took := time.Since(start); took > Deadline {
+					t.Errorf("took %s", took)
+				}
+				if got.Outcome != tc.want || got.Record != nil || got.Err == nil {
+					t.Errorf("got %+v", got)
+				}
+				if tc.known && got.Tried != 5 {
+					t.Errorf("tried version %d, want 5", got.Tried)
+				}
+			})
+		})
+	}
+}
+
+// TestForbidden checks that a final refusal is not retried.
+func TestForbidden(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
+	}))
+	defer server.Close()
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := New(client, &MemoryStore{}, "node-a", "akri-agent.node-a")
+	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
+	e.store.Keep(known())
+	got := e.Claim(context.Background(), ref, []int{0})
+	if got.Outcome != slots.Refused || got.Record != nil || requests != 1 {
+		t.Errorf("got %+v after %d requests", got, requests)
+	}
+}
+
+func known() *v0.Instance {
+	return &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cam", ResourceVersion: "5"}}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func newExecutor(t *testing.T, transport http.RoundTripper) *Executor {
+	t.Helper()
+	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://api.invalid", Transport: transport, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(client, &MemoryStore{}, "node-a", "akri-agent.node-a")
+}

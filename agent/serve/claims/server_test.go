@@ -1,0 +1,221 @@
+package claims_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/agent/serve/claims"
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+func client(t *testing.T, config *rest.Config) dynamic.Interface {
+	t.Helper()
+	c, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// instance creates an Instance with two slots. If usage is nil, deviceUsage is
+// absent.
+func instance(t *testing.T, c dynamic.Interface, namespace, name string, usage map[string]any) types.NamespacedName {
+	t.Helper()
+	spec := map[string]any{"configurationName": "cam", "cdiName": "akri.sh/cam=123456", "capacity": int64(2), "shared": true}
+	if usage != nil {
+		spec["deviceUsage"] = usage
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v0.GroupVersion.String(), "kind": "Instance",
+		"metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+	if _, err := c.Resource(v0.InstanceResource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func usage(t *testing.T, c dynamic.Interface, name types.NamespacedName) map[int]v0.Owner {
+	t.Helper()
+	object, err := c.Resource(v0.InstanceResource).Namespace(name.Namespace).Get(t.Context(), name.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := &v0.Instance{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, read); err != nil {
+		t.Fatal(err)
+	}
+	return claims.Record(read).Usage
+}
+
+func TestClaimAndRelease(t *testing.T) {
+	config := apitest.Start(t)
+	c := client(t, config)
+	namespace := apitest.Namespace(t, config)
+	for name, start := range map[string]map[string]any{
+		"map-absent": nil, "map-empty": {}, "slot-empty": {"slot-empty-0": "", "slot-empty-1": ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ref := instance(t, c, namespace, name, start)
+			a, b := claims.New(c, &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a"), claims.New(c, &claims.MemoryStore{}, "node-b", "akri-agent."+"node-b")
+			if got := a.Claim(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
+				t.Fatalf("claim of a free slot: %+v", got)
+			}
+			if got := a.Claim(t.Context(), ref, []int{0, 1}); got.Outcome != slots.Written {
+				t.Fatalf("claim of an own and a free slot: %+v", got)
+			}
+			if got := b.Claim(t.Context(), ref, []int{1}); got.Outcome != slots.Refused || got.Record == nil || got.Record.Usage[1].Node != "node-a" {
+				t.Fatalf("claim of another node's slot: %+v", got)
+			}
+			if got := b.Release(t.Context(), ref, []int{1}); got.Outcome != slots.Refused {
+				t.Fatalf("release of another node's slot: %+v", got)
+			}
+			if got := a.Release(t.Context(), ref, []int{0, 1}); got.Outcome != slots.Written {
+				t.Fatalf("release: %+v", got)
+			}
+			if got := b.Claim(t.Context(), ref, []int{1}); got.Outcome != slots.Written {
+				t.Fatalf("claim of a released slot: %+v", got)
+			}
+			if got := usage(t, c, ref); !got[0].Free() || got[1].Node != "node-b" {
+				t.Fatalf("deviceUsage is %v", got)
+			}
+		})
+	}
+}
+
+// TestRace lets two nodes claim the same slot at the same time.
+func TestRace(t *testing.T) {
+	config := apitest.Start(t)
+	c := client(t, config)
+	rounds := 1000
+	if testing.Short() {
+		rounds = 50
+	}
+	ref := instance(t, c, apitest.Namespace(t, config), "race", nil)
+	nodes := []string{"node-a", "node-b"}
+	executors := []*claims.Executor{claims.New(c, &claims.MemoryStore{}, nodes[0], "akri-agent."+nodes[0]), claims.New(c, &claims.MemoryStore{}, nodes[1], "akri-agent."+nodes[1])}
+	wins := map[string]int{}
+	start := time.Now()
+	for round := range rounds {
+		results := make([]claims.Result, 2)
+		var wg sync.WaitGroup
+		for i, e := range executors {
+			wg.Go(func() { results[i] = e.Claim(t.Context(), ref, []int{0}) })
+		}
+		wg.Wait()
+		winner := -1
+		for i, r := range results {
+			switch {
+			case r.Outcome == slots.Written && winner >= 0:
+				t.Fatalf("round %d: both nodes won: %+v", round, results)
+			case r.Outcome == slots.Written:
+				winner = i
+			case r.Outcome == slots.Unknown: // a machine too slow for the deadline
+				t.Logf("round %d: %s: %v", round, nodes[i], r.Err)
+			}
+		}
+		owner := slices.Index(nodes, usage(t, c, ref)[0].Node)
+		if winner >= 0 && owner != winner {
+			t.Fatalf("round %d: %s won, the record names %d: %+v", round, nodes[winner], owner, results)
+		}
+		if owner < 0 && results[0].Outcome != slots.Unknown && results[1].Outcome != slots.Unknown {
+			t.Fatalf("round %d: no node won: %+v", round, results)
+		}
+		if owner < 0 {
+			continue
+		}
+		wins[nodes[owner]]++
+		for executors[owner].Release(t.Context(), ref, []int{0}).Outcome != slots.Written {
+			t.Logf("round %d: released again", round)
+		}
+	}
+	t.Logf("%d rounds in %s, wins %v", rounds, time.Since(start), wins)
+}
+
+// lossy drops the answer to a patch, or the patch itself.
+type lossy struct {
+	next http.RoundTripper
+	mode atomic.Int32
+}
+
+const (
+	pass = iota
+	loseAnswer
+	loseRequest
+)
+
+func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPatch {
+		return l.next.RoundTrip(r)
+	}
+	switch mode := l.mode.Swap(pass); mode {
+	case loseAnswer:
+		response, err := l.next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		response.Body.Close()
+		return nil, errors.New("the answer is lost")
+	case loseRequest:
+		return nil, errors.New("the request is lost")
+	}
+	return l.next.RoundTrip(r)
+}
+
+func TestLostAnswers(t *testing.T) {
+	config := apitest.Start(t)
+	plain := client(t, config)
+	namespace := apitest.Namespace(t, config)
+	l := &lossy{}
+	unreliable := rest.CopyConfig(config)
+	unreliable.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
+	e := claims.New(client(t, unreliable), &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a")
+	for i, mode := range []int32{loseAnswer, loseRequest} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+			ref := instance(t, plain, namespace, fmt.Sprintf("lost-%d", i), nil)
+			l.mode.Store(mode)
+			if got := e.Claim(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
+				t.Fatalf("claim: %+v", got)
+			}
+			if got := usage(t, plain, ref); got[0].Node != "node-a" {
+				t.Fatalf("deviceUsage is %v", got)
+			}
+			l.mode.Store(mode)
+			if got := e.Release(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
+				t.Fatalf("release: %+v", got)
+			}
+			if got := usage(t, plain, ref); !got[0].Free() {
+				t.Fatalf("deviceUsage is %v", got)
+			}
+		})
+	}
+}
+
+// TestGone checks that a claim on an Instance that does not exist is refused and
+// reported as such.
+func TestGone(t *testing.T) {
+	config := apitest.Start(t)
+	e := claims.New(client(t, config), &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a")
+	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "nothing"}, []int{0})
+	if got.Outcome != slots.Refused || got.Record != nil || got.Err == nil || !got.Gone {
+		t.Fatalf("claim without an Instance: %+v", got)
+	}
+}

@@ -1,0 +1,65 @@
+package deviceplugin
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"akri.sh/akri/agent/serve/slots"
+)
+
+// outcomes are the values of the label "outcome" for patches.
+var outcomes = map[slots.Outcome]string{slots.Written: "written", slots.Refused: "refused", slots.Unknown: "unknown"}
+
+// Metrics of the serving half. Their number does not depend on the devices.
+type Metrics struct {
+	claims, releases, allocations *prometheus.CounterVec
+	slots                         *prometheus.GaugeVec
+}
+
+// NewMetrics returns the metrics, registered with registerer unless that is nil.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
+	}
+	m := &Metrics{
+		claims:      counter("akri_agent_claims_total", "Claims of slots by what became of them: written, refused or unknown."),
+		releases:    counter("akri_agent_releases_total", "Releases of slots by what became of them: written, refused or unknown."),
+		allocations: counter("akri_agent_allocations_total", "Answers to the kubelet's Allocate by outcome: granted, or why it was refused."),
+		slots: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "akri_agent_slots", Help: "Slots of this node's devices: free, held by this node, taken elsewhere, or contradicted.",
+		}, []string{"state"}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.claims, m.releases, m.allocations, m.slots} {
+		errs = append(errs, registerer.Register(c))
+	}
+	return m, errors.Join(errs...)
+}
+
+// allocation counts an answer to the kubelet's Allocate.
+func (m *Metrics) allocation(err error) {
+	outcome := "failed"
+	switch {
+	case err == nil:
+		outcome = "granted"
+	case errors.Is(err, slots.ErrTaken):
+		outcome = "taken"
+	case errors.Is(err, slots.ErrDeadline):
+		outcome = "deadline"
+	case errors.Is(err, slots.ErrUnavailable):
+		outcome = "unavailable"
+	}
+	m.allocations.WithLabelValues(outcome).Inc()
+}
+
+// count sets the numbers of slots by state.
+func (m *Metrics) count(c slots.Counts) {
+	m.slots.WithLabelValues("free").Set(float64(c.Free))
+	m.slots.WithLabelValues("held").Set(float64(c.Held))
+	m.slots.WithLabelValues("taken").Set(float64(c.Taken))
+	m.slots.WithLabelValues("contradicted").Set(float64(c.Contradicted))
+}

@@ -1,0 +1,437 @@
+package deviceplugin_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/instances"
+	"akri.sh/akri/agent/serve/deviceplugin"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/kubelettest"
+)
+
+// world is one namespace of an API server.
+type world struct {
+	t         *testing.T
+	config    *rest.Config
+	client    dynamic.Interface
+	namespace string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	config := apitest.Start(t)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, config: config, client: client, namespace: apitest.Namespace(t, config)}
+}
+
+// instance creates an Instance that nodes see. The tests share one API server, so
+// each uses a name of its own.
+func (w *world) instance(name string, nodes ...string) {
+	w.t.Helper()
+	labels := map[string]any{}
+	for _, n := range nodes {
+		labels[v0.NodeLabel(n)] = ""
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v0.GroupVersion.String(), "kind": "Instance",
+		"metadata": map[string]any{"name": name, "labels": labels},
+		"spec":     map[string]any{"configurationName": "cam", "cdiName": "akri.sh/cam=1", "capacity": int64(5), "shared": true},
+	}}
+	if _, err := w.client.Resource(v0.InstanceResource).Namespace(w.namespace).Create(w.t.Context(), object, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = w.client.Resource(v0.InstanceResource).Namespace(w.namespace).Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+}
+
+func (w *world) owner(instance string, slot int) string {
+	w.t.Helper()
+	object, err := w.client.Resource(v0.InstanceResource).Namespace(w.namespace).Get(w.t.Context(), instance, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	usage, _, _ := unstructured.NestedStringMap(object.Object, "spec", "deviceUsage")
+	return usage[v0.SlotName(instance, slot)]
+}
+
+// becomes waits until a slot has an owner, and returns how long that took.
+func (w *world) becomes(instance string, slot int, owner string, within time.Duration) time.Duration {
+	w.t.Helper()
+	start := time.Now()
+	for {
+		got := w.owner(instance, slot)
+		if got == owner {
+			return time.Since(start)
+		}
+		if time.Since(start) > within {
+			w.t.Fatalf("after %s slot %d of %s is owned by %q, want %q", within, slot, instance, got, owner)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// stays checks that the owner of a slot does not change for some time.
+func (w *world) stays(instance string, slot int, owner string, during time.Duration) {
+	w.t.Helper()
+	for start := time.Now(); time.Since(start) < during; time.Sleep(50 * time.Millisecond) {
+		if got := w.owner(instance, slot); got != owner {
+			w.t.Fatalf("after %s slot %d of %s is owned by %q, was %q", time.Since(start), slot, instance, got, owner)
+		}
+	}
+}
+
+// agent is the serving half of one node's agent.
+type agent struct {
+	*deviceplugin.Server
+	w    *world
+	stop func()
+	down atomic.Bool // the API server is
+}
+
+func (a *agent) RoundTrip(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if a.down.Load() {
+			return nil, errors.New("connection refused")
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (w *world) agent(node string, k *kubelettest.Kubelet) *agent {
+	w.t.Helper()
+	a := &agent{w: w}
+	config := rest.CopyConfig(w.config)
+	config.Wrap(a.RoundTrip)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	if os.Getenv("AKRI_TEST_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	store, err := instances.New(client, node, func(types.NamespacedName) {}, log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a.Server, err = deviceplugin.New(deviceplugin.Options{
+		NodeName: node, KubeletDir: k.Dir(), FieldManager: "akri-agent." + node, Client: client,
+		Instances: store, Log: log, Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { store.Run(ctx) })
+	running.Go(func() {
+		if err := a.Run(ctx); err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+	})
+	a.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	w.t.Cleanup(a.stop)
+	return a
+}
+
+func (a *agent) publish(devices ...device.Device) {
+	a.Publish(types.NamespacedName{Namespace: a.w.namespace, Name: "cam"}, devices)
+}
+
+func (w *world) device(name string, capacity int32) device.Device {
+	return device.Device{
+		Instance: types.NamespacedName{Namespace: w.namespace, Name: name}, Configuration: "cam", ID: name,
+		Shared: true, Capacity: capacity, Online: true, Properties: map[string]string{"URL": "rtsp://" + name},
+	}
+}
+
+func count(health string, n int) func(map[string]string) bool {
+	return func(devices map[string]string) bool {
+		found := 0
+		for h := range maps.Values(devices) {
+			if h == health {
+				found++
+			}
+		}
+		return found == n
+	}
+}
+
+func admit(t *testing.T, k *kubelettest.Kubelet, name, instance string) *corev1.Pod {
+	t.Helper()
+	pod := kubelettest.Pod(name, v0.ResourceName(instance), 1)
+	if err := k.Admit(pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// aged waits until an observation counts for slots that were given before.
+func aged() { time.Sleep(2100 * time.Millisecond) }
+
+func TestPodTakesAndGivesBackASlot(t *testing.T) {
+	for name, options := range map[string]kubelettest.Options{"by pods API": {}, "by lists": {NoPodsAPI: true}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			instance := "cam-aaaaa" + string('0'+byte(len(name)%10))
+			w.instance(instance, "node-a")
+			k := kubelettest.Start(t, options)
+			a := w.agent("node-a", k)
+			a.publish(w.device(instance, 2))
+			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
+			pod := admit(t, k, "p", instance)
+			if got := w.owner(instance, 0); got != "node-a" {
+				t.Fatalf("admitted, and slot 0 is owned by %q", got)
+			}
+			if env := k.Responses(pod, "app")[0].Envs; env["URL"] != "rtsp://"+instance {
+				t.Errorf("environment %v", env)
+			}
+			w.stays(instance, 0, "node-a", 3*time.Second)
+			k.End(pod)
+			took := w.becomes(instance, 0, "", 12*time.Second)
+			t.Logf("free %s after the pod ended", took)
+		})
+	}
+}
+
+func TestForceDeletedPodKeepsItsSlotUntilItsEnd(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-bbbbbb", "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	a := w.agent("node-a", k)
+	a.publish(w.device("cam-bbbbbb", 1))
+	k.Await("akri.sh/cam-bbbbbb", count(plugin.Healthy, 1))
+	pod := admit(t, k, "p", "cam-bbbbbb")
+	aged()
+	k.ForceDelete(pod)
+	w.stays("cam-bbbbbb", 0, "node-a", 4*time.Second)
+	k.End(pod)
+	k.Remove(pod)
+	w.becomes("cam-bbbbbb", 0, "", 12*time.Second)
+}
+
+func TestKubeletRestartFreesNothing(t *testing.T) {
+	for name, options := range map[string]kubelettest.Options{
+		"by pods API": {Warmup: 3 * time.Second}, "registration": {Warmup: 3 * time.Second, NoWatcher: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			instance := "cam-ccccc" + string('0'+byte(len(name)%10))
+			w.instance(instance, "node-a")
+			k := kubelettest.Start(t, options)
+			a := w.agent("node-a", k)
+			a.publish(w.device(instance, 2))
+			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
+			pod := admit(t, k, "p", instance)
+			aged()
+			k.Restart()
+			w.stays(instance, 0, "node-a", 5*time.Second)
+			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
+			admit(t, k, "q", instance)
+			k.End(pod)
+			w.becomes(instance, 0, "", 12*time.Second)
+			if got := w.owner(instance, 1); got != "node-a" {
+				t.Errorf("the running pod's slot is owned by %q", got)
+			}
+		})
+	}
+}
+
+func TestAgentRestartKeepsRunningPods(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-dddddd", "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	a := w.agent("node-a", k)
+	a.publish(w.device("cam-dddddd", 2))
+	k.Await("akri.sh/cam-dddddd", count(plugin.Healthy, 2))
+	running, ending := admit(t, k, "running", "cam-dddddd"), admit(t, k, "ending", "cam-dddddd")
+	a.stop()
+	if last := k.LastDevices("akri.sh/cam-dddddd"); !count(plugin.Unhealthy, 2)(last) {
+		t.Errorf("the last list of a stopped agent is %v", last)
+	}
+	k.End(ending)
+	a = w.agent("node-a", k)
+	a.publish(w.device("cam-dddddd", 2))
+	k.Await("akri.sh/cam-dddddd", count(plugin.Healthy, 2))
+	slot := map[string]int{"cam-dddddd-0": 0, "cam-dddddd-1": 1}[k.IDs(ending, "app", "akri.sh/cam-dddddd")[0]]
+	w.becomes("cam-dddddd", slot, "", 12*time.Second)
+	w.stays("cam-dddddd", 1-slot, "node-a", time.Second)
+	k.End(running)
+	w.becomes("cam-dddddd", 1-slot, "", 12*time.Second)
+}
+
+func TestTwoNodesShareADevice(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-eeeeee", "node-a", "node-b")
+	ka, kb := kubelettest.Start(t, kubelettest.Options{}), kubelettest.Start(t, kubelettest.Options{})
+	a, b := w.agent("node-a", ka), w.agent("node-b", kb)
+	a.publish(w.device("cam-eeeeee", 1))
+	b.publish(w.device("cam-eeeeee", 1))
+	ka.Await("akri.sh/cam-eeeeee", count(plugin.Healthy, 1))
+	kb.Await("akri.sh/cam-eeeeee", count(plugin.Healthy, 1))
+	pod := admit(t, ka, "p", "cam-eeeeee")
+	kb.Await("akri.sh/cam-eeeeee", count(plugin.Unhealthy, 1))
+	aged()
+	ka.End(pod)
+	kb.Await("akri.sh/cam-eeeeee", count(plugin.Healthy, 1))
+	admit(t, kb, "q", "cam-eeeeee")
+	if got := w.owner("cam-eeeeee", 0); got != "node-b" {
+		t.Errorf("slot 0 is owned by %q", got)
+	}
+}
+
+// TestRace lets two kubelets ask for the last slot at the same time. One gets it.
+// The other one learns from its list that the slot is taken: the list is sent
+// before the refusal (see TestListBeforeRefusal), on another stream.
+func TestRace(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-ffffff", "node-a", "node-b")
+	kubelets := []*kubelettest.Kubelet{kubelettest.Start(t, kubelettest.Options{}), kubelettest.Start(t, kubelettest.Options{})}
+	for i, node := range []string{"node-a", "node-b"} {
+		w.agent(node, kubelets[i]).publish(w.device("cam-ffffff", 1))
+		kubelets[i].Await("akri.sh/cam-ffffff", count(plugin.Healthy, 1))
+	}
+	errs := make([]error, 2)
+	var both sync.WaitGroup
+	for i, k := range kubelets {
+		both.Go(func() { errs[i] = k.Admit(kubelettest.Pod("p", "akri.sh/cam-ffffff", 1)) })
+	}
+	both.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Fatalf("want one winner: %v", errs)
+	}
+	for i, k := range kubelets {
+		if errs[i] != nil {
+			k.Await("akri.sh/cam-ffffff", count(plugin.Unhealthy, 1))
+		}
+	}
+}
+
+// TestInitContainers checks that the slots of an init container, which the kubelet
+// reuses for the next container, stay held until the pod ends.
+func TestInitContainers(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-abcabc", "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	a := w.agent("node-a", k)
+	a.publish(w.device("cam-abcabc", 2))
+	k.Await("akri.sh/cam-abcabc", count(plugin.Healthy, 2))
+	pod := kubelettest.Pod("p", "akri.sh/cam-abcabc", 1)
+	pod.Spec.InitContainers = []corev1.Container{kubelettest.Container("init", "akri.sh/cam-abcabc", 2)}
+	if err := k.Admit(pod); err != nil {
+		t.Fatal(err)
+	}
+	aged()
+	// The list shows one of the two. The kubelet keeps both until the pod ends.
+	w.stays("cam-abcabc", 0, "node-a", 2*time.Second)
+	w.stays("cam-abcabc", 1, "node-a", time.Second)
+	k.End(pod)
+	w.becomes("cam-abcabc", 0, "", 12*time.Second)
+	w.becomes("cam-abcabc", 1, "", 12*time.Second)
+}
+
+func TestWithoutAPIServer(t *testing.T) {
+	w := newWorld(t)
+	w.instance("usb-aaaaaa", "node-a")
+	w.instance("cam-fedfed", "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	a := w.agent("node-a", k)
+	local := w.device("usb-aaaaaa", 1)
+	local.Shared = false
+	a.publish(local, w.device("cam-fedfed", 1))
+	k.Await("akri.sh/usb-aaaaaa", count(plugin.Healthy, 1))
+	k.Await("akri.sh/cam-fedfed", count(plugin.Healthy, 1))
+	a.down.Store(true)
+	start := time.Now()
+	admit(t, k, "local", "usb-aaaaaa")
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("a local device took %s", took)
+	}
+	start = time.Now()
+	if err := k.Admit(kubelettest.Pod("shared", "akri.sh/cam-fedfed", 1)); err == nil {
+		t.Error("a shared device is given without a record")
+	}
+	if took := time.Since(start); took > 2500*time.Millisecond {
+		t.Errorf("the refusal took %s", took)
+	}
+	a.down.Store(false)
+	w.becomes("usb-aaaaaa", 0, "node-a", 15*time.Second)
+}
+
+// TestFlappingDevice is the load that crashes a kubelet whose plugin removes ids.
+func TestFlappingDevice(t *testing.T) {
+	w := newWorld(t)
+	w.instance("cam-f1a991", "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	a := w.agent("node-a", k)
+	d := w.device("cam-f1a991", 4)
+	a.publish(d)
+	k.Await("akri.sh/cam-f1a991", count(plugin.Healthy, 4))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	var flapping sync.WaitGroup
+	flapping.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			d := d
+			d.Capacity = int32(1 + i%4)
+			d.Online = i%3 > 0
+			if i%5 == 0 {
+				a.publish()
+			} else {
+				a.publish(d)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	admitted, refused := 0, 0
+	for ctx.Err() == nil {
+		pod := kubelettest.Pod("p", "akri.sh/cam-f1a991", 1)
+		if err := k.Admit(pod); err != nil {
+			refused++
+			time.Sleep(time.Millisecond)
+		} else {
+			admitted++
+			k.End(pod)
+		}
+		k.Remove(pod)
+	}
+	flapping.Wait()
+	t.Logf("%d pods admitted, %d refused", admitted, refused)
+	if k.Crashes() > 0 {
+		t.Errorf("the kubelet would have crashed %d times", k.Crashes())
+	}
+	if admitted == 0 {
+		t.Error("no pod was admitted")
+	}
+}

@@ -1,0 +1,297 @@
+package deviceplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+const (
+	// coalesce is how long changes of a list are gathered before it is sent.
+	coalesce = 50 * time.Millisecond
+	// flushTimeout bounds the wait for a list to be sent before a refusal.
+	flushTimeout = 200 * time.Millisecond
+	// refusalDelay is the time between sending a list and refusing an Allocate.
+	// The two travel on different streams, so neither gRPC nor the kubelet keeps
+	// their order.
+	refusalDelay = 20 * time.Millisecond
+)
+
+// allocator decides about calls of the kubelet.
+type allocator interface {
+	// allocate gives slots to a container. It returns within its own deadline.
+	allocate(ctx context.Context, instance string, numbers []int) error
+	// prefer chooses among the slots that the kubelet may give.
+	prefer(ctx context.Context, instance string, available, must []int, size int) ([]int, error)
+}
+
+// service implements the device plugin of one resource. It outlives the sockets on
+// which it is served. The kubelet may have several streams open while it changes
+// from one socket to the next.
+type service struct {
+	plugin.UnimplementedDevicePluginServer
+	instance  string
+	allocator allocator
+
+	mu      sync.Mutex
+	device  device.Device
+	list    []slots.Health
+	version int           // of list
+	changed chan struct{} // closed when list changes
+	urgent  int           // version of list that a call waits for
+	hurry   chan struct{} // closed when urgent changes
+	sent    map[string]bool
+	sentV   int           // version of the list in sent
+	ended   bool          // the current list is the last
+	done    chan struct{} // closed when sent changes
+}
+
+func newService(instance string, a allocator) *service {
+	return &service{
+		instance: instance, allocator: a, sent: map[string]bool{},
+		changed: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// setDevice replaces the device that containers get.
+func (s *service) setDevice(d device.Device) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.device = d
+}
+
+// setList replaces the list. The stream sends it after coalesce.
+func (s *service) setList(list []slots.Health) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = list
+	s.version++
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// sendUnhealthy sends a last list, in which every slot is unhealthy, and ends the
+// streams.
+func (s *service) sendUnhealthy() {
+	s.mu.Lock()
+	list := make([]slots.Health, 0, len(s.list))
+	for _, h := range s.list {
+		list = append(list, slots.Health{Slot: h.Slot})
+	}
+	connected := s.sentV > 0
+	s.ended = true
+	s.mu.Unlock()
+	s.setList(list)
+	if connected {
+		s.flush(context.Background())
+	}
+}
+
+// flush sends the list without gathering further changes, and returns when it was
+// sent or after flushTimeout.
+func (s *service) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	s.mu.Lock()
+	want := s.version
+	s.urgent = want
+	close(s.hurry)
+	s.hurry = make(chan struct{})
+	for s.sentV < want {
+		done := s.done
+		s.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+	}
+	s.mu.Unlock()
+}
+
+// announceRefusal returns when the list that shows the refused slots has been
+// sent and the kubelet has had time to read it. The wait is bounded.
+func (s *service) announceRefusal(ctx context.Context) {
+	s.flush(ctx)
+	select {
+	case <-time.After(refusalDelay):
+	case <-ctx.Done():
+	}
+}
+
+func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {
+	return &plugin.DevicePluginOptions{GetPreferredAllocationAvailable: true}, nil
+}
+
+// ListAndWatch sends the list and its changes.
+func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListAndWatchServer) error {
+	sentVersion := -1
+	for {
+		version, changed := s.state()
+		if version == sentVersion {
+			select {
+			case <-stream.Context().Done():
+				return nil
+			case <-changed:
+			}
+			s.gather(stream.Context())
+		}
+		version, response := s.take()
+		if err := stream.Send(response); err != nil {
+			return err
+		}
+		if last := s.markSent(version); last {
+			return nil
+		}
+		sentVersion = version
+	}
+}
+
+// gather waits for further changes of the list, unless a call waits for it.
+func (s *service) gather(ctx context.Context) {
+	s.mu.Lock()
+	urgent, hurry := s.urgent == s.version, s.hurry
+	s.mu.Unlock()
+	if urgent {
+		return
+	}
+	timer := time.NewTimer(coalesce)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-hurry:
+	case <-ctx.Done():
+	}
+}
+
+func (s *service) state() (version int, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version, s.changed
+}
+
+// take returns the list to be sent. From now on calls may name only its ids: a
+// removed id is refused at once, and a new id cannot be named before the list has
+// arrived.
+func (s *service) take() (int, *plugin.ListAndWatchResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	response := &plugin.ListAndWatchResponse{}
+	sent := map[string]bool{}
+	for _, h := range s.list {
+		id, health := v0.SlotName(s.instance, h.Slot), plugin.Unhealthy
+		if h.Healthy {
+			health = plugin.Healthy
+		}
+		sent[id] = true
+		response.Devices = append(response.Devices, &plugin.Device{ID: id, Health: health})
+	}
+	s.sent = sent
+	return s.version, response
+}
+
+// markSent records that a list was sent, and reports whether it was the last.
+func (s *service) markSent(version int) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sentV = max(s.sentV, version)
+	close(s.done)
+	s.done = make(chan struct{})
+	return s.ended && version == s.version
+}
+
+// slots parses ids. Each must be in the last list: the kubelet looks it up there
+// and crashes if it is missing.
+func (s *service) slots(ids []string) ([]int, error) {
+	s.mu.Lock()
+	sent := maps.Clone(s.sent)
+	s.mu.Unlock()
+	var numbers []int
+	for _, id := range ids {
+		number, err := v0.ParseSlotName(s.instance, id)
+		if err != nil || !sent[id] {
+			return nil, status.Errorf(codes.NotFound, "id %q is not in the last list", id)
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
+}
+
+// Allocate gives slots to containers. Each container request gets one response.
+func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
+	answer := &plugin.AllocateResponse{}
+	for _, c := range request.GetContainerRequests() {
+		numbers, err := s.slots(c.GetDevicesIds())
+		if err != nil {
+			return nil, err
+		}
+		if err := s.allocator.allocate(ctx, s.instance, numbers); err != nil {
+			s.announceRefusal(ctx)
+			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.instance), c.GetDevicesIds(), err))
+		}
+		if _, err := s.slots(c.GetDevicesIds()); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		d := s.device
+		s.mu.Unlock()
+		answer.ContainerResponses = append(answer.ContainerResponses, respond(d))
+	}
+	return answer, nil
+}
+
+func code(err error) codes.Code {
+	switch {
+	case errors.Is(err, slots.ErrTaken):
+		return codes.ResourceExhausted
+	case errors.Is(err, slots.ErrDeadline), errors.Is(err, context.DeadlineExceeded):
+		return codes.DeadlineExceeded
+	case errors.Is(err, slots.ErrNoSlot), errors.Is(err, slots.ErrGone):
+		return codes.NotFound
+	}
+	return codes.Unavailable
+}
+
+// GetPreferredAllocation chooses slots. The kubelet calls it for each allocation
+// and follows the answer.
+func (s *service) GetPreferredAllocation(ctx context.Context, request *plugin.PreferredAllocationRequest) (*plugin.PreferredAllocationResponse, error) {
+	answer := &plugin.PreferredAllocationResponse{}
+	for _, c := range request.GetContainerRequests() {
+		available, err := s.slots(c.GetAvailableDeviceIDs())
+		if err != nil {
+			return nil, err
+		}
+		must, err := s.slots(c.GetMustIncludeDeviceIDs())
+		if err != nil {
+			return nil, err
+		}
+		chosen, err := s.allocator.prefer(ctx, s.instance, available, must, int(c.GetAllocationSize()))
+		if err != nil {
+			return nil, status.Error(codes.Unavailable, err.Error())
+		}
+		response := &plugin.ContainerPreferredAllocationResponse{}
+		for _, number := range chosen {
+			response.DeviceIDs = append(response.DeviceIDs, v0.SlotName(s.instance, number))
+		}
+		answer.ContainerResponses = append(answer.ContainerResponses, response)
+	}
+	return answer, nil
+}
+
+// PreStartContainer does nothing. The kubelet does not call it unless the options
+// say so.
+func (s *service) PreStartContainer(context.Context, *plugin.PreStartContainerRequest) (*plugin.PreStartContainerResponse, error) {
+	return &plugin.PreStartContainerResponse{}, nil
+}

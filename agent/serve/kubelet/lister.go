@@ -1,0 +1,90 @@
+package kubelet
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+const (
+	callTimeout = 2 * time.Second
+	// maxMessageBytes is the limit that the kubelet's own clients use. The default
+	// of 4 MiB is too small for a full node.
+	maxMessageBytes = 16 << 20
+)
+
+// dial returns a connection to a socket of the kubelet, which need not exist yet.
+// After a restart of the kubelet it reconnects within half a second.
+func dial(path string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("unix://"+path,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: 500 * time.Millisecond},
+			MinConnectTimeout: time.Second,
+		}))
+}
+
+// Listing is one podresources list: the ids of Akri's resources that each pod's
+// containers have.
+type Listing []Holding
+
+// Holding is what the containers of one pod have.
+type Holding struct {
+	Namespace, Name string
+	// IDs by resource name.
+	IDs map[string][]string
+}
+
+// Lister reads the kubelet's podresources list.
+type Lister struct {
+	conn   *grpc.ClientConn
+	client podresources.PodResourcesListerClient
+}
+
+// NewLister returns a lister for the kubelet with the given root directory, which
+// must be absolute.
+func NewLister(kubeletDir string) (*Lister, error) {
+	conn, err := dial(filepath.Join(kubeletDir, listSocket))
+	if err != nil {
+		return nil, err
+	}
+	return &Lister{conn: conn, client: podresources.NewPodResourcesListerClient(conn)}, nil
+}
+
+// Close closes the connection.
+func (l *Lister) Close() error { return l.conn.Close() }
+
+// List returns what containers have of Akri's resources. Right after a start of
+// the kubelet it is empty without an error.
+func (l *Lister) List(ctx context.Context) (Listing, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	response, err := l.client.List(ctx, &podresources.ListPodResourcesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	var listing Listing
+	for _, pod := range response.GetPodResources() {
+		holding := Holding{Namespace: pod.GetNamespace(), Name: pod.GetName(), IDs: map[string][]string{}}
+		for _, c := range pod.GetContainers() {
+			for _, devices := range c.GetDevices() {
+				if name := devices.GetResourceName(); strings.HasPrefix(name, v0.Domain+"/") {
+					holding.IDs[name] = append(holding.IDs[name], devices.GetDeviceIds()...)
+				}
+			}
+		}
+		if len(holding.IDs) > 0 {
+			listing = append(listing, holding)
+		}
+	}
+	return listing, nil
+}

@@ -1,0 +1,213 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"k8s.io/apimachinery/pkg/util/wait"
+	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+)
+
+const (
+	// stopTimeout is how long open calls and streams may take when a server
+	// stops.
+	stopTimeout = 300 * time.Millisecond
+	// minRetryDelay and maxRetryDelay bound the back-off after a failed attempt.
+	minRetryDelay = 200 * time.Millisecond
+	maxRetryDelay = 10 * time.Second
+)
+
+// Plugin serves one resource to the kubelet, on one socket after another and
+// never on two at the same time.
+type Plugin struct {
+	Resource  string
+	Server    deviceplugin.DevicePluginServer
+	Registrar *Registrar
+	Log       *slog.Logger
+}
+
+func newRetryBackoff() wait.Backoff {
+	return wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: 0.1, Steps: 7, Cap: maxRetryDelay}
+}
+
+// Run serves the resource until ctx ends.
+func (p *Plugin) Run(ctx context.Context) {
+	backoff := newRetryBackoff()
+	for ctx.Err() == nil {
+		path, retry := p.Registrar.current()
+		start := time.Now()
+		err := p.attempt(ctx, path, retry)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			backoff = newRetryBackoff()
+			continue
+		case time.Since(start) > maxRetryDelay+connectTimeout:
+			backoff = newRetryBackoff() // it worked for some time
+		}
+		delay := backoff.Step()
+		p.Log.Warn("The kubelet does not use this socket; trying another one", "path", path.String(), "err", err, "after", delay)
+		select {
+		case <-ctx.Done():
+		case <-retry:
+			// The kubelet's socket appears before the kubelet accepts connections,
+			// so the next attempt may fail and must be repeated soon.
+			backoff = newRetryBackoff()
+		case <-time.After(delay):
+		}
+	}
+}
+
+// attempt serves on a socket of its own until the kubelet has left it for good,
+// which is an error, or until another attempt is due, which is not. When it
+// returns, the kubelet's stream has ended and the socket is removed.
+func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-chan struct{}) error {
+	socket, err := socketPath(p.Registrar.dir(path), p.Resource)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return fmt.Errorf("listen for the kubelet: %w", err)
+	}
+	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	streams, failures := newStreamCount(), make(chan error, 1)
+	deviceplugin.RegisterDevicePluginServer(server, &connection{DevicePluginServer: p.Server, streams: streams})
+	if path == byWatcher {
+		registration.RegisterRegistrationServer(server, &announcement{resource: p.Resource, failures: failures})
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			report(failures, err)
+		}
+	})
+	defer func() {
+		// The last list must arrive. A stream that does not end is closed.
+		cut := time.AfterFunc(stopTimeout, server.Stop)
+		server.GracefulStop()
+		cut.Stop()
+		served.Wait()
+		_ = os.Remove(socket) // the listener removes it, unless it was replaced
+	}()
+	if path == byRegister {
+		if err := p.Registrar.register(ctx, p.Resource, socket); err != nil {
+			return err
+		}
+	}
+	p.Log.Debug("Serving the resource", "path", path.String(), "socket", socket)
+	return p.await(ctx, path, retry, streams, failures)
+}
+
+// await returns when an attempt ends; see attempt.
+func (p *Plugin) await(ctx context.Context, path registrationPath, retry <-chan struct{}, streams *streamCount, failures <-chan error) error {
+	timer := time.NewTimer(p.Registrar.timeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-retry:
+			return nil
+		case err := <-failures:
+			return err
+		case <-streams.changed:
+			if streams.open() > 0 {
+				p.Registrar.connected(path)
+				timer.Stop()
+				continue
+			}
+			if path == byRegister {
+				return errors.New("the kubelet closed its stream") // it does not reconnect
+			}
+			timer.Reset(p.Registrar.timeout)
+		case <-timer.C:
+			switch {
+			case streams.open() > 0:
+			case !p.Registrar.alive():
+				timer.Reset(p.Registrar.timeout) // it finds the socket when it starts
+			default:
+				p.Registrar.missed()
+				return fmt.Errorf("the kubelet did not connect within %s", p.Registrar.timeout)
+			}
+		}
+	}
+}
+
+// connection is the plugin's service on one socket. It counts the streams there.
+type connection struct {
+	deviceplugin.DevicePluginServer
+	streams *streamCount
+}
+
+func (c *connection) ListAndWatch(empty *deviceplugin.Empty, stream deviceplugin.DevicePlugin_ListAndWatchServer) error {
+	c.streams.add(1)
+	defer c.streams.add(-1)
+	return c.DevicePluginServer.ListAndWatch(empty, stream)
+}
+
+// announcement tells the kubelet's plugin watcher what is served on a socket.
+type announcement struct {
+	registration.UnimplementedRegistrationServer
+	resource string
+	failures chan<- error
+}
+
+func (a *announcement) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
+	return &registration.PluginInfo{
+		Type:              registration.DevicePlugin,
+		Name:              a.resource,
+		SupportedVersions: []string{deviceplugin.Version},
+	}, nil
+}
+
+func (a *announcement) NotifyRegistrationStatus(
+	_ context.Context, s *registration.RegistrationStatus,
+) (*registration.RegistrationStatusResponse, error) {
+	if !s.GetPluginRegistered() {
+		report(a.failures, fmt.Errorf("the kubelet refused %s: %s", a.resource, s.GetError()))
+	}
+	return &registration.RegistrationStatusResponse{}, nil
+}
+
+// report sends the first failure and drops later ones.
+func report(failures chan<- error, err error) {
+	select {
+	case failures <- err:
+	default:
+	}
+}
+
+// streamCount counts open streams and signals changes.
+type streamCount struct {
+	mu      sync.Mutex
+	count   int
+	changed chan struct{} // has room for one
+}
+
+func newStreamCount() *streamCount { return &streamCount{changed: make(chan struct{}, 1)} }
+
+func (c *streamCount) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count += n
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *streamCount) open() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}

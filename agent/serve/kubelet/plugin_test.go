@@ -1,0 +1,100 @@
+package kubelet
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/internal/kubelettest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// oneDevice is a device plugin whose list never changes.
+type oneDevice struct {
+	deviceplugin.UnimplementedDevicePluginServer
+}
+
+func (oneDevice) GetDevicePluginOptions(context.Context, *deviceplugin.Empty) (*deviceplugin.DevicePluginOptions, error) {
+	return &deviceplugin.DevicePluginOptions{}, nil
+}
+
+func (oneDevice) ListAndWatch(_ *deviceplugin.Empty, stream deviceplugin.DevicePlugin_ListAndWatchServer) error {
+	if err := stream.Send(&deviceplugin.ListAndWatchResponse{Devices: []*deviceplugin.Device{{ID: "0", Health: deviceplugin.Healthy}}}); err != nil {
+		return err
+	}
+	<-stream.Context().Done()
+	return nil
+}
+
+func listed(devices map[string]string) bool { return devices["0"] == deviceplugin.Healthy }
+
+// serve keeps a plugin connected to a kubelet until the test ends.
+func serve(t *testing.T, k *kubelettest.Kubelet) {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	r := NewRegistrar(k.Dir(), log)
+	r.timeout = 300 * time.Millisecond
+	plugin := Plugin{Resource: camResource, Server: oneDevice{}, Registrar: r, Log: log}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx, func() {}) })
+	running.Go(func() { plugin.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		if paths, _ := filepath.Glob(filepath.Join(k.Dir(), "*", "akri-*")); len(paths) > 0 {
+			t.Errorf("sockets are left behind: %v", paths)
+		}
+	})
+}
+
+func TestRegistrationPaths(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options kubelettest.Options
+		dir     string
+	}{
+		"plugin watcher":        {kubelettest.Options{}, "plugins_registry"},
+		"registration":          {kubelettest.Options{NoWatcher: true}, "device-plugins"},
+		"watcher finds nothing": {kubelettest.Options{DeafWatcher: true}, "device-plugins"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := kubelettest.Start(t, tc.options)
+			serve(t, k)
+			k.Await(camResource, listed)
+			if socket := k.Socket(camResource); filepath.Base(filepath.Dir(socket)) != tc.dir {
+				t.Fatalf("served on %s", socket)
+			}
+			before := k.Socket(camResource)
+			k.Restart()
+			start := time.Now()
+			k.Await(camResource, listed)
+			if took := time.Since(start); took > 600*time.Millisecond {
+				t.Errorf("back %s after the kubelet's start; pods are admitted after 0.9 s", took)
+			}
+			if after := k.Socket(camResource); (after == before) != (tc.dir == "plugins_registry") {
+				t.Errorf("before the restart served on %s, after it on %s", before, after)
+			}
+		})
+	}
+}
+
+// TestStreamEnds checks that a stream that the kubelet closes is replaced by one on
+// another socket: the kubelet never opens it again.
+func TestStreamEnds(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
+	serve(t, k)
+	k.Await(camResource, listed)
+	first := k.Socket(camResource)
+	k.Drop(camResource)
+	k.Await(camResource, listed)
+	if k.Socket(camResource) == first {
+		t.Error("the same socket name was registered twice")
+	}
+}

@@ -1,0 +1,198 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+const (
+	// connectTimeout is how long a running kubelet may take to open its stream.
+	// Its plugin watcher has been seen to take a second on an idle machine.
+	connectTimeout = 8 * time.Second
+	// registerTimeout is how long the kubelet itself waits when it calls back
+	// during a registration.
+	registerTimeout = 10 * time.Second
+	// rewatchDelay is the delay before the kubelet's directory is watched again
+	// after an error.
+	rewatchDelay = 10 * time.Second
+)
+
+// registrationPath is a way in which the kubelet finds the agent's sockets.
+type registrationPath int
+
+const (
+	// byWatcher means that the kubelet's plugin watcher finds the socket. After a
+	// restart the kubelet reconnects within milliseconds.
+	byWatcher registrationPath = iota
+	// byRegister means that the agent calls the kubelet's registration service,
+	// and calls it again whenever its socket is created. The kubelet admits pods
+	// 0.9 s after that.
+	byRegister
+)
+
+func (p registrationPath) String() string { return [...]string{"plugin watcher", "registration"}[p] }
+
+// Registrar decides which registration path is used and notices starts of the
+// kubelet. All resources of a node use the same path.
+type Registrar struct {
+	kubeletDir string
+	log        *slog.Logger
+	timeout    time.Duration // connectTimeout
+
+	mu     sync.Mutex
+	path   registrationPath
+	proven bool          // the kubelet has connected on this path
+	retry  chan struct{} // closed when the kubelet starts or the path changes
+}
+
+// NewRegistrar returns a registrar for the kubelet with the given root directory.
+func NewRegistrar(kubeletDir string, log *slog.Logger) *Registrar {
+	r := &Registrar{kubeletDir: kubeletDir, log: log, timeout: connectTimeout, retry: make(chan struct{})}
+	if info, err := os.Stat(filepath.Join(kubeletDir, pluginsDir)); err != nil || !info.IsDir() {
+		r.path = byRegister
+	}
+	return r
+}
+
+// current returns the path, and a channel that is closed when another attempt is
+// due: the path has changed or, if the path requires it, the kubelet has started.
+func (r *Registrar) current() (registrationPath, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.path, r.retry
+}
+
+// dir returns the directory for the sockets of a path.
+func (r *Registrar) dir(path registrationPath) string {
+	if path == byWatcher {
+		return filepath.Join(r.kubeletDir, pluginsDir)
+	}
+	return filepath.Join(r.kubeletDir, devicesDir)
+}
+
+// connected records that the kubelet connected on a path.
+func (r *Registrar) connected(path registrationPath) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if path == r.path && !r.proven {
+		r.proven = true
+		r.log.Info("The kubelet connected", "path", path.String())
+	}
+}
+
+// missed records that a running kubelet did not connect through its plugin
+// watcher. Unless it did so before, for any resource, all resources register
+// with the kubelet from now on.
+func (r *Registrar) missed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.proven || r.path == byRegister {
+		return
+	}
+	r.path = byRegister
+	r.log.Warn("The kubelet does not find plugins in its plugin directory; registering with it instead", "dir", r.dir(byWatcher))
+	r.wake()
+}
+
+// wake makes another attempt due. The caller holds mu.
+func (r *Registrar) wake() {
+	close(r.retry)
+	r.retry = make(chan struct{})
+}
+
+// alive reports whether a kubelet listens on its registration socket.
+func (r *Registrar) alive() bool {
+	conn, err := net.DialTimeout("unix", filepath.Join(r.kubeletDir, devicesDir, registerSocket), time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// register registers a resource that is served on a socket in devicesDir.
+func (r *Registrar) register(ctx context.Context, resource, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
+	defer cancel()
+	conn, err := grpc.NewClient("unix://"+filepath.Join(r.kubeletDir, devicesDir, registerSocket),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = deviceplugin.NewRegistrationClient(conn).Register(ctx, &deviceplugin.RegisterRequest{
+		Version:      deviceplugin.Version,
+		Endpoint:     filepath.Base(socket),
+		ResourceName: resource,
+		Options:      &deviceplugin.DevicePluginOptions{GetPreferredAllocationAvailable: true},
+	})
+	if err != nil {
+		return fmt.Errorf("register %s with the kubelet: %w", resource, err)
+	}
+	return nil
+}
+
+// Run watches the kubelet's registration socket until ctx ends, and calls started
+// each time the socket is created.
+func (r *Registrar) Run(ctx context.Context, started func()) {
+	for ctx.Err() == nil {
+		if err := r.watch(ctx, started); err != nil && ctx.Err() == nil {
+			r.log.Warn("Cannot watch the kubelet's registration socket", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(rewatchDelay):
+		}
+	}
+}
+
+func (r *Registrar) watch(ctx context.Context, started func()) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	dir := filepath.Join(r.kubeletDir, devicesDir)
+	if err := watcher.Add(dir); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-watcher.Errors:
+			return err
+		case event, open := <-watcher.Events:
+			switch {
+			case !open:
+				return errors.New("the file watch ended")
+			case event.Name == dir:
+				return fmt.Errorf("directory %s: %s", dir, event.Op)
+			case filepath.Base(event.Name) == registerSocket && event.Has(fsnotify.Create):
+				r.log.Info("The kubelet started")
+				r.kubeletStarted()
+				started()
+			}
+		}
+	}
+}
+
+func (r *Registrar) kubeletStarted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.path == byRegister {
+		r.wake()
+	}
+}

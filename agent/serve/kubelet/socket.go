@@ -1,0 +1,68 @@
+package kubelet
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Directories and sockets below the kubelet's root directory.
+const (
+	listSocket = "pod-resources/kubelet.sock"
+	podsSocket = "pods-api/pods-api.sock"
+	// pluginsDir is scanned by the kubelet's plugin watcher, which finds the
+	// sockets again after a restart of the kubelet (pkg/kubelet/pluginmanager).
+	pluginsDir = "plugins_registry"
+	// devicesDir holds the socket kubelet.sock, where plugins can register. The
+	// kubelet empties the directory when it starts.
+	devicesDir = "device-plugins"
+	// registerSocket is the kubelet's own socket in devicesDir.
+	registerSocket = "kubelet.sock"
+)
+
+const (
+	socketPrefix = "akri-"
+	socketSuffix = ".sock"
+	// maxPathBytes is what the address of a Unix socket can hold on Linux, without
+	// the terminating zero (sun_path in unix(7)).
+	maxPathBytes = 107
+)
+
+// socketPath returns a path in dir that was never used before. A kubelet with
+// which one socket name is registered twice no longer sees the resource until it
+// restarts.
+func socketPath(dir, resource string) (string, error) {
+	sum := sha256.Sum256([]byte(resource))
+	name := socketPrefix + hex.EncodeToString(sum[:4]) + "-" + strings.ToLower(rand.Text()[:10]) + socketSuffix
+	path := filepath.Join(dir, name)
+	if len(path) > maxPathBytes {
+		return "", fmt.Errorf("socket path %s exceeds the limit of %d bytes: use a shorter kubelet directory", path, maxPathBytes)
+	}
+	return path, nil
+}
+
+// RemoveSockets removes the sockets that an earlier agent of this node left
+// behind.
+func RemoveSockets(kubeletDir string) error {
+	var errs []error
+	for _, dir := range []string{pluginsDir, devicesDir} {
+		paths, err := filepath.Glob(filepath.Join(kubeletDir, dir, socketPrefix+"*"+socketSuffix))
+		errs = append(errs, err)
+		for _, path := range paths {
+			info, err := os.Lstat(path)
+			if err != nil || info.Mode()&fs.ModeSocket == 0 {
+				continue
+			}
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

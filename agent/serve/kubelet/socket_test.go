@@ -1,0 +1,56 @@
+package kubelet
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const camResource = "akri.sh/cam-1a2b3c"
+
+func TestRemoveSockets(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{pluginsDir, devicesDir} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stale, err := socketPath(filepath.Join(dir, pluginsDir), camResource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, devicesDir, "other.sock")
+	for _, path := range []string{stale, foreign} {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		_ = l.Close()
+	}
+	if err := RemoveSockets(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the stale socket still exists: %v", err)
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("the socket of another plugin is gone: %v", err)
+	}
+}
+
+func TestSocketPath(t *testing.T) {
+	a, err := socketPath("/var/lib/kubelet/"+pluginsDir, strings.Repeat("x", 300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := socketPath("/var/lib/kubelet/"+pluginsDir, strings.Repeat("x", 300)); a == b {
+		t.Error("a name was used twice")
+	}
+	if _, err := socketPath("/"+strings.Repeat("d", 90), "r"); err == nil {
+		t.Error("a path that is too long for an address is accepted")
+	}
+}

@@ -1,0 +1,20 @@
+// Package witness observes which slots the containers of this node have, and
+// which slots no container has any more.
+//
+// No single source is proof. The kubelet's podresources list is empty for a
+// second after the kubelet starts (and for as long as the API server is down),
+// omits the devices of plain init containers, and drops a force-deleted pod whose
+// container still runs. A slot therefore counts as ended only if the list lacks
+// it and every pod of the node that requests the resource, and has not ended, is
+// accounted for in that list. The pods come from the kubelet's Pods API (KEP-4188,
+// on by default from Kubernetes 1.37), which shows a pod until its containers have
+// stopped and refuses to answer while the kubelet does not know its pods. Without
+// the Pods API they come from a consistent list of the API server, together with
+// two podresources lists a second apart and a hold for pods that vanished before
+// they ended.
+//
+// Read accounting.go (the decision, pure), pod.go, decode.go, apipods.go,
+// kubeletpods.go, store.go, then witness.go.
+//
+// Always: doubt keeps a slot. Never: a decision from a missing answer.
+package witness

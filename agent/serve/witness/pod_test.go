@@ -1,0 +1,171 @@
+package witness
+
+import (
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func deviceContainer(name, resourceName, count string) corev1.Container {
+	list := corev1.ResourceList{"cpu": resource.MustParse("100m"), corev1.ResourceName(resourceName): resource.MustParse(count)}
+	return corev1.Container{Name: name, Image: "x", Resources: corev1.ResourceRequirements{Limits: list, Requests: list}}
+}
+
+// TestPodForms checks that a pod reads the same from the kubelet's bytes and from
+// the API server's object. The bytes are encoded by the types of core/v1.
+func TestPodForms(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	sidecar := deviceContainer("sidecar", "akri.sh/cam", "1")
+	sidecar.RestartPolicy = &always
+	now := metav1.Now()
+	state := func(s corev1.ContainerState) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{Name: "app", Ready: true, State: s}}
+	}
+	isRunning := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+	isTerminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+	meta := metav1.ObjectMeta{UID: "u", Namespace: "n", Name: "p", Labels: map[string]string{"a": "b"}, CreationTimestamp: now}
+	deleting := meta
+	deleting.DeletionTimestamp = &now
+	app := []corev1.Container{deviceContainer("app", "akri.sh/cam", "2")}
+	for name, tc := range map[string]struct {
+		reason string
+		pod    corev1.Pod
+		want   Pod
+	}{
+		"running": {
+			"containers and sidecars count",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")}},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 3}},
+		},
+		"init container with more": {
+			"the list does not show what only a plain init container has",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3")}}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Hidden: map[string]bool{"akri.sh/cam": true}},
+		},
+		"other resources": {
+			"only Akri's resources count",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "example.com/gpu", "1")}}},
+			Pod{},
+		},
+		"crash-looping": {
+			"its container has terminated and will restart",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+		},
+		"succeeded": {
+			"a final phase",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: state(isTerminated)}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+		},
+		"failed while a container runs": {
+			"an evicted pod has this phase before its containers have terminated",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: state(isRunning)}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+		},
+		"refused at admission": {
+			"nothing was started",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+		},
+		"being deleted": {
+			"its container still runs",
+			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+		},
+		"being deleted, stopped": {
+			"no container restarts",
+			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+		},
+		"being deleted, ephemeral container": {
+			"an ephemeral container can reach the devices of the pod",
+			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
+				Status: corev1.PodStatus{ContainerStatuses: state(isTerminated), EphemeralContainerStatuses: state(isRunning)}},
+			Pod{Requests: map[string]int{"akri.sh/cam": 2}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := tc.want
+			want.UID, want.Namespace, want.Name = "u", "n", "p"
+			if want.Requests == nil {
+				want.Requests = map[string]int{}
+			}
+			if want.Hidden == nil {
+				want.Hidden = map[string]bool{}
+			}
+			message, err := tc.pod.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fromBytes, err := decodePod(message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&tc.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fromObject := readPod(&unstructured.Unstructured{Object: object})
+			for form, got := range map[string]Pod{"bytes": fromBytes, "object": fromObject} {
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s (%s)\n got %+v\nwant %+v", tc.reason, form, got, want)
+				}
+			}
+		})
+	}
+}
+
+func FuzzDecodePod(f *testing.F) {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}}}
+	message, err := pod.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(message)
+	f.Fuzz(func(t *testing.T, message []byte) {
+		if pod, err := decodePod(message); err == nil && pod.UID == "" {
+			t.Error("a pod without UID is accepted")
+		}
+	})
+}
+
+// TestVanished checks that a pod that is deleted before it ended is kept for as
+// long as its container may run.
+func TestVanished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		wants := map[string]int{"akri.sh/cam": 1}
+		count := func() int {
+			pods, _ := s.snapshot()
+			return len(pods)
+		}
+		s.replace([]Pod{{UID: "forced", Requests: wants}, {UID: "ended", Requests: wants, Ended: true}, {UID: "deleted", Requests: wants}, {UID: "plain"}})
+		if got := count(); got != 3 {
+			t.Fatalf("%d pods, want those that request a device", got)
+		}
+		s.remove("deleted", true)
+		s.replace(nil)
+		if got := count(); got != 1 {
+			t.Errorf("%d pods, want the one that vanished", got)
+		}
+		time.Sleep(vanishHold - time.Millisecond)
+		if got := count(); got != 1 {
+			t.Errorf("%d pods, want the one that vanished", got)
+		}
+		time.Sleep(time.Millisecond)
+		if got := count(); got != 0 {
+			t.Errorf("%d pods after the hold", got)
+		}
+		if s.distrust(); s.trusted {
+			t.Error("trusted")
+		}
+	})
+}

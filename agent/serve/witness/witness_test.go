@@ -1,0 +1,118 @@
+package witness_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/agent/serve/slots"
+	"akri.sh/akri/agent/serve/witness"
+	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/kubelettest"
+)
+
+func TestMain(m *testing.M) {
+	code := apitest.Run(m)
+	if err := goleak.Find(goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1")); err != nil && code == 0 {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		code = 1
+	}
+	os.Exit(code)
+}
+
+var own = []slots.Ref{{Instance: "cam-1", Slot: 0}}
+
+// witness runs one for a kubelet; config may be empty where the kubelet has the
+// Pods API.
+func newWitness(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *witness.Witness {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := witness.New(k.Dir(), "node-w", client, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = w.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return w
+}
+
+// until observes until the own slot is said to have ended, or to be open.
+func until(t *testing.T, w *witness.Witness, ended bool) time.Duration {
+	t.Helper()
+	start := time.Now()
+	for time.Since(start) < 15*time.Second {
+		o, err := w.Observe(t.Context(), own)
+		if err == nil && len(o.Ended) == 1 == ended && len(o.Ended)+len(o.Open) == 1 {
+			return time.Since(start)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("the slot does not become ended: %v", ended)
+	return 0
+}
+
+// TestInitializing: while the kubelet does not know its pods its list is empty,
+// and nothing has ended.
+func TestInitializing(t *testing.T) {
+	const warmup = 1500 * time.Millisecond
+	k := kubelettest.Start(t, kubelettest.Options{Warmup: warmup})
+	started := time.Now()
+	w := newWitness(t, k, &rest.Config{Host: "http://127.0.0.1:1"})
+	until(t, w, false)
+	until(t, w, true)
+	if took := time.Since(started); took < warmup {
+		t.Errorf("ended %s after the kubelet's start", took)
+	}
+	k.Stop()
+	if o, err := w.Observe(t.Context(), own); err == nil && len(o.Ended) > 0 {
+		t.Errorf("without a kubelet: %+v", o)
+	}
+}
+
+// TestWithoutPodsAPI: a pod of the API server that asks for the resource keeps
+// the slot, and for a while after it vanished, too.
+func TestWithoutPodsAPI(t *testing.T) {
+	config := apitest.Start(t)
+	namespace := apitest.Namespace(t, config)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace)
+	_, err = pods.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "p"},
+		"spec": map[string]any{"nodeName": "node-w", "containers": []any{map[string]any{
+			"name": "app", "image": "x", "resources": map[string]any{"limits": map[string]any{"akri.sh/cam-1": "1"}},
+		}}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWitness(t, kubelettest.Start(t, kubelettest.Options{NoPodsAPI: true}), config)
+	until(t, w, false)
+	zero := int64(0)
+	if err := pods.Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
+		t.Fatal(err)
+	}
+	if took := until(t, w, true); took < 5*time.Second {
+		t.Errorf("a force-deleted pod held its slot for %s only", took)
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// request is one line of the audit log.
+type request struct {
+	Verb        string
+	Agent       string // the user agent up to the first slash
+	Resource    string // "instances", "instances/status", or the path of another request
+	Namespace   string
+	Name        string
+	Code        int
+	Began, Done time.Time
+}
+
+// isWrite reports whether the request changes something.
+func (r request) isWrite() bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
+// String returns the kind of request, such as "patch instances/status".
+func (r request) String() string { return r.Verb + " " + r.Resource }
+
+func parseRequest(line []byte) (request, error) {
+	var event struct {
+		Verb       string `json:"verb"`
+		RequestURI string `json:"requestURI"`
+		UserAgent  string `json:"userAgent"`
+		ObjectRef  *struct {
+			Resource, Subresource, Namespace, Name string
+		} `json:"objectRef"`
+		ResponseStatus           *struct{ Code int } `json:"responseStatus"`
+		RequestReceivedTimestamp time.Time           `json:"requestReceivedTimestamp"`
+		StageTimestamp           time.Time           `json:"stageTimestamp"`
+	}
+	if err := json.Unmarshal(line, &event); err != nil {
+		return request{}, fmt.Errorf("parse a line of the audit log: %w", err)
+	}
+	agent, _, _ := strings.Cut(event.UserAgent, "/")
+	r := request{Verb: event.Verb, Agent: agent, Began: event.RequestReceivedTimestamp, Done: event.StageTimestamp}
+	if event.ResponseStatus != nil {
+		r.Code = event.ResponseStatus.Code
+	}
+	if ref := event.ObjectRef; ref != nil {
+		r.Resource, r.Namespace, r.Name = ref.Resource, ref.Namespace, ref.Name
+		if ref.Subresource != "" {
+			r.Resource += "/" + ref.Subresource
+		}
+	} else {
+		r.Resource, _, _ = strings.Cut(event.RequestURI, "?")
+	}
+	return r, nil
+}
+
+// auditLog follows an audit log, which has each request once it has finished.
+type auditLog struct {
+	mu       sync.Mutex
+	requests []request
+	err      error
+}
+
+// followLog reads a log until ctx ends. The file need not exist yet.
+func followLog(ctx context.Context, path string) *auditLog {
+	log := &auditLog{}
+	go func() {
+		if err := log.follow(ctx, path); err != nil && ctx.Err() == nil {
+			log.mu.Lock()
+			log.err = err
+			log.mu.Unlock()
+		}
+	}()
+	return log
+}
+
+func (l *auditLog) follow(ctx context.Context, path string) error {
+	const interval = 20 * time.Millisecond
+	var file *os.File
+	for file == nil {
+		opened, err := os.Open(path)
+		if err == nil {
+			file = opened
+		} else if !os.IsNotExist(err) {
+			return err
+		} else if !sleep(ctx, interval) {
+			return ctx.Err()
+		}
+	}
+	defer file.Close()
+	reader := bufio.NewReaderSize(file, 1<<20)
+	var line []byte
+	for {
+		part, err := reader.ReadBytes('\n')
+		line = append(line, part...)
+		if err == io.EOF {
+			if !sleep(ctx, interval) {
+				return ctx.Err()
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if text := bytes.TrimSpace(line); len(text) > 0 {
+			parsed, err := parseRequest(text)
+			if err != nil {
+				return err
+			}
+			l.mu.Lock()
+			l.requests = append(l.requests, parsed)
+			l.mu.Unlock()
+		}
+		line = line[:0]
+	}
+}
+
+// mark returns the current position in the log.
+func (l *auditLog) mark() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.requests)
+}
+
+// since returns the requests read after a mark. The caller must not modify them.
+func (l *auditLog) since(mark int) ([]request, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.requests[mark:len(l.requests):len(l.requests)], l.err
+}
+
+// awaitQuiet waits until an agent has sent no write for the given time, and
+// returns all its requests after the mark.
+func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quietFor time.Duration) ([]request, error) {
+	seen, next := []request(nil), mark
+	for last := time.Now(); ; {
+		fresh, err := l.since(next)
+		if err != nil {
+			return nil, err
+		}
+		next += len(fresh)
+		for _, r := range fresh {
+			if r.Agent != agent {
+				continue
+			}
+			seen = append(seen, r)
+			if r.isWrite() {
+				last = time.Now()
+			}
+		}
+		if time.Since(last) >= quietFor {
+			return seen, nil
+		}
+		if !sleep(ctx, 20*time.Millisecond) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tally counts requests by kind.
+func tally(requests []request) map[string]int {
+	counts := map[string]int{}
+	for _, r := range requests {
+		counts[r.String()]++
+	}
+	return counts
+}
+
+// writes returns the requests that change something.
+func writes(requests []request) []request {
+	var only []request
+	for _, r := range requests {
+		if r.isWrite() {
+			only = append(only, r)
+		}
+	}
+	return only
+}
+
+// sleep reports whether it slept the whole time; it returns early when ctx ends.
+func sleep(ctx context.Context, duration time.Duration) bool {
+	timer := time.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// duel is one round of the bare client and the controller.
+type duel struct {
+	bare, controller settled
+	namespace        string        // of the controller's round
+	requests         []request     // of the controller
+	used             time.Duration // processor time of the controller
+}
+
+// duels are the rounds with one number of Instances.
+type duels []duel
+
+// each returns one value of each round.
+func (d duels) each(value func(duel) float64) []float64 {
+	values := make([]float64, len(d))
+	for i, round := range d {
+		values[i] = value(round)
+	}
+	return values
+}
+
+func (d duel) bareSeconds() float64       { return d.bare.lastObject.Seconds() }
+func (d duel) controllerSeconds() float64 { return d.controller.lastObject.Seconds() }
+func (d duel) ratio() float64             { return d.controllerSeconds() / d.bareSeconds() }
+func (d duel) bareCPU() float64           { return d.bare.cpu.Seconds() }
+func (d duel) controllerCPU() float64     { return d.controller.cpu.Seconds() }
+func (d duel) bareOwn() float64           { return d.bare.own }
+func (d duel) controllerOwn() float64     { return d.controller.own }
+
+// figures returns the rows of the table for rounds with count Instances. Requests
+// and the controller's own CPU are those of the last round.
+func (d duels) figures(count int) []figure {
+	objects := float64(count * len(children))
+	last := d[len(d)-1]
+	bare, controller, ratios := d.each(duel.bareSeconds), d.each(duel.controllerSeconds), d.each(duel.ratio)
+	bareOwn, controllerOwn := d.each(duel.bareOwn), d.each(duel.controllerOwn)
+	bareCPU, controllerCPU := d.each(duel.bareCPU), d.each(duel.controllerCPU)
+	bareStatus := d.each(func(d duel) float64 { return d.bare.lastStatus.Seconds() })
+	controllerStatus := d.each(func(d duel) float64 { return d.controller.lastStatus.Seconds() })
+	ratio, perObjectRequests := median(ratios), float64(len(last.requests))/objects
+	return []figure{
+		{
+			What: fmt.Sprintf("settle time, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.2f s, %.0f objects/s, ratio %.2f (rounds %s)",
+				median(controller), objects/median(controller), ratio, list(ratios)),
+			Bare: fmt.Sprintf("%.2f s, %.0f objects/s", median(bare), objects/median(bare)),
+			Bar:  fmt.Sprintf("ratio <= %.1f", maxRatio), Met: ratio <= maxRatio,
+			Raw: map[string]any{
+				"controller_seconds": controller, "bare_seconds": bare,
+				"controller_last_status_seconds": controllerStatus, "bare_last_status_seconds": bareStatus, "ratio": ratio,
+			},
+		},
+		{
+			What: fmt.Sprintf("workers' time outside the API server, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.0f %% (rounds %s); settle ratio if the API server were as fast for both: %.2f",
+				100*median(controllerOwn), list(controllerOwn), (1-median(bareOwn))/(1-median(controllerOwn))),
+			Bare: fmt.Sprintf("%.0f %% (rounds %s)", 100*median(bareOwn), list(bareOwn)),
+			Raw:  map[string]any{"controller_share": controllerOwn, "bare_share": bareOwn},
+		},
+		{
+			What:       fmt.Sprintf("API requests per object, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.3f: %s", perObjectRequests, perObject(tally(last.requests), objects)),
+			Bare:       fmt.Sprintf("%.3f", 4./3),
+			Bar:        fmt.Sprintf("<= %.1f", maxRequests), Met: perObjectRequests <= maxRequests,
+			Raw: map[string]any{"requests": tally(last.requests), "objects": objects},
+		},
+		{
+			What: fmt.Sprintf("CPU of all processes, %d Instances x 3", count),
+			Controller: fmt.Sprintf("%.2f s, ratio %.2f; of that the controller %.2f s, %.0f us per object",
+				median(controllerCPU), median(controllerCPU)/median(bareCPU), last.used.Seconds(), last.used.Seconds()*1e6/objects),
+			Bare: fmt.Sprintf("%.2f s", median(bareCPU)),
+			Raw: map[string]any{
+				"controller_cpu_seconds": last.used.Seconds(), "all_with_controller_seconds": controllerCPU, "all_with_bare_seconds": bareCPU,
+			},
+		},
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// Parameters and bars of this part.
+const (
+	growthStep = 500
+	maxGrowth  = 0.10
+)
+
+// growth compares the first 500 Instances of many with the last 500.
+func (b *bench) growth(ctx context.Context) error {
+	steps := []int{growthStep, b.Growth - 2*growthStep, growthStep}
+	if err := b.replaceCluster(ctx); err != nil {
+		return err
+	}
+	bare, err := b.bareRound(ctx, steps...)
+	if err != nil {
+		return err
+	}
+	if err := b.replaceCluster(ctx); err != nil { // leftovers of that many objects slow an API server down
+		return err
+	}
+	namespace, controller, requests, used, err := b.controllerRound(ctx, steps...)
+	if err != nil {
+		return err
+	}
+	b.current, b.currentCount = namespace, b.Growth
+	ratio := func(i int) float64 { return controller[i].lastObject.Seconds() / bare[i].lastObject.Seconds() }
+	first, last := ratio(0), ratio(2)
+	b.add(figure{
+		What: fmt.Sprintf("settle time of the first and last %d of %d Instances", growthStep, b.Growth),
+		Controller: fmt.Sprintf("%.2f s, %.2f s (ratios %.2f, %.2f; of CPU %.2f, %.2f)",
+			controller[0].lastObject.Seconds(), controller[2].lastObject.Seconds(), first, last,
+			controller[0].cpu.Seconds()/bare[0].cpu.Seconds(), controller[2].cpu.Seconds()/bare[2].cpu.Seconds()),
+		Bare: fmt.Sprintf("%.2f s, %.2f s", bare[0].lastObject.Seconds(), bare[2].lastObject.Seconds()),
+		Bar:  fmt.Sprintf("ratios <= %.1f, equal +- 10 %%", maxRatio),
+		Met:  first <= maxRatio && last <= maxRatio && last/first <= 1+maxGrowth && last/first >= 1-maxGrowth,
+		Raw:  map[string]any{"first_ratio": first, "middle_ratio": ratio(1), "last_ratio": last},
+	})
+	objects := float64(b.Growth * len(children))
+	b.add(figure{
+		What: fmt.Sprintf("settle time of the %d Instances between", steps[1]),
+		Controller: fmt.Sprintf("%.2f s (ratio %.2f); CPU for all %.1f s; requests for all %.3f per object: %s",
+			controller[1].lastObject.Seconds(), ratio(1), used.Seconds(), float64(len(requests))/objects, perObject(tally(requests), objects)),
+		Bare: fmt.Sprintf("%.2f s", bare[1].lastObject.Seconds()),
+		Raw:  map[string]any{"requests": tally(requests)},
+	})
+	return b.rss(ctx, b.Growth)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"akri.sh/akri/kubebox/cluster"
+)
+
+func main() {
+	cluster.Reexec()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newRoot().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func newRoot() *cobra.Command {
+	o := options{Out: os.Stdout, Log: os.Stderr}
+	root := &cobra.Command{
+		Use:           "bench",
+		Short:         "Measure Akri's controller against a bare client",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	flags := root.Flags()
+	flags.SortFlags = false
+	flags.StringSliceVar(&o.Only, "only", nil, "parts to measure: "+strings.Join(parts, ",")+" (default all but growth)")
+	flags.IntSliceVar(&o.Instances, "instances", []int{100, 500},
+		"numbers of Instances to converge; the other parts are measured with the last number")
+	flags.IntVar(&o.Rounds, "rounds", 3, "how many times the controller and the bare client are measured")
+	flags.IntVar(&o.Growth, "growth", maxInstances, "number of Instances of the part growth")
+	flags.DurationVar(&o.Idle, "idle", time.Minute, "how long the controller is observed at rest")
+	flags.IntVar(&o.Repairs, "repairs", 200, "number of edits, and of deletions, to be repaired")
+	flags.IntVar(&o.Foreign, "foreign", 10_000, "number of unrelated objects in the part memory")
+	flags.StringVar(&o.Profiles, "profiles", "", "`directory` for CPU and heap profiles; the controller is then built with a profiler")
+	flags.StringVar(&o.JSON, "json", "", "`file` for the raw numbers")
+	return root
+}

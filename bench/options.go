@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// parts are the parts of a run, in the order in which they are measured.
+var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory"}
+
+// maxInstances bounds the number of Instances of a run.
+const maxInstances = 5000
+
+// options are the settings of a run.
+type options struct {
+	// Only lists the parts to measure; empty: all but growth.
+	Only []string
+	// Instances are the numbers of Instances to converge. The other parts are
+	// measured with the last of them.
+	Instances []int
+	// Rounds is how many times the controller and the bare client are measured.
+	Rounds int
+	// Growth is the number of Instances of the part growth, at least 1500.
+	Growth int
+	// Idle is how long the controller is observed at rest.
+	Idle time.Duration
+	// Repairs is the number of edits, and of deletions, to be repaired.
+	Repairs int
+	// Foreign is the number of unrelated objects in the part memory.
+	Foreign int
+	// Profiles is a directory for profiles of the controller, which is then built
+	// with a profiler; empty: none.
+	Profiles string
+	// JSON is a file for the raw numbers; empty: none.
+	JSON string
+	// Out receives the table, Log the progress.
+	Out, Log io.Writer
+}
+
+func (o *options) validate() error {
+	for _, part := range o.Only {
+		if !slices.Contains(parts, part) {
+			return fmt.Errorf("unknown part %q: choose from %s", part, strings.Join(parts, ", "))
+		}
+	}
+	if len(o.Only) == 0 {
+		o.Only = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "growth" })
+	}
+	if len(o.Instances) == 0 {
+		return errors.New("the number of Instances is missing")
+	}
+	for _, n := range o.Instances {
+		if n < 1 || n > maxInstances {
+			return fmt.Errorf("%d Instances: must be from 1 to %d", n, maxInstances)
+		}
+	}
+	if o.Growth < 3*growthStep || o.Growth > maxInstances {
+		return fmt.Errorf("growth to %d Instances: must be from %d to %d", o.Growth, 3*growthStep, maxInstances)
+	}
+	if o.Rounds < 1 || o.Repairs < 1 || o.Foreign < 0 || o.Idle < 0 {
+		return errors.New("rounds and repairs must be at least 1, and other numbers not negative")
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"akri.sh/akri/kubebox/build"
+)
+
+// controllerAgent is the controller's user agent in the audit log: the name of its
+// executable.
+const controllerAgent = "akri-controller"
+
+// profilerVariable is the environment variable with the address at which a
+// controller built with a profiler serves its profiles.
+const profilerVariable = "AKRI_BENCH_PPROF"
+
+// profiler is the source of a file that is compiled into the controller.
+const profiler = `package main
+
+import (
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+)
+
+func init() {
+	go http.ListenAndServe(os.Getenv("` + profilerVariable + `"), nil)
+}
+`
+
+// buildController compiles the controller as it is shipped, or with a profiler in
+// it, without changing any file of the checkout.
+func buildController(ctx context.Context, dir string, profiled bool) (string, error) {
+	root, err := build.Root()
+	if err != nil {
+		return "", err
+	}
+	executable := filepath.Join(dir, controllerAgent)
+	arguments := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", executable}
+	if profiled {
+		source, overlay := filepath.Join(dir, "profiler.go"), filepath.Join(dir, "overlay.json")
+		if err := os.WriteFile(source, []byte(profiler), 0o600); err != nil {
+			return "", fmt.Errorf("write the profiler: %w", err)
+		}
+		text, err := json.Marshal(map[string]any{
+			"Replace": map[string]string{filepath.Join(root, "cmd/akri-controller/profiler.go"): source},
+		})
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(overlay, text, 0o600); err != nil {
+			return "", fmt.Errorf("write the overlay: %w", err)
+		}
+		arguments = append(arguments, "-overlay", overlay)
+	}
+	command := exec.CommandContext(ctx, "go", append(arguments, "./cmd/akri-controller")...)
+	command.Dir = root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the controller: %w\n%s", err, output)
+	}
+	return executable, nil
+}
+
+// process is a running akri-controller.
+type process struct {
+	command *exec.Cmd
+	exited  chan error
+	metrics string
+	pprof   string
+}
+
+// pid returns the process ID.
+func (p *process) pid() int { return p.command.Process.Pid }
+
+// freeAddress returns a loopback address with a free port.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// startController starts the controller. Run kills it at the end at the latest.
+func (b *bench) startController() (*process, error) {
+	metrics, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(filepath.Join(b.dir, "akri-controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create the controller's log: %w", err)
+	}
+	defer log.Close() // the process has its own descriptor
+	command := exec.Command(b.executable, "--leader-elect=false", "--workers="+strconv.Itoa(workers),
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0",
+		"--node-grace=0") // the Instances' nodes do not exist
+	command.Env = append(os.Environ(), "KUBECONFIG="+b.cluster.Kubeconfig(), profilerVariable+"="+profiles)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start the controller: %w", err)
+	}
+	p := &process{command: command, exited: make(chan error, 1), metrics: "http://" + metrics + "/metrics", pprof: "http://" + profiles}
+	go func() { p.exited <- command.Wait() }()
+	b.running = p
+	return p, nil
+}
+
+// stop sends a signal, SIGTERM or SIGKILL, and waits until the process has exited.
+func (p *process) stop(signal syscall.Signal) error {
+	const grace = 20 * time.Second
+	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop the controller: %w", err)
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(grace):
+		return errors.Join(fmt.Errorf("the controller did not exit within %v", grace), p.command.Process.Kill())
+	}
+	return nil
+}
+
+// stopController stops the controller if it is running.
+func (b *bench) stopController() error {
+	if b.running == nil {
+		return nil
+	}
+	p := b.running
+	b.running = nil
+	return p.stop(syscall.SIGTERM)
+}
+
+// usage is the resident memory of a process in bytes: its current size, the part
+// of that in file pages, and its peak.
+type usage struct{ now, file, peak int64 }
+
+// memory returns the memory that the process uses.
+func (p *process) memory() (usage, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid()))
+	if err != nil {
+		return usage{}, fmt.Errorf("read the controller's memory: %w", err)
+	}
+	return memoryOf(string(text))
+}
+
+// memoryOf parses /proc/PID/status.
+func memoryOf(status string) (usage, error) {
+	var u usage
+	for line := range strings.Lines(status) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[2] != "kB" {
+			continue
+		}
+		value, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil {
+			return usage{}, fmt.Errorf("read %q: %w", line, err)
+		}
+		switch fields[0] {
+		case "VmRSS:":
+			u.now = value << 10
+		case "RssFile:":
+			u.file = value << 10
+		case "VmHWM:":
+			u.peak = value << 10
+		}
+	}
+	if u.now == 0 {
+		return usage{}, errors.New("no VmRSS: the process has exited")
+	}
+	return u, nil
+}
+
+// cpu returns the processor time that a process has used.
+func cpu(pid int) (time.Duration, error) {
+	const ticks = 100 // per second: USER_HZ on all current architectures
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("read /proc/%d/stat: too short", pid)
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * time.Second / ticks, errors.Join(err1, err2)
+}
+
+// gauges reads the controller's metrics whose lines start with one of the names.
+func (p *process) gauges(ctx context.Context, names ...string) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read the controller's metrics: %w", err)
+	}
+	defer response.Body.Close()
+	return parseMetrics(response.Body, names)
+}
+
+// parseMetrics returns, by name, the sum of the values of all lines that start with it.
+func parseMetrics(text io.Reader, names []string) (map[string]float64, error) {
+	found := map[string]float64{}
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		for _, name := range names {
+			if !strings.HasPrefix(lines.Text(), name) {
+				continue
+			}
+			fields := strings.Fields(lines.Text())
+			value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+			if err != nil {
+				return nil, fmt.Errorf("read the metric %q: %w", lines.Text(), err)
+			}
+			found[name] += value
+		}
+	}
+	return found, lines.Err()
+}
+
+// The controller's metrics that the measurements read, as their lines start.
+const (
+	passes = `controller_runtime_reconcile_total{controller="instance"`
+	depth  = `workqueue_depth{`
+)
+
+// restFor is how long a controller reconciles nothing before it counts as at rest.
+const restFor = 2 * time.Second
+
+// awaitRest waits until the controller has reconciled at least count Instances, and
+// then nothing for restFor.
+func (p *process) awaitRest(ctx context.Context, count int) error {
+	const timeout = 3 * time.Minute
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	last, since := -1.0, time.Now()
+	for {
+		values, err := p.gauges(ctx, passes, depth)
+		if err == nil && values[passes] == last && last >= float64(count) && values[depth] == 0 {
+			if time.Since(since) >= restFor {
+				return nil
+			}
+		} else {
+			last, since = values[passes], time.Now()
+		}
+		select {
+		case err := <-p.exited:
+			p.exited <- err
+			return fmt.Errorf("the controller exited: %v", err)
+		default:
+		}
+		if !sleep(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("the controller did not come to rest: %w (%v)", ctx.Err(), values)
+		}
+	}
+}

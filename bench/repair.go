@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Bars of this part, in milliseconds.
+const (
+	maxRepairMedian = 10
+	maxRepairP95    = 25
+)
+
+// damage is a way to damage a child, and to see it damaged and repaired.
+type damage struct {
+	name  string
+	child int // in children
+	do    func(ctx context.Context, b *bench, name string) error
+	// damaged and repaired report what an event of the child's watch shows.
+	damaged, repaired func(watch.Event) bool
+}
+
+var damages = []damage{
+	{
+		name: "edit of a ConfigMap", child: 0,
+		do: func(ctx context.Context, b *bench, name string) error {
+			_, err := b.admin.Resource(configMaps).Namespace(b.current).
+				Patch(ctx, name, types.MergePatchType, []byte(`{"data":{"device":"damaged"}}`), metav1.PatchOptions{})
+			return err
+		},
+		damaged:  func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) == "damaged" },
+		repaired: func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) != "damaged" },
+	},
+	{
+		name: "deletion of a Service", child: 1,
+		do: func(ctx context.Context, b *bench, name string) error {
+			return b.admin.Resource(services).Namespace(b.current).Delete(ctx, name, metav1.DeleteOptions{})
+		},
+		damaged:  func(e watch.Event) bool { return e.Type == watch.Deleted },
+		repaired: func(e watch.Event) bool { return e.Type == watch.Added },
+	},
+}
+
+// repair measures how long damage lasts, as seen by a watch.
+func (b *bench) repair(ctx context.Context) error {
+	if err := b.ensureController(ctx); err != nil {
+		return err
+	}
+	ours := make([][]float64, len(damages))
+	requests := make([][]request, len(damages))
+	for i, d := range damages {
+		mark := b.log.mark()
+		var err error
+		if ours[i], err = b.repairTimes(ctx, d); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+		if requests[i], err = b.log.awaitQuiet(ctx, mark, controllerAgent, time.Second); err != nil {
+			return err
+		}
+	}
+
+	// The same for a loop that does nothing but repair.
+	if err := b.stopController(); err != nil {
+		return err
+	}
+	parents := map[string]*unstructured.Unstructured{}
+	all, err := b.admin.Resource(instances).Namespace(b.current).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the Instances: %w", err)
+	}
+	for i := range all.Items {
+		parents[all.Items[i].GetName()] = &all.Items[i]
+	}
+	for i, d := range damages {
+		looping, cancel := context.WithCancel(ctx)
+		ready, done := make(chan struct{}), make(chan error, 1)
+		go func() { done <- b.bareRepair(looping, b.current, d.child, parents, ready) }()
+		select {
+		case <-ready:
+		case err := <-done:
+			cancel()
+			return err
+		}
+		sleep(ctx, 2*time.Second) // the watch starts with all existing objects
+		bare, err := b.repairTimes(ctx, d)
+		cancel()
+		if looped := <-done; err == nil {
+			err = looped
+		}
+		if err != nil {
+			return fmt.Errorf("%s, bare client: %w", d.name, err)
+		}
+		p50, p95 := percentile(ours[i], 50), percentile(ours[i], 95)
+		b.add(figure{
+			What:       fmt.Sprintf("%s repaired, p50 / p95 of %d", d.name, b.Repairs),
+			Controller: fmt.Sprintf("%.1f / %.1f ms; %s per repair", p50, p95, perObject(tally(requests[i]), float64(b.Repairs))),
+			Bare:       fmt.Sprintf("%.1f / %.1f ms", percentile(bare, 50), percentile(bare, 95)),
+			Bar:        fmt.Sprintf("<= %d / %d ms", maxRepairMedian, maxRepairP95), Met: p50 <= maxRepairMedian && p95 <= maxRepairP95,
+			Raw: map[string]any{"controller_ms": ours[i], "bare_ms": bare},
+		})
+	}
+	// The bare client has taken over the objects: later parts start with new ones.
+	return b.tearDown(ctx)
+}
+
+// repairTimes damages children one after the other, a different one each time while
+// there are enough, and returns how long each repair took, in milliseconds.
+func (b *bench) repairTimes(ctx context.Context, d damage) ([]float64, error) {
+	const timeout = 30 * time.Second
+	events, err := b.admin.Resource(children[d.child]).Namespace(b.current).
+		Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=akri"})
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	defer events.Stop()
+	var took []float64
+	for i := range b.Repairs {
+		name := deviceName(i % b.currentCount)
+		if err := d.do(ctx, b, name); err != nil {
+			return nil, err
+		}
+		var began time.Time
+		limit := time.After(timeout)
+		for done := false; !done; {
+			select {
+			case event, open := <-events.ResultChan():
+				if !open {
+					return nil, errors.New("the watch was closed")
+				}
+				now := time.Now()
+				o, ok := event.Object.(*unstructured.Unstructured)
+				if !ok || o.GetName() != name {
+					continue
+				}
+				switch {
+				case began.IsZero() && d.damaged(event):
+					began = now
+				case !began.IsZero() && d.repaired(event):
+					took = append(took, float64(now.Sub(began).Microseconds())/1000)
+					done = true
+				}
+			case <-limit:
+				return nil, fmt.Errorf("%s was not repaired within %v", name, timeout)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		sleep(ctx, 10*time.Millisecond) // for the rest of what the controller does
+	}
+	return took, nil
+}

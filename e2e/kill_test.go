@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
+)
+
+// The environment variables of TestKilledController.
+const (
+	killsVariable = "AKRI_E2E_KILLS" // how many times the controller is killed
+	seedVariable  = "AKRI_E2E_SEED"  // determines the actions and the moments of the kills
+)
+
+const (
+	defaultKills = 5
+	// maxKillDelay is the longest time between an action and the kill after it.
+	maxKillDelay = 500 * time.Millisecond
+	// maxRecovery bounds how long the next controller may take to converge.
+	maxRecovery = 60 * time.Second
+	// stableFor is how long the final state must persist.
+	stableFor = 3 * time.Second
+)
+
+// The controller is killed at random points after Instances were created or
+// deleted, or templates were edited. The next controller must converge: each
+// object exists once, is up to date, and is owned by its Instance.
+func TestKilledController(t *testing.T) {
+	kills, seed := killSettings(t)
+	t.Logf("%d kills, %s=%d", kills, seedVariable, seed)
+	// The Deployment controller is left out: only the controller under test writes.
+	c := clustertest.Start(t, cluster.Config{
+		Controllers: []string{"serviceaccount-controller", "garbage-collector-controller", "namespace-controller"},
+	})
+	programs, err := akri.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := akri.InstallCRDs(t.Context(), c, programs); err != nil {
+		t.Fatal(err)
+	}
+	// A running garbage collector takes up to half a minute to notice new kinds.
+	if err := c.Do(t.Context(), cluster.Restart, "kube-controller-manager"); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Cluster: c, t: t, namespace: "kill"}
+	w.kubectl("create", "namespace", w.namespace)
+
+	m := &killModel{world: w, random: rand.New(rand.NewPCG(seed, 0)), value: "1"}
+	controller := startController(t, c, programs)
+	m.configure()
+	m.create(maxKillBatch)
+	if complaint := m.awaitConverged(); complaint != "" {
+		t.Fatalf("before the first kill: %s", complaint)
+	}
+	var slowest time.Duration
+	for kill := range kills {
+		action := m.act()
+		delay := time.Duration(m.random.Int64N(int64(maxKillDelay)))
+		time.Sleep(delay) // the random moment of the kill
+		controller.kill()
+		began := time.Now()
+		controller = startController(t, c, programs)
+		complaint := m.awaitConverged()
+		took := time.Since(began)
+		slowest = max(slowest, took)
+		t.Logf("kill %d: %s, %v later; converged after %v", kill+1, action, delay.Round(time.Millisecond), took.Round(time.Millisecond))
+		if complaint != "" {
+			t.Errorf("kill %d (%s, %v later): not converged after %v: %s", kill+1, action, delay, maxRecovery, complaint)
+		}
+	}
+	for began := time.Now(); time.Since(began) < stableFor; {
+		if complaint := m.check(); complaint != "" {
+			t.Errorf("after the last kill, the converged state did not last: %s", complaint)
+			break
+		}
+	}
+	t.Logf("slowest recovery: %v", slowest.Round(time.Millisecond))
+}
+
+// killSettings reads the environment variables. The default seed is random.
+func killSettings(t *testing.T) (kills int, seed uint64) {
+	t.Helper()
+	kills, seed = defaultKills, rand.Uint64()
+	var err error
+	if text := os.Getenv(killsVariable); text != "" {
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s: %v", killsVariable, err)
+		}
+	}
+	if text := os.Getenv(seedVariable); text != "" {
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVariable, err)
+		}
+	}
+	return kills, seed
+}
+
+// controllerProcess is an akri-controller that runs as a process of this machine.
+type controllerProcess struct {
+	t       *testing.T
+	command *exec.Cmd
+	killed  bool
+}
+
+// startController runs the controller against the cluster. It is killed at the
+// end of the test at the latest.
+func startController(t *testing.T, c *cluster.Cluster, programs akri.Programs) *controllerProcess {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(t.ArtifactDir(), "akri-controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() // the process has its own descriptor
+	command := exec.Command(filepath.Join(programs.Dir, "akri-controller"),
+		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--node-grace=0") // the cluster has no nodes
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the test
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &controllerProcess{t: t, command: command}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// kill sends SIGKILL and waits until the process is gone. It fails the test if
+// the process ended by itself.
+func (p *controllerProcess) kill() {
+	p.t.Helper()
+	if p.killed {
+		return
+	}
+	p.killed = true
+	if err := p.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Error(err)
+	}
+	err := p.command.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		if status := exit.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == syscall.SIGKILL {
+			return
+		}
+	}
+	p.t.Error(fmt.Errorf("the controller ended by itself: %v", err))
+}

@@ -1,0 +1,125 @@
+package kubelettest_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"akri.sh/akri/internal/kubelettest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const resource = "akri.sh/cam"
+
+// naive is a plugin that drops an id from its list when a call names it.
+type naive struct {
+	plugin.UnimplementedDevicePluginServer
+	k     *kubelettest.Kubelet
+	drops bool
+	lists chan []string
+}
+
+func (n *naive) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {
+	return &plugin.DevicePluginOptions{}, nil
+}
+
+func (n *naive) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListAndWatchServer) error {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case ids := <-n.lists:
+			list := &plugin.ListAndWatchResponse{}
+			for _, id := range ids {
+				list.Devices = append(list.Devices, &plugin.Device{ID: id, Health: plugin.Healthy})
+			}
+			if err := stream.Send(list); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (n *naive) Allocate(_ context.Context, r *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
+	if n.drops {
+		n.lists <- []string{"z"}
+		n.k.Await(resource, func(devices map[string]string) bool { return devices["z"] != "" })
+	}
+	return &plugin.AllocateResponse{ContainerResponses: make([]*plugin.ContainerAllocateResponse, len(r.ContainerRequests))}, nil
+}
+
+// serve registers a plugin by the old road.
+func serve(t *testing.T, k *kubelettest.Kubelet, drops bool) {
+	t.Helper()
+	n := &naive{k: k, drops: drops, lists: make(chan []string, 2)}
+	n.lists <- []string{"a", "b"}
+	listener, err := net.Listen("unix", filepath.Join(k.Dir(), "device-plugins", "naive.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	plugin.RegisterDevicePluginServer(server, n)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	_, err = plugin.NewRegistrationClient(dial(t, k, "device-plugins/kubelet.sock")).Register(t.Context(), &plugin.RegisterRequest{
+		Version: plugin.Version, Endpoint: "naive.sock", ResourceName: resource,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Await(resource, func(devices map[string]string) bool { return len(devices) == 2 })
+}
+
+func dial(t *testing.T, k *kubelettest.Kubelet, socket string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("unix://"+filepath.Join(k.Dir(), socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func TestADroppedIDIsACrash(t *testing.T) {
+	for _, drops := range []bool{false, true} {
+		k := kubelettest.Start(t, kubelettest.Options{})
+		serve(t, k, drops)
+		if err := k.Admit(kubelettest.Pod("p", resource, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.Crashes() > 0; got != drops {
+			t.Errorf("dropped: %v, crashed: %v", drops, got)
+		}
+	}
+}
+
+// TestInitContainersAreOfferedAgain: a plain init container leaves
+// its id to the next container, which alone is shown.
+func TestInitContainersAreOfferedAgain(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{})
+	serve(t, k, false)
+	pod := kubelettest.Pod("p", resource, 1)
+	pod.Spec.InitContainers = []corev1.Container{kubelettest.Container("init", resource, 1)}
+	if err := k.Admit(pod); err != nil {
+		t.Fatal(err)
+	}
+	if calls := k.Calls(); len(calls) != 2 || calls[0] != calls[1] {
+		t.Errorf("calls %v", calls)
+	}
+	list, err := podresources.NewPodResourcesListerClient(dial(t, k, "pod-resources/kubelet.sock")).List(t.Context(), &podresources.ListPodResourcesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if containers := list.GetPodResources()[0].GetContainers(); len(containers) != 1 || containers[0].GetName() != "app" {
+		t.Errorf("the list shows %v", containers)
+	}
+}

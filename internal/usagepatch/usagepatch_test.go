@@ -1,0 +1,41 @@
+package usagepatch
+
+import (
+	"testing"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/jsonpatch"
+)
+
+func TestSetAndRemove(t *testing.T) {
+	type usage = map[string]v0.SlotOwner
+	for name, test := range map[string]struct {
+		reason string
+		got    jsonpatch.Patch
+		want   string
+	}{
+		"Nothing": {"no change needs no patch", Set(usage{"a": "n"}, nil), "null"},
+		"FieldAbsent": {
+			"the first owner creates the field, unless another writer did", Set(nil, usage{"a": "n"}),
+			`[{"op":"test","path":"/spec/deviceUsage","value":null},{"op":"add","path":"/spec/deviceUsage","value":{"a":"n"}}]`,
+		},
+		"SlotAbsent": {
+			"an absent slot must still be absent", Set(usage{}, usage{"a/b~c": "n"}),
+			`[{"op":"test","path":"/spec/deviceUsage/a~1b~0c","value":null},{"op":"add","path":"/spec/deviceUsage/a~1b~0c","value":"n"}]`,
+		},
+		"SlotFree": {
+			"a free slot must still be free", Set(usage{"a": ""}, usage{"a": "n"}),
+			`[{"op":"test","path":"/spec/deviceUsage/a","value":""},{"op":"replace","path":"/spec/deviceUsage/a","value":"n"}]`,
+		},
+		"Remove": {
+			"a removed slot must still be as read", Remove(usage{"a": ""}, []string{"a"}),
+			`[{"op":"test","path":"/spec/deviceUsage/a","value":""},{"op":"remove","path":"/spec/deviceUsage/a","value":null}]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(test.got.Encode()); got != test.want {
+				t.Errorf("%s\n got %s\nwant %s", test.reason, got, test.want)
+			}
+		})
+	}
+}

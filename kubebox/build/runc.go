@@ -1,0 +1,173 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// runc builds the program that runs containers. It is the only part that contains C,
+// and it uses libseccomp. There are four ways to get it; each is tried if those
+// before it fail:
+//
+//  1. Build it with libseccomp from Debian's package, unpacked but not installed.
+//  2. Build it without libseccomp, behind a program that removes system call filters.
+//  3. Without a C compiler, take Debian's runc, unpacked but not installed.
+//  4. Copy the runc that is installed on this machine.
+func (b *builder) runc() step {
+	return step{
+		name:  "runc",
+		title: "runc " + runcVersion,
+		inputs: inputs{
+			dirs: []string{filepath.Join(b.module, "runtime"), filepath.Join(b.module, "cmd", "runc-without-seccomp")},
+			text: []string{runcVersion},
+		},
+		results: []string{"runc"},
+		run: func(ctx context.Context) error {
+			var failures []error
+			ways := []func(context.Context) error{b.runcWithSeccomp, b.runcWithoutSeccomp, b.runcFromDebian, b.runcInstalled}
+			for i, way := range ways {
+				os.Remove(b.result("runc")) // never overwrite a program that may be running
+				err := way(ctx)
+				if err == nil {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				failures = append(failures, fmt.Errorf("way %d: %w", i+1, err))
+				b.logf("runc: %v", failures[i])
+			}
+			return fmt.Errorf("install a C compiler (gcc) or runc: %w", errors.Join(failures...))
+		},
+	}
+}
+
+func (b *builder) goBuildRunc(out string) goBuild {
+	return goBuild{
+		dir:     filepath.Join(b.module, "runtime"),
+		out:     out,
+		ldflags: "-X main.version=" + runcVersion,
+		env:     []string{"CGO_ENABLED=1"},
+		targets: []string{"github.com/opencontainers/runc"},
+	}
+}
+
+func (b *builder) runcWithSeccomp(ctx context.Context) error {
+	if err := requirePrograms("gcc", "pkg-config"); err != nil {
+		return err
+	}
+	root, err := b.unpack(ctx, "libseccomp-dev")
+	if err != nil {
+		return err
+	}
+	archives, _ := filepath.Glob(filepath.Join(root, "usr/lib/*/libseccomp.a"))
+	if len(archives) == 0 {
+		return errors.New("libseccomp-dev contains no static library")
+	}
+	libDir := filepath.Dir(archives[0])
+	shared, _ := filepath.Glob(filepath.Join(libDir, "*.so*"))
+	for _, link := range shared {
+		os.Remove(link) // so that the linker uses the static library
+	}
+	g := b.goBuildRunc(b.result("runc"))
+	g.tags = "seccomp"
+	g.env = append(g.env, "PKG_CONFIG_PATH="+filepath.Join(libDir, "pkgconfig"), "PKG_CONFIG_SYSROOT_DIR="+root)
+	return b.compile(ctx, "runc", g)
+}
+
+func (b *builder) runcWithoutSeccomp(ctx context.Context) error {
+	if err := requirePrograms("gcc"); err != nil {
+		return err
+	}
+	if err := b.compile(ctx, "runc", b.goBuildRunc(b.result("runc-plain"))); err != nil {
+		return err
+	}
+	return b.compile(ctx, "runc-without-seccomp", goBuild{
+		dir:     b.module,
+		out:     b.result("runc"),
+		targets: []string{"./cmd/runc-without-seccomp"},
+	})
+}
+
+func (b *builder) runcFromDebian(ctx context.Context) error {
+	root, err := b.unpack(ctx, "runc")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, "usr/sbin/runc")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Join(root, "usr/bin/runc")
+	}
+	return b.copyRunc(ctx, path)
+}
+
+func (b *builder) runcInstalled(ctx context.Context) error {
+	path, err := exec.LookPath("runc")
+	if err != nil {
+		return err
+	}
+	return b.copyRunc(ctx, path)
+}
+
+func (b *builder) copyRunc(ctx context.Context, path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(b.result("runc"), content, 0o755); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, b.result("runc"), "--version").CombinedOutput(); err != nil {
+		return fmt.Errorf("running %s: %w: %s", path, err, out)
+	}
+	return nil
+}
+
+// unpack downloads a Debian package and unpacks it into the work directory.
+func (b *builder) unpack(ctx context.Context, name string) (root string, err error) {
+	if err := requirePrograms("apt-get", "dpkg"); err != nil {
+		return "", err
+	}
+	dir := b.work(name)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	if err := run(ctx, dir, "apt-get", "download", name); err != nil {
+		return "", err
+	}
+	found, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if len(found) == 0 {
+		return "", fmt.Errorf("apt-get download %s wrote no package", name)
+	}
+	root = filepath.Join(dir, "root")
+	return root, run(ctx, dir, "dpkg", "-x", found[0], root)
+}
+
+// run runs a program; its error includes the output.
+func run(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// requirePrograms returns an error unless all programs are on the PATH.
+func requirePrograms(programs ...string) error {
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			return fmt.Errorf("%s is not installed", p)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"akri.sh/akri/kubebox/image"
+)
+
+// The versions that are built, as the programs report them. Keep them in step with
+// the two go.mod files.
+const (
+	kubernetesVersion = "v1.37.1"
+	containerdVersion = "v2.4.2"
+	runcVersion       = "1.5.2"
+)
+
+const kubenode = "kubenode"
+
+// programs are the names under which kubenode is called. Tests that need only an API
+// server use etcd, kube-apiserver and kubectl.
+var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
+
+const (
+	imageDir     = "images"
+	pauseArchive = "images/pause.tar"
+)
+
+// archives are the images by the names of their archives.
+var archives = map[string]image.Image{
+	"pause.tar":    {Name: "akri.local/pause:1", Entrypoint: []string{"/pause"}},
+	"workload.tar": {Name: "akri.local/workload:1", Entrypoint: []string{"/workload"}},
+	// Stands in for a well-known image in examples that need no particular program.
+	"nginx.tar": {Name: "docker.io/library/nginx:stable-alpine", Entrypoint: []string{"/workload"}, Env: []string{"PORTS=6052,80"}},
+}
+
+func (b *builder) steps() []step {
+	return []step{b.kubernetes(), b.containerd(), b.cni(), b.runc(), b.own(), b.images()}
+}
+
+// kubernetes builds Kubernetes and etcd as one executable with several names.
+func (b *builder) kubernetes() step {
+	g := goBuild{
+		dir: filepath.Join(b.module, "kubernetes"),
+		out: b.result(kubenode),
+		ldflags: "-X k8s.io/component-base/version.gitVersion=" + kubernetesVersion +
+			" -X k8s.io/client-go/pkg/version.gitVersion=" + kubernetesVersion,
+		targets: []string{"."},
+	}
+	return step{
+		name:    "kubernetes",
+		title:   "Kubernetes " + kubernetesVersion + " and etcd",
+		inputs:  g.inputs(),
+		results: append([]string{kubenode}, programs...),
+		run: func(ctx context.Context) error {
+			if err := b.compile(ctx, "Kubernetes", g); err != nil {
+				return err
+			}
+			for _, p := range programs {
+				if err := os.Remove(b.result(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+				if err := os.Symlink(kubenode, b.result(p)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (b *builder) containerd() step {
+	const commands = "github.com/containerd/containerd/v2/cmd/"
+	g := goBuild{
+		dir:     filepath.Join(b.module, "runtime"),
+		out:     b.result("") + "/",
+		tags:    "no_btrfs no_devmapper no_zfs no_aufs",
+		ldflags: "-X github.com/containerd/containerd/v2/version.Version=" + containerdVersion,
+		targets: []string{commands + "containerd", commands + "containerd-shim-runc-v2", commands + "ctr"},
+	}
+	return b.simple("containerd", "containerd "+containerdVersion, g, "containerd", "containerd-shim-runc-v2", "ctr")
+}
+
+func (b *builder) cni() step {
+	const plugins = "github.com/containernetworking/plugins/plugins/"
+	g := goBuild{
+		dir:     filepath.Join(b.module, "runtime"),
+		out:     b.result("cni") + "/",
+		targets: []string{plugins + "ipam/host-local", plugins + "main/ptp"},
+	}
+	return b.simple("cni", "CNI plugins", g, "cni/host-local", "cni/ptp")
+}
+
+// own builds the small programs that run in containers.
+func (b *builder) own() step {
+	g := goBuild{
+		dir:     b.module,
+		sources: []string{filepath.Join(b.module, "cmd", "pause"), filepath.Join(b.module, "cmd", "workload")},
+		out:     b.result("") + "/",
+		targets: []string{"./cmd/pause", "./cmd/workload"},
+	}
+	return b.simple("own", "pause and workload", g, "pause", "workload")
+}
+
+// images writes the image archives.
+func (b *builder) images() step {
+	s := step{name: "images", title: "images", inputs: b.own().inputs}
+	s.inputs.dirs = append(s.inputs.dirs, filepath.Join(b.module, "image"), filepath.Join(b.module, "build"))
+	for name := range archives {
+		s.results = append(s.results, filepath.Join(imageDir, name))
+	}
+	s.run = func(context.Context) error {
+		for name, i := range archives {
+			program := i.Entrypoint[0]
+			i.Files = map[string]string{program: b.result(program)}
+			if err := image.Write(b.result(filepath.Join(imageDir, name)), i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return s
+}
+
+// simple returns a step that is one go build.
+func (b *builder) simple(name, title string, g goBuild, results ...string) step {
+	return step{
+		name:    name,
+		title:   title,
+		inputs:  g.inputs(),
+		results: results,
+		run:     func(ctx context.Context) error { return b.compile(ctx, title, g) },
+	}
+}

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"akri.sh/akri/kubebox/cluster/internal/process"
+	"akri.sh/akri/kubebox/cluster/internal/sandbox"
+	"akri.sh/akri/kubebox/cluster/internal/supervisor"
+	"akri.sh/akri/kubebox/cluster/internal/wire"
+)
+
+// stopTimeout bounds how long a supervisor may take to stop its cluster.
+const stopTimeout = 20 * time.Second
+
+// Stop stops the cluster and returns when nothing of it is left: no process, and
+// thus no namespace, mount or interface; no cgroup; no run directory. The error
+// names what could not be removed. Stopping a cluster that is gone is not an error.
+func (c *Cluster) Stop() error {
+	if c.state.alive() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		go wire.Call(ctx, supervisor.ControlSocket(c.dir), wire.Request{Op: wire.End}) // the response is the end of the connection
+	}
+	return c.remove()
+}
+
+// Down stops the cluster in dir, or removes what a crashed one has left there.
+func Down(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	s, err := readState(dir)
+	if err != nil {
+		return err
+	}
+	return (&Cluster{dir: dir, state: s}).Stop()
+}
+
+// remove waits until the supervisor has exited, which it has been told to do, kills
+// it if it does not, and removes what is left.
+func (c *Cluster) remove() error {
+	if c.lifeline != nil {
+		c.lifeline.Close()
+	}
+	if !c.awaitExit(stopTimeout) {
+		syscall.Kill(c.state.Pid, syscall.SIGKILL)
+		if !c.awaitExit(stopTimeout) {
+			return fmt.Errorf("process %d, the supervisor of the cluster in %s, does not exit", c.state.Pid, c.dir)
+		}
+	}
+	if err := supervisor.Remove(c.dir, c.state.Name); err != nil {
+		return err
+	}
+	return c.leftovers()
+}
+
+// awaitExit reports whether the supervisor has exited in time.
+func (c *Cluster) awaitExit(within time.Duration) bool {
+	for deadline := time.Now().Add(within); c.state.alive(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+// leftovers returns an error that names what a stopped cluster has left behind.
+func (c *Cluster) leftovers() error {
+	var all []error
+	if _, err := os.Lstat(c.dir); !errors.Is(err, fs.ErrNotExist) {
+		all = append(all, fmt.Errorf("%s still exists", c.dir))
+	}
+	groups, _ := sandbox.Cgroups(c.state.Name)
+	for _, g := range groups {
+		all = append(all, fmt.Errorf("the cgroup %s still exists", g))
+	}
+	return errors.Join(all...)
+}
+
+// tailOfSupervisor returns the end of the supervisor's log.
+func tailOfSupervisor(dir string) string { return process.Tail(supervisorLog(dir), 15) }

@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/cluster/internal/supervisor"
+)
+
+// Config describes a cluster. Its zero value is a control plane without nodes.
+type Config struct {
+	// Nodes is the number of nodes: node1, node2 and so on.
+	Nodes int
+	// Dir is the run directory, created by Start and removed by Stop. Its path must
+	// be short, because it contains sockets, and not below /var, /etc or /run, which
+	// nodes replace. Empty: a new directory in /tmp.
+	Dir string
+	// Bin is the directory with the results of package build. Empty: build.DefaultDir.
+	Bin string
+	// Images are image archives to load into every node, in addition to those of
+	// package build.
+	Images []string
+	// AuditLog is a file for the API server's audit log: one line per finished
+	// request, at level Metadata. Empty: none. Outside Dir, it outlives the cluster.
+	AuditLog string
+	// Controllers is the value of kube-controller-manager's flag --controllers.
+	// Nil: FastControllers, those that workloads need.
+	Controllers []string
+	// Flags are additional command line flags by program: etcd, kube-apiserver,
+	// kube-controller-manager, kube-scheduler, kubelet or containerd.
+	Flags map[string][]string
+	// Detached lets the cluster outlive the program that started it.
+	Detached bool
+	// Timeout bounds Start. 0: two minutes.
+	Timeout time.Duration
+	// Progress, if not nil, receives progress messages.
+	Progress func(string)
+}
+
+// FastControllers are the controllers that pods and the usual workloads need.
+// Controllers start one after the other: with all of them, it takes twice as long
+// until a cluster is ready.
+var FastControllers = []string{
+	"serviceaccount-controller",
+	"serviceaccount-token-controller",
+	"root-ca-certificate-publisher-controller",
+	"namespace-controller",
+	"garbage-collector-controller",
+	"deployment-controller",
+	"replicaset-controller",
+	"daemonset-controller",
+	"statefulset-controller",
+	"job-controller",
+	"node-lifecycle-controller",
+	"taint-eviction-controller",
+	"endpoints-controller",
+	"endpointslice-controller",
+	"pod-garbage-collector-controller",
+	"resourceclaim-controller",
+	"clusterrole-aggregation-controller",
+}
+
+// maxDir bounds the path of the run directory, in bytes. A socket's path is limited
+// to 107 bytes, and the kubelet and its plugins create sockets below the run
+// directory.
+const maxDir = 48
+
+// complete fills in defaults and rejects what cannot work.
+func (c Config) complete() (Config, error) {
+	if c.Nodes < 0 || c.Nodes > supervisor.MaxNodes {
+		return c, fmt.Errorf("%d nodes: must be from 0 to %d", c.Nodes, supervisor.MaxNodes)
+	}
+	if c.Bin == "" {
+		dir, err := build.DefaultDir()
+		if err != nil {
+			return c, err
+		}
+		c.Bin = dir
+	}
+	for _, path := range []*string{&c.Bin, &c.Dir, &c.AuditLog} {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return c, err
+		}
+		*path = absolute
+	}
+	for name, path := range map[string]string{"run directory": c.Dir, "directory of executables": c.Bin} {
+		if err := checkVisibleInNodes(name, path); err != nil && c.Nodes > 0 {
+			return c, err
+		}
+	}
+	if len(c.Dir) > maxDir {
+		return c, fmt.Errorf("the path of the run directory %s has %d bytes, but sockets below it allow only %d: choose a shorter path",
+			c.Dir, len(c.Dir), maxDir)
+	}
+	if err := build.Check(c.Bin, c.Nodes > 0); err != nil {
+		return c, err
+	}
+	built, err := build.Images(c.Bin)
+	if err != nil {
+		return c, err
+	}
+	c.Images = append(built, c.Images...)
+	if c.Controllers == nil {
+		c.Controllers = FastControllers
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 2 * time.Minute
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	if c.Dir == "" {
+		dir, err := os.MkdirTemp("/tmp", "akri-")
+		if err != nil {
+			return c, err
+		}
+		c.Dir = dir
+	}
+	return c, nil
+}
+
+// checkVisibleInNodes rejects a path below a directory that nodes replace.
+func checkVisibleInNodes(name, path string) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	for _, hidden := range []string{"/var", "/etc", "/run", "/proc", "/sys", "/dev"} {
+		if path == hidden || strings.HasPrefix(path, hidden+"/") {
+			return fmt.Errorf("the %s %s is below %s, which nodes replace with their own: choose another directory", name, path, hidden)
+		}
+	}
+	return nil
+}
+
+// invalid matches what a cluster's name cannot contain.
+var invalid = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// nameOf derives a cluster's name from its run directory. Different directories give
+// different names, so that clusters never share a cgroup.
+func nameOf(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	base := strings.Trim(invalid.ReplaceAllString(strings.ToLower(filepath.Base(dir)), "-"), "-")
+	if !strings.HasPrefix(base, "akri") {
+		base = "akri-" + base
+	}
+	return base[:min(len(base), 40)] + "-" + hex.EncodeToString(sum[:3])
+}

@@ -1,0 +1,50 @@
+// Package cluster starts real Kubernetes clusters on this machine within seconds,
+// and leaves nothing of them behind.
+//
+// A cluster consists of etcd, kube-apiserver, kube-controller-manager and
+// kube-scheduler of the release in kubebox/kubernetes, and any number of nodes, each
+// with its own containerd and kubelet in its own namespaces. Pods really run, with
+// networking, device plugins, probes, logs and exec. Package build builds the
+// executables from Go modules.
+//
+//	func TestMain(m *testing.M) {
+//		cluster.Reexec() // the test's executable is also the supervisor
+//		os.Exit(m.Run())
+//	}
+//
+//	c, err := cluster.Start(ctx, cluster.Config{Nodes: 2})
+//	defer c.Stop()
+//	... c.Kubeconfig() ...
+//	c.Do(ctx, cluster.Restart, "node1/kubelet")
+//
+// Tests should use package clustertest, which also skips where no cluster can run,
+// and keeps the logs of failed tests.
+//
+// # Contents
+//
+// The API server is reachable from this machine through Kubeconfig, at a free
+// loopback port. Everything else has addresses in the cluster's own network, which
+// [Cluster.Dial] and [Cluster.Listen] reach from here. Pods reach each other and the
+// API server by IP address. There is no DNS and no kube-proxy, so "kubernetes" is
+// the only Service that answers at its ClusterIP. The API server resolves Services
+// itself, which is what webhooks need.
+//
+// In the run directory, log/ and node1/log/ contain the logs of the programs,
+// node1/kubelet is the node's /var/lib/kubelet (including device-plugins,
+// plugins_registry and pod-resources), and node1/akri is its /var/lib/akri.
+//
+// # Guarantees
+//
+// Always: every process of a cluster exits with its supervisor, and the supervisor
+// with the program that called [Start], even if that is killed, unless
+// Config.Detached is set. Never: a change to the machine's own network, mounts,
+// kernel settings or cgroups. The cgroups of pods are below a cgroup named after the
+// cluster. Clusters do not see each other.
+//
+// # Requirements
+//
+// Nodes need root and a kernel that grants namespaces and mounts; [Probe] reports
+// what is missing. Without them, Config.Nodes must be 0, and the control plane runs
+// as ordinary processes on the loopback device. Tested on Linux 6.18 with cgroup v1
+// and without CAP_SYS_RESOURCE. Cgroup v2 is implemented but not tested.
+package cluster

@@ -1,0 +1,39 @@
+package supervisor
+
+import (
+	"io"
+	"net"
+)
+
+// forward relays connections from a listener in the machine's network to an address
+// in the cluster's network.
+func forward(listener net.Listener, address string) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go relay(conn.(*net.TCPConn), address)
+	}
+}
+
+// relay copies between two connections; when one side closes for writing, so does the
+// other.
+func relay(outside *net.TCPConn, address string) {
+	defer outside.Close()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return // the client sees a closed connection
+	}
+	inside := conn.(*net.TCPConn)
+	defer inside.Close()
+	done := make(chan struct{})
+	go func() {
+		io.Copy(inside, outside)
+		inside.CloseWrite()
+		close(done)
+	}()
+	io.Copy(outside, inside)
+	outside.CloseWrite()
+	<-done
+}

@@ -1,0 +1,242 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"akri.sh/akri/kubebox/cluster/internal/control"
+	"akri.sh/akri/kubebox/cluster/internal/process"
+	"akri.sh/akri/kubebox/cluster/internal/readiness"
+	"akri.sh/akri/kubebox/cluster/internal/sandbox"
+	"akri.sh/akri/kubebox/cluster/internal/wire"
+)
+
+// etcdDir is the subdirectory of etcd's data in the run directory.
+const etcdDir = "etcd"
+
+// Supervisor runs the cluster that its Config describes.
+type Supervisor struct {
+	config   Config
+	table    *process.Table
+	env      []string
+	operator *control.Operator
+	machines []*machine
+	reports  *json.Encoder
+
+	end    context.CancelCauseFunc
+	up     atomic.Bool // ready; from now on, a component that exits does not stop the cluster
+	ending atomic.Bool // components that exit are not reported
+}
+
+// The causes of an orderly stop.
+var (
+	errStopRequested = errors.New("stop requested")
+	errStarterExited = errors.New("the program that started the cluster has exited")
+)
+
+// Run runs a cluster. It returns when nothing of it is left.
+func Run(input, lifeline, reports, listener *os.File) error {
+	s := &Supervisor{reports: json.NewEncoder(reports)}
+	if err := json.NewDecoder(input).Decode(&s.config); err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	ctx, s.end = context.WithCancelCause(ctx)
+	go s.watchLifeline(lifeline)
+
+	s.table = process.NewTable()
+	s.env = s.config.environment()
+	os.Setenv("PATH", strings.TrimPrefix(s.env[0], "PATH=")) // for looking up commands
+	err := s.start(ctx, listener)
+	if err == nil {
+		s.reports.Encode(Report{Ready: true})
+		reports.Close()
+		<-ctx.Done()
+		log.Printf("Stopping: %v", context.Cause(ctx))
+		return s.tearDown()
+	}
+	s.reports.Encode(Report{Error: err.Error()})
+	return errors.Join(err, s.tearDown())
+}
+
+// watchLifeline stops the cluster when the lifeline breaks.
+func (s *Supervisor) watchLifeline(lifeline *os.File) {
+	message := make([]byte, 1)
+	if n, _ := lifeline.Read(message); n == 1 && message[0] == Release {
+		return
+	}
+	s.end(errStarterExited)
+}
+
+// start creates everything and waits until the cluster is ready.
+func (s *Supervisor) start(ctx context.Context, listener *os.File) error {
+	if s.config.Isolated {
+		if err := s.isolate(listener); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(LogDir(s.config.Dir), 0o755); err != nil {
+		return err
+	}
+	if err := s.config.writeCertificates(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.config.auditPolicyFile(), []byte(auditPolicy), 0o644); err != nil {
+		return err
+	}
+	programs, err := s.controlPlane()
+	if err != nil {
+		return err
+	}
+	s.operator = &control.Operator{Table: s.table, Env: s.env}
+	for _, p := range programs {
+		s.operator.Components = append(s.operator.Components, p)
+	}
+	for i := range s.config.Nodes {
+		m := s.newMachine(i)
+		s.machines = append(s.machines, m)
+		s.operator.Components = append(s.operator.Components, m)
+	}
+	if err := wire.Serve(ctx, ControlSocket(s.config.Dir), s.handle); err != nil {
+		return err
+	}
+	if err := s.bringUp(ctx, programs); err != nil {
+		return err
+	}
+	s.up.Store(true)
+	return nil
+}
+
+// isolate sets up the new namespaces.
+func (s *Supervisor) isolate(listener *os.File) error {
+	if err := sandbox.Detach(); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte(s.config.Name)); err != nil {
+		return fmt.Errorf("setting the host name: %w", err)
+	}
+	if err := sandbox.Bridge(bridgePrefix, serviceAddress+"/32"); err != nil {
+		return err
+	}
+	outside, err := net.FileListener(listener)
+	if err != nil {
+		return fmt.Errorf("taking over the listener: %w", err)
+	}
+	go forward(outside, bridgeAddress+":443")
+	return nil
+}
+
+// bringUp starts everything in the order of dependencies, and concurrently where there
+// are none: nodes boot while the API server starts.
+func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component) error {
+	began := time.Now()
+	progress := func(format string, args ...any) {
+		text := fmt.Sprintf("%4.1fs  ", time.Since(began).Seconds()) + fmt.Sprintf(format, args...)
+		s.reports.Encode(Report{Progress: text})
+	}
+	client, err := readiness.NewClient(s.config.server(), s.config.pki("ca.crt"), s.config.pki("admin.crt"), s.config.pki("admin.key"))
+	if err != nil {
+		return err
+	}
+	for _, p := range programs[:2] { // etcd, kube-apiserver
+		if err := p.Start(); err != nil {
+			return err
+		}
+	}
+	for _, m := range s.machines {
+		if err := m.boot(); err != nil {
+			return fmt.Errorf("booting %s: %w", m.Name, err)
+		}
+	}
+	if err := client.APIServer(ctx); err != nil {
+		return err
+	}
+	progress("the API server is ready")
+	for _, p := range programs[2:] {
+		if err := p.Start(); err != nil {
+			return err
+		}
+	}
+	var all sync.WaitGroup
+	failures := make([]error, len(s.machines))
+	for i, m := range s.machines {
+		all.Go(func() {
+			if failures[i] = client.Node(ctx, m.Name); failures[i] == nil {
+				progress("%s is Ready", m.Name)
+			}
+		})
+	}
+	accountFailure := client.ServiceAccount(ctx)
+	if accountFailure == nil {
+		progress("the controllers are running")
+	}
+	all.Wait()
+	return errors.Join(append(failures, accountFailure)...)
+}
+
+// died handles a component that exited by itself.
+func (s *Supervisor) died(status process.Status) {
+	if s.ending.Load() {
+		return
+	}
+	log.Printf("%s %s", status.Name, status.Cause)
+	if !s.up.Load() {
+		s.end(fmt.Errorf("%s %s", status.Name, status.Cause))
+	}
+}
+
+// handle is a [wire.Handler].
+func (s *Supervisor) handle(ctx context.Context, r wire.Request, files []*os.File) (wire.Response, []*os.File) {
+	if r.Op == wire.End {
+		s.end(errStopRequested)
+		select {} // the response is the end of the connection, when this process exits
+	}
+	return s.operator.Handle(ctx, r, files)
+}
+
+// tearDown kills all processes and then removes what outlives them.
+func (s *Supervisor) tearDown() error {
+	s.ending.Store(true)
+	s.table.KillAll()
+	return Remove(s.config.Dir, s.config.Name)
+}
+
+// Remove removes what is left of a cluster without processes: its cgroups and its run
+// directory.
+func Remove(dir, name string) error {
+	const timeout = 10 * time.Second
+	var err error
+	if groups, _ := sandbox.Cgroups(name); len(groups) > 0 {
+		err = sandbox.RemoveCgroup(name, timeout)
+	}
+	unix.Unmount(filepath.Join(dir, etcdDir), unix.MNT_DETACH) // fails if nothing is mounted
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// environment returns the environment of all programs of the cluster.
+func (c Config) environment() []string {
+	path := os.Getenv("PATH")
+	if path == "" {
+		path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	return slices.Clip([]string{
+		"PATH=" + c.Bin + ":" + path,
+		"HOME=/root",
+		"KUBECONFIG=" + InsideKubeconfig(c.Dir),
+	})
+}

@@ -1,0 +1,172 @@
+package cluster_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// machine is the state of this machine that a cluster must not change.
+type machine struct {
+	mounts     string
+	interfaces []string
+	settings   string
+}
+
+// snapshotMachine records the current state.
+func snapshotMachine(t *testing.T) machine {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := machine{mounts: string(mounts)}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		m.interfaces = append(m.interfaces, i.Name)
+	}
+	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward"} {
+		value, _ := os.ReadFile("/proc/sys/" + name) // a missing file counts as empty
+		m.settings += fmt.Sprintf("%s=%s", name, value)
+	}
+	return m
+}
+
+// assertSame fails the test if the state has changed.
+func (before machine) assertSame(t *testing.T) {
+	t.Helper()
+	after := snapshotMachine(t)
+	if after.mounts != before.mounts {
+		t.Errorf("the machine's mounts changed:\nbefore:\n%s\nafter:\n%s", before.mounts, after.mounts)
+	}
+	if !slices.Equal(after.interfaces, before.interfaces) {
+		t.Errorf("the machine's interfaces changed from %v to %v", before.interfaces, after.interfaces)
+	}
+	if after.settings != before.settings {
+		t.Errorf("the machine's settings changed from\n%s to\n%s", before.settings, after.settings)
+	}
+}
+
+// process is a process of this machine and its namespaces.
+type process struct {
+	pid    int
+	parent int
+	state  string
+	spaces []string
+	text   string
+}
+
+// processes lists all processes.
+func processes(t *testing.T) []process {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []process
+	for _, stat := range stats {
+		dir := filepath.Dir(stat)
+		b, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it has exited
+		}
+		head, tail, _ := strings.Cut(string(b), ") ")
+		fields := strings.Fields(tail)
+		p := process{state: fields[0], text: head}
+		p.pid, _ = strconv.Atoi(filepath.Base(dir))
+		p.parent, _ = strconv.Atoi(fields[1])
+		for _, kind := range []string{"net", "mnt", "pid"} {
+			if space, err := os.Readlink(filepath.Join(dir, "ns", kind)); err == nil {
+				p.spaces = append(p.spaces, space)
+			}
+		}
+		arguments, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		p.text += " " + strings.ReplaceAll(string(arguments), "\x00", " ")
+		all = append(all, p)
+	}
+	return all
+}
+
+// descendants returns the process pid and its descendants.
+func descendants(t *testing.T, pid int) []process {
+	t.Helper()
+	all := processes(t)
+	inside := map[int]bool{pid: true}
+	for range all { // enough rounds for any order
+		for _, p := range all {
+			if inside[p.parent] {
+				inside[p.pid] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(p process) bool { return !inside[p.pid] })
+}
+
+// assertGone fails the test if a process is left in a namespace of the given processes,
+// other than this machine's own.
+func assertGone(t *testing.T, old []process) {
+	t.Helper()
+	var own process
+	for _, p := range processes(t) {
+		if p.pid == os.Getpid() {
+			own = p
+		}
+	}
+	spaces := map[string]bool{}
+	for _, p := range old {
+		for _, s := range p.spaces {
+			spaces[s] = !slices.Contains(own.spaces, s)
+		}
+	}
+	// A killed process does not count as exited before the kernel has freed its memory.
+	var left []string
+	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left = nil
+		for _, p := range processes(t) {
+			if p.state == "Z" || p.state == "X" {
+				continue // exited, but not reaped by the machine's init yet
+			}
+			if slices.ContainsFunc(p.spaces, func(s string) bool { return spaces[s] }) {
+				left = append(left, fmt.Sprintf("process %d is still in the cluster's namespaces, in state %s: %s", p.pid, p.state, p.text))
+			}
+		}
+		if len(left) == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	for _, line := range left {
+		t.Error(line)
+	}
+}
+
+// assertNothingLeft fails the test if a cluster's run directory or cgroup exists.
+func assertNothingLeft(t *testing.T, dir, name string) {
+	t.Helper()
+	if _, err := os.Lstat(dir); err == nil {
+		t.Errorf("%s still exists", dir)
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {
+		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+			t.Errorf("cgroups still exist: %v", left)
+		}
+	}
+}
+
+// eventually waits for a condition, and fails the test if that takes longer than timeout.
+func eventually(t *testing.T, timeout time.Duration, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(timeout); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", timeout, what)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// state is the record of a cluster in its run directory.
+type state struct {
+	Name      string
+	Bin       string
+	Nodes     []string
+	Server    string // URL for use on this machine
+	Isolated  bool   // false: ordinary processes; see Probe
+	Pid       int    // of the supervisor
+	StartTime string // of that process, as in /proc/PID/stat
+}
+
+// NoClusterError reports that a directory holds no cluster.
+type NoClusterError struct{ Dir string }
+
+func (e *NoClusterError) Error() string { return "there is no cluster in " + e.Dir }
+
+func stateFile(dir string) string { return filepath.Join(dir, "cluster.json") }
+
+func (s state) write(dir string) error {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(stateFile(dir), append(b, '\n'), 0o600)
+}
+
+func readState(dir string) (state, error) {
+	var s state
+	b, err := os.ReadFile(stateFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, &NoClusterError{dir}
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", stateFile(dir), err)
+	}
+	return s, nil
+}
+
+// alive reports whether the supervisor is still running. Process IDs are reused,
+// hence the start time.
+func (s state) alive() bool {
+	started, err := startTimeOf(s.Pid)
+	return err == nil && started == s.StartTime
+}
+
+// startTimeOf returns the start time of a process, or an error if it does not exist
+// or is a zombie.
+func startTimeOf(pid int) (string, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	_, after, _ := strings.Cut(string(b), ") ") // the name before it may contain anything else
+	fields := strings.Fields(after)
+	const stateField, startField = 0, 19
+	if len(fields) <= startField {
+		return "", fmt.Errorf("process %d has no start time", pid)
+	}
+	if fields[stateField] == "Z" || fields[stateField] == "X" {
+		return "", fmt.Errorf("process %d has exited", pid)
+	}
+	return fields[startField], nil
+}

@@ -1,0 +1,130 @@
+package clustertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/cluster"
+)
+
+// RequiredVariable is the environment variable that, if set to 1, turns the skip of a
+// test that cannot run here into a failure.
+const RequiredVariable = "AKRI_E2E_REQUIRED"
+
+// shared is the cluster of [Shared].
+var shared struct {
+	sync.Mutex
+	cluster *cluster.Cluster
+	config  cluster.Config
+}
+
+// Main is the body of TestMain. It exits the process.
+func Main(m *testing.M) {
+	cluster.Reexec()
+	status := m.Run()
+	if shared.cluster != nil {
+		if err := shared.cluster.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the shared cluster:", err)
+			status = max(status, 1)
+		}
+	}
+	os.Exit(status)
+}
+
+// Start starts a cluster for one test, and stops it at the end of the test.
+func Start(t testing.TB, config cluster.Config) *cluster.Cluster {
+	t.Helper()
+	c := start(t, config)
+	t.Cleanup(func() {
+		report(t, c)
+		if err := c.Stop(); err != nil {
+			t.Errorf("stopping the cluster: %v", err)
+		}
+	})
+	return c
+}
+
+// Shared returns the shared cluster of this test run, which the first call starts. All
+// calls must use the same number of nodes. Each test uses its own namespace and cleans
+// up after itself.
+func Shared(t testing.TB, config cluster.Config) *cluster.Cluster {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		shared.cluster, shared.config = start(t, config), config
+	}
+	if config.Nodes != shared.config.Nodes {
+		t.Fatalf("the shared cluster has %d nodes, but this test needs %d", shared.config.Nodes, config.Nodes)
+	}
+	t.Cleanup(func() { report(t, shared.cluster) })
+	return shared.cluster
+}
+
+// start starts a cluster, or skips the test where that is impossible.
+func start(t testing.TB, config cluster.Config) *cluster.Cluster {
+	t.Helper()
+	if config.Progress == nil {
+		config.Progress = func(text string) { t.Log(text) }
+	}
+	c, err := cluster.Start(t.Context(), config)
+	if err == nil {
+		return c
+	}
+	_, impossible := errors.AsType[*cluster.NoNodesError](err)
+	_, missing := errors.AsType[*build.MissingError](err)
+	if (impossible || missing) && os.Getenv(RequiredVariable) != "1" {
+		t.Skip(err)
+	}
+	t.Fatal(err)
+	return nil
+}
+
+// report fails the test if a component exited by itself, and keeps the logs if the test
+// failed.
+func report(t testing.TB, c *cluster.Cluster) {
+	if _, err := os.Stat(c.Dir()); err != nil {
+		return // the test has stopped the cluster
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	components, err := c.Components(ctx)
+	if err != nil {
+		t.Errorf("the cluster does not answer: %v", err)
+	}
+	for _, s := range components {
+		if s.Cause != "" {
+			t.Errorf("%s %s", s.Name, s.Cause)
+		}
+	}
+	if !t.Failed() {
+		return
+	}
+	for _, file := range c.LogFiles() {
+		if err := keep(t, c.Dir(), file); err != nil {
+			t.Log(err)
+		}
+	}
+	t.Logf("the cluster's logs are in %s (go test -artifacts keeps them)", t.ArtifactDir())
+}
+
+// keep copies a log file to the test's artifacts.
+func keep(t testing.TB, dir, file string) error {
+	name, err := filepath.Rel(dir, file)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(t.ArtifactDir(), strings.ReplaceAll(name, "/", "-")), content, 0o644)
+}

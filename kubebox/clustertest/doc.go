@@ -1,0 +1,16 @@
+// Package clustertest runs clusters in Go tests.
+//
+//	func TestMain(m *testing.M) { clustertest.Main(m) }
+//
+//	func TestPodGetsItsDevice(t *testing.T) {
+//		c := clustertest.Shared(t, cluster.Config{Nodes: 2})
+//		...
+//	}
+//
+// Where no cluster can run, a test skips and says what is missing and how to get it.
+// With AKRI_E2E_REQUIRED=1, as in CI, it fails instead. A failed test keeps the logs of
+// its cluster as artifacts.
+//
+// Always: a cluster is stopped at the end of its test, or of the test run if it is
+// shared. Never: a test passes although a component exited by itself.
+package clustertest

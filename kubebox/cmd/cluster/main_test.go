@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func runCommand(args ...string) (output string, err error) {
+	var out bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	err = root.Execute()
+	return out.String(), err
+}
+
+func TestCommandsReportThatThereIsNoCluster(t *testing.T) {
+	for _, args := range [][]string{
+		{"status"}, {"kubectl", "get", "pods"}, {"exec", "node1", "true"}, {"load", "x.tar"}, {"do", "kill", "etcd"}, {"kubeconfig"},
+	} {
+		_, err := runCommand(append([]string{"--dir", t.TempDir()}, args...)...)
+		if err == nil || !strings.Contains(err.Error(), "there is no cluster in") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	if _, err := runCommand("--dir", t.TempDir(), "down"); err != nil {
+		t.Errorf("down without a cluster: %v", err)
+	}
+}
+
+func TestImageCommandWritesAnArchive(t *testing.T) {
+	dir := t.TempDir()
+	program, archive := filepath.Join(dir, "agent"), filepath.Join(dir, "agent.tar")
+	if err := os.WriteFile(program, []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := runCommand("image", "akri.local/agent:dev", program, "-o", archive)
+	if err != nil || strings.TrimSpace(out) != archive {
+		t.Fatalf("%q, %v", out, err)
+	}
+	if _, err := os.Stat(archive); err != nil {
+		t.Error(err)
+	}
+}

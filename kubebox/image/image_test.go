@@ -1,0 +1,81 @@
+package image
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+func TestSameFilesGiveTheSameArchive(t *testing.T) {
+	dir := t.TempDir()
+	write := func(to string, age time.Duration) []byte {
+		t.Helper()
+		program, data := filepath.Join(dir, "program"), filepath.Join(dir, "data")
+		for file, mode := range map[string]os.FileMode{program: 0o700, data: 0o600} {
+			if err := os.WriteFile(file, []byte(filepath.Base(file)), mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(file, time.Now().Add(-age), time.Now().Add(-age)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := Write(to, Image{
+			Name:       "akri.local/test:1",
+			Files:      map[string]string{"/usr/bin/program": program, "/usr/share/data": data},
+			Entrypoint: []string{"/usr/bin/program"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	a := write(filepath.Join(dir, "a.tar"), 0)
+	b := write(filepath.Join(dir, "b.tar"), time.Hour)
+	if !bytes.Equal(a, b) {
+		t.Error("two archives of the same files differ")
+	}
+}
+
+func TestArchiveHasTheNameThatPodsUse(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(dir, "nginx.tar")
+	err := Write(archive, Image{Name: "nginx:stable-alpine", Files: map[string]string{"/program": program}, Entrypoint: []string{"/program"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"docker.io/library/nginx:stable-alpine", "index.docker.io/library/nginx:stable-alpine", "nginx:stable-alpine"}
+	if got := manifest[0].RepoTags[0]; !slices.Contains(names, got) {
+		t.Errorf("the archive's tag is %s", got)
+	}
+}
+
+func TestWriteRejectsInvalidImages(t *testing.T) {
+	for reason, i := range map[string]Image{
+		"no entrypoint":       {Name: "a:1"},
+		"a relative path":     {Name: "a:1", Files: map[string]string{"program": "/dev/null"}, Entrypoint: []string{"x"}},
+		"no such file":        {Name: "a:1", Files: map[string]string{"/program": "/no/such/file"}, Entrypoint: []string{"x"}},
+		"a name with a space": {Name: "a b", Entrypoint: []string{"x"}},
+	} {
+		if err := Write(filepath.Join(t.TempDir(), "x.tar"), i); err == nil {
+			t.Errorf("%s: accepted", reason)
+		}
+	}
+}

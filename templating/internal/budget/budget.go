@@ -1,0 +1,177 @@
+package budget
+
+import "akri.sh/akri/templating/internal/value"
+
+// Budget counts what is left. All objects of a template share one; NextObject
+// resets the part that belongs to a single object.
+type Budget struct {
+	steps      int64
+	allocation int64
+
+	iterations  int64
+	objectBytes int64
+	exhausted   *LimitError
+}
+
+// New returns the budget of one template.
+func New() *Budget { return newBudget(maxSteps, maxAllocation) }
+
+func newBudget(steps, allocation int64) *Budget {
+	b := &Budget{steps: steps, allocation: allocation}
+	b.NextObject()
+	return b
+}
+
+// NextObject resets the limits of a single object.
+func (b *Budget) NextObject() {
+	b.iterations = MaxIterations
+	b.objectBytes = MaxObjectBytes
+	if !b.Spent() {
+		b.exhausted = nil
+	}
+}
+
+// Spent reports whether nothing is left for further objects of the template.
+func (b *Budget) Spent() bool { return b.steps < 0 || b.allocation < 0 }
+
+// Exhausted reports whether the current object met a limit and cannot be
+// completed.
+func (b *Budget) Exhausted() bool { return b.exhausted != nil }
+
+// Exhaust records that the current object met a limit, and returns the limit.
+func (b *Budget) Exhaust(limit *LimitError) error {
+	b.exhausted = limit
+	return limit
+}
+
+// Step pays for n steps of work.
+func (b *Budget) Step(n int64) error {
+	b.steps -= n
+	if b.steps < 0 {
+		return b.Exhaust(stepLimit())
+	}
+	return nil
+}
+
+// Allocate pays for memory before it is allocated.
+func (b *Budget) Allocate(bytes int64) error {
+	b.allocation -= bytes
+	if b.allocation < 0 {
+		return b.Exhaust(memoryLimit())
+	}
+	return nil
+}
+
+// Iterate pays for one pass of a range.
+func (b *Budget) Iterate() error {
+	b.iterations--
+	if b.iterations < 0 {
+		return b.Exhaust(&LimitError{What: "passes of all ranges in one object", Limit: MaxIterations})
+	}
+	return b.Step(1)
+}
+
+// Output pays for bytes of the current object.
+func (b *Budget) Output(bytes int) error {
+	b.objectBytes -= int64(bytes)
+	if b.objectBytes < 0 {
+		return b.Exhaust(ObjectLimit())
+	}
+	return nil
+}
+
+// Spend pays for a part of the object: its text and its memory.
+func (b *Budget) Spend(output int, memory int64) error {
+	if err := b.Output(output); err != nil {
+		return err
+	}
+	return b.Allocate(memory)
+}
+
+// Grow pays for a text before it is produced, and refuses one that cannot fit
+// into any object.
+func (b *Budget) Grow(bytes int) error {
+	if bytes < 0 || bytes > MaxObjectBytes {
+		return b.TooLarge()
+	}
+	if err := b.Allocate(int64(bytes)); err != nil {
+		return err
+	}
+	return b.Step(int64(bytes) / 64)
+}
+
+// TooLarge gives up the current object because of a text that cannot fit into
+// any.
+func (b *Budget) TooLarge() error { return b.Output(MaxObjectBytes + 1) }
+
+// Charge pays for an intermediate text that may be longer than an object.
+func (b *Budget) Charge(bytes int) error {
+	if err := b.Allocate(int64(bytes)); err != nil {
+		return err
+	}
+	return b.Step(int64(bytes) / 16)
+}
+
+// Measure walks a value, pays a step per element and refuses one that is nested
+// too deep. A value may contain the same part many times, so walking it can take
+// far longer than creating it.
+func (b *Budget) Measure(v any) error { return b.measure(v, 0) }
+
+func (b *Budget) measure(v any, depth int) error {
+	if err := b.Descend(depth); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case string:
+		return b.Step(1 + int64(len(v))/64)
+	case []any:
+		if err := b.Step(1 + int64(len(v))/4); err != nil {
+			return err
+		}
+		for _, element := range v {
+			if err := b.measure(element, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	m, ok := value.AsMap(v)
+	if !ok {
+		return b.Step(1)
+	}
+	if err := b.Step(1 + 2*int64(len(m))); err != nil {
+		return err
+	}
+	for _, element := range m {
+		if err := b.measure(element, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Descend refuses a value that is nested deeper than MaxDepth.
+func (b *Budget) Descend(depth int) error {
+	if depth > MaxDepth {
+		return b.Exhaust(depthLimit())
+	}
+	return nil
+}
+
+// List is the budget of a whole list of templates.
+type List struct{ steps, allocation int64 }
+
+// NewList returns the budget of a list.
+func NewList() *List {
+	return &List{steps: maxRenders * maxSteps, allocation: maxRenders * maxAllocation}
+}
+
+// Run calls render with the budget of the next template, and deducts what it
+// spends.
+func (l *List) Run(render func(*Budget)) {
+	steps, allocation := min(maxSteps, l.steps), min(maxAllocation, l.allocation)
+	b := newBudget(steps, allocation)
+	render(b)
+	l.steps -= steps - max(b.steps, 0)
+	l.allocation -= allocation - max(b.allocation, 0)
+}

@@ -1,0 +1,211 @@
+package expr
+
+import (
+	"errors"
+	"strings"
+	"text/template/parse"
+	"unicode"
+	"unicode/utf8"
+
+	"akri.sh/akri/internal/text"
+	"akri.sh/akri/templating/internal/fault"
+)
+
+// parseText parses with text/template's parser, without its names and wording.
+func parseText(source string) (*parse.ListNode, *fault.Fault) {
+	if len(source) > MaxBytes {
+		return nil, fault.Newf(fault.Whole, "split it, or put long text without expressions elsewhere",
+			"a string with expressions may have %d KiB, this one has %d bytes", MaxBytes>>10, len(source))
+	}
+	if !utf8.ValidString(source) {
+		return nil, fault.Newf(fault.Whole, "save the file as UTF-8", "this is not valid UTF-8")
+	}
+	trees := map[string]*parse.Tree{}
+	tree, err := parseTree(source, trees)
+	if err != nil {
+		return nil, syntaxFault(source, err)
+	}
+	if len(trees) > 1 || tree.Root == nil {
+		return nil, fault.Newf(defineOffset(source), insteadOfDefine, noDefine)
+	}
+	return tree.Root, nil
+}
+
+// treeName is the parser's name for our text. It cannot be the name in a define.
+const treeName = "\x00"
+
+func parseTree(source string, trees map[string]*parse.Tree) (tree *parse.Tree, err error) {
+	defer func() {
+		if p := recover(); p != nil { // no such input is known; a new one must not crash the process
+			err = errors.New("the parser failed")
+		}
+	}()
+	tree = parse.New(treeName)
+	tree.Mode = parse.SkipFuncCheck // the resolver knows the functions, and suggests similar ones
+	return tree.Parse(source, "", "", trees)
+}
+
+func defineOffset(source string) int {
+	first := -1
+	for _, word := range []string{"define", "block"} {
+		if at := strings.Index(source, word); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// syntaxFault translates an error of the parser. The parser knows the line at
+// most; failingAction finds the place.
+func syntaxFault(source string, err error) *fault.Fault {
+	message := strings.TrimPrefix(err.Error(), "template: "+treeName+":")
+	if _, after, found := strings.Cut(message, ": "); found {
+		message = after
+	}
+	message, _, _ = strings.Cut(message, " in action started at ") // with the name of the text, which has none
+	message = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, message)
+	hint := ""
+	for _, known := range syntaxMistakes {
+		if known.matches(message) {
+			hint = known.hint
+			if known.cause != "" {
+				message = known.cause
+			}
+			break
+		}
+	}
+	return fault.Newf(failingAction(source), hint, "%s", text.Truncate(message, fault.MaxQuoted))
+}
+
+// failingAction returns where the first expression begins with which the text can
+// no longer be parsed, whatever follows.
+func failingAction(source string) int {
+	var starts []int
+	for at := 0; ; {
+		next := strings.Index(source[at:], "{{")
+		if next < 0 {
+			break
+		}
+		starts = append(starts, at+next)
+		at += next + 2
+	}
+	fails := func(i int) bool {
+		end := len(source)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		_, err := parseTree(source[:end], map[string]*parse.Tree{})
+		return err != nil && !strings.Contains(err.Error(), "unexpected EOF")
+	}
+	low, high := 0, len(starts)-1
+	for low < high {
+		middle := (low + high) / 2
+		if fails(middle) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return starts[low]
+}
+
+// syntaxMistake translates a message of the parser. An empty cause keeps the
+// parser's wording.
+type syntaxMistake struct{ message, cause, hint string }
+
+// matches reports whether a message begins with the known one. A known message
+// that begins with a space may be anywhere in it.
+func (m *syntaxMistake) matches(message string) bool {
+	if m.message[0] == ' ' {
+		return strings.Contains(message, m.message)
+	}
+	return strings.HasPrefix(message, m.message)
+}
+
+const (
+	noOperators     = "there are no operators"
+	noDefine        = "define and block do not exist here"
+	insteadOfDefine = "write the expression where it is needed; repeat with range"
+)
+
+// syntaxMistakes are the messages of the parser that authors meet.
+var syntaxMistakes = []syntaxMistake{
+	{"unclosed action", "the expression does not end", "write }} after it"},
+	{"unclosed comment", "the comment does not end", "write */}} after it"},
+	{
+		"comment ends before closing delimiter", "there is something between the comment and }}",
+		"write {{/* comment */}} and nothing else between the braces",
+	},
+	{"missing value for", "the expression is empty", `write a value between {{ and }}, or {{ "" }} for empty text`},
+	{"unexpected EOF", "if, range or with does not end", "write {{ end }} after its body"},
+	{"unexpected {{end}}", "there is no if, range or with that end could close", "remove it, or write if, range or with before it"},
+	{"unexpected {{else}}", "there is no if, range or with that else could belong to", "write if, range or with before it"},
+	{"expected end; found {{else}}", "one if, range or with has two else", "keep one"},
+	{"unterminated quoted string", "the quoted text does not end", "write the closing quotation mark"},
+	{"unterminated raw quoted string", "the text in back quotes does not end", "write the closing back quote"},
+	{
+		"unterminated character constant", "single quotes hold one character",
+		`write text in double quotes, "like this", or in back quotes`,
+	},
+	{"malformed character constant", "single quotes hold one character", `write text in double quotes, "like this", or in back quotes`},
+	{"unclosed left paren", "a parenthesis is not closed", "write ) where it ends"},
+	{"unexpected right paren", "a parenthesis is closed that was never opened", "remove it, or write ( where it begins"},
+	{`unexpected ">"`, noOperators, "write {{ gt A B }} or {{ ge A B }}"},
+	{`unexpected "<"`, noOperators, "write {{ lt A B }} or {{ le A B }}"},
+	{`unexpected "&"`, noOperators, "write {{ and A B }}"},
+	{`unexpected "!"`, noOperators, "write {{ not A }} or {{ ne A B }}"},
+	{`unexpected "|" in`, noOperators, "write {{ or A B }}"},
+	{
+		`unexpected "("`, "functions are called without parentheses",
+		`write {{ function A B }} or {{ A | function B }}, and parentheses around a call inside another`,
+	},
+	{"bad character U+005B '['", "there are no brackets", "write {{ index LIST 0 }} or {{ get MAP \"KEY\" }}"},
+	{"bad character U+007B '{'", "there is one { too many", "variables are bare words: {{ INSTANCE_NAME }}"},
+	{
+		"bad character U+002D '-'", "a name cannot contain a dash",
+		`write {{ get INSTANCE_PROPERTIES "KEY-WITH-DASH" }}, or put a space after {{- and before -}} to trim`,
+	},
+	{
+		"bad character U+002F '/'", "a name cannot contain a slash",
+		`write {{ get INSTANCE_PROPERTIES "KEY/WITH/SLASH" }}; to divide, write {{ div A B }}`,
+	},
+	{"bad character U+002B '+'", noOperators, "write {{ add A B }}"},
+	{"bad character U+002A '*'", noOperators, "write {{ mul A B }}"},
+	{
+		"unrecognized character in action", "there is a character that has no meaning in an expression",
+		"text is written in double quotes",
+	},
+	{"bad character", "", "names consist of letters, digits and _; other keys are read with get"},
+	{`bad number syntax: "+`, noOperators, "write {{ add A B }}"},
+	{
+		`bad number syntax: "-`, "the minus sign has no number",
+		"to subtract, write {{ sub A B }}; to trim, put a space after {{- and before -}}",
+	},
+	{`illegal number syntax: "+`, noOperators, "write {{ add A B }}"},
+	{
+		`illegal number syntax: "-`, "the minus sign has no number",
+		"to subtract, write {{ sub A B }}; to trim, put a space after {{- and before -}}",
+	},
+	{"integer overflow", "the number does not fit into 64 bits", "write it in quotes to make it text"},
+	{"bad number syntax", "", `write text in quotes, numbers as 80 or 0.5`},
+	{"illegal number syntax", "", `write text in quotes, numbers as 80 or 0.5`},
+	{"undefined variable", "", "declare it before: {{ $name := VALUE }}; it is valid until the end of the if, range or with around it"},
+	{"unexpected \"=\" in operand", "= assigns to a $variable only", "to compare, write {{ eq A B }}"},
+	{"non executable command in pipeline", "a function must follow |", "write one such as default or quote"},
+	{"{{break}} outside {{range}}", "break exists only inside range", ""},
+	{"{{continue}} outside {{range}}", "continue exists only inside range", ""},
+	{"unexpected {{define}}", noDefine, insteadOfDefine},
+	{"unexpected <define>", noDefine, insteadOfDefine},
+	{" in define clause", noDefine, insteadOfDefine},
+	{" in block clause", noDefine, insteadOfDefine},
+	{"unexpected \"}\" in operand", "there is one } too many or too few", "expressions are written {{ like this }}"},
+	{"unexpected \"{\" in", "there is one { too many", "expressions are written {{ like this }}"},
+	{"unexpected \"}\"", "there is one } too many or too few", "expressions are written {{ like this }}"},
+	{"unexpected . after term", "a literal has no fields", "remove the dot"},
+	{"max expression depth", "the parentheses are nested too deeply", "use $variables"},
+}

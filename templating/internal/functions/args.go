@@ -1,0 +1,145 @@
+package functions
+
+import (
+	"fmt"
+
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
+)
+
+// argumentError reports that an argument has the wrong type. It names types only,
+// never values.
+type argumentError struct {
+	index int // from 0
+	want  string
+	got   string
+}
+
+func (e *argumentError) Error() string {
+	return fmt.Sprintf("argument %d must be %s, not %s", e.index+1, e.want, e.got)
+}
+
+func wrongArgument(args []any, i int, want string) error {
+	e := &argumentError{index: i, want: want, got: value.KindName(args[i])}
+	_, isText := args[i].(string)
+	switch {
+	case want == "text" && value.IsScalar(args[i]) && args[i] != nil:
+		return &fault.Hinted{Cause: e, Hint: "turn it into text with toString"}
+	case isText && (want == "a whole number" || want == "a number"):
+		return &fault.Hinted{Cause: e, Hint: "device properties are text: turn it into a number with int or float64"}
+	case args[i] == nil:
+		return &fault.Hinted{Cause: e, Hint: `say what to use then: ( … | default "..." )`}
+	}
+	return e
+}
+
+func textArg(args []any, i int) (string, error) {
+	if s, ok := args[i].(string); ok {
+		return s, nil
+	}
+	return "", wrongArgument(args, i, "text")
+}
+
+func intArg(args []any, i int) (int64, error) {
+	if n, ok := args[i].(int64); ok {
+		return n, nil
+	}
+	return 0, wrongArgument(args, i, "a whole number")
+}
+
+// smallArg returns a whole number that counts something in a text or a list.
+func smallArg(args []any, i int) (int, error) {
+	n, err := intArg(args, i)
+	if err != nil {
+		return 0, err
+	}
+	if n < -budget.MaxObjectBytes || n > budget.MaxObjectBytes {
+		return 0, fmt.Errorf("argument %d is out of range", i+1)
+	}
+	return int(n), nil
+}
+
+func numberArg(args []any, i int) (float64, error) {
+	switch n := args[i].(type) {
+	case int64:
+		return float64(n), nil
+	case float64:
+		return n, nil
+	}
+	return 0, wrongArgument(args, i, "a number")
+}
+
+func listArg(args []any, i int) ([]any, error) {
+	if list, ok := args[i].([]any); ok {
+		return list, nil
+	}
+	return nil, wrongArgument(args, i, "a list")
+}
+
+func mapArg(args []any, i int) (map[string]any, error) {
+	if m, ok := value.AsMap(args[i]); ok {
+		return m, nil
+	}
+	return nil, wrongArgument(args, i, "a map")
+}
+
+// The adapters below turn a plain Go function into an impl.
+
+func text1(f func(string) string) impl {
+	return func(_ *budget.Budget, args []any) (any, error) {
+		s, err := textArg(args, 0)
+		if err != nil {
+			return nil, err
+		}
+		return f(s), nil
+	}
+}
+
+func text1e(f func(string) (any, error)) impl {
+	return func(_ *budget.Budget, args []any) (any, error) {
+		s, err := textArg(args, 0)
+		if err != nil {
+			return nil, err
+		}
+		return f(s)
+	}
+}
+
+func text2[R any](f func(a, b string) R) impl {
+	return func(_ *budget.Budget, args []any) (any, error) {
+		first, err := textArg(args, 0)
+		if err != nil {
+			return nil, err
+		}
+		second, err := textArg(args, 1)
+		if err != nil {
+			return nil, err
+		}
+		return f(first, second), nil
+	}
+}
+
+func count1text1(f func(n int, s string) any) impl {
+	return func(_ *budget.Budget, args []any) (any, error) {
+		n, err := smallArg(args, 0)
+		if err != nil {
+			return nil, err
+		}
+		s, err := textArg(args, 1)
+		if err != nil {
+			return nil, err
+		}
+		return f(n, s), nil
+	}
+}
+
+func list1(f func([]any) (any, error)) impl {
+	return func(_ *budget.Budget, args []any) (any, error) {
+		list, err := listArg(args, 0)
+		if err != nil {
+			return nil, err
+		}
+		return f(list)
+	}
+}

@@ -1,0 +1,88 @@
+package functions
+
+import (
+	"strconv"
+	"strings"
+
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
+)
+
+// Text formats a value for longer text: lists as a,b and LABEL_SELECTOR as
+// k=v,k=v. Other maps have no such form.
+func Text(b *budget.Budget, v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		return formatFloat(v), nil
+	case nil:
+		return "", fault.Hintf(`write {{ … | default "..." }} to say what to use then`, "the expression yields nothing")
+	case []any:
+		return join(b, v, ",")
+	case value.Selector:
+		var pairs []any
+		for _, key := range value.Keys(v) {
+			label, _ := v[key].(string)
+			pairs = append(pairs, key+"="+label)
+		}
+		return join(b, pairs, ",")
+	}
+	return "", fault.Hintf("make it the whole value, choose one key of it, or use toJson", "a map cannot be part of longer text")
+}
+
+// join formats the elements of a list with separators between them.
+func join(b *budget.Budget, list []any, separator string) (string, error) {
+	if len(list) == 0 {
+		return "", nil
+	}
+	size := len(separator) * (len(list) - 1)
+	for _, element := range list {
+		switch v := element.(type) {
+		case string:
+			size += len(v)
+		case nil, []any, map[string]any, value.Properties, value.Selector:
+			return "", fault.Hintf("iterate over the list with range, or use toJson",
+				"a list that contains %s cannot become text", value.KindName(element))
+		default:
+			size += 24
+		}
+		if size > budget.MaxObjectBytes {
+			break
+		}
+	}
+	if err := b.Grow(size); err != nil {
+		return "", err
+	}
+	if err := b.Step(int64(len(list))); err != nil {
+		return "", err
+	}
+	var joined strings.Builder
+	joined.Grow(size)
+	for i, element := range list {
+		if i > 0 {
+			joined.WriteString(separator)
+		}
+		formatted, err := Text(b, element)
+		if err != nil {
+			return "", err
+		}
+		joined.WriteString(formatted)
+	}
+	return joined.String(), nil
+}
+
+// formatFloat formats a number in plain digits, except where JSON uses an
+// exponent.
+func formatFloat(f float64) string {
+	format := byte('f')
+	if size := max(f, -f); size != 0 && (size < 1e-6 || size >= 1e21) {
+		format = 'g'
+	}
+	return strconv.FormatFloat(f, format, -1, 64)
+}

@@ -1,0 +1,36 @@
+package templating
+
+import (
+	"akri.sh/akri/templating/internal/budget"
+	"akri.sh/akri/templating/internal/expr"
+	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
+)
+
+// Limits that authors meet.
+const (
+	// MaxTemplates is the number of templates that a list may have.
+	MaxTemplates = 64
+	// MaxElements is the number of objects that one for-each may create.
+	MaxElements = 1000
+	// MaxExpressionBytes is the length limit of a string with expressions.
+	MaxExpressionBytes = expr.MaxBytes
+	// MaxObjectBytes is the size limit of one rendered object.
+	MaxObjectBytes = budget.MaxObjectBytes
+
+	// maxCompiled is the memory, in bytes, that the expressions of one template
+	// may take to compile.
+	maxCompiled = 8 << 20
+	// maxCompiledTemplates bounds the cost of compiling a list, in templates that
+	// use up maxCompiled.
+	maxCompiledTemplates = 4
+)
+
+// LimitError reports that a template is too large or too much work.
+type LimitError = budget.LimitError
+
+// MissingKeyError reports that a template reads a key that a map does not have.
+type MissingKeyError = value.MissingKeyError
+
+// Nearest returns the known name most like the given one, or "" if none is near.
+func Nearest(name string, known []string) string { return fault.Nearest(name, known) }

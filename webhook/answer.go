@@ -1,0 +1,253 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/text"
+	"akri.sh/akri/templating"
+)
+
+// sampleHint is the remedy where a property had to be made up.
+const sampleHint = "device properties had to be made up here: if this value is the cause, set a real one in spec.sampleProperties"
+
+// Limits of what a message quotes.
+const (
+	maxCauses         = 5
+	maxForbiddenBytes = 1200
+	maxQuoteBytes     = 600
+	maxSourceBytes    = 200
+	maxValueBytes     = 80
+)
+
+// answer interprets the API server's answer to the dry run of an object: whether it
+// will be the same later, and which field of the template it is about.
+type answer struct {
+	candidate *candidate
+	want      *plan.Desired // as it was sent
+	devices   devices
+	update    bool // the Configuration exists
+}
+
+// interpret returns the findings of an answer; none if the object was accepted.
+func (a answer) interpret(err error) []Finding {
+	switch {
+	case err == nil, errors.Is(err, apply.ErrChanged):
+		return nil
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return a.inconclusive("there was no time left for a dry run")
+	}
+	failure, ok := errors.AsType[*problem.Error](err)
+	if !ok {
+		return a.inconclusive(fmt.Sprintf("the dry run failed: %v", err))
+	}
+	switch {
+	case failure.Reason == v0.ReasonConflict:
+		return a.conflict(failure)
+	case failure.Reason == v0.ReasonKindUnavailable:
+		return a.inconclusive(failure.Cause)
+	case failure.Reason == v0.ReasonImmutable && a.update && a.candidate.level == templating.ConfigurationLevel:
+		return []Finding{{
+			Level: Warn, Place: a.candidate.place,
+			Cause:  "the existing object cannot be changed into this one",
+			Remedy: "delete it, give the template another metadata.name, or annotate it akri.sh/on-immutable: recreate",
+		}}
+	}
+	var status apierrors.APIStatus
+	if !errors.As(failure, &status) {
+		return a.inconclusive(fmt.Sprintf("the API server cannot be reached: %v", failure.Err))
+	}
+	return a.rejection(failure, status.Status())
+}
+
+// conflict returns a warning that an object of that name exists, unless the
+// template says what to do then.
+func (a answer) conflict(failure *problem.Error) []Finding {
+	if a.want.OnConflict != templating.ConflictFail {
+		return nil
+	}
+	return []Finding{{Level: Warn, Place: a.candidate.field("metadata.name"), Cause: failure.Cause}}
+}
+
+var (
+	// missingRights matches messages of the API server's authorizer.
+	missingRights = regexp.MustCompile(`cannot (get|create|patch|impersonate\S*) resource `)
+	// typeErrors matches how server-side apply reports values of a wrong type.
+	typeErrors = regexp.MustCompile(`failed to create typed (patch )?object`)
+	// objectErrors matches answers that have the code of an internal error but are
+	// about the object.
+	objectErrors = regexp.MustCompile(`failed to create typed (patch )?object|unable to convert unstructured object|failed to convert`)
+	// typeError matches one line of a message that typeErrors matches.
+	typeError = regexp.MustCompile(`(?m)(?:^|: |\s)(\.[^\s:]*(?:"[^"]*"[^\s:]*)*): (expected [a-z]+|field not declared in schema|[^\n]*)`)
+)
+
+// rejection interprets a Status of the API server.
+func (a answer) rejection(failure *problem.Error, status metav1.Status) []Finding {
+	message := status.Message
+	switch {
+	case strings.Contains(message, "does not support dry run"):
+		return a.inconclusive("another admission webhook does not support dry run: " + a.quote(message))
+	case status.Code >= 500 && !objectErrors.MatchString(message), status.Code == 429:
+		return a.inconclusive("the API server could not decide: " + a.quote(message))
+	case status.Reason == metav1.StatusReasonForbidden && strings.Contains(message, "exceeded quota"):
+		return a.inconclusive("the quota is exhausted: " + a.quote(message))
+	case apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause):
+		return a.inconclusive("the namespace is being deleted")
+	case status.Reason == metav1.StatusReasonNotFound:
+		return a.inconclusive("the API server does not know the namespace or the kind yet: " + a.quote(message))
+	case status.Reason == metav1.StatusReasonForbidden && strings.Contains(message, "cannot impersonate"):
+		// The controller may be allowed to; its RoleBinding may not name the webhook.
+		return a.inconclusive("the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " +
+			"bind its own ServiceAccount to the same Role as the controller's: " + a.quote(message))
+	case status.Reason == metav1.StatusReasonForbidden && missingRights.MatchString(message):
+		// About rights, not about the object: no need to hide the message of a Secret.
+		return []Finding{{Level: Deny, Place: a.candidate.place, Cause: oneLine(failure.Cause, maxForbiddenBytes)}}
+	case typeErrors.MatchString(message):
+		return a.mistyped(message)
+	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil && len(status.Details.Causes) > 0:
+		return a.invalid(status.Details.Causes)
+	}
+	finding := Finding{Level: Deny, Place: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}
+	if a.devices.guesses(a.candidate.template) {
+		finding.Remedy = sampleHint
+	}
+	return []Finding{finding}
+}
+
+// mistyped returns the findings of values of a wrong type, and of fields that do not
+// exist. They hold for every device.
+func (a answer) mistyped(message string) []Finding {
+	var findings []Finding
+	for _, match := range typeError.FindAllStringSubmatch(message, maxCauses) {
+		findings = append(findings, a.mistypedField(locate(a.want.Content, match[1]), match[2]))
+	}
+	if len(findings) == 0 {
+		findings = []Finding{{Level: Deny, Place: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}}
+	}
+	return findings
+}
+
+// conversions map the API server's messages to the type that it expects, and to the
+// template function that converts to it.
+var conversions = map[string]struct{ expected, function string }{
+	"expected numeric": {"a number", " | int"},
+	"expected integer": {"an integer", " | int"},
+	"expected string":  {"a string", " | toString"},
+	"expected boolean": {"true or false", ` | eq "true"`},
+	"expected list":    {"a list", ""},
+	"expected map":     {"a map", ""},
+}
+
+func (a answer) mistypedField(path field, message string) Finding {
+	finding := Finding{Level: Deny, Place: a.candidate.field(path.String())}
+	if strings.HasPrefix(message, "field not declared") {
+		finding.Cause = fmt.Sprintf("kind %s has no such field", a.candidate.kind.Kind)
+		finding.Remedy = "correct its name, or remove it"
+		return finding
+	}
+	conversion, found := conversions[message]
+	if !found {
+		finding.Cause = "the API server rejects it: " + a.quote(message)
+		return finding
+	}
+	value, _ := path.value(a.want.Content)
+	if conversion.expected == "a number" && integerFields.MatchString(path.String()) {
+		conversion.expected = "an integer"
+	}
+	source, found := a.source(path)
+	if !found {
+		finding.Cause = fmt.Sprintf("it is %s, but the API server expects %s", a.show(value), conversion.expected)
+		return finding
+	}
+	finding.Cause = fmt.Sprintf(`"%s" gives %s, but the API server expects %s`, source, a.show(value), conversion.expected)
+	if inner, whole := expression(source); whole && conversion.function != "" {
+		finding.Remedy = fmt.Sprintf("write {{ %s%s }}", inner, conversion.function)
+	}
+	return finding
+}
+
+// integerFields matches well-known names of integer fields. (The schema that
+// server-side apply checks against calls all of them numeric.)
+var integerFields = regexp.MustCompile(`(?i)(port|replicas|count|seconds|limit|number|minutes|percent|parallelism|completions|` +
+	`user|group|mode|weight|capacity)$`)
+
+// invalid returns a finding for each field that the API server rejects.
+func (a answer) invalid(causes []metav1.StatusCause) []Finding {
+	var findings []Finding
+	for _, cause := range causes[:min(len(causes), maxCauses)] {
+		path := locate(a.want.Content, cause.Field)
+		finding := Finding{
+			Level: Deny, Place: a.candidate.field(path.String()),
+			Cause: "the API server rejects it: " + a.quote(cause.Message),
+		}
+		value, exists := path.value(a.want.Content)
+		if source, found := a.source(path); found && exists {
+			finding.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quote(cause.Message))
+		}
+		part, _ := path.value(a.candidate.template)
+		if len(path) == 0 {
+			part = a.candidate.template
+		}
+		if a.devices.guesses(part) {
+			finding.Remedy = sampleHint
+		}
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+// source returns what the author wrote in a field, if that has an expression.
+func (a answer) source(path field) (string, bool) {
+	written, _ := path.value(a.candidate.template)
+	source, ok := written.(string)
+	return oneLine(source, maxSourceBytes), ok && strings.Contains(source, "{{")
+}
+
+// secret reports whether the values of the object must not be shown.
+func (a answer) secret() bool {
+	return a.candidate.kind.Group == "" && a.candidate.kind.Kind == "Secret"
+}
+
+// quote returns a message of the API server, except about a Secret.
+func (a answer) quote(message string) string {
+	if a.secret() {
+		return "(the API server's message about a Secret is not repeated)"
+	}
+	return oneLine(message, maxQuoteBytes)
+}
+
+// show returns a value with its type.
+func (a answer) show(value any) string {
+	if a.secret() {
+		return "a value"
+	}
+	switch value := value.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return fmt.Sprintf("the string %q", text.Truncate(value, maxValueBytes))
+	case bool:
+		return fmt.Sprintf("%t", value)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", value)
+	case []any:
+		return "a list"
+	}
+	return "a map"
+}
+
+// inconclusive returns a finding about an answer that may be different later.
+func (a answer) inconclusive(cause string) []Finding {
+	return []Finding{{Level: Inconclusive, Place: a.candidate.place, Cause: oneLine(cause, maxQuoteBytes)}}
+}

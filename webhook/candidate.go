@@ -1,0 +1,128 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/templating"
+)
+
+// candidate is a template under review, with what is known about it before it is
+// rendered.
+type candidate struct {
+	level templating.Level
+	index int
+	// place is the path of the template, starting with spec.
+	place string
+	// template is the object that the author wrote. It is nil for a template that
+	// was converted from one of Akri's former fields.
+	template map[string]any
+
+	kind schema.GroupVersionKind
+	// resource is nil if the API server does not serve the kind, or if it could
+	// not be looked up because of err.
+	resource *meta.RESTMapping
+	err      error
+	// namespace of the objects, "" for cluster-scoped kinds.
+	namespace string
+	// name of the objects, "" if it is an expression.
+	name string
+}
+
+// formerKinds are the kinds that Akri's former fields are converted into.
+var formerKinds = map[string]schema.GroupVersionKind{
+	"brokerSpec.brokerPodSpec": {Version: "v1", Kind: "Pod"},
+	"brokerSpec.brokerJobSpec": {Group: "batch", Version: "v1", Kind: "Job"},
+	"instanceServiceSpec":      {Version: "v1", Kind: "Service"},
+	"configurationServiceSpec": {Version: "v1", Kind: "Service"},
+}
+
+// newCandidates returns a candidate for each template.
+func newCandidates(configuration *v0.Configuration, compiled *templates.Templates, mapper meta.RESTMapper) []*candidate {
+	var candidates []*candidate
+	for _, list := range []struct {
+		level     templating.Level
+		count     int
+		resources []v0.BrokerResource
+	}{
+		{templating.InstanceLevel, compiled.Instance.Len(), configuration.Spec.InstanceBrokerResources},
+		{templating.ConfigurationLevel, compiled.Group.Len(), configuration.Spec.ConfigurationBrokerResources},
+	} {
+		for index := range list.count {
+			name := compiled.Name(list.level, index)
+			c := &candidate{level: list.level, index: index, place: inSpec(name), kind: formerKinds[name]}
+			if index < len(list.resources) {
+				c.read(list.resources[index].Object)
+			}
+			c.resource, c.err = mapper.RESTMapping(c.kind.GroupKind(), c.kind.Version)
+			if meta.IsNoMatchError(c.err) {
+				c.resource, c.err = nil, nil
+			}
+			switch {
+			case !c.namespaced():
+				c.namespace = ""
+			case c.namespace == "":
+				c.namespace = configuration.Namespace
+			}
+			candidates = append(candidates, c)
+		}
+	}
+	return candidates
+}
+
+// read reads the fields of a template that cannot be expressions.
+func (c *candidate) read(template map[string]any) {
+	apiVersion, _ := template["apiVersion"].(string)
+	kind, _ := template["kind"].(string)
+	metadata, _ := template["metadata"].(map[string]any)
+	c.template = template
+	c.kind = schema.FromAPIVersionAndKind(apiVersion, kind)
+	c.namespace, _ = metadata["namespace"].(string)
+	if name, _ := metadata["name"].(string); !strings.Contains(name, "{{") {
+		c.name = name
+	}
+}
+
+// field returns the place of a field, given its path in the object.
+func (c *candidate) field(path string) string {
+	if path == "" {
+		return c.place
+	}
+	if c.template == nil { // a former field holds only the spec
+		rest, found := strings.CutPrefix(path, "spec.")
+		if !found {
+			return c.place
+		}
+		path = rest
+	}
+	return c.place + "." + path
+}
+
+// namespaced reports whether the kind is namespaced. An unknown kind counts as
+// namespaced.
+func (c *candidate) namespaced() bool {
+	return c.resource == nil || c.resource.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// unmapped returns a finding if the resource of the kind is not known.
+func (c *candidate) unmapped() []Finding {
+	switch {
+	case c.err != nil:
+		return []Finding{{
+			Level: Inconclusive, Place: c.place,
+			Cause: fmt.Sprintf("could not check whether the API server has kind %q in %q: %v", c.kind.Kind, c.kind.GroupVersion(), c.err),
+		}}
+	case c.resource == nil:
+		return []Finding{{
+			Level: Inconclusive, Place: c.field("kind"),
+			Cause:  fmt.Sprintf("the API server has no kind %q in %q", c.kind.Kind, c.kind.GroupVersion()),
+			Remedy: "correct apiVersion and kind, or install the CustomResourceDefinition of the kind",
+		}}
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+// Package certs provides the webhook's serving certificate.
+//
+// cert-controller creates the certificate, renews it, stores it in a Secret and
+// writes its CA into the ValidatingWebhookConfiguration. This package writes the
+// Secret's certificate into files as soon as it changes (files.go): a kubelet
+// would take up to two minutes to update a mounted Secret.
+//
+// Always: every replica has the certificate that is in the Secret. Replicas may
+// race to create or renew it; the Secret's resourceVersion decides, and the others
+// take over what the winner wrote. A replica is not ready before the API server
+// trusts its certificate.
+//
+// Never: reads a Secret or a webhook configuration other than the webhook's own.
+package certs

@@ -1,0 +1,229 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/webhook/certs"
+)
+
+// The webhook creates and renews its certificate and makes the API server trust
+// it, with the rights that config/webhook gives it: to one Secret and one webhook
+// configuration.
+func TestCertificates(t *testing.T) {
+	w := enter(t)
+	w.grantController()
+	w.installWebhook()
+	address := freeAddress(t)
+	ready := w.serveManaged(address)
+	w.becomesReady(ready)
+	first := w.authority()
+	if answer, err := w.call(address, first); err != nil || !strings.Contains(answer, `"allowed":true`) {
+		t.Fatalf("the API server would get the answer %s, %v", answer, err)
+	}
+	if _, err := w.call(address, nil); err == nil {
+		t.Error("a client accepted a certificate whose CA it does not know")
+	}
+
+	// A lost certificate is replaced, CA included, without a restart.
+	w.dropCertificate()
+	w.eventually("a new certificate", func() string {
+		second := w.authority()
+		if bytes.Equal(first, second) {
+			return "the API server still trusts the old CA"
+		}
+		if _, err := w.call(address, second); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// Two replicas that start at the same time, without a certificate, agree on one;
+// a renewal reaches both. They review with the rights of config/webhook.
+func TestTwoReplicas(t *testing.T) {
+	w := enter(t)
+	w.grantController()
+	w.installWebhook()
+	addresses := []string{freeAddress(t), freeAddress(t)}
+	var checks []healthz.Checker
+	for _, address := range addresses {
+		checks = append(checks, w.serveManaged(address))
+	}
+	var old []byte
+	for _, when := range []string{"at the start", "after the certificate was lost"} {
+		if old != nil {
+			w.dropCertificate()
+		}
+		w.eventually("a new certificate "+when, func() string {
+			if now := w.authority(); len(now) == 0 || bytes.Equal(now, old) {
+				return "the API server does not trust a new CA"
+			}
+			return ""
+		})
+		for i, address := range addresses {
+			w.becomesReady(checks[i])
+			w.eventually(fmt.Sprintf("an answer from replica %d %s", i, when), func() string {
+				answer, err := w.call(address, w.authority())
+				switch {
+				case err != nil:
+					return err.Error()
+				case !strings.Contains(answer, `"allowed":true`) || strings.Contains(answer, "warnings"):
+					return answer
+				}
+				return ""
+			})
+		}
+		old = w.authority()
+	}
+}
+
+// installWebhook installs what config/webhook has for the webhook's process. The
+// API server asks it about the test's namespace only.
+func (w *world) installWebhook() {
+	w.Helper()
+	w.install("webhook/rbac.yaml", nil)
+	w.install("webhook/secret.yaml", nil)
+	w.install("webhook/registration.yaml", func(object *unstructured.Unstructured) {
+		hook := object.Object["webhooks"].([]any)[0].(map[string]any)
+		hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": w.namespace}}
+	})
+}
+
+// dropCertificate empties the Secret.
+func (w *world) dropCertificate() {
+	w.Helper()
+	secrets := w.kubernetes().CoreV1().Secrets("akri-system")
+	if _, err := secrets.Patch(w.Context(), "akri-webhook", types.MergePatchType, []byte(`{"data":null}`), metav1.PatchOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) becomesReady(ready healthz.Checker) {
+	w.Helper()
+	w.eventually("the webhook is ready", func() string {
+		if err := ready(nil); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// serveManaged runs a manager that serves the webhook with the webhook's own
+// rights.
+func (w *world) serveManaged(address string) healthz.Checker {
+	w.Helper()
+	config := w.actingAs(webhookAccount)
+	scheme := runtime.NewScheme()
+	if err := v0.AddToScheme(scheme); err != nil {
+		w.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	chain, err := NewChain(optionsFor(w, config))
+	if err != nil {
+		w.Fatal(err)
+	}
+	ready, err := Serve(mgr, ServerOptions{
+		Address: address, Dir: filepath.Join(w.TempDir(), "certificate"),
+		Secret: types.NamespacedName{Namespace: "akri-system", Name: "akri-webhook"},
+	}, chain)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if ready(nil) == nil {
+		w.Error("ready without a certificate")
+	}
+	ctx, cancel := context.WithCancel(background)
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.Errorf("the manager ended with: %v", err)
+		}
+	})
+	return ready
+}
+
+// authority returns the CA that the API server trusts for the webhook.
+func (w *world) authority() []byte {
+	w.Helper()
+	found, err := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.Context(), certs.RegistrationName,
+		metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return found.Webhooks[0].ClientConfig.CABundle
+}
+
+// call sends a review as the API server does, for an administrator.
+func (w *world) call(address string, authority []byte) (string, error) {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	client := &http.Client{
+		Timeout: 5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "akri-webhook.akri-system.svc"},
+			DisableKeepAlives: true},
+	}
+	object := decode(w, strings.Replace(configuration(aPod+","+aConfigMap, ""), "{name: cam}", "{name: called}", 1))
+	encoded, err := object.MarshalJSON()
+	if err != nil {
+		return "", err
+	}
+	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.namespace+`"`, `"username":"somebody"`,
+		`"username":"admin","groups":["system:masters"]`).
+		Replace(question(string(encoded)))
+	response, err := client.Post("https://"+address+Path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return string(text), err
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func TestAddressOfTheWebhook(t *testing.T) {
+	for _, address := range []string{"", "9443", ":x", ":0", ":70000"} {
+		if _, err := Serve(nil, ServerOptions{Address: address}, nil); err == nil {
+			t.Errorf("address %q was accepted", address)
+		} else if !strings.Contains(fmt.Sprint(err), "address of the webhook") {
+			t.Errorf("address %q was rejected with %v", address, err)
+		}
+	}
+}
