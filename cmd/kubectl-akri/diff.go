@@ -62,7 +62,7 @@ would change, and 2 if an object would be rejected or diff itself failed.`,
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	command.Flags().BoolVar(&o.policy.ClusterScoped, "allow-cluster-scoped", false, "set it if the controller runs with this flag")
 	command.Flags().BoolVar(&o.policy.OtherNamespaces, "allow-other-namespaces", false, "set it if the controller runs with this flag")
-	command.Flags().StringSliceVar(&o.kinds, "allow-kinds", nil, "set it if the controller runs with this flag: `KIND.GROUP,...`")
+	command.Flags().StringSliceVar(&o.kinds, "allow-kinds", nil, "value of this flag of the controller, as `KIND.GROUP,...`")
 	return command
 }
 

@@ -211,7 +211,7 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 	})
 	t.Run("render", func(t *testing.T) {
 		w.run(changed(t, "PROPERTIES.TEXT", "PROPERTIES.ABSENT"), "diff", "-f", "-").want(t, 2,
-			"# ! instanceBrokerResources[0].data.text: ", `property "ABSENT" is not there`, "!deleted")
+			"# ! instanceBrokerResources[0].data.text: ", `property "ABSENT" does not exist`, "!deleted")
 	})
 	t.Run("template", func(t *testing.T) {
 		w.run(changed(t, "{{NODES}}", "{{NODE"), "diff", "-f", "-").want(t, 2, "# ! configurationBrokerResources[0].data.nodes: ")

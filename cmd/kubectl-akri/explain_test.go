@@ -147,6 +147,13 @@ apiVersion: v1
 kind: Pod
 metadata: {name: stranger}
 spec: {containers: [{name: a, image: a}]}`)
+	t.Cleanup(func() {
+		// Pods of all namespaces count, so a second run would see these.
+		options := []client.DeleteAllOfOption{client.InNamespace(w.Namespace), client.GracePeriodSeconds(0)}
+		if err := w.DeleteAllOf(context.Background(), &corev1.Pod{}, options...); err != nil {
+			t.Error(err)
+		}
+	})
 	waiter := &corev1.Pod{ObjectMeta: w.Meta("waiter")}
 	const status = `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`
 	if err := w.Status().Patch(t.Context(), waiter, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {

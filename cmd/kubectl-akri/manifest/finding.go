@@ -83,8 +83,8 @@ func excerpt(line string, column int) (shown, space string) {
 	return shown, before.String()
 }
 
-// FromError returns the finding for an error of package cases.
-func FromError(err error) Finding {
+// fromError returns the finding for an error of package cases.
+func fromError(err error) Finding {
 	problem, ok := errors.AsType[cases.Problem](err)
 	if !ok {
 		return Finding{Cause: err.Error()}
@@ -100,7 +100,7 @@ func FromError(err error) Finding {
 func FromErrors(errs []error) []Finding {
 	findings := make([]Finding, len(errs))
 	for i, err := range errs {
-		findings[i] = FromError(err)
+		findings[i] = fromError(err)
 	}
 	return findings
 }

@@ -114,8 +114,8 @@ func TestConclude(t *testing.T) {
 				"correct"},
 		},
 		"property missing": {
-			failed(v0.ReasonRenderFailed, `property "FOO" is not there`),
-			[]string{`could be applied (RenderFailed):` + "\n" + `property "FOO" is not there → the device has the properties A, B;`},
+			failed(v0.ReasonRenderFailed, `property "FOO" does not exist`),
+			[]string{`could be applied (RenderFailed):` + "\n" + `property "FOO" does not exist → the device has the properties A, B;`},
 		},
 		"forbidden": {failed(v0.ReasonForbidden, "m"), []string{"(Forbidden):\nm → kubectl akri rbac -n plant cam | kubectl apply -f -"}},
 		"conflict":  {failed(v0.ReasonConflict, "m"), []string{"(Conflict):\nm → kubectl akri diff -n plant cam"}},
