@@ -31,7 +31,9 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 	defer a.startHandler(true)()
 
 	foo0 := w.awaitDevices("foo0", "foo1")["foo0"]
-	if foo0.Name != "echo-8120fe" || foo0.Spec.ConfigurationName != "echo" || foo0.Spec.CDIName != "akri.sh/echo=8120fe" || !foo0.Spec.Shared || foo0.Spec.Capacity != 2 {
+	if foo0.Name != "echo-8120fe" || foo0.Spec.ConfigurationName != "echo" || foo0.Spec.CDIName != "akri.sh/echo=8120fe" ||
+		!foo0.Spec.Shared ||
+		foo0.Spec.Capacity != 2 {
 		t.Errorf("identity: %+v", foo0.Spec)
 	}
 	if want := map[string]string{debugecho.Property: "foo0", "OPERATOR": "me"}; !maps.Equal(foo0.Spec.BrokerProperties, want) {
@@ -43,7 +45,8 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 	if foo0.Labels[v0.LabelConfiguration] != "echo" {
 		t.Errorf("labels are %v", foo0.Labels)
 	}
-	if owners := foo0.OwnerReferences; len(owners) != 1 || owners[0].UID != configuration.GetUID() || !*owners[0].Controller || *owners[0].BlockOwnerDeletion {
+	if owners := foo0.OwnerReferences; len(owners) != 1 || owners[0].UID != configuration.GetUID() || !*owners[0].Controller ||
+		*owners[0].BlockOwnerDeletion {
 		t.Errorf("owners are %+v", foo0.OwnerReferences)
 	}
 	w.await("every slot is listed as free", func() bool {
@@ -52,7 +55,8 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 	})
 	w.await("the sink knows both devices", func() bool {
 		devices := a.sink.of(w.namespace, "echo")
-		return len(devices) == 2 && devices[0].ID == "foo0" && devices[0].Online && devices[0].Capacity == 2 && devices[0].Properties["OPERATOR"] == "me"
+		return len(devices) == 2 && devices[0].ID == "foo0" && devices[0].Online && devices[0].Capacity == 2 &&
+			devices[0].Properties["OPERATOR"] == "me"
 	})
 
 	a.setAvailability("OFFLINE")
@@ -133,7 +137,13 @@ func TestInstancesAreRepaired(t *testing.T) {
 		"the labels are removed": `{"metadata":{"labels":null}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := client.Patch(t.Context(), foo0.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "user"}); err != nil {
+			if _, err := client.Patch(
+				t.Context(),
+				foo0.Name,
+				types.MergePatchType,
+				[]byte(patch),
+				metav1.PatchOptions{FieldManager: "user"},
+			); err != nil {
 				t.Fatal(err)
 			}
 			w.await("the edit is reverted", func() bool {
@@ -240,7 +250,10 @@ func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
 		spec["discoveryHandler"] = map[string]any{"name": "asker", "discoveryProperties": []any{
 			map[string]any{"name": "PLAIN", "value": "text"},
 			map[string]any{"name": "PASSWORD", "valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "login", "key": "password"}}},
-			map[string]any{"name": "HINT", "valueFrom": map[string]any{"configMapKeyRef": map[string]any{"name": "hints", "key": "hint", "optional": true}}},
+			map[string]any{
+				"name":      "HINT",
+				"valueFrom": map[string]any{"configMapKeyRef": map[string]any{"name": "hints", "key": "hint", "optional": true}},
+			},
 		}}
 	})
 	w.await("the missing Secret is reported", func() bool { return len(w.failures("ask")) == 1 })

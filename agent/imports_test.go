@@ -26,7 +26,8 @@ func TestAgentImports(t *testing.T) {
 // TestDiscoveryImports checks that handlers depend only on the protocol.
 func TestDiscoveryImports(t *testing.T) {
 	for _, imported := range dependencies(t, "akri.sh/akri/discovery/...", "akri.sh/akri/cmd/akri-discovery") {
-		if strings.HasPrefix(imported, "akri.sh/akri/agent") || strings.HasPrefix(imported, "akri.sh/akri/api") || strings.HasPrefix(imported, "k8s.io/") {
+		if strings.HasPrefix(imported, "akri.sh/akri/agent") || strings.HasPrefix(imported, "akri.sh/akri/api") ||
+			strings.HasPrefix(imported, "k8s.io/") {
 			t.Errorf("discovery imports %s: a handler depends only on the protocol", imported)
 		}
 	}

@@ -28,7 +28,12 @@ func TestAgentStartsWithoutAnAPIServer(t *testing.T) {
 	}
 	stop := n.start("agent", func(ctx context.Context) error { return agent.RunWithSink(ctx, options, n.sink) })
 	defer n.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "idle", asker{make(chan map[string][]byte, 1)}, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
+		return discovery.Serve(
+			ctx,
+			"idle",
+			asker{make(chan map[string][]byte, 1)},
+			discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)},
+		)
 	})()
 	end := time.Now().Add(deadline)
 	for {
@@ -99,7 +104,13 @@ func TestOlderOfTwoConfigurationsOfOneNameIsServed(t *testing.T) {
 }
 
 func TestErrorsAtStart(t *testing.T) {
-	base := agent.Options{NodeName: "n", HandlersDir: t.TempDir(), MetricsAddress: "0", Config: &rest.Config{Host: "http://127.0.0.1:1"}, Logger: slog.New(slog.DiscardHandler)}
+	base := agent.Options{
+		NodeName:       "n",
+		HandlersDir:    t.TempDir(),
+		MetricsAddress: "0",
+		Config:         &rest.Config{Host: "http://127.0.0.1:1"},
+		Logger:         slog.New(slog.DiscardHandler),
+	}
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

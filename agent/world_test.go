@@ -62,7 +62,13 @@ func (w *world) node(name string) *node {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { os.RemoveAll(directory) })
-	return &node{world: w, name: w.namespace + "-" + name, directory: directory, availability: filepath.Join(directory, "availability"), sink: &recorder{}}
+	return &node{
+		world:        w,
+		name:         w.namespace + "-" + name,
+		directory:    directory,
+		availability: filepath.Join(directory, "availability"),
+		sink:         &recorder{},
+	}
 }
 
 // startAgent starts an agent and returns a function that stops it.
@@ -116,9 +122,11 @@ func (w *world) configure(name, details string, edit func(spec map[string]any)) 
 	if edit != nil {
 		edit(spec)
 	}
-	made, err := w.client.Resource(v0.ConfigurationResource).Namespace(w.namespace).Apply(w.t.Context(), name, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": name}, "spec": spec,
-	}}, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	made, err := w.client.Resource(v0.ConfigurationResource).
+		Namespace(w.namespace).
+		Apply(w.t.Context(), name, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": name}, "spec": spec,
+		}}, metav1.ApplyOptions{FieldManager: "test", Force: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -269,7 +269,7 @@ func (p *process) awaitRest(ctx context.Context, count int) error {
 		select {
 		case err := <-p.exited:
 			p.exited <- err
-			return fmt.Errorf("the controller exited: %v", err)
+			return fmt.Errorf("the controller exited: %w", err)
 		default:
 		}
 		if !sleep(ctx, 100*time.Millisecond) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,9 +29,7 @@ func object(apiVersion, kind, namespace, name string, rest map[string]any) *unst
 		"kind":       kind,
 		"metadata":   map[string]any{"name": name, "namespace": namespace},
 	}
-	for key, value := range rest {
-		content[key] = value
-	}
+	maps.Copy(content, rest)
 	return &unstructured.Unstructured{Object: content}
 }
 
@@ -83,9 +82,7 @@ func service(namespace, name string) map[string]any {
 
 func deployment(namespace, name, device string, labels map[string]any) map[string]any {
 	podLabels := map[string]any{"bench": name}
-	for key, value := range labels {
-		podLabels[key] = value
-	}
+	maps.Copy(podLabels, labels)
 	return withoutEmptyNamespace(object("apps/v1", "Deployment", namespace, name, map[string]any{
 		"spec": map[string]any{
 			"replicas": int64(0),

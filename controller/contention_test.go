@@ -47,7 +47,15 @@ spec:
 			return ""
 		})
 	}
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested, "ConfigMap", "other-controller (data.k)", "leave those fields out")
+	c.condition(
+		instance,
+		v0.ConditionApplied,
+		metav1.ConditionFalse,
+		v0.ReasonContested,
+		"ConfigMap",
+		"other-controller (data.k)",
+		"leave those fields out",
+	)
 	c.noticed("Instance", "cfg-1", v0.ReasonContested)
 
 	// It is slowed: what is changed from here on stays changed for a while.

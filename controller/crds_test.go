@@ -31,7 +31,15 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}"}
 `)
 	// It is reported before the first device is found.
-	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, `"Twin"`, `"test.akri.sh/v1"`, "CustomResourceDefinition")
+	c.condition(
+		configuration("cfg"),
+		v0.ConditionApplied,
+		metav1.ConditionFalse,
+		v0.ReasonKindUnavailable,
+		`"Twin"`,
+		`"test.akri.sh/v1"`,
+		"CustomResourceDefinition",
+	)
 	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "10.0.0.1"})
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, "instanceBrokerResources[0]", `"Twin"`)
 	c.exists("v1", "ConfigMap", "cfg-1") // its sibling is not held up

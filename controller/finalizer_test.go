@@ -139,7 +139,8 @@ spec:
 	instance := c.instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "instanceBrokerResources[0]")
 	c.get("cfg-1", instance)
-	if !slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) || len(instance.Status.Resources) != 1 || instance.Status.Resources[0].Namespace != far {
+	if !slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) || len(instance.Status.Resources) != 1 ||
+		instance.Status.Resources[0].Namespace != far {
 		t.Fatalf("finalizers %v, inventory %v", instance.Finalizers, instance.Status.Resources)
 	}
 	c.stop()

@@ -139,7 +139,12 @@ func (c *cluster) apply(text string) {
 		if object.GetKind() != "CustomResourceDefinition" {
 			object.SetNamespace(c.namespace)
 		}
-		if err := c.Apply(c.t.Context(), client.ApplyConfigurationFromUnstructured(&object), client.FieldOwner("test"), client.ForceOwnership); err != nil {
+		if err := c.Apply(
+			c.t.Context(),
+			client.ApplyConfigurationFromUnstructured(&object),
+			client.FieldOwner("test"),
+			client.ForceOwnership,
+		); err != nil {
 			c.t.Fatalf("%v\n%s", err, document)
 		}
 	}

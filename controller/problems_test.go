@@ -143,7 +143,15 @@ func TestWrongEditRemovesNothing(t *testing.T) {
 	if err := c.Patch(t.Context(), &cfg, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInvalidTemplate, "instanceBrokerResources[0]", "data.description", "NOSUCH")
+	c.condition(
+		instance,
+		v0.ConditionApplied,
+		metav1.ConditionFalse,
+		v0.ReasonInvalidTemplate,
+		"instanceBrokerResources[0]",
+		"data.description",
+		"NOSUCH",
+	)
 	c.settled()
 	if c.object("v1", "Service", "cfg-1-b") == nil {
 		t.Error("the Service was pruned although its Configuration does not compile")
@@ -210,7 +218,13 @@ spec:
 		if err := c.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(failed))); err != nil {
 			t.Fatal(err)
 		}
-		c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "UnexpectedAdmissionError: no healthy devices present")
+		c.condition(
+			instance,
+			v0.ConditionReady,
+			metav1.ConditionFalse,
+			v0.ReasonProgressing,
+			"UnexpectedAdmissionError: no healthy devices present",
+		)
 		c.noticed("Instance", "cfg-1", "BrokerEnded")
 		c.eventually("a new Pod", func() string {
 			now := c.object("v1", "Pod", "cfg-1")

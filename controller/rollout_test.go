@@ -81,7 +81,7 @@ func TestRolloutInTurn(t *testing.T) {
 	f := newFleet(c)
 	c.apply(versioned("b", twoAtATime))
 
-	for done := 0; done < 5; done++ {
+	for done := range 5 {
 		var changed []string
 		want := min(2, 5-done)
 		c.eventually(fmt.Sprintf("%d changed after %d are ready", want, done), func() string {

@@ -128,7 +128,12 @@ func TestDriftIsRepaired(t *testing.T) {
 			c := c.in(t)
 			object := c.exists("v1", "ConfigMap", "cfg-1-a")
 			edited := object.DeepCopy()
-			if err := c.Patch(t.Context(), edited, client.RawPatch(types.MergePatchType, []byte(edit)), client.FieldOwner("kubectl-edit")); err != nil {
+			if err := c.Patch(
+				t.Context(),
+				edited,
+				client.RawPatch(types.MergePatchType, []byte(edit)),
+				client.FieldOwner("kubectl-edit"),
+			); err != nil {
 				t.Fatal(err)
 			}
 			c.eventually("repair", func() string {

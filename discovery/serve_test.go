@@ -140,7 +140,11 @@ func TestNetworkHandler(t *testing.T) {
 	free.Close()
 	defer serve(t, idle, discovery.Options{Dir: dir, Host: "127.0.0.1", Port: port})()
 	request := agent.await(t)
-	if want := fmt.Sprintf("http://127.0.0.1:%d", port); request.GetEndpoint() != want || request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_NETWORK {
+	if want := fmt.Sprintf(
+		"http://127.0.0.1:%d",
+		port,
+	); request.GetEndpoint() != want ||
+		request.GetEndpointType() != protocol.RegisterDiscoveryHandlerRequest_NETWORK {
 		t.Errorf("registered %v, want %s, NETWORK", request, want)
 	}
 }

@@ -154,5 +154,5 @@ func (p *controllerProcess) kill() {
 			return
 		}
 	}
-	p.t.Error(fmt.Errorf("the controller ended by itself: %v", err))
+	p.t.Error(fmt.Errorf("the controller ended by itself: %w", err))
 }

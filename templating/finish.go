@@ -123,9 +123,7 @@ func addLabels(metadata map[string]any, own bool, ours value.Selector) {
 		labels = make(map[string]any, 3)
 		metadata["labels"] = labels
 	}
-	for key, label := range ours {
-		labels[key] = label
-	}
+	maps.Copy(labels, ours)
 	if own {
 		labels[v0.LabelManagedBy] = v0.ManagedBy
 	}

@@ -58,7 +58,8 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		checkMessages(t, diags, expression+key)
-		if secret := property; len(secret) > 8 && !strings.Contains(expression+key+diagnosticWords, secret) && strings.Contains(diags.Error(), secret) {
+		if secret := property; len(secret) > 8 && !strings.Contains(expression+key+diagnosticWords, secret) &&
+			strings.Contains(diags.Error(), secret) {
 			t.Errorf("a message holds the value of a property: %v", diags)
 		}
 		for _, object := range objects {
@@ -77,7 +78,11 @@ const diagnosticWords = "instanceBrokerResources INSTANCE_PROPERTIES (node-a) ex
 // FuzzCompile compiles templates of any shape, and renders what compiles.
 func FuzzCompile(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"{{ INSTANCE_NAME }}"},"spec":{"a":[1,1.5,true,null,"{{ NODES }}"]}}`))
-	f.Add([]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","labels":{"akri.sh/x":"y"},"annotations":{"akri.sh/when":"{{ 1 }}"}}}`))
+	f.Add(
+		[]byte(
+			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","labels":{"akri.sh/x":"y"},"annotations":{"akri.sh/when":"{{ 1 }}"}}}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var template map[string]any
 		if utiljson.Unmarshal(data, &template) != nil {
@@ -193,14 +198,19 @@ func blocks(t *testing.T, name string) (all [][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
+	for block := range strings.SplitSeq(strings.TrimSpace(string(data)), "\n\n") {
 		all = append(all, strings.Split(block, "\n"))
 	}
 	return all
 }
 
 func seedRender(t *testing.T, name, expression string) {
-	seed(t, "FuzzRender", name, fmt.Sprintf("string(%q)\nstring(%q)\nstring(%q)\nbool(%v)\n", expression, "k{{ CAPACITY }}", "10.0.0.5", len(name)%2 == 0))
+	seed(
+		t,
+		"FuzzRender",
+		name,
+		fmt.Sprintf("string(%q)\nstring(%q)\nstring(%q)\nbool(%v)\n", expression, "k{{ CAPACITY }}", "10.0.0.5", len(name)%2 == 0),
+	)
 }
 
 func seedCompile(t *testing.T, name string, template []byte) {

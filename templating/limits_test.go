@@ -85,8 +85,18 @@ func TestNames(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	alphabet := []rune("aaabbbAB09-._ /ä:")
 	texts := map[string]bool{
-		"": true, "-": true, ".": true, "a": true, "A": true, "a.": true,
-		strings.Repeat("a", 63): true, strings.Repeat("a", 64): true, strings.Repeat("a.", 200): true, strings.Repeat("-", 300): true, "a..b": true, "a.-b": true,
+		"":                        true,
+		"-":                       true,
+		".":                       true,
+		"a":                       true,
+		"A":                       true,
+		"a.":                      true,
+		strings.Repeat("a", 63):   true,
+		strings.Repeat("a", 64):   true,
+		strings.Repeat("a.", 200): true,
+		strings.Repeat("-", 300):  true,
+		"a..b":                    true,
+		"a.-b":                    true,
 	}
 	for range 2000 {
 		text := make([]rune, random.IntN(90))

@@ -1,6 +1,7 @@
 package templating
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,7 +48,7 @@ func (p Path) String() string {
 
 // with returns a new path with more steps. It does not share memory with p.
 func (p Path) with(steps ...Step) Path {
-	return append(p[:len(p):len(p)], steps...)
+	return append(slices.Clip(p), steps...)
 }
 
 // follow returns the value at a path of keys, or nil.

@@ -156,7 +156,9 @@ func TestConcurrentRender(t *testing.T) {
 func TestDeepCopy(t *testing.T) {
 	s, f := archive(t, "language")
 	objects, _ := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources).Render(f.values(f.Instances[0]))
-	s.InstanceBrokerResources = []map[string]any{one(map[string]any{"int": 1, "int32": int32(1), "float32": float32(1), "number": json.Number("7"), "uint": uint64(8)}, nil)}
+	s.InstanceBrokerResources = []map[string]any{
+		one(map[string]any{"int": 1, "int32": int32(1), "float32": float32(1), "number": json.Number("7"), "uint": uint64(8)}, nil),
+	}
 	more, _ := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources).Render(f.values(f.Instances[0]))
 	for _, object := range append(objects, more...) {
 		if copied := runtime.DeepCopyJSON(object.Content); !reflect.DeepEqual(copied, object.Content) {
@@ -169,8 +171,18 @@ func TestSet(t *testing.T) {
 	set := mustCompile(t, templating.InstanceLevel, []map[string]any{
 		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "{{ INSTANCE_PROPERTIES.NAME }}"}},
 		{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": `{{ get INSTANCE_PROPERTIES "a-b" }}`}},
-		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": `{{ index INSTANCE_PROPERTIES "a/b" }}{{ if hasKey INSTANCE_PROPERTIES "H" }}{{ end }}`}},
-		{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": `{{ with INSTANCE_PROPERTIES }}{{ .DOT }}{{ with .INNER }}{{ . }}{{ end }}{{ end }}{{ $p := INSTANCE_PROPERTIES }}{{ $p.VAR }}{{ range $p }}{{ . }}{{ end }}`}},
+		{
+			"apiVersion": "v1",
+			"kind":       "Service",
+			"metadata":   map[string]any{"name": `{{ index INSTANCE_PROPERTIES "a/b" }}{{ if hasKey INSTANCE_PROPERTIES "H" }}{{ end }}`},
+		},
+		{
+			"apiVersion": "v1",
+			"kind":       "Service",
+			"metadata": map[string]any{
+				"name": `{{ with INSTANCE_PROPERTIES }}{{ .DOT }}{{ with .INNER }}{{ . }}{{ end }}{{ end }}{{ $p := INSTANCE_PROPERTIES }}{{ $p.VAR }}{{ range $p }}{{ . }}{{ end }}`,
+			},
+		},
 	})
 	if got, want := set.Len(), 4; got != want {
 		t.Errorf("Len is %d, want %d", got, want)
@@ -183,7 +195,10 @@ func TestSet(t *testing.T) {
 		t.Errorf("Kinds is %v, want %v", got, want)
 	}
 	var none *templating.Set
-	if objects, diags := none.Render(camera); none.Len() != 0 || objects != nil || diags != nil || none.Kinds() != nil || none.PropertyKeys() != nil {
+	if objects, diags := none.Render(
+		camera,
+	); none.Len() != 0 || objects != nil || diags != nil || none.Kinds() != nil ||
+		none.PropertyKeys() != nil {
 		t.Error("a nil Set is not an empty list")
 	}
 }

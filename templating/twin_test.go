@@ -132,11 +132,29 @@ func (g *generator) statement(depth, variables int, inRange bool) (text string, 
 		case 0:
 			return fmt.Sprintf("{{ if %s }}%s{{ else }}%s{{ end }}", g.number(2, variables), inner(0, inRange), inner(0, inRange)), 0
 		case 1:
-			return fmt.Sprintf("{{ if %s }}%s{{ else if %s }}%s{{ end }}", g.condition(variables), inner(0, inRange), g.condition(variables), inner(0, inRange)), 0
+			return fmt.Sprintf(
+				"{{ if %s }}%s{{ else if %s }}%s{{ end }}",
+				g.condition(variables),
+				inner(0, inRange),
+				g.condition(variables),
+				inner(0, inRange),
+			), 0
 		case 2:
-			return fmt.Sprintf("{{ with $v%d := %s }}{{ . }}%s{{ else }}%s{{ end }}", variables, g.number(2, variables), inner(1, inRange), inner(1, inRange)), 0
+			return fmt.Sprintf(
+				"{{ with $v%d := %s }}{{ . }}%s{{ else }}%s{{ end }}",
+				variables,
+				g.number(2, variables),
+				inner(1, inRange),
+				inner(1, inRange),
+			), 0
 		case 3:
-			return fmt.Sprintf("{{ range $v%d := %s }}%s{{ else }}%s{{ end }}", variables, g.pick("3", "0", "list 1 2", "until 2"), inner(1, true), inner(1, inRange)), 0
+			return fmt.Sprintf(
+				"{{ range $v%d := %s }}%s{{ else }}%s{{ end }}",
+				variables,
+				g.pick("3", "0", "list 1 2", "until 2"),
+				inner(1, true),
+				inner(1, inRange),
+			), 0
 		case 4:
 			return fmt.Sprintf("{{ range $v%d, $v%d := list 5 6 }}{{ . }}%s{{ end }}", variables, variables+1, inner(2, true)), 0
 		}
@@ -166,9 +184,17 @@ func (g *generator) number(depth, variables int) string {
 		return g.pick("0", "1", "-7", "CAPACITY", "(len NODES)")
 	}
 	a, b := g.number(depth-1, variables), g.number(depth-1, variables)
-	return fmt.Sprintf(g.pick("(add %s %s)", "(sub %s %s)", "(or %s %s)", "(and %s %s)", "(max %s %s)", "(%s | add %s)", "(%s | default %s)"), a, b)
+	return fmt.Sprintf(
+		g.pick("(add %s %s)", "(sub %s %s)", "(or %s %s)", "(and %s %s)", "(max %s %s)", "(%s | add %s)", "(%s | default %s)"),
+		a,
+		b,
+	)
 }
 
 func (g *generator) condition(variables int) string {
-	return fmt.Sprintf(g.pick("eq %s %s", "lt %s %s", "ge %s %s", "and (gt %s 0) (ne %s 1)", "not (or %s %s)"), g.number(1, variables), g.number(1, variables))
+	return fmt.Sprintf(
+		g.pick("eq %s %s", "lt %s %s", "ge %s %s", "and (gt %s 0) (ne %s 1)", "not (or %s %s)"),
+		g.number(1, variables),
+		g.number(1, variables),
+	)
 }

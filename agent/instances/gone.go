@@ -2,6 +2,7 @@ package instances
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,9 +72,7 @@ func (s *Store) resolveGone(ctx context.Context) {
 func (s *Store) readGone(ctx context.Context) bool {
 	s.mu.Lock()
 	pending := make(map[types.NamespacedName]*v0.Instance, len(s.gone))
-	for name, instance := range s.gone {
-		pending[name] = instance
-	}
+	maps.Copy(pending, s.gone)
 	s.mu.Unlock()
 	complete := true
 	for name, instance := range pending {

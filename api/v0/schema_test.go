@@ -67,8 +67,16 @@ func TestConfigurationSchema(t *testing.T) {
 			says: []string{"brokerPodSpec or brokerJobSpec, not both"}},
 		"old and new fields": {spec: spec("brokerSpec: {brokerPodSpec: {}}, instanceBrokerResources: [{apiVersion: v1, kind: ConfigMap, " +
 			"metadata: {name: o}}]"), says: []string{"mutually exclusive"}},
-		"old fields":           {spec: spec(`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`)},
-		"templated everything": {spec: instanceResource(`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`)},
+		"old fields": {
+			spec: spec(
+				`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`,
+			),
+		},
+		"templated everything": {
+			spec: instanceResource(
+				`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`,
+			),
+		},
 		"no kind": {spec: instanceResource(`{apiVersion: v1, metadata: {name: o}}`),
 			says: []string{"instanceBrokerResources[0].kind", "Required"}},
 		"expression for kind": {spec: instanceResource(`{apiVersion: v1, kind: "{{X}}", metadata: {name: o}}`),

@@ -34,12 +34,26 @@ func TestFlagsAndVariables(t *testing.T) {
 		options.MetricsAddress != ":9000" || options.Config.Host != "https://127.0.0.1:6443" || options.Config.QPS != -1 {
 		t.Errorf("from variables: %+v", options)
 	}
-	options, err = parse([]string{"--node-name", "n", "--discovery-handlers-dir=/d", "--kubelet-dir=/k", "--metrics-bind-address=0", "--allow-cross-namespace-properties", "--kubeconfig", file},
-		func(string) string { return "" }, &out, &out)
+	options, err = parse(
+		[]string{
+			"--node-name",
+			"n",
+			"--discovery-handlers-dir=/d",
+			"--kubelet-dir=/k",
+			"--metrics-bind-address=0",
+			"--allow-cross-namespace-properties",
+			"--kubeconfig",
+			file,
+		},
+		func(string) string { return "" },
+		&out,
+		&out,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if options.NodeName != "n" || options.HandlersDir != "/d" || options.KubeletDir != "/k" || options.MetricsAddress != "0" || !options.AllowCrossNamespaceProperties {
+	if options.NodeName != "n" || options.HandlersDir != "/d" || options.KubeletDir != "/k" || options.MetricsAddress != "0" ||
+		!options.AllowCrossNamespaceProperties {
 		t.Errorf("from flags: %+v", options)
 	}
 }

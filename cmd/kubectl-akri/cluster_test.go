@@ -193,8 +193,10 @@ func TestMissingPermissions(t *testing.T) {
 	reader.run("", "explain", "cm", "x").want(t, 1, `cannot get resource "configmaps"`)
 	reader.run("", "rbac", "cam").want(t, 0, "- secrets")
 
-	editor := w.as("editor",
-		`[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`)
+	editor := w.as(
+		"editor",
+		`[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`,
+	)
 	editor.run(example, "diff", "-f", "-").want(t, 2, "rejected: you are not allowed to apply it, and diff uses your permissions: ",
 		"cannot patch resource", "!aggregate-to-controller")
 }

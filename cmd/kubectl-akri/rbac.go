@@ -66,7 +66,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 	if controller.Namespace, controller.Name, found = strings.Cut(o.controller, "/"); !found {
 		return cli.Usage(command, fmt.Errorf("--controller=%s: use NAMESPACE/NAME", o.controller))
 	}
-	var text string
+	var text strings.Builder
 	for _, configuration := range configurations {
 		name := configuration.Namespace + "/" + configuration.Name
 		for _, problem := range templates.Compile(configuration, confine.Policy{}).Problems {
@@ -90,9 +90,9 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		if roles == "" {
 			fmt.Fprintf(streams.Err, "note: %s needs no roles: the installed ones cover all its kinds\n", name)
 		}
-		text += roles
+		text.WriteString(roles)
 	}
-	if _, err := fmt.Fprint(streams.Out, text); err != nil {
+	if _, err := fmt.Fprint(streams.Out, text.String()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil

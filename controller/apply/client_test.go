@@ -94,7 +94,11 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 		t.Error("another owner's object was written")
 	}
 	// With on-conflict: take it is adopted.
-	if _, err := w.Create(t.Context(), configMap(w.content("taken", "ours")), ownership.Claim{Parent: parent, Adopt: ownership.AdoptAny}); err != nil {
+	if _, err := w.Create(
+		t.Context(),
+		configMap(w.content("taken", "ours")),
+		ownership.Claim{Parent: parent, Adopt: ownership.AdoptAny},
+	); err != nil {
 		t.Error(err)
 	}
 }
@@ -163,7 +167,11 @@ func TestErrorsAreClassified(t *testing.T) {
 	unknown := schema.GroupVersionKind{Group: "nowhere.akri.sh", Version: "v1", Kind: "Nothing"}
 	content := w.content("x", "1")
 	content["apiVersion"], content["kind"] = "nowhere.akri.sh/v1", "Nothing"
-	_, err := w.Create(t.Context(), &plan.Desired{Kind: unknown, Resource: unknown.GroupVersion().WithResource("nothings"), Content: content}, ownership.Claim{Parent: parent})
+	_, err := w.Create(
+		t.Context(),
+		&plan.Desired{Kind: unknown, Resource: unknown.GroupVersion().WithResource("nothings"), Content: content},
+		ownership.Claim{Parent: parent},
+	)
 	if reason(err) != v0.ReasonKindUnavailable {
 		t.Errorf("an unknown kind: %v", err)
 	}

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -32,9 +33,7 @@ func TestObject(t *testing.T) {
 	secret := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	object := func(namespace string, more map[string]any) map[string]any {
 		content := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "n", "namespace": namespace}}
-		for key, value := range more {
-			content[key] = value
-		}
+		maps.Copy(content, more)
 		return content
 	}
 	cases := map[string]struct {
@@ -59,7 +58,10 @@ func TestObject(t *testing.T) {
 				}
 				return
 			}
-			if found, refused := errors.AsType[*problem.Error](err); !refused || found.Reason != v0.ReasonRefused || found.Heals || !strings.Contains(err.Error(), tc.refusedFor) {
+			if found, refused := errors.AsType[*problem.Error](
+				err,
+			); !refused || found.Reason != v0.ReasonRefused || found.Heals ||
+				!strings.Contains(err.Error(), tc.refusedFor) {
 				t.Errorf("got %v, want a refusal about %s", err, tc.refusedFor)
 			}
 		})

@@ -112,7 +112,13 @@ func (w *watching) apply(name, value string) *unstructured.Unstructured {
 
 func (w *watching) patch(name, patch string) {
 	w.t.Helper()
-	if _, err := w.api.Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "another"}); err != nil {
+	if _, err := w.api.Patch(
+		w.t.Context(),
+		name,
+		types.MergePatchType,
+		[]byte(patch),
+		metav1.PatchOptions{FieldManager: "another"},
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }

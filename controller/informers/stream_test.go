@@ -29,7 +29,10 @@ func received(t *testing.T, text string, answered func(types.NamespacedName, typ
 	for event := range s.ResultChan() {
 		switch object := event.Object.(type) {
 		case *Object:
-			events = append(events, fmt.Sprintf("%s %s@%s ready=%v %s", event.Type, object.Name, object.ResourceVersion, object.Ready, object.Annotations["note"]))
+			events = append(
+				events,
+				fmt.Sprintf("%s %s@%s ready=%v %s", event.Type, object.Name, object.ResourceVersion, object.Ready, object.Annotations["note"]),
+			)
 		case *metav1.Status:
 			events = append(events, fmt.Sprintf("%s %d %s", event.Type, object.Code, object.Message))
 		}

@@ -13,7 +13,12 @@ func entry(template int32, kind, name string) v0.ResourceStatus {
 
 // Equal inventories are equal lists, in whatever order objects were applied.
 func TestSort(t *testing.T) {
-	sorted := []v0.ResourceStatus{entry(0, "DaemonSet", "b"), entry(0, "Deployment", "a"), entry(0, "Deployment", "b"), entry(1, "DaemonSet", "a")}
+	sorted := []v0.ResourceStatus{
+		entry(0, "DaemonSet", "b"),
+		entry(0, "Deployment", "a"),
+		entry(0, "Deployment", "b"),
+		entry(1, "DaemonSet", "a"),
+	}
 	shuffled := []v0.ResourceStatus{sorted[3], sorted[2], sorted[0], sorted[1]}
 	Sort(shuffled)
 	if !reflect.DeepEqual(shuffled, sorted) {

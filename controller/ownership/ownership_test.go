@@ -29,7 +29,9 @@ func object(change ...func(*unstructured.Unstructured)) *unstructured.Unstructur
 
 func ownedBy(uid types.UID) func(*unstructured.Unstructured) {
 	return func(object *unstructured.Unstructured) {
-		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Instance", Name: "cam", UID: uid, Controller: new(true)}})
+		object.SetOwnerReferences(
+			[]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Instance", Name: "cam", UID: uid, Controller: new(true)}},
+		)
 	}
 }
 

@@ -24,7 +24,11 @@ func (mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.REST
 		return mapping(true), nil
 	case kind.Group == "" && kind.Kind == "Node":
 		version := schema.GroupVersion{Version: "v1"}
-		return &meta.RESTMapping{Resource: version.WithResource("nodes"), GroupVersionKind: version.WithKind("Node"), Scope: meta.RESTScopeRoot}, nil
+		return &meta.RESTMapping{
+			Resource:         version.WithResource("nodes"),
+			GroupVersionKind: version.WithKind("Node"),
+			Scope:            meta.RESTScopeRoot,
+		}, nil
 	}
 	return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
 }

@@ -45,7 +45,10 @@ func TestNewDesired(t *testing.T) {
 	if first.Intent != same.Intent || first.Intent == other.Intent {
 		t.Errorf("the digests of equal objects are %s and %s, of another %s", first.Intent, same.Intent, other.Intent)
 	}
-	if first.Ref.String() != "ConfigMap ns/door-cam" || first.Kind.Version != "v1" || first.Resource.Resource != "configmaps" || !first.Namespaced || first.Template != 3 || !first.Recreate {
+	if first.Ref.String() != "ConfigMap ns/door-cam" || first.Kind.Version != "v1" || first.Resource.Resource != "configmaps" ||
+		!first.Namespaced ||
+		first.Template != 3 ||
+		!first.Recreate {
 		t.Errorf("got %+v", first)
 	}
 	owners := (&unstructured.Unstructured{Object: first.Content}).GetOwnerReferences()

@@ -57,7 +57,12 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"field taken": {
 			reason: "a manager that changes the controller's field takes it out of the controller's set",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true},
+			in: Input{
+				Desired:  want("a"),
+				Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}),
+				Recorded: wrote("1", "a", "f"),
+				Complete: true,
+			},
 			expect: []Action{Update},
 		},
 		"owner reference removed": {
@@ -82,7 +87,11 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"the former parent's, being deleted": {
 			reason: "it disappears by itself: a device that is plugged in again waits for that",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}), Complete: true},
+			in: Input{
+				Desired:  want("a"),
+				Observed: have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Terminating: true}),
+				Complete: true,
+			},
 			expect: []Action{Wait},
 		},
 		"another owner's, being deleted": {
@@ -92,17 +101,29 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"unowned, to be taken": {
 			reason: "the template says so, whether or not the object has the controller's label",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}}, Observed: have(Observed{UID: "2"}), Complete: true},
+			in: Input{
+				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}},
+				Observed: have(Observed{UID: "2"}),
+				Complete: true,
+			},
 			expect: []Action{Update},
 		},
 		"another owner's, to be taken": {
 			reason: "only what nothing owns can be taken",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
+			in: Input{
+				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}},
+				Observed: have(Observed{UID: "2", Owner: "other"}),
+				Complete: true,
+			},
 			expect: []Action{Conflict},
 		},
 		"another owner's, to be skipped": {
 			reason: "the template accepts that",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictSkip}}, Observed: have(Observed{UID: "2", Owner: "other"}), Complete: true},
+			in: Input{
+				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictSkip}},
+				Observed: have(Observed{UID: "2", Owner: "other"}),
+				Complete: true,
+			},
 			expect: []Action{Skip},
 		},
 		"once, and gone by itself": {
@@ -122,22 +143,43 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"a Pod that has ended": {
 			reason: "it is replaced when its back-off is over",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true, ReplaceEnded: true},
+			in: Input{
+				Desired:      want("a"),
+				Observed:     have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
+				Recorded:     wrote("1", "a", "f"),
+				Complete:     true,
+				ReplaceEnded: true,
+			},
 			expect: []Action{Recreate},
 		},
 		"a Pod that has ended, in back-off": {
 			reason: "and not before, even if its template was edited",
-			in:     Input{Desired: want("b"), Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true},
+			in: Input{
+				Desired:  want("b"),
+				Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
+				Recorded: wrote("1", "a", "f"),
+				Complete: true,
+			},
 			expect: []Action{Keep},
 		},
 		"a Pod that has ended, made once": {
 			reason: "the template says so",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}}, Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}), Recorded: wrote("1", "a", "f"), Complete: true, ReplaceEnded: true},
+			in: Input{
+				Desired:      []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}},
+				Observed:     have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
+				Recorded:     wrote("1", "a", "f"),
+				Complete:     true,
+				ReplaceEnded: true,
+			},
 			expect: []Action{Keep},
 		},
 		"to be orphaned, record lost": {
 			reason: "it has no owner, but we own its fields",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}}, Observed: have(Observed{UID: "1", Fields: "f"}), Complete: true},
+			in: Input{
+				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}},
+				Observed: have(Observed{UID: "1", Fields: "f"}),
+				Complete: true,
+			},
 			expect: []Action{Update},
 		},
 		"orphaned": {
@@ -149,7 +191,12 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"terminating": {
 			reason: "an object that is being deleted cannot be repaired; a new one follows it",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Terminating: true}), Recorded: wrote("1", "a", "f"), Complete: true},
+			in: Input{
+				Desired:  want("a"),
+				Observed: have(Observed{UID: "1", Owner: us, Terminating: true}),
+				Recorded: wrote("1", "a", "f"),
+				Complete: true,
+			},
 			expect: []Action{Wait},
 		},
 		"template removed": {
@@ -208,7 +255,13 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"field taken, to be held": {
 			reason: "a repair changes nothing that works",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
+			in: Input{
+				Desired:  want("a"),
+				Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}),
+				Recorded: wrote("1", "a", "f"),
+				Complete: true,
+				Hold:     true,
+			},
 			expect: []Action{Update},
 		},
 		"gone, to be held": {

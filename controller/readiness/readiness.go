@@ -1,6 +1,8 @@
 package readiness
 
 import (
+	"strings"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -71,13 +73,13 @@ func podPhase(object *unstructured.Unstructured) string {
 
 // failure returns what the node, or the client that evicted the Pod, reports.
 func failure(pod *unstructured.Unstructured) string {
-	var report string
+	var report strings.Builder
 	for _, field := range []string{"reason", "message"} {
 		if value, _, _ := unstructured.NestedString(pod.Object, "status", field); value != "" {
-			report += ": " + value
+			report.WriteString(": " + value)
 		}
 	}
-	return report
+	return report.String()
 }
 
 func shorten(reason string) string { return text.Truncate(reason, maxReason) }

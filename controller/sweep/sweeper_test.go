@@ -49,14 +49,54 @@ func TestSweep(t *testing.T) {
 	}
 	const ours = v0.FieldManagerController
 	objects := map[string]object{
-		"lost":           {reason: "its owner reference was removed, and its Configuration no longer exists", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: ours, swept: true},
-		"lost-instance":  {reason: "the same of an Instance", labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelInstance: "gone"}, manager: ours, swept: true},
-		"far-lost":       {reason: "its parent was deleted without its finalizer", namespace: far, labels: map[string]string{v0.LabelConfiguration: "gone", v0.LabelNamespace: home, v0.LabelOwner: "1"}, manager: ours, swept: true},
-		"far-other":      {reason: "its parent was deleted, and another has its name", namespace: far, labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: "1"}, manager: ours, swept: true},
-		"far-alive":      {reason: "its parent is there", namespace: far, labels: map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: string(alive.UID)}, manager: ours},
-		"alive":          {reason: "its Configuration is there, and puts the owner back", labels: map[string]string{v0.LabelConfiguration: "alive"}, manager: ours},
-		"owned":          {reason: "it has an owner: garbage collection looks after it", labels: map[string]string{v0.LabelConfiguration: "gone"}, owner: "1", manager: ours},
-		"orphan":         {reason: "it is to stay", labels: map[string]string{v0.LabelConfiguration: "gone", v0.LabelDeletionPolicy: v0.DeletionPolicyOrphan}, manager: ours},
+		"lost": {
+			reason:  "its owner reference was removed, and its Configuration no longer exists",
+			labels:  map[string]string{v0.LabelConfiguration: "gone"},
+			manager: ours,
+			swept:   true,
+		},
+		"lost-instance": {
+			reason:  "the same of an Instance",
+			labels:  map[string]string{v0.LabelConfiguration: "alive", v0.LabelInstance: "gone"},
+			manager: ours,
+			swept:   true,
+		},
+		"far-lost": {
+			reason:    "its parent was deleted without its finalizer",
+			namespace: far,
+			labels:    map[string]string{v0.LabelConfiguration: "gone", v0.LabelNamespace: home, v0.LabelOwner: "1"},
+			manager:   ours,
+			swept:     true,
+		},
+		"far-other": {
+			reason:    "its parent was deleted, and another has its name",
+			namespace: far,
+			labels:    map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: "1"},
+			manager:   ours,
+			swept:     true,
+		},
+		"far-alive": {
+			reason:    "its parent is there",
+			namespace: far,
+			labels:    map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: string(alive.UID)},
+			manager:   ours,
+		},
+		"alive": {
+			reason:  "its Configuration is there, and puts the owner back",
+			labels:  map[string]string{v0.LabelConfiguration: "alive"},
+			manager: ours,
+		},
+		"owned": {
+			reason:  "it has an owner: garbage collection looks after it",
+			labels:  map[string]string{v0.LabelConfiguration: "gone"},
+			owner:   "1",
+			manager: ours,
+		},
+		"orphan": {
+			reason:  "it is to stay",
+			labels:  map[string]string{v0.LabelConfiguration: "gone", v0.LabelDeletionPolicy: v0.DeletionPolicyOrphan},
+			manager: ours,
+		},
 		"copied-by-hand": {reason: "we did not make it", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: "kubectl"},
 	}
 	for name, object := range objects {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
@@ -132,7 +132,7 @@ func legacyFields(configuration *v0.Configuration) (convert.Lists, error) {
 		if field.from == nil || len(field.from.Raw) == 0 {
 			continue
 		}
-		if err := json.Unmarshal(field.from.Raw, field.to); err != nil { // whole numbers become int64
+		if err := utiljson.Unmarshal(field.from.Raw, field.to); err != nil { // whole numbers become int64
 			return convert.Lists{}, fmt.Errorf("%s: %w", field.name, err)
 		}
 	}

@@ -2,6 +2,7 @@ package debugecho
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,7 +56,7 @@ func TestAvailability(t *testing.T) {
 	os.Remove(file)
 	want(2)
 	cancel()
-	if err := <-ended; err != context.Canceled {
+	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended by %v", err)
 	}
 }

@@ -33,7 +33,7 @@ const (
 // Registration is served by the agent on agent-registration.sock in the directory
 // of the discovery handlers.
 type RegistrationClient interface {
-	// RegisterDiscoveryHandler tells the agent of a handler. A handler may
+	// RegisterDiscoveryHandler registers a handler with the agent. A handler may
 	// register repeatedly; the last call for a name and endpoint counts.
 	RegisterDiscoveryHandler(ctx context.Context, in *RegisterDiscoveryHandlerRequest, opts ...grpc.CallOption) (*Empty, error)
 }
@@ -63,7 +63,7 @@ func (c *registrationClient) RegisterDiscoveryHandler(ctx context.Context, in *R
 // Registration is served by the agent on agent-registration.sock in the directory
 // of the discovery handlers.
 type RegistrationServer interface {
-	// RegisterDiscoveryHandler tells the agent of a handler. A handler may
+	// RegisterDiscoveryHandler registers a handler with the agent. A handler may
 	// register repeatedly; the last call for a name and endpoint counts.
 	RegisterDiscoveryHandler(context.Context, *RegisterDiscoveryHandlerRequest) (*Empty, error)
 	mustEmbedUnimplementedRegistrationServer()

@@ -2,6 +2,7 @@ package kubelettest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func (k *Kubelet) allocate(state *podState, container, resource string, count in
 	}
 	state.ids[container][resource] = chosen
 	if len(response.GetContainerResponses()) == 0 {
-		return nil, fmt.Errorf("no containers return in allocation response")
+		return nil, errors.New("no containers return in allocation response")
 	}
 	state.responses[container] = append(state.responses[container], response.GetContainerResponses()[0])
 	return chosen, nil

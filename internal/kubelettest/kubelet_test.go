@@ -115,7 +115,8 @@ func TestInitContainersAreOfferedAgain(t *testing.T) {
 	if calls := k.Calls(); len(calls) != 2 || calls[0] != calls[1] {
 		t.Errorf("calls %v", calls)
 	}
-	list, err := podresources.NewPodResourcesListerClient(dial(t, k, "pod-resources/kubelet.sock")).List(t.Context(), &podresources.ListPodResourcesRequest{})
+	list, err := podresources.NewPodResourcesListerClient(dial(t, k, "pod-resources/kubelet.sock")).
+		List(t.Context(), &podresources.ListPodResourcesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,7 +73,8 @@ func TestStampMatchesOnlyExistingResults(t *testing.T) {
 
 func TestCheckNamesMissingFilesAndTheRemedy(t *testing.T) {
 	err := Check(t.TempDir(), true)
-	missing, ok := err.(*MissingError)
+	missing := &MissingError{}
+	ok := errors.As(err, &missing)
 	if !ok || len(missing.Files) < 10 || !strings.Contains(err.Error(), "make kubernetes") {
 		t.Fatalf("got %v", err)
 	}

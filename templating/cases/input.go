@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"akri.sh/akri/templating"
@@ -132,7 +133,7 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 			path := pathOf(append([]string{"spec"}, strings.Split(r.From, ".")...)...)
 			l.from = append(l.from, origin{document: d, path: path, field: r.From})
 		}
-		set, diags := templating.Compile(level, append(own[:len(own):len(own)], convert.Templates(converted)...))
+		set, diags := templating.Compile(level, append(slices.Clip(own), convert.Templates(converted)...))
 		l.set = set
 		problems = append(problems, l.locate(level, diags)...)
 		return l

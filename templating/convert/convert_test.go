@@ -100,7 +100,13 @@ func convertAndRender(t *testing.T, s spec) string {
 		t.Fatal(err)
 	}
 	out.WriteString("# all\n")
-	write(t, &out, set, templating.Values{Configuration: "akri-cam", Namespace: "edge", Capacity: 2, Instances: instances}, lists.Configuration)
+	write(
+		t,
+		&out,
+		set,
+		templating.Values{Configuration: "akri-cam", Namespace: "edge", Capacity: 2, Instances: instances},
+		lists.Configuration,
+	)
 	return out.String()
 }
 

@@ -34,10 +34,17 @@ func TestInstances(t *testing.T) {
 // TestSamplesRender checks that samples have the properties that templates mention,
 // with values that fit.
 func TestSamplesRender(t *testing.T) {
-	set, diags := templating.Compile(templating.InstanceLevel, []map[string]any{{
-		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "{{ INSTANCE_NAME }}"},
-		"spec": map[string]any{"port": "{{ INSTANCE_PROPERTIES.HTTP_PORT | int }}", "host": "{{ (urlParse INSTANCE_PROPERTIES.STREAM_URL).host }}"},
-	}})
+	set, diags := templating.Compile(templating.InstanceLevel, []map[string]any{
+		{
+			"apiVersion": "v1",
+			"kind":       "Service",
+			"metadata":   map[string]any{"name": "{{ INSTANCE_NAME }}"},
+			"spec": map[string]any{
+				"port": "{{ INSTANCE_PROPERTIES.HTTP_PORT | int }}",
+				"host": "{{ (urlParse INSTANCE_PROPERTIES.STREAM_URL).host }}",
+			},
+		},
+	})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -143,7 +144,7 @@ func (d *Document) Object() map[string]any { return d.object }
 // Locate returns the position of a diagnostic. Prefix leads from the root of the
 // document to the template that the diagnostic is about.
 func (d *Document) Locate(prefix templating.Path, diagnostic templating.Diagnostic) Position {
-	path := append(prefix[:len(prefix):len(prefix)], diagnostic.Field...)
+	path := append(slices.Clip(prefix), diagnostic.Field...)
 	key, value := d.find(path)
 	if value == nil {
 		return Position{File: d.file, Line: d.before + 1, Column: 1}

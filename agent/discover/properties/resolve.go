@@ -53,8 +53,12 @@ func references(configuration *v0.Configuration, crossNamespace bool) (map[refer
 			continue
 		}
 		if ref.Namespace != configuration.Namespace && !crossNamespace {
-			return nil, fmt.Errorf("%s: %s is in another namespace: copy it to namespace %s, or run the agents with --allow-cross-namespace-properties",
-				path(i, property), ref, configuration.Namespace)
+			return nil, fmt.Errorf(
+				"%s: %s is in another namespace: copy it to namespace %s, or run the agents with --allow-cross-namespace-properties",
+				path(i, property),
+				ref,
+				configuration.Namespace,
+			)
 		}
 		wanted[ref] = true
 	}

@@ -117,7 +117,16 @@ func TestPresent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			step := on(tc.node).present(camera, tc.have, "door-8120fe", tc.differs)
 			if step.Action != tc.action || step.Force != tc.force || !step.Until.Equal(tc.until) {
-				t.Fatalf("%s\n got %s force=%t until %s\nwant %s force=%t until %s", tc.reason, step.Action, step.Force, step.Until, tc.action, tc.force, tc.until)
+				t.Fatalf(
+					"%s\n got %s force=%t until %s\nwant %s force=%t until %s",
+					tc.reason,
+					step.Action,
+					step.Force,
+					step.Until,
+					tc.action,
+					tc.force,
+					tc.until,
+				)
 			}
 			if tc.action != Apply {
 				return
@@ -143,7 +152,8 @@ func TestAbsent(t *testing.T) {
 		t.Fatalf("one of two nodes leaves: %s, want Leave", step.Action)
 	}
 	want := step.Want
-	if _, labelled := want.Labels[v0.NodeLabel("node-a")]; labelled || len(want.Spec.Nodes) != 0 || want.Spec.DeviceUsage != nil || want.UID != "instance-1" {
+	if _, labelled := want.Labels[v0.NodeLabel("node-a")]; labelled || len(want.Spec.Nodes) != 0 || want.Spec.DeviceUsage != nil ||
+		want.UID != "instance-1" {
 		t.Errorf("leaving writes %+v %+v; want no node, label or slots, and never a new object", want.ObjectMeta, want.Spec)
 	}
 	if want.Spec.Capacity != 2 || want.Spec.BrokerProperties["URL"] == "" || len(want.OwnerReferences) != 1 {

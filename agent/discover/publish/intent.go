@@ -41,7 +41,7 @@ func owner(configuration *v0.Configuration) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v0.GroupVersion.String(), Kind: v0.ConfigurationKind.Kind,
 		Name: configuration.Name, UID: configuration.UID,
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(false),
+		Controller: new(true), BlockOwnerDeletion: new(false),
 	}
 }
 

@@ -37,14 +37,19 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, client: client}
-	object, err := client.Resource(v0.ConfigurationResource).Namespace(apitest.Namespace(t, config)).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": "door"},
-		"spec": map[string]any{"discoveryHandler": map[string]any{"name": "h"}, "capacity": int64(2)},
-	}}, metav1.CreateOptions{})
+	object, err := client.Resource(v0.ConfigurationResource).
+		Namespace(apitest.Namespace(t, config)).
+		Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": "door"},
+			"spec": map[string]any{"discoveryHandler": map[string]any{"name": "h"}, "capacity": int64(2)},
+		}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.configuration = &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: "door", UID: object.GetUID()}, Spec: v0.ConfigurationSpec{Capacity: 2}}
+	b.configuration = &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: "door", UID: object.GetUID()},
+		Spec:       v0.ConfigurationSpec{Capacity: 2},
+	}
 	return b
 }
 
@@ -120,7 +125,10 @@ func TestDeviceWithTheSameHashGetsALongerName(t *testing.T) {
 	if want := v0.LongInstanceName("door", "foo0", "", true); len(result.Devices) != 1 || result.Devices[0].Instance.Name != want {
 		t.Errorf("published %+v, want %s", result.Devices, want)
 	}
-	if other := b.get(short); !slices.Equal(other.Spec.Nodes, []string{"node-b"}) || other.Annotations[v0.AnnotationDeviceID] != "with the same hash" {
+	if other := b.get(
+		short,
+	); !slices.Equal(other.Spec.Nodes, []string{"node-b"}) ||
+		other.Annotations[v0.AnnotationDeviceID] != "with the same hash" {
 		t.Errorf("the other device's Instance was taken over: %+v", other)
 	}
 }
@@ -184,6 +192,11 @@ func TestRefusalsAreReported(t *testing.T) {
 	bad := streams.Device{Key: streams.Key{ID: string(make([]byte, 300<<10)), Shared: true}} // annotations have a limit
 	result := b.publish(p, camera, bad)
 	if len(result.Refused) != 1 || len(result.Devices) != 1 || result.Next.IsZero() {
-		t.Errorf("refused %d, published %d, again at %s; want one each, and another attempt", len(result.Refused), len(result.Devices), result.Next)
+		t.Errorf(
+			"refused %d, published %d, again at %s; want one each, and another attempt",
+			len(result.Refused),
+			len(result.Devices),
+			result.Next,
+		)
 	}
 }

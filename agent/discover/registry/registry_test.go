@@ -25,7 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func register(t *testing.T, directory string, request *protocol.RegisterDiscoveryHandlerRequest) error {
 	t.Helper()
-	connection, err := grpc.NewClient("unix:"+filepath.Join(directory, protocol.RegistrationSocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	connection, err := grpc.NewClient(
+		"unix:"+filepath.Join(directory, protocol.RegistrationSocket),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,14 +75,29 @@ func TestClaimAndRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := instance(t, c, namespace, name, start)
-			a, b := claims.New(c, &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a"), claims.New(c, &claims.MemoryStore{}, "node-b", "akri-agent."+"node-b")
+			a, b := claims.New(
+				c,
+				&claims.MemoryStore{},
+				"node-a",
+				"akri-agent."+"node-a",
+			), claims.New(
+				c,
+				&claims.MemoryStore{},
+				"node-b",
+				"akri-agent."+"node-b",
+			)
 			if got := a.Claim(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
 				t.Fatalf("claim of a free slot: %+v", got)
 			}
 			if got := a.Claim(t.Context(), ref, []int{0, 1}); got.Outcome != slots.Written {
 				t.Fatalf("claim of an own and a free slot: %+v", got)
 			}
-			if got := b.Claim(t.Context(), ref, []int{1}); got.Outcome != slots.Refused || got.Record == nil || got.Record.Usage[1].Node != "node-a" {
+			if got := b.Claim(
+				t.Context(),
+				ref,
+				[]int{1},
+			); got.Outcome != slots.Refused || got.Record == nil ||
+				got.Record.Usage[1].Node != "node-a" {
 				t.Fatalf("claim of another node's slot: %+v", got)
 			}
 			if got := b.Release(t.Context(), ref, []int{1}); got.Outcome != slots.Refused {
@@ -111,7 +126,10 @@ func TestRace(t *testing.T) {
 	}
 	ref := instance(t, c, apitest.Namespace(t, config), "race", nil)
 	nodes := []string{"node-a", "node-b"}
-	executors := []*claims.Executor{claims.New(c, &claims.MemoryStore{}, nodes[0], "akri-agent."+nodes[0]), claims.New(c, &claims.MemoryStore{}, nodes[1], "akri-agent."+nodes[1])}
+	executors := []*claims.Executor{
+		claims.New(c, &claims.MemoryStore{}, nodes[0], "akri-agent."+nodes[0]),
+		claims.New(c, &claims.MemoryStore{}, nodes[1], "akri-agent."+nodes[1]),
+	}
 	wins := map[string]int{}
 	start := time.Now()
 	for round := range rounds {

@@ -23,11 +23,15 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
 	}
 	m := &Metrics{
-		claims:      counter("akri_agent_claims_total", "Claims of slots, by outcome: written, refused or unknown."),
-		releases:    counter("akri_agent_releases_total", "Releases of slots, by outcome: written, refused or unknown."),
-		allocations: counter("akri_agent_allocations_total", "Answers to the kubelet's Allocate, by outcome: granted, or the reason of the refusal."),
+		claims:   counter("akri_agent_claims_total", "Claims of slots, by outcome: written, refused or unknown."),
+		releases: counter("akri_agent_releases_total", "Releases of slots, by outcome: written, refused or unknown."),
+		allocations: counter(
+			"akri_agent_allocations_total",
+			"Answers to the kubelet's Allocate, by outcome: granted, or the reason of the refusal.",
+		),
 		slots: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "akri_agent_slots", Help: "Slots of this node's devices, by state: free, held by this node, taken by another owner, or contradicted.",
+			Name: "akri_agent_slots",
+			Help: "Slots of this node's devices, by state: free, held by this node, taken by another owner, or contradicted.",
 		}, []string{"state"}),
 	}
 	if registerer == nil {

@@ -60,7 +60,9 @@ func (w *world) instance(name string, nodes ...string) {
 		"metadata": map[string]any{"name": name, "labels": labels},
 		"spec":     map[string]any{"configurationName": "cam", "cdiName": "akri.sh/cam=1", "capacity": int64(5), "shared": true},
 	}}
-	if _, err := w.client.Resource(v0.InstanceResource).Namespace(w.namespace).Create(w.t.Context(), object, metav1.CreateOptions{}); err != nil {
+	if _, err := w.client.Resource(v0.InstanceResource).
+		Namespace(w.namespace).
+		Create(w.t.Context(), object, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {

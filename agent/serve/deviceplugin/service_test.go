@@ -126,7 +126,10 @@ func TestUnlisted(t *testing.T) {
 	s.setList([]slots.Health{{Slot: 0, Healthy: true}})
 	k.Await(camResource, healthy(1))
 	for _, id := range []string{"cam-1a2b3c-2", "cam-1a2b3c-9", "door-1a2b3c-0", ""} {
-		_, err := s.Allocate(t.Context(), &plugin.AllocateRequest{ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: []string{id}}}})
+		_, err := s.Allocate(
+			t.Context(),
+			&plugin.AllocateRequest{ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: []string{id}}}},
+		)
 		if err == nil {
 			t.Errorf("Allocate of %q is granted", id)
 		}
@@ -146,7 +149,10 @@ func TestListBeforeRefusal(t *testing.T) {
 	s, a := offering(t, k)
 	k.Await(camResource, healthy(3))
 	a.taken[0] = true
-	_, err := s.Allocate(t.Context(), &plugin.AllocateRequest{ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: []string{"cam-1a2b3c-0"}}}})
+	_, err := s.Allocate(
+		t.Context(),
+		&plugin.AllocateRequest{ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: []string{"cam-1a2b3c-0"}}}},
+	)
 	if err == nil || !strings.Contains(err.Error(), slots.ErrTaken.Error()) {
 		t.Fatalf("refusal: %v", err)
 	}

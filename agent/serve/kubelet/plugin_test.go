@@ -26,7 +26,9 @@ func (oneDevice) GetDevicePluginOptions(context.Context, *deviceplugin.Empty) (*
 }
 
 func (oneDevice) ListAndWatch(_ *deviceplugin.Empty, stream deviceplugin.DevicePlugin_ListAndWatchServer) error {
-	if err := stream.Send(&deviceplugin.ListAndWatchResponse{Devices: []*deviceplugin.Device{{ID: "0", Health: deviceplugin.Healthy}}}); err != nil {
+	if err := stream.Send(
+		&deviceplugin.ListAndWatchResponse{Devices: []*deviceplugin.Device{{ID: "0", Health: deviceplugin.Healthy}}},
+	); err != nil {
 		return err
 	}
 	<-stream.Context().Done()

@@ -1,8 +1,10 @@
 package slots_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -241,9 +243,7 @@ func (w *world) write(node string, p *patch) bool {
 
 func (w *world) record() *slots.Record {
 	usage := map[int]v0.Owner{}
-	for s, owner := range w.usage {
-		usage[s] = owner
-	}
+	maps.Copy(usage, w.usage)
 	return &slots.Record{Version: w.version, Usage: usage}
 }
 
@@ -285,7 +285,7 @@ func (n *simNode) do(command slots.Command) {
 		}
 		delete(n.calls, c.Call)
 		if c.Err != nil {
-			if c.Err == slots.ErrTaken && !slices.ContainsFunc(p.slots, func(s int) bool {
+			if errors.Is(c.Err, slots.ErrTaken) && !slices.ContainsFunc(p.slots, func(s int) bool {
 				owner := n.w.usage[s]
 				return owner != v0.Owner{Node: n.name}
 			}) {

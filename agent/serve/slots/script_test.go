@@ -74,7 +74,7 @@ func parseEvent(t *testing.T, m *slots.Machine, d *datadriven.TestData) slots.Ev
 	}
 	refs := func(list string) []slots.Ref {
 		var out []slots.Ref
-		for _, text := range strings.Fields(list) {
+		for text := range strings.FieldsSeq(list) {
 			at := strings.LastIndex(text, "-")
 			out = append(out, slots.Ref{Instance: text[:at], Slot: number(text[at+1:])})
 		}
@@ -85,7 +85,7 @@ func parseEvent(t *testing.T, m *slots.Machine, d *datadriven.TestData) slots.Ev
 			return nil
 		}
 		r := &slots.Record{Version: uint64(number(options["version"])), Usage: map[int]v0.Owner{}}
-		for _, entry := range strings.Fields(options["usage"]) {
+		for entry := range strings.FieldsSeq(options["usage"]) {
 			slot, value, _ := strings.Cut(entry, ":")
 			owner, err := v0.ParseOwner(value)
 			if err != nil {
@@ -104,7 +104,12 @@ func parseEvent(t *testing.T, m *slots.Machine, d *datadriven.TestData) slots.Ev
 		}
 		return slots.Ticked{Now: at}
 	case "published":
-		return slots.DevicePublished{Instance: word(0), Capacity: number(options["capacity"]), Shared: options["local"] == "", Online: options["offline"] == ""}
+		return slots.DevicePublished{
+			Instance: word(0),
+			Capacity: number(options["capacity"]),
+			Shared:   options["local"] == "",
+			Online:   options["offline"] == "",
+		}
 	case "withdrawn":
 		return slots.DeviceWithdrawn{Instance: word(0)}
 	case "recorded":
@@ -125,7 +130,14 @@ func parseEvent(t *testing.T, m *slots.Machine, d *datadriven.TestData) slots.Ev
 	case "claimed":
 		return slots.ClaimSettled{Instance: word(0), Slots: numbers(words[1:]), Outcome: outcome[options["outcome"]], Record: record()}
 	case "released":
-		return slots.ReleaseSettled{Instance: word(0), Slots: numbers(words[1:]), Outcome: outcome[options["outcome"]], Record: record(), Tried: uint64(number(cmp.Or(options["tried"], "0"))), Gone: options["gone"] != ""}
+		return slots.ReleaseSettled{
+			Instance: word(0),
+			Slots:    numbers(words[1:]),
+			Outcome:  outcome[options["outcome"]],
+			Record:   record(),
+			Tried:    uint64(number(cmp.Or(options["tried"], "0"))),
+			Gone:     options["gone"] != "",
+		}
 	case "witnessed":
 		since := m.Generation()
 		if options["since"] != "" {

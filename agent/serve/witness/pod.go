@@ -2,6 +2,7 @@ package witness
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -92,10 +93,8 @@ func (f podFacts) ended() bool {
 		}
 		stopped = stopped && s == terminated
 	}
-	for _, s := range f.others {
-		if s == running {
-			return false
-		}
+	if slices.Contains(f.others, running) {
+		return false
 	}
 	return f.phase == "Succeeded" || f.phase == "Failed" || f.deleting && stopped
 }

@@ -124,7 +124,10 @@ func TestPodForms(t *testing.T) {
 }
 
 func FuzzDecodePod(f *testing.F) {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}}}
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: "u"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}},
+	}
 	message, err := pod.Marshal()
 	if err != nil {
 		f.Fatal(err)
@@ -147,7 +150,14 @@ func TestVanished(t *testing.T) {
 			pods, _ := s.snapshot()
 			return len(pods)
 		}
-		s.replace([]podInfo{{UID: "forced", Requests: wants}, {UID: "ended", Requests: wants, Ended: true}, {UID: "deleted", Requests: wants}, {UID: "plain"}})
+		s.replace(
+			[]podInfo{
+				{UID: "forced", Requests: wants},
+				{UID: "ended", Requests: wants, Ended: true},
+				{UID: "deleted", Requests: wants},
+				{UID: "plain"},
+			},
+		)
 		if got := count(); got != 3 {
 			t.Fatalf("%d pods, want those that request a device", got)
 		}

@@ -42,10 +42,14 @@ spec:
   capacity: 2
   instanceServiceSpec: {ports: [{port: 80}], selector: {mine: "yes"}}
   configurationServiceSpec: {ports: [{port: 80, targetPort: "{{x}}"}]}`+broker+"\n")
-			write(t, "instances.yaml", `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {shared: true, nodes: [c.example, a, b]}}
+			write(
+				t,
+				"instances.yaml",
+				`{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {shared: true, nodes: [c.example, a, b]}}
 ---
 {apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-2}, spec: {nodes: [a]}}
-`)
+`,
+			)
 			write(t, "new.yaml", output(t, "convert", "-f", "old.yaml"))
 			before := withoutComments(output(t, "render", "-f", "old.yaml", "-i", "instances.yaml"))
 			after := withoutComments(output(t, "render", "-f", "new.yaml", "-i", "instances.yaml"))

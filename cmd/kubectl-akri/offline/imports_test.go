@@ -16,7 +16,7 @@ func TestImports(t *testing.T) {
 		"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apiserver", "google.golang.org/grpc",
 		"akri.sh/akri/agent", "akri.sh/akri/discovery",
 	}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		for _, prefix := range forbidden {
 			if name == prefix || strings.HasPrefix(name, prefix+"/") {
 				t.Errorf("%s is among the dependencies and reaches a cluster or agents: move the code that needs it to cmd/kubectl-akri", name)

@@ -64,7 +64,7 @@ func (c *checker) typed(t reflect.Type, value any) {
 	if value == nil {
 		return
 	}
-	if _, ok := reflect.New(t).Interface().(json.Unmarshaler); ok {
+	if _, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(t)); ok {
 		c.decoded(t, value)
 		return
 	}
@@ -156,8 +156,7 @@ func bareLabels(fields map[string]any) bool {
 // fieldsOf returns the types of the fields of a struct by their JSON names.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := make(map[string]reflect.Type)
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-":

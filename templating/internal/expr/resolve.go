@@ -133,8 +133,8 @@ func (r *resolver) declare(pipe *parse.PipeNode, v expr) []int {
 }
 
 func (r *resolver) slot(name string) int {
-	for slot := len(r.declared) - 1; slot >= 0; slot-- {
-		if r.declared[slot].name == name {
+	for slot, v := range slices.Backward(r.declared) {
+		if v.name == name {
 			return slot
 		}
 	}

@@ -2,6 +2,7 @@ package functions
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"akri.sh/akri/templating/internal/budget"
@@ -73,10 +74,8 @@ var choiceFunctions = []Function{
 		}},
 	{Name: "any", Group: "Choosing", What: "whether at least one argument is not empty", min: 1, max: -1,
 		Example: `any "" 0 NODES`, Result: `true`, run: func(_ *budget.Budget, args []any) (any, error) {
-			for _, arg := range args {
-				if value.Truthy(arg) {
-					return true, nil
-				}
+			if slices.ContainsFunc(args, value.Truthy) {
+				return true, nil
 			}
 			return false, nil
 		}},

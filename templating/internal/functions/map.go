@@ -2,6 +2,7 @@ package functions
 
 import (
 	"fmt"
+	"maps"
 
 	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/fault"
@@ -182,9 +183,7 @@ func merge(b *budget.Budget, first, second map[string]any, lastWins bool) (map[s
 		return nil, err
 	}
 	merged := make(map[string]any, max(len(first), len(second)))
-	for key, v := range first {
-		merged[key] = v
-	}
+	maps.Copy(merged, first)
 	for key, v := range second {
 		old, found := merged[key]
 		inner, isMap := value.AsMap(v)

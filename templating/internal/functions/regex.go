@@ -105,7 +105,8 @@ func compilePattern(b *budget.Budget, pattern string) (*regexp.Regexp, int, erro
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		reason := "it cannot be parsed"
-		if e, ok := err.(*syntax.Error); ok {
+		e := &syntax.Error{}
+		if errors.As(err, &e) {
 			reason = string(e.Code)
 		}
 		return nil, 0, fault.Hintf("see https://pkg.go.dev/regexp/syntax; in quoted text write \\\\ for \\, or use back quotes",

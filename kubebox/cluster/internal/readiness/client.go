@@ -113,7 +113,7 @@ func wait(ctx context.Context, what string, check func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w (last error: %v)", what, context.Cause(ctx), err)
+			return fmt.Errorf("waiting for %s: %w (last error: %w)", what, context.Cause(ctx), err)
 		case <-time.After(interval):
 		}
 	}

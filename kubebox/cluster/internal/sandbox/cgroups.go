@@ -90,7 +90,7 @@ func delegate(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, controller := range strings.Fields(string(have)) {
+	for controller := range strings.FieldsSeq(string(have)) {
 		if slices.Contains(strings.Fields(string(delegated)), controller) {
 			continue
 		}
