@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,8 +43,32 @@ spec:
 	)
 	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "10.0.0.1"})
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, "instanceBrokerResources[0]", `"Twin"`)
-	c.exists("v1", "ConfigMap", "cfg-1") // its sibling is not held up
+	c.exists("v1", "ConfigMap", "cfg-1") // its sibling does not wait
 
+	c.installTwins()
+	twin := c.exists("test.akri.sh/v1", "Twin", "cfg-1")
+	spec := twin.Object["spec"].(map[string]any)
+	if spec["address"] != "10.0.0.1" || spec["replicas"] != int64(1) || len(spec["nodes"].([]any)) != 1 {
+		t.Errorf("spec of the custom resource: %#v", spec)
+	}
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+
+	// Its objects are watched like any other.
+	if err := c.Delete(t.Context(), twin); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("repair", func() string {
+		if now := c.object("test.akri.sh/v1", "Twin", "cfg-1"); now == nil || now.GetUID() == twin.GetUID() {
+			return "there is none"
+		}
+		return ""
+	})
+}
+
+// installTwins installs the kind Twin until the test ends.
+func (c *cluster) installTwins() {
+	c.t.Helper()
 	c.apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -63,32 +88,14 @@ spec:
           spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `)
-	t.Cleanup(func() {
+	c.t.Cleanup(func() {
 		definition := &unstructured.Unstructured{}
 		definition.SetAPIVersion("apiextensions.k8s.io/v1")
 		definition.SetKind("CustomResourceDefinition")
 		definition.SetName("twins.test.akri.sh")
-		if err := c.Delete(t.Context(), definition); client.IgnoreNotFound(err) != nil {
-			t.Log(err)
+		if err := c.Delete(context.WithoutCancel(c.t.Context()), definition); client.IgnoreNotFound(err) != nil {
+			c.t.Log(err)
 		}
-	})
-	twin := c.exists("test.akri.sh/v1", "Twin", "cfg-1")
-	spec := twin.Object["spec"].(map[string]any)
-	if spec["address"] != "10.0.0.1" || spec["replicas"] != int64(1) || len(spec["nodes"].([]any)) != 1 {
-		t.Errorf("spec of the custom resource: %#v", spec)
-	}
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-
-	// It is watched like any other.
-	if err := c.Delete(t.Context(), twin); err != nil {
-		t.Fatal(err)
-	}
-	c.eventually("repair", func() string {
-		if now := c.object("test.akri.sh/v1", "Twin", "cfg-1"); now == nil || now.GetUID() == twin.GetUID() {
-			return "there is none"
-		}
-		return ""
 	})
 }
 
@@ -126,7 +133,7 @@ spec:
 		t.Errorf("selector %v, labels %v", selector, labels)
 	}
 	if n := c.settled(); n > 12 {
-		t.Errorf("%d writes for two objects: something is applied again and again", n)
+		t.Errorf("%d writes for two objects: an object is applied repeatedly", n)
 	}
 	// A mistake in a legacy field is reported under the field's name.
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "instanceServiceSpec: ", "spec.ports[0].port")
@@ -134,8 +141,12 @@ spec:
 
 func TestConflictPolicies(t *testing.T) {
 	c := start(t)
-	for _, name := range []string{"take", "skip"} {
-		c.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {theirs: x, k: theirs}")
+	for _, metadata := range []string{
+		"{name: take}", "{name: skip}",
+		"{name: take-labelled, labels: {" + v0.LabelManagedBy + ": " + v0.ManagedBy + ", " +
+			v0.LabelConfiguration + ": cfg, " + v0.LabelInstance + ": cfg-1}}",
+	} {
+		c.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: " + metadata + "\ndata: {theirs: x, k: theirs}")
 	}
 	c.apply(`
 apiVersion: akri.sh/v0
@@ -145,21 +156,22 @@ spec:
   discoveryHandler: {name: debugEcho}
   instanceBrokerResources:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: take, annotations: {akri.sh/on-conflict: take}}, data: {k: ours}}
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: take-labelled, annotations: {akri.sh/on-conflict: take}}, data: {k: ours}}
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: skip, annotations: {akri.sh/on-conflict: skip}}, data: {k: ours}}
 `)
 	instance := c.instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	for name, want := range map[string]string{"take": "ours", "skip": "theirs"} {
+	for name, want := range map[string]string{"take": "ours", "take-labelled": "ours", "skip": "theirs"} {
 		object := c.exists("v1", "ConfigMap", name)
 		data, _, _ := unstructured.NestedStringMap(object.Object, "data")
 		if data["k"] != want || data["theirs"] != "x" {
-			t.Errorf("%s: data %v, want k=%s and what else was there", name, data, want)
+			t.Errorf("%s: data %v, want k=%s and the other existing keys", name, data, want)
 		}
-		if owned := metav1.GetControllerOf(object) != nil; owned != (name == "take") {
+		if owned := metav1.GetControllerOf(object) != nil; owned != (want == "ours") {
 			t.Errorf("%s: owned is %t", name, owned)
 		}
 	}
-	// What was skipped is not removed with its template.
+	// A skipped object is not removed with its template.
 	c.apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -168,6 +180,7 @@ spec:
   discoveryHandler: {name: debugEcho}
 `)
 	c.gone("v1", "ConfigMap", "take")
+	c.gone("v1", "ConfigMap", "take-labelled")
 	c.settled()
 	c.exists("v1", "ConfigMap", "skip")
 }
@@ -251,7 +264,7 @@ spec:
 	}
 	state("up")
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.apply(config("running")) // a new condition over objects that are known already
+	c.apply(config("running")) // a new condition on existing objects
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
 	state("running")
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)

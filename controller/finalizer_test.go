@@ -21,28 +21,10 @@ import (
 func TestObjectsElsewhere(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 4, Policy: confine.Policy{ClusterScoped: true, OtherNamespaces: true}})
 	far := apitest.Namespace(t, c.config)
-	write := func(more string) {
-		c.apply(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: cfg}
-spec:
-  discoveryHandler: {name: debugEcho}
-  instanceBrokerResources:
-  - apiVersion: v1
-    kind: ConfigMap
-    metadata: {name: "{{INSTANCE_NAME}}", namespace: ` + far + `}
-    data: {k: v}
-  configurationBrokerResources:
-  - apiVersion: v1
-    kind: ConfigMap
-    metadata: {name: home}` + more)
-	}
-	const class = `
+	c.apply(elsewhere(far) + `
   - apiVersion: scheduling.k8s.io/v1
     kind: PriorityClass
-    metadata: {name: "{{CONFIGURATION_NAME}}-`
-	write(class + c.namespace + `"}
+    metadata: {name: "{{CONFIGURATION_NAME}}-` + c.namespace + `"}
     value: 5
 `)
 	instance := c.instance("cfg", "cfg-1", nil)
@@ -50,48 +32,16 @@ spec:
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.finalized("cfg", &v0.Configuration{}, true)
 	c.finalized("cfg-1", &v0.Instance{}, true)
-	there := func(object *unstructured.Unstructured) bool {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object)
-		if client.IgnoreNotFound(err) != nil {
-			t.Fatal(err)
-		}
-		return err == nil
-	}
 	remote := named("v1", "ConfigMap", far, "cfg-1")
 	priority := named("scheduling.k8s.io/v1", "PriorityClass", "", "cfg-"+c.namespace)
-	if !there(remote) || !there(priority) {
+	if !c.found(remote) || !c.found(priority) {
 		t.Fatal("an object is missing")
 	}
-
-	// Deleted manually, it is created again; changed, it is repaired.
-	uid := remote.GetUID()
-	if err := c.Delete(t.Context(), remote); err != nil {
-		t.Fatal(err)
-	}
-	c.eventually("a new object", func() string {
-		if !there(remote) || remote.GetUID() == uid {
-			return "there is none"
-		}
-		return ""
-	})
-	if err := c.Patch(t.Context(), remote, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"w"}}`))); err != nil {
-		t.Fatal(err)
-	}
-	c.eventually("repair", func() string {
-		if there(remote); remote.Object["data"].(map[string]any)["k"] != "v" {
-			return "it is as it was"
-		}
-		return ""
-	})
+	c.repaired(remote)
 
 	// No longer rendered, it is deleted, and the finalizer is removed.
-	write("\n")
-	c.eventually("removal", func() string {
-		if there(priority) {
-			return "the PriorityClass is there"
-		}
-		return ""
-	})
+	c.apply(elsewhere(far) + "\n")
+	c.removed(priority)
 	c.finalized("cfg", &v0.Configuration{}, false)
 
 	// The objects of a deleted Instance in other namespaces are deleted, even if its
@@ -104,22 +54,78 @@ spec:
 	if err := c.Delete(t.Context(), instance); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("removal", func() string {
-		if there(remote) {
-			return "the object is there"
-		}
-		return ""
-	})
-	c.eventually("removal of the Instance", func() string {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(instance), instance); client.IgnoreNotFound(err) != nil || err == nil {
-			return "it is there"
+	c.removed(remote)
+	c.removed(instance)
+}
+
+// elsewhere returns a Configuration with an object in another namespace for each
+// device, and one in its own namespace. A test may append to the latter's list.
+func elsewhere(namespace string) string {
+	return `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}", namespace: ` + namespace + `}
+    data: {k: v}
+  configurationBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: home}`
+}
+
+// found reads an object, and reports whether it exists.
+func (c *cluster) found(object client.Object) bool {
+	c.t.Helper()
+	err := c.Get(c.t.Context(), client.ObjectKeyFromObject(object), object)
+	if client.IgnoreNotFound(err) != nil {
+		c.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// removed waits until an object no longer exists.
+func (c *cluster) removed(object client.Object) {
+	c.t.Helper()
+	c.eventually("removal of "+object.GetName(), func() string {
+		if c.found(object) {
+			return "it still exists"
 		}
 		return ""
 	})
 }
 
-// Nothing is made elsewhere before its parent remembers it: a controller that
-// dies in between leaves no orphan.
+// repaired deletes a ConfigMap of [elsewhere], which is then created again, and
+// changes it, which is then reverted.
+func (c *cluster) repaired(object *unstructured.Unstructured) {
+	c.t.Helper()
+	uid := object.GetUID()
+	if err := c.Delete(c.t.Context(), object); err != nil {
+		c.t.Fatal(err)
+	}
+	c.eventually("a new object", func() string {
+		if !c.found(object) || object.GetUID() == uid {
+			return "it does not exist"
+		}
+		return ""
+	})
+	if err := c.Patch(c.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"w"}}`))); err != nil {
+		c.t.Fatal(err)
+	}
+	c.eventually("repair", func() string {
+		if c.found(object); object.Object["data"].(map[string]any)["k"] != "v" {
+			return "it is unchanged"
+		}
+		return ""
+	})
+}
+
+// Nothing is created elsewhere before the parent's inventory has it: a controller
+// that crashes in between leaves no stray.
 func TestElsewhereAnnouncedFirst(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
 	c := startWith(t, options)
@@ -145,7 +151,7 @@ spec:
 	}
 	c.stop()
 
-	// Made just before it died, and not written down: the UID is not known.
+	// It was created just before the crash, and its UID was not recorded.
 	orphan := named("v1", "ConfigMap", far, "cfg-1")
 	orphan.SetLabels(map[string]string{
 		v0.LabelManagedBy: v0.ManagedBy, v0.LabelConfiguration: "cfg", v0.LabelInstance: "cfg-1",
@@ -175,7 +181,8 @@ func named(apiVersion, kind, namespace, name string) *unstructured.Unstructured 
 	return object
 }
 
-// finalized waits until an object has our finalizer, or has it no more.
+// finalized waits until an object has the controller's finalizer, or no longer has
+// it.
 func (c *cluster) finalized(name string, object client.Object, want bool) {
 	c.t.Helper()
 	c.eventually("finalizer", func() string {

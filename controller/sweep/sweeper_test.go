@@ -20,6 +20,30 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 
+// object is a ConfigMap before a sweep.
+type object struct {
+	reason    string
+	namespace string // empty: the namespace of the parents
+	labels    map[string]string
+	owner     string
+	manager   string
+	swept     bool
+}
+
+func (o object) apply(t *testing.T, api client.Client, name string) error {
+	body := &unstructured.Unstructured{}
+	body.SetAPIVersion("v1")
+	body.SetKind("ConfigMap")
+	body.SetNamespace(o.namespace)
+	body.SetName(name)
+	o.labels[v0.LabelManagedBy] = v0.ManagedBy
+	body.SetLabels(o.labels)
+	if o.owner != "" {
+		body.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Configuration", Name: "gone", UID: "1"}})
+	}
+	return api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(body), client.FieldOwner(o.manager))
+}
+
 func TestSweep(t *testing.T) {
 	config := apitest.Start(t)
 	scheme := runtime.NewScheme()
@@ -39,14 +63,6 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	type object struct {
-		reason    string
-		namespace string
-		labels    map[string]string
-		owner     string
-		manager   string
-		swept     bool
-	}
 	const ours = v0.FieldManagerController
 	objects := map[string]object{
 		"lost": {
@@ -56,7 +72,7 @@ func TestSweep(t *testing.T) {
 			swept:   true,
 		},
 		"lost-instance": {
-			reason:  "the same of an Instance",
+			reason:  "the same for an Instance",
 			labels:  map[string]string{v0.LabelConfiguration: "alive", v0.LabelInstance: "gone"},
 			manager: ours,
 			swept:   true,
@@ -76,49 +92,40 @@ func TestSweep(t *testing.T) {
 			swept:     true,
 		},
 		"far-alive": {
-			reason:    "its parent is there",
+			reason:    "its parent exists",
 			namespace: far,
 			labels:    map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: string(alive.UID)},
 			manager:   ours,
 		},
 		"alive": {
-			reason:  "its Configuration is there, and puts the owner back",
+			reason:  "its Configuration exists, and restores the owner",
 			labels:  map[string]string{v0.LabelConfiguration: "alive"},
 			manager: ours,
 		},
 		"owned": {
-			reason:  "it has an owner: garbage collection looks after it",
+			reason:  "it has an owner: garbage collection handles it",
 			labels:  map[string]string{v0.LabelConfiguration: "gone"},
 			owner:   "1",
 			manager: ours,
 		},
 		"orphan": {
-			reason:  "it is to stay",
+			reason:  "its deletion policy is orphan",
 			labels:  map[string]string{v0.LabelConfiguration: "gone", v0.LabelDeletionPolicy: v0.DeletionPolicyOrphan},
 			manager: ours,
 		},
-		"copied-by-hand": {reason: "we did not make it", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: "kubectl"},
+		"copied-by-hand": {reason: "the controller did not apply it", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: "kubectl"},
 	}
 	for name, object := range objects {
-		body := &unstructured.Unstructured{}
-		body.SetAPIVersion("v1")
-		body.SetKind("ConfigMap")
-		body.SetNamespace(home)
-		if object.namespace != "" {
-			body.SetNamespace(object.namespace)
+		if object.namespace == "" {
+			object.namespace = home
+			objects[name] = object
 		}
-		body.SetName(name)
-		object.labels[v0.LabelManagedBy] = v0.ManagedBy
-		body.SetLabels(object.labels)
-		if object.owner != "" {
-			body.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Configuration", Name: "gone", UID: "1"}})
-		}
-		if err := api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(body), client.FieldOwner(object.manager)); err != nil {
+		if err := object.apply(t, api, name); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	questions, err := discovery.NewDiscoveryClientForConfig(config)
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +133,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	removed, err := sweep.New(questions, names, api, time.Hour).Sweep(t.Context())
+	removed, err := sweep.New(kinds, names, api, time.Hour).Sweep(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +144,7 @@ func TestSweep(t *testing.T) {
 		}
 		found := &metav1.PartialObjectMetadata{}
 		found.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-		namespace := home
-		if object.namespace != "" {
-			namespace = object.namespace
-		}
-		err := api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, found)
+		err := api.Get(t.Context(), client.ObjectKey{Namespace: object.namespace, Name: name}, found)
 		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
