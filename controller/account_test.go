@@ -9,8 +9,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// With spec.serviceAccountName, objects are made with that account's rights: no
-// more, though the controller itself may do anything here.
+// With spec.serviceAccountName, objects are created with the account's permissions
+// only, although the controller itself may do anything here.
 func TestServiceAccount(t *testing.T) {
 	c := start(t)
 	c.apply(`
@@ -47,6 +47,6 @@ subjects: [{kind: ServiceAccount, name: cameras, namespace: ` + c.namespace + `}
 	c.exists("v1", "ConfigMap", "cfg-1") // it heals by itself
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonForbidden, "instanceBrokerResources[1]", "services")
 	if c.object("v1", "Service", "cfg-1") != nil {
-		t.Error("the account may not make Services, and there is one")
+		t.Error("a Service exists, but the account may not create Services")
 	}
 }

@@ -27,11 +27,12 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// groupReport is the shortest time between two reports of a group's Instances.
+// groupReport is the minimum interval between status writes that only report changed
+// Instances.
 const groupReport = time.Second
 
-// configurationReconciler keeps the objects of a group of devices, and reports the
-// status of the group.
+// configurationReconciler maintains the objects of a group of devices and the status
+// of the Configuration.
 type configurationReconciler struct {
 	*memory
 	cache  client.Reader
@@ -113,8 +114,8 @@ func (r *configurationReconciler) finalize(
 }
 
 // trackResources sets the resources that are watched for the Configuration: those
-// of its templates and those of existing objects. It returns a problem for each
-// kind of a template that the API server does not serve.
+// of its templates and of its existing objects. It returns a problem for each kind
+// of a template that the API server does not serve.
 func (r *configurationReconciler) trackResources(
 	name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus, instances []v0.Instance,
 ) []problem.Problem {
@@ -162,9 +163,9 @@ func (r *configurationReconciler) converge(
 	return r.converger.Converge(ctx, parent, want, recorded)
 }
 
-// account returns the ServiceAccount that acts for a Configuration and for its
-// Instances. What is left when the Configuration no longer exists is removed by the
-// controller itself.
+// account returns the ServiceAccount that acts for a Configuration and its
+// Instances. Objects that outlive the Configuration are removed by the controller
+// itself.
 func account(configuration *v0.Configuration) types.NamespacedName {
 	if configuration == nil || configuration.Spec.ServiceAccountName == "" {
 		return types.NamespacedName{}
@@ -187,9 +188,9 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 }
 
 // report writes the controller's part of the Configuration's status if it has
-// changed, and takes the finalizer off when no object needs it any more. Changes of
-// the Instances alone are written at most once in groupReport; later is then when
-// to report the rest.
+// changed, and removes the finalizer when no object needs it any more. Changes of
+// the Instances alone are written at most once in groupReport; later is then the
+// requeue delay for the rest.
 func (r *configurationReconciler) report(
 	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, before, now v0.ConfigurationStatus,
 ) (later time.Duration, err error) {

@@ -54,11 +54,11 @@ spec:
 		v0.ReasonContested,
 		"ConfigMap",
 		"other-controller (data.k)",
-		"leave those fields out",
+		"leave the fields that it changes out",
 	)
 	c.noticed("Instance", "cfg-1", v0.ReasonContested)
 
-	// It is slowed: what is changed from here on stays changed for a while.
+	// Repairs are rate-limited: further changes stay for a while.
 	changeBack()
 	c.settled()
 	if value() != "theirs" {

@@ -80,12 +80,12 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := setupInstances(mgr, options, queues, &instanceReconciler{
 		memory: memory, cache: mgr.GetCache(), client: clients.Own(), events: recorder,
 	}); err != nil {
-		return fmt.Errorf("set up the controller of Instances: %w", err)
+		return fmt.Errorf("set up the Instance controller: %w", err)
 	}
 	if err := setupConfigurations(mgr, options, queues, &configurationReconciler{
 		memory: memory, cache: mgr.GetCache(), client: clients.Own(), mapper: mgr.GetRESTMapper(), events: recorder,
 	}); err != nil {
-		return fmt.Errorf("set up the controller of Configurations: %w", err)
+		return fmt.Errorf("set up the Configuration controller: %w", err)
 	}
 	if err := setupSweep(mgr, options.SweepEvery); err != nil {
 		return fmt.Errorf("set up the sweep: %w", err)
@@ -139,7 +139,7 @@ func controllerOptions(options Options, r reconcile.Reconciler) controller.Optio
 	return controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: options.Workers,
-		SkipNameValidation:      new(true), // several managers in one process, as in tests
+		SkipNameValidation:      new(true), // tests run several managers in one process
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](converge.FirstRetry, maxRetry),
 	}
 }

@@ -9,6 +9,6 @@
 // Always: a failing object does not stop its siblings, nor a failing Instance
 // another; a pass that finds nothing changed sends no request; deletion needs no
 // template, because objects are owned by their parent. Never: a request for an
-// object that is as rendered, a second field manager, a Go type of any kind but
-// the two of api/v0.
+// object that is as rendered, a second field manager, a Go type of a kind other
+// than the two of api/v0.
 package controller

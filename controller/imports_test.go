@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Packages that decide are separate from packages that act: these reach no cluster,
-// so that their tests need only tables of values.
+// Packages that decide import no client: their tests need only tables of values.
 func TestDecisionsReachNoCluster(t *testing.T) {
 	packages := []string{"akri.sh/akri/api/v0"}
 	for _, name := range []string{"confine", "inventory", "ownership", "plan", "problem", "rollout", "templates"} {
@@ -22,7 +21,10 @@ func TestDecisionsReachNoCluster(t *testing.T) {
 		t.Fatalf("only %d dependencies: go list does not work", len(dependencies))
 	}
 	for _, imported := range dependencies {
-		for _, forbidden := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "akri.sh/akri/agent", "akri.sh/akri/controller/apply", "akri.sh/akri/controller/informers"} {
+		for _, forbidden := range []string{
+			"k8s.io/client-go", "sigs.k8s.io/controller-runtime",
+			"akri.sh/akri/agent", "akri.sh/akri/controller/apply", "akri.sh/akri/controller/informers",
+		} {
 			if imported == forbidden || strings.HasPrefix(imported, forbidden+"/") {
 				t.Errorf("one of %v imports %s", packages, imported)
 			}

@@ -21,7 +21,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// instanceReconciler keeps the objects of one device.
+// instanceReconciler maintains the objects of one device.
 type instanceReconciler struct {
 	*memory
 	cache  client.Reader
@@ -67,8 +67,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err := r.report(ctx, parent, &instance, status, result); err != nil {
 		return reconcile.Result{}, err
 	}
-	// After a failed apply the objects are as available, or as far into a change, as
-	// before.
+	// A failed apply does not change the Instance's place in the rollout.
 	if configuration != nil && !result.Held && len(result.Problems) == 0 {
 		r.gate.Settle(client.ObjectKeyFromObject(configuration), instance.Name, readyObjects(result, applied(result)).status)
 	}

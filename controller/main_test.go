@@ -35,8 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apitest.Run(m))
 }
 
-// patience bounds how long a test waits before it fails. No test passes because of
-// it.
+// patience bounds how long a test waits before it fails.
 const patience = 20 * time.Second
 
 // cluster is a namespace on a real API server in which a controller works.
@@ -72,7 +71,7 @@ func startWith(t *testing.T, options controller.Options) *cluster {
 	return c
 }
 
-// in is the cluster for a subtest, which its failures belong to.
+// in returns the cluster for a subtest, which reports its failures.
 func (c *cluster) in(t *testing.T) *cluster {
 	sub := *c
 	sub.t = t
@@ -87,7 +86,7 @@ func (c *cluster) runWith(options controller.Options) {
 	config := rest.CopyConfig(c.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			// Other tests' namespaces are seen too, and not counted.
+			// Requests for other tests' namespaces are not counted.
 			if request.Method != http.MethodGet && strings.Contains(request.URL.Path, "/"+c.namespace+"/") {
 				c.writes.Add(1)
 			}
@@ -119,7 +118,7 @@ func (c *cluster) runWith(options controller.Options) {
 		stopped = true
 		cancel()
 		if err := <-done; err != nil {
-			c.t.Errorf("the controller ended with: %v", err)
+			c.t.Errorf("the controller returned: %v", err)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// memory is everything that is remembered about parents besides the caches. It is
-// kept for a UID: a parent that is created again under the same name starts afresh.
+// memory is the state about parents that is kept besides the caches. It belongs to a
+// UID: a parent that is created again under the same name starts without state.
 type memory struct {
 	instances      *statusCache[v0.InstanceStatus]
 	configurations *statusCache[v0.ConfigurationStatus]

@@ -17,8 +17,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// A parent that is created again under its name starts afresh, and so does its
-// group's rollout gate.
+// A parent that is created again under its name starts without state, and so does
+// its group's rollout gate.
 func TestMemoryIsOfOneUID(t *testing.T) {
 	watches, err := informers.New(&rest.Config{}, http.DefaultClient, func(ownership.Parent) {})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	cam.UID = "cam-2"
 	m.see(cam)
 	if len(m.instances.written) != 0 || len(m.configurations.written) != 1 {
-		t.Errorf("remembered are %d Instances and %d Configurations, want 0 and 1", len(m.instances.written), len(m.configurations.written))
+		t.Errorf("%d Instances and %d Configurations are remembered, want 0 and 1", len(m.instances.written), len(m.configurations.written))
 	}
 	// The group: what was known about the earlier group's Instances no longer counts.
 	m.gate.Know(name, "cam", true)

@@ -18,7 +18,7 @@ import (
 // scrapeTimeout bounds how long reading the caches may delay a scrape.
 const scrapeTimeout = time.Second
 
-// metrics counts what is done. docs/metrics.md lists all metrics.
+// metrics counts actions and failures. docs/metrics.md lists all metrics.
 type metrics struct {
 	actions  *prometheus.CounterVec
 	failures *prometheus.CounterVec
@@ -27,10 +27,10 @@ type metrics struct {
 func newMetrics() *metrics {
 	return &metrics{
 		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "akri_controller_actions_total", Help: "What was done to broker resources, by action.",
+			Name: "akri_controller_actions_total", Help: "Actions on broker resources, by action.",
 		}, []string{"action"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "akri_controller_failures_total", Help: "Attempts that failed, by the reason that the condition has.",
+			Name: "akri_controller_failures_total", Help: "Failed attempts, by condition reason.",
 		}, []string{"reason"}),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/internal/metricsdoc"
 )
 
-// The metrics are those of the documentation, and count what happens.
+// The documented metrics exist and count actions, failures and objects.
 func TestMetrics(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
 	c := startWith(t, controller.Options{Workers: 4, Metrics: recorder})
@@ -58,7 +58,7 @@ spec:
 					}
 				}
 			}
-			return "it is not there, or less"
+			return "it is missing or too low"
 		})
 	}
 }

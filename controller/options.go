@@ -27,7 +27,7 @@ type Options struct {
 	SweepEvery time.Duration
 	// Metrics is where the controller's metrics are registered; nil is nowhere.
 	Metrics prometheus.Registerer
-	// Policy is what the operator allows templates beyond what is safe.
+	// Policy holds the restrictions on templates that the operator has lifted.
 	Policy confine.Policy
 }
 
@@ -36,7 +36,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("workers: %d is too few: want at least 1", o.Workers)
 	}
 	if o.SweepEvery < 0 {
-		return fmt.Errorf("sweep interval: %v is negative: want 0 for never, or longer", o.SweepEvery)
+		return fmt.Errorf("sweep interval: %v is negative: want 0 (never) or more", o.SweepEvery)
 	}
 	return nil
 }

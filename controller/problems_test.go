@@ -13,8 +13,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Each wrong template is reported with its place and cause; it does not stop its
-// siblings, nor another Configuration.
+// Each invalid template is reported with its place and cause. It does not affect its
+// siblings or another Configuration.
 func TestProblemsAreReported(t *testing.T) {
 	cases := map[string]struct {
 		template string
@@ -42,7 +42,7 @@ func TestProblemsAreReported(t *testing.T) {
 			compiles: true,
 			group:    v0.ReasonKindUnavailable,
 		},
-		"refused by the server": {
+		"rejected by the server": {
 			template: `{apiVersion: v1, kind: Service, metadata: {name: wrong}, spec: {ports: [{port: 99999}]}}`,
 			reason:   v0.ReasonApplyFailed,
 			says:     []string{"instanceBrokerResources[1]", "spec.ports[0].port", "65535"},
@@ -131,7 +131,7 @@ spec:
 	}
 }
 
-// While a template is wrong, what exists stays.
+// While a template has an error, existing objects stay.
 func TestWrongEditRemovesNothing(t *testing.T) {
 	c := start(t)
 	c.apply(config)
@@ -139,7 +139,8 @@ func TestWrongEditRemovesNothing(t *testing.T) {
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	var cfg v0.Configuration
 	c.get("cfg", &cfg)
-	patch := `[{"op":"remove","path":"/spec/instanceBrokerResources/1"},{"op":"replace","path":"/spec/instanceBrokerResources/0/data/description","value":"{{ NOSUCH }}"}]`
+	patch := `[{"op":"remove","path":"/spec/instanceBrokerResources/1"},` +
+		`{"op":"replace","path":"/spec/instanceBrokerResources/0/data/description","value":"{{ NOSUCH }}"}]`
 	if err := c.Patch(t.Context(), &cfg, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ spec:
 	})
 }
 
-// A Pod that has ended, here because its node refused it, is replaced.
+// A terminated Pod, here one that its node rejected, is replaced.
 func TestTerminatedPodsAreReplaced(t *testing.T) {
 	c := start(t)
 	c.apply(`
@@ -236,7 +237,7 @@ spec:
 	}
 }
 
-// An object that must be recreated stays if the new one would be refused.
+// An object that must be recreated stays if the new one would be rejected.
 func TestNothingIsRecreatedInVain(t *testing.T) {
 	c := start(t)
 	write := func(app, port string) {
@@ -264,7 +265,7 @@ spec:
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonImmutable, "the old one is kept", "containerPort")
 	c.settled()
 	if now := c.object("apps/v1", "Deployment", "cfg-1"); now == nil || now.GetUID() != old.GetUID() {
-		t.Fatal("the Deployment was deleted though no other can take its place")
+		t.Fatal("the Deployment was deleted although the new one would be rejected")
 	}
 	write("b", "8000")
 	c.eventually("a new Deployment", func() string {

@@ -12,8 +12,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// versioned is a Configuration whose objects are ready when the test says so, for
-// each version separately.
+// versioned returns a Configuration whose objects the test makes ready, for each
+// version separately.
 func versioned(version, rollout string) string {
 	return `
 apiVersion: akri.sh/v0
@@ -34,7 +34,7 @@ spec:
 const twoAtATime = `
   rollout: {maxUnavailable: 2}`
 
-// fleet is five Instances whose objects the test makes ready.
+// fleet holds five Instances whose objects the test makes ready.
 type fleet struct {
 	*cluster
 	instances []*v0.Instance
@@ -60,7 +60,7 @@ func (f *fleet) ready(name, version string) {
 	}
 }
 
-// changed are the names of those that have a version and are not ready with it.
+// changed returns the names of those that have a version and are not ready with it.
 func (f *fleet) changed(version string) (changed, settled []string) {
 	f.t.Helper()
 	for _, instance := range f.instances {
@@ -129,7 +129,7 @@ func TestRolloutAcrossRestart(t *testing.T) {
 	c.settled()
 	c.stop()
 	c.run()
-	c.apply(versioned("c", twoAtATime)) // mends what is broken; the others still wait
+	c.apply(versioned("c", twoAtATime)) // repairs the broken ones; the others still wait
 	c.eventually("the two changed again", func() string {
 		if changed, _ := f.changed("c"); len(changed) != 2 {
 			return fmt.Sprintf("changed: %v", changed)
@@ -141,7 +141,7 @@ func TestRolloutAcrossRestart(t *testing.T) {
 	if len(changed) != 2 {
 		t.Errorf("%v are changed and not ready; 2 may be", changed)
 	}
-	// Taking the limit away lets all of them through.
+	// Without a limit, all of them pass.
 	c.apply(versioned("c", ""))
 	c.eventually("all changed", func() string {
 		if changed, _ := f.changed("c"); len(changed) != 5 {
@@ -151,8 +151,8 @@ func TestRolloutAcrossRestart(t *testing.T) {
 	})
 }
 
-// Templates that cannot be used make nothing unavailable: the ones that mend them
-// still reach the Instances in turn.
+// Invalid templates make nothing unavailable: the corrected ones still reach the
+// Instances in turn.
 func TestRolloutAfterBrokenTemplates(t *testing.T) {
 	c := start(t)
 	c.apply(versioned("a", twoAtATime))

@@ -157,7 +157,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 }
 
-// Fields that others add to an object are left alone and cost no request.
+// Fields that other clients add to an object are left alone and cause no request.
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	c := start(t)
 	c.apply(config)
@@ -170,7 +170,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := c.settled(); after != before {
-		t.Errorf("%d requests because of a field that is not ours", after-before)
+		t.Errorf("%d requests because of another client's field", after-before)
 	}
 	object = c.exists("v1", "ConfigMap", "cfg-1-a")
 	if data, _, _ := unstructured.NestedStringMap(object.Object, "data"); data["theirs"] != "x" || data["description"] != "foo" {

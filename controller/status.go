@@ -88,8 +88,8 @@ func objectCount(n int, none, state string) string {
 
 func listed(problems []problem.Problem) string {
 	var messages firstFew
-	for _, problem := range problems {
-		messages.add(maxProblems, func() string { return problem.Message })
+	for _, p := range problems {
+		messages.add(maxProblems, func() string { return p.Message })
 	}
 	return messages.String()
 }
@@ -100,8 +100,8 @@ type firstFew struct {
 	messages []string
 }
 
-func (f *firstFew) add(most int, message func() string) {
-	if f.count++; f.count <= most {
+func (f *firstFew) add(limit int, message func() string) {
+	if f.count++; f.count <= limit {
 		f.messages = append(f.messages, message())
 	}
 }
@@ -159,7 +159,7 @@ func groupStatus(
 	}
 	if applied.status && held.count > 0 {
 		applied = conditionFalse(v0.ReasonRolloutWaiting,
-			fmt.Sprintf("%d of %d Instances are waiting for their turn\n%s", held.count, len(instances), held))
+			fmt.Sprintf("%d of %d Instances are waiting to be updated\n%s", held.count, len(instances), held))
 	}
 	ready := readyObjects(result, applied)
 	switch {

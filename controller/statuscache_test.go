@@ -10,8 +10,8 @@ import (
 	"akri.sh/akri/controller/converge"
 )
 
-// A status that was written outranks the cache until the cache has it. It comes
-// back from the API server with its times in whole seconds.
+// A status that was written takes precedence over the cache until the cache has it.
+// The API server returns it with its times in whole seconds.
 func TestStatusCache(t *testing.T) {
 	const us types.UID = "cam"
 	c := newStatusCache[v0.InstanceStatus]()

@@ -31,8 +31,8 @@ const (
 	maxValueBytes     = 80
 )
 
-// answer interprets the API server's answer to the dry run of an object: whether it
-// will be the same later, and which field of the template it is about.
+// answer interprets the API server's response to the dry run of an object: whether
+// the controller will get the same one, and which field of the template caused it.
 type answer struct {
 	candidate *candidate
 	want      *plan.Desired // as it was sent
@@ -40,13 +40,13 @@ type answer struct {
 	update    bool // the Configuration exists
 }
 
-// interpret returns the findings of an answer; none if the object was accepted.
+// interpret returns the findings of a response; none if the object was accepted.
 func (a answer) interpret(err error) []Finding {
 	switch {
 	case err == nil, errors.Is(err, apply.ErrChanged):
 		return nil
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return a.inconclusive("there was no time left for a dry run")
+		return a.inconclusive("no time was left for a dry run")
 	}
 	failure, ok := errors.AsType[*problem.Error](err)
 	if !ok {
@@ -60,7 +60,7 @@ func (a answer) interpret(err error) []Finding {
 	case failure.Reason == v0.ReasonImmutable && a.update && a.candidate.level == templating.ConfigurationLevel:
 		return []Finding{{
 			Level: Warn, Place: a.candidate.place,
-			Cause:  "the existing object cannot be changed into this one",
+			Cause:  "the template changes an immutable field of the existing object",
 			Remedy: "delete it, give the template another metadata.name, or annotate it akri.sh/on-immutable: recreate",
 		}}
 	}
@@ -72,7 +72,7 @@ func (a answer) interpret(err error) []Finding {
 }
 
 // conflict returns a warning that an object of that name exists, unless the
-// template says what to do then.
+// template handles that case.
 func (a answer) conflict(failure *problem.Error) []Finding {
 	if a.want.OnConflict != templating.ConflictFail {
 		return nil
@@ -85,7 +85,7 @@ var (
 	missingRights = regexp.MustCompile(`cannot (get|create|patch|impersonate\S*) resource `)
 	// typeErrors matches how server-side apply reports values of a wrong type.
 	typeErrors = regexp.MustCompile(`failed to create typed (patch )?object`)
-	// objectErrors matches answers that have the code of an internal error but are
+	// objectErrors matches responses that have the code of an internal error but are
 	// about the object.
 	objectErrors = regexp.MustCompile(`failed to create typed (patch )?object|unable to convert unstructured object|failed to convert`)
 	// typeError matches one line of a message that typeErrors matches.
@@ -111,7 +111,7 @@ func (a answer) rejection(failure *problem.Error, status metav1.Status) []Findin
 		return a.inconclusive("the webhook may not impersonate the ServiceAccount in spec.serviceAccountName: " +
 			"bind its own ServiceAccount to the same Role as the controller's: " + a.quote(message))
 	case status.Reason == metav1.StatusReasonForbidden && missingRights.MatchString(message):
-		// About rights, not about the object: no need to hide the message of a Secret.
+		// About permissions, not about the object: even a Secret's message may be shown.
 		return []Finding{{Level: Deny, Place: a.candidate.place, Cause: oneLine(failure.Cause, maxForbiddenBytes)}}
 	case typeErrors.MatchString(message):
 		return a.mistyped(message)
@@ -125,8 +125,8 @@ func (a answer) rejection(failure *problem.Error, status metav1.Status) []Findin
 	return []Finding{finding}
 }
 
-// mistyped returns the findings of values of a wrong type, and of fields that do not
-// exist. They hold for every device.
+// mistyped returns a finding for each value of a wrong type and each field that does
+// not exist. They apply to every device.
 func (a answer) mistyped(message string) []Finding {
 	var findings []Finding
 	for _, match := range typeError.FindAllStringSubmatch(message, maxCauses) {
@@ -207,7 +207,7 @@ func (a answer) invalid(causes []metav1.StatusCause) []Finding {
 	return findings
 }
 
-// source returns what the author wrote in a field, if that has an expression.
+// source returns the template text of a field, if it has an expression.
 func (a answer) source(path field) (string, bool) {
 	written, _ := path.value(a.candidate.source)
 	source, ok := written.(string)
@@ -247,7 +247,7 @@ func (a answer) show(value any) string {
 	return "a map"
 }
 
-// inconclusive returns a finding about an answer that may be different later.
+// inconclusive returns a finding about a response that may be different later.
 func (a answer) inconclusive(cause string) []Finding {
 	return []Finding{{Level: Inconclusive, Place: a.candidate.place, Cause: oneLine(cause, maxQuoteBytes)}}
 }

@@ -20,7 +20,7 @@ func TestTheWebhookMayNotImpersonate(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "maker",
 		errors.New(`User "system:serviceaccount:akri-system:akri-webhook" cannot impersonate resource "serviceaccounts"`))
 	a := answer{candidate: &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod")}, want: &plan.Desired{}}
-	findings := a.interpret(&problem.Error{Reason: v0.ReasonForbidden, Cause: "the controller may not act as it", Err: forbidden})
+	findings := a.interpret(&problem.Error{Reason: v0.ReasonForbidden, Cause: "the controller may not impersonate it", Err: forbidden})
 	if len(findings) != 1 || findings[0].Level != Inconclusive ||
 		!strings.Contains(findings[0].Cause, "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName") {
 		t.Errorf("findings are %v, want one that is inconclusive", findings)

@@ -32,7 +32,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// grant gives a user rights in the test's namespace.
+// grant gives a user permissions in the test's namespace.
 func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	w.Helper()
 	name := strings.NewReplacer(":", "-").Replace(user)
@@ -65,10 +65,10 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	})
 }
 
-// configurations is the right to write Configurations, which all users here have.
+// configurations is the permission to write Configurations, which all users here have.
 var configurations = rule(v0.Domain, "configurations", "get", "create", "patch", "update")
 
-// grantController grants the controller the rights that config/rbac gives it,
+// grantController grants the controller the permissions that config/rbac gives it,
 // without those that operators add.
 func (w *world) grantController() {
 	w.Helper()
@@ -94,7 +94,7 @@ func (w *world) actingAs(account string) *rest.Config {
 	return config
 }
 
-// control runs the controller with the rights of grantController.
+// control runs the controller with the permissions of grantController.
 func (w *world) control() {
 	w.Helper()
 	w.grantController()
@@ -118,7 +118,7 @@ func (w *world) control() {
 	w.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			w.Errorf("the controller ended with: %v", err)
+			w.Errorf("the controller returned: %v", err)
 		}
 	})
 }
@@ -134,7 +134,7 @@ type attack struct {
 	otherwise string
 	// loot must not exist afterwards.
 	loot schemaObject
-	// rights of mallory, in addition to pods and configmaps.
+	// rights are mallory's permissions in addition to pods and configmaps.
 	rights []rbacv1.PolicyRule
 }
 
@@ -152,13 +152,13 @@ var attacks = map[string]attack{
 		otherwise: "may not create daemonsets",
 		loot:      schemaObject{apiVersion: "apps/v1", kind: "DaemonSet", name: "loot"},
 	},
-	"the same in Akri's former fields": {
+	"the same in Akri's legacy fields": {
 		spec:      "  brokerSpec: {brokerJobSpec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: evil}]}}}}\n",
 		admission: `spec.brokerSpec.brokerJobSpec: user "mallory" may not create, delete, patch jobs.batch`,
 		otherwise: "may not create jobs",
 		loot:      schemaObject{apiVersion: "batch/v1", kind: "Job", name: "loot-1-job"},
 	},
-	"the same behind a condition that no made-up device fulfils": {
+	"the same behind a condition that no made-up device meets": {
 		spec: brokers(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/when: ` +
 			`"{{ eq (get INSTANCE_PROPERTIES \"K\" | default \"\") \"evil\" }}"}}, spec: {selector: {matchLabels: {a: b}}, template: ` +
 			`{metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: evil}]}}}}`),
@@ -166,10 +166,10 @@ var attacks = map[string]attack{
 		otherwise: "may not create deployments",
 		loot:      schemaObject{apiVersion: "apps/v1", kind: "Deployment", name: "loot"},
 	},
-	"a Secret, by a requester without the right": {
+	"a Secret, by a requester without the permission": {
 		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}"}, stringData: {k: v}}`),
 		admission: `may not create, delete, patch secrets`,
-		otherwise: "the controller may not handle secrets",
+		otherwise: "the controller may not manage secrets",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
 	"a cluster-scoped object": {
@@ -194,15 +194,15 @@ var attacks = map[string]attack{
 	"a Role": {
 		spec: brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: ` +
 			`[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`),
-		admission: "must not hand out rights",
-		otherwise: "must not hand out rights",
+		admission: "must not grant permissions",
+		otherwise: "must not grant permissions",
 		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", name: "loot"},
 	},
 	"a ClusterRoleBinding": {
 		spec: brokers(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "{{ INSTANCE_NAME }}"}, ` +
 			`roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: User, name: mallory}]}`),
-		admission: "must not hand out rights",
-		otherwise: "must not hand out rights",
+		admission: "must not grant permissions",
+		otherwise: "must not grant permissions",
 		loot:      schemaObject{apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", name: "loot"},
 	},
 	"the token of an account": {
@@ -221,7 +221,7 @@ var attacks = map[string]attack{
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
 	},
-	"the rights of another account": {
+	"the permissions of another account": {
 		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}"}}`) + "  serviceAccountName: powerful\n",
 		admission: `spec.serviceAccountName: user "mallory" may not impersonate serviceaccounts powerful`,
 		otherwise: "may not impersonate ServiceAccount powerful",
@@ -260,7 +260,7 @@ var attacks = map[string]attack{
 		otherwise: "instanceBrokerResources[0]",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 	},
-	"our own kinds": {
+	"Akri's own kinds": {
 		spec: brokers(`{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: ` +
 			`{discoveryHandler: {name: h}}}`),
 		admission: "Akri's own kinds are not rendered",
@@ -270,8 +270,8 @@ var attacks = map[string]attack{
 	"a webhook": {
 		spec: brokers(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: "{{ ` +
 			`INSTANCE_NAME }}"}, webhooks: []}`),
-		admission: "rule over the whole cluster",
-		otherwise: "rule over the whole cluster",
+		admission: "control the whole cluster",
+		otherwise: "control the whole cluster",
 		loot:      schemaObject{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", name: "loot"},
 	},
 	"a CustomResourceDefinition": {
@@ -282,17 +282,17 @@ var attacks = map[string]attack{
 	},
 	"a request for a certificate": {
 		spec:      brokers(`{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
-		admission: "must not ask for credentials",
-		otherwise: "must not ask for credentials",
+		admission: "must not request credentials",
+		otherwise: "must not request credentials",
 		loot:      schemaObject{apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", name: "loot"},
 	},
 	"a kind that is not installed yet": {
 		spec:      brokers(`{apiVersion: later.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`),
 		admission: "may not create, delete, patch things.later.example",
-		otherwise: `has no kind "Thing"`, // and no right of the controller once it has
+		otherwise: `has no kind "Thing"`, // and the controller may not manage it once it has
 		loot:      schemaObject{apiVersion: "v1", kind: "ConfigMap", name: "nothing"},
 	},
-	"a name by expression, with a right to one name": {
+	"a name by expression, with permission for one name": {
 		spec:      brokers(`{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {ports: [{port: 1}]}}`),
 		admission: "may not create, delete, patch services",
 		otherwise: "may not create services",
@@ -330,13 +330,13 @@ func TestAttacksThroughAdmission(t *testing.T) {
 }
 
 // The same without the webhook: the schema, the policy, the controller and its
-// rights remain.
+// permissions remain.
 func TestAttacksThroughTheController(t *testing.T) {
 	shared := enter(t)
 	shared.grant("mallory", configurations)
 	probe, tries := strings.Replace(attacks["objects that the requester may not create"].configuration(), "attack", "probe", 1), 0
 	enforced := func() bool {
-		tries++ // an unchanged spec is not looked at
+		tries++ // an unchanged spec is not reviewed
 		return shared.as("mallory").apply(fmt.Sprintf("%s  capacity: %d\n", probe, tries)) != nil
 	}
 	t.Cleanup(func() { // after the policy was removed

@@ -18,7 +18,7 @@ import (
 // they could not create directly.
 const verbDelegate = "delegate"
 
-// demand is a right that a template requires.
+// demand is a permission that a template requires.
 type demand struct {
 	right
 	place string
@@ -40,11 +40,11 @@ func (c *cluster) mayDelegate(ctx context.Context, r request) (bool, []Finding) 
 }
 
 // authorize denies requests that would use a Configuration to bypass the
-// requester's own RBAC. It checks templates, not the objects rendered for a device:
-// a condition that no made-up device fulfils hides nothing.
+// requester's own RBAC. It checks templates, not the objects rendered for a device,
+// so a condition that no made-up device meets hides nothing.
 func (c *cluster) authorize(ctx context.Context, r request, candidates []*candidate, delegated bool) []Finding {
 	if account := r.configuration.Spec.ServiceAccountName; account != "" {
-		// Objects are created with the rights of the account. A user who may
+		// Objects are created with the permissions of the account. A user who may
 		// impersonate the account could create them directly.
 		return c.unmet(ctx, r.user, []demand{{
 			right: right{verb: "impersonate", resource: "serviceaccounts", namespace: r.configuration.Namespace, name: account},
@@ -57,7 +57,7 @@ func (c *cluster) authorize(ctx context.Context, r request, candidates []*candid
 	return c.unmet(ctx, r.user, demandsOf(c.mapper, candidates))
 }
 
-// demandsOf returns the rights that the templates require.
+// demandsOf returns the permissions that the templates require.
 func demandsOf(mapper meta.RESTMapper, candidates []*candidate) []demand {
 	var demands []demand
 	seen := map[right]bool{}
@@ -93,8 +93,8 @@ func demandsOf(mapper meta.RESTMapper, candidates []*candidate) []demand {
 	return demands
 }
 
-// bindDemands returns the right to bind the role that a binding names. Bindings and
-// roles are rendered only if the controller's operator allows it.
+// bindDemands returns the permission to bind the role that a binding references.
+// Bindings and roles are rendered only if the controller's operator allows it.
 func bindDemands(tmpl *candidate) []demand {
 	reference, _ := tmpl.source["roleRef"].(map[string]any)
 	kind, _ := reference["kind"].(string)
@@ -115,8 +115,8 @@ func bindDemands(tmpl *candidate) []demand {
 
 // resourceOf returns the resource of a template's kind for access reviews. If the
 // API server does not serve the kind, the name of the resource is guessed by the
-// usual rule. If another kind has that name, only a right to the whole group will
-// do.
+// usual rule. If another kind has that name, only a permission for the whole group
+// suffices.
 func resourceOf(mapper meta.RESTMapper, tmpl *candidate) (resource schema.GroupResource, guessed bool) {
 	if tmpl.resource != nil {
 		return tmpl.resource.Resource.GroupResource(), false
@@ -153,10 +153,10 @@ func (c *cluster) unmet(ctx context.Context, user authenticationv1.UserInfo, dem
 	return forbidden(user.Username, demands, lacking)
 }
 
-// unanswered denies a request because an access review failed: no right is taken
-// for granted.
+// unanswered denies a request because an access review failed: no permission is
+// assumed.
 func unanswered(err error) Finding {
-	return Finding{Level: Forbid, Place: "spec", Cause: fmt.Sprintf("your rights could not be checked: %v", err), Remedy: "try again"}
+	return Finding{Level: Forbid, Place: "spec", Cause: fmt.Sprintf("could not check your permissions: %v", err), Remedy: "try again"}
 }
 
 // forbidden returns a finding for each place and resource, with the verbs that are
@@ -176,12 +176,12 @@ func forbidden(user string, demands []demand, lacking map[int]bool) []Finding {
 		slices.Sort(verbs)
 		missing.verb = strings.Join(slices.Compact(verbs), ", ")
 		finding := Finding{Level: Forbid, Place: d.place}
-		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant rights", user, missing)
-		finding.Remedy = fmt.Sprintf("request these rights, or the verb %s on the Configuration", verbDelegate)
+		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant permissions", user, missing)
+		finding.Remedy = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
 		switch {
 		case d.verb == "impersonate":
-			finding.Cause = fmt.Sprintf("user %q may not %s, with whose rights the objects would be created", user, missing)
-			finding.Remedy = "request that right, or remove the field"
+			finding.Cause = fmt.Sprintf("user %q may not %s, whose permissions would create the objects", user, missing)
+			finding.Remedy = "request that permission, or remove the field"
 		case d.unknownKind != "":
 			finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)", d.unknownKind,
 				d.resource)

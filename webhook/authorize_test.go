@@ -27,7 +27,7 @@ const (
 
 var everyVerb = []string{"create", "patch", "delete"}
 
-// A requester needs the rights to what their templates create.
+// A requester needs permission for the objects that their templates create.
 func TestAuthorize(t *testing.T) {
 	named := func(name string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, ResourceNames: []string{name}, Verbs: everyVerb}
@@ -45,15 +45,15 @@ func TestAuthorize(t *testing.T) {
 		"one of two kinds": {rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)},
 			instance: aPod + "," + strings.Replace(aConfigMap, "NAME }}", "NAME }}-c",
 				1), refused: `spec.instanceBrokerResources[1]: user "ann" may not create, delete, patch configmaps`},
-		"a right to one name": {rules: []rbacv1.PolicyRule{named("cameras")}, group: group},
-		"a right to another name": {rules: []rbacv1.PolicyRule{named("lamps")}, group: group, refused: "may not create, delete, patch " +
+		"permission for one name": {rules: []rbacv1.PolicyRule{named("cameras")}, group: group},
+		"permission for another name": {rules: []rbacv1.PolicyRule{named("lamps")}, group: group, refused: "may not create, delete, patch " +
 			"services cameras"},
 		"delegate": {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod},
 		"impersonate": {rules: []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate")}, instance: aPod,
 			fields: "  serviceAccountName: maker\n"},
 		"delegate, another's account": {rules: []rbacv1.PolicyRule{rule(v0.Domain, "configurations", verbDelegate)}, instance: aPod,
 			fields: "  serviceAccountName: maker\n", refused: "may not impersonate"},
-		"an unknown kind, group right": {rules: []rbacv1.PolicyRule{rule("new.example", "*", everyVerb...)}, instance: `{apiVersion: ` +
+		"an unknown kind, its whole group": {rules: []rbacv1.PolicyRule{rule("new.example", "*", everyVerb...)}, instance: `{apiVersion: ` +
 			`new.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestTheWholeRequesterIsReviewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, w.as("bob").apply(configuration(aPod, "")), "may not create")
-	w.eventually("the authorizer has seen the group's right", func() string {
+	w.eventually("the authorizer has seen the group's permission", func() string {
 		if err := w.as("bob", "makers").apply(configuration(aPod, "")); err != nil {
 			return err.Error()
 		}
@@ -114,8 +114,8 @@ func TestTheWholeRequesterIsReviewed(t *testing.T) {
 	})
 }
 
-// A right that the controller lacks denies the Configuration, and the message says
-// how to grant it.
+// If the controller lacks a permission, the Configuration is denied and the message
+// says how to grant it.
 func TestTheControllerLacksARight(t *testing.T) {
 	w := enter(t)
 	w.grant(controllerAccount, rule("", "pods", "get", "create", "patch"))
@@ -133,10 +133,10 @@ func TestTheControllerLacksARight(t *testing.T) {
 	w.serve(Handler(chain))
 	expect(t, w.as("").apply(configuration(aPod, "")), "")
 	err = w.as("").apply(configuration(aPod+","+strings.Replace(aConfigMap, "NAME }}", "NAME }}-c", 1), ""))
-	expect(t, err, "spec.instanceBrokerResources[1]: the controller may not handle configmaps: label a ClusterRole "+
+	expect(t, err, "spec.instanceBrokerResources[1]: the controller may not manage configmaps: label a ClusterRole "+
 		"akri.sh/aggregate-to-controller=true that has the rule")
 	expect(t, w.as("").apply(configuration(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")),
-		"the controller may not handle secrets: label a ClusterRole")
+		"the controller may not manage secrets: label a ClusterRole")
 }
 
 // Messages do not show existing objects, which the requester may not be allowed to
@@ -160,7 +160,7 @@ func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 	} {
 		err := eve.apply(strings.Replace(configuration("", template), "{name: cam}", fmt.Sprintf("{name: leak-%d}", i), 1))
 		if answer := fmt.Sprint(err, eve.warnings.take()); strings.Contains(answer, "hush") {
-			t.Errorf("%s\n got the answer %s", template, answer)
+			t.Errorf("%s\n got the response %s", template, answer)
 		}
 	}
 	if after := w.state(); after != before {
@@ -243,8 +243,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Where the operator allows roles, an author needs the rights that the API server
-// would require of them: escalate for a role, bind for the role of a binding.
+// Where the operator allows roles, an author needs the permissions that the API
+// server would require of them: escalate for a role, bind for the role of a binding.
 func TestRolesWhereTheyAreAllowed(t *testing.T) {
 	const group = rbacv1.GroupName
 	role := `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "{{ INSTANCE_NAME }}"}, rules: [{apiGroups: [""], ` +

@@ -12,15 +12,14 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// candidate is a template under review, with what is known about it before it is
-// rendered.
+// candidate is a template under review, with what is known before it is rendered.
 type candidate struct {
 	level templating.Level
 	index int
 	// place is the path of the template, starting with spec.
 	place string
 	// source is the object that the author wrote. It is nil for a template that
-	// was converted from one of Akri's former fields.
+	// was converted from one of Akri's legacy fields.
 	source map[string]any
 
 	kind schema.GroupVersionKind
@@ -34,8 +33,8 @@ type candidate struct {
 	name string
 }
 
-// formerKinds are the kinds that Akri's former fields are converted into.
-var formerKinds = map[string]schema.GroupVersionKind{
+// legacyKinds are the kinds that Akri's legacy fields are converted into.
+var legacyKinds = map[string]schema.GroupVersionKind{
 	"brokerSpec.brokerPodSpec": {Version: "v1", Kind: "Pod"},
 	"brokerSpec.brokerJobSpec": {Group: "batch", Version: "v1", Kind: "Job"},
 	"instanceServiceSpec":      {Version: "v1", Kind: "Service"},
@@ -55,7 +54,7 @@ func newCandidates(configuration *v0.Configuration, compiled *templates.Template
 	} {
 		for index := range list.count {
 			name := compiled.Name(list.level, index)
-			c := &candidate{level: list.level, index: index, place: inSpec(name), kind: formerKinds[name]}
+			c := &candidate{level: list.level, index: index, place: inSpec(name), kind: legacyKinds[name]}
 			if index < len(list.resources) {
 				c.read(list.resources[index].Object)
 			}
@@ -93,7 +92,7 @@ func (c *candidate) field(path string) string {
 	if path == "" {
 		return c.place
 	}
-	if c.source == nil { // a former field holds only the spec
+	if c.source == nil { // a legacy field holds only the spec
 		rest, found := strings.CutPrefix(path, "spec.")
 		if !found {
 			return c.place
@@ -121,7 +120,7 @@ func (c *candidate) unmapped() []Finding {
 		return []Finding{{
 			Level: Inconclusive, Place: c.field("kind"),
 			Cause:  fmt.Sprintf("the API server has no kind %q in %q", c.kind.Kind, c.kind.GroupVersion()),
-			Remedy: "correct apiVersion and kind, or install the CustomResourceDefinition of the kind",
+			Remedy: "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
 		}}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"akri.sh/akri/controller/templates"
 )
 
-// Options are what the checks need.
+// Options configure the checks.
 type Options struct {
 	// Config connects to the API server.
 	Config *rest.Config
@@ -25,7 +25,7 @@ type Options struct {
 	Instances client.Reader
 	// Mapper maps the kinds that the API server serves.
 	Mapper meta.RESTMapper
-	// Policy restricts what templates may render. It is the controller's own.
+	// Policy restricts what templates may render. It must be the controller's.
 	Policy confine.Policy
 	// Details validate discoveryDetails, by the name of the handler. The details
 	// of other handlers are not validated.
@@ -59,17 +59,17 @@ type request struct {
 	old           *v0.Configuration // nil on create
 }
 
-// unchanged reports whether the request changes nothing that the checks read. What
-// was stored while the webhook was unavailable stays, and deletion must always be
-// possible.
+// unchanged reports whether the request changes nothing that the checks read. An
+// invalid spec that was stored while the webhook was unavailable must not block other
+// changes, and deletion must always be possible.
 func (r request) unchanged() bool {
 	return r.old != nil &&
 		(r.configuration.DeletionTimestamp != nil || equality.Semantic.DeepEqual(r.old.Spec, r.configuration.Spec))
 }
 
 // review performs the checks in order, and returns what they found. A stage that
-// denies the request is the last one: further findings would be useless, or are not
-// for this requester to see.
+// denies the request is the last one: further findings would be useless, or must not
+// be shown to this requester.
 func (c *Chain) review(ctx context.Context, r request) []Finding {
 	if r.unchanged() {
 		return nil
@@ -81,7 +81,7 @@ func (c *Chain) review(ctx context.Context, r request) []Finding {
 		return findings
 	}
 
-	// 2. What the templates render, and whether the requester could create it.
+	// 2. The rendered objects, and whether the requester could create them.
 	affected, unread := c.listAffected(ctx, r)
 	devices := newDeviceFactory(r.configuration, compiled, affected.instances)
 	candidates := newCandidates(r.configuration, compiled, c.mapper)
@@ -91,13 +91,13 @@ func (c *Chain) review(ctx context.Context, r request) []Finding {
 		return findings
 	}
 
-	// 3. Whether the API server accepts it.
+	// 3. Whether the API server accepts them.
 	findings = append(findings, c.dryRun(ctx, r, renderings, devices)...)
 	if denied(findings) {
 		return findings
 	}
 
-	// 4. What happens to the existing devices.
+	// 4. The effect on existing devices.
 	return append(findings, c.forecast(ctx, r, compiled, candidates, affected, devices)...)
 }
 

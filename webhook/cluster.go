@@ -56,12 +56,12 @@ func (c *cluster) client(configuration *v0.Configuration) (*apply.Client, error)
 	return c.clients.As(types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Spec.ServiceAccountName})
 }
 
-// right is a right that a requester may need.
+// right is a permission that a requester may need.
 type right struct {
 	verb, group, resource, namespace, name string
 }
 
-// String returns the right in the words of an RBAC rule.
+// String returns the permission in the words of an RBAC rule.
 func (r right) String() string {
 	text := r.verb + " " + r.resource
 	if r.group != "" {
@@ -76,7 +76,7 @@ func (r right) String() string {
 	return text
 }
 
-// may reports whether a user has a right. It sends an access review.
+// may reports whether a user has a permission. It sends an access review.
 func (c *cluster) may(ctx context.Context, user authenticationv1.UserInfo, required right) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {

@@ -12,7 +12,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// evaluate returns the alternatives of a template, and what is wrong with it.
+// evaluate returns the alternatives of a template, and the findings about it.
 func (s *simulation) evaluate(tmpl *candidate) (alternatives []templating.Object, findings []Finding) {
 	var failure templating.Diagnostics
 	collisions, successes := 0, 0
@@ -52,7 +52,7 @@ func (s *simulation) evaluate(tmpl *candidate) (alternatives []templating.Object
 		return alternatives, []Finding{{
 			Level: Deny, Place: tmpl.place,
 			Cause:  "two renderings for the same device give different objects",
-			Remedy: "please report this: templates should not be able to do that",
+			Remedy: "please report this as a bug",
 		}}
 	}
 	return alternatives, nil
@@ -72,8 +72,8 @@ func (s *simulation) failed(tmpl *candidate, diagnostics templating.Diagnostics)
 	return findings
 }
 
-// collision reports that another device, or a template of the other list, would own
-// one of a template's objects, too. (Two templates of the same list fail to
+// collision reports whether another device, or a template of the other list, would
+// also own one of a template's objects. (Two templates of the same list fail to
 // render.)
 func (r guessRound) collision(tmpl *candidate, objects []templating.Object) (message string, found bool) {
 	others := r.second.objectsOf(tmpl)

@@ -35,8 +35,8 @@ func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 
-// No template can give two objects for one device today. The check guards against
-// future functions.
+// No template renders two different objects for one device today. The check guards
+// against future functions.
 func TestUnstable(t *testing.T) {
 	s, tmpl := simulateName(t, "{{ INSTANCE_NAME }}")
 	if _, findings := s.evaluate(tmpl); len(findings) > 0 {
@@ -49,7 +49,7 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
-// A template is valid if it is for some of the guesses.
+// A template is valid if it is valid for one of the guesses.
 func TestGuesses(t *testing.T) {
 	for name, want := range map[string]int{
 		"{{ INSTANCE_NAME }}":                                     1, // nothing to guess

@@ -8,8 +8,8 @@ import (
 	"akri.sh/akri/controller/templates"
 )
 
-// compile returns the compiled templates, and everything that is wrong with them
-// for any device.
+// compile returns the compiled templates, and a finding for each error that does not
+// depend on the device.
 func compile(configuration *v0.Configuration, policy confine.Policy) (*templates.Templates, []Finding) {
 	compiled := templates.Compile(configuration, policy)
 	var findings []Finding
@@ -19,7 +19,7 @@ func compile(configuration *v0.Configuration, policy confine.Policy) (*templates
 	return compiled, findings
 }
 
-// inSpec returns a place in a spec as a place in its Configuration.
+// inSpec prefixes a place in a spec to make it a place in the Configuration.
 func inSpec(place string) string {
 	if strings.HasPrefix(place, "spec.") {
 		return place

@@ -13,8 +13,8 @@ import (
 )
 
 // guess makes up the value of a property, different for each device. No guess fits
-// every template, so there are several. A template is valid if it is with one of
-// them.
+// every template, so there are several. A template is valid if it is valid with one
+// of them.
 type guess func(key string, device int) string
 
 // guesses are tried in this order.
@@ -28,7 +28,7 @@ var guesses = []guess{
 		}
 		return fmt.Sprint(1 + device)
 	},
-	// Different for each key, too.
+	// Also different for each key.
 	func(key string, device int) string {
 		word := strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -75,8 +75,8 @@ func (d deviceFactory) guesses(part any) bool {
 }
 
 // device returns a made-up device, always the same one for the same arguments. All
-// of them are on one node, as real devices can be; a shared one is on another node,
-// too.
+// of them are on one node, as real devices can be; a shared one is also on another
+// node.
 func (d deviceFactory) device(number int, invent guess, shared bool) templating.Instance {
 	properties := make(map[string]string, len(d.known)+len(d.guessed)+len(d.fixed))
 	for key, value := range d.known {

@@ -1,8 +1,8 @@
-// Package webhook decides whether a Configuration may be stored. Its author learns
-// what would go wrong before it does.
+// Package webhook validates Configurations before they are stored: it reports to the
+// author what would fail later.
 //
-// The API server calls the webhook when a Configuration is created or updated. It
-// never does for Instances, because agents must be able to write while no webhook
+// The API server calls the webhook when a Configuration is created or updated, but
+// never for Instances, because agents must be able to write while no webhook
 // is running. Read chain.go first: [Chain] performs the checks in order, one per
 // file. Each check returns [Finding] values, and the author sees all findings of a
 // stage together.

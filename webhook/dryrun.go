@@ -16,7 +16,7 @@ import (
 )
 
 // dryRun sends an object of each template to the API server as a dry run, with the
-// rights with which it will be applied.
+// permissions that the controller will apply it with.
 func (c *cluster) dryRun(ctx context.Context, r request, renderings []renderedTemplate, devices deviceFactory) []Finding {
 	client, err := c.client(r.configuration)
 	if err != nil {
@@ -74,8 +74,8 @@ func parentOf(configuration *v0.Configuration, level templating.Level) ownership
 }
 
 // claimFor claims only what the Configuration itself owns already. Another owner's
-// object is not touched, not even by a dry run that would adopt it, since the API
-// server's answer would then be about fields that are not the requester's.
+// object is not touched, not even by a dry run that would adopt it: the API
+// server's response would be about fields that are not the requester's.
 func claimFor(configuration *v0.Configuration, want plan.Desired) ownership.Claim {
 	claim := ownership.Claim{Parent: ownership.ConfigurationParent(configuration)}
 	if want.Orphan {

@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The Configurations in Akri's documentation and our examples are admitted
+// The Configurations in Akri's documentation and in its examples are admitted
 // unchanged and without a warning, for a user who may create their objects.
 func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
 	files, err := filepath.Glob("testdata/akri/*.yaml")

@@ -15,12 +15,12 @@ type Level int
 const (
 	// Warn admits the request with a warning.
 	Warn Level = iota
-	// Inconclusive admits the request with a warning that the controller will
-	// find out.
+	// Inconclusive admits the request with a warning: the controller will get the
+	// result.
 	Inconclusive
 	// Deny rejects the request: the problem would not go away.
 	Deny
-	// Forbid rejects the request because the requester lacks a right.
+	// Forbid rejects the request because the requester lacks a permission.
 	Forbid
 )
 
@@ -29,9 +29,9 @@ type Finding struct {
 	Level Level
 	// Place is the path of the field, starting with spec or metadata.
 	Place string
-	// Cause is what is wrong there.
+	// Cause is the error at that place.
 	Cause string
-	// Remedy is what to write or do instead. It may be empty.
+	// Remedy says how to fix it. It may be empty.
 	Remedy string
 }
 

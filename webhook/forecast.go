@@ -18,8 +18,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// forecast tells the author of an update what will happen to the existing devices:
-// it computes the controller's plan for each Instance, and sends the steps as dry
+// forecast warns the author of an update about the effect on existing devices: it
+// computes the controller's plan for each Instance, and sends the steps as dry
 // runs. It does not check whether objects have changed since they were applied: the
 // controller repairs them in any case.
 func (c *Chain) forecast(
@@ -49,7 +49,7 @@ func (c *Chain) forecast(
 	return summary(affected, predictions)
 }
 
-// prediction is what an update will do to one Instance.
+// prediction is the effect of an update on one Instance.
 type prediction struct {
 	change, recreate, prune bool
 	// unknown is set if part of it could not be predicted.
@@ -65,8 +65,8 @@ func (p prediction) plus(other prediction) prediction {
 	}
 }
 
-// plan returns the controller's plan for an Instance, and what can be predicted
-// without trying its steps.
+// plan returns the controller's plan for an Instance, and the prediction before its
+// steps are tried.
 func (c *Chain) plan(configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance) ([]plan.Step, prediction) {
 	var result prediction
 	values := templates.InstanceValues(configuration, instance)
@@ -111,7 +111,7 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 	return result
 }
 
-// dryRunStep returns what a step will do. It sends a step that applies an object as
+// dryRunStep predicts the effect of a step. It sends a step that applies an object as
 // a dry run.
 func dryRunStep(ctx context.Context, client *apply.Client, step plan.Step, interpreter answer) prediction {
 	switch step.Action {
@@ -181,7 +181,8 @@ func summary(affected affectedInstances, predictions []prediction) []Finding {
 	if change+recreate+prune+unknown+len(failing) == 0 {
 		return nil
 	}
-	cause := fmt.Sprintf("%d would change, %d have objects recreated, %d have objects pruned, %d fail", change, recreate, prune, len(failing))
+	cause := fmt.Sprintf("%d would change, %d would have objects recreated, %d would have objects pruned, %d would fail",
+		change, recreate, prune, len(failing))
 	if unknown > 0 {
 		cause += fmt.Sprintf(", %d could not be checked", unknown)
 	}

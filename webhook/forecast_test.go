@@ -36,7 +36,7 @@ func (w *world) applied(instance string, count int) {
 	})
 }
 
-// The author of a change learns what will happen to the existing devices.
+// The author of an update is warned about its effect on existing devices.
 func TestForecast(t *testing.T) {
 	w := enter(t)
 	w.guard()
@@ -52,20 +52,20 @@ func TestForecast(t *testing.T) {
 		says     []string // empty: no warning
 	}{
 		"one object changes": {strings.Replace(forecastMap, "K }}", "K }}!", 1) + "," + forecastMore + "," + forecastPod,
-			[]string{"of 3 Instances: 3 would change, 0 have objects recreated, 0 have objects pruned, 0 fail"}},
+			[]string{"of 3 Instances: 3 would change, 0 would have objects recreated, 0 would have objects pruned, 0 would fail"}},
 		"one object more": {forecastMap + "," + forecastMore + "," + forecastPod + "," + strings.Replace(forecastMore, "-more", "-other", 1),
-			[]string{"of 3 Instances: 3 would change, 0 have"}},
-		"one object less": {forecastMap + "," + forecastPod, []string{"of 3 Instances: 0 would change, 0 have objects " +
-			"recreated, 3 have objects pruned, 0 fail"}},
+			[]string{"of 3 Instances: 3 would change, 0 would have"}},
+		"one object less": {forecastMap + "," + forecastPod, []string{"of 3 Instances: 0 would change, 0 would have objects " +
+			"recreated, 3 would have objects pruned, 0 would fail"}},
 		"an immutable field": {forecastMap + "," + forecastMore + "," + strings.Replace(forecastPod, `hostname: "x`, `hostname: "z`, 1),
-			[]string{"of 3 Instances: 0 would change, 3 have objects recreated, 0 have objects pruned, 0 fail"}},
+			[]string{"of 3 Instances: 0 would change, 3 would have objects recreated, 0 would have objects pruned, 0 would fail"}},
 		"an immutable field, kept": {forecastMap + "," + forecastMore + "," +
 			strings.Replace(strings.Replace(forecastPod, `hostname: "x`, `hostname: "z`, 1), "metadata: {",
 				"metadata: {annotations: {akri.sh/on-immutable: fail}, ", 1), []string{"3 fail", "Instance cam-0: would fail: Pod", "cam-0-pod"}},
 		"some fail": {forecastMap + "," + forecastMore + "," + forecastPod + "," + forecastService,
-			[]string{"of 3 Instances: 1 would change, 0 have objects recreated, 0 have objects pruned, 2 fail",
+			[]string{"of 3 Instances: 1 would change, 0 would have objects recreated, 0 would have objects pruned, 2 would fail",
 				"Instance cam-1: would fail: Service", "must be between 1 and 65535"}},
-		"a property that is missing": {forecastMap + "," + forecastMore + "," + forecastPod + "," +
+		"a missing property": {forecastMap + "," + forecastMore + "," + forecastPod + "," +
 			strings.Replace(forecastMore, `-more"`, `-x{{ if eq INSTANCE_PROPERTIES.NR \"80\" }}`+
 				`{{ index INSTANCE_PROPERTIES (print \"NO\" \"NE\") }}{{ end }}"`, 1), nil},
 		"only discoveryDetails": {forecastMap + "," + forecastMore + "," + forecastPod, nil},
@@ -82,7 +82,7 @@ func TestForecast(t *testing.T) {
 			_, err := admin.api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
 				Apply(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: "test", Force: true, DryRun: []string{metav1.DryRunAll}})
 			warnings := admin.warnings.take()
-			if name == "a property that is missing" { // the first device is the sample
+			if name == "a missing property" { // the first device is the sample
 				expect(t, err, "instanceBrokerResources[3].metadata.name")
 				return
 			}
@@ -99,7 +99,7 @@ func TestForecast(t *testing.T) {
 	}
 	// brokerProperties reach the Instances through the agents, with a delay.
 	expect(t, admin.apply(configuration(forecastMap+","+forecastMore+","+forecastPod, "")+"  brokerProperties: {K: same}\n"), "")
-	if warnings := admin.warnings.take(); !strings.Contains(warnings, "of 3 Instances: 3 would change, 0 have") {
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, "of 3 Instances: 3 would change, 0 would have") {
 		t.Errorf("warned: %s", warnings)
 	}
 	// An identical Configuration is not reviewed.
@@ -162,7 +162,7 @@ func TestGroup(t *testing.T) {
 	theirs := strings.Replace(settings, "name: settings", "name: theirs", 1)
 	expect(t, admin.apply(configuration("", theirs)), "")
 	if warnings := admin.warnings.take(); !strings.Contains(warnings, "spec.configurationBrokerResources[0].metadata.name: ConfigMap "+
-		"theirs exists and was not made for this Configuration") {
+		"theirs exists and was not created for this Configuration") {
 		t.Errorf("warned: %q", warnings)
 	}
 	for _, choice := range []string{"skip", "take"} {

@@ -30,8 +30,8 @@ const (
 )
 
 // maxConcurrent limits the reviews in progress; further ones wait. That is enough
-// for people who write Configurations, and limits what others who reach the port
-// can use.
+// for the authors of Configurations, and limits the resources that anyone else who
+// reaches the port can use.
 const maxConcurrent = 16
 
 // reviewer reviews requests.
@@ -77,7 +77,7 @@ func timeoutOf(httpRequest *http.Request) time.Duration {
 	return max(timeout-timeoutMargin, minTimeout)
 }
 
-// respond reviews a request. Anything that goes wrong denies it with a reason.
+// respond reviews a request. An internal failure denies it with a reason.
 func respond(ctx context.Context, r reviewer, req admission.Request) (response admission.Response) {
 	defer func() {
 		if reason := recover(); reason != nil {

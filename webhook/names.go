@@ -9,8 +9,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// checkName denies a second Configuration of the same name: nodes know a group of
-// devices by the name of its Configuration alone, without the namespace. Two
+// checkName denies a second Configuration of the same name: a node's resource for a
+// group of devices has the name of the Configuration, without the namespace. Two
 // Configurations that are created at the same time are both admitted; the agents
 // then serve the older one.
 func checkName(ctx context.Context, live client.Reader, r request) []Finding {

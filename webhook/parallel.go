@@ -11,8 +11,8 @@ import (
 // maxParallel limits the requests to the API server that one review has in flight.
 const maxParallel = 4
 
-// parallel runs functions concurrently. A panic in one of them reaches the caller
-// of wait, whose handler recovers; otherwise it would crash the process.
+// parallel runs functions concurrently. wait re-panics in the caller, whose handler
+// recovers; otherwise a panic would crash the process.
 type parallel struct {
 	group errgroup.Group
 	mu    sync.Mutex

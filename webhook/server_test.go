@@ -29,7 +29,7 @@ import (
 )
 
 // The webhook creates and renews its certificate and makes the API server trust
-// it, with the rights that config/webhook gives it: to one Secret and one webhook
+// it, with the permissions that config/webhook gives it: to one Secret and one webhook
 // configuration.
 func TestCertificates(t *testing.T) {
 	w := enter(t)
@@ -40,7 +40,7 @@ func TestCertificates(t *testing.T) {
 	w.becomesReady(ready)
 	first := w.authority()
 	if answer, err := w.call(address, first); err != nil || !strings.Contains(answer, `"allowed":true`) {
-		t.Fatalf("the API server would get the answer %s, %v", answer, err)
+		t.Fatalf("the API server would get the response %s, %v", answer, err)
 	}
 	if _, err := w.call(address, nil); err == nil {
 		t.Error("a client accepted a certificate whose CA it does not know")
@@ -61,7 +61,7 @@ func TestCertificates(t *testing.T) {
 }
 
 // Two replicas that start at the same time, without a certificate, agree on one;
-// a renewal reaches both. They review with the rights of config/webhook.
+// a renewal reaches both. They review with the permissions of config/webhook.
 func TestTwoReplicas(t *testing.T) {
 	w := enter(t)
 	w.grantController()
@@ -99,8 +99,8 @@ func TestTwoReplicas(t *testing.T) {
 	}
 }
 
-// installWebhook installs what config/webhook has for the webhook's process. The
-// API server asks it about the test's namespace only.
+// installWebhook installs the objects of config/webhook that the webhook's process
+// needs. The API server calls it for the test's namespace only.
 func (w *world) installWebhook() {
 	w.Helper()
 	w.install("webhook/rbac.yaml", nil)
@@ -131,7 +131,7 @@ func (w *world) becomesReady(ready healthz.Checker) {
 }
 
 // serveManaged runs a manager that serves the webhook with the webhook's own
-// rights.
+// permissions.
 func (w *world) serveManaged(address string) healthz.Checker {
 	w.Helper()
 	config := w.actingAs(webhookAccount)
@@ -165,7 +165,7 @@ func (w *world) serveManaged(address string) healthz.Checker {
 	w.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			w.Errorf("the manager ended with: %v", err)
+			w.Errorf("the manager returned: %v", err)
 		}
 	})
 	return ready

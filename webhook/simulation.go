@@ -13,7 +13,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// renderedTemplate is a candidate with what it renders for made-up devices.
+// renderedTemplate is a candidate with the objects it renders for made-up devices.
 type renderedTemplate struct {
 	*candidate
 	// alternatives has one object per guess. The template is valid if the API
@@ -21,9 +21,9 @@ type renderedTemplate struct {
 	alternatives []templating.Object
 }
 
-// render renders the templates for made-up devices. It denies what may never be
-// rendered, what fails for every guess, what differs between two renderings for the
-// same device, and objects that two devices or two templates would both own.
+// render renders the templates for made-up devices. It denies objects that may never
+// be rendered, templates that fail for every guess or render different objects for
+// the same device, and objects that two devices or two templates would both own.
 func (c *Chain) render(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
 ) ([]renderedTemplate, []Finding) {
@@ -66,7 +66,7 @@ func confined(policy confine.Policy, configuration *v0.Configuration, tmpl *cand
 	return []Finding{{Level: Deny, Place: tmpl.place, Cause: refused.Cause, Remedy: refused.Hint}}
 }
 
-// simulation has everything that the checks compare.
+// simulation holds the renderings that the checks compare.
 type simulation struct {
 	compiled *templates.Templates
 	devices  deviceFactory
@@ -78,7 +78,7 @@ type simulation struct {
 	repeated struct{ first, group output }
 }
 
-// guessRound is what the templates render with one guess.
+// guessRound holds the renderings with one guess.
 type guessRound struct {
 	first, second, shared output // at instance level, for three devices
 	group                 output // at configuration level
@@ -90,8 +90,9 @@ type output struct {
 	diagnostics templating.Diagnostics
 }
 
-// simulate renders the templates with each guess, as long as there is time:
-// templating limits the cost of a template, but not to what a review may take.
+// simulate renders the templates with each guess while there is time: templating
+// limits the cost of each template, but many templates may cost more than a review
+// may take.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
 ) *simulation {
@@ -138,7 +139,7 @@ func simulate(
 	return s
 }
 
-// timeFor reports whether ctx leaves time for something that takes d.
+// timeFor reports whether the deadline of ctx is more than d away.
 func timeFor(ctx context.Context, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() == nil && (!ok || time.Until(deadline) > d)

@@ -195,7 +195,7 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 	})
 	t.Run("conflict", func(t *testing.T) {
 		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2,
-			"/theirs  rejected: ConfigMap theirs exists and was not made for this Configuration",
+			"/theirs  rejected: ConfigMap theirs exists and was not created for this Configuration",
 			"# … ConfigMap "+w.Namespace+"/group  waiting: to be deleted once all of the above is applied")
 	})
 	t.Run("take", func(t *testing.T) {

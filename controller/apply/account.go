@@ -28,7 +28,7 @@ type Clients struct {
 func NewClients(config *rest.Config, own *http.Client) (*Clients, error) {
 	api, err := dynamic.NewForConfigAndClient(config, own)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	return &Clients{config: config, own: NewClient(api), accounts: map[types.NamespacedName]*Client{}}, nil
 }
@@ -58,10 +58,10 @@ func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	config.Impersonate = rest.ImpersonationConfig{UserName: Username(account)}
 	api, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
+		return nil, fmt.Errorf("create a client for ServiceAccount %s: %w", account, err)
 	}
 	if len(c.accounts) >= maxAccounts {
-		clear(c.accounts) // those still in use are made again
+		clear(c.accounts) // those still in use are created again
 	}
 	made := &Client{api: api, account: account}
 	c.accounts[account] = made

@@ -29,15 +29,15 @@ type Client struct {
 // NewClient returns a Client that acts as the controller.
 func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 
-// neverExisted is a resourceVersion that no object has: the API server's store
-// starts counting at 1 and writes the first object as 2. An apply with it creates
+// neverExisted is a resourceVersion that no object has: etcd's revisions start at 1,
+// and the first write gets 2. An apply with it creates
 // an object, because versions are compared only with existing objects, and is
 // refused with 409 if the object exists.
 const neverExisted = "1"
 
 // Create applies an object that does not exist. If it exists nevertheless, it is
-// updated if the claim owns it, and left untouched with a Conflict as error
-// otherwise.
+// updated if the claim owns it, and left untouched
+// otherwise, and the error is a Conflict.
 func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership.Claim) (*unstructured.Unstructured, error) {
 	body := shallow(want.Content)
 	body.SetResourceVersion(neverExisted)
@@ -48,7 +48,7 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 	if err := c.classify(want.Kind, want.Resource, err); !errors.Is(err, ErrChanged) {
 		return nil, err
 	}
-	// It exists: the watch is behind, a label was removed, or it is another's.
+	// It exists: the watch is behind, a label was removed, or the object has another owner.
 	existing, err := c.api.Resource(want.Resource).Namespace(body.GetNamespace()).Get(ctx, body.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return nil, c.classify(want.Kind, want.Resource, err)
@@ -59,8 +59,8 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 	return c.Update(ctx, want, existing.GetUID())
 }
 
-// Update applies over the parent's object of that UID. Fields that others have
-// changed are taken back.
+// Update applies over the parent's object of that UID. Fields that other
+// clients changed are reverted.
 func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID) (*unstructured.Unstructured, error) {
 	body := shallow(want.Content)
 	body.SetUID(uid)

@@ -105,7 +105,7 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 
 func TestCreateOfTheSameObjectByMany(t *testing.T) {
 	w := enter(t)
-	var mutex sync.Mutex
+	var mu sync.Mutex
 	uids := map[types.UID]bool{}
 	var all sync.WaitGroup
 	for range 20 {
@@ -115,14 +115,14 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 				t.Error(err) // one creates it, the others find that it is the parent's
 				return
 			}
-			mutex.Lock()
-			defer mutex.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
 			uids[object.GetUID()] = true
 		})
 	}
 	all.Wait()
 	if len(uids) != 1 {
-		t.Errorf("objects of %d UIDs were answered", len(uids))
+		t.Errorf("objects with %d UIDs were returned", len(uids))
 	}
 	for _, entry := range w.get("new").GetManagedFields() {
 		if entry.Manager != v0.FieldManagerController || entry.Operation != metav1.ManagedFieldsOperationApply {
@@ -131,7 +131,7 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 	}
 }
 
-// An object that was replaced since it was read is not written to.
+// An object that was replaced since it was read is not written.
 func TestUpdateAndDeleteNameOneObject(t *testing.T) {
 	w := enter(t)
 	object, err := w.Create(t.Context(), configMap(w.content("x", "1")), ownership.Claim{Parent: parent})
@@ -143,11 +143,11 @@ func TestUpdateAndDeleteNameOneObject(t *testing.T) {
 		t.Errorf("an update of another UID: %v", err)
 	}
 	if _, err := w.Update(t.Context(), configMap(w.content("absent", "2")), other); !errors.Is(err, ErrChanged) {
-		t.Errorf("an update of what does not exist: %v", err)
+		t.Errorf("an update of a missing object: %v", err)
 	}
 	name := types.NamespacedName{Namespace: w.namespace, Name: "x"}
 	if err := w.Delete(t.Context(), configMaps, name, other); err != nil {
-		t.Errorf("the object of that UID no longer exists, which is no error: %v", err)
+		t.Errorf("deleting an object that no longer exists is no error: %v", err)
 	}
 	if w.get("x").GetUID() != object.GetUID() {
 		t.Error("another object was deleted")
@@ -187,6 +187,6 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 	fixed["data"] = map[string]any{"k": "2"}
 	if _, err := w.Update(t.Context(), configMap(fixed), object.GetUID()); reason(err) != v0.ReasonImmutable {
-		t.Errorf("a change of what is immutable: %v", err)
+		t.Errorf("a change of an immutable field: %v", err)
 	}
 }

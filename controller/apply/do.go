@@ -11,14 +11,14 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// Do sends the request of a step that applies an object. It returns what has
-// become of the step, with the API server's answer if an object was written:
+// Do sends the request of a step that applies an object. It returns the action that
+// was taken, with the object as the API server returned it if one was written:
 //
 //   - [plan.Skip] instead of Create if the object belongs to another owner and the
 //     template accepts that
 //   - [plan.Recreate] instead of Update if the change touches an immutable field
 //     and the template allows the object to be recreated; the error then says
-//     whether the API server would refuse the new object
+//     whether the API server would reject the new object
 //   - the action itself otherwise
 //
 // Do deletes nothing: the caller recreates and prunes. Through a transport

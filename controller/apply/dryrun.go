@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// accessReviews are the paths at which the API server answers questions about
-// rights. Such a request is a POST, and stores nothing.
+// accessReviews are the paths of the API server's access reviews. Such a request is a
+// POST, and stores nothing.
 var accessReviews = map[string]bool{
 	"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": true,
 	"/apis/authorization.k8s.io/v1/subjectaccessreviews":     true,

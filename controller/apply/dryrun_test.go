@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Writes become dry runs, and what cannot be tried is not sent.
+// Writes become dry runs; requests that cannot be dry runs are not sent.
 func TestDryRunOnly(t *testing.T) {
 	const (
 		forwarded = "forwarded"

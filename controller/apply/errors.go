@@ -21,16 +21,17 @@ import (
 func ConflictError(what string) *problem.Error {
 	return &problem.Error{
 		Reason: v0.ReasonConflict,
-		Cause:  what + " exists and was not made for this Configuration: delete it, or give the template another metadata.name",
+		Cause:  what + " exists and was not created for this Configuration: delete it, or give the template another metadata.name",
 		Heals:  true,
 	}
 }
 
-// ForbiddenError returns the error that names the right that the controller lacks.
+// ForbiddenError returns the error that names the permission that the controller
+// lacks.
 func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Error {
 	return &problem.Error{
 		Reason: v0.ReasonForbidden,
-		Cause: fmt.Sprintf("the controller may not handle %s: label a ClusterRole %s=true that has the rule "+
+		Cause: fmt.Sprintf("the controller may not manage %s: label a ClusterRole %s=true that has the rule "+
 			"{apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} "+
 			"(kubectl akri rbac prints it, ready to apply); the API server says: %s",
 			resource.GroupResource(), v0.LabelAggregate, resource.Group, resource.Resource, serverSays(err)),
@@ -54,7 +55,7 @@ func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResour
 // deleted or replaced in the meantime. A new plan resolves it.
 var ErrChanged = errors.New("the object has changed since it was read")
 
-// answer returns the error for an answer of the API server.
+// answer returns the error for a response of the API server.
 func answer(reason, cause string, err error) *problem.Error {
 	return &problem.Error{Reason: reason, Cause: cause, Heals: true, Err: err}
 }
@@ -63,20 +64,20 @@ func deleteError(what string, err error) *problem.Error {
 	return answer(v0.ReasonDeleteFailed, what+": "+serverSays(err), err)
 }
 
-// forbidden returns the error that names the right that the acting account lacks.
+// forbidden returns the error that names the permission that the acting account lacks.
 func (c *Client) forbidden(resource schema.GroupVersionResource, err error) *problem.Error {
 	if c.account.Name == "" {
 		return ForbiddenError(resource, err)
 	}
-	if strings.Contains(err.Error(), "cannot impersonate") { // only the text says so
+	if strings.Contains(err.Error(), "cannot impersonate") { // only the message says so
 		return answer(v0.ReasonForbidden,
-			fmt.Sprintf("the controller may not act as ServiceAccount %s (spec.serviceAccountName): in namespace %s, "+
+			fmt.Sprintf("the controller may not impersonate ServiceAccount %s (spec.serviceAccountName): in namespace %s, "+
 				"bind its own ServiceAccount to a Role that has the rule "+
 				"{apiGroups: [%q], resources: [serviceaccounts], resourceNames: [%s], verbs: [impersonate]}; the API server says: %s",
 				c.account, c.account.Namespace, "", c.account.Name, serverSays(err)), err)
 	}
 	return answer(v0.ReasonForbidden,
-		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not handle %s: bind it to a Role that has the rule "+
+		fmt.Sprintf("ServiceAccount %s (spec.serviceAccountName) may not manage %s: bind it to a Role that has the rule "+
 			"{apiGroups: [%q], resources: [%q], verbs: [get, create, patch, delete]}; the API server says: %s",
 			c.account, resource.GroupResource(), resource.Group, resource.Resource, serverSays(err)), err)
 }
@@ -93,7 +94,7 @@ func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVer
 	case isImmutable(err):
 		return answer(v0.ReasonImmutable, serverSays(err), err)
 	}
-	return answer(v0.ReasonApplyFailed, "the API server refuses it: "+serverSays(err), err)
+	return answer(v0.ReasonApplyFailed, "the API server rejects it: "+serverSays(err), err)
 }
 
 // isUnknownResource reports whether a 404 is about the path: it names no object.
@@ -119,7 +120,7 @@ func isOtherUID(err error) bool {
 }
 
 // isImmutable reports whether the new object is valid but may not replace the old
-// one. For some kinds only the text of the answer says so.
+// one. For some kinds only the message says so.
 func isImmutable(err error) bool {
 	return slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool {
 		return cause.Type == metav1.CauseTypeForbidden ||
@@ -128,7 +129,7 @@ func isImmutable(err error) bool {
 }
 
 // invalidCauses returns the fields that the API server rejects, or nil if the
-// answer is another.
+// response is another.
 func invalidCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -137,8 +138,8 @@ func invalidCauses(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// maxAnswer bounds how many bytes of the API server's answer go into a status: it
-// sometimes repeats whole objects.
+// maxAnswer bounds how many bytes of the API server's message a status repeats: the
+// message may contain whole objects.
 const maxAnswer = 1000
 
 func serverSays(err error) string {

@@ -23,8 +23,9 @@ func (c *Client) ApplyStatus(ctx context.Context, parent ownership.Parent, statu
 	return nil
 }
 
-// PatchStatus replaces the lists of an Instance's status, which has no other
-// writer. It costs the API server less than an apply, and every device has one.
+// PatchStatus replaces the lists in an Instance's status, which has no other
+// writer. A patch costs the API server less than an apply, and every device has an
+// Instance.
 func (c *Client) PatchStatus(
 	ctx context.Context, parent ownership.Parent, conditions []metav1.Condition, resources []v0.ResourceStatus,
 ) error {
@@ -43,18 +44,18 @@ func (c *Client) PatchStatus(
 	return fmt.Errorf("write the status of %s: %w", parent, err)
 }
 
-// Finalize puts the controller's finalizer on a parent.
+// Finalize adds the controller's finalizer to a parent.
 func (c *Client) Finalize(ctx context.Context, parent ownership.Parent) error {
 	if err := c.applyParent(ctx, parent, []any{v0.FinalizerElsewhere}, nil); err != nil {
-		return fmt.Errorf("put the finalizer %s on %s: %w", v0.FinalizerElsewhere, parent, err)
+		return fmt.Errorf("add finalizer %s to %s: %w", v0.FinalizerElsewhere, parent, err)
 	}
 	return nil
 }
 
-// Unfinalize takes the controller's finalizer off a parent.
+// Unfinalize removes the controller's finalizer from a parent.
 func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error {
 	if err := c.applyParent(ctx, parent, nil, nil); err != nil {
-		return fmt.Errorf("take the finalizer %s off %s: %w", v0.FinalizerElsewhere, parent, err)
+		return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerElsewhere, parent, err)
 	}
 	return nil
 }

@@ -29,12 +29,12 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 		return nil
 	}
 	return answer(v0.ReasonImmutable,
-		fmt.Sprintf("%s %s must be deleted and recreated, but the API server would refuse the new object, so the old one is kept: %s",
+		fmt.Sprintf("%s %s must be deleted and recreated, but the API server would reject the new object, so the old one is kept: %s",
 			want.Kind.Kind, name, serverSays(err)), err)
 }
 
-// onlyExistingObject reports whether the API server would answer otherwise without
-// the existing object, or does not answer dry runs. Only the text says so.
+// onlyExistingObject reports whether the rejection is due to the existing object, or
+// to a webhook that does not support dry run. Only the message says so.
 func onlyExistingObject(err error) bool {
 	text := err.Error()
 	return apierrors.IsAlreadyExists(err) ||

@@ -14,12 +14,12 @@ import (
 var refusedGroups = map[string]string{
 	v0.Domain:                      "Akri's own kinds are not rendered",
 	"apiextensions.k8s.io":         "CustomResourceDefinitions change what the whole cluster accepts",
-	"admissionregistration.k8s.io": "admission webhooks and policies rule over the whole cluster",
+	"admissionregistration.k8s.io": "admission webhooks and policies control the whole cluster",
 	"apiregistration.k8s.io":       "APIServices change what the whole cluster serves",
-	"rbac.authorization.k8s.io":    "a template must not hand out rights",
-	"certificates.k8s.io":          "a template must not ask for credentials",
-	"authentication.k8s.io":        "a template must not ask for credentials",
-	"authorization.k8s.io":         "it is a question, not an object that can exist",
+	"rbac.authorization.k8s.io":    "a template must not grant permissions",
+	"certificates.k8s.io":          "a template must not request credentials",
+	"authentication.k8s.io":        "a template must not request credentials",
+	"authorization.k8s.io":         "an access review is a query, not an object that is stored",
 }
 
 // credentialSecrets are Secret types that the control plane fills with
@@ -29,8 +29,8 @@ var credentialSecrets = map[string]bool{
 	"bootstrap.kubernetes.io/token":       true,
 }
 
-// Policy is what the controller's operator allows beyond what is safe. The zero value
-// allows nothing.
+// Policy holds the restrictions that the controller's operator has lifted. The zero
+// value lifts none.
 type Policy struct {
 	// ClusterScoped allows kinds that have no namespace.
 	ClusterScoped bool
@@ -47,7 +47,7 @@ const createYourself = "remove the template and create the object yourself, or l
 func (p Policy) Kind(kind schema.GroupVersionKind) error {
 	if why, refused := refusedGroups[kind.Group]; refused && !slices.Contains(p.Kinds, kind.GroupKind()) {
 		return refusal(
-			fmt.Sprintf("kind %s of %s is refused, since %s", kind.Kind, kind.GroupVersion(), why),
+			fmt.Sprintf("kind %s of %s is refused because %s", kind.Kind, kind.GroupVersion(), why),
 			createYourself+fmt.Sprintf("--allow-kinds=%s", kind.GroupKind()),
 		)
 	}
@@ -80,7 +80,7 @@ func (p Policy) Object(object Object, home string) error {
 	switch {
 	case !object.Namespaced && !p.ClusterScoped:
 		return refusal(
-			fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration makes objects in its own namespace only",
+			fmt.Sprintf("kind %s of %s is cluster-scoped, and a Configuration creates objects only in its own namespace",
 				kind.Kind, kind.GroupVersion()),
 			createYourself+"--allow-cluster-scoped",
 		)
@@ -91,13 +91,13 @@ func (p Policy) Object(object Object, home string) error {
 		)
 	case object.Namespaced && object.Namespace != "" && object.Namespace != home && !p.OtherNamespaces:
 		return refusal(
-			fmt.Sprintf("metadata.namespace is %q, and a Configuration makes objects in its own namespace %q only", object.Namespace, home),
-			fmt.Sprintf("remove metadata.namespace, put a Configuration into %q, or let the controller's operator set "+
+			fmt.Sprintf("metadata.namespace is %q, and a Configuration creates objects only in its own namespace %q", object.Namespace, home),
+			fmt.Sprintf("remove metadata.namespace, create the Configuration in %q, or let the controller's operator set "+
 				"--allow-other-namespaces", object.Namespace),
 		)
 	case kind.Group == "" && kind.Kind == "Secret" && credentialSecrets[object.Type]:
 		return refusal(
-			fmt.Sprintf("a Secret of type %s is refused, since it holds credentials of the cluster", object.Type),
+			fmt.Sprintf("a Secret of type %s is refused because it holds credentials of the cluster", object.Type),
 			"use another type, such as Opaque",
 		)
 	}

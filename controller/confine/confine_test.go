@@ -75,7 +75,7 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 		t.Errorf("Role: %v", err)
 	}
 	if err := allowed.Kind(schema.GroupVersionKind{Group: role.Group, Version: "v1", Kind: "RoleBinding"}); err == nil {
-		t.Error("RoleBinding is allowed, and only Role was")
+		t.Error("RoleBinding is allowed, but only Role should be")
 	}
 	object := func(namespace string, namespaced bool) Object {
 		content := map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "n", "namespace": namespace}}
@@ -88,7 +88,7 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 		t.Errorf("elsewhere: %v", err)
 	}
 	if err := allowed.Object(object("far", false), "home"); err == nil || !strings.Contains(err.Error(), "has no namespace") {
-		t.Errorf("a namespace where there is none: %v", err)
+		t.Errorf("a namespace for a cluster-scoped kind: %v", err)
 	}
 	token := object("", true)
 	token.Kind.Kind, token.Type = "Secret", "kubernetes.io/service-account-token"

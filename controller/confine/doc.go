@@ -1,5 +1,5 @@
-// Package confine decides what may be rendered at all, whatever a template's author
-// and the controller are allowed to do.
+// Package confine decides which objects may be rendered, regardless of the
+// permissions of a template's author and of the controller.
 //
 // Always, unless the operator's [Policy] says otherwise: an object stays in the
 // namespace of its Configuration, and kinds that would give their author power over

@@ -44,7 +44,7 @@ type history struct {
 	manager       string
 }
 
-// NewDetector returns a Detector that knows of no repair.
+// NewDetector returns a Detector without entries.
 func NewDetector() *Detector { return &Detector{objects: map[Object]*history{}} }
 
 // Repair reports when an object may be repaired: 0 if now, in which case the repair
@@ -90,8 +90,8 @@ func (d *Detector) Contended(object Object, now time.Time) (Contention, bool) {
 	return Contention{Repairs: entry.repairs, Since: now.Sub(entry.first), Manager: entry.manager, Over: calm - now.Sub(entry.latest)}, true
 }
 
-// NeedsManager reports whether the caller should find out who the other clients
-// are: once for each contention.
+// NeedsManager reports whether the caller should look up the field managers of the
+// other clients: once for each contention.
 func (d *Detector) NeedsManager(object Object) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +99,7 @@ func (d *Detector) NeedsManager(object Object) bool {
 	return entry != nil && entry.repairs >= minRepairs-1 && entry.manager == ""
 }
 
-// SetManager records who the other clients are.
+// SetManager records the field managers of the other clients.
 func (d *Detector) SetManager(object Object, manager string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

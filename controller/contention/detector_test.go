@@ -17,16 +17,16 @@ func TestAFewRepairsAreNoContention(t *testing.T) {
 	now := noon
 	for range minRepairs - 1 {
 		if wait := d.Repair(service, now); wait != 0 {
-			t.Fatalf("has to wait %v", wait)
+			t.Fatalf("must wait %v", wait)
 		}
 		now = now.Add(time.Second)
 	}
 	if _, found := d.Contended(service, now); found {
-		t.Error("contention is seen")
+		t.Error("contention is reported")
 	}
 	d.Repair(service, now)
 	if _, found := d.Contended(service, now); !found {
-		t.Error("no fight is seen")
+		t.Error("no contention is reported")
 	}
 }
 
@@ -36,23 +36,23 @@ func TestContentionIsSlowedAndEnds(t *testing.T) {
 		d.Repair(service, noon)
 	}
 	if wait := d.Repair(service, noon.Add(time.Second)); wait != interval-time.Second {
-		t.Fatalf("has to wait %v", wait)
+		t.Fatalf("must wait %v", wait)
 	}
 	if wait := d.Repair(service, noon.Add(interval)); wait != 0 {
-		t.Fatalf("has to wait %v after %v", wait, interval)
+		t.Fatalf("must wait %v after %v", wait, interval)
 	}
 	if wait := d.Repair(service, noon.Add(interval)); wait != interval {
-		t.Fatalf("has to wait %v, want one repair at a time", wait)
+		t.Fatalf("must wait %v, want one repair at a time", wait)
 	}
 	got, found := d.Contended(service, noon.Add(interval+time.Second))
 	if !found || got.Repairs != Burst+1 || got.Since != interval+time.Second || got.Over != calm-time.Second {
 		t.Errorf("%v, %+v", found, got)
 	}
 	if _, found := d.Contended(service, noon.Add(interval+calm)); found {
-		t.Error("it never ends")
+		t.Error("contention does not end")
 	}
 	if wait := d.Repair(service, noon.Add(interval+calm)); wait != 0 {
-		t.Errorf("a new repair has to wait %v", wait)
+		t.Errorf("a new repair must wait %v", wait)
 	}
 }
 
@@ -64,11 +64,11 @@ func TestObjectsAreSeparateAndForgotten(t *testing.T) {
 	other := service
 	other.Name = "garden-cam"
 	if wait := d.Repair(other, noon); wait != 0 {
-		t.Errorf("another object has to wait %v", wait)
+		t.Errorf("another object must wait %v", wait)
 	}
 	d.Repair(other, noon.Add(2*calm))
 	if len(d.objects) != 1 {
-		t.Errorf("%d objects are remembered, want 1", len(d.objects))
+		t.Errorf("%d objects have an entry, want 1", len(d.objects))
 	}
 }
 
@@ -82,7 +82,7 @@ func TestForget(t *testing.T) {
 	}
 	d.Forget(service.Parent)
 	if _, found := d.Contended(service, noon); found {
-		t.Error("a parent's objects are remembered after it")
+		t.Error("the objects of a forgotten parent still have entries")
 	}
 	if _, found := d.Contended(other, noon); !found {
 		t.Error("another parent's objects were forgotten")

@@ -30,7 +30,7 @@ type Options struct {
 	Observer  Observer
 }
 
-// Observer learns what is done to objects. Its methods must not block.
+// Observer is notified of actions and failures. Its methods must not block.
 type Observer interface {
 	// Did is called for each object that was written, deleted or released.
 	Did(plan.Action)
@@ -48,7 +48,7 @@ type Converger struct {
 	contention *contention.Detector
 }
 
-// New returns a Converger that remembers nothing.
+// New returns a Converger without state.
 func New(options Options) *Converger {
 	return &Converger{Options: options, podBackoff: newPodBackoff(), contention: contention.NewDetector()}
 }
@@ -72,7 +72,8 @@ type Wanted struct {
 	Account   types.NamespacedName
 	Templates *templates.Templates
 	Rendered  []templating.Object
-	// Diagnostics name what could not be rendered. Its objects are left alone.
+	// Diagnostics name the objects that could not be rendered. Existing ones are left
+	// alone.
 	Diagnostics templating.Diagnostics
 	// MayChange reports whether existing objects may be changed now, given whether
 	// they are ready. Nil allows every change.

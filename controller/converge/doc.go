@@ -1,5 +1,5 @@
 // Package converge brings the objects of one parent, a Configuration or an
-// Instance, to what was rendered for it. A pass resolves the rendered objects
+// Instance, to their desired state. A pass resolves the rendered objects
 // (plan.Desire), reads from the watches what exists, plans (plan.Compute), sends
 // the requests (apply.Client.Do), and returns an [Outcome].
 //
@@ -29,7 +29,7 @@
 //	                                RolloutWaiting            gate opens
 //	none      as rendered           Applied=True              on the next change
 //
-// RequeueAfter is set besides any of them: when the back-off of a terminated Pod
+// RequeueAfter may be set with any of them: when the back-off of a terminated Pod
 // ends, a contended object may be repaired again, contention is over, or an object
 // changed under the plan.
 //

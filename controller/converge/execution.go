@@ -114,10 +114,10 @@ func contentionError(object inventory.Ref, found contention.Contention) error {
 		who = found.Manager + " keeps changing it back"
 	}
 	return &problem.Error{
-		Reason: v0.ReasonContested, // does not heal: repairs have a pace of their own
-		Cause: fmt.Sprintf("%s was repaired %d times in %v, because %s",
+		Reason: v0.ReasonContested, // does not heal: repairs are rate-limited separately
+		Cause: fmt.Sprintf("%s was repaired %d times in %v because %s",
 			object, found.Repairs, found.Since.Round(time.Second), who),
-		Hint: "stop the other client, or leave those fields out of the template",
+		Hint: "stop the other client, or leave the fields that it changes out of the template",
 	}
 }
 
@@ -182,31 +182,31 @@ func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.R
 	return entry
 }
 
-// skipped returns the entry of an object that is left to another owner, as its
-// template accepts.
+// skipped returns the entry of an object that belongs to another owner, if the
+// template accepts that.
 func skipped(entry v0.ResourceStatus) v0.ResourceStatus {
-	entry.Ready, entry.Reason = true, "left to its owner"
+	entry.Ready, entry.Reason = true, "skipped: it belongs to another owner"
 	return entry
 }
 
-// findManager finds out who keeps changing an object back. The repair does not
-// depend on it.
+// findManager records which client keeps changing an object back. Its failure does
+// not affect the repair.
 func (e *execution) findManager(ctx context.Context, step plan.Step) {
 	manager, err := e.client.Managers(ctx, step.Desired.Resource, step.Ref.NamespacedName(), step.Desired.Content)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot find out who keeps changing an object", "child", step.Ref.String())
+		log.FromContext(ctx).Error(err, "Failed to look up the managers of a contended object", "child", step.Ref.String())
 		return
 	}
 	e.contention.SetManager(e.contended(step), manager)
 }
 
-// recreate deletes an object that cannot become the desired one. The watch sees the
-// deletion, and the next pass creates the new object.
+// recreate deletes an object that cannot be updated to the desired one. The watch
+// sees the deletion, and the next pass creates the new object.
 func (e *execution) recreate(ctx context.Context, step plan.Step, entry v0.ResourceStatus, reason string) (v0.ResourceStatus, error) {
 	if err := e.client.Delete(ctx, step.Desired.Resource, step.Ref.NamespacedName(), step.UID); err != nil {
 		return entry, err
 	}
-	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "it is recreated: "+reason)
+	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "to be recreated: "+reason)
 	e.Observer.Did(plan.Recreate)
 	entry.UID, entry.Reason = string(step.UID), "being replaced"
 	return entry, nil
@@ -219,7 +219,7 @@ func (e *execution) delete(ctx context.Context, step plan.Step) error {
 		return nil // the kind no longer exists, and neither do its objects
 	}
 	if err != nil {
-		return fmt.Errorf("ask the API server for %s: %w", step.Kind, err)
+		return fmt.Errorf("look up the resource of %s: %w", step.Kind, err)
 	}
 	if step.UID == "" {
 		return e.client.DeleteOwned(ctx, mapping.Resource, step.Ref.NamespacedName(), step.Claim)

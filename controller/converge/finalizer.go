@@ -14,7 +14,7 @@ import (
 )
 
 // Finalize removes the objects that garbage collection does not remove with a
-// parent that is being deleted. The Outcome's Resources are those that are left.
+// parent that is being deleted. The Outcome's Resources are the remaining ones.
 func (c *Converger) Finalize(
 	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus,
 ) Outcome {
@@ -31,9 +31,9 @@ func (c *Converger) Finalize(
 	return result
 }
 
-// Announce puts the finalizer on a parent and then calls write, which records the
-// objects that are about to be created where garbage collection does not reach: a
-// crash must not leak them.
+// Announce adds the finalizer to a parent and then calls write, which records the
+// objects that are about to be created out of garbage collection's reach: a crash
+// must not leak them.
 func (c *Converger) Announce(ctx context.Context, parent ownership.Parent, write func() error) error {
 	if err := c.Clients.Own().Finalize(ctx, parent); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (c *Converger) Announce(ctx context.Context, parent ownership.Parent, write
 	return write()
 }
 
-// Release takes the finalizer off a parent whose inventory no longer needs it.
+// Release removes the finalizer from a parent whose inventory no longer needs it.
 func (c *Converger) Release(ctx context.Context, parent ownership.Parent, finalizers []string, recorded []v0.ResourceStatus) error {
 	if !slices.Contains(finalizers, v0.FinalizerElsewhere) || plan.Reaches(parent, recorded) {
 		return nil

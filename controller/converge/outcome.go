@@ -11,26 +11,27 @@ import (
 // plan and the request.
 const FirstRetry = 200 * time.Millisecond
 
-// Outcome is the result of a pass. The table in the package comment says what sets
-// each flag and what follows from it.
+// Outcome is the result of a pass. The table in the package comment says when each
+// flag is set and how the reconcilers act on it.
 type Outcome struct {
 	// Resources is the new inventory.
 	Resources []v0.ResourceStatus
 	// Problems are in the order of the templates within each part of the pass.
 	Problems []problem.Problem
-	// Held reports that a change waits for its turn in a rollout.
+	// Held reports that the rollout gate holds a change.
 	Held bool
-	// Announce reports that Resources has to be written, with the finalizer on the
-	// parent, before anything is applied. Nothing was.
+	// Announce reports that the finalizer and Resources must be written to the parent
+	// before anything is applied. Nothing was.
 	Announce bool
 	// Pending reports that there is nothing to report yet: the watch of some kind
 	// has not synced, or an object changed under the plan.
 	Pending bool
-	// RequeueAfter is when to look at the parent again without an event; 0 is never.
+	// RequeueAfter is the delay before the next pass if no event comes first; 0 is
+	// none.
 	RequeueAfter time.Duration
 }
 
-// fail adds the problem of an error at a place in the Configuration.
+// fail records an error at a place in the Configuration as a problem.
 func (o *Outcome) fail(origin string, err error) {
 	o.Problems = append(o.Problems, problem.Of(origin, err))
 }

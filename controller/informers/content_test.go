@@ -19,8 +19,8 @@ func compiled(t *testing.T, source string) *readywhen.Condition {
 	return condition
 }
 
-// A parent is notified when its own condition changes its verdict, and not of what
-// changes only the verdicts of others.
+// A parent is notified when the verdict of its own condition changes, not when only
+// those of other parents change.
 func TestReadyWhenIsTheParentsOwn(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
@@ -50,7 +50,7 @@ func TestReadyWhenIsTheParentsOwn(t *testing.T) {
 		t.Error("a new condition has restarted the watch")
 	}
 	if ready, _ := object.ReadyBy(down); ready {
-		t.Error("a is ready by a condition that does not hold")
+		t.Error("a is ready although its condition is not met")
 	}
 }
 
@@ -70,7 +70,7 @@ func TestContentsAreKeptForConditionsOnly(t *testing.T) {
 		return object.content
 	}
 	if content() != nil {
-		t.Error("a content is kept for no condition")
+		t.Error("content is kept without a condition")
 	}
 	for i := range 70 { // the first needs a new list, the others nothing
 		w.Ask(configMaps, a, a.NamespacedName, compiled(t, fmt.Sprintf("self.data.k == '%d'", i)))
@@ -82,7 +82,7 @@ func TestContentsAreKeptForConditionsOnly(t *testing.T) {
 	object := w.apply("labelled", "1")
 	object.SetManagedFields(nil)
 	if trimWithContent(object).content != nil {
-		t.Error("the content of an object that others have labelled is kept")
+		t.Error("the content of an object that another client labelled is kept")
 	}
 
 	// Without a condition the contents are dropped after a while.

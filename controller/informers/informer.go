@@ -33,7 +33,7 @@ type informer struct {
 	waiting map[ownership.Parent]bool
 	// applied holds the answers to applies that the watch has not caught up with.
 	applied map[types.NamespacedName]note
-	// conditions are those by which the parents judge existing objects.
+	// conditions are the ready-when conditions of existing objects.
 	conditions   map[types.NamespacedName]*readywhen.Condition
 	contentAsked time.Time // when a parent last asked with a condition
 	unusedSince  time.Time

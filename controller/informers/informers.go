@@ -28,8 +28,8 @@ const (
 	contentLinger = 10 * time.Minute
 )
 
-// Informers watches the resources that are in use. Its methods may be called
-// concurrently; Run must be running for anything to be seen.
+// Informers watches the resources that are in use. It is safe for concurrent use.
+// It watches nothing until Run is called.
 type Informers struct {
 	client  dynamic.Interface
 	streams *streams
@@ -42,13 +42,13 @@ type Informers struct {
 	finished sync.WaitGroup
 }
 
-// New returns Informers that call notify for each parent that has to look at its
-// objects again; the parent has no UID. notify must not block. Requests go through
+// New returns Informers that call notify for each parent that must be reconciled;
+// the parent has no UID. notify must not block. Requests go through
 // the HTTP client.
 func New(config *rest.Config, transport *http.Client, notify func(ownership.Parent)) (*Informers, error) {
 	client, err := dynamic.NewForConfigAndClient(config, transport)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for lists: %w", err)
+		return nil, fmt.Errorf("create a client for lists: %w", err)
 	}
 	streams, err := newStreams(config, transport)
 	if err != nil {
@@ -217,7 +217,7 @@ func (i *Informers) Forget(choose func(schema.GroupVersionResource, State) bool)
 	}
 }
 
-// ensure returns the informer of a resource, which keeps contents if asked to. The
+// ensure returns the informer of a resource, which keeps contents if requested. The
 // caller holds the lock.
 func (i *Informers) ensure(resource schema.GroupVersionResource, content bool) *informer {
 	known, found := i.watched[resource]
@@ -234,7 +234,7 @@ func (i *Informers) ensure(resource schema.GroupVersionResource, content bool) *
 	return known
 }
 
-// begin makes an informer, and starts it if Informers run. The caller holds the
+// begin creates an informer, and starts it if Run has been called. The caller holds the
 // lock.
 func (i *Informers) begin(resource schema.GroupVersionResource, content bool) *informer {
 	informer := newInformer(i, resource, content)

@@ -24,14 +24,14 @@ func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// watching is Informers that run, with what they tell.
+// watching holds running Informers and records their notifications.
 type watching struct {
 	*Informers
 	t         *testing.T
 	api       dynamic.ResourceInterface
 	namespace string
 
-	mutex    sync.Mutex
+	mu       sync.Mutex
 	notified []ownership.Parent
 }
 
@@ -48,8 +48,8 @@ func watchAll(t *testing.T) *watching {
 		t.Fatal(err)
 	}
 	w.Informers, err = New(config, transport, func(parent ownership.Parent) {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.notified = append(w.notified, parent)
 	})
 	if err != nil {
@@ -72,8 +72,8 @@ func (w *watching) parent(name string) ownership.Parent {
 
 // times returns how often a parent was notified.
 func (w *watching) times(parent ownership.Parent) int {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	count := 0
 	for _, notified := range w.notified {
 		if notified == parent {
@@ -127,7 +127,7 @@ func TestParentsAreNotifiedOfTheirObjects(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
 	if state := w.Ask(configMaps, a, a.NamespacedName, nil); state.Synced {
-		t.Fatal("synced before it began")
+		t.Fatal("synced before Run")
 	}
 	w.eventually("a parent that asked before the sync is notified", func() bool { return w.times(a) == 1 })
 	if state := w.Ask(configMaps, a, a.NamespacedName, nil); !state.Synced || state.Err != nil {
@@ -143,14 +143,13 @@ func TestParentsAreNotifiedOfTheirObjects(t *testing.T) {
 	})
 	notifiedA, notifiedB := w.times(a), w.times(b)
 
-	// Changes of fields that the controller does not own notify no parent; the
-	// change of b after them shows
-	// that they have been seen.
+	// Changes of fields that the controller does not own notify no parent. The later
+	// change of b shows that they have been seen.
 	w.patch("a", `{"data":{"theirs":"x"},"metadata":{"annotations":{"theirs":"x"}}}`)
 	w.patch("b", `{"data":{"k":"2"}}`)
 	w.eventually("a changed field of ours", func() bool { return w.times(b) == notifiedB+1 })
 	if n := w.times(a); n != notifiedA {
-		t.Errorf("a was notified %d times of fields of another manager", n-notifiedA)
+		t.Errorf("a was notified %d times of changes to another manager's fields", n-notifiedA)
 	}
 	object, found := w.Get(configMaps, types.NamespacedName{Namespace: w.namespace, Name: "a"})
 	if !found || object.Parent != a || !object.Ready {
@@ -204,12 +203,12 @@ func TestFieldsDigest(t *testing.T) {
 			t.Errorf("%s: the digest is the same", name)
 		}
 		if w.apply("a", "1"); digest() != before {
-			t.Errorf("%s: repaired, and the digest is another", name)
+			t.Errorf("%s: the digest differs after the repair", name)
 		}
 	}
 }
 
-// An informer without users ends; one in use does not.
+// An informer without users stops; one in use does not.
 func TestUnusedInformersEnd(t *testing.T) {
 	w := watchAll(t)
 	services := schema.GroupVersionResource{Version: "v1", Resource: "services"}

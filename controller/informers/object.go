@@ -19,8 +19,7 @@ import (
 	"akri.sh/akri/templating/readywhen"
 )
 
-// Object is what is kept of an object in the API server. It does not change once
-// made.
+// Object is the part of an object in the API server that is kept. It is immutable.
 type Object struct {
 	// ObjectMeta holds name, namespace, uid, resourceVersion and
 	// deletionTimestamp; the rest is empty.
@@ -109,8 +108,8 @@ func (o *Object) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 }
 
-// differs reports whether a parent that judges the object by a condition has to
-// look at it again. A nil condition is the kind's standard.
+// differs reports whether a parent that judges the object by a condition must be
+// reconciled. A nil condition is the kind's standard.
 func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 	if o.UID != other.UID || o.Fields != other.Fields || o.Owner != other.Owner || o.Parent != other.Parent ||
 		o.Ready != other.Ready || o.Reason != other.Reason || o.Ended != other.Ended ||

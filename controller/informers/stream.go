@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// streams opens watches whose events are decoded directly into what is kept of an
-// object. client-go's own decoder reads each event five times, which was a quarter of
-// the controller's CPU time while many objects were created, and most of its garbage.
+// streams opens watches whose events are decoded directly into an [Object].
+// client-go's own decoder reads each event five times, which was a quarter of the
+// controller's CPU time while many objects were created, and most of its garbage.
 type streams struct{ client rest.Interface }
 
 func newStreams(config *rest.Config, transport *http.Client) (*streams, error) {
@@ -31,7 +31,7 @@ func newStreams(config *rest.Config, transport *http.Client) (*streams, error) {
 	config.APIPath = "/api" // each request sets its own
 	client, err := rest.RESTClientForConfigAndClient(config, transport)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for watches: %w", err)
+		return nil, fmt.Errorf("create a client for watches: %w", err)
 	}
 	return &streams{client: client}, nil
 }
@@ -146,7 +146,7 @@ func (d decoder) decode(line []byte) apiwatch.Event {
 		}
 		return apiwatch.Event{Type: head.Type, Object: &failure.Object}
 	default:
-		return unreadable(fmt.Errorf("unknown type of event %q", head.Type))
+		return unreadable(fmt.Errorf("unknown event type %q", head.Type))
 	}
 	var whole struct {
 		Object map[string]any `json:"object"`

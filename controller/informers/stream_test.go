@@ -12,7 +12,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// received are the events of a stream that holds a text, in short.
+// received returns a summary of the events in a stream with the given content.
 func received(t *testing.T, text string, answered func(types.NamespacedName, types.UID, string) *Object) []string {
 	t.Helper()
 	if answered == nil {
@@ -47,18 +47,22 @@ func TestStream(t *testing.T) {
 		want []string
 	}{
 		"objects": {
-			text: `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns","resourceVersion":"5"},"data":{"k":"` + long + `"}}}
-{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b","namespace":"ns","resourceVersion":"6"},"status":{"phase":"Pending"}}}
-{"type":"DELETED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns","resourceVersion":"7"}}}
-`,
+			text: `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap",` +
+				`"metadata":{"name":"a","namespace":"ns","resourceVersion":"5"},"data":{"k":"` + long + `"}}}` + "\n" +
+				`{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Pod",` +
+				`"metadata":{"name":"b","namespace":"ns","resourceVersion":"6"},"status":{"phase":"Pending"}}}` + "\n" +
+				`{"type":"DELETED","object":{"apiVersion":"v1","kind":"ConfigMap",` +
+				`"metadata":{"name":"a","namespace":"ns","resourceVersion":"7"}}}` + "\n",
 			want: []string{"ADDED a@5 ready=true ", "MODIFIED b@6 ready=false ", "DELETED a@7 ready=true "},
 		},
 		"a bookmark": {
-			text: `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"note":"kept"}}}}` + "\n",
+			text: `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",` +
+				`"metadata":{"resourceVersion":"9","annotations":{"note":"kept"}}}}` + "\n",
 			want: []string{"BOOKMARK @9 ready=false kept"},
 		},
 		"the API server's error": {
-			text: `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old","reason":"Expired","code":410}}` + "\n",
+			text: `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure",` +
+				`"message":"too old","reason":"Expired","code":410}}` + "\n",
 			want: []string{"ERROR 410 too old"},
 		},
 		"half an event": {
@@ -70,7 +74,7 @@ func TestStream(t *testing.T) {
 		},
 		"an unknown type": {
 			text: `{"type":"MOVED","object":{}}` + "\n",
-			want: []string{`ERROR 500 read an event: unknown type of event "MOVED"`},
+			want: []string{`ERROR 500 read an event: unknown event type "MOVED"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +86,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// What an apply has answered is not read again.
+// An object that an apply has returned is not decoded again.
 func TestStreamKnowsAnswers(t *testing.T) {
 	known := &Object{ObjectMeta: metav1.ObjectMeta{Name: "known", ResourceVersion: "5"}}
 	answered := func(name types.NamespacedName, uid types.UID, version string) *Object {
@@ -107,9 +111,9 @@ func TestStreamStops(t *testing.T) {
 	s.Stop()
 	s.Stop()
 	if _, open := <-s.ResultChan(); open {
-		t.Error("an event came out of nothing")
+		t.Error("an event was received from an empty stream")
 	}
 	if _, err := feed.Write([]byte("x")); err == nil {
-		t.Error("the body is still read")
+		t.Error("the body is still being read")
 	}
 }

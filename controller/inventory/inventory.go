@@ -10,8 +10,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Ref is an object's identity: everything but the version, because one object is
-// served in several.
+// Ref is an object's identity. It has no version, because one object is served in
+// several.
 type Ref struct {
 	Group, Kind, Namespace, Name string
 }

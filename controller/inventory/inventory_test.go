@@ -39,6 +39,6 @@ func TestIndex(t *testing.T) {
 		t.Errorf("kinds %v", kinds)
 	}
 	if text := RefOf(old).String(); text != "Deployment.apps ns/a" {
-		t.Errorf("Ref says %q", text)
+		t.Errorf("the Ref's text is %q", text)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"akri.sh/akri/internal/jsonpatch"
 )
 
-// Action is what to do with an Instance that a lost node sees.
+// Action is applied to an Instance that a lost node sees.
 type Action string
 
 // The actions.
@@ -19,8 +19,8 @@ const (
 	Delete     Action = "Delete"     // no other node can ever see the device
 )
 
-// decide returns what to do with an Instance when a node has been lost for long
-// enough.
+// decide returns the action for an Instance when a node has been lost for the grace
+// period.
 func decide(instance *v0.Instance, node string, used bool) Action {
 	nodes := nodesOf(instance)
 	switch {

@@ -42,7 +42,7 @@ type Options struct {
 // complete returns the options with defaults for zero values.
 func (o Options) complete() (Options, error) {
 	if min(o.NotReadyGrace, o.GoneGrace, o.EmptyGrace, o.StaleDelay) < 0 {
-		return o, fmt.Errorf("grace periods of nodes: %+v: a negative duration: want 0 or more", o)
+		return o, fmt.Errorf("grace periods of nodes: %+v: negative duration: want 0 or more", o)
 	}
 	o.GoneGrace = cmp.Or(o.GoneGrace, min(DefaultGoneGrace, o.NotReadyGrace))
 	o.EmptyGrace = cmp.Or(o.EmptyGrace, min(DefaultEmptyGrace, o.NotReadyGrace))

@@ -42,7 +42,7 @@ func TestWhenANodeIsRemoved(t *testing.T) {
 			nil, at(9)},
 		"in use": {"Pods are not watched: they are listed again", []sight{{0, NotReady, "u"}},
 			func(o *outage) { o.recordUse(cam, at(5)) }, at(10)},
-		"re-added by its agent": {"the agent is alive; it is not fought", []sight{{0, NotReady, "u"}},
+		"re-added by its agent": {"the agent is alive; the controller backs off", []sight{{0, NotReady, "u"}},
 			func(o *outage) { o.recordRemoval(cam, at(5)) }, at(15)},
 		"re-added three times": {"the back-off doubles", []sight{{0, NotReady, "u"}},
 			func(o *outage) {

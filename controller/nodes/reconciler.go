@@ -36,7 +36,8 @@ type reconciler struct {
 	events  events.EventRecorder
 }
 
-// Reconcile does what is due for a node, which may no longer exist.
+// Reconcile removes a lost node from its Instances, and stale resources from a node.
+// The node may no longer exist.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node, err := readNode(ctx, r.cache, request.Name)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *reconciler) removeFrom(
 		}
 		lost.recordRemoval(key, now)
 		log.FromContext(ctx).Info("Removed a lost node from an Instance", "state", state, "instance", key, "action", action)
-		note := "node %s is %s: it is removed from this Instance, and its slots are free"
+		note := "node %s is %s: removed it from this Instance and freed its slots"
 		if action == Delete {
 			note = "node %s, the only one that can reach the device, is %s"
 		}
@@ -247,7 +248,7 @@ func ignoreGone(err error) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsInvalid(err):
-		return fmt.Errorf("it has changed since this was decided; deciding again: %w", err)
+		return fmt.Errorf("it has changed since it was read; retrying: %w", err)
 	}
 	return err
 }

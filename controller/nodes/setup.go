@@ -40,13 +40,13 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		return fmt.Errorf("index Instances by node: %w", err)
 	}
 	if err := setupNodes(mgr, options); err != nil {
-		return fmt.Errorf("set up the controller of nodes: %w", err)
+		return fmt.Errorf("set up the node controller: %w", err)
 	}
 	if options.keepsInstances() {
 		return nil
 	}
 	if err := setupOrphans(mgr, options); err != nil {
-		return fmt.Errorf("set up the controller of Instances without nodes: %w", err)
+		return fmt.Errorf("set up the controller for Instances without nodes: %w", err)
 	}
 	return nil
 }

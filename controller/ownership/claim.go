@@ -2,14 +2,14 @@ package ownership
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Verdict says whose an object is, from the view of one parent.
+// Verdict classifies the owner of an object from the view of one parent.
 type Verdict int
 
 const (
 	// Foreign objects belong to another owner.
 	Foreign Verdict = iota
 	// Former objects belong to an earlier parent of the same name, and are being
-	// deleted after it.
+	// deleted.
 	Former
 	// Unowned objects have no owner: they were orphaned, or were not created by
 	// the controller.
@@ -22,7 +22,7 @@ func (v Verdict) String() string {
 	return [...]string{"foreign", "former", "unowned", "ours"}[v]
 }
 
-// Adoption says which unowned objects a parent makes its own.
+// Adoption selects the unowned objects that a parent adopts.
 type Adoption int
 
 const (
@@ -35,7 +35,7 @@ const (
 	AdoptAny
 )
 
-// Claim is what a parent knows about an object that it wants.
+// Claim is a parent's claim to an object that it desires.
 type Claim struct {
 	Parent Parent
 	// Applied is the UID of the object in the parent's inventory; empty if it is
@@ -44,7 +44,7 @@ type Claim struct {
 	Adopt   Adoption
 }
 
-// Judge says whose an object is. The table is in the package comment.
+// Judge returns whose an object is, by the table in the package comment.
 func (c Claim) Judge(state State) Verdict {
 	switch {
 	case c.Applied != "" && state.UID == c.Applied:

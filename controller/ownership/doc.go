@@ -1,5 +1,5 @@
-// Package ownership decides whose an object is. The planner, the client, the
-// watches, the sweep, the admission webhook and kubectl akri all ask it.
+// Package ownership decides whose an object is, for the planner, the client, the
+// watches, the sweep, the admission webhook and kubectl akri.
 //
 // A [Parent] marks the objects that it applies ([Mark]). [Of] reads the marks of
 // an existing object, and [Claim.Judge] compares them with what a parent knows:

@@ -7,9 +7,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Mark adds to an object what identifies its parent: an owner reference where
-// garbage collection follows it, and labels elsewhere. An object that is to be
-// orphaned gets no owner.
+// Mark marks an object as its parent's: by an owner reference where garbage
+// collection follows it, and by labels elsewhere. With orphan, the object gets no
+// owner.
 func Mark(parent Parent, object *unstructured.Unstructured, orphan bool) {
 	labels := object.GetLabels()
 	if labels == nil {

@@ -63,25 +63,25 @@ func TestJudge(t *testing.T) {
 		verdict Verdict
 		owns    bool
 	}{
-		"our owner reference":                  {object(ownedBy("cam-uid")), Claim{}, Ours, true},
-		"our owner label, in another place":    {object(label(v0.LabelOwner, "cam-uid")), Claim{}, Ours, true},
-		"in the inventory, reference removed":  {object(), Claim{Applied: "1"}, Ours, true},
-		"in the inventory, another's now":      {object(ownedBy("other")), Claim{Applied: "1"}, Ours, true},
-		"not the object in the inventory":      {object(), Claim{Applied: "2"}, Unowned, false},
-		"another's owner reference":            {object(ownedBy("other")), Claim{Adopt: AdoptAny}, Foreign, false},
-		"another's owner label":                {object(label(v0.LabelOwner, "other")), Claim{Adopt: AdoptAny}, Foreign, false},
-		"the reference counts, not the label":  {object(ownedBy("other"), label(v0.LabelOwner, "cam-uid")), Claim{}, Foreign, false},
-		"the former parent's":                  {object(ownedBy("former")), Claim{}, Foreign, false},
-		"the former parent's, being deleted":   {object(ownedBy("former"), terminating), Claim{Adopt: AdoptAny}, Former, false},
-		"another parent's, being deleted":      {object(ownedBy("other"), label(v0.LabelInstance, "door"), terminating), Claim{}, Foreign, false},
-		"ours, being deleted":                  {object(ownedBy("cam-uid"), terminating), Claim{}, Ours, true},
-		"our labels alone":                     {object(), Claim{}, Unowned, false},
-		"orphaned by the controller":           {object(applied), Claim{}, Unowned, false},
-		"orphaned, to be adopted":              {object(applied), Claim{Adopt: AdoptApplied}, Unowned, true},
-		"orphaned, to be taken":                {object(applied), Claim{Adopt: AdoptAny}, Unowned, true},
-		"not applied by the controller":        {object(), Claim{Adopt: AdoptApplied}, Unowned, false},
-		"only updated under the same manager":  {object(updated), Claim{Adopt: AdoptApplied}, Unowned, false},
-		"not applied by the controller, taken": {object(), Claim{Adopt: AdoptAny}, Unowned, true},
+		"our owner reference":                 {object(ownedBy("cam-uid")), Claim{}, Ours, true},
+		"our owner label, in another place":   {object(label(v0.LabelOwner, "cam-uid")), Claim{}, Ours, true},
+		"in the inventory, reference removed": {object(), Claim{Applied: "1"}, Ours, true},
+		"in the inventory, another's now":     {object(ownedBy("other")), Claim{Applied: "1"}, Ours, true},
+		"not the object in the inventory":     {object(), Claim{Applied: "2"}, Unowned, false},
+		"another's owner reference":           {object(ownedBy("other")), Claim{Adopt: AdoptAny}, Foreign, false},
+		"another's owner label":               {object(label(v0.LabelOwner, "other")), Claim{Adopt: AdoptAny}, Foreign, false},
+		"the reference counts, not the label": {object(ownedBy("other"), label(v0.LabelOwner, "cam-uid")), Claim{}, Foreign, false},
+		"the former parent's":                 {object(ownedBy("former")), Claim{}, Foreign, false},
+		"the former parent's, being deleted":  {object(ownedBy("former"), terminating), Claim{Adopt: AdoptAny}, Former, false},
+		"another parent's, being deleted":     {object(ownedBy("other"), label(v0.LabelInstance, "door"), terminating), Claim{}, Foreign, false},
+		"ours, being deleted":                 {object(ownedBy("cam-uid"), terminating), Claim{}, Ours, true},
+		"our labels alone":                    {object(), Claim{}, Unowned, false},
+		"orphaned by the controller":          {object(applied), Claim{}, Unowned, false},
+		"orphaned, to be adopted":             {object(applied), Claim{Adopt: AdoptApplied}, Unowned, true},
+		"orphaned, with on-conflict: take":    {object(applied), Claim{Adopt: AdoptAny}, Unowned, true},
+		"not applied by the controller":       {object(), Claim{Adopt: AdoptApplied}, Unowned, false},
+		"only updated under the same manager": {object(updated), Claim{Adopt: AdoptApplied}, Unowned, false},
+		"our labels alone, on-conflict: take": {object(), Claim{Adopt: AdoptAny}, Unowned, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.claim.Parent = cam
@@ -96,7 +96,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What Mark writes, Of reads.
+// Of reads the marks that Mark writes.
 func TestMark(t *testing.T) {
 	far := func(object *unstructured.Unstructured) { object.SetNamespace("far") }
 	for name, test := range map[string]struct {
@@ -105,7 +105,7 @@ func TestMark(t *testing.T) {
 		verdict Verdict
 		suspect bool // only its parent would remove it
 	}{
-		"at home":                     {object: object(applied), verdict: Ours},
+		"in the parent's namespace":   {object: object(applied), verdict: Ours},
 		"elsewhere":                   {object: object(applied, far), verdict: Ours, suspect: true},
 		"to be orphaned":              {object: object(applied), orphan: true, verdict: Unowned, suspect: true},
 		"to be orphaned, elsewhere":   {object: object(applied, far), orphan: true, verdict: Unowned, suspect: true},

@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// State is what an existing object says about its owner.
+// State is what an existing object's metadata says about its owner.
 type State struct {
 	UID types.UID
 	// Owner is the UID of the controller owner or, if the object has none, of the

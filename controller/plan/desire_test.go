@@ -13,7 +13,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// mapper knows ConfigMaps and Nodes, and is out of order for the group down.
+// mapper maps ConfigMaps and Nodes, and fails for the group down.
 type mapper struct{ meta.RESTMapper }
 
 func (mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
@@ -62,7 +62,7 @@ func TestDesire(t *testing.T) {
 	}{
 		{v0.ReasonKindUnavailable, `instanceBrokerResources[1]: the API server has no kind "Nothing" in "nowhere/v1"`, true},
 		{v0.ReasonRefused, "instanceBrokerResources[2]: kind Node of v1 is cluster-scoped", false},
-		{v0.ReasonApplyFailed, "instanceBrokerResources[3]: ask the API server for down/v1, Kind=Thing: no answer", true},
+		{v0.ReasonApplyFailed, "instanceBrokerResources[3]: look up the resource of down/v1, Kind=Thing: no answer", true},
 		{v0.ReasonConflict, "instanceBrokerResources[4]: ConfigMap ns/a is also rendered by instanceBrokerResources[0]", true},
 	}
 	if len(problems) != len(wants) {

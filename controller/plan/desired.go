@@ -18,11 +18,11 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// Desire returns the objects that were rendered for a parent as they are to be
-// applied, and a problem for each that cannot be: the API server has no such kind,
-// the policy refuses it, or an earlier object has the same identity. place names
-// an object's origin for the Configuration's author. Desire takes the content of
-// the objects over.
+// Desire returns the desired objects for the objects that were rendered for a
+// parent, and a problem for each that cannot be applied: the API server has no such
+// kind, the policy refuses it, or an earlier object has the same identity. place
+// names an object's origin for the Configuration's author. The caller must not use
+// the content of the objects afterwards.
 func Desire(
 	mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent,
 	rendered []templating.Object, place func(templating.Origin) string,
@@ -53,7 +53,7 @@ func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Pare
 		return Desired{}, KindUnavailableError(kind, err)
 	}
 	if err != nil {
-		return Desired{}, fmt.Errorf("ask the API server for %s: %w", kind, err)
+		return Desired{}, fmt.Errorf("look up the resource of %s: %w", kind, err)
 	}
 	if err := policy.Object(confine.ObjectOf(kind, namespaced(mapping), object.Content), parent.Namespace); err != nil {
 		return Desired{}, err
@@ -61,9 +61,9 @@ func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Pare
 	return NewDesired(parent, object, mapping)
 }
 
-// NewDesired returns a rendered object as it is to be applied for its parent: in
-// the parent's namespace if its kind is namespaced and it names no other, marked
-// as the parent's, with its digest. It takes the object's content over.
+// NewDesired returns the desired object for a rendered one: in the parent's
+// namespace if its kind is namespaced and it names no other, marked as the parent's,
+// with its digest. The caller must not use the object's content afterwards.
 func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta.RESTMapping) (Desired, error) {
 	full := &unstructured.Unstructured{Object: object.Content}
 	kind := mapping.GroupVersionKind
@@ -72,9 +72,9 @@ func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta
 	}
 	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
 	ownership.Mark(parent, full, orphan)
-	canonical, err := json.Marshal(full.Object) // map keys come out sorted
+	canonical, err := json.Marshal(full.Object) // sorts the keys of maps
 	if err != nil {
-		return Desired{}, fmt.Errorf("write as JSON: %w", err)
+		return Desired{}, fmt.Errorf("encode as JSON: %w", err)
 	}
 	sum := sha256.Sum256(canonical)
 	return Desired{
@@ -103,15 +103,15 @@ func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Erro
 	return &problem.Error{
 		Reason: v0.ReasonKindUnavailable,
 		Cause: fmt.Sprintf("the API server has no kind %q in %q: "+
-			"correct apiVersion and kind, or install the CustomResourceDefinition that brings it",
+			"correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
 			kind.Kind, kind.GroupVersion()),
 		Heals: true,
 		Err:   err,
 	}
 }
 
-// duplicateError returns the error for an object that another template renders,
-// too.
+// duplicateError returns the error for an object that another template also
+// renders.
 func duplicateError(object inventory.Ref, other string) *problem.Error {
 	return &problem.Error{
 		Reason: v0.ReasonConflict,

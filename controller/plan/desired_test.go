@@ -58,15 +58,15 @@ func TestNewDesired(t *testing.T) {
 	orphan := want("a", templating.DeletionOrphan)
 	content := &unstructured.Unstructured{Object: orphan.Content}
 	if owners := content.GetOwnerReferences(); len(owners) > 0 || !orphan.Orphan {
-		t.Errorf("what is to be orphaned is owned by %+v: garbage collection would remove it", owners)
+		t.Errorf("the object to be orphaned is owned by %+v: garbage collection would remove it", owners)
 	}
 	if content.GetLabels()[v0.LabelDeletionPolicy] != v0.DeletionPolicyOrphan {
-		t.Errorf("its labels are %v: it looks like something lost", content.GetLabels())
+		t.Errorf("its labels are %v: it looks like a stray", content.GetLabels())
 	}
 }
 
-// Garbage collection does not cross namespaces: labels say whose such an object
-// is.
+// Garbage collection does not cross namespaces: labels identify the owner of such an
+// object.
 func TestNewDesiredElsewhere(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace  string
@@ -74,11 +74,11 @@ func TestNewDesiredElsewhere(t *testing.T) {
 		policy     templating.DeletionPolicy
 		ref, owner string
 	}{
-		"another namespace":           {"far", true, templating.DeletionDelete, "ConfigMap far/door-cam", string(us)},
-		"no namespace":                {"", false, templating.DeletionDelete, "ConfigMap door-cam", string(us)},
-		"no namespace, to be kept":    {"", false, templating.DeletionOrphan, "ConfigMap door-cam", ""},
-		"its own namespace, by name":  {"ns", true, templating.DeletionDelete, "ConfigMap ns/door-cam", ""},
-		"its own namespace, by being": {"", true, templating.DeletionDelete, "ConfigMap ns/door-cam", ""},
+		"another namespace":             {"far", true, templating.DeletionDelete, "ConfigMap far/door-cam", string(us)},
+		"no namespace":                  {"", false, templating.DeletionDelete, "ConfigMap door-cam", string(us)},
+		"no namespace, to be orphaned":  {"", false, templating.DeletionOrphan, "ConfigMap door-cam", ""},
+		"its own namespace, by name":    {"ns", true, templating.DeletionDelete, "ConfigMap ns/door-cam", ""},
+		"its own namespace, by default": {"", true, templating.DeletionDelete, "ConfigMap ns/door-cam", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := rendered("a", test.policy)

@@ -1,4 +1,4 @@
-// Package plan decides what has to be done to bring the objects of one parent, a
+// Package plan computes the steps that bring the objects of one parent, a
 // Configuration or an Instance, to the desired state.
 //
 // [Desire] turns rendered objects into desired ones. [Compute] takes three lists,

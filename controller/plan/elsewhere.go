@@ -43,7 +43,7 @@ func Clear(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 			Kind:   inventory.KindOf(entry),
 			UID:    types.UID(entry.UID),
 			Claim:  ownership.Claim{Parent: parent},
-			Reason: "its parent is deleted",
+			Reason: "its parent is being deleted",
 		}
 		if entry.Orphan {
 			step.Action = Release

@@ -37,7 +37,7 @@ const (
 	Delete
 	// Release removes an object that is no longer desired from the inventory only.
 	Release
-	// Hold leaves the object as it is for now: the change has to wait.
+	// Hold leaves the object unchanged for now: the rollout gate holds the change.
 	Hold
 )
 
@@ -67,12 +67,12 @@ type Desired struct {
 	// Once: do not create the object again when it no longer exists.
 	Once bool
 	// Orphan: release the object when it is no longer desired. It has no owner, so
-	// that garbage collection does not remove it.
+	// garbage collection does not remove it.
 	Orphan bool
 	// ReadyWhen is the template's own condition of readiness; nil is the kind's
 	// standard.
 	ReadyWhen *readywhen.Condition
-	// OnConflict is what to do if the object exists and belongs to another owner.
+	// OnConflict applies if the object exists and belongs to another owner.
 	OnConflict templating.OnConflict
 }
 
@@ -107,16 +107,16 @@ type Input struct {
 	// Recorded is the inventory: what was applied, and as what.
 	Recorded []v0.ResourceStatus
 	// Complete is false if something could not be rendered or resolved: Desired may
-	// then lack an object that is wanted.
+	// then lack a desired object.
 	Complete bool
 	// ReplaceEnded: replace terminated Pods now; otherwise leave them alone.
 	ReplaceEnded bool
-	// Hold: changes of templates or values have to wait. Repairs are still made, and
-	// a parent without objects gets its first.
+	// Hold: changes of templates or values must wait. Objects are still repaired,
+	// and a parent without objects gets its first.
 	Hold bool
 }
 
-// HasTerminatedPod reports whether a desired Pod has terminated and has to be
+// HasTerminatedPod reports whether a desired Pod has terminated and must be
 // replaced.
 func (in Input) HasTerminatedPod() bool {
 	return slices.ContainsFunc(in.Desired, func(want Desired) bool {
@@ -125,7 +125,7 @@ func (in Input) HasTerminatedPod() bool {
 	})
 }
 
-// Step is what to do about one object.
+// Step is the action for one object.
 type Step struct {
 	Action Action
 	Ref    inventory.Ref
@@ -147,8 +147,8 @@ type Step struct {
 	Repair bool
 }
 
-// Changes reports whether a plan changes objects that exist, by new templates or
-// values.
+// Changes reports whether a plan changes existing objects because of new templates
+// or values.
 func Changes(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(step Step) bool { return step.Change })
 }

@@ -41,7 +41,7 @@ func TestComputeForOneObject(t *testing.T) {
 		expect []Action
 	}{
 		"new": {
-			reason: "what does not exist is made",
+			reason: "what does not exist is created",
 			in:     Input{Desired: want("a"), Complete: true},
 			expect: []Action{Create},
 		},
@@ -66,7 +66,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Update},
 		},
 		"owner reference removed": {
-			reason: "it is exactly the object that was applied, so it is the parent's and is repaired",
+			reason: "its UID is that of the applied object, so it is the parent's and is repaired",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Update},
 		},
@@ -81,7 +81,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Conflict},
 		},
 		"replaced by another owner": {
-			reason: "same name, other object: what we recorded says nothing about it",
+			reason: "same name, other UID: the record is about another object",
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other"}), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Conflict},
 		},
@@ -99,7 +99,7 @@ func TestComputeForOneObject(t *testing.T) {
 			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", Terminating: true}), Complete: true},
 			expect: []Action{Conflict},
 		},
-		"unowned, to be taken": {
+		"unowned, to be adopted": {
 			reason: "the template says so, whether or not the object has the controller's label",
 			in: Input{
 				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}},
@@ -108,8 +108,8 @@ func TestComputeForOneObject(t *testing.T) {
 			},
 			expect: []Action{Update},
 		},
-		"another owner's, to be taken": {
-			reason: "only what nothing owns can be taken",
+		"another owner's, to be adopted": {
+			reason: "only unowned objects can be adopted",
 			in: Input{
 				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}},
 				Observed: have(Observed{UID: "2", Owner: "other"}),
@@ -132,17 +132,17 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Keep},
 		},
 		"once, and edited since": {
-			reason: "it is another object that is wanted",
+			reason: "another object is desired",
 			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "b", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Create},
 		},
-		"once, and never made": {
-			reason: "the first time is still to come",
+		"once, and never created": {
+			reason: "it has not been created yet",
 			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
 			expect: []Action{Create},
 		},
-		"a Pod that has ended": {
-			reason: "it is replaced when its back-off is over",
+		"a terminated Pod": {
+			reason: "it is replaced when its back-off has expired",
 			in: Input{
 				Desired:      want("a"),
 				Observed:     have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
@@ -152,8 +152,8 @@ func TestComputeForOneObject(t *testing.T) {
 			},
 			expect: []Action{Recreate},
 		},
-		"a Pod that has ended, in back-off": {
-			reason: "and not before, even if its template was edited",
+		"a terminated Pod, in back-off": {
+			reason: "it is not replaced earlier, even if its template was edited",
 			in: Input{
 				Desired:  want("b"),
 				Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
@@ -162,7 +162,7 @@ func TestComputeForOneObject(t *testing.T) {
 			},
 			expect: []Action{Keep},
 		},
-		"a Pod that has ended, made once": {
+		"a terminated Pod, created once": {
 			reason: "the template says so",
 			in: Input{
 				Desired:      []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}},
@@ -174,7 +174,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Keep},
 		},
 		"to be orphaned, record lost": {
-			reason: "it has no owner, but we own its fields",
+			reason: "it has no owner, but the controller owns its fields",
 			in: Input{
 				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}},
 				Observed: have(Observed{UID: "1", Fields: "f"}),
@@ -215,17 +215,17 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Delete},
 		},
 		"template removed, apply of unknown outcome": {
-			reason: "the record has no UID, yet it was made: the owner reference names us",
+			reason: "the record has no UID, but the object was created: its owner reference names us",
 			in:     Input{Observed: have(ours), Recorded: wrote("", "", ""), Complete: true},
 			expect: []Action{Delete},
 		},
-		"never applied, no longer wanted": {
+		"never applied, no longer desired": {
 			reason: "there is nothing to delete",
 			in:     Input{Recorded: wrote("", "", ""), Complete: true},
 			expect: nil,
 		},
-		"announced elsewhere, no longer wanted": {
-			reason: "it may have been made before we died, and garbage collection would not find it",
+		"announced elsewhere, no longer desired": {
+			reason: "it may have been created before a crash, and garbage collection would not find it",
 			in: Input{Complete: true, Recorded: []v0.ResourceStatus{
 				{Version: "v1", Kind: "Service", Namespace: "far", Name: "door-cam"},
 			}},
@@ -237,7 +237,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: nil,
 		},
 		"template edited, to be held": {
-			reason: "its turn has not come",
+			reason: "the rollout gate holds it",
 			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
 			expect: []Action{Hold},
 		},
@@ -254,7 +254,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: nil,
 		},
 		"field taken, to be held": {
-			reason: "a repair changes nothing that works",
+			reason: "a repair does not make anything unavailable",
 			in: Input{
 				Desired:  want("a"),
 				Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}),
@@ -265,7 +265,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Update},
 		},
 		"gone, to be held": {
-			reason: "what is missing is missed",
+			reason: "a missing object is already unavailable",
 			in:     Input{Desired: want("b"), Recorded: wrote("1", "a", "f"), Complete: true, Hold: true},
 			expect: []Action{Create},
 		},
@@ -275,7 +275,7 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Create},
 		},
 		"incomplete": {
-			reason: "a failed render must never look like no longer wanted",
+			reason: "a failed render must not look like a removed template",
 			in:     Input{Observed: have(ours), Recorded: wrote("1", "a", "f")},
 			expect: nil,
 		},
@@ -325,7 +325,9 @@ func TestChangesAndRepairs(t *testing.T) {
 		"first objects":   {in: Input{Desired: want("a"), Complete: true}},
 		"template edited": {in: Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}, changes: true},
 		"template gone":   {in: Input{Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true}, changes: true},
-		"field taken":     {in: Input{Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us}), Recorded: wrote("1", "a", "f"), Complete: true}, repair: true},
+		"field taken": {in: Input{
+			Desired: want("a"), Observed: have(Observed{UID: "1", Owner: us}), Recorded: wrote("1", "a", "f"), Complete: true,
+		}, repair: true},
 		"object gone":     {in: Input{Desired: want("a"), Recorded: wrote("1", "a", "f"), Complete: true}, repair: true},
 		"being recreated": {in: Input{Desired: want("a"), Recorded: wrote("1", "", ""), Complete: true}},
 	} {

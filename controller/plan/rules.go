@@ -47,7 +47,7 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 	case edited(want, have, recorded) && in.Hold:
 		step.Action, step.Change = Hold, true
 	case edited(want, have, recorded):
-		step.Action, step.Reason, step.Change = Update, "it is not as rendered", true
+		step.Action, step.Reason, step.Change = Update, "it differs from the rendered object", true
 	case drifted(have, recorded):
 		step.Action, step.Reason, step.Repair = Update, "a field managed by Akri was changed", true
 	default:

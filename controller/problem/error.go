@@ -10,7 +10,7 @@ type Error struct {
 	Cause string
 	// Hint is the remedy.
 	Hint string
-	// Heals reports that another attempt may succeed without anybody's help.
+	// Heals reports that another attempt may succeed without intervention.
 	Heals bool
 	// Err is the API server's answer, if there is one.
 	Err error

@@ -15,7 +15,7 @@ type Problem struct {
 	// Message names the template, the field if there is one, the cause and the
 	// remedy.
 	Message string
-	// Heals reports that another attempt may succeed without anybody's help.
+	// Heals reports that another attempt may succeed without intervention.
 	Heals bool
 }
 

@@ -34,8 +34,8 @@ func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 	return false, shorten(result.Message)
 }
 
-// By returns why an object is not ready by a template's own condition, or "" if it
-// is.
+// By returns why an object does not meet a template's own condition, or "" if it
+// does.
 func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reason string) {
 	if object.GetDeletionTimestamp() != nil {
 		return "being deleted"
@@ -44,7 +44,7 @@ func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reas
 	case err != nil:
 		return shorten("ready-when: " + err.Error())
 	case !holds:
-		return "ready-when does not hold"
+		return "the ready-when condition is not met"
 	}
 	return ""
 }

@@ -25,21 +25,21 @@ func TestOf(t *testing.T) {
 			object: `{apiVersion: v1, kind: Pod}`,
 			reason: "not available",
 		},
-		"a Pod that runs": {
+		"a running Pod": {
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`,
 			ready:  true,
 		},
-		"a Pod that its node refused": {
+		"a Pod that its node rejected": {
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Failed, reason: UnexpectedAdmissionError, message: no healthy devices}}`,
 			reason: "has failed: UnexpectedAdmissionError: no healthy devices",
 			ended:  true,
 		},
-		"a Pod that has failed without a word": {
+		"a Pod that has failed without a reason": {
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Failed}}`,
 			reason: "has failed",
 			ended:  true,
 		},
-		"a Pod that has done its work": {
+		"a Pod that has succeeded": {
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Succeeded}}`,
 			ready:  true,
 			ended:  true,

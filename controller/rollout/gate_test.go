@@ -53,18 +53,18 @@ func TestNonePassesBeforeAllAreReported(t *testing.T) {
 	gate, all := NewGate(w.wake), names(3)
 	gate.Know(cameras, all[0], true)
 	if gate.Pass(cameras, all[0], all, 1) {
-		t.Fatal("passed while nothing is known of the others")
+		t.Fatal("passed although the others have not been reported")
 	}
 	gate.Know(cameras, all[1], true)
 	if got := w.take(); got != nil {
-		t.Fatalf("woke %v while one is unknown", got)
+		t.Fatalf("woke %v although one has not been reported", got)
 	}
 	gate.Know(cameras, all[2], true)
 	if got := w.take(); !slices.Equal(got, all[:1]) {
 		t.Fatalf("woke %v, want the one that waits", got)
 	}
 	if !gate.Pass(cameras, all[0], all, 1) {
-		t.Fatal("did not pass though all are ready")
+		t.Fatal("did not pass although all are ready")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestTheUnavailableGoFirstAndCount(t *testing.T) {
 		t.Error("passed although another is not ready")
 	}
 	if !gate.Pass(cameras, all[2], all, 1) {
-		t.Error("the one that is not ready has to wait")
+		t.Error("the one that is not ready must wait")
 	}
 	gate.Settle(cameras, all[2], true)
 	if got := w.take(); !slices.Equal(got, all[:1]) {
@@ -95,7 +95,7 @@ func TestAnInstanceThatBreaksWhileWaitingPasses(t *testing.T) {
 	}
 	gate.Know(cameras, all[0], false)
 	if !gate.Pass(cameras, all[0], all, 1) {
-		t.Error("has to wait though it is not ready")
+		t.Error("must wait although it is not ready")
 	}
 }
 

@@ -1,9 +1,9 @@
-// Package sweep looks for strays, at long intervals: objects that the controller
-// applied and that neither garbage collection nor an inventory knows any more. Their
+// Package sweep deletes strays at long intervals: objects that the controller
+// applied and that neither garbage collection nor an inventory covers any more. Their
 // owner reference was removed, or they are in another namespace and their parent was
 // deleted without its finalizer.
 //
 // Always: an object is swept only if it has the controller's labels, the controller
-// applied it, it is not to be orphaned, and its Configuration or Instance does not
+// applied it, its deletion policy is not orphan, and its Configuration or Instance does not
 // exist. Never: an object with an owner, which is left to garbage collection.
 package sweep

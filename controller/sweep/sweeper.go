@@ -32,16 +32,16 @@ const (
 
 // Sweeper removes strays.
 type Sweeper struct {
-	discovery discovery.DiscoveryInterface
-	objects   metadata.Interface
-	parents   client.Reader
-	every     time.Duration
+	kinds   discovery.DiscoveryInterface
+	objects metadata.Interface
+	parents client.Reader
+	every   time.Duration
 }
 
 // New returns a Sweeper with an interval. parents must read from the API server: the
 // objects of a parent that a cache lacks would be removed.
-func New(discovery discovery.DiscoveryInterface, objects metadata.Interface, parents client.Reader, every time.Duration) *Sweeper {
-	return &Sweeper{discovery: discovery, objects: objects, parents: parents, every: every}
+func New(kinds discovery.DiscoveryInterface, objects metadata.Interface, parents client.Reader, every time.Duration) *Sweeper {
+	return &Sweeper{kinds: kinds, objects: objects, parents: parents, every: every}
 }
 
 // Run sweeps at the interval until ctx ends.
@@ -85,7 +85,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, err error) {
 // resources returns the resources whose objects can be listed and deleted, each in
 // one version. An API group that does not answer is left out, with an error.
 func (s *Sweeper) resources() ([]schema.GroupVersionResource, error) {
-	lists, err := s.discovery.ServerPreferredResources()
+	lists, err := s.kinds.ServerPreferredResources()
 	if err != nil {
 		err = fmt.Errorf("list the kinds of the API server: %w", err)
 	}
@@ -134,7 +134,8 @@ func (s *Sweeper) sweep(ctx context.Context, resource schema.GroupVersionResourc
 	}
 }
 
-// stray reports whether the only parent that would remove the object is gone.
+// stray reports whether the only parent that would remove the object no longer
+// exists.
 func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadata) (bool, error) {
 	if !ownership.Suspect(object) {
 		return false, nil
@@ -159,7 +160,8 @@ func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResour
 		return nil // it has changed: left to the next sweep
 	}
 	if err == nil {
-		log.FromContext(ctx).Info("Swept", "resource", resource.GroupResource().String(), "namespace", object.Namespace, "name", object.Name,
+		log.FromContext(ctx).Info("Deleted a stray object",
+			"resource", resource.GroupResource().String(), "namespace", object.Namespace, "name", object.Name,
 			"reason", "its parent no longer exists")
 	}
 	return err

@@ -113,7 +113,11 @@ func TestSweep(t *testing.T) {
 			labels:  map[string]string{v0.LabelConfiguration: "gone", v0.LabelDeletionPolicy: v0.DeletionPolicyOrphan},
 			manager: ours,
 		},
-		"copied-by-hand": {reason: "the controller did not apply it", labels: map[string]string{v0.LabelConfiguration: "gone"}, manager: "kubectl"},
+		"copied-by-hand": {
+			reason:  "the controller did not apply it",
+			labels:  map[string]string{v0.LabelConfiguration: "gone"},
+			manager: "kubectl",
+		},
 	}
 	for name, object := range objects {
 		if object.namespace == "" {

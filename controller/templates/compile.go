@@ -42,8 +42,8 @@ func (t *Templates) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Compile compiles the broker resources of a Configuration, and what its legacy
-// fields stand for. Kinds that the policy does not allow are among the Problems.
+// Compile compiles the broker resources of a Configuration, including those that its
+// legacy fields are converted into. Kinds that the policy does not allow are among the Problems.
 func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates {
 	compiled := &Templates{uid: configuration.UID, generation: configuration.Generation, names: map[templating.Level][]string{}}
 	converted, err := legacyFields(configuration)
@@ -57,7 +57,7 @@ func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates 
 	return compiled
 }
 
-// compile compiles one list: the broker resources, followed by what the legacy
+// compile compiles one list: the broker resources, followed by those that the legacy
 // fields were converted into.
 func (t *Templates) compile(
 	policy confine.Policy, level templating.Level, written []v0.BrokerResource, converted []convert.Resource,
@@ -83,7 +83,7 @@ func (t *Templates) compile(
 	return set
 }
 
-// Name returns the place where the author wrote a template.
+// Name returns the place of a template in the Configuration.
 func (t *Templates) Name(level templating.Level, index int) string {
 	if names := t.names[level]; index < len(names) {
 		return names[index]
@@ -112,7 +112,7 @@ func (t *Templates) Diagnosed(level templating.Level, reason string, diagnostics
 	return problems
 }
 
-// legacyFields returns the broker resources that Akri's legacy fields stand for.
+// legacyFields converts Akri's legacy fields into broker resources.
 func legacyFields(configuration *v0.Configuration) (convert.Lists, error) {
 	fields := convert.Fields{Generation: configuration.Generation}
 	var broker v0.BrokerSpec

@@ -1,5 +1,5 @@
 // Package templates compiles the broker resources of a Configuration and its legacy
-// fields, and names each template as its author knows it.
+// fields, and names each template by its place in the Configuration.
 //
 // Always: a generation of a Configuration is compiled once. Never: a rendering, an
 // API server.

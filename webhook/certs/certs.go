@@ -36,8 +36,8 @@ const (
 // its own, and tests run several.
 var managed atomic.Int32
 
-// Manage adds to a manager without leader election what creates the certificate,
-// renews it, and keeps the files in dir equal to the Secret.
+// Manage adds to a manager without leader election the controllers that create and
+// renew the certificate, and keep the files in dir equal to the Secret.
 func Manage(mgr manager.Manager, secret types.NamespacedName, dir string) (*Files, error) {
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionregistrationv1.AddToScheme} {
 		if err := add(mgr.GetScheme()); err != nil {
@@ -58,7 +58,7 @@ func Manage(mgr manager.Manager, secret types.NamespacedName, dir string) (*File
 		CAName:         "akri-webhook-ca",
 		CAOrganization: "akri.sh",
 		DNSName:        fmt.Sprintf("%s.%s.svc", ServiceName, secret.Namespace),
-		IsReady:        make(chan struct{}), // polled every few seconds; Files knows sooner
+		IsReady:        make(chan struct{}), // polled every few seconds, so Files is used instead
 		FieldOwner:     "akri-webhook",
 		Webhooks:       []rotator.WebhookInfo{{Name: RegistrationName, Type: rotator.Validating}},
 		// Every replica serves, so every replica ensures that there is a
