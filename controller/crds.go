@@ -18,7 +18,8 @@ import (
 	"akri.sh/akri/controller/templates"
 )
 
-// crd returns an empty CustomResourceDefinition, of which only the name is read.
+// crd returns an empty CustomResourceDefinition, of whose metadata only the name is
+// used.
 func crd() *metav1.PartialObjectMetadata {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
