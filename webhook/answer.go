@@ -46,7 +46,7 @@ func (a answer) interpret(err error) []Finding {
 	case err == nil, errors.Is(err, apply.ErrChanged):
 		return nil
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return a.inconclusive("no time was left for a dry run")
+		return a.inconclusive("there was no time left for a dry run")
 	}
 	failure, ok := errors.AsType[*problem.Error](err)
 	if !ok {

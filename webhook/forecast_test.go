@@ -61,7 +61,7 @@ func TestForecast(t *testing.T) {
 			[]string{"of 3 Instances: 0 would change, 3 would have objects recreated, 0 would have objects pruned, 0 would fail"}},
 		"an immutable field, kept": {forecastMap + "," + forecastMore + "," +
 			strings.Replace(strings.Replace(forecastPod, `hostname: "x`, `hostname: "z`, 1), "metadata: {",
-				"metadata: {annotations: {akri.sh/on-immutable: fail}, ", 1), []string{"3 fail", "Instance cam-0: would fail: Pod", "cam-0-pod"}},
+				"metadata: {annotations: {akri.sh/on-immutable: fail}, ", 1), []string{"3 would fail", "Instance cam-0: would fail: Pod", "cam-0-pod"}},
 		"some fail": {forecastMap + "," + forecastMore + "," + forecastPod + "," + forecastService,
 			[]string{"of 3 Instances: 1 would change, 0 would have objects recreated, 0 would have objects pruned, 2 would fail",
 				"Instance cam-1: would fail: Service", "must be between 1 and 65535"}},
@@ -154,8 +154,8 @@ func TestGroup(t *testing.T) {
 	expect(t, admin.apply(configuration("", settings+","+strings.Replace(services, "port: 80", "port: 0", 1))),
 		"spec.configurationBrokerResources[1].spec.ports[0].port")
 	expect(t, admin.apply(configuration("", strings.Replace(settings, "one", "two", 1)+","+services)), "")
-	if warnings := admin.warnings.take(); !strings.Contains(warnings, "spec.configurationBrokerResources[0]: the existing object cannot "+
-		"be changed into this one") {
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, "spec.configurationBrokerResources[0]: the template changes an "+
+		"immutable field of the existing object") {
 		t.Errorf("warned: %q", warnings)
 	}
 	admin.make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {k: hush}}`)
