@@ -42,7 +42,8 @@ func TestRBAC(t *testing.T) {
 func TestPrintedRole(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(changed(t, "spec:\n  discovery", "spec:\n  serviceAccountName: cams\n  discovery"), "rbac", "-f", "-")
-	printed.want(t, 0, "kind: Role\n", "kind: RoleBinding", "name: cams", "kind: ClusterRole")
+	printed.want(t, 0, "kind: Role\n", "kind: RoleBinding", "name: cams",
+		"name: akri-controller\n  namespace: akri-system", "name: akri-webhook\n  namespace: akri-system", "kind: ClusterRole")
 	namespaced, _, _ := strings.Cut(printed.out, "kind: ClusterRole")
 	for document := range strings.SplitSeq(strings.TrimPrefix(namespaced, "---\n"), "---\n") {
 		if strings.Contains(document, "kind:") {
