@@ -162,7 +162,12 @@ func TestLineLength(t *testing.T) {
 	}
 	for _, file := range r.code {
 		if !file.generated {
-			check(file.textFile, func(line string) string { return line })
+			check(file.textFile, func(line string) string {
+				if strings.HasPrefix(strings.TrimSpace(line), "// +kubebuilder:") {
+					return "" // controller-gen reads a marker from one line
+				}
+				return line
+			})
 		}
 	}
 	for _, file := range r.prose {

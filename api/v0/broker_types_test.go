@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const template = `{"apiVersion":"v1","kind":"Service","metadata":{"labels":"{{LABEL_SELECTOR}}","name":"{{INSTANCE_NAME}}-svc"},"spec":{"ports":[{"port":6052}],"ratio":0.5}}`
+const template = `{"apiVersion":"v1","kind":"Service",` +
+	`"metadata":{"labels":"{{LABEL_SELECTOR}}","name":"{{INSTANCE_NAME}}-svc"},"spec":{"ports":[{"port":6052}],"ratio":0.5}}`
 
 // TestBrokerResourceKeepsUnknownFields: the schema knows only some fields of a template.
 func TestBrokerResourceKeepsUnknownFields(t *testing.T) {

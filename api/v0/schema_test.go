@@ -69,12 +69,14 @@ func TestConfigurationSchema(t *testing.T) {
 			"metadata: {name: o}}]"), says: []string{"mutually exclusive"}},
 		"old fields": {
 			spec: spec(
-				`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`,
+				`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, ` +
+					`instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`,
 			),
 		},
 		"templated everything": {
 			spec: instanceResource(
-				`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`,
+				`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", ` +
+					`annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`,
 			),
 		},
 		"no kind": {spec: instanceResource(`{apiVersion: v1, metadata: {name: o}}`),
