@@ -195,7 +195,8 @@ func TestMissingPermissions(t *testing.T) {
 
 	editor := w.as(
 		"editor",
-		`[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`,
+		`[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, `+
+			`{apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`,
 	)
 	editor.run(example, "diff", "-f", "-").want(t, 2, "rejected: you are not allowed to apply it, and diff uses your permissions: ",
 		"cannot patch resource", "!aggregate-to-controller")

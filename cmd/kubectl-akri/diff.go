@@ -136,7 +136,7 @@ func (o *diffOptions) changes(
 	case given.GetNamespace() == "":
 		given.SetNamespace(namespace)
 	case o.namespace != "" && given.GetNamespace() != o.namespace:
-		return nil, fmt.Errorf("Configuration %s is in namespace %q, but -n is %q: omit one of them",
+		return nil, fmt.Errorf("the Configuration %s is in namespace %q, but -n is %q: omit one of them",
 			given.GetName(), given.GetNamespace(), o.namespace)
 	}
 	given.SetGroupVersionKind(v0.ConfigurationKind)

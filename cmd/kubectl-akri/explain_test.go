@@ -155,7 +155,8 @@ spec: {containers: [{name: a, image: a}]}`)
 		}
 	})
 	waiter := &corev1.Pod{ObjectMeta: w.Meta("waiter")}
-	const status = `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`
+	const status = `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",` +
+		`"message":"0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`
 	if err := w.Status().Patch(t.Context(), waiter, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
 		t.Fatal(err)
 	}

@@ -131,15 +131,15 @@ func diagnosticOf(p schema.Problem) templating.Diagnostic {
 // merge adds the findings of loading to those of the schema. If both have one for
 // the same place, the more specific check wins: the one of templates inside a
 // template, the one of the schema elsewhere.
-func merge(schema, loading []manifest.Finding) []manifest.Finding {
-	merged := slices.DeleteFunc(slices.Clone(schema), func(s manifest.Finding) bool {
+func merge(bySchema, loading []manifest.Finding) []manifest.Finding {
+	merged := slices.DeleteFunc(slices.Clone(bySchema), func(s manifest.Finding) bool {
 		template := templateOf(s.Field)
 		return template != "" && slices.ContainsFunc(loading, func(l manifest.Finding) bool {
 			return l.At.File == s.At.File && templateOf("spec."+l.Field) == template
 		})
 	})
 	for _, l := range loading {
-		if !slices.ContainsFunc(schema, func(s manifest.Finding) bool {
+		if !slices.ContainsFunc(bySchema, func(s manifest.Finding) bool {
 			samePlace := s.At == l.At || l.Field != "" && strings.HasPrefix(s.Field, l.Field)
 			return s.At.File == l.At.File && samePlace && templateOf("spec."+l.Field) == ""
 		}) {

@@ -24,14 +24,14 @@ type Problem struct {
 }
 
 func (p Problem) String() string {
-	text := p.Cause
+	message := p.Cause
 	if path := p.Path.String(); path != "" {
-		text = path + ": " + text
+		message = path + ": " + message
 	}
 	if p.Hint != "" {
-		text += "; " + p.Hint
+		message += "; " + p.Hint
 	}
-	return text
+	return message
 }
 
 // Check returns the problems of an object as decoded from YAML or JSON, in the order
@@ -286,9 +286,9 @@ var patternMessages = map[string]struct{ cause, hint string }{
 	`^[^{}]*$`:                 {"contains braces, but this field does not allow expressions", "remove the expression"},
 }
 
-func matches(pattern, text string) bool {
+func matches(pattern, value string) bool {
 	compiled, err := regexp.Compile(pattern)
-	return err != nil || compiled.MatchString(text)
+	return err != nil || compiled.MatchString(value)
 }
 
 func (c *checker) number(n *node, value any) {
