@@ -80,14 +80,14 @@ func (b *objectBuilder) finishName(metadata map[string]any) bool {
 		return true
 	}
 	if name == "" {
-		f.Hint = `write {{ … | default "..." }} to say what to use then`
+		f.Hint = `provide a default: {{ … | default "..." }}`
 	}
 	b.reportName(f)
 	return false
 }
 
 // finishMetadata checks labels and annotations of the object itself (own) or of
-// its pods, and adds ours.
+// its pods, and adds Akri's.
 func (b *objectBuilder) finishMetadata(content map[string]any, path Path, own bool, labels value.Selector) bool {
 	last := len(path) - 1
 	owner, ok := path[:last].follow(content).(map[string]any)
@@ -130,7 +130,7 @@ func addLabels(metadata map[string]any, own bool, ours value.Selector) {
 }
 
 // checkPairs reports rendered labels or annotations that are not text or that a
-// template cannot set. It accepts labels equal to ours, as from LABEL_SELECTOR.
+// template cannot set. It accepts labels equal to Akri's, as from LABEL_SELECTOR.
 func (b *objectBuilder) checkPairs(v any, field string, own bool, ours value.Selector) bool {
 	pairs, ok := v.(map[string]any)
 	if !ok {

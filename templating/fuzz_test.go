@@ -80,7 +80,8 @@ func FuzzCompile(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"{{ INSTANCE_NAME }}"},"spec":{"a":[1,1.5,true,null,"{{ NODES }}"]}}`))
 	f.Add(
 		[]byte(
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","labels":{"akri.sh/x":"y"},"annotations":{"akri.sh/when":"{{ 1 }}"}}}`,
+			`{"apiVersion":"apps/v1","kind":"Deployment",` +
+				`"metadata":{"name":"x","labels":{"akri.sh/x":"y"},"annotations":{"akri.sh/when":"{{ 1 }}"}}}`,
 		),
 	)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -180,7 +180,8 @@ func TestSet(t *testing.T) {
 			"apiVersion": "v1",
 			"kind":       "Service",
 			"metadata": map[string]any{
-				"name": `{{ with INSTANCE_PROPERTIES }}{{ .DOT }}{{ with .INNER }}{{ . }}{{ end }}{{ end }}{{ $p := INSTANCE_PROPERTIES }}{{ $p.VAR }}{{ range $p }}{{ . }}{{ end }}`,
+				"name": `{{ with INSTANCE_PROPERTIES }}{{ .DOT }}{{ with .INNER }}{{ . }}{{ end }}{{ end }}` +
+					`{{ $p := INSTANCE_PROPERTIES }}{{ $p.VAR }}{{ range $p }}{{ . }}{{ end }}`,
 			},
 		},
 	})
