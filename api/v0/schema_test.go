@@ -26,7 +26,7 @@ func decode(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// TestConfigurationSchema: the schema holds without a webhook. Each error names the
+// TestConfigurationSchema checks the schema without a webhook. Each error names the
 // field and, for the CEL rules, the remedy.
 func TestConfigurationSchema(t *testing.T) {
 	config := apitest.Start(t)
@@ -137,7 +137,7 @@ func text(t *testing.T, value any) string {
 	return string(out)
 }
 
-// TestSlotOwners: a slot must be free before it gets another owner.
+// TestSlotOwners checks that a slot must be free before it gets another owner.
 func TestSlotOwners(t *testing.T) {
 	config := apitest.Start(t)
 	namespace := apitest.Namespace(t, config)

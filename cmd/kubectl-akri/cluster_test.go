@@ -179,8 +179,8 @@ func (w *world) as(user, rules string) *world {
 	return &other
 }
 
-// TestMissingPermissions: an action that is not permitted is reported as such, and
-// objects that may not be read are left out where possible.
+// TestMissingPermissions checks that an action that is not permitted is reported as
+// such, and objects that may not be read are left out where possible.
 func TestMissingPermissions(t *testing.T) {
 	w := newWorld(t)
 	w.Apply(example)

@@ -135,7 +135,8 @@ func (w *world) versions() string {
 	return text.String()
 }
 
-// TestDiffOfTheCluster: diff by name shows what a stopped controller would repair.
+// TestDiffOfTheCluster checks that diff by name shows what a stopped controller would
+// repair.
 func TestDiffOfTheCluster(t *testing.T) {
 	w := newWorld(t)
 	stop := w.startController()
@@ -168,8 +169,8 @@ const immutableTemplate = `
     data: {text: old}
   configurationBrokerResources:`
 
-// TestDiffShowsRejectedObjects: conflicts, immutable fields and other errors of the
-// API server.
+// TestDiffShowsRejectedObjects checks conflicts, immutable fields and other errors of
+// the API server.
 func TestDiffShowsRejectedObjects(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -260,8 +261,8 @@ func diffInvalid(t *testing.T, w *world) {
 	})
 }
 
-// TestDiffReplacesTerminatedPods: a terminated Pod is recreated, and the output shows
-// the new one.
+// TestDiffReplacesTerminatedPods checks that a terminated Pod is recreated, and the
+// output shows the new one.
 func TestDiffReplacesTerminatedPods(t *testing.T) {
 	w := newWorld(t)
 	stop := w.startController()

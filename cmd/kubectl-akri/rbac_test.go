@@ -21,7 +21,7 @@ func appsKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 }
 
-// TestRBAC: the printed roles are those that are missing, by file and by name.
+// TestRBAC checks that only missing roles are printed, by file and by name.
 func TestRBAC(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(example, "rbac", "-f", "-")
@@ -38,7 +38,8 @@ func TestRBAC(t *testing.T) {
 		"- instances", "note: ", "is refused")
 }
 
-// TestPrintedRole: with the printed Role, the ServiceAccount can manage the objects.
+// TestPrintedRole checks that the printed Role lets the ServiceAccount manage the
+// objects.
 func TestPrintedRole(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(changed(t, "spec:\n  discovery", "spec:\n  serviceAccountName: cams\n  discovery"), "rbac", "-f", "-")
@@ -77,8 +78,8 @@ func TestPrintedRole(t *testing.T) {
 	})
 }
 
-// TestBuiltInKindsNeedNoCluster: the resources of kinds built into Kubernetes are
-// guessed right.
+// TestBuiltInKindsNeedNoCluster checks the guessed resources of kinds built into
+// Kubernetes.
 func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 	w := newWorld(t)
 	c, err := (&access{kubeconfig: w.kubeconfig}).connect(t.Output(), nil)

@@ -11,8 +11,8 @@ import (
 	"akri.sh/akri/config/crd"
 )
 
-// TestKeywords: a keyword of the definitions that this package does not know would not
-// be checked.
+// TestKeywords checks that this package knows all keywords of the definitions. It
+// would ignore an unknown one.
 func TestKeywords(t *testing.T) {
 	known := []string{
 		"type", "format", "pattern", "enum", "nullable", "required", "properties", "additionalProperties", "items",
@@ -60,8 +60,8 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestRulesCompile: every CEL rule of both definitions compiles, so that none is
-// unusable here.
+// TestRulesCompile checks that every CEL rule of both definitions compiles, so that
+// none is unusable here.
 func TestRulesCompile(t *testing.T) {
 	rules := 0
 	var visit func(value any)
@@ -103,8 +103,8 @@ func TestRulesCompile(t *testing.T) {
 	}
 }
 
-// TestRuleErrors: a rule that cannot be evaluated is reported, unless the value has
-// another problem.
+// TestRuleErrors checks that a rule that cannot be evaluated is reported, unless the
+// value has another problem.
 func TestRuleErrors(t *testing.T) {
 	for name, expression := range map[string]string{
 		"syntax error": "self.", "unknown function": "self.isURL()", "missing field": "self.a == 1", "not a bool": "'text'",
@@ -187,7 +187,7 @@ func rollout(maxUnavailable string) string {
 		"{maxUnavailable: " + maxUnavailable + "}}}"
 }
 
-// TestMaximum: limits of strings and lists.
+// TestMaximum checks the limits of strings and lists.
 func TestMaximum(t *testing.T) {
 	templates := make([]any, 65)
 	for i := range templates {
@@ -201,9 +201,9 @@ func TestMaximum(t *testing.T) {
 	}
 }
 
-// TestAgreesWithTheDefinition: this package accepts and rejects the same objects as a
-// validator of OpenAPI schemas. Unknown fields and rules are not compared, because that
-// validator ignores them.
+// TestAgreesWithTheDefinition checks that this package accepts and rejects the same
+// objects as a validator of OpenAPI schemas. Unknown fields and rules are not
+// compared, because that validator ignores them.
 func TestAgreesWithTheDefinition(t *testing.T) {
 	validate := openAPI(t)
 	base := "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}"

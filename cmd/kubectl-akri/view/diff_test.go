@@ -155,7 +155,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffDoesNotModifyItsInput: only the output is redacted.
+// TestDiffDoesNotModifyItsInput checks that only the output is redacted.
 func TestDiffDoesNotModifyItsInput(t *testing.T) {
 	before := secret(map[string]any{"key": "GEHEIM"})
 	if _, _, err := Diff(&strings.Builder{}, []Changes{{Objects: []Change{{Verb: Deleted, Object: inventory.Ref{Kind: "Secret"},

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestGranted: the list is that of the installed role.
+// TestGranted checks that the list matches the installed role.
 func TestGranted(t *testing.T) {
 	data, err := os.ReadFile("../../../config/rbac/controller.yaml")
 	if err != nil {
