@@ -114,7 +114,7 @@ func (b *objectBuilder) finishMetadata(content map[string]any, path Path, own bo
 	return complete
 }
 
-func addLabels(metadata map[string]any, own bool, ours value.Selector) {
+func addLabels(metadata map[string]any, own bool, akriLabels value.Selector) {
 	if annotations, ok := metadata["annotations"].(map[string]any); ok && len(annotations) == 0 {
 		delete(metadata, "annotations") // there were only directives
 	}
@@ -123,7 +123,7 @@ func addLabels(metadata map[string]any, own bool, ours value.Selector) {
 		labels = make(map[string]any, 3)
 		metadata["labels"] = labels
 	}
-	maps.Copy(labels, ours)
+	maps.Copy(labels, akriLabels)
 	if own {
 		labels[v0.LabelManagedBy] = v0.ManagedBy
 	}
@@ -131,7 +131,7 @@ func addLabels(metadata map[string]any, own bool, ours value.Selector) {
 
 // checkPairs reports rendered labels or annotations that are not text or that a
 // template cannot set. It accepts labels equal to Akri's, as from LABEL_SELECTOR.
-func (b *objectBuilder) checkPairs(v any, field string, own bool, ours value.Selector) bool {
+func (b *objectBuilder) checkPairs(v any, field string, own bool, akriLabels value.Selector) bool {
 	pairs, ok := v.(map[string]any)
 	if !ok {
 		if v != nil {
@@ -144,7 +144,7 @@ func (b *objectBuilder) checkPairs(v any, field string, own bool, ours value.Sel
 		var f *fault.Fault
 		text, isText := pairs[key].(string)
 		switch {
-		case reserved(key) && (field != "labels" || ours[key] != pairs[key]):
+		case reserved(key) && (field != "labels" || akriLabels[key] != pairs[key]):
 			f = reservedFault(field, key)
 		case !isText:
 			f = fault.Newf(fault.Whole, "make it text: {{ … | toString }}", "%s must be text, not %s", field, value.KindName(pairs[key]))

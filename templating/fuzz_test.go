@@ -60,7 +60,7 @@ func FuzzRender(f *testing.F) {
 		checkMessages(t, diags, expression+key)
 		if secret := property; len(secret) > 8 && !strings.Contains(expression+key+diagnosticWords, secret) &&
 			strings.Contains(diags.Error(), secret) {
-			t.Errorf("a message holds the value of a property: %v", diags)
+			t.Errorf("a message contains the value of a property: %v", diags)
 		}
 		for _, object := range objects {
 			checkObject(t, object)
@@ -105,7 +105,7 @@ func FuzzCompile(f *testing.F) {
 			}
 			checkMessages(t, compiling, string(data))
 			if (set == nil) != (len(compiling) > 0) {
-				t.Error("a Set in addition to diagnostics, or neither")
+				t.Error("got both a Set and diagnostics, or neither")
 			}
 			checkMessages(t, diags, string(data))
 			for _, object := range objects {
