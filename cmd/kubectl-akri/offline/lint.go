@@ -81,9 +81,9 @@ func check(all manifest.Files) []manifest.Finding {
 			seen = true
 		}
 		for _, d := range f.Documents {
-			found, ours := checkSchema(d)
+			found, isAkri := checkSchema(d)
 			findings = append(findings, found...)
-			seen = seen || ours
+			seen = seen || isAkri
 		}
 	}
 	if !seen {
@@ -109,14 +109,14 @@ func withoutBroken(all manifest.Files) manifest.Files {
 }
 
 // checkSchema checks a document against the definition of its kind.
-func checkSchema(d *source.Document) (findings []manifest.Finding, ours bool) {
-	problems, ours := schema.Check(d.Object())
+func checkSchema(d *source.Document) (findings []manifest.Finding, isAkri bool) {
+	problems, isAkri := schema.Check(d.Object())
 	for _, p := range problems {
 		findings = append(findings, manifest.Finding{
 			At: d.Locate(nil, diagnosticOf(p)), Field: p.Path.String(), Cause: p.Cause, Hint: p.Hint,
 		})
 	}
-	return findings, ours
+	return findings, isAkri
 }
 
 // diagnosticOf returns the diagnostic that leads to the place of a problem.

@@ -35,15 +35,15 @@ func (p Problem) String() string {
 }
 
 // Check returns the problems of an object as decoded from YAML or JSON, in the order
-// of its sorted fields. ours reports whether the object is of a kind of Akri; other
-// objects are not checked.
-func Check(object map[string]any) (problems []Problem, ours bool) {
-	k, problem, ours := find(object)
-	if !ours || problem != nil {
+// of its sorted fields. isAkri reports whether the kind is one of Akri's; objects of
+// other kinds are not checked.
+func Check(object map[string]any) (problems []Problem, isAkri bool) {
+	k, problem, isAkri := find(object)
+	if !isAkri || problem != nil {
 		if problem != nil {
 			problems = append(problems, *problem)
 		}
-		return problems, ours
+		return problems, isAkri
 	}
 	c := &checker{}
 	c.value(k.schema, object)

@@ -124,16 +124,16 @@ func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object  string
 		want    []string // part of each problem, in order
-		notOurs bool
+		notAkri bool
 	}{
 		"valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}}}"},
 		"null means absent": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: null}, spec: " +
 			"{discoveryHandler: {name: b, discoveryProperties: null}, capacity: null, brokerSpec: {brokerPodSpec: {}, brokerJobSpec: null}}}"},
 		"a required field is null": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: null}}",
 			want: []string{"spec: discoveryHandler is missing"}},
-		"another group's Configuration": {object: "{apiVersion: config.example/v1, kind: Configuration}", notOurs: true},
-		"a Pod":                         {object: "{apiVersion: v1, kind: Pod}", notOurs: true},
-		"an empty object":               {object: "{}", notOurs: true},
+		"another group's Configuration": {object: "{apiVersion: config.example/v1, kind: Configuration}", notAkri: true},
+		"a Pod":                         {object: "{apiVersion: v1, kind: Pod}", notAkri: true},
+		"an empty object":               {object: "{}", notAkri: true},
 		"a misspelled group": {object: "{apiVersion: akri.shh/v0, kind: Configuration}",
 			want: []string{`unknown apiVersion "akri.shh/v0"`}},
 		"no kind": {object: "{apiVersion: akri.sh/v0}", want: []string{"kind is missing"}},
@@ -166,9 +166,9 @@ func TestCheck(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(tc.object), &object); err != nil {
 				t.Fatal(err)
 			}
-			problems, ours := Check(object)
-			if ours == tc.notOurs {
-				t.Errorf("ours is %v", ours)
+			problems, isAkri := Check(object)
+			if isAkri == tc.notAkri {
+				t.Errorf("isAkri is %v", isAkri)
 			}
 			if len(problems) != len(tc.want) {
 				t.Fatalf("got %v, want %d problems", problems, len(tc.want))

@@ -128,7 +128,7 @@ func (c *Change) text() (string, error) {
 	name := strings.ReplaceAll(c.Object.String(), " ", "/")
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		FromFile: "live/" + name, A: lines(before),
-		ToFile: "wanted/" + name, B: lines(after),
+		ToFile: "desired/" + name, B: lines(after),
 		Context: 3,
 	})
 	if err != nil {
