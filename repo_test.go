@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what a reader has to take in at once.
+// Bounds on the size of files, functions and lines.
 const (
 	maxFileLines     = 500
 	maxFunctionLines = 70
@@ -182,7 +182,7 @@ func TestLineLength(t *testing.T) {
 	}
 }
 
-// catchAll matches names that say nothing about what is inside.
+// catchAll matches names that say nothing about the content.
 var catchAll = regexp.MustCompile(`^(utils?|helpers?|commons?|misc|shared)$`)
 
 func TestNames(t *testing.T) {
