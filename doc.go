@@ -1,7 +1,7 @@
 // Package akri is the root of the repository. It holds no code, only the house
 // rules, as tests: which directory may import which (imports_test.go), the shape of
-// files and packages (repo_test.go), the words (prose_test.go), and that the
-// documentation names what exists (docs_test.go). CONTRIBUTING.md explains them.
+// files and packages (repo_test.go), the words (prose_test.go), and the
+// links and paths in the documentation (docs_test.go). CONTRIBUTING.md explains them.
 //
 // # Reading order
 //
@@ -20,6 +20,6 @@
 //   - [akri.sh/akri/webhook]: decides whether a Configuration may be stored
 //   - the programs in cmd, which hold flags and wiring only
 //
-// docs/architecture.md walks the same way in more detail, and lists what to touch
+// docs/architecture.md follows the same order in more detail, and lists what to change
 // when you add a template function, an admission check or a condition reason.
 package akri

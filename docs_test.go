@@ -53,8 +53,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestPathsInPages checks that paths in backticks exist, if they begin with one of
-// our directories.
+// TestPathsInPages checks that paths in backticks exist, if they begin with a top-level
+// directory.
 func TestPathsInPages(t *testing.T) {
 	r := repositoryOf(t)
 	for _, page := range r.prose {

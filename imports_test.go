@@ -42,7 +42,7 @@ var apart = [][2]string{
 	{"cmd/akri-agent", "cmd/akri-controller"},
 }
 
-// edge is an import of one of our packages, by code that is not a test.
+// edge is an import of a package of this module, by code that is not a test.
 type edge struct{ file, from, to string }
 
 func edges(r *repository) []edge {

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what a reader has to take in at once.
+// Bounds on the size of files, functions and lines.
 const (
 	maxFileLines     = 500
 	maxFunctionLines = 70
@@ -162,7 +162,12 @@ func TestLineLength(t *testing.T) {
 	}
 	for _, file := range r.code {
 		if !file.generated {
-			check(file.textFile, func(line string) string { return line })
+			check(file.textFile, func(line string) string {
+				if strings.HasPrefix(strings.TrimSpace(line), "// +kubebuilder:") {
+					return "" // controller-gen reads a marker from one line
+				}
+				return line
+			})
 		}
 	}
 	for _, file := range r.prose {
@@ -177,7 +182,7 @@ func TestLineLength(t *testing.T) {
 	}
 }
 
-// catchAll matches names that say nothing about what is inside.
+// catchAll matches names that say nothing about the content.
 var catchAll = regexp.MustCompile(`^(utils?|helpers?|commons?|misc|shared)$`)
 
 func TestNames(t *testing.T) {

@@ -46,21 +46,22 @@ func attacks() map[string]any {
 		return list
 	}
 	return map[string]any{
-		"expressions, as many as fit":      many("{{1}}"),
-		"calls, as many as fit":            many("{{list 1 1|len}}"),
-		"blocks, as many as fit":           many("{{if 1}}{{end}}"),
-		"mistakes, as many as fit":         many("{{x}}"),
-		"long mistakes, as many as fit":    many("{{uppercaseTheNameOfThisInstance}}"),
-		"syntax mistakes, as many as fit":  many("{{1}}").([]any)[0].(string) + "{{",
-		"short texts, as many as fit":      shorts("x"),
-		"short expressions":                shorts("{{1}}"),
-		"short mistakes":                   shorts("{{x}}"),
-		"range over a large integer":       "{{ range 1000000000 }}{{ end }}",
-		"range over integers, nested":      "{{ range 1000 }}{{ range 1000 }}{{ range 1000 }}{{ end }}{{ end }}{{ end }}",
-		"ten thousand passes of work":      `{{ range 10 }}{{ range 999 }}{{ $x := snakecase (repeat 20000 "aB") }}{{ end }}{{ end }}`,
-		"passes that hash":                 `{{ $s := repeat 200000 "x" }}{{ range 9 }}{{ range 999 }}{{ $x := sha512sum $s }}{{ end }}{{ end }}`,
-		"passes that print":                `{{ range 9 }}{{ range 999 }}{{ repeat 1000 "x" }}{{ end }}{{ end }}`,
-		"passes that keep":                 `{{ $l := list }}{{ range 9 }}{{ range 999 }}{{ $l = append $l (repeat 200000 "x") }}{{ end }}{{ end }}`,
+		"expressions, as many as fit":     many("{{1}}"),
+		"calls, as many as fit":           many("{{list 1 1|len}}"),
+		"blocks, as many as fit":          many("{{if 1}}{{end}}"),
+		"mistakes, as many as fit":        many("{{x}}"),
+		"long mistakes, as many as fit":   many("{{uppercaseTheNameOfThisInstance}}"),
+		"syntax mistakes, as many as fit": many("{{1}}").([]any)[0].(string) + "{{",
+		"short texts, as many as fit":     shorts("x"),
+		"short expressions":               shorts("{{1}}"),
+		"short mistakes":                  shorts("{{x}}"),
+		"range over a large integer":      "{{ range 1000000000 }}{{ end }}",
+		"range over integers, nested":     "{{ range 1000 }}{{ range 1000 }}{{ range 1000 }}{{ end }}{{ end }}{{ end }}",
+		"ten thousand passes of work":     `{{ range 10 }}{{ range 999 }}{{ $x := snakecase (repeat 20000 "aB") }}{{ end }}{{ end }}`,
+		"passes that hash":                `{{ $s := repeat 200000 "x" }}{{ range 9 }}{{ range 999 }}{{ $x := sha512sum $s }}{{ end }}{{ end }}`,
+		"passes that print":               `{{ range 9 }}{{ range 999 }}{{ repeat 1000 "x" }}{{ end }}{{ end }}`,
+		"passes that keep": `{{ $l := list }}{{ range 9 }}{{ range 999 }}` +
+			`{{ $l = append $l (repeat 200000 "x") }}{{ end }}{{ end }}`,
 		"a list that grows by one":         `{{ $l := list }}{{ range 9 }}{{ range 999 }}{{ $l = append $l . }}{{ end }}{{ end }}`,
 		"a list in a list in a list":       `{{ $l := list }}{{ range 9 }}{{ range 999 }}{{ $l = list $l }}{{ end }}{{ end }}{{ toJson $l }}`,
 		"doubling text":                    doubling(`"x"`, "print $a $a", 60) + "{{ $a }}",
@@ -103,11 +104,13 @@ func attacks() map[string]any {
 			`{{ $x := without $s 1 2 3 4 5 6 7 8 9 }}`,
 			100,
 		),
-		"sortAlpha":                       `{{ $s := splitList "" (repeat 50000 "xy") }}` + strings.Repeat(`{{ $x := sortAlpha $s }}`, 100),
-		"a large regular expression":      `{{ regexMatch "((a{100}){100}){100}" "x" }}`,
-		"a larger regular expression":     `{{ regexMatch "(` + strings.Repeat(`\\pL`, 150) + `){1000}" "x" }}`,
-		"regular expressions, large text": `{{ $s := repeat 262144 "a" }}` + strings.Repeat(`{{ $x := regexMatch "(a|aa)*(a|aa)*b" $s }}`, 100),
-		"regular expressions, many":       `{{ range 9 }}{{ range 999 }}{{ $x := regexMatch "(a{1,30}){1,10}b" "aaaaaaaaaaaaaaaaaaaaaaa" }}{{ end }}{{ end }}`,
+		"sortAlpha":                   `{{ $s := splitList "" (repeat 50000 "xy") }}` + strings.Repeat(`{{ $x := sortAlpha $s }}`, 100),
+		"a large regular expression":  `{{ regexMatch "((a{100}){100}){100}" "x" }}`,
+		"a larger regular expression": `{{ regexMatch "(` + strings.Repeat(`\\pL`, 150) + `){1000}" "x" }}`,
+		"regular expressions, large text": `{{ $s := repeat 262144 "a" }}` +
+			strings.Repeat(`{{ $x := regexMatch "(a|aa)*(a|aa)*b" $s }}`, 100),
+		"regular expressions, many": `{{ range 9 }}{{ range 999 }}` +
+			`{{ $x := regexMatch "(a{1,30}){1,10}b" "aaaaaaaaaaaaaaaaaaaaaaa" }}{{ end }}{{ end }}`,
 		"regular expressions, long":       `{{ regexMatch (repeat 4000 "(") "x" }}`,
 		"regular expressions, matches":    `{{ $s := repeat 200000 "a" }}` + strings.Repeat(`{{ $x := regexFindAll "a" $s -1 }}`, 100),
 		"regular expressions, groups":     `{{ $s := repeat 200000 "a" }}{{ regexReplaceAll "` + strings.Repeat("(a?)", 100) + `" $s "$1" }}`,
@@ -196,7 +199,8 @@ func TestAttacksInList(t *testing.T) {
 	}
 	const times = 5
 	values := attacks()
-	for _, name := range []string{"range over integers, nested", "doubling a map by merge", "splitting into characters", "calls, as many as fit", "short mistakes", "a wide tree"} {
+	for _, name := range []string{"range over integers, nested", "doubling a map by merge", "splitting into characters",
+		"calls, as many as fit", "short mistakes", "a wide tree"} {
 		templates := []map[string]any{one("{{ NODES }}", nil)}
 		for i := range templating.MaxTemplates - 1 {
 			template := one(values[name], map[string]any{"akri.sh/for-each": "NODES"})

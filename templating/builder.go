@@ -5,7 +5,7 @@ import (
 	"akri.sh/akri/templating/internal/fault"
 )
 
-// builder renders nodes to values and keeps track of its place in the object.
+// builder renders nodes to values and tracks its position in the object.
 type builder struct {
 	reporter
 	machine *expr.Machine

@@ -32,7 +32,7 @@ type Diagnostic struct {
 	Text string
 	// Pos is the place inside Text.
 	Pos Pos
-	// Cause is what is wrong, in lower case. It never contains the value of a
+	// Cause describes the mistake, in lower case. It never contains the value of a
 	// device property.
 	Cause error
 	// Hint is what to write instead; it may be empty.

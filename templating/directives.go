@@ -19,9 +19,9 @@ type Directives struct {
 	// When is the author's condition; empty: always. It held when the object was
 	// rendered.
 	When string
-	// ForEach is the list for whose elements one object each was rendered.
+	// ForEach is the list that has one rendered object per element.
 	ForEach ForEach
-	// OnConflict is what to do if the object exists and is not ours.
+	// OnConflict is what to do if the object exists and has another owner.
 	OnConflict OnConflict
 	// DeletionPolicy is what to do with the object when it is no longer rendered.
 	DeletionPolicy DeletionPolicy
@@ -42,6 +42,7 @@ type Directives struct {
 // ForEach is the value of akri.sh/for-each.
 type ForEach string
 
+// The values of for-each.
 const (
 	ForEachNode     ForEach = "NODES"     // with NODE bound
 	ForEachInstance ForEach = "INSTANCES" // with INSTANCE bound; at configuration level
@@ -50,6 +51,7 @@ const (
 // OnConflict is the value of akri.sh/on-conflict.
 type OnConflict string
 
+// The values of on-conflict.
 const (
 	ConflictFail OnConflict = "fail" // report it; the default
 	ConflictTake OnConflict = "take" // take over the object
@@ -59,14 +61,16 @@ const (
 // DeletionPolicy is the value of akri.sh/deletion-policy.
 type DeletionPolicy string
 
+// The values of deletion-policy.
 const (
 	DeletionDelete DeletionPolicy = "delete" // the default
-	DeletionOrphan DeletionPolicy = "orphan" // keep the object, no longer ours
+	DeletionOrphan DeletionPolicy = "orphan" // keep the object, but stop managing it
 )
 
 // OnImmutable is the value of akri.sh/on-immutable.
 type OnImmutable string
 
+// The values of on-immutable.
 const (
 	ImmutableFail     OnImmutable = "fail"     // report it; the default of most kinds
 	ImmutableRecreate OnImmutable = "recreate" // delete and create again; the default of Pod and Job
@@ -126,7 +130,7 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 	field := annotationsPath.with(Key(key))
 	if !slices.Contains(directiveKeys, key) {
 		r.reportf(field, directiveHint(key),
-			"annotations under %s are directives, and %s is none of them", reservedPrefix, fault.Quote(key, 63))
+			"annotations under %s are directives, but %s is not a directive", reservedPrefix, fault.Quote(key, 63))
 		return
 	}
 	text, isText := v.(string)

@@ -73,7 +73,7 @@ func script(t *testing.T, name string, run func(*testing.T, string) string) {
 			t.Errorf("%s: %s\n%s\ngot  %s\nwant %s", path, reason[2:], input, got, want)
 		}
 		if strings.Contains(got, "10.0.0.5") && !strings.Contains(input, "10.0.0.5") {
-			t.Errorf("%s: a message holds the value of a property: %s", path, got)
+			t.Errorf("%s: a message contains the value of a property: %s", path, got)
 		}
 		if i > 0 {
 			rewritten.WriteByte('\n')

@@ -80,14 +80,14 @@ func (b *objectBuilder) finishName(metadata map[string]any) bool {
 		return true
 	}
 	if name == "" {
-		f.Hint = `write {{ … | default "..." }} to say what to use then`
+		f.Hint = `provide a default: {{ … | default "..." }}`
 	}
 	b.reportName(f)
 	return false
 }
 
 // finishMetadata checks labels and annotations of the object itself (own) or of
-// its pods, and adds ours.
+// its pods, and adds Akri's.
 func (b *objectBuilder) finishMetadata(content map[string]any, path Path, own bool, labels value.Selector) bool {
 	last := len(path) - 1
 	owner, ok := path[:last].follow(content).(map[string]any)
@@ -114,7 +114,7 @@ func (b *objectBuilder) finishMetadata(content map[string]any, path Path, own bo
 	return complete
 }
 
-func addLabels(metadata map[string]any, own bool, ours value.Selector) {
+func addLabels(metadata map[string]any, own bool, akriLabels value.Selector) {
 	if annotations, ok := metadata["annotations"].(map[string]any); ok && len(annotations) == 0 {
 		delete(metadata, "annotations") // there were only directives
 	}
@@ -123,15 +123,15 @@ func addLabels(metadata map[string]any, own bool, ours value.Selector) {
 		labels = make(map[string]any, 3)
 		metadata["labels"] = labels
 	}
-	maps.Copy(labels, ours)
+	maps.Copy(labels, akriLabels)
 	if own {
 		labels[v0.LabelManagedBy] = v0.ManagedBy
 	}
 }
 
 // checkPairs reports rendered labels or annotations that are not text or that a
-// template cannot set. It accepts labels equal to ours, as from LABEL_SELECTOR.
-func (b *objectBuilder) checkPairs(v any, field string, own bool, ours value.Selector) bool {
+// template cannot set. It accepts labels equal to Akri's, as from LABEL_SELECTOR.
+func (b *objectBuilder) checkPairs(v any, field string, own bool, akriLabels value.Selector) bool {
 	pairs, ok := v.(map[string]any)
 	if !ok {
 		if v != nil {
@@ -144,7 +144,7 @@ func (b *objectBuilder) checkPairs(v any, field string, own bool, ours value.Sel
 		var f *fault.Fault
 		text, isText := pairs[key].(string)
 		switch {
-		case reserved(key) && (field != "labels" || ours[key] != pairs[key]):
+		case reserved(key) && (field != "labels" || akriLabels[key] != pairs[key]):
 			f = reservedFault(field, key)
 		case !isText:
 			f = fault.Newf(fault.Whole, "make it text: {{ … | toString }}", "%s must be text, not %s", field, value.KindName(pairs[key]))

@@ -60,7 +60,7 @@ func FuzzRender(f *testing.F) {
 		checkMessages(t, diags, expression+key)
 		if secret := property; len(secret) > 8 && !strings.Contains(expression+key+diagnosticWords, secret) &&
 			strings.Contains(diags.Error(), secret) {
-			t.Errorf("a message holds the value of a property: %v", diags)
+			t.Errorf("a message contains the value of a property: %v", diags)
 		}
 		for _, object := range objects {
 			checkObject(t, object)
@@ -80,7 +80,8 @@ func FuzzCompile(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"{{ INSTANCE_NAME }}"},"spec":{"a":[1,1.5,true,null,"{{ NODES }}"]}}`))
 	f.Add(
 		[]byte(
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","labels":{"akri.sh/x":"y"},"annotations":{"akri.sh/when":"{{ 1 }}"}}}`,
+			`{"apiVersion":"apps/v1","kind":"Deployment",` +
+				`"metadata":{"name":"x","labels":{"akri.sh/x":"y"},"annotations":{"akri.sh/when":"{{ 1 }}"}}}`,
 		),
 	)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -104,7 +105,7 @@ func FuzzCompile(f *testing.F) {
 			}
 			checkMessages(t, compiling, string(data))
 			if (set == nil) != (len(compiling) > 0) {
-				t.Error("a Set in addition to diagnostics, or neither")
+				t.Error("got both a Set and diagnostics, or neither")
 			}
 			checkMessages(t, diags, string(data))
 			for _, object := range objects {

@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	},
 	"internal/budget": {"fmt", "akri.sh/akri/templating/internal/value"},
 	"internal/functions": {
-		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "math",
+		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math",
 		"net/netip", "net/url", "path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
 		"github.com/Masterminds/semver/v3", "github.com/Masterminds/sprig/v3",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"convert": {"errors", "fmt", "strings"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
 	"source": {
-		"bytes", "errors", "fmt", "strings", "akri.sh/akri/templating",
+		"bytes", "errors", "fmt", "slices", "strings", "akri.sh/akri/templating",
 		"k8s.io/apimachinery/pkg/util/json", "sigs.k8s.io/yaml", "sigs.k8s.io/yaml/goyaml.v3",
 	},
 	"cases": {

@@ -7,7 +7,7 @@ import (
 	"akri.sh/akri/templating/internal/value"
 )
 
-// Limits that authors meet.
+// Limits that authors may reach.
 const (
 	// MaxTemplates is the number of templates that a list may have.
 	MaxTemplates = 64
@@ -26,11 +26,11 @@ const (
 	maxCompiledTemplates = 4
 )
 
-// LimitError reports that a template is too large or too much work.
+// LimitError reports that a template is too large or too expensive.
 type LimitError = budget.LimitError
 
 // MissingKeyError reports that a template reads a key that a map does not have.
 type MissingKeyError = value.MissingKeyError
 
-// Nearest returns the known name most like the given one, or "" if none is near.
+// Nearest returns the known name most similar to the given one, or "" if none is similar.
 func Nearest(name string, known []string) string { return fault.Nearest(name, known) }

@@ -19,7 +19,7 @@ type variable struct {
 
 // variables are the bare words that templates can use, sorted;
 // docs/templating.md describes them. A variable refused at one level or outside
-// for-each gets another message than an unknown word.
+// for-each gets a different message from an unknown word.
 var variables = []variable{
 	plain("CAPACITY", nil, func(s *scope) any { return s.values.Capacity }),
 	plain("CONFIGURATION_NAME", nil, func(s *scope) any { return s.values.Configuration }),

@@ -37,7 +37,7 @@ func (n *textNode) render(b *builder) (any, bool) {
 		return nil, false
 	}
 	if v == nil {
-		const hint = `write {{ … | default "..." }} to say what to use then, or write null without an expression`
+		const hint = `provide a default: {{ … | default "..." }}, or write null without an expression`
 		b.reportIn(n.text, fault.Newf(fault.Whole, hint, "the expression yields nothing"))
 		return nil, false
 	}
@@ -128,7 +128,7 @@ func (e *entry) renderKey(b *builder) (string, bool) {
 	case !isText:
 		f = fault.Newf(fault.Whole, "make it text: {{ … | toString }}", "a key must be text, not %s", value.KindName(v))
 	case key == "":
-		f = fault.Newf(fault.Whole, `write {{ … | default "..." }} to say what to use then`, "the key becomes empty")
+		f = fault.Newf(fault.Whole, `provide a default: {{ … | default "..." }}`, "the key becomes empty")
 	case !utf8.ValidString(key):
 		f = fault.At(fault.Whole, errInvalidUTF8)
 	}

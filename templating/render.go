@@ -96,7 +96,7 @@ func (r *renderer) object(b *objectBuilder) {
 	}
 	id := identityOf(b.template.kind, content)
 	if other, found := r.rendered[id]; found {
-		const hint = "let the names differ: use NODE or INSTANCE.name under for-each, and another suffix in each template"
+		const hint = "use NODE or INSTANCE.name in the name under for-each, and a different suffix in each template"
 		b.reportName(fault.Newf(fault.Whole, hint, "the same object is rendered by %s", other))
 		return
 	}

@@ -79,27 +79,27 @@ func TestRenderDoesNotChangeItsInput(t *testing.T) {
 
 	objects, _ := set.Render(f.values(f.Instances[0]))
 	for _, object := range objects {
-		scribble(object.Content) // callers own the objects they get
+		overwrite(object.Content) // callers own the objects they get
 	}
 	for _, template := range s.InstanceBrokerResources {
-		scribble(template) // and the templates they passed
+		overwrite(template) // and the templates they passed
 	}
 	if again := asJSON(t, set, f.values(f.Instances[0])); again != first {
 		t.Errorf("a Set shares memory with its input or output:\n%s\n%s", first, again)
 	}
 }
 
-func scribble(value any) {
+func overwrite(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, element := range v {
-			scribble(element)
-			v[key] = "scribbled"
+			overwrite(element)
+			v[key] = "overwritten"
 		}
 	case []any:
 		for i, element := range v {
-			scribble(element)
-			v[i] = "scribbled"
+			overwrite(element)
+			v[i] = "overwritten"
 		}
 	}
 }
@@ -180,7 +180,8 @@ func TestSet(t *testing.T) {
 			"apiVersion": "v1",
 			"kind":       "Service",
 			"metadata": map[string]any{
-				"name": `{{ with INSTANCE_PROPERTIES }}{{ .DOT }}{{ with .INNER }}{{ . }}{{ end }}{{ end }}{{ $p := INSTANCE_PROPERTIES }}{{ $p.VAR }}{{ range $p }}{{ . }}{{ end }}`,
+				"name": `{{ with INSTANCE_PROPERTIES }}{{ .DOT }}{{ with .INNER }}{{ . }}{{ end }}{{ end }}` +
+					`{{ $p := INSTANCE_PROPERTIES }}{{ $p.VAR }}{{ range $p }}{{ . }}{{ end }}`,
 			},
 		},
 	})

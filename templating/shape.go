@@ -23,7 +23,7 @@ func literalKeysOnly(field Path) bool {
 	return len(field) == 0 || slices.Equal(field, metadataPath)
 }
 
-// shape checks what all objects have in common.
+// shape checks the fields that all objects have.
 type shape struct {
 	*reporter
 	source map[string]any

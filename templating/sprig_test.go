@@ -16,7 +16,7 @@ import (
 var unlikeSprig = map[string]string{
 	"keys":   "sprig returns them in any order",
 	"values": "sprig returns them in any order",
-	"semver": "sprig returns an object with methods; ours is a map with lower-case keys",
+	"semver": "sprig returns an object with methods, Akri a map with lower-case keys",
 }
 
 // TestSprig checks that functions with a name of sprig behave like sprig's.

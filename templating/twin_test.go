@@ -57,9 +57,9 @@ func compareWithTwin(t *testing.T, source string) {
 	got, diags := evaluate(t, source)
 	switch {
 	case len(diags) > 0 && err == nil:
-		t.Errorf("%s\ntext/template gives %q, we report %v", source, want, diags)
+		t.Errorf("%s\ntext/template gives %q, templating reports %v", source, want, diags)
 	case len(diags) == 0 && err != nil:
-		t.Errorf("%s\nwe give %q, text/template reports %v", source, got, err)
+		t.Errorf("%s\ntemplating gives %q, text/template reports %v", source, got, err)
 	case err == nil && got != want:
 		t.Errorf("%s\ngot  %q\nwant %q", source, got, want)
 	}

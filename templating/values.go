@@ -16,8 +16,7 @@ type Instance struct {
 	Shared     bool              // whether more than one node can see it
 }
 
-// Values are the inputs of a rendering. Render reads them and keeps nothing of
-// them.
+// Values are the inputs of a rendering. Render does not retain them.
 type Values struct {
 	Configuration string // the name of the Configuration
 	Namespace     string // the namespace of the Configuration

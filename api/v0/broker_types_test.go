@@ -8,9 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const template = `{"apiVersion":"v1","kind":"Service","metadata":{"labels":"{{LABEL_SELECTOR}}","name":"{{INSTANCE_NAME}}-svc"},"spec":{"ports":[{"port":6052}],"ratio":0.5}}`
+const template = `{"apiVersion":"v1","kind":"Service",` +
+	`"metadata":{"labels":"{{LABEL_SELECTOR}}","name":"{{INSTANCE_NAME}}-svc"},"spec":{"ports":[{"port":6052}],"ratio":0.5}}`
 
-// TestBrokerResourceKeepsUnknownFields: the schema knows only some fields of a template.
+// TestBrokerResourceKeepsUnknownFields checks that a template keeps the fields that
+// the schema does not know.
 func TestBrokerResourceKeepsUnknownFields(t *testing.T) {
 	var resource BrokerResource
 	if err := json.Unmarshal([]byte(template), &resource); err != nil {
@@ -34,8 +36,8 @@ func TestBrokerResourceKeepsUnknownFields(t *testing.T) {
 	}
 }
 
-// TestConfigurationFromUnstructured: the agent and the controller convert unstructured
-// objects.
+// TestConfigurationFromUnstructured checks the conversion from unstructured objects,
+// which the agent and the controller use.
 func TestConfigurationFromUnstructured(t *testing.T) {
 	content := map[string]any{
 		"spec": map[string]any{

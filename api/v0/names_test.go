@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestInstanceName: the names are those of the original Akri.
+// TestInstanceName checks that the names are those of the original Akri.
 func TestInstanceName(t *testing.T) {
 	cases := []struct {
 		device, node string

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestEveryReasonIsDocumented: docs/conditions.md has a heading for each reason.
+// TestEveryReasonIsDocumented checks that docs/conditions.md has a heading for each
+// reason.
 func TestEveryReasonIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/conditions.md")
 	if err != nil {

@@ -10,12 +10,14 @@ var (
 	// GroupVersion is akri.sh/v0.
 	GroupVersion = schema.GroupVersion{Group: Domain, Version: "v0"}
 
-	// ConfigurationKind and InstanceKind are the two kinds of Akri.
-	// ConfigurationResource and InstanceResource are their resources.
-	ConfigurationKind     = GroupVersion.WithKind("Configuration")
-	InstanceKind          = GroupVersion.WithKind("Instance")
+	// ConfigurationKind is the kind of a [Configuration].
+	ConfigurationKind = GroupVersion.WithKind("Configuration")
+	// InstanceKind is the kind of an [Instance].
+	InstanceKind = GroupVersion.WithKind("Instance")
+	// ConfigurationResource is the resource of Configurations.
 	ConfigurationResource = GroupVersion.WithResource("configurations")
-	InstanceResource      = GroupVersion.WithResource("instances")
+	// InstanceResource is the resource of Instances.
+	InstanceResource = GroupVersion.WithResource("instances")
 
 	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 	// AddToScheme registers both kinds.

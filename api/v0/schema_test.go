@@ -26,7 +26,7 @@ func decode(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// TestConfigurationSchema: the schema holds without a webhook. Each error names the
+// TestConfigurationSchema checks the schema without a webhook. Each error names the
 // field and, for the CEL rules, the remedy.
 func TestConfigurationSchema(t *testing.T) {
 	config := apitest.Start(t)
@@ -69,12 +69,14 @@ func TestConfigurationSchema(t *testing.T) {
 			"metadata: {name: o}}]"), says: []string{"mutually exclusive"}},
 		"old fields": {
 			spec: spec(
-				`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`,
+				`brokerSpec: {brokerPodSpec: {containers: [{name: c, resources: {limits: {"{{PLACEHOLDER}}": "1"}}}]}}, ` +
+					`instanceServiceSpec: {ports: [{port: 1}]}, configurationServiceSpec: {ports: [{port: 1}]}`,
 			),
 		},
 		"templated everything": {
 			spec: instanceResource(
-				`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`,
+				`{apiVersion: v1, kind: Service, metadata: {name: "{{INSTANCE_NAME}}/x", labels: "{{LABEL_SELECTOR}}", ` +
+					`annotations: {"{{INSTANCE_NAME}}": x}}, spec: {unknown: {deep: ["{{NODES}}"]}}}`,
 			),
 		},
 		"no kind": {spec: instanceResource(`{apiVersion: v1, metadata: {name: o}}`),
@@ -135,7 +137,7 @@ func text(t *testing.T, value any) string {
 	return string(out)
 }
 
-// TestSlotOwners: a slot must be free before it gets another owner.
+// TestSlotOwners checks that a slot must be free before it gets another owner.
 func TestSlotOwners(t *testing.T) {
 	config := apitest.Start(t)
 	namespace := apitest.Namespace(t, config)

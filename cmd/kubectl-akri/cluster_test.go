@@ -179,8 +179,8 @@ func (w *world) as(user, rules string) *world {
 	return &other
 }
 
-// TestMissingPermissions: an action that is not permitted is reported as such, and
-// objects that may not be read are left out where possible.
+// TestMissingPermissions checks that an action that is not permitted is reported as
+// such, and objects that may not be read are left out where possible.
 func TestMissingPermissions(t *testing.T) {
 	w := newWorld(t)
 	w.Apply(example)
@@ -195,7 +195,8 @@ func TestMissingPermissions(t *testing.T) {
 
 	editor := w.as(
 		"editor",
-		`[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, {apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`,
+		`[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list, update]}, `+
+			`{apiGroups: [""], resources: [configmaps, services, secrets], verbs: [get, list]}]`,
 	)
 	editor.run(example, "diff", "-f", "-").want(t, 2, "rejected: you are not allowed to apply it, and diff uses your permissions: ",
 		"cannot patch resource", "!aggregate-to-controller")

@@ -136,7 +136,7 @@ func (o *diffOptions) changes(
 	case given.GetNamespace() == "":
 		given.SetNamespace(namespace)
 	case o.namespace != "" && given.GetNamespace() != o.namespace:
-		return nil, fmt.Errorf("Configuration %s is in namespace %q, but -n is %q: omit one of them",
+		return nil, fmt.Errorf("the Configuration %s is in namespace %q, but -n is %q: omit one of them",
 			given.GetName(), given.GetNamespace(), o.namespace)
 	}
 	given.SetGroupVersionKind(v0.ConfigurationKind)
@@ -180,9 +180,9 @@ func (c *cluster) dryRunApply(ctx context.Context, given *unstructured.Unstructu
 		if before, err = decode[v0.Configuration](live.Object); err != nil {
 			return nil, nil, fmt.Errorf("read Configuration %s: %w", given.GetName(), err)
 		}
-		wanted := live.DeepCopy()
-		wanted.Object["spec"] = given.Object["spec"]
-		answer, err = resource.Update(ctx, wanted, metav1.UpdateOptions{FieldValidation: strict})
+		desired := live.DeepCopy()
+		desired.Object["spec"] = given.Object["spec"]
+		answer, err = resource.Update(ctx, desired, metav1.UpdateOptions{FieldValidation: strict})
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("the API server rejects the Configuration: %w", err)

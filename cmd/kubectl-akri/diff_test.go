@@ -135,7 +135,8 @@ func (w *world) versions() string {
 	return text.String()
 }
 
-// TestDiffOfTheCluster: diff by name shows what a stopped controller would repair.
+// TestDiffOfTheCluster checks that diff by name shows what a stopped controller would
+// repair.
 func TestDiffOfTheCluster(t *testing.T) {
 	w := newWorld(t)
 	stop := w.startController()
@@ -153,30 +154,42 @@ func TestDiffOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run("", "diff", "cam").want(t, 1,
-		"# ~ ConfigMap "+w.Namespace+"/cam-1  changed: a field managed by Akri was changed", "-  text: bar", "+  text: foo in hall", "   theirs: x",
+		"# ~ ConfigMap "+w.Namespace+"/cam-1  changed: a field managed by Akri was changed",
+		"-  text: bar", "+  text: foo in hall", "   theirs: x",
 		"# + Service "+w.Namespace+"/cam-1-svc", "!Secret")
 	w.run("", "diff", "nope").want(t, 2, `error: no Configuration "nope"`)
 }
 
-// TestDiffShowsRejectedObjects: conflicts, immutable fields and other errors of the
-// API server.
-func TestDiffShowsRejectedObjects(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	const fixed = `
+// immutableTemplate is the template of an immutable ConfigMap.
+const immutableTemplate = `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: "{{INSTANCE_NAME}}-fixed"DIRECTIVES}
     immutable: true
     data: {text: old}
   configurationBrokerResources:`
-	recreate := strings.Replace(fixed, "DIRECTIVES", `, annotations: {akri.sh/on-immutable: recreate}`, 1)
-	fail := strings.Replace(fixed, "DIRECTIVES", "", 1)
+
+// TestDiffShowsRejectedObjects checks conflicts, immutable fields and other errors of
+// the API server.
+func TestDiffShowsRejectedObjects(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	recreate := strings.Replace(immutableTemplate, "DIRECTIVES", `, annotations: {akri.sh/on-immutable: recreate}`, 1)
+	fail := strings.Replace(immutableTemplate, "DIRECTIVES", "", 1)
 	w.Apply(changed(t, "\n  configurationBrokerResources:", fail))
 	w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	w.waitReady("cam")
 	w.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs}")
 
+	diffImmutable(t, w, fail, recreate)
+	diffConflicts(t, w)
+	diffInvalid(t, w)
+}
+
+// diffImmutable changes the object of a template that fails, and of one that is
+// recreated, on an immutable field.
+func diffImmutable(t *testing.T, w *world, fail, recreate string) {
+	t.Helper()
 	edit := func(text string) string { return strings.Replace(text, "text: old", "text: new", 1) }
 	t.Run("immutable", func(t *testing.T) {
 		w.run(changed(t, "\n  configurationBrokerResources:", edit(fail), "name: group", "name: other"), "diff", "-f", "-").want(t, 2,
@@ -193,6 +206,11 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 			strings.Replace(edit(recreate), "data: {text: new}", "data: {no/key: new}", 1)), "diff", "-f", "-").want(t, 2,
 			"# ! ConfigMap "+w.Namespace+"/cam-1-fixed  rejected: ", "no/key")
 	})
+}
+
+// diffConflicts renders an object that another client has created.
+func diffConflicts(t *testing.T, w *world) {
+	t.Helper()
 	t.Run("conflict", func(t *testing.T) {
 		w.run(changed(t, "name: group", "name: theirs"), "diff", "-f", "-").want(t, 2,
 			"/theirs  rejected: ConfigMap theirs exists and was not created for this Configuration",
@@ -206,6 +224,11 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: skip}}"), "diff", "-f", "-").want(t, 1,
 			"!theirs", "# - ConfigMap "+w.Namespace+"/group")
 	})
+}
+
+// diffInvalid renders objects that the API server or the controller rejects.
+func diffInvalid(t *testing.T, w *world) {
+	t.Helper()
 	t.Run("invalid object", func(t *testing.T) {
 		w.run(changed(t, "port: 80", "port: 80000"), "diff", "-f", "-").want(t, 2, "# ! Service", "must be between 1 and 65535")
 	})
@@ -238,8 +261,8 @@ func TestDiffShowsRejectedObjects(t *testing.T) {
 	})
 }
 
-// TestDiffReplacesTerminatedPods: a terminated Pod is recreated, and the output shows
-// the new one.
+// TestDiffReplacesTerminatedPods checks that a terminated Pod is recreated, and the
+// output shows the new one.
 func TestDiffReplacesTerminatedPods(t *testing.T) {
 	w := newWorld(t)
 	stop := w.startController()

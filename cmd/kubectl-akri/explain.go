@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
@@ -196,7 +195,7 @@ func refOf(object *unstructured.Unstructured) inventory.Ref {
 	return inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// explain returns which template and values an object was rendered from.
+// explain returns the template and the values that an object was rendered from.
 func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured) (*view.Explanation, error) {
 	if object.GroupVersionKind().Group == v0.Domain {
 		return nil, fmt.Errorf("%s is not created from a template: use kubectl akri tree and kubectl akri why", refOf(object))
@@ -214,7 +213,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 	name := found.parent.Name
 	var instance v0.Instance
 	if level == templating.InstanceLevel {
-		if err := c.Get(ctx, client.ObjectKey(found.parent.NamespacedName), &instance); err != nil {
+		if err := c.Get(ctx, found.parent.NamespacedName, &instance); err != nil {
 			return nil, fmt.Errorf("read Instance %s, the owner of %s: %w", found.parent.NamespacedName, e.Object, err)
 		}
 		recorded, name = instance.Status.Resources, instance.Spec.ConfigurationName
@@ -273,7 +272,7 @@ func addTemplate(
 	}
 }
 
-// stateOf returns the state of an object as its parent's status has it.
+// stateOf returns the state of an object according to its parent's status.
 func stateOf(object *unstructured.Unstructured, entry v0.ResourceStatus, known bool) string {
 	switch {
 	case !known:

@@ -65,8 +65,8 @@ func TestExplain(t *testing.T) {
 	w.run("", "explain", "cm", "group").want(t, 0, "the templates have errors", "configurationBrokerResources[0].data.nodes")
 }
 
-// TestExplainFollowsOwners: a Pod is explained by the Deployment that Akri created,
-// which is not its direct owner.
+// TestExplainFollowsOwners checks that a Pod is explained by the Deployment that Akri
+// created, which is not its direct owner.
 func TestExplainFollowsOwners(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -105,7 +105,7 @@ spec: {containers: [{name: a, image: a}]}`))
 		"instanceBrokerResources[1]")
 }
 
-// TestWhy: the facts are read from the cluster.
+// TestWhy checks that the facts are read from the cluster.
 func TestWhy(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -132,6 +132,25 @@ func TestWhy(t *testing.T) {
 		[]byte(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`))); err != nil {
 		t.Fatal(err)
 	}
+	w.createPods(t)
+	w.run("", "why", "cam-1").want(t, 0,
+		"slot       cam-1-0  used on node-a  by Pod user", "Pod user  on node-a", "Pod waiter  on no node yet", "Latest events:",
+		"Pod waiter  FailedScheduling: no room",
+		"Pod waiter waits for akri.sh/cam-1: the only slot is in use on node-a (Pod user).", "→ delete a Pod", "!stranger")
+
+	// The Configuration is deleted; there is no garbage collector here.
+	configuration := &v0.Configuration{ObjectMeta: w.Meta("cam")}
+	if err := w.Delete(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	w.run("", "why", "cam-1").want(t, 0, "Configuration cam, which does not exist",
+		"Configuration cam does not exist, so no objects are created for the device.")
+}
+
+// createPods creates a Pod that uses the device cam-1, one that waits for it, and
+// one that does not request it.
+func (w *world) createPods(t *testing.T) {
+	t.Helper()
 	w.Apply(`
 apiVersion: v1
 kind: Pod
@@ -155,7 +174,8 @@ spec: {containers: [{name: a, image: a}]}`)
 		}
 	})
 	waiter := &corev1.Pod{ObjectMeta: w.Meta("waiter")}
-	const status = `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`
+	const status = `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",` +
+		`"message":"0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`
 	if err := w.Status().Patch(t.Context(), waiter, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
 		t.Fatal(err)
 	}
@@ -166,16 +186,4 @@ spec: {containers: [{name: a, image: a}]}`)
 	if err := w.Create(t.Context(), event); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "why", "cam-1").want(t, 0,
-		"slot       cam-1-0  used on node-a  by Pod user", "Pod user  on node-a", "Pod waiter  on no node yet", "Latest events:",
-		"Pod waiter  FailedScheduling: no room",
-		"Pod waiter waits for akri.sh/cam-1: the only slot is in use on node-a (Pod user).", "→ delete a Pod", "!stranger")
-
-	// The Configuration is deleted; there is no garbage collector here.
-	configuration := &v0.Configuration{ObjectMeta: w.Meta("cam")}
-	if err := w.Delete(t.Context(), configuration); err != nil {
-		t.Fatal(err)
-	}
-	w.run("", "why", "cam-1").want(t, 0, "Configuration cam, which does not exist",
-		"Configuration cam does not exist, so no objects are created for the device.")
 }

@@ -1,5 +1,5 @@
-// Command kubectl-akri checks Configurations and shows what Akri makes of them. It
-// runs standalone or, as "kubectl akri …", as a kubectl plugin.
+// Command kubectl-akri checks Configurations and shows the objects that Akri creates
+// from them. It runs standalone or, as "kubectl akri …", as a kubectl plugin.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 func newRoot(streams cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-akri",
-		Short:         "Inspect and check what Akri does with your devices",
+		Short:         "Check Configurations, and inspect devices and their objects",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl akri"},

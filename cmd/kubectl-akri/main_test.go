@@ -12,8 +12,8 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
-// TestReference: docs/kubectl-akri.md has a chapter with all flags for each command,
-// and no others.
+// TestReference checks that docs/kubectl-akri.md has a chapter with all flags for
+// each command, and no others.
 func TestReference(t *testing.T) {
 	data, err := os.ReadFile("../../docs/kubectl-akri.md")
 	if err != nil {
@@ -57,7 +57,8 @@ func flagsOf(command *cobra.Command) map[string]bool {
 	return flags
 }
 
-// TestHelp: help is printed to stdout and shows the command as a kubectl plugin.
+// TestHelp checks that help is printed to stdout and shows the command as a kubectl
+// plugin.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"lint", "--help"}, {"help", "render"}} {
 		var out, errOut bytes.Buffer
@@ -69,7 +70,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestUnknownCommand: the error for a typo suggests the right command.
+// TestUnknownCommand checks that the error for a typo suggests the right command.
 func TestUnknownCommand(t *testing.T) {
 	root := newRoot(cli.Streams{})
 	root.SetArgs([]string{"rendr"})

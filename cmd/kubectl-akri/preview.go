@@ -308,8 +308,8 @@ func rejection(err error) string {
 // messages returns the messages of problems.
 func messages(problems []problem.Problem) []string {
 	var texts []string
-	for _, problem := range problems {
-		texts = append(texts, problem.Message)
+	for i := range problems {
+		texts = append(texts, problems[i].Message)
 	}
 	return texts
 }

@@ -23,6 +23,7 @@ type rbacOptions struct {
 	access
 	files      []string
 	controller string
+	webhook    string
 	api        *cluster // nil until first used
 }
 
@@ -36,8 +37,8 @@ are installed with Akri. The output is ready for kubectl apply.
 
 The roles are a ClusterRole that is aggregated to the controller's and, for a
 Configuration with serviceAccountName, a Role for that ServiceAccount and one that
-lets the controller impersonate it. With -f, the cluster is only used to look up
-kinds that are not built into Kubernetes.`,
+lets the controller and the admission webhook impersonate it. With -f, the cluster
+is only used to look up kinds that are not built into Kubernetes.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -52,6 +53,8 @@ kinds that are not built into Kubernetes.`,
 	o.addFlags(command)
 	command.Flags().StringVar(&o.controller, "controller", "akri-system/akri-controller",
 		"ServiceAccount of the controller, as `NAMESPACE/NAME`")
+	command.Flags().StringVar(&o.webhook, "webhook", "akri-system/akri-webhook",
+		"ServiceAccount of the admission webhook, as `NAMESPACE/NAME`")
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	return command
 }
@@ -61,10 +64,13 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 	if err != nil {
 		return err
 	}
-	var controller types.NamespacedName
-	var found bool
-	if controller.Namespace, controller.Name, found = strings.Cut(o.controller, "/"); !found {
-		return cli.Usage(command, fmt.Errorf("--controller=%s: use NAMESPACE/NAME", o.controller))
+	controller, err := accountOf(command, "controller", o.controller)
+	if err != nil {
+		return err
+	}
+	webhook, err := accountOf(command, "webhook", o.webhook)
+	if err != nil {
+		return err
 	}
 	var text strings.Builder
 	for _, configuration := range configurations {
@@ -77,7 +83,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		}
 		rights := view.Rights{
 			Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName,
-			Controller: controller,
+			Controller: controller, Webhook: webhook,
 		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)
@@ -96,6 +102,15 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
+}
+
+// accountOf parses the value of a flag that names a ServiceAccount.
+func accountOf(command *cobra.Command, flag, value string) (types.NamespacedName, error) {
+	namespace, name, found := strings.Cut(value, "/")
+	if !found {
+		return types.NamespacedName{}, cli.Usage(command, fmt.Errorf("--%s=%s: use NAMESPACE/NAME", flag, value))
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
 // configurations returns the Configurations in the files, or the one in the cluster.

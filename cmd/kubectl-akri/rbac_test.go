@@ -21,7 +21,7 @@ func appsKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 }
 
-// TestRBAC: the printed roles are those that are missing, by file and by name.
+// TestRBAC checks that only missing roles are printed, by file and by name.
 func TestRBAC(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(example, "rbac", "-f", "-")
@@ -38,11 +38,13 @@ func TestRBAC(t *testing.T) {
 		"- instances", "note: ", "is refused")
 }
 
-// TestPrintedRole: with the printed Role, the ServiceAccount can manage the objects.
+// TestPrintedRole checks that the printed Role lets the ServiceAccount manage the
+// objects.
 func TestPrintedRole(t *testing.T) {
 	w := newWorld(t)
 	printed := w.run(changed(t, "spec:\n  discovery", "spec:\n  serviceAccountName: cams\n  discovery"), "rbac", "-f", "-")
-	printed.want(t, 0, "kind: Role\n", "kind: RoleBinding", "name: cams", "kind: ClusterRole")
+	printed.want(t, 0, "kind: Role\n", "kind: RoleBinding", "name: cams",
+		"name: akri-controller\n  namespace: akri-system", "name: akri-webhook\n  namespace: akri-system", "kind: ClusterRole")
 	namespaced, _, _ := strings.Cut(printed.out, "kind: ClusterRole")
 	for document := range strings.SplitSeq(strings.TrimPrefix(namespaced, "---\n"), "---\n") {
 		if strings.Contains(document, "kind:") {
@@ -76,8 +78,8 @@ func TestPrintedRole(t *testing.T) {
 	})
 }
 
-// TestBuiltInKindsNeedNoCluster: the resources of kinds built into Kubernetes are
-// guessed right.
+// TestBuiltInKindsNeedNoCluster checks the guessed resources of kinds built into
+// Kubernetes.
 func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 	w := newWorld(t)
 	c, err := (&access{kubeconfig: w.kubeconfig}).connect(t.Output(), nil)

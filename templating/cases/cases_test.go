@@ -45,9 +45,12 @@ func TestUnreadable(t *testing.T) {
 		files fstest.MapFS
 		want  string
 	}{
-		"nothing":            {fstest.MapFS{}, "does not exist"},
-		"no YAML":            {fstest.MapFS{"configuration.yaml": {Data: []byte("a: [")}}, "configuration.yaml: line 1"},
-		"no YAML, instances": {fstest.MapFS{"configuration.yaml": {Data: []byte(configuration)}, "instances.yaml": {Data: []byte("- 1")}}, "instances.yaml:1: this is not an object"},
+		"nothing": {fstest.MapFS{}, "does not exist"},
+		"no YAML": {fstest.MapFS{"configuration.yaml": {Data: []byte("a: [")}}, "configuration.yaml: line 1"},
+		"no YAML, instances": {
+			fstest.MapFS{"configuration.yaml": {Data: []byte(configuration)}, "instances.yaml": {Data: []byte("- 1")}},
+			"instances.yaml:1: this is not an object",
+		},
 	} {
 		if _, err := cases.Run(tc.files, "."); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error is %v, want one with %q", name, err, tc.want)
@@ -57,10 +60,13 @@ func TestUnreadable(t *testing.T) {
 		"two Configurations": {configuration + "---\n" + configuration, "two Configurations"},
 		"no Configuration":   {"kind: Instance\nmetadata: {name: x}\n", "there is no Configuration"},
 		"something else":     {configuration + "---\nkind: Pod\n", `a "Pod" is neither`},
-		"a wrong element":    {"kind: Configuration\nspec:\n  instanceBrokerResources:\n  - text\n", "4:5: spec.instanceBrokerResources[0]: must be an object"},
-		"two mistakes":       {"kind: Configuration\nspec:\n  capacity: x\n  instanceBrokerResources: [{kind: A}]\n", "apiVersion"},
-		"one for all":        {"kind: Configuration\nmetadata: {name: c}\nspec:\n  instanceBrokerResources:\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n", "5:56: instanceBrokerResources[0].metadata.name: the same object is rendered for several Instances"},
-		"a wrong type":       {"kind: Configuration\nspec: {capacity: many}\n", "configuration.yaml:2:18: spec.capacity: must be a whole number"},
+		"a wrong element": {"kind: Configuration\nspec:\n  instanceBrokerResources:\n  - text\n",
+			"4:5: spec.instanceBrokerResources[0]: must be an object"},
+		"two mistakes": {"kind: Configuration\nspec:\n  capacity: x\n  instanceBrokerResources: [{kind: A}]\n", "apiVersion"},
+		"one for all": {"kind: Configuration\nmetadata: {name: c}\nspec:\n  instanceBrokerResources:\n" +
+			"  - {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n",
+			"5:56: instanceBrokerResources[0].metadata.name: the same object is rendered for several Instances"},
+		"a wrong type": {"kind: Configuration\nspec: {capacity: many}\n", "configuration.yaml:2:18: spec.capacity: must be a whole number"},
 	} {
 		r, err := cases.Run(fstest.MapFS{"configuration.yaml": {Data: []byte(tc.data)}}, ".")
 		if err != nil || !strings.Contains(string(r.Got), tc.want) {

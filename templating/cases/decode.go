@@ -9,9 +9,9 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// decodeConfiguration decodes the fields of a Configuration that decide what is
-// rendered. It reports a field of a wrong type and leaves it out, so that the rest
-// can be checked, too.
+// decodeConfiguration decodes the fields of a Configuration that rendering depends
+// on. It reports a field of a wrong type and leaves it out, so that the rest is
+// still checked.
 func decodeConfiguration(d *source.Document) (configuration, []error) {
 	r := &reader{document: d}
 	c := configuration{generation: 1, capacity: 1}

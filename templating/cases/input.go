@@ -13,7 +13,7 @@ import (
 	"akri.sh/akri/templating/source"
 )
 
-// configuration is the part of a Configuration that decides what is rendered.
+// configuration is the part of a Configuration that rendering depends on.
 type configuration struct {
 	name, namespace     string
 	generation          int64
@@ -24,7 +24,7 @@ type configuration struct {
 	group               []map[string]any
 }
 
-// instance is the part of an Instance that templates can see.
+// instance is the part of an Instance that templates can read.
 type instance struct {
 	Metadata struct {
 		Name string `json:"name"`

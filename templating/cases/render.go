@@ -39,7 +39,7 @@ func (r Rendered) Locate(d templating.Diagnostic) source.Position {
 // same.
 var ErrSharedName = errors.New("the same object is rendered for several Instances")
 
-// Objects returns what would be applied: Instance by Instance in the order of the
+// Objects returns the objects that would be applied: Instance by Instance in the order of the
 // input, then the configuration level. Objects have the namespace of the
 // Configuration, if it is set. Objects that fail to render are omitted and returned
 // as problems.
@@ -100,7 +100,7 @@ func shared(objects []Rendered) []error {
 		hint := "make the name depend on the device: {{ INSTANCE_NAME }}-something; or move the template to configurationBrokerResources"
 		if o.Origin.Level != other.Origin.Level || o.Origin.Index != other.Origin.Index {
 			cause = fmt.Errorf("the same object is rendered by %s", other.From)
-			hint = "let the names differ: use another suffix in each template"
+			hint = "use a different suffix in each template"
 		}
 		problems = append(problems, Problem{At: o.At, Diagnostic: templating.Diagnostic{
 			List:  templating.Origin{Level: o.Origin.Level, Index: o.Origin.Index}.String(),

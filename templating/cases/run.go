@@ -20,8 +20,8 @@ const (
 // Result is the result of a case.
 type Result struct {
 	Dir  string
-	Got  []byte // what ExpectedFile should be
-	Want []byte // what it is; nil if there is none
+	Got  []byte // the rendered output
+	Want []byte // the content of ExpectedFile; nil if it does not exist
 }
 
 // Passed reports whether the result is the expected one.

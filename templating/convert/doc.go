@@ -1,6 +1,6 @@
 // Package convert translates Akri's old fields for brokers into broker resources:
-// templates that do what those fields promise. Everything after this package
-// handles templates only.
+// templates with the behavior that those fields promise. Every later step handles
+// templates only.
 //
 //	brokerSpec.brokerPodSpec   a Pod per node that sees the device, at most capacity of them
 //	brokerSpec.brokerJobSpec   a Job per Instance and generation of the Configuration

@@ -17,9 +17,12 @@ func TestCondition(t *testing.T) {
 		want   bool
 		err    string // part of it
 	}{
-		"a field":                    {source: `self.status.edgeDevicePhase == "Running"`, self: running, want: true},
-		"another value":              {source: `self.status.edgeDevicePhase == "Failed"`, self: running},
-		"a list":                     {source: `self.status.conditions.exists(c, c.type == "Ready" && c.status == "True")`, self: running, want: true},
+		"a field":       {source: `self.status.edgeDevicePhase == "Running"`, self: running, want: true},
+		"another value": {source: `self.status.edgeDevicePhase == "Failed"`, self: running},
+		"a list": {
+			source: `self.status.conditions.exists(c, c.type == "Ready" && c.status == "True")`,
+			self:   running, want: true,
+		},
 		"a number":                   {source: `self.status.n >= 3`, self: running, want: true},
 		"not there yet":              {source: `self.status.x == 1`, self: running, err: "no such key"},
 		"not there yet, asked first": {source: `has(self.status.x) && self.status.x == 1`, self: running},
@@ -32,8 +35,9 @@ func TestCondition(t *testing.T) {
 		"no regular expressions":     {source: `"a".matches("(a{1000}){9}")`, err: "undeclared reference to 'matches'"},
 		"doubling text":              {source: doubling(), self: running, err: "cost limit"},
 		"too expensive": {
-			source: `[1,2,3,4,5,6,7,8,9,0].all(a, [1,2,3,4,5,6,7,8,9,0].all(b, [1,2,3,4,5,6,7,8,9,0].all(c, [1,2,3,4,5,6,7,8,9,0].all(d, [1,2,3,4,5,6,7,8,9,0].all(e, a+b+c+d+e+self.status.n>=0)))))`,
-			self:   running, err: "cost limit",
+			source: `[1,2,3,4,5,6,7,8,9,0].all(a, [1,2,3,4,5,6,7,8,9,0].all(b, ` +
+				`[1,2,3,4,5,6,7,8,9,0].all(c, [1,2,3,4,5,6,7,8,9,0].all(d, [1,2,3,4,5,6,7,8,9,0].all(e, a+b+c+d+e+self.status.n>=0)))))`,
+			self: running, err: "cost limit",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 		"twice":             {"a: 1\n---\nb: 1\nb: 2\n", `line 4: key "b" already set`},
 		"a list":            {"a: 1\n---\n- 1\n", "c.yaml:2: this is not an object"},
 		"a separator alone": {"--- # x\na: 1\n", ""},
-		"an alias bomb":     {"a: &a [1,1,1,1,1,1,1,1,1]\n" + bomb(), "excessive aliasing"},
+		"an alias bomb":     {"a: &a [1,1,1,1,1,1,1,1,1]\n" + aliasBomb(), "excessive aliasing"},
 	} {
 		_, err := source.Parse("c.yaml", []byte(tc.in))
 		if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
@@ -83,7 +83,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func bomb() string {
+func aliasBomb() string {
 	var b strings.Builder
 	for c := 'b'; c < 'k'; c++ {
 		b.WriteString(string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 9) + "1]\n")

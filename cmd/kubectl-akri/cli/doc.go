@@ -1,5 +1,5 @@
-// Package cli holds what every command of kubectl-akri shares: streams, exit codes
-// and the way a wrong call is reported.
+// Package cli holds what all commands of kubectl-akri share: streams, exit codes and
+// usage errors.
 //
 // Always: results go to stdout, everything else to stderr. Never: a cluster, a file.
 package cli

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestExcerpt: the mark is below its character, whatever precedes it.
+// TestExcerpt checks that the mark is below its character, whatever precedes it.
 func TestExcerpt(t *testing.T) {
 	long := strings.Repeat("a", 80) + "X" + strings.Repeat("b", 80)
 	for name, tc := range map[string]struct {

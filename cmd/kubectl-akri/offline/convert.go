@@ -193,8 +193,7 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 var differs = map[string]string{
 	"brokerSpec.brokerPodSpec": "the capacity limits the number of Pods, and each Pod is pinned to its node even if the broker " +
 		"has its own node affinity; Akri did neither",
-	"brokerSpec.brokerJobSpec": "the Configuration's generation in the Job's name is now a fixed number: change it manually to run a " +
-		"changed Job again",
+	"brokerSpec.brokerJobSpec": "the number in the Job's name no longer follows the generation: change it to run a changed Job again",
 	"instanceServiceSpec": "the Service exists as long as its device does, not only while a broker runs, and also selects the Pods of " +
 		"Jobs",
 	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and also selects the Pods " +

@@ -10,8 +10,8 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
-// TestConvertKeepsObjects: a converted Configuration creates the same objects as
-// before.
+// TestConvertKeepsObjects checks that a converted Configuration creates the same
+// objects as before.
 func TestConvertKeepsObjects(t *testing.T) {
 	for name, broker := range map[string]string{
 		"pod": `

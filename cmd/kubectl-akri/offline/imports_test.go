@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestImports: these commands work without a cluster, so no dependency may reach one.
+// TestImports checks that no dependency can reach a cluster: these commands work
+// without one.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".", "../schema").Output()
 	if err != nil {

@@ -81,9 +81,9 @@ func check(all manifest.Files) []manifest.Finding {
 			seen = true
 		}
 		for _, d := range f.Documents {
-			found, ours := checkSchema(d)
+			found, isAkri := checkSchema(d)
 			findings = append(findings, found...)
-			seen = seen || ours
+			seen = seen || isAkri
 		}
 	}
 	if !seen {
@@ -109,14 +109,14 @@ func withoutBroken(all manifest.Files) manifest.Files {
 }
 
 // checkSchema checks a document against the definition of its kind.
-func checkSchema(d *source.Document) (findings []manifest.Finding, ours bool) {
-	problems, ours := schema.Check(d.Object())
+func checkSchema(d *source.Document) (findings []manifest.Finding, isAkri bool) {
+	problems, isAkri := schema.Check(d.Object())
 	for _, p := range problems {
 		findings = append(findings, manifest.Finding{
 			At: d.Locate(nil, diagnosticOf(p)), Field: p.Path.String(), Cause: p.Cause, Hint: p.Hint,
 		})
 	}
-	return findings, ours
+	return findings, isAkri
 }
 
 // diagnosticOf returns the diagnostic that leads to the place of a problem.
@@ -131,15 +131,15 @@ func diagnosticOf(p schema.Problem) templating.Diagnostic {
 // merge adds the findings of loading to those of the schema. If both have one for
 // the same place, the more specific check wins: the one of templates inside a
 // template, the one of the schema elsewhere.
-func merge(schema, loading []manifest.Finding) []manifest.Finding {
-	merged := slices.DeleteFunc(slices.Clone(schema), func(s manifest.Finding) bool {
+func merge(bySchema, loading []manifest.Finding) []manifest.Finding {
+	merged := slices.DeleteFunc(slices.Clone(bySchema), func(s manifest.Finding) bool {
 		template := templateOf(s.Field)
 		return template != "" && slices.ContainsFunc(loading, func(l manifest.Finding) bool {
 			return l.At.File == s.At.File && templateOf("spec."+l.Field) == template
 		})
 	})
 	for _, l := range loading {
-		if !slices.ContainsFunc(schema, func(s manifest.Finding) bool {
+		if !slices.ContainsFunc(bySchema, func(s manifest.Finding) bool {
 			samePlace := s.At == l.At || l.Field != "" && strings.HasPrefix(s.Field, l.Field)
 			return s.At.File == l.At.File && samePlace && templateOf("spec."+l.Field) == ""
 		}) {

@@ -66,7 +66,7 @@ func (o *renderOptions) run(command *cobra.Command, streams cli.Streams) error {
 	}
 	for _, in := range inputs {
 		if in.Sampled {
-			fmt.Fprintf(streams.Err, "note: no Instances of %s were given; rendered for two sample devices with sample properties. "+
+			fmt.Fprintf(streams.Err, "note: no Instances of %s were given; rendered for two sample devices. "+
 				"Pass real Instances with -i, or properties with --set\n", in.Name())
 		}
 	}

@@ -131,7 +131,7 @@ func documents(text string) func(func(string) bool) {
 	}
 }
 
-// TestOtherKinds: kinds that are not built in are not checked.
+// TestOtherKinds checks that kinds that are not built in are not checked.
 func TestOtherKinds(t *testing.T) {
 	for _, object := range []map[string]any{{}, {"apiVersion": "example.com/v1", "kind": "Pod", "x": 1},
 		{"apiVersion": "v1", "kind": "Camera"}} {

@@ -24,26 +24,26 @@ type Problem struct {
 }
 
 func (p Problem) String() string {
-	text := p.Cause
+	message := p.Cause
 	if path := p.Path.String(); path != "" {
-		text = path + ": " + text
+		message = path + ": " + message
 	}
 	if p.Hint != "" {
-		text += "; " + p.Hint
+		message += "; " + p.Hint
 	}
-	return text
+	return message
 }
 
 // Check returns the problems of an object as decoded from YAML or JSON, in the order
-// of its sorted fields. ours reports whether the object is of a kind of Akri; other
-// objects are not checked.
-func Check(object map[string]any) (problems []Problem, ours bool) {
-	k, problem, ours := find(object)
-	if !ours || problem != nil {
+// of its sorted fields. isAkri reports whether the kind is one of Akri's; objects of
+// other kinds are not checked.
+func Check(object map[string]any) (problems []Problem, isAkri bool) {
+	k, problem, isAkri := find(object)
+	if !isAkri || problem != nil {
 		if problem != nil {
 			problems = append(problems, *problem)
 		}
-		return problems, ours
+		return problems, isAkri
 	}
 	c := &checker{}
 	c.value(k.schema, object)
@@ -286,9 +286,9 @@ var patternMessages = map[string]struct{ cause, hint string }{
 	`^[^{}]*$`:                 {"contains braces, but this field does not allow expressions", "remove the expression"},
 }
 
-func matches(pattern, text string) bool {
+func matches(pattern, value string) bool {
 	compiled, err := regexp.Compile(pattern)
-	return err != nil || compiled.MatchString(text)
+	return err != nil || compiled.MatchString(value)
 }
 
 func (c *checker) number(n *node, value any) {

@@ -11,8 +11,8 @@ import (
 	"akri.sh/akri/config/crd"
 )
 
-// TestKeywords: a keyword of the definitions that this package does not know would not
-// be checked.
+// TestKeywords checks that this package knows all keywords of the definitions. It
+// would ignore an unknown one.
 func TestKeywords(t *testing.T) {
 	known := []string{
 		"type", "format", "pattern", "enum", "nullable", "required", "properties", "additionalProperties", "items",
@@ -60,8 +60,8 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestRulesCompile: every CEL rule of both definitions compiles, so that none is
-// unusable here.
+// TestRulesCompile checks that every CEL rule of both definitions compiles, so that
+// none is unusable here.
 func TestRulesCompile(t *testing.T) {
 	rules := 0
 	var visit func(value any)
@@ -103,8 +103,8 @@ func TestRulesCompile(t *testing.T) {
 	}
 }
 
-// TestRuleErrors: a rule that cannot be evaluated is reported, unless the value has
-// another problem.
+// TestRuleErrors checks that a rule that cannot be evaluated is reported, unless the
+// value has another problem.
 func TestRuleErrors(t *testing.T) {
 	for name, expression := range map[string]string{
 		"syntax error": "self.", "unknown function": "self.isURL()", "missing field": "self.a == 1", "not a bool": "'text'",
@@ -124,16 +124,16 @@ func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object  string
 		want    []string // part of each problem, in order
-		notOurs bool
+		notAkri bool
 	}{
 		"valid": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}}}"},
 		"null means absent": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a, labels: null}, spec: " +
 			"{discoveryHandler: {name: b, discoveryProperties: null}, capacity: null, brokerSpec: {brokerPodSpec: {}, brokerJobSpec: null}}}"},
 		"a required field is null": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: null}}",
 			want: []string{"spec: discoveryHandler is missing"}},
-		"another group's Configuration": {object: "{apiVersion: config.example/v1, kind: Configuration}", notOurs: true},
-		"a Pod":                         {object: "{apiVersion: v1, kind: Pod}", notOurs: true},
-		"an empty object":               {object: "{}", notOurs: true},
+		"another group's Configuration": {object: "{apiVersion: config.example/v1, kind: Configuration}", notAkri: true},
+		"a Pod":                         {object: "{apiVersion: v1, kind: Pod}", notAkri: true},
+		"an empty object":               {object: "{}", notAkri: true},
 		"a misspelled group": {object: "{apiVersion: akri.shh/v0, kind: Configuration}",
 			want: []string{`unknown apiVersion "akri.shh/v0"`}},
 		"no kind": {object: "{apiVersion: akri.sh/v0}", want: []string{"kind is missing"}},
@@ -166,9 +166,9 @@ func TestCheck(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(tc.object), &object); err != nil {
 				t.Fatal(err)
 			}
-			problems, ours := Check(object)
-			if ours == tc.notOurs {
-				t.Errorf("ours is %v", ours)
+			problems, isAkri := Check(object)
+			if isAkri == tc.notAkri {
+				t.Errorf("isAkri is %v", isAkri)
 			}
 			if len(problems) != len(tc.want) {
 				t.Fatalf("got %v, want %d problems", problems, len(tc.want))
@@ -187,7 +187,7 @@ func rollout(maxUnavailable string) string {
 		"{maxUnavailable: " + maxUnavailable + "}}}"
 }
 
-// TestMaximum: limits of strings and lists.
+// TestMaximum checks the limits of strings and lists.
 func TestMaximum(t *testing.T) {
 	templates := make([]any, 65)
 	for i := range templates {
@@ -201,9 +201,9 @@ func TestMaximum(t *testing.T) {
 	}
 }
 
-// TestAgreesWithTheDefinition: this package accepts and rejects the same objects as a
-// validator of OpenAPI schemas. Unknown fields and rules are not compared, because that
-// validator ignores them.
+// TestAgreesWithTheDefinition checks that this package accepts and rejects the same
+// objects as a validator of OpenAPI schemas. Unknown fields and rules are not
+// compared, because that validator ignores them.
 func TestAgreesWithTheDefinition(t *testing.T) {
 	validate := openAPI(t)
 	base := "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: {name: b}"

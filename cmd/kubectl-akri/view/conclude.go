@@ -181,7 +181,7 @@ func podUnschedulable(f *Facts) []finding {
 	return findings
 }
 
-// unschedulable returns the scheduler's message on a Pod that it has no node for.
+// unschedulable returns the scheduler's message if it finds no node for a Pod.
 func unschedulable(pod *corev1.Pod) (message string, found bool) {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {

@@ -16,32 +16,30 @@ import (
 	"akri.sh/akri/controller/inventory"
 )
 
-// Verb is what would happen to an object.
+// Verb names the change to an object.
 type Verb string
 
+// The verbs, as printed.
 const (
 	Created   Verb = "created"
 	Changed   Verb = "changed"
 	Recreated Verb = "deleted and recreated"
 	Deleted   Verb = "deleted"
-	// Orphaned: the object is kept, but Akri no longer manages it.
-	Orphaned Verb = "orphaned"
-	// Waiting: nothing happens until something else has happened.
-	Waiting Verb = "waiting"
-	// Rejected: the object cannot be applied.
-	Rejected Verb = "rejected"
+	Orphaned  Verb = "orphaned" // the object is kept, but Akri no longer manages it
+	Waiting   Verb = "waiting"  // another change must happen first
+	Rejected  Verb = "rejected" // the object cannot be applied
 )
 
 // signs are the first characters of the line of each verb.
 var signs = map[Verb]string{Created: "+", Changed: "~", Recreated: "±", Deleted: "-", Orphaned: "-", Waiting: "…", Rejected: "!"}
 
-// Change is what would happen to one object.
+// Change is the change to one object.
 type Change struct {
 	Verb   Verb
 	Object inventory.Ref
 	// Template is the template of the object, or empty.
 	Template string
-	// Why is the reason for a person to read; may be empty.
+	// Why is the reason, for people; may be empty.
 	Why string
 	// Before and After are the object as it is and as it would be in the API
 	// server, or nil.
@@ -130,7 +128,7 @@ func (c *Change) text() (string, error) {
 	name := strings.ReplaceAll(c.Object.String(), " ", "/")
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		FromFile: "live/" + name, A: lines(before),
-		ToFile: "wanted/" + name, B: lines(after),
+		ToFile: "desired/" + name, B: lines(after),
 		Context: 3,
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func TestDiff(t *testing.T) {
 			want: `# Instance ns/cam
 # ~ ConfigMap ns/a  changed: because  (instanceBrokerResources[0])
 --- live/ConfigMap/ns/a
-+++ wanted/ConfigMap/ns/a
++++ desired/ConfigMap/ns/a
 @@ -1,6 +1,6 @@
  apiVersion: v1
  data:
@@ -75,7 +75,7 @@ func TestDiff(t *testing.T) {
 			want: `# Instance ns/cam  (SAMPLE: a sample device; none was found yet)
 # + ConfigMap ns/a  created
 --- live/ConfigMap/ns/a
-+++ wanted/ConfigMap/ns/a
++++ desired/ConfigMap/ns/a
 @@ -0,0 +1 @@
 +kind: ConfigMap
 `,
@@ -91,7 +91,7 @@ func TestDiff(t *testing.T) {
 			want: `# p
 # - ConfigMap ns/a  deleted
 --- live/ConfigMap/ns/a
-+++ wanted/ConfigMap/ns/a
++++ desired/ConfigMap/ns/a
 @@ -1 +0,0 @@
 -kind: ConfigMap
 # - ConfigMap ns/a  orphaned
@@ -123,7 +123,7 @@ func TestDiff(t *testing.T) {
 			want: `# p
 # ~ Secret ns/s  changed
 --- live/Secret/ns/s
-+++ wanted/Secret/ns/s
++++ desired/Secret/ns/s
 @@ -1,7 +1,7 @@
  apiVersion: v1
  data:
@@ -155,7 +155,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffDoesNotModifyItsInput: only the output is redacted.
+// TestDiffDoesNotModifyItsInput checks that only the output is redacted.
 func TestDiffDoesNotModifyItsInput(t *testing.T) {
 	before := secret(map[string]any{"key": "GEHEIM"})
 	if _, _, err := Diff(&strings.Builder{}, []Changes{{Objects: []Change{{Verb: Deleted, Object: inventory.Ref{Kind: "Secret"},

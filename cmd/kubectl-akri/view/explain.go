@@ -15,7 +15,7 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// Explanation is where an object and its values come from.
+// Explanation describes the origin of an object and its values.
 type Explanation struct {
 	Object string `json:"object"`
 	// Dependent is the requested object, if it is a dependent of Object.
@@ -23,7 +23,7 @@ type Explanation struct {
 	Configuration string `json:"configuration"`
 	Generation    int64  `json:"generation"`
 	Instance      string `json:"instance,omitempty"`
-	// Template is the place of the template in the Configuration.
+	// Template is the path of the template in the Configuration.
 	Template string `json:"template,omitempty"`
 	// Element is the element of for-each.
 	Element string `json:"element,omitempty"`
@@ -139,9 +139,9 @@ func writeFields(b *strings.Builder, fields []field) {
 	}
 }
 
-// indented indents all lines of a text but the first.
-func indented(text string, by int) string {
-	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
+// indented indents all lines of s but the first.
+func indented(s string, by int) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+strings.Repeat(" ", by))
 }
 
 // maxValueBytes limits the part of a value that is shown.

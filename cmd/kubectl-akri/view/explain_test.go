@@ -62,7 +62,8 @@ Fields of other managers:
 	}
 }
 
-// TestSetExpressions: the source of each input is known, and Secrets hide their values.
+// TestSetExpressions checks that the source of each input is known, and Secrets hide
+// their values.
 func TestSetExpressions(t *testing.T) {
 	configuration := &v0.Configuration{Spec: v0.ConfigurationSpec{
 		DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}, BrokerProperties: map[string]string{"ROOM": "hall"},
@@ -106,7 +107,7 @@ func TestSetExpressions(t *testing.T) {
 	}
 }
 
-// TestSources: every variable has a source.
+// TestSources checks that every variable has a source.
 func TestSources(t *testing.T) {
 	template := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{
 		"all": "{{ CAPACITY }}{{ CONFIGURATION_NAME }}{{ INSTANCE_NAME }}{{ range $k, $v := INSTANCE_PROPERTIES }}{{ end }}{{ LABEL_SELECTOR " +

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestImports: a page is a function of its input, so nothing here may reach a cluster.
+// TestImports checks that nothing here can reach a cluster: a page is a function of
+// its input.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {

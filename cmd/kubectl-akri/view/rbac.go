@@ -21,8 +21,9 @@ type Rights struct {
 	// controller needs the permissions.
 	ServiceAccount string
 	Resources      []schema.GroupResource
-	// Controller is the controller's own ServiceAccount.
-	Controller types.NamespacedName
+	// Controller and Webhook are the ServiceAccounts of the controller and of the
+	// admission webhook.
+	Controller, Webhook types.NamespacedName
 }
 
 // granted lists the resources that the installed controller may manage: those of
@@ -54,13 +55,17 @@ func Roles(rights Rights) string {
 	verbs := manageVerbs
 	if rights.ServiceAccount != "" && len(rights.Resources) > 0 {
 		verbs = watchVerbs // the controller watches with its own permissions
-		bind := func(name string, rules []rbacv1.PolicyRule, account types.NamespacedName) {
+		bind := func(name string, rules []rbacv1.PolicyRule, accounts ...types.NamespacedName) {
+			var subjects []rbacv1.Subject
+			for _, account := range accounts {
+				subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace})
+			}
 			meta := metav1.ObjectMeta{Name: name, Namespace: rights.Namespace}
 			add(rbacv1.Role{TypeMeta: kindOfRBAC("Role"), ObjectMeta: meta, Rules: rules})
 			add(rbacv1.RoleBinding{
 				TypeMeta: kindOfRBAC("RoleBinding"), ObjectMeta: meta,
 				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace}},
+				Subjects: subjects,
 			})
 		}
 		bind("akri-"+rights.Configuration, rules(rights.Resources, manageVerbs),
@@ -68,7 +73,7 @@ func Roles(rights Rights) string {
 		bind("akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount},
 			Verbs: []string{"impersonate"},
-		}}, rights.Controller)
+		}}, rights.Controller, rights.Webhook) // the webhook impersonates it in dry runs
 	}
 	if len(missing) > 0 {
 		add(rbacv1.ClusterRole{

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestGranted: the list is that of the installed role.
+// TestGranted checks that the list matches the installed role.
 func TestGranted(t *testing.T) {
 	data, err := os.ReadFile("../../../config/rbac/controller.yaml")
 	if err != nil {
@@ -105,9 +105,10 @@ rules:
 			want:   clusterRole,
 		},
 		"a ServiceAccount": {
-			reason: "it needs all permissions, only in its namespace; the controller can watch Pods already",
+			reason: "it needs all permissions, only in its namespace; controller and webhook impersonate it; the controller can watch Pods already",
 			rights: Rights{Namespace: "plant", Configuration: "cam", ServiceAccount: "cams", Resources: []schema.GroupResource{pods},
-				Controller: types.NamespacedName{Namespace: "akri", Name: "controller"}},
+				Controller: types.NamespacedName{Namespace: "akri", Name: "controller"},
+				Webhook:    types.NamespacedName{Namespace: "akri", Name: "webhook"}},
 			want: `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -168,6 +169,9 @@ roleRef:
 subjects:
 - kind: ServiceAccount
   name: controller
+  namespace: akri
+- kind: ServiceAccount
+  name: webhook
   namespace: akri
 `,
 		},

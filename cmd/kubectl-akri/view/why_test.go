@@ -208,9 +208,9 @@ func TestConclude(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	f := healthy(func(f *Facts) {
-		any := pod("any", "", "akri.sh/cam")
-		any.Namespace, any.Status.Phase = "office", corev1.PodPending
-		f.Pods = append(f.Pods, any)
+		other := pod("any", "", "akri.sh/cam")
+		other.Namespace, other.Status.Phase = "office", corev1.PodPending
+		f.Pods = append(f.Pods, other)
 		for minute := range 10 {
 			f.Events = append(f.Events, corev1.Event{
 				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "one"}, Reason: "Tick", Message: "tock\n",

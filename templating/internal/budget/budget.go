@@ -2,7 +2,7 @@ package budget
 
 import "akri.sh/akri/templating/internal/value"
 
-// Budget counts what is left. All objects of a template share one; NextObject
+// Budget is what a template may still cost. All objects of a template share one; NextObject
 // resets the part that belongs to a single object.
 type Budget struct {
 	steps      int64
@@ -31,14 +31,14 @@ func (b *Budget) NextObject() {
 	}
 }
 
-// Spent reports whether nothing is left for further objects of the template.
+// Spent reports whether the template cannot render further objects.
 func (b *Budget) Spent() bool { return b.steps < 0 || b.allocation < 0 }
 
-// Exhausted reports whether the current object met a limit and cannot be
+// Exhausted reports whether the current object exceeded a limit and cannot be
 // completed.
 func (b *Budget) Exhausted() bool { return b.exhausted != nil }
 
-// Exhaust records that the current object met a limit, and returns the limit.
+// Exhaust records that the current object exceeded a limit, and returns the limit.
 func (b *Budget) Exhaust(limit *LimitError) error {
 	b.exhausted = limit
 	return limit

@@ -2,8 +2,8 @@ package budget
 
 import "fmt"
 
-// Limits that authors meet. They are far above what brokers need and far below
-// what would hurt a controller.
+// Limits that authors may reach. They are far above what brokers need and far below
+// what would harm a controller.
 const (
 	// MaxObjectBytes is the size limit of one rendered object: the text of its
 	// keys and values, and what JSON needs around them.
@@ -27,9 +27,9 @@ const (
 	maxRenders = 4
 )
 
-// LimitError reports that a template is too large or too much work.
+// LimitError reports that a template is too large or too expensive.
 type LimitError struct {
-	What  string // what there is too much of, as in "objects created by one for-each"
+	What  string // the limited quantity, as in "objects created by one for-each"
 	Limit int64
 	Unit  string // of Limit; may be empty
 	Hint  string // what to change; may be empty

@@ -2,8 +2,8 @@
 // into a [Text], and a [Machine] evaluates it.
 //
 // The syntax is that of text/template, parsed by its own parser. Evaluation walks
-// the parsed tree: every step, byte and loop pass is paid for from a budget. What
-// variables there are is up to the caller, who implements [Names] and [Scope].
+// the parsed tree: every step, byte and loop pass is paid for from a budget. The
+// caller defines the variables by implementing [Names] and [Scope].
 // Where text/template accepts the same text, the result is the same.
 //
 // Read text.go, resolve.go (names become variables, functions and slots), eval.go,

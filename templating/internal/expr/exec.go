@@ -12,7 +12,7 @@ type stmt interface {
 	exec(m *Machine) (signal, error)
 }
 
-// signal is how a statement ended.
+// signal is the way in which a statement ended.
 type signal int
 
 const (
@@ -73,7 +73,7 @@ func (s *printStmt) exec(m *Machine) (signal, error) {
 	return signalNext, m.write(formatted)
 }
 
-// notInText returns the fault of a variable that stands in longer text.
+// notInText returns the fault of a variable that cannot be part of longer text.
 func notInText(v *Variable, offset int) *fault.Fault {
 	return fault.Newf(offset, v.NotInText, "%s cannot be part of longer text", v.Name)
 }

@@ -11,8 +11,8 @@ import (
 	"akri.sh/akri/templating/internal/functions"
 )
 
-// maxSuggestions is the number of faults in one text after which no similar name
-// is searched for. The search is the most expensive part of compiling.
+// maxSuggestions is the number of faults in one text that come with a similar name.
+// The search is the most expensive part of compiling.
 const maxSuggestions = 50
 
 // pipe resolves A | B | C: C is called with the result of B as its last argument,
@@ -91,7 +91,7 @@ func (r *resolver) operand(node parse.Node) expr {
 		return r.name(n)
 	case *parse.PipeNode:
 		if len(n.Decl) > 0 {
-			r.reportf(n, "set it before, in an expression of its own", "a $variable cannot be set inside parentheses")
+			r.reportf(n, "set it first, in an expression of its own", "a $variable cannot be set inside parentheses")
 		}
 		return r.pipe(n)
 	case *parse.ChainNode:

@@ -100,7 +100,7 @@ func (r *resolver) stmt(node parse.Node) stmt {
 	return nil
 }
 
-// branch resolves if, with and range. What they declare lives until their end.
+// branch resolves if, with and range. Their declarations end with them.
 func (r *resolver) branch(n *parse.BranchNode, build func(v expr, slots []int, body, orElse []stmt) stmt) stmt {
 	outer, inner, dotIsProperties := len(r.declared), r.inner, r.dotIsProperties
 	v := r.pipe(n.Pipe)
@@ -185,5 +185,5 @@ func (r *resolver) isProperties(v expr) bool {
 	return false
 }
 
-// variableList returns the variables for a hint.
+// variableList lists the variables in a hint.
 func (r *resolver) variableList() string { return strings.Join(r.names.Variables(), ", ") }

@@ -31,7 +31,7 @@ func parseText(source string) (*parse.ListNode, *fault.Fault) {
 	return tree.Root, nil
 }
 
-// treeName is the parser's name for our text. It cannot be the name in a define.
+// treeName is the name of the text for the parser. A define cannot have this name.
 const treeName = "\x00"
 
 func parseTree(source string, trees map[string]*parse.Tree) (tree *parse.Tree, err error) {
@@ -82,8 +82,8 @@ func syntaxFault(source string, err error) *fault.Fault {
 	return fault.Newf(failingAction(source), hint, "%s", text.Truncate(message, fault.MaxQuoted))
 }
 
-// failingAction returns where the first expression begins with which the text can
-// no longer be parsed, whatever follows.
+// failingAction returns the offset of the first expression that makes the text
+// unparsable, whatever follows.
 func failingAction(source string) int {
 	var starts []int
 	for at := 0; ; {
@@ -128,24 +128,24 @@ func (m *syntaxMistake) matches(message string) bool {
 }
 
 const (
-	noOperators     = "there are no operators"
+	noOperators     = "expressions have no operators"
 	noDefine        = "define and block do not exist here"
 	insteadOfDefine = "write the expression where it is needed; repeat with range"
 )
 
-// syntaxMistakes are the messages of the parser that authors meet.
+// syntaxMistakes are the messages of the parser that authors may see.
 var syntaxMistakes = []syntaxMistake{
 	{"unclosed action", "the expression does not end", "write }} after it"},
 	{"unclosed comment", "the comment does not end", "write */}} after it"},
 	{
-		"comment ends before closing delimiter", "there is something between the comment and }}",
+		"comment ends before closing delimiter", "the comment is not followed by }}",
 		"write {{/* comment */}} and nothing else between the braces",
 	},
 	{"missing value for", "the expression is empty", `write a value between {{ and }}, or {{ "" }} for empty text`},
 	{"unexpected EOF", "if, range or with does not end", "write {{ end }} after its body"},
-	{"unexpected {{end}}", "there is no if, range or with that end could close", "remove it, or write if, range or with before it"},
-	{"unexpected {{else}}", "there is no if, range or with that else could belong to", "write if, range or with before it"},
-	{"expected end; found {{else}}", "one if, range or with has two else", "keep one"},
+	{"unexpected {{end}}", "this end closes no if, range or with", "remove it, or write if, range or with before it"},
+	{"unexpected {{else}}", "this else belongs to no if, range or with", "write if, range or with before it"},
+	{"expected end; found {{else}}", "an if, range or with has two else branches", "keep one"},
 	{"unterminated quoted string", "the quoted text does not end", "write the closing quotation mark"},
 	{"unterminated raw quoted string", "the text in back quotes does not end", "write the closing back quote"},
 	{
@@ -154,7 +154,7 @@ var syntaxMistakes = []syntaxMistake{
 	},
 	{"malformed character constant", "single quotes hold one character", `write text in double quotes, "like this", or in back quotes`},
 	{"unclosed left paren", "a parenthesis is not closed", "write ) where it ends"},
-	{"unexpected right paren", "a parenthesis is closed that was never opened", "remove it, or write ( where it begins"},
+	{"unexpected right paren", "a closing parenthesis has no opening one", "remove it, or write ( where it begins"},
 	{`unexpected ">"`, noOperators, "write {{ gt A B }} or {{ ge A B }}"},
 	{`unexpected "<"`, noOperators, "write {{ lt A B }} or {{ le A B }}"},
 	{`unexpected "&"`, noOperators, "write {{ and A B }}"},
@@ -164,7 +164,7 @@ var syntaxMistakes = []syntaxMistake{
 		`unexpected "("`, "functions are called without parentheses",
 		`write {{ function A B }} or {{ A | function B }}, and parentheses around a call inside another`,
 	},
-	{"bad character U+005B '['", "there are no brackets", "write {{ index LIST 0 }} or {{ get MAP \"KEY\" }}"},
+	{"bad character U+005B '['", "expressions have no brackets", "write {{ index LIST 0 }} or {{ get MAP \"KEY\" }}"},
 	{"bad character U+007B '{'", "there is one { too many", "variables are bare words: {{ INSTANCE_NAME }}"},
 	{
 		"bad character U+002D '-'", "a name cannot contain a dash",
@@ -177,7 +177,7 @@ var syntaxMistakes = []syntaxMistake{
 	{"bad character U+002B '+'", noOperators, "write {{ add A B }}"},
 	{"bad character U+002A '*'", noOperators, "write {{ mul A B }}"},
 	{
-		"unrecognized character in action", "there is a character that has no meaning in an expression",
+		"unrecognized character in action", "a character has no meaning in an expression",
 		"text is written in double quotes",
 	},
 	{"bad character", "", "names consist of letters, digits and _; other keys are read with get"},
@@ -194,7 +194,7 @@ var syntaxMistakes = []syntaxMistake{
 	{"integer overflow", "the number does not fit into 64 bits", "write it in quotes to make it text"},
 	{"bad number syntax", "", `write text in quotes, numbers as 80 or 0.5`},
 	{"illegal number syntax", "", `write text in quotes, numbers as 80 or 0.5`},
-	{"undefined variable", "", "declare it before: {{ $name := VALUE }}; it is valid until the end of the if, range or with around it"},
+	{"undefined variable", "", "declare it first: {{ $name := VALUE }}; it is valid until the end of the enclosing if, range or with"},
 	{"unexpected \"=\" in operand", "= assigns to a $variable only", "to compare, write {{ eq A B }}"},
 	{"non executable command in pipeline", "a function must follow |", "write one such as default or quote"},
 	{"{{break}} outside {{range}}", "break exists only inside range", ""},

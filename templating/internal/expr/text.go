@@ -22,10 +22,10 @@ type Text struct {
 	source string
 	whole  expr   // exactly one action and nothing around it
 	body   []stmt // longer text
-	slots  int    // $variables that are alive at the same time
+	slots  int    // the maximum number of $variables in scope
 }
 
-// Report is what compiling a text found.
+// Report is the result of compiling a text.
 type Report struct {
 	// Faults are all mistakes. A text with mistakes must not be evaluated.
 	Faults []*fault.Fault

@@ -8,8 +8,8 @@ import (
 // Whole is the offset of a fault that concerns a text as a whole.
 const Whole = -1
 
-// Fault is a mistake inside one text. It does not know in which field of which
-// template the text stands.
+// Fault is a mistake inside one text. It does not contain the template or the field
+// that the text is in.
 type Fault struct {
 	Offset int // in bytes; negative: the text as a whole
 	Cause  error
@@ -39,8 +39,8 @@ func Hintf(hint, format string, args ...any) error {
 	return &Hinted{Cause: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// At returns err as a fault at an offset. A fault keeps the offset it has; an
-// error that brings a remedy keeps its remedy.
+// At returns err as a fault at an offset. A fault keeps its own offset;
+// an error with a remedy keeps the remedy.
 func At(offset int, err error) *Fault {
 	if f, ok := errors.AsType[*Fault](err); ok {
 		return f

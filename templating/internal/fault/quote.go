@@ -7,7 +7,7 @@ import (
 	"akri.sh/akri/internal/text"
 )
 
-// How many bytes a message repeats.
+// The maximum number of bytes that a message quotes.
 const (
 	MaxQuoted = 120 // of an author's text
 	MaxName   = 63  // of a name

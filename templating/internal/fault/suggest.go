@@ -8,8 +8,8 @@ import (
 // maxKnown is how many known names a message lists.
 const maxKnown = 10
 
-// Nearest returns the known name most like the given one, or "" if none is near.
-// A letter in the wrong case is half a mistake, and one letter in three may be
+// Nearest returns the known name most similar to the given one, or "" if none is similar.
+// A letter in the wrong case counts as half a mistake. One letter in three may be
 // wrong.
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", 2*(len(name)/3)+1
@@ -64,7 +64,7 @@ func lowerByte(c byte) byte {
 	return c
 }
 
-// DidYouMean returns a hint, or "" if no known name is near.
+// DidYouMean returns a hint, or "" if no known name is similar.
 func DidYouMean(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"

@@ -29,7 +29,7 @@ func wrongArgument(args []any, i int, want string) error {
 	case isText && (want == "a whole number" || want == "a number"):
 		return &fault.Hinted{Cause: e, Hint: "device properties are text: turn it into a number with int or float64"}
 	case args[i] == nil:
-		return &fault.Hinted{Cause: e, Hint: `say what to use then: ( … | default "..." )`}
+		return &fault.Hinted{Cause: e, Hint: `provide a default: ( … | default "..." )`}
 	}
 	return e
 }

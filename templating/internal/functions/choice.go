@@ -102,7 +102,7 @@ func equalAny(_ *budget.Budget, args []any) (any, error) {
 
 func equalScalars(a, b any) (bool, error) {
 	if !value.IsScalar(a) || !value.IsScalar(b) {
-		return false, fault.Hintf("compare len, or one element", "lists and maps cannot be compared")
+		return false, fault.Hintf("compare the results of len, or single elements", "lists and maps cannot be compared")
 	}
 	if a == nil || b == nil {
 		return a == b, nil

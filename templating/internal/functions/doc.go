@@ -1,5 +1,5 @@
-// Package functions is the table of functions that expressions can call. Most are
-// those of sprig, by name and behavior; the list is Akri's own. The documentation
+// Package functions is the table of functions that expressions can call. Most
+// have the name and behavior of a function of sprig; the selection is Akri's. The documentation
 // and the tests are generated from the same table.
 //
 // Always: a function pays for its arguments, for its work and for its result

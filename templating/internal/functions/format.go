@@ -22,7 +22,7 @@ func Text(b *budget.Budget, v any) (string, error) {
 	case float64:
 		return formatFloat(v), nil
 	case nil:
-		return "", fault.Hintf(`write {{ … | default "..." }} to say what to use then`, "the expression yields nothing")
+		return "", fault.Hintf(`provide a default: {{ … | default "..." }}`, "the expression yields nothing")
 	case []any:
 		return join(b, v, ",")
 	case value.Selector:

@@ -1,6 +1,6 @@
 package functions
 
-// Why a function known from sprig, Helm or text/template is not in the table.
+// The reasons why a function of sprig, Helm or text/template is not in the table.
 const (
 	whySame   = "rendering must give the same result each time"
 	whyKeys   = "keys and passwords are not generated in templates"
@@ -29,7 +29,8 @@ var refused = map[string]string{
 	"tuple":    "use list",
 }
 
-// Refused returns why a function known from elsewhere does not exist here.
+// Refused returns the reason why a function of sprig, Helm or text/template does
+// not exist here.
 func Refused(name string) (reason string, found bool) {
 	reason, found = refused[name]
 	return reason, found

@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type Function struct {
 	slow bool
 }
 
-// impl computes a function. It pays before it makes something larger than its
+// impl computes a function. It pays before it creates a value larger than its
 // arguments.
 type impl func(b *budget.Budget, args []any) (any, error)
 
@@ -123,15 +124,15 @@ func (f *Function) pay(b *budget.Budget, arg any) error {
 	return b.Allocate(2 * int64(len(s)))
 }
 
-// addName prefixes an error with the function's name, except where the error
-// reads better without it.
+// addName prefixes an error with the function's name, unless the error reads better
+// without it.
 func (f *Function) addName(err error) error {
-	switch e := err.(type) {
-	case *budget.LimitError:
+	if _, ok := errors.AsType[*budget.LimitError](err); ok {
 		return err
-	case *fault.Hinted:
-		if _, ok := e.Cause.(*argumentError); ok {
-			return &fault.Hinted{Cause: fmt.Errorf("%s: %w", f.Name, e.Cause), Hint: e.Hint}
+	}
+	if hinted, ok := errors.AsType[*fault.Hinted](err); ok {
+		if _, ok := errors.AsType[*argumentError](hinted.Cause); ok {
+			return &fault.Hinted{Cause: fmt.Errorf("%s: %w", f.Name, hinted.Cause), Hint: hinted.Hint}
 		}
 		return err
 	}

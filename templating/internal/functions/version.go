@@ -22,7 +22,7 @@ var versionFunctions = []Function{
 		})},
 	{Name: "semverCompare", Group: "Versions", What: "whether a version is within a range", min: 2, max: 2, slow: true,
 		Example: `semverCompare ">=1.2, <2" "1.4.0"`, Result: `true`, run: func(b *budget.Budget, args []any) (any, error) {
-			wanted, err := textArg(args, 0)
+			ranges, err := textArg(args, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -30,16 +30,16 @@ var versionFunctions = []Function{
 			if err != nil {
 				return nil, err
 			}
-			if len(wanted) > maxPattern {
+			if len(ranges) > maxPattern {
 				return nil, b.Exhaust(&budget.LimitError{What: "ranges of versions", Limit: maxPattern, Unit: "bytes"})
 			}
-			if err := b.Step(int64(64 * len(wanted))); err != nil {
+			if err := b.Step(int64(64 * len(ranges))); err != nil {
 				return nil, err
 			}
-			if err := b.Allocate(int64(64 * len(wanted))); err != nil {
+			if err := b.Allocate(int64(64 * len(ranges))); err != nil {
 				return nil, err
 			}
-			constraint, err := semver.NewConstraint(wanted)
+			constraint, err := semver.NewConstraint(ranges)
 			if err != nil {
 				return nil, fault.Hintf("write it like >=1.2, <2", "argument 1 is not a range of versions")
 			}

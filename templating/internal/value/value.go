@@ -25,7 +25,7 @@ var (
 	ErrNotFinite = errors.New("the number is not finite")
 )
 
-// AsMap returns value as a map, whichever of the map types it has.
+// AsMap returns value as a map, if it has any of the map types.
 func AsMap(value any) (map[string]any, bool) {
 	switch m := value.(type) {
 	case map[string]any:
