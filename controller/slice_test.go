@@ -163,6 +163,8 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	c.apply(config)
 	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	// The report of the group comes later, and is a write too.
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	before := c.settled()
 	object := c.exists("v1", "ConfigMap", "cfg-1-a")
 	patch := `{"data":{"theirs":"x"},"metadata":{"annotations":{"theirs":"x"}}}`
