@@ -133,7 +133,7 @@ func (p *process) stop(signal syscall.Signal) error {
 		return fmt.Errorf("stop the controller: %w", err)
 	}
 	select {
-	case <-p.exited:
+	case <-p.exited: //nolint:errcheck // a process that was stopped by a signal always fails
 	case <-time.After(grace):
 		return errors.Join(fmt.Errorf("the controller did not exit within %v", grace), p.command.Process.Kill())
 	}

@@ -108,7 +108,7 @@ func (p *pipes) source(r io.Reader) (*os.File, error) {
 	}
 	p.far, p.near = append(p.far, far), append(p.near, near)
 	go func() { // ends at the end of r, or when close closes the pipe
-		io.Copy(near, r)
+		_, _ = io.Copy(near, r)
 		near.Close()
 	}()
 	return far, nil
@@ -127,7 +127,7 @@ func (p *pipes) sink(w io.Writer) (*os.File, error) {
 		return nil, err
 	}
 	p.far, p.near = append(p.far, far), append(p.near, near)
-	p.copies.Go(func() { io.Copy(w, near) })
+	p.copies.Go(func() { _, _ = io.Copy(w, near) })
 	return far, nil
 }
 
@@ -145,7 +145,7 @@ func (p *pipes) drain() {
 		f.Close()
 	}
 	for _, f := range p.near {
-		f.SetReadDeadline(time.Now().Add(drainTimeout))
+		_ = f.SetReadDeadline(time.Now().Add(drainTimeout))
 	}
 	p.copies.Wait()
 }

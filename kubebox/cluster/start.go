@@ -196,7 +196,7 @@ func (c *Cluster) fork(config supervisor.Config, listener *os.File) (reports *os
 	c.lifeline = lifelineWrite
 	c.state.Pid = cmd.Process.Pid
 	c.state.StartTime, _ = startTimeOf(c.state.Pid) // it exists, or is a zombie, as it has not been reaped
-	go cmd.Wait()
+	go func() { _ = cmd.Wait() }()
 	return reports, nil
 }
 

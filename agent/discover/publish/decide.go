@@ -126,7 +126,7 @@ func (s side) absent(have *v0.Instance) Step {
 	case have.DeletionTimestamp != nil:
 		step.Action = Wait
 	case others:
-		step.Action, step.Want = Leave, departing(have, s.node)
+		step.Action, step.Want = Leave, departing(have)
 	default:
 		step.Action = Delete
 	}

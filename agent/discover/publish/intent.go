@@ -62,7 +62,7 @@ func following(want, have *v0.Instance, configuration *v0.Configuration, correct
 
 // departing returns what an agent applies to leave an Instance to the other nodes:
 // the same Instance without its entry and its label.
-func departing(have *v0.Instance, node string) *v0.Instance {
+func departing(have *v0.Instance) *v0.Instance {
 	left := &v0.Instance{
 		TypeMeta: metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{

@@ -100,7 +100,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // failures are in errs
 
 	for _, instance := range have {
 		if claimed[instance.Name] {
@@ -121,7 +121,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // failures are in errs
 	slices.SortFunc(result.Devices, func(a, b device.Device) int { return compareNames(a.Instance, b.Instance) })
 	slices.Sort(result.Refused)
 	return result, errors.Join(errs...)
@@ -159,7 +159,7 @@ func (p *Publisher) Complete(ctx context.Context, configuration types.Namespaced
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // failures are in errs
 	return errors.Join(errs...)
 }
 
