@@ -164,6 +164,18 @@ func (s *setup) wantRequest(f *fake, details string) {
 	}
 }
 
+// awaitOffline waits until one of the two endpoints is offline.
+func (s *setup) awaitOffline() {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for s.registry.Snapshot()[0].State != registry.Offline && s.registry.Snapshot()[1].State != registry.Offline {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("states are %+v, want one Offline", s.registry.Snapshot())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestStreams(t *testing.T) {
 	s := newSetup(t)
 	s.ask("one") // before any handler registers
@@ -213,13 +225,7 @@ func TestStreams(t *testing.T) {
 
 	// The first handler restarts. It is dialled at once when it registers.
 	stop()
-	deadline := time.Now().Add(10 * time.Second)
-	for s.registry.Snapshot()[0].State != registry.Offline && s.registry.Snapshot()[1].State != registry.Offline {
-		if time.Now().After(deadline) {
-			t.Fatalf("states are %+v, want one Offline", s.registry.Snapshot())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	s.awaitOffline()
 	stop = first.serve(t)
 	defer stop()
 	if err := s.registry.Register(registry.Entry{Endpoint: endpoint}); err != nil {
