@@ -20,7 +20,7 @@ import (
 	"akri.sh/akri/agent/serve/deviceplugin"
 )
 
-// Run runs an agent until ctx ends, and then returns nil. It waits for an earlier
+// Run runs an agent until ctx is done, and then returns nil. It waits for an earlier
 // agent of the same node to end, and for the API server. A problem with the node,
 // such as a missing directory, is an error.
 func Run(ctx context.Context, options Options) error { return run(ctx, options, newServer) }

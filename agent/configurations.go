@@ -78,9 +78,9 @@ func (c *configurations) get(name types.NamespacedName) *v0.Configuration {
 	return nil
 }
 
-// elder returns the Configuration of the same name, in another namespace, that is
+// older returns the Configuration of the same name, in another namespace, that is
 // served instead, or nil. Both would use the same resource names on the node.
-func (c *configurations) elder(configuration *v0.Configuration) *v0.Configuration {
+func (c *configurations) older(configuration *v0.Configuration) *v0.Configuration {
 	all := c.named(configuration.Name)
 	if len(all) == 0 || all[0].UID == configuration.UID {
 		return nil

@@ -15,7 +15,7 @@
 //   - serve/deviceplugin: answers the kubelet, and carries out the commands of slots.
 //   - serve/slots: decides who gets a slot (pure).
 //   - serve/claims: writes owners of slots into Instances.
-//   - serve/witness: observes which slots containers still have.
+//   - serve/observer: observes which slots containers still have.
 //
 // This package wires the parts and owns their goroutines. Start with agent.go,
 // then reconcile.go, which takes one Configuration through the discovering half.

@@ -24,7 +24,7 @@ func (s *Store) appeared(instance *v0.Instance) {
 	if before, found := s.gone[name]; found {
 		delete(s.gone, name)
 		if before.UID != instance.UID {
-			s.tellDeleted(before)
+			s.notifyDeleted(before)
 		}
 	}
 	for _, h := range s.handlers {
@@ -49,7 +49,7 @@ func (s *Store) disappeared(instance *v0.Instance) {
 }
 
 // resolveGone finds out of each Instance in gone whether it was left or deleted,
-// until ctx ends.
+// until ctx is done.
 func (s *Store) resolveGone(ctx context.Context) {
 	for {
 		select {
@@ -97,7 +97,7 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 	}
 	delete(s.gone, name)
 	if now == nil || now.UID != before.UID {
-		s.tellDeleted(before)
+		s.notifyDeleted(before)
 		return
 	}
 	if _, ours := now.Labels[s.label]; ours {
@@ -108,9 +108,9 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 	}
 }
 
-// tellDeleted calls the handlers. The caller holds mu, which keeps the events in
+// notifyDeleted calls the handlers. The caller holds mu, which keeps the events in
 // order.
-func (s *Store) tellDeleted(instance *v0.Instance) {
+func (s *Store) notifyDeleted(instance *v0.Instance) {
 	for _, h := range s.handlers {
 		h.Deleted(instance)
 	}

@@ -94,7 +94,7 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 // Handle adds a handler. It must be called before Run.
 func (s *Store) Handle(h Handler) { s.handlers = append(s.handlers, h) }
 
-// Run watches the Instances until ctx ends.
+// Run watches the Instances until ctx is done.
 func (s *Store) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { s.informer.RunWithContext(ctx) })

@@ -42,7 +42,7 @@ func (e *ExitError) Error() string {
 // outlive it.
 const drainTimeout = 2 * time.Second
 
-// Exec runs a command and waits for it. When ctx ends, the command is killed. If the
+// Exec runs a command and waits for it. When ctx is done, the command is killed. If the
 // command fails, the error is an *ExitError.
 func (c *Cluster) Exec(ctx context.Context, command Command) error {
 	socket, err := c.socket(command.Node)

@@ -19,7 +19,7 @@ import (
 )
 
 // Start starts a cluster and returns when its nodes are Ready and pods can be
-// created. If that fails or ctx ends, nothing is left behind.
+// created. If that fails or ctx is done, nothing is left behind.
 //
 // The error is a *NoNodesError if the machine cannot run nodes, and a
 // *build.MissingError if executables are missing.

@@ -23,7 +23,7 @@ func door() *v0.Configuration {
 	}
 }
 
-func on(node string) side { return side{node: node, configuration: door(), now: now} }
+func on(node string) nodeView { return nodeView{node: node, configuration: door(), now: now} }
 
 // instance returns the camera's Instance as node-a writes it, with changes.
 func instance(changes ...func(*v0.Instance)) *v0.Instance {

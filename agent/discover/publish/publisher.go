@@ -67,11 +67,11 @@ type Result struct {
 }
 
 // Publish creates, updates and deletes the Instances of a Configuration to match the
-// picture of its devices. After an error it continues with the other Instances.
-func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, picture streams.Picture) (Result, error) {
+// snapshot of its devices. After an error it continues with the other Instances.
+func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, snapshot streams.Snapshot) (Result, error) {
 	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
 	have := p.instances.Of(name)
-	here := side{node: p.node, configuration: configuration, now: time.Now()}
+	here := nodeView{node: p.node, configuration: configuration, now: time.Now()}
 
 	var result Result
 	var errs []error
@@ -79,7 +79,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	claimed := map[string]bool{}
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	for _, known := range picture.Devices {
+	for _, known := range snapshot.Devices {
 		found, instanceName := here.find(known.Device, have)
 		claimed[instanceName] = true
 		group.Go(func() error {
@@ -106,7 +106,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 		if claimed[instance.Name] {
 			continue
 		}
-		if !picture.Settled {
+		if !snapshot.Settled {
 			if instance.DeletionTimestamp == nil {
 				result.Devices = append(result.Devices, adopted(instance))
 			}
@@ -129,7 +129,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 
 // Withdraw removes this node from all Instances of a Configuration that is gone.
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName) error {
-	here := side{node: p.node, now: time.Now()}
+	here := nodeView{node: p.node, now: time.Now()}
 	var errs []error
 	for _, instance := range p.instances.Of(configuration) {
 		errs = append(errs, p.drop(ctx, here, instance))
@@ -140,7 +140,7 @@ func (p *Publisher) Withdraw(ctx context.Context, configuration types.Namespaced
 // Complete lists the free slots of the Instances whose author is this node. Nothing
 // waits for it, so it runs last.
 func (p *Publisher) Complete(ctx context.Context, configuration types.NamespacedName) error {
-	here := side{node: p.node}
+	here := nodeView{node: p.node}
 	var errs []error
 	var mu sync.Mutex
 	group := errgroup.Group{}
@@ -166,7 +166,7 @@ func (p *Publisher) Complete(ctx context.Context, configuration types.Namespaced
 // ensure makes the Instance of a device exist and match. It returns the Instance,
 // also with an error, or nil if there is none, and when to look again.
 func (p *Publisher) ensure(
-	ctx context.Context, here side, d streams.Device, have *v0.Instance, name string,
+	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
 ) (*v0.Instance, time.Time, error) {
 	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}
 	for range maxAttempts {
@@ -208,7 +208,7 @@ func (p *Publisher) ensure(
 }
 
 // drop removes this node from an Instance.
-func (p *Publisher) drop(ctx context.Context, here side, have *v0.Instance) error {
+func (p *Publisher) drop(ctx context.Context, here nodeView, have *v0.Instance) error {
 	key := instances.NameOf(have)
 	p.differ(key, time.Time{})
 	for range maxAttempts {

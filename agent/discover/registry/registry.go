@@ -34,9 +34,9 @@ type Status struct {
 
 // Registry holds the endpoints. It is safe for concurrent use.
 type Registry struct {
-	dir  string
-	log  *slog.Logger
-	poke chan struct{} // an endpoint may have gone offline
+	dir     string
+	log     *slog.Logger
+	recheck chan struct{} // an endpoint may have gone offline
 
 	mu          sync.Mutex
 	records     map[Endpoint]*record
@@ -48,7 +48,7 @@ type Registry struct {
 func New(dir string, log *slog.Logger) *Registry {
 	r := &Registry{
 		dir: dir, log: log,
-		poke:    make(chan struct{}, 1),
+		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{},
 	}
 	entries, err := load(dir)
@@ -154,13 +154,13 @@ func (r *Registry) change(endpoint Endpoint, transition func(*record)) {
 	if after := known.state(); after != before {
 		r.log.Info("Discovery handler is "+string(after), "handler", endpoint.Name, "endpoint", endpoint.Address, "before", before)
 		select {
-		case r.poke <- struct{}{}:
+		case r.recheck <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// Run forgets endpoints that stay offline, until ctx ends.
+// Run forgets endpoints that stay offline, until ctx is done.
 func (r *Registry) Run(ctx context.Context) error {
 	for {
 		next := r.forget(time.Now())
@@ -170,7 +170,7 @@ func (r *Registry) Run(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
-		case <-r.poke:
+		case <-r.recheck:
 			timer.Stop()
 		}
 	}

@@ -39,7 +39,7 @@ func Listen(dir string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers registrations until ctx ends.
+// Serve answers registrations until ctx is done.
 func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.ReadBufferSize(bufferBytes), grpc.WriteBufferSize(bufferBytes))
 	protocol.RegisterRegistrationServer(server, &service{registry: r})

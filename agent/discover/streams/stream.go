@@ -44,7 +44,7 @@ type listener interface {
 	closed(*stream)
 }
 
-// run repeats the request until ctx ends.
+// run repeats the request until ctx is done.
 func (s *stream) run(ctx context.Context, to listener) {
 	failures := 0
 	for {

@@ -50,7 +50,7 @@ type discovery struct {
 }
 
 // NewSupervisor returns a supervisor that calls notify, which must not block, with
-// each Configuration whose picture or whose handler's endpoints may have changed.
+// each Configuration whose snapshot or whose handler's endpoints may have changed.
 func NewSupervisor(handlers *registry.Registry, notify func(types.NamespacedName), metrics *Metrics, log *slog.Logger) *Supervisor {
 	s := &Supervisor{registry: handlers, notify: notify, log: log, metrics: metrics, discoveries: map[types.NamespacedName]*discovery{}}
 	s.base, s.end = context.WithCancel(context.Background())
@@ -97,14 +97,14 @@ func (s *Supervisor) Drop(configuration types.NamespacedName) {
 	s.mu.Unlock()
 }
 
-// Picture returns the picture of a Configuration's devices.
-func (s *Supervisor) Picture(configuration types.NamespacedName) Picture {
+// Snapshot returns the snapshot of a Configuration's devices.
+func (s *Supervisor) Snapshot(configuration types.NamespacedName) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.discoveries[configuration]; d != nil {
 		return d.view.At(time.Now())
 	}
-	return Picture{}
+	return Snapshot{}
 }
 
 // Close closes all streams and waits for them. No stream is opened afterwards.

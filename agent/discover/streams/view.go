@@ -38,8 +38,8 @@ type Failure struct {
 	Message  string
 }
 
-// Picture is what is known of a Configuration's devices at one time.
-type Picture struct {
+// Snapshot is what is known of a Configuration's devices at one time.
+type Snapshot struct {
 	// Devices, sorted by id.
 	Devices []Known
 	// Settled means that there are no other devices. Before that, a device may be
@@ -47,7 +47,7 @@ type Picture struct {
 	Settled bool
 	// Failures, sorted by endpoint.
 	Failures []Failure
-	// Next is when the picture changes without an event; zero for never.
+	// Next is when the snapshot changes without an event; zero for never.
 	Next time.Time
 }
 
@@ -70,7 +70,7 @@ type source struct {
 	// expected means that the Configuration's handler has this endpoint.
 	expected bool
 	// retired means that the Configuration now names another handler. The devices
-	// are kept until the picture is settled.
+	// are kept until the snapshot is settled.
 	retired bool
 	// reported means that a message arrived since the first request to the handler.
 	reported bool
@@ -173,8 +173,8 @@ func (v *view) Refused(endpoint registry.Endpoint, failure string) {
 	}
 }
 
-// At returns the picture at a time, and drops what has expired.
-func (v *view) At(now time.Time) Picture {
+// At returns the snapshot at a time, and drops what has expired.
+func (v *view) At(now time.Time) Snapshot {
 	var next alarm
 	for endpoint, s := range v.sources {
 		if end, ends := s.end(v.grace); ends && next.due(end, now) {
@@ -186,7 +186,7 @@ func (v *view) At(now time.Time) Picture {
 	}
 	v.settle(now, &next)
 
-	picture := Picture{Settled: v.settled}
+	snapshot := Snapshot{Settled: v.settled}
 	union := map[Key]Known{}
 	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
 		s := v.sources[endpoint]
@@ -197,14 +197,14 @@ func (v *view) At(now time.Time) Picture {
 			}
 		}
 		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(failurePatience), now)) {
-			picture.Failures = append(picture.Failures, Failure{endpoint, s.failure})
+			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, s.failure})
 		}
 	}
-	picture.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
+	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(boolToInt(a.Shared), boolToInt(b.Shared)))
 	})
-	picture.Next = next.at
-	return picture
+	snapshot.Next = next.at
+	return snapshot
 }
 
 // end returns when the endpoint's devices expire without an event, and whether they
@@ -229,7 +229,7 @@ func (s *source) expire() {
 	}
 }
 
-// settle decides whether the picture is complete.
+// settle decides whether the snapshot is complete.
 func (v *view) settle(now time.Time, next *alarm) {
 	if v.settled || v.held {
 		return

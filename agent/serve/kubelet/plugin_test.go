@@ -78,7 +78,7 @@ func TestRegistrationPaths(t *testing.T) {
 	}{
 		"plugin watcher":        {kubelettest.Options{}, connectTimeout, "plugins_registry"},
 		"registration":          {kubelettest.Options{NoWatcher: true}, connectTimeout, "device-plugins"},
-		"watcher finds nothing": {kubelettest.Options{DeafWatcher: true}, 300 * time.Millisecond, "device-plugins"},
+		"watcher finds nothing": {kubelettest.Options{UnwatchedDir: true}, 300 * time.Millisecond, "device-plugins"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -162,12 +162,12 @@ func (l *line) event(m *slots.Machine) slots.Event {
 			Tried:    l.version("tried"),
 			Gone:     l.options["gone"] != "",
 		}
-	case "witnessed":
+	case "observed":
 		since := m.Generation()
 		if l.options["since"] != "" {
 			since = slots.Generation(l.number(l.options["since"]))
 		}
-		return slots.PodsWitnessed{Since: since, Began: m.State().Now, Held: l.refs("held"), Ended: l.refs("ended")}
+		return slots.PodsObserved{Since: since, Began: m.State().Now, Held: l.refs("held"), Ended: l.refs("ended")}
 	}
 	l.d.Fatalf(l.t, "unknown command %s", l.d.Cmd)
 	return nil

@@ -82,7 +82,7 @@ func (c Config) prepare() error {
 	if err := unix.Sethostname([]byte(c.Name)); err != nil {
 		return fmt.Errorf("setting the host name: %w", err)
 	}
-	if err := sandbox.Uplink(c.Address, c.Gateway); err != nil {
+	if err := sandbox.ConfigureVeth(c.Address, c.Gateway); err != nil {
 		return err
 	}
 	if err := sandbox.MakeCgroup(c.Cgroup); err != nil {

@@ -22,7 +22,7 @@ const (
 // returned are closed.
 type Handler func(ctx context.Context, r Request, files []*os.File) (Response, []*os.File)
 
-// Serve serves requests on the socket path until ctx ends.
+// Serve serves requests on the socket path until ctx is done.
 func Serve(ctx context.Context, path string, handle Handler) error {
 	os.Remove(path)
 	listener, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
