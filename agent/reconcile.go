@@ -86,7 +86,7 @@ func (r *reconciler) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile returns when to reconcile again without an event; zero for never.
+// reconcile returns the time to reconcile again without an event; zero for never.
 func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
 	configuration := r.configurations.get(name)
 	if configuration == nil {
@@ -116,7 +116,7 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 	for _, refused := range result.Refused {
 		found.add(configuration.Spec.DiscoveryHandler.Name, refused)
 	}
-	// Without a word from the handlers the absence of failures means nothing.
+	// Before the handlers have reported, the absence of failures means nothing.
 	if len(found.list) > 0 || complete && snapshot.Settled {
 		if err := r.reporter.report(ctx, configuration, found.sorted()); err != nil {
 			return time.Time{}, err

@@ -48,8 +48,8 @@ func (s *Store) disappeared(instance *v0.Instance) {
 	}
 }
 
-// resolveGone finds out of each Instance in gone whether it was left or deleted,
-// until ctx is done.
+// resolveGone finds out whether each Instance in gone was left or deleted, until ctx
+// is done.
 func (s *Store) resolveGone(ctx context.Context) {
 	for {
 		select {
@@ -87,8 +87,8 @@ func (s *Store) readGone(ctx context.Context) bool {
 	return complete
 }
 
-// resolve sends the event for an Instance that disappeared, unless it has
-// appeared again. now is the Instance as read since, or nil.
+// resolve sends the event for an Instance that disappeared, unless it has appeared
+// again. now is the Instance as read afterwards, or nil.
 func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 		return
 	}
 	if _, ours := now.Labels[s.label]; ours {
-		return // the watch shows it soon
+		return // the watch will show it soon
 	}
 	for _, h := range s.handlers {
 		h.Left(now)

@@ -15,7 +15,7 @@ import (
 // agent that is not its author corrects it.
 const AuthorPatience = 10 * time.Second
 
-// Action is what to do about one Instance.
+// Action is an action on one Instance.
 type Action string
 
 // The actions.
@@ -38,7 +38,7 @@ type Step struct {
 	Until time.Time
 }
 
-// nodeView is one node's view, on which decisions are based.
+// nodeView is the state that one node's decisions are based on.
 type nodeView struct {
 	node          string
 	configuration *v0.Configuration
@@ -72,8 +72,8 @@ func belongsTo(instance *v0.Instance, d streams.Device) bool {
 	return (!found || id == d.ID) && instance.Spec.Shared == d.Shared
 }
 
-// present decides about a device that exists. differs is since when its Instance
-// contradicts the Configuration; zero if that was not known before.
+// present decides about a device that exists. differs is the time since which its
+// Instance contradicts the Configuration; zero if that was not known before.
 func (s nodeView) present(d streams.Device, have *v0.Instance, name string, differs time.Time) Step {
 	want := intent(s.configuration, d, s.node, name)
 	step := Step{Name: name, Have: have, Want: want}
@@ -118,7 +118,7 @@ func orphaned(have, want *v0.Instance) bool {
 	})
 }
 
-// absent decides about an Instance of this node whose device does not exist.
+// absent decides about an Instance of this node without a device.
 func (s nodeView) absent(have *v0.Instance) Step {
 	step := Step{Name: have.Name, Have: have}
 	others := slices.ContainsFunc(have.Spec.Nodes, func(node string) bool { return node != s.node })

@@ -43,8 +43,8 @@ type Registry struct {
 	subscribers []func(handler string)
 }
 
-// New returns the registry of the handlers in a directory. It starts with those
-// that the agent's last run stored there.
+// New returns the registry of the handlers in a directory. It starts with the
+// endpoints that the agent's last run stored there.
 func New(dir string, log *slog.Logger) *Registry {
 	r := &Registry{
 		dir: dir, log: log,
@@ -53,7 +53,7 @@ func New(dir string, log *slog.Logger) *Registry {
 	}
 	entries, err := load(dir)
 	if err != nil {
-		log.Warn("Cannot read the discovery handlers of the last run; each one must register again", "err", err)
+		log.Warn("Cannot read the stored discovery handlers; each one must register again", "err", err)
 	}
 	for _, entry := range entries {
 		r.records[entry.Endpoint] = &record{shared: entry.Shared}
@@ -61,9 +61,9 @@ func New(dir string, log *slog.Logger) *Registry {
 	return r
 }
 
-// Subscribe calls changed with a handler's name whenever one of its endpoints
-// registers, even if it is known, and when one is forgotten. changed must not
-// block. Subscribe must be called before Run.
+// Subscribe registers a callback: changed is called with a handler's name whenever
+// one of its endpoints registers, even if it is known, and when one is forgotten. It
+// must not block. Subscribe must be called before Run.
 func (r *Registry) Subscribe(changed func(handler string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *Registry) Closed(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.closed() })
 }
 
-// Broke records that a stream ended although the agent did not close it.
+// Broke records that a stream ended without the agent closing it.
 func (r *Registry) Broke(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.broke(time.Now()) })
 }
@@ -176,7 +176,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
-// forget removes endpoints that were offline for too long. It returns the delay
+// forget removes endpoints that have been offline for too long. It returns the delay
 // until the next check.
 func (r *Registry) forget(now time.Time) (next time.Duration) {
 	next = ForgetAfter
@@ -225,6 +225,6 @@ func (r *Registry) save() {
 		entries = append(entries, Entry{endpoint, r.records[endpoint].shared})
 	}
 	if err := store(r.dir, entries); err != nil {
-		r.log.Warn("Cannot store the discovery handlers for the agent's next run", "err", err)
+		r.log.Warn("Cannot store the discovery handlers; after a restart of the agent each one must register again", "err", err)
 	}
 }

@@ -2,8 +2,8 @@
 // discovery handler, and combines their messages into one [Snapshot] of the
 // Configuration's devices on this node.
 //
-// A view (view.go, grace.go; pure) holds the messages of one Configuration. A stream
-// (stream.go) feeds it. The [Supervisor] owns both and reports changes.
+// A view (view.go, grace.go; pure) holds the messages of one Configuration. Streams
+// (stream.go) feed it. The [Supervisor] owns both and reports changes.
 //
 // Always:
 //   - Each message is the full list of its endpoint. The devices of a Configuration
