@@ -20,9 +20,9 @@ import (
 	"akri.sh/akri/agent/serve/deviceplugin"
 )
 
-// Run runs an agent until ctx ends, and then returns nil. It waits for an earlier
-// agent of the same node to end, and for the API server. A problem with the node,
-// such as a missing directory, is an error.
+// Run runs an agent until ctx is done, then returns nil. It waits until an earlier
+// agent of the same node has exited and the API server answers. It returns an error
+// if something is wrong with the node, such as a missing directory.
 func Run(ctx context.Context, options Options) error { return run(ctx, options, newServer) }
 
 // server is the half of the agent that offers devices to the kubelet.
@@ -90,7 +90,7 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	return ignoreCanceled(group.Wait())
 }
 
-// parts are the parts of an agent.
+// parts are the components of an agent.
 type parts struct {
 	handlers       *registry.Registry
 	configurations *configurations
@@ -132,7 +132,7 @@ func build(client dynamic.Interface, options Options, newServer serverFunc) (*pa
 	return a, nil
 }
 
-// close stops what Run does not wait for.
+// close stops the components that Run does not wait for.
 func (a *parts) close() {
 	a.reconciler.queue.ShutDown()
 	a.streams.Close()
@@ -148,7 +148,7 @@ func (a *parts) ready() error {
 	return nil
 }
 
-// ignoreCanceled returns nil if the error is that the context was cancelled.
+// ignoreCanceled returns nil if err is context.Canceled, and err otherwise.
 func ignoreCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil

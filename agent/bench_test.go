@@ -19,10 +19,10 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
-// teller is a handler that sends the lists of a test.
-type teller struct{ lists chan []discovery.Device }
+// scripted is a handler that sends the lists of a test.
+type scripted struct{ lists chan []discovery.Device }
 
-func (h teller) Discover(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
+func (h scripted) Discover(ctx context.Context, _ discovery.Request, send func([]discovery.Device) error) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -46,7 +46,7 @@ func BenchmarkMessage(b *testing.B) {
 	namespace, directory := apitest.Namespace(b, config), b.TempDir()
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan struct{}, 2)
-	handler := teller{make(chan []discovery.Device)}
+	handler := scripted{make(chan []discovery.Device)}
 	log := slog.New(slog.DiscardHandler)
 	go func() {
 		agent.RunWithSink(ctx, agent.Options{
@@ -55,13 +55,13 @@ func BenchmarkMessage(b *testing.B) {
 		ended <- struct{}{}
 	}()
 	go func() {
-		discovery.Serve(ctx, "teller", handler, discovery.Options{Dir: directory, Logger: log})
+		discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: directory, Logger: log})
 		ended <- struct{}{}
 	}()
 	defer func() { cancel(); <-ended; <-ended }()
 	if _, err := client.Resource(v0.ConfigurationResource).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v0.GroupVersion.String(), "kind": "Configuration", "metadata": map[string]any{"name": "bench"},
-		"spec": map[string]any{"discoveryHandler": map[string]any{"name": "teller"}},
+		"spec": map[string]any{"discoveryHandler": map[string]any{"name": "scripted"}},
 	}}, metav1.CreateOptions{}); err != nil {
 		b.Fatal(err)
 	}
@@ -70,24 +70,11 @@ func BenchmarkMessage(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer watcher.Stop()
-	events := func(kind watch.EventType, count int) {
-		limit := time.After(30 * time.Second)
-		for count > 0 {
-			select {
-			case event := <-watcher.ResultChan():
-				if event.Type == kind {
-					count--
-				}
-			case <-limit:
-				b.Fatalf("%d events %s are missing", count, kind)
-			}
-		}
-	}
 	handler.lists <- nil
 
 	for _, count := range []int{1, 50} {
 		b.Run(fmt.Sprintf("devices=%d", count), func(b *testing.B) {
-			var come, gone []time.Duration
+			var added, deleted []time.Duration
 			for b.Loop() {
 				var list []discovery.Device
 				for i := range count {
@@ -95,21 +82,40 @@ func BenchmarkMessage(b *testing.B) {
 				}
 				start := time.Now()
 				handler.lists <- list
-				events(watch.Added, count)
-				come = append(come, time.Since(start))
+				awaitEvents(b, watcher, watch.Added, count)
+				added = append(added, time.Since(start))
 				time.Sleep(50 * time.Millisecond) // listing the free slots is not measured
 				start = time.Now()
 				handler.lists <- nil
-				events(watch.Deleted, count)
-				gone = append(gone, time.Since(start))
+				awaitEvents(b, watcher, watch.Deleted, count)
+				deleted = append(deleted, time.Since(start))
 			}
-			report := func(name string, times []time.Duration) {
-				slices.Sort(times)
-				b.ReportMetric(times[len(times)/2].Seconds()*1000, name+"-p50-ms")
-				b.ReportMetric(times[len(times)*95/100].Seconds()*1000, name+"-p95-ms")
-			}
-			report("come", come)
-			report("gone", gone)
+			reportTimes(b, "added", added)
+			reportTimes(b, "deleted", deleted)
 		})
 	}
+}
+
+// awaitEvents waits for count watch events of one type.
+func awaitEvents(b *testing.B, watcher watch.Interface, kind watch.EventType, count int) {
+	b.Helper()
+	limit := time.After(30 * time.Second)
+	for count > 0 {
+		select {
+		case event := <-watcher.ResultChan():
+			if event.Type == kind {
+				count--
+			}
+		case <-limit:
+			b.Fatalf("%d events %s are missing", count, kind)
+		}
+	}
+}
+
+// reportTimes reports the median and the 95th percentile.
+func reportTimes(b *testing.B, name string, times []time.Duration) {
+	b.Helper()
+	slices.Sort(times)
+	b.ReportMetric(times[len(times)/2].Seconds()*1000, name+"-p50-ms")
+	b.ReportMetric(times[len(times)*95/100].Seconds()*1000, name+"-p95-ms")
 }

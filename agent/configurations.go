@@ -16,14 +16,14 @@ import (
 
 const byName = "name"
 
-// configurations is a cache of the cluster's Configurations, reduced to what an
-// agent reads.
+// configurations is a cache of the cluster's Configurations, reduced to the fields
+// that an agent reads.
 type configurations struct {
 	informer cache.SharedIndexInformer
 }
 
 // newConfigurations returns a cache that calls changed, which must not block, with
-// each Configuration that changes and with those of the same name.
+// each Configuration that changes, and with the others of the same name.
 func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{}
 	resource := client.Resource(v0.ConfigurationResource)
@@ -58,15 +58,15 @@ func newConfigurations(client dynamic.Interface, node string, changed func(types
 	return c, err
 }
 
-// differ reports whether an agent reacts to a change.
+// differ reports whether a change matters to an agent.
 func differ(before, after *v0.Configuration) bool {
 	return before.UID != after.UID || before.Generation != after.Generation ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!slices.Equal(before.Status.DiscoveryFailures, after.Status.DiscoveryFailures)
 }
 
-// get returns a Configuration, or nil if it does not exist or is being deleted. It
-// must not be changed.
+// get returns a Configuration, or nil if it does not exist or is being deleted. The
+// caller must not modify it.
 func (c *configurations) get(name types.NamespacedName) *v0.Configuration {
 	object, exists, err := c.informer.GetStore().GetByKey(name.String())
 	if err != nil || !exists {
@@ -78,9 +78,10 @@ func (c *configurations) get(name types.NamespacedName) *v0.Configuration {
 	return nil
 }
 
-// elder returns the Configuration of the same name, in another namespace, that is
-// served instead, or nil. Both would use the same resource names on the node.
-func (c *configurations) elder(configuration *v0.Configuration) *v0.Configuration {
+// older returns the Configuration that is served instead, or nil: an older one with
+// the same name in another namespace. Both would use the same resource names on the
+// node.
+func (c *configurations) older(configuration *v0.Configuration) *v0.Configuration {
 	all := c.named(configuration.Name)
 	if len(all) == 0 || all[0].UID == configuration.UID {
 		return nil
@@ -88,7 +89,7 @@ func (c *configurations) elder(configuration *v0.Configuration) *v0.Configuratio
 	return all[0]
 }
 
-// named returns the Configurations of a name that are not being deleted, oldest
+// named returns the Configurations with a name that are not being deleted, oldest
 // first.
 func (c *configurations) named(name string) []*v0.Configuration {
 	objects, err := c.informer.GetIndexer().ByIndex(byName, name)
@@ -107,7 +108,8 @@ func (c *configurations) named(name string) []*v0.Configuration {
 	return all
 }
 
-// readConfiguration converts a Configuration to what this node's agent reads of it.
+// readConfiguration converts a Configuration, reduced to the fields that this node's
+// agent reads.
 func readConfiguration(object *unstructured.Unstructured, node string) (*v0.Configuration, error) {
 	for _, field := range []string{
 		"instanceBrokerResources", "configurationBrokerResources", "brokerSpec", "instanceServiceSpec", "configurationServiceSpec",

@@ -13,11 +13,11 @@ import (
 
 const (
 	lockFile = "agent.lock"
-	lockPoll = 500 * time.Millisecond // only while another agent is ending
+	lockPoll = 500 * time.Millisecond // only while another agent is exiting
 )
 
 // lock waits until no other agent runs in the directory, and locks it. The kernel
-// releases the lock when the process ends.
+// releases the lock when the process exits.
 func lock(ctx context.Context, dir string, log *slog.Logger) (unlock func(), err error) {
 	path := filepath.Join(dir, lockFile)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -34,7 +34,7 @@ func lock(ctx context.Context, dir string, log *slog.Logger) (unlock func(), err
 			return nil, fmt.Errorf("lock the node with %s: %w", path, err)
 		}
 		if !waiting {
-			log.Info("Another agent runs on this node; waiting until it ends", "lock", path)
+			log.Info("Another agent is running on this node; waiting until it exits", "lock", path)
 		}
 		select {
 		case <-ctx.Done():

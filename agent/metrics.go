@@ -63,7 +63,7 @@ func newMetrics() *prometheus.Registry {
 	return metrics
 }
 
-// serveMetrics serves /metrics, /healthz and /readyz until ctx ends.
+// serveMetrics serves /metrics, /healthz and /readyz until ctx is done.
 func serveMetrics(ctx context.Context, listener net.Listener, metrics *prometheus.Registry, ready func() error, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}))

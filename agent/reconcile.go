@@ -50,7 +50,7 @@ func newQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetryDelay, maxRetryDelay))
 }
 
-// run reconciles until ctx ends.
+// run reconciles until ctx is done.
 func (r *reconciler) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for range workers {
@@ -86,16 +86,16 @@ func (r *reconciler) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile returns when to reconcile again without an event; zero for never.
+// reconcile returns the time to reconcile again without an event; zero for never.
 func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
 	configuration := r.configurations.get(name)
 	if configuration == nil {
 		return time.Time{}, r.withdraw(ctx, name)
 	}
-	if elder := r.configurations.elder(configuration); elder != nil {
+	if older := r.configurations.older(configuration); older != nil {
 		found := failures{node: r.node}
 		found.add(configuration.Spec.DiscoveryHandler.Name, fmt.Sprintf(
-			"not served: Configuration %s is older and has the same name, and resource names are per node: rename this one", keyOf(elder)))
+			"not served: Configuration %s is older and has the same name, and resource names are per node: rename this one", keyOf(older)))
 		if err := r.withdraw(ctx, name); err != nil {
 			return time.Time{}, err
 		}
@@ -104,20 +104,20 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 
 	found := failures{node: r.node}
 	complete := r.discover(configuration, &found)
-	picture := r.streams.Picture(name)
-	result, err := r.publisher.Publish(ctx, configuration, picture)
+	snapshot := r.streams.Snapshot(name)
+	result, err := r.publisher.Publish(ctx, configuration, snapshot)
 	r.offer(name, result.Devices)
 	if err != nil {
 		return time.Time{}, err
 	}
-	for _, failure := range picture.Failures {
+	for _, failure := range snapshot.Failures {
 		found.add(failure.Endpoint.String(), failure.Message)
 	}
 	for _, refused := range result.Refused {
 		found.add(configuration.Spec.DiscoveryHandler.Name, refused)
 	}
-	// Without a word from the handlers the absence of failures means nothing.
-	if len(found.list) > 0 || complete && picture.Settled {
+	// Before the handlers have reported, the absence of failures means nothing.
+	if len(found.list) > 0 || complete && snapshot.Settled {
 		if err := r.reporter.report(ctx, configuration, found.sorted()); err != nil {
 			return time.Time{}, err
 		}
@@ -125,7 +125,7 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 	if err := r.publisher.Complete(ctx, name); err != nil {
 		return time.Time{}, err
 	}
-	return earliest(picture.Next, result.Next), nil
+	return earliest(snapshot.Next, result.Next), nil
 }
 
 // discover sends the Configuration's request to its handlers. It returns false if the

@@ -82,25 +82,25 @@ func TestOneAgentPerNode(t *testing.T) {
 }
 
 func TestOlderOfTwoConfigurationsOfOneNameIsServed(t *testing.T) {
-	elder, younger := newWorld(t), newWorld(t)
-	n := elder.node("n")
+	older, younger := newWorld(t), newWorld(t)
+	n := older.node("n")
 	n.startAgent()
 	n.startHandler(true)
-	elder.configure("echo", "descriptions: [foo0]", nil)
-	elder.awaitDevices("foo0")
+	older.configure("echo", "descriptions: [foo0]", nil)
+	older.awaitDevices("foo0")
 	time.Sleep(time.Second) // the API server counts whole seconds
 	younger.configure("echo", "descriptions: [bar0]", nil)
 	younger.await("the younger one shows why it is not served", func() bool {
 		failures := younger.failures("echo")
-		return len(failures) == 1 && strings.Contains(failures[0].Message, elder.namespace+"/echo")
+		return len(failures) == 1 && strings.Contains(failures[0].Message, older.namespace+"/echo")
 	})
 	if len(younger.instances()) != 0 {
 		t.Error("both are served")
 	}
-	elder.remove("echo")
+	older.remove("echo")
 	younger.awaitDevices("bar0")
 	younger.await("the failure is gone", func() bool { return len(younger.failures("echo")) == 0 })
-	elder.awaitDevices()
+	older.awaitDevices()
 }
 
 func TestErrorsAtStart(t *testing.T) {

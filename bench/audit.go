@@ -74,7 +74,7 @@ type auditLog struct {
 	err      error
 }
 
-// followLog reads a log until ctx ends. The file need not exist yet.
+// followLog reads a log until ctx is done. The file need not exist yet.
 func followLog(ctx context.Context, path string) *auditLog {
 	log := &auditLog{}
 	go func() {
@@ -190,7 +190,7 @@ func writes(requests []request) []request {
 	return only
 }
 
-// sleep reports whether it slept the whole time; it returns early when ctx ends.
+// sleep reports whether it slept the whole time; it returns early when ctx is done.
 func sleep(ctx context.Context, duration time.Duration) bool {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

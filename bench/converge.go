@@ -234,10 +234,10 @@ func (b *bench) controllerRound(ctx context.Context, counts ...int) (
 	return namespace, rounds, requests, after - before, err
 }
 
-// compete measures the bare client and the controller once. Whichever runs second
+// compare measures the bare client and the controller once. Whichever runs second
 // finds the machine a little slower, so they alternate. The controller is the last
 // to run in the last round, and is left running.
-func (b *bench) compete(ctx context.Context, round, count int) (d duel, err error) {
+func (b *bench) compare(ctx context.Context, round, count int) (d comparison, err error) {
 	runBare := func() error {
 		rounds, err := b.bareRound(ctx, count)
 		if err == nil {
@@ -273,14 +273,14 @@ func (b *bench) compete(ctx context.Context, round, count int) (d duel, err erro
 // of the rounds' ratios.
 func (b *bench) converge(ctx context.Context) error {
 	for _, count := range b.Instances {
-		var rounds duels
+		var rounds comparisons
 		for round := range b.Rounds {
-			d, err := b.compete(ctx, round, count)
+			d, err := b.compare(ctx, round, count)
 			if err != nil {
 				return err
 			}
 			rounds = append(rounds, d)
-			b.say("%d Instances, round %d: bare client %.2f s, controller %.2f s (last status %.2f, %.2f); CPU %.2f, %.2f", count, round+1,
+			b.logf("%d Instances, round %d: bare client %.2f s, controller %.2f s (last status %.2f, %.2f); CPU %.2f, %.2f", count, round+1,
 				d.bareSeconds(), d.controllerSeconds(), d.bare.lastStatus.Seconds(), d.controller.lastStatus.Seconds(), d.bareCPU(), d.controllerCPU())
 		}
 		for _, f := range rounds.figures(count) {

@@ -133,7 +133,7 @@ func (b *bench) profileCPU(ctx context.Context, p *process, name string) (stop f
 	go func() {
 		defer close(done)
 		if err := b.profile(ctx, p.pprof+"/debug/pprof/profile?seconds=5", name); err != nil {
-			b.say("%v", err)
+			b.logf("%v", err)
 		}
 	}()
 	return func() { <-done }

@@ -133,7 +133,7 @@ func (p *process) stop(signal syscall.Signal) error {
 		return fmt.Errorf("stop the controller: %w", err)
 	}
 	select {
-	case <-p.exited:
+	case <-p.exited: //nolint:errcheck // a process that was stopped by a signal always fails
 	case <-time.After(grace):
 		return errors.Join(fmt.Errorf("the controller did not exit within %v", grace), p.command.Process.Kill())
 	}
@@ -243,8 +243,8 @@ func parseMetrics(text io.Reader, names []string) (map[string]float64, error) {
 
 // The controller's metrics that the measurements read, as their lines start.
 const (
-	passes = `controller_runtime_reconcile_total{controller="instance"`
-	depth  = `workqueue_depth{`
+	reconciles = `controller_runtime_reconcile_total{controller="instance"`
+	depth      = `workqueue_depth{`
 )
 
 // restFor is how long a controller reconciles nothing before it counts as at rest.
@@ -258,13 +258,13 @@ func (p *process) awaitRest(ctx context.Context, count int) error {
 	defer cancel()
 	last, since := -1.0, time.Now()
 	for {
-		values, err := p.gauges(ctx, passes, depth)
-		if err == nil && values[passes] == last && last >= float64(count) && values[depth] == 0 {
+		values, err := p.gauges(ctx, reconciles, depth)
+		if err == nil && values[reconciles] == last && last >= float64(count) && values[depth] == 0 {
 			if time.Since(since) >= restFor {
 				return nil
 			}
 		} else {
-			last, since = values[passes], time.Now()
+			last, since = values[reconciles], time.Now()
 		}
 		select {
 		case err := <-p.exited:

@@ -18,16 +18,16 @@ const (
 	maxRepairP95    = 25
 )
 
-// damage is a way to damage a child, and to see it damaged and repaired.
-type damage struct {
+// drift is a way to drift a child, and to see it damaged and repaired.
+type drift struct {
 	name  string
 	child int // in children
 	do    func(ctx context.Context, b *bench, name string) error
-	// damaged and repaired report what an event of the child's watch shows.
-	damaged, repaired func(watch.Event) bool
+	// drifted and repaired report what an event of the child's watch shows.
+	drifted, repaired func(watch.Event) bool
 }
 
-var damages = []damage{
+var drifts = []drift{
 	{
 		name: "edit of a ConfigMap", child: 0,
 		do: func(ctx context.Context, b *bench, name string) error {
@@ -35,7 +35,7 @@ var damages = []damage{
 				Patch(ctx, name, types.MergePatchType, []byte(`{"data":{"device":"damaged"}}`), metav1.PatchOptions{})
 			return err
 		},
-		damaged:  func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) == "damaged" },
+		drifted:  func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) == "damaged" },
 		repaired: func(e watch.Event) bool { return device(e.Object.(*unstructured.Unstructured)) != "damaged" },
 	},
 	{
@@ -43,19 +43,19 @@ var damages = []damage{
 		do: func(ctx context.Context, b *bench, name string) error {
 			return b.admin.Resource(services).Namespace(b.current).Delete(ctx, name, metav1.DeleteOptions{})
 		},
-		damaged:  func(e watch.Event) bool { return e.Type == watch.Deleted },
+		drifted:  func(e watch.Event) bool { return e.Type == watch.Deleted },
 		repaired: func(e watch.Event) bool { return e.Type == watch.Added },
 	},
 }
 
-// repair measures how long damage lasts, as seen by a watch.
+// repair measures how long drift lasts, as seen by a watch.
 func (b *bench) repair(ctx context.Context) error {
 	if err := b.ensureController(ctx); err != nil {
 		return err
 	}
-	ours := make([][]float64, len(damages))
-	requests := make([][]request, len(damages))
-	for i, d := range damages {
+	ours := make([][]float64, len(drifts))
+	requests := make([][]request, len(drifts))
+	for i, d := range drifts {
 		mark := b.log.mark()
 		var err error
 		if ours[i], err = b.repairTimes(ctx, d); err != nil {
@@ -78,7 +78,7 @@ func (b *bench) repair(ctx context.Context) error {
 	for i := range all.Items {
 		parents[all.Items[i].GetName()] = &all.Items[i]
 	}
-	for i, d := range damages {
+	for i, d := range drifts {
 		looping, cancel := context.WithCancel(ctx)
 		ready, done := make(chan struct{}), make(chan error, 1)
 		go func() { done <- b.bareRepair(looping, b.current, d.child, parents, ready) }()
@@ -110,9 +110,9 @@ func (b *bench) repair(ctx context.Context) error {
 	return b.tearDown(ctx)
 }
 
-// repairTimes damages children one after the other, a different one each time while
+// repairTimes drifts children one after the other, a different one each time while
 // there are enough, and returns how long each repair took, in milliseconds.
-func (b *bench) repairTimes(ctx context.Context, d damage) ([]float64, error) {
+func (b *bench) repairTimes(ctx context.Context, d drift) ([]float64, error) {
 	const timeout = 30 * time.Second
 	events, err := b.admin.Resource(children[d.child]).Namespace(b.current).
 		Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=akri"})
@@ -140,7 +140,7 @@ func (b *bench) repairTimes(ctx context.Context, d damage) ([]float64, error) {
 					continue
 				}
 				switch {
-				case began.IsZero() && d.damaged(event):
+				case began.IsZero() && d.drifted(event):
 					began = now
 				case !began.IsZero() && d.repaired(event):
 					took = append(took, float64(now.Sub(began).Microseconds())/1000)

@@ -114,7 +114,7 @@ func (b *bench) churn(ctx context.Context) error {
 		}
 		return nil
 	}
-	before, err := b.running.gauges(ctx, passes)
+	before, err := b.running.gauges(ctx, reconciles)
 	if err != nil {
 		return err
 	}
@@ -131,16 +131,16 @@ func (b *bench) churn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := b.running.gauges(ctx, passes)
+	after, err := b.running.gauges(ctx, reconciles)
 	if err != nil {
 		return err
 	}
 	b.add(figure{
 		What:       fmt.Sprintf("requests caused by %d status writes on Deployments", times),
-		Controller: fmt.Sprintf("%d; reconciles: %.0f", len(requests), after[passes]-before[passes]),
+		Controller: fmt.Sprintf("%d; reconciles: %.0f", len(requests), after[reconciles]-before[reconciles]),
 		Bare:       "0",
 		Bar:        "0", Met: len(requests) == 0,
-		Raw: map[string]any{"requests": tally(requests), "passes": after[passes] - before[passes]},
+		Raw: map[string]any{"requests": tally(requests), "passes": after[reconciles] - before[reconciles]},
 	})
 	return nil
 }

@@ -56,11 +56,11 @@ func run(ctx context.Context, o options) (err error) {
 	defer cancel()
 
 	b := &bench{options: o, dir: dir}
-	b.say("building the controller")
+	b.logf("building the controller")
 	if b.executable, err = buildController(ctx, dir, o.Profiles != ""); err != nil {
 		return err
 	}
-	b.say("starting a control plane")
+	b.logf("starting a control plane")
 	if err := b.startCluster(ctx); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (b *bench) measure(ctx context.Context) error {
 		if !slices.Contains(b.Only, part) {
 			continue
 		}
-		b.say("part %s", part)
+		b.logf("part %s", part)
 		if err := steps[part](ctx); err != nil {
 			return fmt.Errorf("%s: %w", part, err)
 		}
@@ -107,15 +107,15 @@ func (b *bench) measure(ctx context.Context) error {
 	return b.stopController()
 }
 
-// say logs progress.
-func (b *bench) say(format string, arguments ...any) {
+// logf logs progress.
+func (b *bench) logf(format string, arguments ...any) {
 	fmt.Fprintf(b.Log, "%s bench: %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, arguments...))
 }
 
 // add adds a row to the table and logs it.
 func (b *bench) add(f figure) {
 	b.figures = append(b.figures, f)
-	b.say("%s: %s; bare client: %s; bar: %s %s", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
+	b.logf("%s: %s; bare client: %s; bar: %s %s", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
 }
 
 // namespace creates a namespace with the Configuration in it.

@@ -11,7 +11,7 @@ import (
 type Handler interface {
 	// Discover looks for the requested devices and calls send with the full list:
 	// once as soon as it knows the list, even if it is empty, and again whenever
-	// the list changes. It continues until ctx ends, and then returns promptly.
+	// the list changes. It continues until ctx is done, and then returns promptly.
 	//
 	// Discover is called once for each Configuration and agent, each time in a
 	// goroutine of its own, so calls overlap. send must not be called
@@ -19,7 +19,7 @@ type Handler interface {
 	// gone: return it.
 	//
 	// An error from [Invalid] tells the author of the Configuration what is wrong
-	// with it. Any other error, and a return before ctx ends, counts as a failure
+	// with it. Any other error, and a return before ctx is done, counts as a failure
 	// of the handler: its devices are kept for some time, and Discover is called
 	// again. If there are no devices, send an empty list and return no error.
 	Discover(ctx context.Context, request Request, send func([]Device) error) error

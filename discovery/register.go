@@ -117,7 +117,7 @@ func (r *registrar) register(ctx context.Context) error {
 	return err
 }
 
-// sleep waits for a signal, the limit or the end of ctx, and reports whether it was
+// sleep waits for a signal, the limit or ctx being done, and reports whether it was
 // the signal.
 func sleep(ctx context.Context, signal <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)

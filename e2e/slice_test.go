@@ -46,22 +46,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	services := w.list("services")
-	if len(services) != 3 {
-		t.Fatalf("%d Services, want 3", len(services))
-	}
-	for _, service := range services {
-		var selector map[string]string
-		if err := json.Unmarshal(service.Spec.Selector, &selector); err != nil {
-			t.Fatal(err)
-		}
-		want := 1
-		if service.Metadata.Name == example+"-svc" {
-			want = 2
-		}
-		if found := selected(selector, pods); found != want {
-			t.Errorf("Service %s selects %d Pods by %v, want %d", service.Metadata.Name, found, selector, want)
-		}
-	}
+	checkServices(t, services, pods)
 
 	t.Run("a deleted Service is recreated", func(t *testing.T) {
 		victim := services[0]
@@ -96,6 +81,27 @@ func TestExample(t *testing.T) {
 			w.eventually("deletion of "+kind, func() string { return w.names(kind) })
 		}
 	})
+}
+
+// checkServices checks that the example has a Service for each device and one for all.
+func checkServices(t *testing.T, services, pods []object) {
+	t.Helper()
+	if len(services) != 3 {
+		t.Fatalf("%d Services, want 3", len(services))
+	}
+	for _, service := range services {
+		var selector map[string]string
+		if err := json.Unmarshal(service.Spec.Selector, &selector); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if service.Metadata.Name == example+"-svc" {
+			want = 2
+		}
+		if found := selected(selector, pods); found != want {
+			t.Errorf("Service %s selects %d Pods by %v, want %d", service.Metadata.Name, found, selector, want)
+		}
+	}
 }
 
 // selected counts the Pods that a selector matches.
@@ -171,11 +177,8 @@ spec:
 	t.Logf("slot free %v after the Deployment's deletion", took.Round(time.Millisecond))
 }
 
-// Kinds other than Pods and Services, including one whose CRD is created after the
-// controller has started.
-func TestAnyKind(t *testing.T) {
-	w := newWorld(t)
-	w.apply(`
+// twinCRD defines a kind that Akri does not know.
+const twinCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: twins.e2e.akri.sh}
@@ -192,8 +195,20 @@ spec:
         type: object
         properties:
           spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`)
-	configuration := `
+`
+
+// twinRole grants the controller access to that kind.
+const twinRole = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: twins-for-akri
+  labels: {akri.sh/aggregate-to-controller: "true"}
+rules:
+- {apiGroups: [e2e.akri.sh], resources: [twins], verbs: [get, list, watch, create, patch, delete]}
+`
+
+const anyKindConfiguration = `
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: any}
@@ -222,24 +237,22 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {nodes: "{{NODES}}"}
 `
+
+// Kinds other than Pods and Services, including one whose CRD is created after the
+// controller has started.
+func TestAnyKind(t *testing.T) {
+	w := newWorld(t)
+	w.apply(twinCRD)
 	// Admission names the permission that the controller lacks. Once it is granted, the
 	// Configuration is admitted.
-	rejection := w.applyRejected(configuration)
+	rejection := w.applyRejected(anyKindConfiguration)
 	for _, want := range []string{"e2e.akri.sh", "twins", "akri.sh/aggregate-to-controller"} {
 		if !strings.Contains(rejection, want) {
 			t.Errorf("the rejection lacks %q: %s", want, rejection)
 		}
 	}
-	w.apply(`
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: twins-for-akri
-  labels: {akri.sh/aggregate-to-controller: "true"}
-rules:
-- {apiGroups: [e2e.akri.sh], resources: [twins], verbs: [get, list, watch, create, patch, delete]}
-`)
-	w.eventually("admission", func() string { return w.tryApply(configuration) }) // roles are aggregated asynchronously
+	w.apply(twinRole)
+	w.eventually("admission", func() string { return w.tryApply(anyKindConfiguration) }) // roles are aggregated asynchronously
 	w.awaitReady("any", 2)
 	for _, instance := range w.list("instances") {
 		name := instance.Metadata.Name

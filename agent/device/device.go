@@ -13,29 +13,29 @@ type Device struct {
 	ID string
 	// Shared means that other nodes can reach the device too.
 	Shared bool
-	// Capacity is how many containers may use the device at the same time, over
+	// Capacity is how many containers may use the device at the same time, across
 	// all nodes; at least 1.
 	Capacity int32
-	// Online is false while the device is gone but kept for its grace period. Its
+	// Online is false while the device is missing but kept for its grace period. Its
 	// slots are then unhealthy.
 	Online bool
 
 	// Properties become environment variables of the containers: the device's own,
 	// overlaid by the Configuration's brokerProperties.
 	Properties map[string]string
-	// Mounts and Files are given to the containers.
+	// Mounts and Files are added to the containers.
 	Mounts []Mount
 	Files  []File
 }
 
-// Mount is a file or directory of the host in a container.
+// Mount is a file or directory of the host that is mounted into a container.
 type Mount struct {
 	ContainerPath string
 	HostPath      string
 	ReadOnly      bool
 }
 
-// File is a device file (/dev/…) of the host in a container.
+// File is a device file (/dev/…) of the host that a container gets.
 type File struct {
 	ContainerPath string
 	HostPath      string
@@ -47,8 +47,7 @@ type File struct {
 // serving half implements it.
 type Sink interface {
 	// Publish replaces the devices of one Configuration with a list, which may be
-	// empty. It does not wait for the kubelet or the API server. Each Instance
-	// exists when it is first listed. The caller does not change the list
-	// afterwards.
+	// empty. It does not wait for the kubelet or the API server. The caller lists a
+	// device only once its Instance exists, and does not modify the list afterwards.
 	Publish(configuration types.NamespacedName, devices []Device)
 }

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Objects returns an informer of the objects of a resource. restrict narrows the list
-// and the watch; it may be nil. The informer stores the results of reduce, which may
-// change its argument.
+// Objects returns an informer of the objects of a resource. restrict narrows the
+// list and the watch; it may be nil. The informer stores the results of reduce,
+// which may modify its argument.
 func Objects(
 	client dynamic.ResourceInterface,
 	restrict func(*metav1.ListOptions),
@@ -34,7 +34,7 @@ func Objects(
 		},
 	}
 	shared := cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	// It fails only if the informer runs.
+	// It fails only if the informer is running.
 	_ = shared.SetTransform(func(object any) (any, error) {
 		whole, ok := object.(*unstructured.Unstructured)
 		if !ok {

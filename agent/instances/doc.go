@@ -4,10 +4,10 @@
 // answers to the agent's own requests that the watch has not shown yet. Its
 // readers therefore always see what this agent wrote.
 //
-// An Instance disappears from the watch when it is deleted and also when it loses
-// this node's label: the node has left it. The watch shows both as a deletion, so
-// the Store reads the Instance once to tell them apart.
+// An Instance disappears from the watch when it is deleted, but also when it loses
+// this node's label because the node has left it. The watch shows both as a
+// deletion, so the Store reads the Instance once to distinguish them.
 //
-// Always: a version that is later than the watch's wins; versions are compared as
-// Kubernetes defines it (KEP-5504). Never: a write.
+// Always: the latest version wins, whether it comes from the watch or from a
+// response; resourceVersions are compared as KEP-5504 defines it. Never: a write.
 package instances

@@ -24,7 +24,7 @@ func (s *Store) appeared(instance *v0.Instance) {
 	if before, found := s.gone[name]; found {
 		delete(s.gone, name)
 		if before.UID != instance.UID {
-			s.tellDeleted(before)
+			s.notifyDeleted(before)
 		}
 	}
 	for _, h := range s.handlers {
@@ -48,8 +48,8 @@ func (s *Store) disappeared(instance *v0.Instance) {
 	}
 }
 
-// resolveGone finds out of each Instance in gone whether it was left or deleted,
-// until ctx ends.
+// resolveGone finds out whether each Instance in gone was left or deleted, until ctx
+// is done.
 func (s *Store) resolveGone(ctx context.Context) {
 	for {
 		select {
@@ -87,8 +87,8 @@ func (s *Store) readGone(ctx context.Context) bool {
 	return complete
 }
 
-// resolve sends the event for an Instance that disappeared, unless it has
-// appeared again. now is the Instance as read since, or nil.
+// resolve sends the event for an Instance that disappeared, unless it has appeared
+// again. now is the Instance as read afterwards, or nil.
 func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,20 +97,20 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 	}
 	delete(s.gone, name)
 	if now == nil || now.UID != before.UID {
-		s.tellDeleted(before)
+		s.notifyDeleted(before)
 		return
 	}
 	if _, ours := now.Labels[s.label]; ours {
-		return // the watch shows it soon
+		return // the watch will show it soon
 	}
 	for _, h := range s.handlers {
 		h.Left(now)
 	}
 }
 
-// tellDeleted calls the handlers. The caller holds mu, which keeps the events in
+// notifyDeleted calls the handlers. The caller holds mu, which keeps the events in
 // order.
-func (s *Store) tellDeleted(instance *v0.Instance) {
+func (s *Store) notifyDeleted(instance *v0.Instance) {
 	for _, h := range s.handlers {
 		h.Deleted(instance)
 	}

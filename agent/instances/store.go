@@ -17,8 +17,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// maxAnswerAge is how long an answer of the API server replaces a version that the
-// watch still has to show.
+// maxAnswerAge is how long a response of the API server takes precedence over an
+// older version in the watch.
 const maxAnswerAge = 10 * time.Second
 
 const byConfiguration = "configuration"
@@ -46,12 +46,12 @@ type Store struct {
 
 	mu      sync.Mutex
 	answers map[types.NamespacedName]answer
-	// gone are Instances that disappeared from the watch and may have been left or
+	// gone are the Instances that disappeared from the watch and were either left or
 	// deleted.
 	gone map[types.NamespacedName]*v0.Instance
 }
 
-// answer is an Instance as a response of the API server showed it.
+// answer is an Instance from a response of the API server.
 type answer struct {
 	instance *v0.Instance
 	at       time.Time
@@ -94,7 +94,7 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 // Handle adds a handler. It must be called before Run.
 func (s *Store) Handle(h Handler) { s.handlers = append(s.handlers, h) }
 
-// Run watches the Instances until ctx ends.
+// Run watches the Instances until ctx is done.
 func (s *Store) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { s.informer.RunWithContext(ctx) })
@@ -105,7 +105,7 @@ func (s *Store) Run(ctx context.Context) {
 // HasSynced reports whether the store holds all Instances of the node.
 func (s *Store) HasSynced() bool { return s.informer.HasSynced() }
 
-// Get returns an Instance of this node, or nil. It must not be changed.
+// Get returns an Instance of this node, or nil. The caller must not modify it.
 func (s *Store) Get(name types.NamespacedName) *v0.Instance {
 	var watched *v0.Instance
 	if object, exists, err := s.informer.GetStore().GetByKey(name.String()); err == nil && exists {
@@ -116,7 +116,7 @@ func (s *Store) Get(name types.NamespacedName) *v0.Instance {
 	return s.latest(name, watched)
 }
 
-// Of returns the Instances of a Configuration. They must not be changed.
+// Of returns the Instances of a Configuration. The caller must not modify them.
 func (s *Store) Of(configuration types.NamespacedName) []*v0.Instance {
 	objects, err := s.informer.GetIndexer().ByIndex(byConfiguration, configuration.String())
 	if err != nil {
@@ -181,8 +181,8 @@ func (s *Store) Forget(instance *v0.Instance) {
 	}
 }
 
-// latest returns the later of an Instance as watched, which may be nil, and as
-// kept. The caller holds mu.
+// latest returns the later version of an Instance: the watched one, which may be
+// nil, or the kept one. The caller holds mu.
 func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Instance {
 	kept, found := s.answers[name]
 	if !found {
@@ -195,15 +195,15 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 	return kept.instance
 }
 
-// isNewer reports whether a is a later version than b. Versions that cannot be
-// compared are not.
+// isNewer reports whether a is a later version than b. It returns false if they
+// cannot be compared.
 func isNewer(a, b *v0.Instance) bool {
 	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	return err == nil && order > 0
 }
 
-// Read converts an Instance to what the agent reads of it. It changes its
-// argument.
+// Read converts an Instance, reduced to the fields that the agent reads. It modifies
+// its argument.
 func Read(object *unstructured.Unstructured) (*v0.Instance, error) {
 	unstructured.RemoveNestedField(object.Object, "status")
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")

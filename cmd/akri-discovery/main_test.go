@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-func TestDebugEchoSaysWhatIsMissing(t *testing.T) {
+func TestDebugEchoNamesMissingFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arguments   []string
 		environment map[string]string
 		want        string
 	}{
-		"not said whether shared": {[]string{"debug-echo"}, nil, "DEBUG_ECHO_INSTANCES_SHARED"},
-		"neither true nor false":  {[]string{"debug-echo"}, map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": "maybe"}, "want true or false"},
+		"shared is not set": {[]string{"debug-echo"}, nil, "DEBUG_ECHO_INSTANCES_SHARED"},
+		"not a Boolean":     {[]string{"debug-echo"}, map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": "maybe"}, "want true or false"},
 		"no directory": {[]string{"debug-echo", "--shared=true", "--discovery-handlers-dir=/nowhere"}, nil,
 			"DISCOVERY_HANDLERS_DIRECTORY"},
 		"an unknown level":   {[]string{"debug-echo", "--shared=true", "--log-level=loud"}, nil, "debug, info, warn or error"},
@@ -40,9 +40,11 @@ func TestHelp(t *testing.T) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--shared", "DEBUG_ECHO_INSTANCES_SHARED", "--availability-file", "--discovery-handlers-dir", "POD_IP", "descriptions:"} {
+	for _, want := range []string{
+		"--shared", "DEBUG_ECHO_INSTANCES_SHARED", "--availability-file", "--discovery-handlers-dir", "POD_IP", "descriptions:",
+	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("--help does not tell of %s:\n%s", want, out.String())
+			t.Errorf("--help does not mention %s:\n%s", want, out.String())
 		}
 	}
 }

@@ -50,9 +50,9 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 	}
 	manager := v0.FieldManagerAgentPrefix + node
 	publisher := publish.New(api, store, node, manager, log)
-	picture := streams.Picture{Settled: true}
+	snapshot := streams.Snapshot{Settled: true}
 	for _, d := range devices {
-		picture.Devices = append(picture.Devices, streams.Known{Device: d, Online: true})
+		snapshot.Devices = append(snapshot.Devices, streams.Known{Device: d, Online: true})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -67,7 +67,7 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 				return
 			case <-changed:
 			}
-			if _, err := publisher.Publish(ctx, configuration, picture); err != nil && ctx.Err() == nil {
+			if _, err := publisher.Publish(ctx, configuration, snapshot); err != nil && ctx.Err() == nil {
 				w.T.Errorf("agent of %s: %v", node, err)
 			}
 		}

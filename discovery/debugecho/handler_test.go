@@ -26,7 +26,8 @@ func TestAvailability(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	lists, ended := make(chan []discovery.Device, 10), make(chan error, 1)
 	go func() {
-		ended <- Handler{AvailabilityFile: file}.Discover(ctx, discovery.Request{Details: "descriptions: [foo0, foo1]"}, func(devices []discovery.Device) error {
+		request := discovery.Request{Details: "descriptions: [foo0, foo1]"}
+		ended <- Handler{AvailabilityFile: file}.Discover(ctx, request, func(devices []discovery.Device) error {
 			lists <- devices
 			return nil
 		})

@@ -8,8 +8,11 @@ func TestPointer(t *testing.T) {
 		tokens []string
 		want   string
 	}{
-		"Root":     {"no token points at the whole document", nil, ""},
-		"Slash":    {"a slash in a key must not separate tokens", []string{"metadata", "labels", "akri.sh/node"}, "/metadata/labels/akri.sh~1node"},
+		"Root": {"no token points at the whole document", nil, ""},
+		"Slash": {
+			"a slash in a key does not separate tokens",
+			[]string{"metadata", "labels", "akri.sh/node"}, "/metadata/labels/akri.sh~1node",
+		},
 		"Tilde":    {"the escape character is escaped, too", []string{"a~1b"}, "/a~01b"},
 		"EmptyKey": {"an empty key is a token", []string{"spec", ""}, "/spec/"},
 	} {

@@ -32,7 +32,7 @@ func (k *Kubelet) Admit(pod *corev1.Pod) error {
 	k.mu.Lock()
 	k.pods[string(pod.UID)] = state
 	k.order = append(k.order, string(pod.UID))
-	k.tell(pods.EventType_ADDED, pod)
+	k.broadcast(pods.EventType_ADDED, pod)
 	k.mu.Unlock()
 
 	reusable := map[string][]string{} // of plain init containers, by resource
@@ -175,7 +175,7 @@ func (k *Kubelet) Remove(pod *corev1.Pod) {
 	defer k.mu.Unlock()
 	delete(k.pods, string(pod.UID))
 	k.order = slices.DeleteFunc(k.order, func(uid string) bool { return uid == string(pod.UID) })
-	k.tell(pods.EventType_DELETED, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+	k.broadcast(pods.EventType_DELETED, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 	}})
 }
@@ -191,7 +191,7 @@ func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
 	now := metav1.Now()
 	changed.DeletionTimestamp = &now
 	state.pod = changed
-	k.tell(pods.EventType_MODIFIED, changed)
+	k.broadcast(pods.EventType_MODIFIED, changed)
 }
 
 // Responses returns the responses for a container of a pod.
@@ -218,5 +218,5 @@ func (k *Kubelet) setPhase(state *podState, phase corev1.PodPhase, s corev1.Cont
 		changed.Status.ContainerStatuses = append(changed.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: s})
 	}
 	state.pod = changed
-	k.tell(pods.EventType_MODIFIED, changed)
+	k.broadcast(pods.EventType_MODIFIED, changed)
 }

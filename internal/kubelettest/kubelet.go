@@ -22,8 +22,8 @@ type Options struct {
 	// NoWatcher omits the directory plugins_registry, as a kubelet without a plugin
 	// watcher does.
 	NoWatcher bool
-	// DeafWatcher creates the directory but does not watch it.
-	DeafWatcher bool
+	// UnwatchedDir creates the directory but does not watch it.
+	UnwatchedDir bool
 	// NoPodsAPI omits the Pods API, as kubelets before 1.37 do.
 	NoPodsAPI bool
 	// Warmup is how long after a start the podresources list is empty.
@@ -145,7 +145,7 @@ func (k *Kubelet) start() {
 		k.serve("pods-api/pods-api.sock", func(s *grpc.Server) { pods.RegisterPodsServer(s, &podsAPI{k: k}) })
 	}
 	k.serve("device-plugins/kubelet.sock", func(s *grpc.Server) { plugin.RegisterRegistrationServer(s, &registration{k: k, ctx: ctx}) })
-	if !k.options.NoWatcher && !k.options.DeafWatcher {
+	if !k.options.NoWatcher && !k.options.UnwatchedDir {
 		k.running.Go(func() { k.scan(ctx) })
 	}
 }

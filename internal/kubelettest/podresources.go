@@ -109,8 +109,8 @@ func (a *podsAPI) WatchPods(_ *pods.WatchPodsRequest, stream grpc.ServerStreamin
 	}
 }
 
-// tell sends an event to the watchers. The caller holds mu.
-func (k *Kubelet) tell(kind pods.EventType, pod *corev1.Pod) {
+// broadcast sends an event to the watchers. The caller holds mu.
+func (k *Kubelet) broadcast(kind pods.EventType, pod *corev1.Pod) {
 	for events := range k.watchers {
 		events <- event(kind, pod)
 	}

@@ -26,7 +26,9 @@ func (c *Cluster) Stop() error {
 	if c.state.alive() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		go wire.Call(ctx, supervisor.ControlSocket(c.dir), wire.Request{Op: wire.End}) // the response is the end of the connection
+		go func() { // the supervisor answers by closing the connection
+			_, _, _ = wire.Call(ctx, supervisor.ControlSocket(c.dir), wire.Request{Op: wire.End})
+		}()
 	}
 	return c.remove()
 }
@@ -51,7 +53,7 @@ func (c *Cluster) remove() error {
 		c.lifeline.Close()
 	}
 	if !c.awaitExit(stopTimeout) {
-		syscall.Kill(c.state.Pid, syscall.SIGKILL)
+		_ = syscall.Kill(c.state.Pid, syscall.SIGKILL)
 		if !c.awaitExit(stopTimeout) {
 			return fmt.Errorf("process %d, the supervisor of the cluster in %s, does not exit", c.state.Pid, c.dir)
 		}

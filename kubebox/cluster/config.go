@@ -132,8 +132,8 @@ func (c Config) complete() (Config, error) {
 
 // checkVisibleInNodes rejects a path below a directory that nodes replace.
 func checkVisibleInNodes(name, path string) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
 	}
 	for _, hidden := range []string{"/var", "/etc", "/run", "/proc", "/sys", "/dev"} {
 		if path == hidden || strings.HasPrefix(path, hidden+"/") {

@@ -42,7 +42,7 @@ func (e *ExitError) Error() string {
 // outlive it.
 const drainTimeout = 2 * time.Second
 
-// Exec runs a command and waits for it. When ctx ends, the command is killed. If the
+// Exec runs a command and waits for it. When ctx is done, the command is killed. If the
 // command fails, the error is an *ExitError.
 func (c *Cluster) Exec(ctx context.Context, command Command) error {
 	socket, err := c.socket(command.Node)
@@ -108,7 +108,7 @@ func (p *pipes) source(r io.Reader) (*os.File, error) {
 	}
 	p.far, p.near = append(p.far, far), append(p.near, near)
 	go func() { // ends at the end of r, or when close closes the pipe
-		io.Copy(near, r)
+		_, _ = io.Copy(near, r)
 		near.Close()
 	}()
 	return far, nil
@@ -127,7 +127,7 @@ func (p *pipes) sink(w io.Writer) (*os.File, error) {
 		return nil, err
 	}
 	p.far, p.near = append(p.far, far), append(p.near, near)
-	p.copies.Go(func() { io.Copy(w, near) })
+	p.copies.Go(func() { _, _ = io.Copy(w, near) })
 	return far, nil
 }
 
@@ -145,7 +145,7 @@ func (p *pipes) drain() {
 		f.Close()
 	}
 	for _, f := range p.near {
-		f.SetReadDeadline(time.Now().Add(drainTimeout))
+		_ = f.SetReadDeadline(time.Now().Add(drainTimeout))
 	}
 	p.copies.Wait()
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Start starts a cluster and returns when its nodes are Ready and pods can be
-// created. If that fails or ctx ends, nothing is left behind.
+// created. If that fails or ctx is done, nothing is left behind.
 //
 // The error is a *NoNodesError if the machine cannot run nodes, and a
 // *build.MissingError if executables are missing.
@@ -196,7 +196,7 @@ func (c *Cluster) fork(config supervisor.Config, listener *os.File) (reports *os
 	c.lifeline = lifelineWrite
 	c.state.Pid = cmd.Process.Pid
 	c.state.StartTime, _ = startTimeOf(c.state.Pid) // it exists, or is a zombie, as it has not been reaped
-	go cmd.Wait()
+	go func() { _ = cmd.Wait() }()
 	return reports, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"akri.sh/akri/discovery/protocol"
 )
 
-// kind is a kind of object with values.
+// kind is the kind of an object with values: Secret or ConfigMap.
 type kind string
 
 const (
@@ -27,10 +27,10 @@ func (r reference) String() string { return fmt.Sprintf("%s %s", r.kind, r.Names
 
 // lookup is the result of reading an object.
 type lookup struct {
-	// values of the object; nil if it does not exist.
+	// values are the object's values; nil if it does not exist.
 	values map[string][]byte
-	// err is why the object could not be read; pending means that it has not been
-	// read yet.
+	// err is the reason why the object could not be read. pending means that it has
+	// not been read yet.
 	err     error
 	pending bool
 }

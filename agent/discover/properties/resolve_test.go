@@ -15,13 +15,14 @@ import (
 )
 
 func TestResolve(t *testing.T) {
-	text := func(s string) *string { return &s }
-	secret := func(key v0.KeyReference) *v0.DiscoveryPropertySource {
-		return &v0.DiscoveryPropertySource{SecretKeyRef: &key}
+	secret := func(key v0.KeyReference) v0.DiscoveryProperty {
+		return v0.DiscoveryProperty{Name: "A", ValueFrom: &v0.DiscoveryPropertySource{SecretKeyRef: &key}}
 	}
-	configMap := func(key v0.KeyReference) *v0.DiscoveryPropertySource {
-		return &v0.DiscoveryPropertySource{ConfigMapKeyRef: &key}
+	configMap := func(key v0.KeyReference) v0.DiscoveryProperty {
+		return v0.DiscoveryProperty{Name: "A", ValueFrom: &v0.DiscoveryPropertySource{ConfigMapKeyRef: &key}}
 	}
+	both := secret(v0.KeyReference{Name: "login", Key: "k"})
+	both.Value = new("x")
 	login := lookup{values: map[string][]byte{"password": []byte("s3cret")}}
 
 	for name, tc := range map[string]struct {
@@ -30,20 +31,59 @@ func TestResolve(t *testing.T) {
 		cross    bool
 		want     string // NAME=value, NAME without a value, "pending", or part of the error
 	}{
-		"a value":                   {property: v0.DiscoveryProperty{Name: "A", Value: text("x")}, want: "A=x"},
-		"an empty value":            {property: v0.DiscoveryProperty{Name: "A", Value: text("")}, want: "A="},
-		"no value":                  {property: v0.DiscoveryProperty{Name: "A"}, want: "A"},
-		"a value and a source":      {property: v0.DiscoveryProperty{Name: "A", Value: text("x"), ValueFrom: secret(v0.KeyReference{Name: "login", Key: "k"})}, want: "A=x"},
-		"of a Secret":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]lookup{"Secret plant/login": login}, want: "A=s3cret"},
-		"of a ConfigMap":            {property: v0.DiscoveryProperty{Name: "A", ValueFrom: configMap(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]lookup{"ConfigMap plant/login": login}, want: "A=s3cret"},
-		"not read yet":              {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, found: map[string]lookup{"Secret plant/login": {pending: true}}, want: "pending"},
-		"no such Secret":            {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password"})}, want: "discoveryProperties[0] (A): Secret plant/login does not exist: create it, or set optional: true"},
-		"no such Secret, optional":  {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true})}, want: ""},
-		"no such key":               {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin"})}, found: map[string]lookup{"Secret plant/login": login}, want: `has no key "pin"`},
-		"no such key, optional":     {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "pin", Optional: true})}, found: map[string]lookup{"Secret plant/login": login}, want: ""},
-		"forbidden":                 {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true})}, found: map[string]lookup{"Secret plant/login": {err: errors.New("not allowed")}}, want: "read Secret plant/login: not allowed"},
-		"another namespace":         {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]lookup{"Secret office/login": login}, want: "is in another namespace: copy it to namespace plant"},
-		"another namespace allowed": {property: v0.DiscoveryProperty{Name: "A", ValueFrom: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"})}, found: map[string]lookup{"Secret office/login": login}, cross: true, want: "A=s3cret"},
+		"a value":              {property: v0.DiscoveryProperty{Name: "A", Value: new("x")}, want: "A=x"},
+		"an empty value":       {property: v0.DiscoveryProperty{Name: "A", Value: new("")}, want: "A="},
+		"no value":             {property: v0.DiscoveryProperty{Name: "A"}, want: "A"},
+		"a value and a source": {property: both, want: "A=x"},
+		"of a Secret": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password"}),
+			found:    map[string]lookup{"Secret plant/login": login},
+			want:     "A=s3cret",
+		},
+		"of a ConfigMap": {
+			property: configMap(v0.KeyReference{Name: "login", Key: "password"}),
+			found:    map[string]lookup{"ConfigMap plant/login": login},
+			want:     "A=s3cret",
+		},
+		"not read yet": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password"}),
+			found:    map[string]lookup{"Secret plant/login": {pending: true}},
+			want:     "pending",
+		},
+		"no such Secret": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password"}),
+			want:     "discoveryProperties[0] (A): Secret plant/login does not exist: create it, or set optional: true",
+		},
+		"no such Secret, optional": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true}),
+			want:     "",
+		},
+		"no such key": {
+			property: secret(v0.KeyReference{Name: "login", Key: "pin"}),
+			found:    map[string]lookup{"Secret plant/login": login},
+			want:     `has no key "pin"`,
+		},
+		"no such key, optional": {
+			property: secret(v0.KeyReference{Name: "login", Key: "pin", Optional: true}),
+			found:    map[string]lookup{"Secret plant/login": login},
+			want:     "",
+		},
+		"forbidden": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true}),
+			found:    map[string]lookup{"Secret plant/login": {err: errors.New("not allowed")}},
+			want:     "read Secret plant/login: not allowed",
+		},
+		"another namespace": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"}),
+			found:    map[string]lookup{"Secret office/login": login},
+			want:     "is in another namespace: copy it to namespace plant",
+		},
+		"another namespace allowed": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password", Namespace: "office"}),
+			found:    map[string]lookup{"Secret office/login": login},
+			cross:    true,
+			want:     "A=s3cret",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "door"}}

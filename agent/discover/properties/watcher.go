@@ -48,7 +48,7 @@ type object struct {
 	stop     context.CancelFunc
 	// users are the Configurations that refer to the object.
 	users map[types.NamespacedName]bool
-	// err is why the last attempt to read the object failed.
+	// err is the reason why the last attempt to read the object failed.
 	err error
 }
 
@@ -135,7 +135,7 @@ func (w *Watcher) start(ref reference) *object {
 		func(options *metav1.ListOptions) { options.FieldSelector = selector }, reduce)
 	ctx, stop := context.WithCancel(w.base)
 	started := &object{informer: inf, stop: stop, users: map[types.NamespacedName]bool{}}
-	// Both fail only if the informer runs or has stopped.
+	// Both fail only if the informer is running or has stopped.
 	_ = inf.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.failed(ref, started, err) })
 	registration, _ := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { w.synced(started) },
@@ -151,8 +151,8 @@ func (w *Watcher) start(ref reference) *object {
 	return started
 }
 
-// failed records why an object cannot be read. It ignores the end of a watch and an
-// unreachable API server, which do not concern the object.
+// failed records the reason why an object cannot be read. It ignores errors that do
+// not concern the object: a watch that ended, an unreachable API server.
 func (w *Watcher) failed(ref reference, object *object, err error) {
 	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err) {
 		if !errors.Is(err, io.EOF) {

@@ -15,7 +15,7 @@ import (
 // agent that is not its author corrects it.
 const AuthorPatience = 10 * time.Second
 
-// Action is what to do about one Instance.
+// Action is an action on one Instance.
 type Action string
 
 // The actions.
@@ -38,8 +38,8 @@ type Step struct {
 	Until time.Time
 }
 
-// side is one node's view, on which decisions are based.
-type side struct {
+// nodeView is the state that one node's decisions are based on.
+type nodeView struct {
 	node          string
 	configuration *v0.Configuration
 	now           time.Time
@@ -47,7 +47,7 @@ type side struct {
 
 // find returns the Instance of a device among those of its Configuration, or nil,
 // and the name that the device's Instance has or should get.
-func (s side) find(d streams.Device, have []*v0.Instance) (*v0.Instance, string) {
+func (s nodeView) find(d streams.Device, have []*v0.Instance) (*v0.Instance, string) {
 	short := v0.InstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
 	long := v0.LongInstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
 	name := short
@@ -72,9 +72,9 @@ func belongsTo(instance *v0.Instance, d streams.Device) bool {
 	return (!found || id == d.ID) && instance.Spec.Shared == d.Shared
 }
 
-// present decides about a device that exists. differs is since when its Instance
-// contradicts the Configuration; zero if that was not known before.
-func (s side) present(d streams.Device, have *v0.Instance, name string, differs time.Time) Step {
+// present decides about a device that exists. differs is the time since which its
+// Instance contradicts the Configuration; zero if that was not known before.
+func (s nodeView) present(d streams.Device, have *v0.Instance, name string, differs time.Time) Step {
 	want := intent(s.configuration, d, s.node, name)
 	step := Step{Name: name, Have: have, Want: want}
 	switch {
@@ -104,7 +104,7 @@ func (s side) present(d streams.Device, have *v0.Instance, name string, differs 
 }
 
 // author reports whether this node's agent is the Instance's author.
-func (s side) author(have *v0.Instance) bool {
+func (s nodeView) author(have *v0.Instance) bool {
 	return len(have.Spec.Nodes) == 0 || have.Spec.Nodes[0] == s.node
 }
 
@@ -118,15 +118,15 @@ func orphaned(have, want *v0.Instance) bool {
 	})
 }
 
-// absent decides about an Instance of this node whose device does not exist.
-func (s side) absent(have *v0.Instance) Step {
+// absent decides about an Instance of this node without a device.
+func (s nodeView) absent(have *v0.Instance) Step {
 	step := Step{Name: have.Name, Have: have}
 	others := slices.ContainsFunc(have.Spec.Nodes, func(node string) bool { return node != s.node })
 	switch {
 	case have.DeletionTimestamp != nil:
 		step.Action = Wait
 	case others:
-		step.Action, step.Want = Leave, departing(have, s.node)
+		step.Action, step.Want = Leave, departing(have)
 	default:
 		step.Action = Delete
 	}

@@ -23,7 +23,7 @@ func door() *v0.Configuration {
 	}
 }
 
-func on(node string) side { return side{node: node, configuration: door(), now: now} }
+func on(node string) nodeView { return nodeView{node: node, configuration: door(), now: now} }
 
 // instance returns the camera's Instance as node-a writes it, with changes.
 func instance(changes ...func(*v0.Instance)) *v0.Instance {
@@ -193,9 +193,11 @@ func TestSlotPatch(t *testing.T) {
 			`{"op":"add","path":"/spec/deviceUsage","value":{"door-8120fe-0":"","door-8120fe-1":""}}]`},
 		"all listed": {usage{"door-8120fe-0": "", "door-8120fe-1": "node-a"}, `null`},
 		"claimed before it was listed": {usage{"door-8120fe-1": "node-a"},
-			`[{"op":"test","path":"/spec/deviceUsage/door-8120fe-0","value":null},{"op":"add","path":"/spec/deviceUsage/door-8120fe-0","value":""}]`},
+			`[{"op":"test","path":"/spec/deviceUsage/door-8120fe-0","value":null},` +
+				`{"op":"add","path":"/spec/deviceUsage/door-8120fe-0","value":""}]`},
 		"beyond the capacity": {usage{"door-8120fe-0": "", "door-8120fe-1": "", "door-8120fe-2": "node-a", "door-8120fe-3": ""},
-			`[{"op":"test","path":"/spec/deviceUsage/door-8120fe-3","value":""},{"op":"remove","path":"/spec/deviceUsage/door-8120fe-3","value":null}]`},
+			`[{"op":"test","path":"/spec/deviceUsage/door-8120fe-3","value":""},` +
+				`{"op":"remove","path":"/spec/deviceUsage/door-8120fe-3","value":null}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.Marshal(slotPatch(instance(func(i *v0.Instance) { i.Spec.DeviceUsage = tc.usage })))

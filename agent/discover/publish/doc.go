@@ -6,10 +6,10 @@
 //
 // Several nodes see a shared device, and each of their agents applies the same
 // Instance (server-side apply): the identity fields and its own entry in nodes, but
-// never a slot. The first of nodes is the Instance's author. The others keep its
-// description of the device, and correct the Instance only if it contradicts the
+// never a slot. The first node in nodes is the Instance's author. The others keep
+// its description of the device, and correct the Instance only if it contradicts the
 // Configuration for [AuthorPatience]. Two agents that see a device differently
-// therefore do not overwrite each other in turns.
+// therefore never overwrite each other in turns.
 //
 // Always: an Instance that matches the desired one is not written. Never: an
 // Instance is deleted while another node is listed, in whatever order requests

@@ -60,9 +60,9 @@ func following(want, have *v0.Instance, configuration *v0.Configuration, correct
 	return followed
 }
 
-// departing returns what an agent applies to leave an Instance to the other nodes:
-// the same Instance without its entry and its label.
-func departing(have *v0.Instance, node string) *v0.Instance {
+// departing returns the Instance that an agent applies to leave it to the other
+// nodes: the same Instance without the agent's entry and label.
+func departing(have *v0.Instance) *v0.Instance {
 	left := &v0.Instance{
 		TypeMeta: metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -98,7 +98,7 @@ func matches(have, want *v0.Instance) bool {
 }
 
 // joined reports whether an Instance has this node's entry, and the labels,
-// annotations and owner by which it is found.
+// annotations and owner reference that it is found by.
 func joined(have, want *v0.Instance) bool {
 	if !slices.Contains(have.Spec.Nodes, want.Spec.Nodes[0]) {
 		return false

@@ -15,9 +15,9 @@ import (
 	"akri.sh/akri/internal/jsonpatch"
 )
 
-// published returns the device that the serving half offers. Its properties are the
-// Instance's, which are the same on all nodes; its mounts and device files are this
-// node's.
+// published returns the device that the serving half offers. Its properties come
+// from the Instance, so they are the same on all nodes; its mounts and device files
+// are this node's.
 func published(instance *v0.Instance, known streams.Known) device.Device {
 	d := adopted(instance)
 	d.ID, d.Shared = known.ID, known.Shared

@@ -26,11 +26,9 @@ import (
 
 const (
 	parallelWrites = 8
-	// maxAttempts bounds how often a decision is repeated because the Instance
-	// changed meanwhile.
+	// maxAttempts bounds how often a decision is repeated after a conflict.
 	maxAttempts = 5
-	// refusedRetryDelay is the delay before a request that the API server refused is
-	// repeated.
+	// refusedRetryDelay is the delay before a rejected request is retried.
 	refusedRetryDelay = time.Minute
 )
 
@@ -43,7 +41,7 @@ type Publisher struct {
 	log       *slog.Logger
 
 	mu sync.Mutex
-	// differs is since when an Instance contradicts its Configuration.
+	// differs is the time since which an Instance contradicts its Configuration.
 	differs map[types.NamespacedName]time.Time
 }
 
@@ -57,21 +55,21 @@ func New(client dynamic.Interface, store *instances.Store, node, manager string,
 
 // Result is the outcome of [Publisher.Publish].
 type Result struct {
-	// Devices whose Instance exists.
+	// Devices are the devices whose Instances exist.
 	Devices []device.Device
-	// Next is when to publish again without an event; zero for never.
+	// Next is the time to publish again without an event; zero for never.
 	Next time.Time
-	// Refused are the reasons why the API server refused Instances, which a user must
-	// resolve.
+	// Refused are the API server's reasons for rejecting Instances. A user must
+	// resolve them.
 	Refused []string
 }
 
-// Publish creates, updates and deletes the Instances of a Configuration to match the
-// picture of its devices. After an error it continues with the other Instances.
-func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, picture streams.Picture) (Result, error) {
+// Publish creates, updates and deletes the Instances of a Configuration to match a
+// snapshot of its devices. After an error it continues with the other Instances.
+func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, snapshot streams.Snapshot) (Result, error) {
 	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
 	have := p.instances.Of(name)
-	here := side{node: p.node, configuration: configuration, now: time.Now()}
+	here := nodeView{node: p.node, configuration: configuration, now: time.Now()}
 
 	var result Result
 	var errs []error
@@ -79,7 +77,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	claimed := map[string]bool{}
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	for _, known := range picture.Devices {
+	for _, known := range snapshot.Devices {
 		found, instanceName := here.find(known.Device, have)
 		claimed[instanceName] = true
 		group.Go(func() error {
@@ -100,13 +98,13 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // failures are in errs
 
 	for _, instance := range have {
 		if claimed[instance.Name] {
 			continue
 		}
-		if !picture.Settled {
+		if !snapshot.Settled {
 			if instance.DeletionTimestamp == nil {
 				result.Devices = append(result.Devices, adopted(instance))
 			}
@@ -121,15 +119,15 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // failures are in errs
 	slices.SortFunc(result.Devices, func(a, b device.Device) int { return compareNames(a.Instance, b.Instance) })
 	slices.Sort(result.Refused)
 	return result, errors.Join(errs...)
 }
 
-// Withdraw removes this node from all Instances of a Configuration that is gone.
+// Withdraw removes this node from all Instances of a deleted Configuration.
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName) error {
-	here := side{node: p.node, now: time.Now()}
+	here := nodeView{node: p.node, now: time.Now()}
 	var errs []error
 	for _, instance := range p.instances.Of(configuration) {
 		errs = append(errs, p.drop(ctx, here, instance))
@@ -137,10 +135,10 @@ func (p *Publisher) Withdraw(ctx context.Context, configuration types.Namespaced
 	return errors.Join(errs...)
 }
 
-// Complete lists the free slots of the Instances whose author is this node. Nothing
-// waits for it, so it runs last.
+// Complete lists the free slots of the Instances whose author is this node. It runs
+// last, because nothing depends on it.
 func (p *Publisher) Complete(ctx context.Context, configuration types.NamespacedName) error {
-	here := side{node: p.node}
+	here := nodeView{node: p.node}
 	var errs []error
 	var mu sync.Mutex
 	group := errgroup.Group{}
@@ -159,14 +157,14 @@ func (p *Publisher) Complete(ctx context.Context, configuration types.Namespaced
 			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // failures are in errs
 	return errors.Join(errs...)
 }
 
-// ensure makes the Instance of a device exist and match. It returns the Instance,
-// also with an error, or nil if there is none, and when to look again.
+// ensure creates or corrects the Instance of a device. It returns the Instance, even
+// with an error, or nil if there is none, and the time of the next check.
 func (p *Publisher) ensure(
-	ctx context.Context, here side, d streams.Device, have *v0.Instance, name string,
+	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
 ) (*v0.Instance, time.Time, error) {
 	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}
 	for range maxAttempts {
@@ -181,7 +179,7 @@ func (p *Publisher) ensure(
 			}
 			return have, step.Until, nil
 		case Delete:
-			// The event of the deletion triggers the creation.
+			// The deletion event triggers the creation.
 			return nil, time.Time{}, p.delete(ctx, have)
 		}
 		applied, err := p.apply(ctx, step.Want, step.Force)
@@ -196,7 +194,7 @@ func (p *Publisher) ensure(
 		if !apierrors.IsConflict(err) {
 			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, err)
 		}
-		// Another agent changed the Instance before.
+		// Another agent changed the Instance first.
 		if have, err = p.get(ctx, key); err != nil {
 			return step.Have, time.Time{}, err
 		}
@@ -208,7 +206,7 @@ func (p *Publisher) ensure(
 }
 
 // drop removes this node from an Instance.
-func (p *Publisher) drop(ctx context.Context, here side, have *v0.Instance) error {
+func (p *Publisher) drop(ctx context.Context, here nodeView, have *v0.Instance) error {
 	key := instances.NameOf(have)
 	p.differ(key, time.Time{})
 	for range maxAttempts {
@@ -259,13 +257,13 @@ func (p *Publisher) apply(ctx context.Context, want *v0.Instance, force bool) (*
 
 // patch patches the Instance if it still exists as read.
 func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatch.Patch) error {
-	// Another Instance may have the same name by now.
+	// By now, another Instance may have the same name.
 	bound := append(jsonpatch.Patch{jsonpatch.Test("/metadata/uid", have.UID)}, patch...)
 	answer, err := p.client.Namespace(have.Namespace).Patch(ctx, have.Name, types.JSONPatchType, bound.Encode(),
 		metav1.PatchOptions{FieldManager: p.manager})
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // it has changed, and the change triggers another reconciliation
+		return nil // it has changed, which triggers another reconciliation
 	case err != nil:
 		return fmt.Errorf("patch Instance %s: %w", instances.NameOf(have), err)
 	}
@@ -273,8 +271,8 @@ func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatc
 	return err
 }
 
-// delete deletes an Instance if it has not changed since it was read; otherwise the
-// error is a conflict.
+// delete deletes an Instance if it has not changed since it was read. Otherwise it
+// returns a conflict.
 func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
 	err := p.client.Namespace(have.Namespace).Delete(ctx, have.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion},
@@ -301,7 +299,8 @@ func (p *Publisher) get(ctx context.Context, key types.NamespacedName) (*v0.Inst
 	return instances.Read(object)
 }
 
-// keep lets later reads see the answer to a write before the watch shows it.
+// keep records the response to a write, so that later reads see it before the watch
+// does.
 func (p *Publisher) keep(answer *unstructured.Unstructured) (*v0.Instance, error) {
 	instance, err := instances.Read(answer)
 	if err != nil {
@@ -327,7 +326,7 @@ func (p *Publisher) differ(key types.NamespacedName, since time.Time) {
 	}
 }
 
-// isRefusal reports whether the API server refused an Instance for good.
+// isRefusal reports whether retrying a rejected Instance is pointless.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

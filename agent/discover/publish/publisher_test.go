@@ -76,11 +76,11 @@ func (b *bench) publisher(node string) *Publisher {
 
 func (b *bench) publish(p *Publisher, devices ...streams.Device) Result {
 	b.t.Helper()
-	picture := streams.Picture{Settled: true}
+	snapshot := streams.Snapshot{Settled: true}
 	for _, d := range devices {
-		picture.Devices = append(picture.Devices, streams.Known{Device: d, Online: true})
+		snapshot.Devices = append(snapshot.Devices, streams.Known{Device: d, Online: true})
 	}
-	result, err := p.Publish(b.t.Context(), b.configuration, picture)
+	result, err := p.Publish(b.t.Context(), b.configuration, snapshot)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestNoDeletionAfterAnotherNodeJoined(t *testing.T) {
 	name := b.publish(a, camera).Devices[0].Instance.Name
 	stale := b.get(name)
 	b.publish(other, camera)
-	if err := a.drop(t.Context(), side{node: "node-a", now: time.Now()}, stale); err != nil { // decides on an old version
+	if err := a.drop(t.Context(), nodeView{node: "node-a", now: time.Now()}, stale); err != nil { // decides on an old version
 		t.Fatal(err)
 	}
 	now := b.get(name)

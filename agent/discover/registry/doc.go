@@ -7,6 +7,6 @@
 // endpoints are also kept in a file next to the socket (store.go), so that a
 // restarted agent dials them at once instead of waiting until each registers.
 //
-// Always: a registration is answered without dialling the handler; subscribers
-// are notified of every change. Never: a message of a handler ends the agent.
+// Always: a registration is answered without dialling the handler; subscribers are
+// notified of every change. Never: a handler's message makes the agent exit.
 package registry

@@ -34,26 +34,26 @@ type Status struct {
 
 // Registry holds the endpoints. It is safe for concurrent use.
 type Registry struct {
-	dir  string
-	log  *slog.Logger
-	poke chan struct{} // an endpoint may have gone offline
+	dir     string
+	log     *slog.Logger
+	recheck chan struct{} // an endpoint may have gone offline
 
 	mu          sync.Mutex
 	records     map[Endpoint]*record
 	subscribers []func(handler string)
 }
 
-// New returns the registry of the handlers in a directory. It starts with those
-// that the agent's last run stored there.
+// New returns the registry of the handlers in a directory. It starts with the
+// endpoints that the agent's last run stored there.
 func New(dir string, log *slog.Logger) *Registry {
 	r := &Registry{
 		dir: dir, log: log,
-		poke:    make(chan struct{}, 1),
+		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{},
 	}
 	entries, err := load(dir)
 	if err != nil {
-		log.Warn("Cannot read the discovery handlers of the last run; each one must register again", "err", err)
+		log.Warn("Cannot read the stored discovery handlers; each one must register again", "err", err)
 	}
 	for _, entry := range entries {
 		r.records[entry.Endpoint] = &record{shared: entry.Shared}
@@ -61,9 +61,9 @@ func New(dir string, log *slog.Logger) *Registry {
 	return r
 }
 
-// Subscribe calls changed with a handler's name whenever one of its endpoints
-// registers, even if it is known, and when one is forgotten. changed must not
-// block. Subscribe must be called before Run.
+// Subscribe registers a callback: changed is called with a handler's name whenever
+// one of its endpoints registers, even if it is known, and when one is forgotten. It
+// must not block. Subscribe must be called before Run.
 func (r *Registry) Subscribe(changed func(handler string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *Registry) Closed(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.closed() })
 }
 
-// Broke records that a stream ended although the agent did not close it.
+// Broke records that a stream ended without the agent closing it.
 func (r *Registry) Broke(endpoint Endpoint) {
 	r.change(endpoint, func(known *record) { known.broke(time.Now()) })
 }
@@ -154,13 +154,13 @@ func (r *Registry) change(endpoint Endpoint, transition func(*record)) {
 	if after := known.state(); after != before {
 		r.log.Info("Discovery handler is "+string(after), "handler", endpoint.Name, "endpoint", endpoint.Address, "before", before)
 		select {
-		case r.poke <- struct{}{}:
+		case r.recheck <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// Run forgets endpoints that stay offline, until ctx ends.
+// Run forgets endpoints that stay offline, until ctx is done.
 func (r *Registry) Run(ctx context.Context) error {
 	for {
 		next := r.forget(time.Now())
@@ -170,13 +170,13 @@ func (r *Registry) Run(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
-		case <-r.poke:
+		case <-r.recheck:
 			timer.Stop()
 		}
 	}
 }
 
-// forget removes endpoints that were offline for too long. It returns the delay
+// forget removes endpoints that have been offline for too long. It returns the delay
 // until the next check.
 func (r *Registry) forget(now time.Time) (next time.Duration) {
 	next = ForgetAfter
@@ -225,6 +225,6 @@ func (r *Registry) save() {
 		entries = append(entries, Entry{endpoint, r.records[endpoint].shared})
 	}
 	if err := store(r.dir, entries); err != nil {
-		r.log.Warn("Cannot store the discovery handlers for the agent's next run", "err", err)
+		r.log.Warn("Cannot store the discovery handlers; after a restart of the agent each one must register again", "err", err)
 	}
 }

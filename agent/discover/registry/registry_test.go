@@ -64,13 +64,34 @@ func TestRegistrations(t *testing.T) {
 			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "onvif", Endpoint: "http://10.0.0.7:10000/", EndpointType: network},
 			want:    Endpoint{Name: "onvif", Network: true, Address: "10.0.0.7:10000"},
 		},
-		"TLS":             {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "https://10.0.0.7:10000", EndpointType: network}, refused: "want http://HOST:PORT"},
-		"no port":         {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "http://10.0.0.7", EndpointType: network}, refused: "want http://HOST:PORT"},
-		"a relative path": {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "x.sock"}, refused: "absolute path"},
-		"no name":         {request: &protocol.RegisterDiscoveryHandlerRequest{Endpoint: "/x.sock"}, refused: "name is empty"},
-		"a long name":     {request: &protocol.RegisterDiscoveryHandlerRequest{Name: strings.Repeat("x", 300), Endpoint: "/x.sock"}, refused: "300 bytes"},
-		"a long path":     {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/" + strings.Repeat("x", 300)}, refused: "301 bytes"},
-		"an unknown type": {request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/x.sock", EndpointType: 7}, refused: "endpoint_type 7: want UDS (0) or NETWORK (1)"},
+		"TLS": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "https://10.0.0.7:10000", EndpointType: network},
+			refused: "want http://HOST:PORT",
+		},
+		"no port": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "http://10.0.0.7", EndpointType: network},
+			refused: "want http://HOST:PORT",
+		},
+		"a relative path": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "x.sock"},
+			refused: "absolute path",
+		},
+		"no name": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Endpoint: "/x.sock"},
+			refused: "name is empty",
+		},
+		"a long name": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: strings.Repeat("x", 300), Endpoint: "/x.sock"},
+			refused: "300 bytes",
+		},
+		"a long path": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/" + strings.Repeat("x", 300)},
+			refused: "301 bytes",
+		},
+		"an unknown type": {
+			request: &protocol.RegisterDiscoveryHandlerRequest{Name: "x", Endpoint: "/x.sock", EndpointType: 7},
+			refused: "endpoint_type 7: want UDS (0) or NETWORK (1)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry, directory := serve(t)

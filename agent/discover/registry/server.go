@@ -16,9 +16,9 @@ import (
 	"akri.sh/akri/discovery/protocol"
 )
 
-// Listen listens on the registration socket and replaces one that an earlier agent
-// left. The socket accepts connections as soon as it appears, so a handler that
-// sees it can register at once.
+// Listen listens on the registration socket, and replaces a stale one. The socket
+// accepts connections as soon as it appears, so a handler that sees it can register
+// at once.
 func Listen(dir string) (net.Listener, error) {
 	path, unready := filepath.Join(dir, protocol.RegistrationSocket), filepath.Join(dir, ".agent.sock")
 	if err := os.Remove(unready); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +29,7 @@ func Listen(dir string) (net.Listener, error) {
 		return nil, fmt.Errorf(
 			"create the registration socket: %w: make the directory writable, or set another one with --discovery-handlers-dir", err)
 	}
-	// The file stays when the agent ends: handlers watch for a new one, and the
+	// The file stays when the agent exits: handlers watch for a new one, and the
 	// next agent may already have created it.
 	listener.SetUnlinkOnClose(false)
 	if err := os.Rename(unready, path); err != nil {
@@ -39,7 +39,7 @@ func Listen(dir string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers registrations until ctx ends.
+// Serve answers registrations until ctx is done.
 func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.ReadBufferSize(bufferBytes), grpc.WriteBufferSize(bufferBytes))
 	protocol.RegisterRegistrationServer(server, &service{registry: r})

@@ -22,8 +22,8 @@ var States = []State{Waiting, Active, Offline}
 type record struct {
 	shared  bool
 	streams int
-	// offlineSince is when the endpoint first did not answer; zero if it is not
-	// known to be offline.
+	// offlineSince is the time when the endpoint first did not answer; zero if it is
+	// not known to be offline.
 	offlineSince time.Time
 }
 
@@ -49,11 +49,11 @@ func (r *record) opened() {
 	r.offlineSince = time.Time{}
 }
 
-// closed records that the agent closed a stream, which does not concern the
+// closed records that the agent closed a stream, which says nothing about the
 // handler.
 func (r *record) closed() { r.streams-- }
 
-// broke records that a stream ended although the agent did not close it.
+// broke records that a stream ended without the agent closing it.
 func (r *record) broke(now time.Time) {
 	r.streams--
 	r.failed(now)
@@ -66,7 +66,8 @@ func (r *record) failed(now time.Time) {
 	}
 }
 
-// forgetAt returns when to forget the endpoint, and whether it is offline.
+// forgetAt returns the time when the endpoint is forgotten, and whether it is
+// offline.
 func (r *record) forgetAt() (time.Time, bool) {
 	if r.state() != Offline {
 		return time.Time{}, false

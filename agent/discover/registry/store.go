@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// storeFile holds the endpoints between two runs of the agent. It may be deleted at
+// storeFile keeps the endpoints across restarts of the agent. It may be deleted at
 // any time.
 const storeFile = "agent-handlers.json"
 

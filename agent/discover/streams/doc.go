@@ -1,9 +1,9 @@
 // Package streams keeps one Discover stream per Configuration and endpoint of its
-// discovery handler, and combines their messages into one [Picture] of the
+// discovery handler, and combines their messages into one [Snapshot] of the
 // Configuration's devices on this node.
 //
-// A view (view.go, grace.go; pure) holds the messages of one Configuration. A stream
-// (stream.go) feeds it. The [Supervisor] owns both and reports changes.
+// A view (view.go, grace.go; pure) holds the messages of one Configuration. Streams
+// (stream.go) feed it. The [Supervisor] owns both and reports changes.
 //
 // Always:
 //   - Each message is the full list of its endpoint. The devices of a Configuration
@@ -13,7 +13,7 @@
 //     grace period after a broken stream has passed; grace.go lists the limits.
 //   - When the request changes, devices are kept until the new stream has sent a
 //     message.
-//   - A picture is settled only when every endpoint has sent a message: an agent
+//   - A snapshot is settled only when every endpoint has sent a message: an agent
 //     that has just started does not know that there are no devices.
 //
 // Never: a clock, a goroutine or a lock in the pure half.

@@ -15,22 +15,22 @@ type grace struct {
 var defaultGrace = grace{Shared: 5 * time.Minute, Local: 0}
 
 const (
-	// restartAllowance is how long a stream may be broken without any change: a
-	// handler that was updated or has crashed is back by then. The grace is never
-	// shorter.
+	// restartAllowance is how long a stream may be broken before anything changes. A
+	// handler that was updated or has crashed is back by then. The grace period is
+	// never shorter.
 	restartAllowance = 30 * time.Second
 
-	// silenceLimit is the time after which an open stream without any message counts
-	// as an empty list: some handlers never send an empty first list.
+	// silenceLimit is the time after which an open stream without a message counts
+	// as an empty list. Some handlers never send an empty first list.
 	silenceLimit = 5 * time.Minute
 
-	// settleLimit is how long the endpoints have for their first message after the
-	// agent has started, or after the Configuration names another handler. By then
-	// the registry has forgotten an endpoint that does not answer.
+	// settleLimit bounds the wait for the endpoints' first messages after the agent
+	// has started, or after the Configuration names another handler. By then the
+	// registry has forgotten endpoints that do not answer.
 	settleLimit = registry.ForgetAfter
 
-	// failurePatience is how long a stream may fail before the Configuration's status
-	// shows it. A refusal by a handler is shown at once.
+	// failurePatience is how long a stream may fail before the Configuration's
+	// status shows it. A handler's rejection is shown at once.
 	failurePatience = 10 * time.Second
 )
 

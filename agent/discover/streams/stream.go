@@ -22,8 +22,8 @@ const (
 	maxMessageBytes = 16 << 20
 )
 
-// stream sends one request to one endpoint, and repeats it when the stream ends,
-// until it is stopped.
+// stream sends one request to one endpoint, and sends it again whenever the stream
+// ends, until it is stopped.
 type stream struct {
 	entry   registry.Entry
 	request *protocol.DiscoverRequest
@@ -44,7 +44,7 @@ type listener interface {
 	closed(*stream)
 }
 
-// run repeats the request until ctx ends.
+// run sends the request repeatedly until ctx is done.
 func (s *stream) run(ctx context.Context, to listener) {
 	failures := 0
 	for {
@@ -117,10 +117,10 @@ func (s *stream) retryNow() {
 	}
 }
 
-// refused reports whether the endpoint rejects the request rather than fails.
+// refused reports whether the endpoint rejects the request, as opposed to failing.
 func refused(err error) bool { return status.Code(err) == codes.InvalidArgument }
 
-// reason returns the text of an error, without the prefix of gRPC.
+// reason returns the text of an error without gRPC's prefix.
 func reason(err error) string {
 	if s, ok := status.FromError(err); ok && s.Message() != "" {
 		return s.Message()

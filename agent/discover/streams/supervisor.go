@@ -17,7 +17,7 @@ import (
 type Request struct {
 	// Handler is the discovery handler's name.
 	Handler string
-	// Message is sent to its endpoints. It must not be changed.
+	// Message is sent to its endpoints. The caller must not modify it.
 	Message *protocol.DiscoverRequest
 }
 
@@ -50,7 +50,7 @@ type discovery struct {
 }
 
 // NewSupervisor returns a supervisor that calls notify, which must not block, with
-// each Configuration whose picture or whose handler's endpoints may have changed.
+// each Configuration whose snapshot or whose handler's endpoints may have changed.
 func NewSupervisor(handlers *registry.Registry, notify func(types.NamespacedName), metrics *Metrics, log *slog.Logger) *Supervisor {
 	s := &Supervisor{registry: handlers, notify: notify, log: log, metrics: metrics, discoveries: map[types.NamespacedName]*discovery{}}
 	s.base, s.end = context.WithCancel(context.Background())
@@ -59,8 +59,8 @@ func NewSupervisor(handlers *registry.Registry, notify func(types.NamespacedName
 }
 
 // Discover sends a Configuration's request to every endpoint of its handler.
-// Endpoints that register later get it with the next call. The same request
-// changes nothing; another one reopens the streams.
+// Endpoints that register later get it with the next call. An equal request is a
+// no-op; a different one reopens the streams.
 func (s *Supervisor) Discover(configuration types.NamespacedName, request Request) {
 	entries := s.registry.Endpoints(request.Handler)
 	s.mu.Lock()
@@ -73,7 +73,7 @@ func (s *Supervisor) Discover(configuration types.NamespacedName, request Reques
 	d.sync(entries)
 }
 
-// Hold reports that a Configuration's request is incomplete at present. Open streams
+// Hold records that a Configuration's request is incomplete for now. Open streams
 // continue with the previous request.
 func (s *Supervisor) Hold(configuration types.NamespacedName, handler string) {
 	entries := s.registry.Endpoints(handler)
@@ -97,14 +97,14 @@ func (s *Supervisor) Drop(configuration types.NamespacedName) {
 	s.mu.Unlock()
 }
 
-// Picture returns the picture of a Configuration's devices.
-func (s *Supervisor) Picture(configuration types.NamespacedName) Picture {
+// Snapshot returns the snapshot of a Configuration's devices.
+func (s *Supervisor) Snapshot(configuration types.NamespacedName) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.discoveries[configuration]; d != nil {
 		return d.view.At(time.Now())
 	}
-	return Picture{}
+	return Snapshot{}
 }
 
 // Close closes all streams and waits for them. No stream is opened afterwards.

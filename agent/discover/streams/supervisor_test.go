@@ -32,7 +32,7 @@ type fake struct {
 
 	address string
 	asked   chan *protocol.DiscoverRequest
-	say     chan *protocol.DiscoverResponse
+	send    chan *protocol.DiscoverResponse
 	fail    chan error
 	called  chan string // authorities
 	// call is held by the current call, so that no message reaches one that is
@@ -69,7 +69,7 @@ func (f *fake) Discover(request *protocol.DiscoverRequest, stream grpc.ServerStr
 	f.asked <- request
 	for {
 		select {
-		case message := <-f.say:
+		case message := <-f.send:
 			if err := stream.Send(message); err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (s *setup) handler(name string) *fake {
 	s.t.Cleanup(func() { os.RemoveAll(directory) })
 	return &fake{
 		address: filepath.Join(directory, name+".sock"), asked: make(chan *protocol.DiscoverRequest, 10),
-		say: make(chan *protocol.DiscoverResponse), fail: make(chan error), called: make(chan string, 10),
+		send: make(chan *protocol.DiscoverResponse), fail: make(chan error), called: make(chan string, 10),
 	}
 }
 
@@ -132,13 +132,13 @@ func (s *setup) ask(details string) {
 	s.supervisor.Discover(door, Request{Handler: "h", Message: &protocol.DiscoverRequest{DiscoveryDetails: details}})
 }
 
-// await sends the request again, as the agent does, until the picture matches.
+// await sends the request again, as the agent does, until the snapshot matches.
 func (s *setup) await(details, want string) {
 	s.t.Helper()
 	end := time.After(10 * time.Second)
 	for {
 		s.ask(details)
-		got := text(s.supervisor.Picture(door))
+		got := text(s.supervisor.Snapshot(door))
 		got, _, _ = strings.Cut(got, " @")
 		if got == want {
 			return
@@ -147,7 +147,7 @@ func (s *setup) await(details, want string) {
 		case <-s.changed:
 		case <-time.After(100 * time.Millisecond):
 		case <-end:
-			s.t.Fatalf("the picture is %q, want %q", got, want)
+			s.t.Fatalf("the snapshot is %q, want %q", got, want)
 		}
 	}
 }
@@ -161,6 +161,18 @@ func (s *setup) wantRequest(f *fake, details string) {
 		}
 	case <-time.After(10 * time.Second):
 		s.t.Fatalf("the handler got no request with details %q", details)
+	}
+}
+
+// awaitOffline waits until one of the two endpoints is offline.
+func (s *setup) awaitOffline() {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for s.registry.Snapshot()[0].State != registry.Offline && s.registry.Snapshot()[1].State != registry.Offline {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("states are %+v, want one Offline", s.registry.Snapshot())
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -178,7 +190,7 @@ func TestStreams(t *testing.T) {
 	if authority := <-first.called; authority != "localhost" {
 		t.Errorf("the :authority is %q, want localhost: servers in other languages refuse paths", authority)
 	}
-	first.say <- devices("a", "b")
+	first.send <- devices("a", "b")
 	s.await("one", "a b settled")
 	if known := s.registry.Snapshot(); known[0].State != registry.Active {
 		t.Errorf("the endpoint is %s, want Active", known[0].State)
@@ -190,36 +202,30 @@ func TestStreams(t *testing.T) {
 	s.register(second)
 	s.await("one", "a b settled")
 	s.wantRequest(second, "one")
-	second.say <- devices("b", "c")
+	second.send <- devices("b", "c")
 	s.await("one", "a b c settled")
-	first.say <- devices("a")
+	first.send <- devices("a")
 	s.await("one", "a b c settled")
 
 	// Another request reopens both streams. Devices are kept until their first message.
 	s.await("two", "a b c settled")
 	s.wantRequest(first, "two")
 	s.wantRequest(second, "two")
-	first.say <- devices()
+	first.send <- devices()
 	s.await("two", "b c settled")
 	second.fail <- status.Error(codes.InvalidArgument, "want numbers")
 	s.await("two", "b c settled !"+second.address+" want numbers")
 	s.await("three", "b c settled")
 	s.wantRequest(second, "three")
-	second.say <- devices("c")
+	second.send <- devices("c")
 	s.await("three", "c settled")
 	s.wantRequest(first, "three")
-	first.say <- devices("a")
+	first.send <- devices("a")
 	s.await("three", "a c settled")
 
 	// The first handler restarts. It is dialled at once when it registers.
 	stop()
-	deadline := time.Now().Add(10 * time.Second)
-	for s.registry.Snapshot()[0].State != registry.Offline && s.registry.Snapshot()[1].State != registry.Offline {
-		if time.Now().After(deadline) {
-			t.Fatalf("states are %+v, want one Offline", s.registry.Snapshot())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	s.awaitOffline()
 	stop = first.serve(t)
 	defer stop()
 	if err := s.registry.Register(registry.Entry{Endpoint: endpoint}); err != nil {
@@ -227,11 +233,11 @@ func TestStreams(t *testing.T) {
 	}
 	s.wantRequest(first, "three")
 	s.await("three", "a c settled")
-	first.say <- devices("a", "d")
+	first.send <- devices("a", "d")
 	s.await("three", "a c d settled")
 
 	s.supervisor.Drop(door)
-	if got := text(s.supervisor.Picture(door)); got != "" {
+	if got := text(s.supervisor.Snapshot(door)); got != "" {
 		t.Errorf("a dropped Configuration has %q", got)
 	}
 }
@@ -243,9 +249,9 @@ func TestFaultyListIsReported(t *testing.T) {
 	s.register(f)
 	s.ask("")
 	s.wantRequest(f, "")
-	f.say <- devices("a", "", "a")
+	f.send <- devices("a", "", "a")
 	s.await("", "a settled !"+f.address+" device 1 of the handler's list has no id and is ignored: this is a bug in the handler")
-	f.say <- devices("a")
+	f.send <- devices("a")
 	s.await("", "a settled")
 }
 

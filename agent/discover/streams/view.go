@@ -24,7 +24,7 @@ type Key struct {
 	Shared bool
 }
 
-// Known is a device that this node has, or had within the grace period.
+// Known is a device that this node sees, or saw within the grace period.
 type Known struct {
 	Device
 	// Online is false while no endpoint reports the device and it is kept for its
@@ -38,8 +38,8 @@ type Failure struct {
 	Message  string
 }
 
-// Picture is what is known of a Configuration's devices at one time.
-type Picture struct {
+// Snapshot is the known state of a Configuration's devices at one time.
+type Snapshot struct {
 	// Devices, sorted by id.
 	Devices []Known
 	// Settled means that there are no other devices. Before that, a device may be
@@ -47,15 +47,16 @@ type Picture struct {
 	Settled bool
 	// Failures, sorted by endpoint.
 	Failures []Failure
-	// Next is when the picture changes without an event; zero for never.
+	// Next is the time when the snapshot changes without an event; zero for never.
 	Next time.Time
 }
 
-// view combines the messages of one Configuration's endpoints. It is fed with events
-// and their times, and is not for concurrent use.
+// view combines the messages of one Configuration's endpoints. Its input is events
+// with their times. It must not be used concurrently.
 type view struct {
 	grace grace
-	// asked is when the endpoints first got a request; settleLimit counts from it.
+	// asked is the time when the endpoints first got a request, from which
+	// settleLimit counts.
 	asked   time.Time
 	settled bool
 	// held means that the request is incomplete, so no endpoint is late.
@@ -67,10 +68,10 @@ type view struct {
 type source struct {
 	shared  bool
 	devices []Device
-	// expected means that the Configuration's handler has this endpoint.
+	// expected means that this endpoint belongs to the Configuration's handler.
 	expected bool
-	// retired means that the Configuration now names another handler. The devices
-	// are kept until the picture is settled.
+	// retired means that the Configuration now names another handler. Its devices
+	// are kept until the snapshot is settled.
 	retired bool
 	// reported means that a message arrived since the first request to the handler.
 	reported bool
@@ -78,8 +79,8 @@ type source struct {
 	// a message.
 	open, current bool
 	openedAt      time.Time
-	// lostAt is when the stream first broke after the last message; zero if it did
-	// not.
+	// lostAt is the time when the stream first broke after the last message; zero if
+	// it did not.
 	lostAt time.Time
 	// refused means that the endpoint rejects the request.
 	refused bool
@@ -144,8 +145,8 @@ func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
 	}
 }
 
-// Received records a message, which is the full list. complaint describes what was
-// wrong with it, if anything.
+// Received records a message, which is the full list. complaint describes a fault in
+// the message, if any.
 func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint string) {
 	if s := v.sources[endpoint]; s != nil {
 		s.devices = devices
@@ -164,8 +165,8 @@ func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) 
 	}
 }
 
-// Refused records that the endpoint rejects the request. Its devices are kept, so
-// that a typing error in a Configuration does not remove them.
+// Refused records that the endpoint rejects the request. Its devices are kept: a
+// typo in a Configuration must not remove them.
 func (v *view) Refused(endpoint registry.Endpoint, failure string) {
 	if s := v.sources[endpoint]; s != nil {
 		s.open, s.current, s.refused, s.failure = false, false, true, failure
@@ -173,8 +174,8 @@ func (v *view) Refused(endpoint registry.Endpoint, failure string) {
 	}
 }
 
-// At returns the picture at a time, and drops what has expired.
-func (v *view) At(now time.Time) Picture {
+// At returns the snapshot at a time, and drops expired devices.
+func (v *view) At(now time.Time) Snapshot {
 	var next alarm
 	for endpoint, s := range v.sources {
 		if end, ends := s.end(v.grace); ends && next.due(end, now) {
@@ -186,7 +187,7 @@ func (v *view) At(now time.Time) Picture {
 	}
 	v.settle(now, &next)
 
-	picture := Picture{Settled: v.settled}
+	snapshot := Snapshot{Settled: v.settled}
 	union := map[Key]Known{}
 	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
 		s := v.sources[endpoint]
@@ -197,18 +198,18 @@ func (v *view) At(now time.Time) Picture {
 			}
 		}
 		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(failurePatience), now)) {
-			picture.Failures = append(picture.Failures, Failure{endpoint, s.failure})
+			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, s.failure})
 		}
 	}
-	picture.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
+	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(boolToInt(a.Shared), boolToInt(b.Shared)))
 	})
-	picture.Next = next.at
-	return picture
+	snapshot.Next = next.at
+	return snapshot
 }
 
-// end returns when the endpoint's devices expire without an event, and whether they
-// do.
+// end returns the time when the endpoint's devices expire without an event, and
+// whether they do.
 func (s *source) end(g grace) (time.Time, bool) {
 	switch {
 	case s.retired, s.refused, s.current:
@@ -229,7 +230,7 @@ func (s *source) expire() {
 	}
 }
 
-// settle decides whether the picture is complete.
+// settle decides whether the snapshot is complete.
 func (v *view) settle(now time.Time, next *alarm) {
 	if v.settled || v.held {
 		return
@@ -259,11 +260,11 @@ func (v *view) settle(now time.Time, next *alarm) {
 	}
 }
 
-// alarm collects the earliest time in the future.
+// alarm keeps the earliest future time.
 type alarm struct{ at time.Time }
 
-// due reports whether a time has come. Otherwise it becomes a candidate for the
-// alarm.
+// due reports whether a time has passed. Otherwise the time becomes a candidate for
+// the alarm.
 func (a *alarm) due(at, now time.Time) bool {
 	if !at.After(now) {
 		return true

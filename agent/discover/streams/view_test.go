@@ -15,18 +15,18 @@ var (
 	other  = registry.Endpoint{Name: "other", Address: "/other.sock"}
 )
 
-// story drives a view through time. at sets the time of the next steps, in seconds.
-type story struct {
+// timeline drives a view through time. at sets the time of the next steps, in seconds.
+type timeline struct {
 	view *view
 	now  time.Time
 }
 
-func (s *story) at(seconds int) *story {
+func (s *timeline) at(seconds int) *timeline {
 	s.now = time.Unix(int64(seconds), 0)
 	return s
 }
 
-func (s *story) expect(endpoints ...registry.Endpoint) *story {
+func (s *timeline) expect(endpoints ...registry.Endpoint) *timeline {
 	var entries []registry.Entry
 	for _, endpoint := range endpoints {
 		entries = append(entries, registry.Entry{Endpoint: endpoint, Shared: endpoint == camera})
@@ -35,12 +35,12 @@ func (s *story) expect(endpoints ...registry.Endpoint) *story {
 	return s
 }
 
-func (s *story) opened(endpoint registry.Endpoint) *story {
+func (s *timeline) opened(endpoint registry.Endpoint) *timeline {
 	s.view.Opened(endpoint, endpoint == camera, s.now)
 	return s
 }
 
-func (s *story) received(endpoint registry.Endpoint, ids ...string) *story {
+func (s *timeline) received(endpoint registry.Endpoint, ids ...string) *timeline {
 	var devices []Device
 	for _, id := range ids {
 		devices = append(devices, Device{Key: Key{ID: id, Shared: endpoint == camera}})
@@ -49,19 +49,19 @@ func (s *story) received(endpoint registry.Endpoint, ids ...string) *story {
 	return s
 }
 
-func (s *story) broke(endpoint registry.Endpoint) *story {
+func (s *timeline) broke(endpoint registry.Endpoint) *timeline {
 	s.view.Broke(endpoint, "gone", s.now)
 	return s
 }
 
-func (s *story) refused(endpoint registry.Endpoint) *story {
+func (s *timeline) refused(endpoint registry.Endpoint) *timeline {
 	s.view.Refused(endpoint, "no")
 	return s
 }
 
-// text formats a picture in one line: devices, with offline ones in parentheses,
+// text formats a snapshot in one line: devices, with offline ones in parentheses,
 // "settled", failures after "!", and the time of the next change after "@".
-func text(p Picture) string {
+func text(p Snapshot) string {
 	var parts []string
 	for _, d := range p.Devices {
 		if d.Online {
@@ -84,100 +84,100 @@ func text(p Picture) string {
 
 func TestView(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		story  func(*story)
-		at     int
-		want   string
+		reason   string
+		timeline func(*timeline)
+		at       int
+		want     string
 	}{
 		"an agent that has just started": {
-			reason: "no message is not the same as no devices",
-			story:  func(s *story) { s.expect(usb) },
-			at:     1, want: "@300",
+			reason:   "no message is not the same as no devices",
+			timeline: func(s *timeline) { s.expect(usb) },
+			at:       1, want: "@300",
 		},
 		"no handler ever registers": {
-			reason: "the devices of the last run are removed eventually",
-			story:  func(*story) {},
-			at:     300, want: "settled",
+			reason:   "the devices of the last run are removed eventually",
+			timeline: func(*timeline) {},
+			at:       300, want: "settled",
 		},
 		"the only endpoint has reported": {
-			reason: "nothing is unknown",
-			story:  func(s *story) { s.expect(usb).at(1).opened(usb).received(usb, "a", "b") },
-			at:     2, want: "a b settled",
+			reason:   "nothing is unknown",
+			timeline: func(s *timeline) { s.expect(usb).at(1).opened(usb).received(usb, "a", "b") },
+			at:       2, want: "a b settled",
 		},
 		"one of two endpoints has reported": {
-			reason: "a device of the other endpoint may still exist",
-			story:  func(s *story) { s.expect(usb, camera).at(1).opened(usb).received(usb, "a").opened(camera) },
-			at:     2, want: "a @300",
+			reason:   "a device of the other endpoint may still exist",
+			timeline: func(s *timeline) { s.expect(usb, camera).at(1).opened(usb).received(usb, "a").opened(camera) },
+			at:       2, want: "a @300",
 		},
 		"two endpoints": {
-			reason: "the devices are the union; shared and local ones differ",
-			story:  func(s *story) { s.expect(usb, camera).received(usb, "a", "b").received(camera, "b", "c") },
-			at:     2, want: "a b b c settled",
+			reason:   "the devices are the union; shared and local ones differ",
+			timeline: func(s *timeline) { s.expect(usb, camera).received(usb, "a", "b").received(camera, "b", "c") },
+			at:       2, want: "a b b c settled",
 		},
 		"a device leaves a message": {
-			reason: "a message is the full list",
-			story:  func(s *story) { s.expect(camera).opened(camera).received(camera, "a", "b").received(camera, "b") },
-			at:     2, want: "b settled",
+			reason:   "a message is the full list",
+			timeline: func(s *timeline) { s.expect(camera).opened(camera).received(camera, "a", "b").received(camera, "b") },
+			at:       2, want: "b settled",
 		},
 		"a handler restarts": {
-			reason: "nothing changes during the restart allowance",
-			story:  func(s *story) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb) },
-			at:     19, want: "a settled @20",
+			reason:   "nothing changes during the restart allowance",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb) },
+			at:       19, want: "a settled @20",
 		},
 		"a handler is gone for longer than the patience": {
-			reason: "the failure is shown, and the devices still exist",
-			story:  func(s *story) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(15).broke(usb) },
-			at:     39, want: "a settled !/usb.sock gone @40",
+			reason:   "the failure is shown, and the devices still exist",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(15).broke(usb) },
+			at:       39, want: "a settled !/usb.sock gone @40",
 		},
 		"a local handler does not come back": {
-			reason: "local devices have no grace beyond the restart allowance",
-			story:  func(s *story) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb) },
-			at:     40, want: "settled !/usb.sock gone",
+			reason:   "local devices have no grace beyond the restart allowance",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb) },
+			at:       40, want: "settled !/usb.sock gone",
 		},
 		"a handler of shared devices does not come back": {
-			reason: "they are kept offline for the grace period",
-			story:  func(s *story) { s.expect(camera).opened(camera).received(camera, "a").at(10).broke(camera) },
-			at:     40, want: "(a) settled !/camera.sock gone @310",
+			reason:   "they are kept offline for the grace period",
+			timeline: func(s *timeline) { s.expect(camera).opened(camera).received(camera, "a").at(10).broke(camera) },
+			at:       40, want: "(a) settled !/camera.sock gone @310",
 		},
 		"the grace of shared devices is over": {
-			reason: "five minutes after the stream broke",
-			story:  func(s *story) { s.expect(camera).opened(camera).received(camera, "a").at(10).broke(camera) },
-			at:     310, want: "settled !/camera.sock gone",
+			reason:   "five minutes after the stream broke",
+			timeline: func(s *timeline) { s.expect(camera).opened(camera).received(camera, "a").at(10).broke(camera) },
+			at:       310, want: "settled !/camera.sock gone",
 		},
 		"a handler that crashes again and again": {
 			reason: "only a message ends the grace period, not a new stream",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb).broke(usb).at(39).opened(usb).broke(usb)
 			},
 			at: 40, want: "settled !/usb.sock gone",
 		},
 		"a handler is back and has not reported": {
-			reason: "its devices are kept online",
-			story:  func(s *story) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb) },
-			at:     60, want: "a settled !/usb.sock gone @320",
+			reason:   "its devices are kept online",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb) },
+			at:       60, want: "a settled !/usb.sock gone @320",
 		},
 		"a handler is back and stays silent": {
-			reason: "some handlers never send an empty first list",
-			story:  func(s *story) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb) },
-			at:     320, want: "settled !/usb.sock gone",
+			reason:   "some handlers never send an empty first list",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb) },
+			at:       320, want: "settled !/usb.sock gone",
 		},
 		"a handler reports again": {
 			reason: "nothing remains of the failure",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(20).opened(usb).received(usb, "a")
 			},
 			at: 60, want: "a settled",
 		},
 		"one of two handlers disappears": {
 			reason: "the devices of the other handler are not affected",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb, camera).opened(usb).received(usb, "a").opened(camera).received(camera, "b").at(10).broke(usb)
 			},
 			at: 50, want: "b settled !/usb.sock gone",
 		},
 		"the details are edited": {
 			reason: "devices are kept until the first message of the new stream",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10)
 				s.view.Reopen(usb)
 				s.at(11).opened(usb)
@@ -186,7 +186,7 @@ func TestView(t *testing.T) {
 		},
 		"the new details are refused": {
 			reason: "a typing error removes no device, and is shown at once",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10)
 				s.view.Reopen(usb)
 				s.at(11).opened(usb).refused(usb)
@@ -194,23 +194,23 @@ func TestView(t *testing.T) {
 			at: 2000, want: "a settled !/usb.sock no",
 		},
 		"the details are refused from the start": {
-			reason: "the devices of the last run are kept until the handler accepts the request",
-			story:  func(s *story) { s.expect(usb).opened(usb).refused(usb) },
-			at:     2000, want: "!/usb.sock no",
+			reason:   "the devices of the last run are kept until the handler accepts the request",
+			timeline: func(s *timeline) { s.expect(usb).opened(usb).refused(usb) },
+			at:       2000, want: "!/usb.sock no",
 		},
 		"the request is incomplete": {
-			reason: "no endpoint is late while a Secret is missing",
-			story:  func(s *story) { s.expect(usb); s.view.Hold(true, s.now) },
-			at:     2000, want: "",
+			reason:   "no endpoint is late while a Secret is missing",
+			timeline: func(s *timeline) { s.expect(usb); s.view.Hold(true, s.now) },
+			at:       2000, want: "",
 		},
 		"the request is complete again": {
-			reason: "the settle limit starts again",
-			story:  func(s *story) { s.expect(usb); s.view.Hold(true, s.now); s.at(1000); s.view.Hold(false, s.now) },
-			at:     1001, want: "@1300",
+			reason:   "the settle limit starts again",
+			timeline: func(s *timeline) { s.expect(usb); s.view.Hold(true, s.now); s.at(1000); s.view.Hold(false, s.now) },
+			at:       1001, want: "@1300",
 		},
 		"another handler is named": {
 			reason: "the devices of the old handler are kept until the new one has reported",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(1000)
 				s.view.ChangeHandler(s.now)
 				s.expect(other)
@@ -219,7 +219,7 @@ func TestView(t *testing.T) {
 		},
 		"another handler has reported": {
 			reason: "the devices of the old handler are removed",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(1000)
 				s.view.ChangeHandler(s.now)
 				s.expect(other).opened(other).received(other, "b")
@@ -228,7 +228,7 @@ func TestView(t *testing.T) {
 		},
 		"the first handler is named again": {
 			reason: "nothing remains of the other handler",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(1000)
 				s.view.ChangeHandler(s.now)
 				s.expect(other)
@@ -241,7 +241,7 @@ func TestView(t *testing.T) {
 		},
 		"an endpoint is forgotten": {
 			reason: "its grace period has passed, and its failure is no longer shown",
-			story: func(s *story) {
+			timeline: func(s *timeline) {
 				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).at(310)
 				s.view.At(s.now)
 				s.expect()
@@ -250,14 +250,14 @@ func TestView(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &story{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
-			tc.story(s)
+			s := &timeline{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
+			tc.timeline(s)
 			now := time.Unix(int64(tc.at), 0)
 			if got := text(s.view.At(now)); got != tc.want {
 				t.Errorf("%s\n got %s\nwant %s", tc.reason, got, tc.want)
 			}
 			if again := text(s.view.At(now)); again != tc.want {
-				t.Errorf("reading changed the picture: %s", again)
+				t.Errorf("reading changed the snapshot: %s", again)
 			}
 		})
 	}

@@ -25,33 +25,57 @@ func TestChange(t *testing.T) {
 		"map absent": {
 			reason: "the first claim creates the map, unless another writer did",
 			change: claim("cam-0"), object: object(nil),
-			want: `[{"op":"test","path":"/spec/deviceUsage","value":null},{"op":"add","path":"/spec/deviceUsage","value":{"cam-0":"node-a"}}]`,
+			want: `[{"op":"test","path":"/spec/deviceUsage","value":null},` +
+				`{"op":"add","path":"/spec/deviceUsage","value":{"cam-0":"node-a"}}]`,
 		},
 		"slot absent": {
 			reason: "an absent slot is free",
 			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-1": "node-b"}),
-			want: `[{"op":"test","path":"/spec/deviceUsage/cam-0","value":null},{"op":"add","path":"/spec/deviceUsage/cam-0","value":"node-a"}]`,
+			want: `[{"op":"test","path":"/spec/deviceUsage/cam-0","value":null},` +
+				`{"op":"add","path":"/spec/deviceUsage/cam-0","value":"node-a"}]`,
 		},
 		"slot empty": {
 			reason: "\"\" is free",
 			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": ""}),
-			want: `[{"op":"test","path":"/spec/deviceUsage/cam-0","value":""},{"op":"replace","path":"/spec/deviceUsage/cam-0","value":"node-a"}]`,
+			want: `[{"op":"test","path":"/spec/deviceUsage/cam-0","value":""},` +
+				`{"op":"replace","path":"/spec/deviceUsage/cam-0","value":"node-a"}]`,
 		},
-		"mine":            {reason: "a slot that is already owned needs no request", change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-a"})},
-		"other's":         {reason: "an owner is never replaced by another one", change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: true},
-		"one of two":      {reason: "all or nothing", change: claim("cam-0", "cam-1"), object: object(map[string]v0.SlotOwner{"cam-1": "node-b"}), impossible: true},
-		"configuration's": {reason: "a slot held through the Configuration's resource is held", change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "C:0:node-a"}), impossible: true},
+		"mine": {
+			reason: "a slot that is already owned needs no request",
+			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-a"}),
+		},
+		"other's": {
+			reason: "an owner is never replaced by another one",
+			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: true,
+		},
+		"one of two": {
+			reason: "all or nothing",
+			change: claim("cam-0", "cam-1"), object: object(map[string]v0.SlotOwner{"cam-1": "node-b"}), impossible: true,
+		},
+		"configuration's": {
+			reason: "a slot held through the Configuration's resource is held",
+			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "C:0:node-a"}), impossible: true,
+		},
 		"release": {
 			reason: "a release tests the version, so that a delayed one cannot free a slot that was given again",
 			change: release("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-a"}),
-			want: `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"test","path":"/spec/deviceUsage/cam-0","value":"node-a"},{"op":"replace","path":"/spec/deviceUsage/cam-0","value":""}]`,
+			want: `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},` +
+				`{"op":"test","path":"/spec/deviceUsage/cam-0","value":"node-a"},` +
+				`{"op":"replace","path":"/spec/deviceUsage/cam-0","value":""}]`,
 		},
-		"release absent":  {reason: "an absent slot is already free", change: release("cam-0"), object: object(nil)},
-		"release other's": {reason: "a node never frees another node's slot", change: release("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: true},
+		"release absent": {
+			reason: "an absent slot is already free",
+			change: release("cam-0"), object: object(nil),
+		},
+		"release other's": {
+			reason: "a node never frees another node's slot",
+			change: release("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: true,
+		},
 		"escaped": {
 			reason: "a name may contain characters that are special in a JSON Pointer",
 			change: claim("a/b~c-0"), object: object(map[string]v0.SlotOwner{}),
-			want: `[{"op":"test","path":"/spec/deviceUsage/a~1b~0c-0","value":null},{"op":"add","path":"/spec/deviceUsage/a~1b~0c-0","value":"node-a"}]`,
+			want: `[{"op":"test","path":"/spec/deviceUsage/a~1b~0c-0","value":null},` +
+				`{"op":"add","path":"/spec/deviceUsage/a~1b~0c-0","value":"node-a"}]`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 )
 
-// loop runs in the only goroutine that touches the machine. When ctx ends it still
+// loop runs in the only goroutine that touches the machine. When ctx is done it still
 // answers the calls it has.
 func (s *Server) loop(ctx context.Context) {
 	timer := time.NewTimer(0)

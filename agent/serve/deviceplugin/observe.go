@@ -32,7 +32,7 @@ func newObserveBackoff() wait.Backoff {
 	return wait.Backoff{Duration: minInterval, Factor: 2, Steps: 8}
 }
 
-// observe observes the node's pods until ctx ends: after a trigger, repeatedly
+// observe observes the node's pods until ctx is done: after a trigger, repeatedly
 // while a slot is undecided, and at least every maxInterval.
 func (s *Server) observe(ctx context.Context) {
 	delay, backoff := gatherTime, newObserveBackoff()
@@ -46,7 +46,7 @@ func (s *Server) observe(ctx context.Context) {
 			timer.Stop()
 			backoff = newObserveBackoff()
 			sleep(ctx, gatherTime)
-		case <-s.witness.Changed():
+		case <-s.observer.Changed():
 			timer.Stop()
 			backoff = newObserveBackoff()
 			sleep(ctx, gatherTime)
@@ -77,13 +77,13 @@ func (s *Server) observeOnce(ctx context.Context) (again bool) {
 	case <-ctx.Done():
 		return false
 	}
-	o, err := s.witness.Observe(ctx, own)
+	o, err := s.observer.Observe(ctx, own)
 	if err != nil {
 		s.log.Debug("Cannot observe the pods of the node", "err", err)
 	}
 	if len(o.Held)+len(o.Ended) > 0 {
 		s.queue.post(func() {
-			s.step(slots.PodsWitnessed{Since: since, Began: began, Held: o.Held, Ended: o.Ended})
+			s.step(slots.PodsObserved{Since: since, Began: began, Held: o.Held, Ended: o.Ended})
 		})
 	}
 	return len(o.Open)+len(o.Ended) > 0 || err != nil && len(own) > 0

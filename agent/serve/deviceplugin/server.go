@@ -17,8 +17,8 @@ import (
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/claims"
 	"akri.sh/akri/agent/serve/kubelet"
+	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
-	"akri.sh/akri/agent/serve/witness"
 	v0 "akri.sh/akri/api/v0"
 )
 
@@ -44,7 +44,7 @@ type Options struct {
 type Server struct {
 	options   Options
 	executor  *claims.Executor
-	witness   *witness.Witness
+	observer  *observer.Observer
 	registrar *kubelet.Registrar
 	metrics   *Metrics
 	log       *slog.Logger
@@ -89,14 +89,14 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	w, err := witness.New(dir, o.NodeName, o.Client, o.Log)
+	w, err := observer.New(dir, o.NodeName, o.Client, o.Log)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the kubelet: %w", err)
 	}
 	s := &Server{
 		options:   o,
 		executor:  claims.New(o.Client, o.Instances, o.NodeName, o.FieldManager),
-		witness:   w,
+		observer:  w,
 		registrar: kubelet.NewRegistrar(dir, o.Log),
 		metrics:   metrics,
 		log:       o.Log,
@@ -113,7 +113,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Run serves until ctx ends. A problem with the kubelet's directories is an error.
+// Run serves until ctx is done. A problem with the kubelet's directories is an error.
 func (s *Server) Run(ctx context.Context) error {
 	if err := kubelet.RemoveSockets(s.options.KubeletDir); err != nil {
 		close(s.stopped)
@@ -121,7 +121,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	var background sync.WaitGroup
 	background.Go(func() { s.registrar.Run(ctx, s.observeSoon) })
-	background.Go(func() { _ = s.witness.Run(ctx) }) // returns only when ctx ends
+	background.Go(func() { _ = s.observer.Run(ctx) }) // returns only when ctx is done
 	background.Go(func() { s.observe(ctx) })
 	s.loop(ctx)
 	close(s.stopped)

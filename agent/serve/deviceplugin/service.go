@@ -44,23 +44,23 @@ type service struct {
 	instance  string
 	allocator allocator
 
-	mu      sync.Mutex
-	device  device.Device
-	list    []slots.Health
-	version int           // of list
-	changed chan struct{} // closed when list changes
-	urgent  int           // version of list that a call waits for
-	hurry   chan struct{} // closed when urgent changes
-	sent    map[string]bool
-	sentV   int           // version of the list in sent
-	ended   bool          // the current list is the last
-	done    chan struct{} // closed when sent changes
+	mu            sync.Mutex
+	device        device.Device
+	list          []slots.Health
+	version       int           // of list
+	changed       chan struct{} // closed when list changes
+	urgent        int           // version of list that a call waits for
+	urgentChanged chan struct{} // closed when urgent changes
+	sent          map[string]bool
+	sentV         int           // version of the list in sent
+	ended         bool          // the current list is the last
+	done          chan struct{} // closed when sent changes
 }
 
 func newService(instance string, a allocator) *service {
 	return &service{
 		instance: instance, allocator: a, sent: map[string]bool{},
-		changed: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
+		changed: make(chan struct{}), urgentChanged: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -106,8 +106,8 @@ func (s *service) flush(ctx context.Context) {
 	s.mu.Lock()
 	want := s.version
 	s.urgent = want
-	close(s.hurry)
-	s.hurry = make(chan struct{})
+	close(s.urgentChanged)
+	s.urgentChanged = make(chan struct{})
 	for s.sentV < want {
 		done := s.done
 		s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListA
 // gather waits for further changes of the list, unless a call waits for it.
 func (s *service) gather(ctx context.Context) {
 	s.mu.Lock()
-	urgent, hurry := s.urgent == s.version, s.hurry
+	urgent, urgentChanged := s.urgent == s.version, s.urgentChanged
 	s.mu.Unlock()
 	if urgent {
 		return
@@ -171,7 +171,7 @@ func (s *service) gather(ctx context.Context) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-hurry:
+	case <-urgentChanged:
 	case <-ctx.Done():
 	}
 }

@@ -63,10 +63,10 @@ func offering(t *testing.T, k *kubelettest.Kubelet) (*service, *stubAllocator) {
 	s.device.Instance.Name = "cam-1a2b3c"
 	s.setList([]slots.Health{{Slot: 0, Healthy: true}, {Slot: 1, Healthy: true}, {Slot: 2, Healthy: true}})
 	log := slog.New(slog.DiscardHandler)
-	plugin := kubelet.Plugin{Resource: camResource, Server: s, Registrar: kubelet.NewRegistrar(k.Dir(), log), Log: log}
+	connected := kubelet.Plugin{Resource: camResource, Server: s, Registrar: kubelet.NewRegistrar(k.Dir(), log), Log: log}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { plugin.Run(ctx) })
+	running.Go(func() { connected.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()

@@ -38,7 +38,7 @@ func newRetryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: 0.1, Steps: 7, Cap: maxRetryDelay}
 }
 
-// Run serves the resource until ctx ends.
+// Run serves the resource until ctx is done.
 func (p *Plugin) Run(ctx context.Context) {
 	backoff := newRetryBackoff()
 	for ctx.Err() == nil {

@@ -144,7 +144,7 @@ func (r *Registrar) register(ctx context.Context, resource, socket string) error
 	return nil
 }
 
-// Run watches the kubelet's registration socket until ctx ends, and calls started
+// Run watches the kubelet's registration socket until ctx is done, and calls started
 // each time the socket is created.
 func (r *Registrar) Run(ctx context.Context, started func()) {
 	for ctx.Err() == nil {

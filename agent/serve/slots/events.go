@@ -125,8 +125,8 @@ type ReleaseSettled struct {
 	Gone bool
 }
 
-// PodsWitnessed is an observation of the kubelet and its pods.
-type PodsWitnessed struct {
+// PodsObserved is an observation of the kubelet and its pods.
+type PodsObserved struct {
 	// Since and Began are [Machine.Generation] and the time at the beginning of
 	// the observation.
 	Since Generation

@@ -56,17 +56,17 @@ type world struct {
 
 // simNode is a kubelet, its pods and the machine of its agent.
 type simNode struct {
-	w       *world
-	name    string
-	m       *slots.Machine
-	list    []slots.Health
-	named   map[int]time.Duration
-	pods    []*simPod
-	calls   map[slots.Call]*simPod
-	patches []*patch // sent, not answered
-	late    []*patch // abandoned by the agent; may still reach the API server
-	watch   []slots.Event
-	witness *slots.PodsWitnessed
+	w           *world
+	name        string
+	m           *slots.Machine
+	list        []slots.Health
+	named       map[int]time.Duration
+	pods        []*simPod
+	calls       map[slots.Call]*simPod
+	patches     []*patch // sent, not answered
+	late        []*patch // abandoned by the agent; may still reach the API server
+	watch       []slots.Event
+	observation *slots.PodsObserved
 }
 
 type simPod struct {
@@ -128,9 +128,9 @@ func (w *world) run(steps int) {
 		case 9:
 			n.observe()
 		case 10, 11:
-			n.reportWitness()
+			n.reportObservation()
 		case 12:
-			n.misfortune()
+			n.injectFault()
 		case 13:
 			n.step(slots.Ticked{Now: w.now})
 		}
@@ -164,7 +164,7 @@ func (w *world) settle() {
 				n.deliver()
 			}
 			n.observe()
-			n.reportWitness()
+			n.reportObservation()
 			w.check()
 		}
 		if len(w.violations) > 0 {
@@ -250,7 +250,7 @@ func (w *world) record() *slots.Record {
 // boot starts the agent. Its containers keep running.
 func (n *simNode) boot() {
 	n.m = slots.New(n.name)
-	n.list, n.watch, n.witness = nil, nil, nil
+	n.list, n.watch, n.observation = nil, nil, nil
 	n.step(slots.Ticked{Now: n.w.now})
 	events := []slots.Event{
 		slots.DevicePublished{Instance: device, Shared: n.w.shared, Capacity: n.w.capacity, Online: true},
@@ -359,7 +359,7 @@ func (n *simNode) endPod() {
 // observe asks the kubelet which slots its containers have. A slot that was assigned
 // just before may be missing.
 func (n *simNode) observe() {
-	e := &slots.PodsWitnessed{Since: n.m.Generation(), Began: n.w.now}
+	e := &slots.PodsObserved{Since: n.m.Generation(), Began: n.w.now}
 	for s := range 4 {
 		ref := slots.Ref{Instance: device, Slot: s}
 		used := slices.ContainsFunc(n.pods, func(p *simPod) bool {
@@ -373,13 +373,13 @@ func (n *simNode) observe() {
 			e.Ended = append(e.Ended, ref)
 		}
 	}
-	n.witness = e
+	n.observation = e
 }
 
-func (n *simNode) reportWitness() {
-	if n.witness != nil {
-		e := *n.witness
-		n.witness = nil
+func (n *simNode) reportObservation() {
+	if n.observation != nil {
+		e := *n.observation
+		n.observation = nil
 		n.step(e)
 	}
 }
@@ -443,8 +443,8 @@ func (n *simNode) land(i int) {
 	n.late = slices.Delete(n.late, i, i+1)
 }
 
-// misfortune restarts the agent, edits the capacity or flaps the device.
-func (n *simNode) misfortune() {
+// injectFault restarts the agent, edits the capacity or flaps the device.
+func (n *simNode) injectFault() {
 	switch n.w.rng.IntN(4) {
 	case 0:
 		for _, p := range n.patches { // in flight when the agent died

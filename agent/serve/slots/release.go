@@ -6,11 +6,11 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-func (e PodsWitnessed) apply(m *Machine) []Command {
+func (e PodsObserved) apply(m *Machine) []Command {
 	claims, releases := map[string][]int{}, map[string][]int{}
 	var commands []Command
 	for _, ref := range e.Held {
-		inst, s := m.witnessed(ref, e, true)
+		inst, s := m.observed(ref, e, true)
 		if s == nil {
 			continue
 		}
@@ -27,7 +27,7 @@ func (e PodsWitnessed) apply(m *Machine) []Command {
 		}
 	}
 	for _, ref := range e.Ended {
-		inst, s := m.witnessed(ref, e, false)
+		inst, s := m.observed(ref, e, false)
 		if s == nil {
 			continue
 		}
@@ -50,11 +50,11 @@ func (e PodsWitnessed) apply(m *Machine) []Command {
 	return commands
 }
 
-// witnessed returns the slot to which an observation applies, or nil if it does not
+// observed returns the slot to which an observation applies, or nil if it does not
 // apply: the slot is unknown, a patch of it is in progress, or a call named it after
 // the observation began or so shortly before that the kubelet may not have assigned
 // it yet.
-func (m *Machine) witnessed(ref Ref, e PodsWitnessed, held bool) (*instance, *slot) {
+func (m *Machine) observed(ref Ref, e PodsObserved, held bool) (*instance, *slot) {
 	inst := m.instances[ref.Instance]
 	if inst == nil {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// TestScripts runs the scenarios of testdata: a command a paragraph, below it the
-// commands of the machine. -rewrite writes them as they are now; read the diff.
+// TestScripts runs the scenarios of testdata: each paragraph is an event, with the
+// commands of the machine below it. -rewrite replaces them; review the diff.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		m := slots.New("node-a")
@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 				return printState(m.State())
 			}
 			var out []string
-			for _, command := range m.Step(parseEvent(t, m, d)) {
+			for _, command := range m.Step(parseLine(t, d).event(m)) {
 				out = append(out, command.String())
 			}
 			for _, violation := range slots.Check(m.State()) {
@@ -38,114 +38,138 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// parseEvent reads one line of a script. Positional words come first: a call's
-// number, the Instance, slots as NUMBER or, in a record, NUMBER:OWNER.
-func parseEvent(t *testing.T, m *slots.Machine, d *datadriven.TestData) slots.Event {
-	t.Helper()
-	var words []string
-	options := map[string]string{}
+// line is one line of a script, parsed. Positional words come first: a call's number,
+// the Instance, slots as NUMBER or, in a record, NUMBER:OWNER.
+type line struct {
+	t       *testing.T
+	d       *datadriven.TestData
+	words   []string
+	options map[string]string
+}
+
+func parseLine(t *testing.T, d *datadriven.TestData) *line {
+	l := &line{t: t, d: d, options: map[string]string{}}
 	for _, arg := range d.CmdArgs {
 		switch {
 		case len(arg.Vals) > 0:
-			options[arg.Key] = strings.Join(arg.Vals, " ")
+			l.options[arg.Key] = strings.Join(arg.Vals, " ")
 		default:
-			words = append(words, arg.Key)
+			l.words = append(l.words, arg.Key)
 		}
 	}
-	word := func(n int) string {
-		if n >= len(words) {
-			d.Fatalf(t, "%s: word %d is missing", d.Cmd, n+1)
-		}
-		return words[n]
+	return l
+}
+
+func (l *line) word(n int) string {
+	if n >= len(l.words) {
+		l.d.Fatalf(l.t, "%s: word %d is missing", l.d.Cmd, n+1)
 	}
-	number := func(text string) int {
-		n, err := strconv.Atoi(text)
+	return l.words[n]
+}
+
+func (l *line) number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		l.d.Fatalf(l.t, "%s: %v", l.d.Cmd, err)
+	}
+	return n
+}
+
+func (l *line) numbers(list []string) []int {
+	var out []int
+	for _, text := range list {
+		out = append(out, l.number(text))
+	}
+	return out
+}
+
+func (l *line) call() slots.Call { return slots.Call(l.number(l.word(0))) }
+
+func (l *line) version(option string) uint64 { return uint64(l.number(cmp.Or(l.options[option], "0"))) }
+
+func (l *line) outcome() slots.Outcome {
+	return map[string]slots.Outcome{
+		"written": slots.Written, "refused": slots.Refused, "unknown": slots.Unknown,
+	}[l.options["outcome"]]
+}
+
+func (l *line) refs(option string) []slots.Ref {
+	var out []slots.Ref
+	for text := range strings.FieldsSeq(l.options[option]) {
+		at := strings.LastIndex(text, "-")
+		out = append(out, slots.Ref{Instance: text[:at], Slot: l.number(text[at+1:])})
+	}
+	return out
+}
+
+func (l *line) record() *slots.Record {
+	if l.options["version"] == "" {
+		return nil
+	}
+	r := &slots.Record{Version: l.version("version"), Usage: map[int]v0.Owner{}}
+	for entry := range strings.FieldsSeq(l.options["usage"]) {
+		slot, value, _ := strings.Cut(entry, ":")
+		owner, err := v0.ParseOwner(value)
 		if err != nil {
-			d.Fatalf(t, "%s: %v", d.Cmd, err)
+			l.d.Fatalf(l.t, "%v", err)
 		}
-		return n
+		r.Usage[l.number(slot)] = owner
 	}
-	numbers := func(list []string) []int {
-		var out []int
-		for _, text := range list {
-			out = append(out, number(text))
-		}
-		return out
-	}
-	refs := func(list string) []slots.Ref {
-		var out []slots.Ref
-		for text := range strings.FieldsSeq(list) {
-			at := strings.LastIndex(text, "-")
-			out = append(out, slots.Ref{Instance: text[:at], Slot: number(text[at+1:])})
-		}
-		return out
-	}
-	record := func() *slots.Record {
-		if options["version"] == "" {
-			return nil
-		}
-		r := &slots.Record{Version: uint64(number(options["version"])), Usage: map[int]v0.Owner{}}
-		for entry := range strings.FieldsSeq(options["usage"]) {
-			slot, value, _ := strings.Cut(entry, ":")
-			owner, err := v0.ParseOwner(value)
-			if err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			r.Usage[number(slot)] = owner
-		}
-		return r
-	}
-	outcome := map[string]slots.Outcome{"written": slots.Written, "refused": slots.Refused, "unknown": slots.Unknown}
-	switch d.Cmd {
+	return r
+}
+
+// event returns the event that the line describes.
+func (l *line) event(m *slots.Machine) slots.Event {
+	switch l.d.Cmd {
 	case "now":
-		at, err := time.ParseDuration(word(0))
+		at, err := time.ParseDuration(l.word(0))
 		if err != nil {
-			d.Fatalf(t, "%v", err)
+			l.d.Fatalf(l.t, "%v", err)
 		}
 		return slots.Ticked{Now: at}
 	case "published":
 		return slots.DevicePublished{
-			Instance: word(0),
-			Capacity: number(options["capacity"]),
-			Shared:   options["local"] == "",
-			Online:   options["offline"] == "",
+			Instance: l.word(0),
+			Capacity: l.number(l.options["capacity"]),
+			Shared:   l.options["local"] == "",
+			Online:   l.options["offline"] == "",
 		}
 	case "withdrawn":
-		return slots.DeviceWithdrawn{Instance: word(0)}
+		return slots.DeviceWithdrawn{Instance: l.word(0)}
 	case "recorded":
-		return slots.InstanceRecorded{Instance: word(0), Record: *record()}
+		return slots.InstanceRecorded{Instance: l.word(0), Record: *l.record()}
 	case "left":
-		return slots.InstanceLeft{Instance: word(0)}
+		return slots.InstanceLeft{Instance: l.word(0)}
 	case "deleted":
-		return slots.InstanceDeleted{Instance: word(0), Version: uint64(number(options["version"]))}
+		return slots.InstanceDeleted{Instance: l.word(0), Version: uint64(l.number(l.options["version"]))}
 	case "allocate":
-		return slots.AllocateRequested{Call: slots.Call(number(word(0))), Instance: word(1), Slots: numbers(words[2:])}
+		return slots.AllocateRequested{Call: l.call(), Instance: l.word(1), Slots: l.numbers(l.words[2:])}
 	case "expired":
-		return slots.CallExpired{Call: slots.Call(number(word(0)))}
+		return slots.CallExpired{Call: l.call()}
 	case "prefer":
 		return slots.PreferenceAsked{
-			Call: slots.Call(number(word(0))), Instance: word(1), Size: number(options["size"]),
-			Available: numbers(strings.Fields(options["available"])), Must: numbers(strings.Fields(options["must"])),
+			Call: l.call(), Instance: l.word(1), Size: l.number(l.options["size"]),
+			Available: l.numbers(strings.Fields(l.options["available"])), Must: l.numbers(strings.Fields(l.options["must"])),
 		}
 	case "claimed":
-		return slots.ClaimSettled{Instance: word(0), Slots: numbers(words[1:]), Outcome: outcome[options["outcome"]], Record: record()}
+		return slots.ClaimSettled{Instance: l.word(0), Slots: l.numbers(l.words[1:]), Outcome: l.outcome(), Record: l.record()}
 	case "released":
 		return slots.ReleaseSettled{
-			Instance: word(0),
-			Slots:    numbers(words[1:]),
-			Outcome:  outcome[options["outcome"]],
-			Record:   record(),
-			Tried:    uint64(number(cmp.Or(options["tried"], "0"))),
-			Gone:     options["gone"] != "",
+			Instance: l.word(0),
+			Slots:    l.numbers(l.words[1:]),
+			Outcome:  l.outcome(),
+			Record:   l.record(),
+			Tried:    l.version("tried"),
+			Gone:     l.options["gone"] != "",
 		}
-	case "witnessed":
+	case "observed":
 		since := m.Generation()
-		if options["since"] != "" {
-			since = slots.Generation(number(options["since"]))
+		if l.options["since"] != "" {
+			since = slots.Generation(l.number(l.options["since"]))
 		}
-		return slots.PodsWitnessed{Since: since, Began: m.State().Now, Held: refs(options["held"]), Ended: refs(options["ended"])}
+		return slots.PodsObserved{Since: since, Began: m.State().Now, Held: l.refs("held"), Ended: l.refs("ended")}
 	}
-	d.Fatalf(t, "unknown command %s", d.Cmd)
+	l.d.Fatalf(l.t, "unknown command %s", l.d.Cmd)
 	return nil
 }
 

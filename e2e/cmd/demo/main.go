@@ -54,7 +54,7 @@ func main() {
 func down() error {
 	err := errors.Join(akri.StopProcesses(processDir), cluster.Down(dir))
 	if err == nil {
-		say("stopped; nothing is left")
+		logf("stopped; nothing is left")
 	}
 	return err
 }
@@ -69,7 +69,7 @@ func up(ctx context.Context) error {
 		return err
 	}
 	if running, err := cluster.Open(dir); err == nil {
-		say("already running in %s; stop it with: make demo-down", running.Dir())
+		logf("already running in %s; stop it with: make demo-down", running.Dir())
 		return show(ctx, running, programs)
 	}
 	began := time.Now()
@@ -78,31 +78,31 @@ func up(ctx context.Context) error {
 		return err
 	}
 	example := filepath.Join(programs.Root, "examples", "debug-echo", "configuration.yaml")
-	say("applying %s", example)
+	logf("applying %s", example)
 	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-f", example); err != nil {
 		return abort(ctx, c, err)
 	}
 	if err := awaitExample(ctx, c); err != nil {
 		return abort(ctx, c, err)
 	}
-	say("ready after %.0fs", time.Since(began).Seconds())
+	logf("ready after %.0fs", time.Since(began).Seconds())
 	return show(ctx, c, programs)
 }
 
 // start starts the cluster and installs Akri in it.
 func start(ctx context.Context, programs akri.Programs) (*cluster.Cluster, error) {
-	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { say("%s", text) }}
+	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { logf("%s", text) }}
 	if missing := cluster.Probe(); missing != nil {
-		say("pods cannot run on this machine: %v", missing)
-		say("starting only a control plane, with Akri as processes: the example's Pods will stay Pending")
+		logf("pods cannot run on this machine: %v", missing)
+		logf("starting only a control plane, with Akri as processes: the example's Pods will stay Pending")
 		config.Nodes = 0
 	}
-	say("starting Kubernetes in %s", dir)
+	logf("starting Kubernetes in %s", dir)
 	c, err := cluster.Start(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	say("installing Akri")
+	logf("installing Akri")
 	if config.Nodes > 0 {
 		err = akri.Install(ctx, c, programs)
 	} else {
@@ -128,7 +128,7 @@ func awaitExample(ctx context.Context, c *cluster.Cluster) error {
 	if len(c.Nodes()) == 0 {
 		condition = "Applied" // no Pod becomes ready without nodes
 	}
-	say("waiting for the example's condition %s", condition)
+	logf("waiting for the example's condition %s", condition)
 	// Applied is True before the first device is found, so wait for the devices too.
 	for _, wait := range [][]string{
 		{"--for=jsonpath={.status.instances}=2"},
@@ -175,7 +175,7 @@ Stop the demo and remove everything:
 	return nil
 }
 
-// say prints progress.
-func say(format string, arguments ...any) {
+// logf prints progress.
+func logf(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "demo: "+format+"\n", arguments...)
 }

@@ -53,7 +53,7 @@ func environment() []string {
 	return all
 }
 
-// serve answers requests on a port until ctx ends.
+// serve answers requests on a port until ctx is done.
 func serve(ctx context.Context, port string) {
 	server := &http.Server{Addr: ":" + port, Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })

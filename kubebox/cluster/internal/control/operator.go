@@ -91,7 +91,7 @@ func (o *Operator) exec(ctx context.Context, r wire.Request, files []*os.File) (
 		return 0, err
 	}
 	for _, f := range files {
-		syscall.SetNonblock(int(f.Fd()), false) // most programs do not expect the non-blocking pipes that Go creates
+		_ = syscall.SetNonblock(int(f.Fd()), false) // Go's pipes are non-blocking; most programs expect blocking ones
 	}
 	p, err := o.Table.Start(process.Spec{
 		Path:  path,

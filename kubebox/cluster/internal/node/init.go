@@ -47,7 +47,7 @@ func Init(input, reports *os.File) error {
 			Spec:  func() process.Spec { return process.Spec{Path: c.bin(name), Args: flags, Env: c.Env} },
 			Died: func(s process.Status) {
 				log.Printf("%s %s", s.Name, s.Cause)
-				report.Encode(s)
+				_ = report.Encode(s)
 			},
 		}
 	}
@@ -82,7 +82,7 @@ func (c Config) prepare() error {
 	if err := unix.Sethostname([]byte(c.Name)); err != nil {
 		return fmt.Errorf("setting the host name: %w", err)
 	}
-	if err := sandbox.Uplink(c.Address, c.Gateway); err != nil {
+	if err := sandbox.ConfigureVeth(c.Address, c.Gateway); err != nil {
 		return err
 	}
 	if err := sandbox.MakeCgroup(c.Cgroup); err != nil {
@@ -181,13 +181,13 @@ func (c Config) importImage(table *process.Table, path string) error {
 	}
 	defer archive.Close()
 	output := filepath.Join(LogDir(c.Dir), "import.log")
-	log, err := os.OpenFile(output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	logFile, err := os.OpenFile(output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer logFile.Close()
 	command := ImportCommand(c.Bin)
-	p, err := table.Start(process.Spec{Path: command[0], Args: command[1:], Env: c.Env, Files: []*os.File{archive, log, log}})
+	p, err := table.Start(process.Spec{Path: command[0], Args: command[1:], Env: c.Env, Files: []*os.File{archive, logFile, logFile}})
 	if err != nil {
 		return err
 	}

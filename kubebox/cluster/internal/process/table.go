@@ -85,7 +85,7 @@ func (t *Table) Start(s Spec) (*Process, error) {
 		if err == nil {
 			p.Pid = child.Pid
 			t.children[p.Pid] = p
-			child.Release()
+			_ = child.Release()
 		}
 		result <- err
 	}
@@ -168,5 +168,5 @@ func (p *Process) Signal(sig syscall.Signal, group bool) {
 	if group {
 		pid = -pid
 	}
-	syscall.Kill(pid, sig) // fails only if it has just exited
+	_ = syscall.Kill(pid, sig) // fails only if it has just exited
 }

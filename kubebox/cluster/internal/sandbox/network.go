@@ -25,7 +25,7 @@ func Bridge(address string, loopback ...string) error {
 	if err := netlink.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("creating the bridge: %w", err)
 	}
-	if err := raise(bridge, address); err != nil {
+	if err := bringUp(bridge, address); err != nil {
 		return err
 	}
 	if err := Loopback(loopback...); err != nil {
@@ -40,28 +40,28 @@ func Loopback(addresses ...string) error {
 	if err != nil {
 		return fmt.Errorf("finding the loopback device: %w", err)
 	}
-	return raise(lo, addresses...)
+	return bringUp(lo, addresses...)
 }
 
-// Cable connects a veth pair to the bridge; the other end appears as eth0 in the
+// AddVeth connects a veth pair to the bridge; the other end appears as eth0 in the
 // network namespace of process pid. Packets for subnet are routed through host.
-func Cable(name string, pid int, subnet, host string) error {
-	cable := &netlink.Veth{
+func AddVeth(name string, pid int, subnet, host string) error {
+	veth := &netlink.Veth{
 		LinkAttrs:     netlink.LinkAttrs{Name: name},
 		PeerName:      "eth0",
 		PeerNamespace: netlink.NsPid(pid),
 	}
-	if err := netlink.LinkAdd(cable); err != nil {
+	if err := netlink.LinkAdd(veth); err != nil {
 		return fmt.Errorf("creating the veth pair %s: %w", name, err)
 	}
 	bridge, err := netlink.LinkByName(bridgeName)
 	if err != nil {
 		return err
 	}
-	if err := netlink.LinkSetMaster(cable, bridge); err != nil {
+	if err := netlink.LinkSetMaster(veth, bridge); err != nil {
 		return fmt.Errorf("connecting %s to the bridge: %w", name, err)
 	}
-	if err := raise(cable); err != nil {
+	if err := bringUp(veth); err != nil {
 		return err
 	}
 	_, destination, err := net.ParseCIDR(subnet)
@@ -74,9 +74,9 @@ func Cable(name string, pid int, subnet, host string) error {
 	return nil
 }
 
-// Unplug waits until the kernel has removed the veth pair of a network namespace that
+// AwaitVethRemoval waits until the kernel has removed the veth pair of a network namespace that
 // is gone, so that its name can be reused. After timeout, it removes the pair itself.
-func Unplug(name string, timeout time.Duration) error {
+func AwaitVethRemoval(name string, timeout time.Duration) error {
 	for deadline := time.Now().Add(timeout); ; time.Sleep(10 * time.Millisecond) {
 		link, err := netlink.LinkByName(name)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
@@ -91,8 +91,8 @@ func Unplug(name string, timeout time.Duration) error {
 	}
 }
 
-// Uplink configures the node's end of the veth pair.
-func Uplink(address, gateway string) error {
+// ConfigureVeth configures the node's end of the veth pair.
+func ConfigureVeth(address, gateway string) error {
 	if err := Loopback(); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func Uplink(address, gateway string) error {
 	if err != nil {
 		return fmt.Errorf("finding eth0: %w", err)
 	}
-	if err := raise(eth0, address); err != nil {
+	if err := bringUp(eth0, address); err != nil {
 		return err
 	}
 	if err := netlink.RouteReplace(&netlink.Route{Gw: net.ParseIP(gateway)}); err != nil {
@@ -109,8 +109,8 @@ func Uplink(address, gateway string) error {
 	return forwardPackets()
 }
 
-// raise adds addresses to an interface and brings it up.
-func raise(link netlink.Link, addresses ...string) error {
+// bringUp adds addresses to an interface and brings it up.
+func bringUp(link netlink.Link, addresses ...string) error {
 	name := link.Attrs().Name
 	for _, a := range addresses {
 		parsed, err := netlink.ParseAddr(a)

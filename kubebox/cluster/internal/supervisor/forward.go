@@ -29,11 +29,11 @@ func relay(outside *net.TCPConn, address string) {
 	defer inside.Close()
 	done := make(chan struct{})
 	go func() {
-		io.Copy(inside, outside)
-		inside.CloseWrite()
+		_, _ = io.Copy(inside, outside)
+		_ = inside.CloseWrite()
 		close(done)
 	}()
-	io.Copy(outside, inside)
-	outside.CloseWrite()
+	_, _ = io.Copy(outside, inside)
+	_ = outside.CloseWrite()
 	<-done
 }

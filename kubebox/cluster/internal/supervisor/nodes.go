@@ -18,7 +18,7 @@ import (
 type machine struct {
 	*process.Component
 	config  node.Config
-	cable   string // name of the interface on the bridge
+	veth    string // name of the interface on the bridge
 	address string // without prefix length
 	died    func(process.Status)
 	files   []*os.File // for the next start: the Config to read, the reports to write
@@ -33,7 +33,7 @@ func (s *Supervisor) newMachine(i int) *machine {
 	name := NodeName(i)
 	dir := NodeDir(s.config.Dir, name)
 	m := &machine{
-		cable:   fmt.Sprintf("veth%d", i+1),
+		veth:    fmt.Sprintf("veth%d", i+1),
 		address: NodeAddress(i),
 		died:    s.died,
 		config: node.Config{
@@ -89,7 +89,7 @@ func (m *machine) boot() error {
 	if err := os.MkdirAll(node.LogDir(m.config.Dir), 0o755); err != nil {
 		return err
 	}
-	if err := sandbox.Unplug(m.cable, cleanupTimeout); err != nil {
+	if err := sandbox.AwaitVethRemoval(m.veth, cleanupTimeout); err != nil {
 		return err // left over from a node that exited by itself
 	}
 	// Cgroups of pods that ran during a power failure: a kubelet spends seconds on each.
@@ -115,7 +115,7 @@ func (m *machine) boot() error {
 		return err
 	}
 	go m.relayReports(reportRead)
-	if err := sandbox.Cable(m.cable, m.Status().Pid, m.config.PodCIDR, m.address); err != nil {
+	if err := sandbox.AddVeth(m.veth, m.Status().Pid, m.config.PodCIDR, m.address); err != nil {
 		return err
 	}
 	return json.NewEncoder(configWrite).Encode(m.config)

@@ -75,6 +75,6 @@ func probe() error {
 		return err
 	}
 	group := "akri-probe-" + rand.Text()
-	defer sandbox.RemoveCgroup(group, 0)
+	defer func() { _ = sandbox.RemoveCgroup(group, 0) }()
 	return sandbox.MakeCgroup(group)
 }

@@ -64,13 +64,13 @@ func Run(input, lifeline, reports, listener *os.File) error {
 	os.Setenv("PATH", strings.TrimPrefix(s.env[0], "PATH=")) // for looking up commands
 	err := s.start(ctx, listener)
 	if err == nil {
-		s.reports.Encode(Report{Ready: true})
+		_ = s.reports.Encode(Report{Ready: true})
 		reports.Close()
 		<-ctx.Done()
 		log.Printf("Stopping: %v", context.Cause(ctx))
 		return s.tearDown()
 	}
-	s.reports.Encode(Report{Error: err.Error()})
+	_ = s.reports.Encode(Report{Error: err.Error()})
 	return errors.Join(err, s.tearDown())
 }
 
@@ -147,7 +147,7 @@ func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component)
 	began := time.Now()
 	progress := func(format string, args ...any) {
 		text := fmt.Sprintf("%4.1fs  ", time.Since(began).Seconds()) + fmt.Sprintf(format, args...)
-		s.reports.Encode(Report{Progress: text})
+		_ = s.reports.Encode(Report{Progress: text})
 	}
 	client, err := readiness.NewClient(s.config.server(), s.config.pki("ca.crt"), s.config.pki("admin.crt"), s.config.pki("admin.key"))
 	if err != nil {
@@ -224,7 +224,7 @@ func Remove(dir, name string) error {
 	if groups, _ := sandbox.Cgroups(name); len(groups) > 0 {
 		err = sandbox.RemoveCgroup(name, timeout)
 	}
-	unix.Unmount(filepath.Join(dir, etcdDir), unix.MNT_DETACH) // fails if nothing is mounted
+	_ = unix.Unmount(filepath.Join(dir, etcdDir), unix.MNT_DETACH) // fails if nothing is mounted
 	return errors.Join(err, os.RemoveAll(dir))
 }
 

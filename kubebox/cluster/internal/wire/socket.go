@@ -22,7 +22,7 @@ const (
 // returned are closed.
 type Handler func(ctx context.Context, r Request, files []*os.File) (Response, []*os.File)
 
-// Serve serves requests on the socket path until ctx ends.
+// Serve serves requests on the socket path until ctx is done.
 func Serve(ctx context.Context, path string, handle Handler) error {
 	os.Remove(path)
 	listener, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
@@ -49,18 +49,18 @@ func serve(ctx context.Context, conn *net.UnixConn, handle Handler) {
 	files, err := receive(conn, &request)
 	defer closeAll(files)
 	if err != nil {
-		send(conn, Response{Error: err.Error()}, nil)
+		_ = send(conn, Response{Error: err.Error()}, nil)
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // the caller sends nothing more, so this read ends when it disconnects
-		conn.Read(make([]byte, 1))
+		_, _ = conn.Read(make([]byte, 1))
 		cancel()
 	}()
 	response, out := handle(ctx, request, files)
 	defer closeAll(out)
-	send(conn, response, out)
+	_ = send(conn, response, out)
 }
 
 // Call sends a request with files to the socket path and waits for the response. The

@@ -1,4 +1,4 @@
-package witness
+package observer
 
 import (
 	"fmt"
@@ -45,7 +45,9 @@ func TestAccount(t *testing.T) {
 		},
 		"one of two ended": {
 			reason: "each pod that requests the resource is accounted for, so no container has the other slot",
-			own:    own(0, 1), listings: []kubelet.Listing{{has("p", cam, "cam-1-1")}}, pods: []podInfo{wants("p", one)}, held: "[cam-1-1]", ended: "[cam-1-0]",
+			own:    own(0, 1), listings: []kubelet.Listing{{has("p", cam, "cam-1-1")}},
+			pods: []podInfo{wants("p", one)},
+			held: "[cam-1-1]", ended: "[cam-1-0]",
 		},
 		"ended pod": {
 			reason: "a pod that has ended need not be accounted for",
@@ -57,7 +59,8 @@ func TestAccount(t *testing.T) {
 		},
 		"two of three shown": {
 			reason: "a pod with fewer ids than it requests may have any slot of the node",
-			own:    own(0, 1, 2), listings: []kubelet.Listing{{has("p", cam, "cam-1-0", "cam-1-1")}}, pods: []podInfo{wants("p", map[string]int{cam: 3})},
+			own:    own(0, 1, 2), listings: []kubelet.Listing{{has("p", cam, "cam-1-0", "cam-1-1")}},
+			pods: []podInfo{wants("p", map[string]int{cam: 3})},
 			held: "[cam-1-0 cam-1-1]", open: "[cam-1-2]",
 		},
 		"hidden in an init container": {

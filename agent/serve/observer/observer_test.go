@@ -1,4 +1,4 @@
-package witness_test
+package observer_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
-	"akri.sh/akri/agent/serve/witness"
 	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/kubelettest"
 )
@@ -32,15 +32,15 @@ func TestMain(m *testing.M) {
 
 var own = []slots.Ref{{Instance: "cam-1", Slot: 0}}
 
-// newWitness runs a witness for a kubelet. config may be empty if the kubelet has the
+// newObserver runs an observer of a kubelet. config may be empty if the kubelet has the
 // Pods API.
-func newWitness(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *witness.Witness {
+func newObserver(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *observer.Observer {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := witness.New(k.Dir(), "node-w", client, slog.New(slog.DiscardHandler))
+	w, err := observer.New(k.Dir(), "node-w", client, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func newWitness(t *testing.T, k *kubelettest.Kubelet, config *rest.Config) *witn
 }
 
 // until observes until the own slot has ended, or is undecided.
-func until(t *testing.T, w *witness.Witness, ended bool) time.Duration {
+func until(t *testing.T, w *observer.Observer, ended bool) time.Duration {
 	t.Helper()
 	start := time.Now()
 	for time.Since(start) < 15*time.Second {
@@ -75,7 +75,7 @@ func TestInitializing(t *testing.T) {
 	const warmup = 1500 * time.Millisecond
 	k := kubelettest.Start(t, kubelettest.Options{Warmup: warmup})
 	started := time.Now()
-	w := newWitness(t, k, &rest.Config{Host: "http://127.0.0.1:1"})
+	w := newObserver(t, k, &rest.Config{Host: "http://127.0.0.1:1"})
 	until(t, w, false)
 	until(t, w, true)
 	if took := time.Since(started); took < warmup {
@@ -106,7 +106,7 @@ func TestWithoutPodsAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWitness(t, kubelettest.Start(t, kubelettest.Options{NoPodsAPI: true}), config)
+	w := newObserver(t, kubelettest.Start(t, kubelettest.Options{NoPodsAPI: true}), config)
 	until(t, w, false)
 	zero := int64(0)
 	if err := pods.Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {

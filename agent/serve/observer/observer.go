@@ -1,4 +1,4 @@
-package witness
+package observer
 
 import (
 	"context"
@@ -24,8 +24,8 @@ const (
 	probeInterval = 10 * time.Second
 )
 
-// Witness observes slots through the kubelet and the pods of the node.
-type Witness struct {
+// Observer observes slots through the kubelet and the pods of the node.
+type Observer struct {
 	lister    *kubelet.Lister
 	pods      *kubelet.Pods
 	byKubelet *store
@@ -35,9 +35,9 @@ type Witness struct {
 	changed   chan struct{}
 }
 
-// New returns a witness for a node and the root directory of its kubelet. The
+// New returns an observer of a node and the root directory of its kubelet. The
 // client is used only if the kubelet has no Pods API.
-func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*Witness, error) {
+func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*Observer, error) {
 	lister, err := kubelet.NewLister(kubeletDir)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*
 	if err != nil {
 		return nil, errors.Join(err, lister.Close())
 	}
-	return &Witness{
+	return &Observer{
 		lister: lister, pods: pods,
 		byKubelet: newStore(), byAPI: newStore(),
 		api: apiPods{client, node}, log: log,
@@ -56,11 +56,11 @@ func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*
 
 // Changed is ready to receive from after a pod that requests Akri's resources
 // changed.
-func (w *Witness) Changed() <-chan struct{} { return w.changed }
+func (w *Observer) Changed() <-chan struct{} { return w.changed }
 
-// Run follows the node's pods until ctx ends: through the kubelet's Pods API if
+// Run follows the node's pods until ctx is done: through the kubelet's Pods API if
 // there is one, otherwise through the API server.
-func (w *Witness) Run(ctx context.Context) error {
+func (w *Observer) Run(ctx context.Context) error {
 	defer func() {
 		_ = w.lister.Close() // only to end its goroutines
 		_ = w.pods.Close()
@@ -84,7 +84,7 @@ func (w *Witness) Run(ctx context.Context) error {
 }
 
 // follow runs a watch and forwards the store's change signals.
-func (w *Witness) follow(ctx context.Context, s *store, watch func(context.Context) error) error {
+func (w *Observer) follow(ctx context.Context, s *store, watch func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
@@ -103,13 +103,13 @@ func (w *Witness) follow(ctx context.Context, s *store, watch func(context.Conte
 }
 
 // watchKubelet follows the pods of the kubelet's Pods API.
-func (w *Witness) watchKubelet(ctx context.Context) error {
+func (w *Observer) watchKubelet(ctx context.Context) error {
 	defer w.byKubelet.distrust()
 	return w.pods.Watch(ctx, newKubeletPods(w.byKubelet))
 }
 
 // watchAPI follows the pods in the API server until the kubelet has a Pods API.
-func (w *Witness) watchAPI(ctx context.Context) error {
+func (w *Observer) watchAPI(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
@@ -132,7 +132,7 @@ func (w *Witness) watchAPI(ctx context.Context) error {
 // Observe returns which slots containers have. For each slot of own, the slots
 // that this node owns, it decides whether it has ended if the list lacks it.
 // Without the Pods API that takes a second.
-func (w *Witness) Observe(ctx context.Context, own []slots.Ref) (Observation, error) {
+func (w *Observer) Observe(ctx context.Context, own []slots.Ref) (Observation, error) {
 	first, err := w.lister.List(ctx)
 	if err != nil {
 		return Observation{}, err

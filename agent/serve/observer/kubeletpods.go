@@ -1,4 +1,4 @@
-package witness
+package observer
 
 // kubeletPods copies the pods of the kubelet's Pods API into a store. It is a
 // [kubelet.PodEvents].

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// duel is one round of the bare client and the controller.
-type duel struct {
+// comparison is one round of the bare client and the controller.
+type comparison struct {
 	bare, controller settled
 	namespace        string        // of the controller's round
 	requests         []request     // of the controller
 	used             time.Duration // processor time of the controller
 }
 
-// duels are the rounds with one number of Instances.
-type duels []duel
+// comparisons are the rounds with one number of Instances.
+type comparisons []comparison
 
 // each returns one value of each round.
-func (d duels) each(value func(duel) float64) []float64 {
+func (d comparisons) each(value func(comparison) float64) []float64 {
 	values := make([]float64, len(d))
 	for i, round := range d {
 		values[i] = value(round)
@@ -25,24 +25,24 @@ func (d duels) each(value func(duel) float64) []float64 {
 	return values
 }
 
-func (d duel) bareSeconds() float64       { return d.bare.lastObject.Seconds() }
-func (d duel) controllerSeconds() float64 { return d.controller.lastObject.Seconds() }
-func (d duel) ratio() float64             { return d.controllerSeconds() / d.bareSeconds() }
-func (d duel) bareCPU() float64           { return d.bare.cpu.Seconds() }
-func (d duel) controllerCPU() float64     { return d.controller.cpu.Seconds() }
-func (d duel) bareOwn() float64           { return d.bare.own }
-func (d duel) controllerOwn() float64     { return d.controller.own }
+func (d comparison) bareSeconds() float64       { return d.bare.lastObject.Seconds() }
+func (d comparison) controllerSeconds() float64 { return d.controller.lastObject.Seconds() }
+func (d comparison) ratio() float64             { return d.controllerSeconds() / d.bareSeconds() }
+func (d comparison) bareCPU() float64           { return d.bare.cpu.Seconds() }
+func (d comparison) controllerCPU() float64     { return d.controller.cpu.Seconds() }
+func (d comparison) bareOwn() float64           { return d.bare.own }
+func (d comparison) controllerOwn() float64     { return d.controller.own }
 
 // figures returns the rows of the table for rounds with count Instances. Requests
 // and the controller's own CPU are those of the last round.
-func (d duels) figures(count int) []figure {
+func (d comparisons) figures(count int) []figure {
 	objects := float64(count * len(children))
 	last := d[len(d)-1]
-	bare, controller, ratios := d.each(duel.bareSeconds), d.each(duel.controllerSeconds), d.each(duel.ratio)
-	bareOwn, controllerOwn := d.each(duel.bareOwn), d.each(duel.controllerOwn)
-	bareCPU, controllerCPU := d.each(duel.bareCPU), d.each(duel.controllerCPU)
-	bareStatus := d.each(func(d duel) float64 { return d.bare.lastStatus.Seconds() })
-	controllerStatus := d.each(func(d duel) float64 { return d.controller.lastStatus.Seconds() })
+	bare, controller, ratios := d.each(comparison.bareSeconds), d.each(comparison.controllerSeconds), d.each(comparison.ratio)
+	bareOwn, controllerOwn := d.each(comparison.bareOwn), d.each(comparison.controllerOwn)
+	bareCPU, controllerCPU := d.each(comparison.bareCPU), d.each(comparison.controllerCPU)
+	bareStatus := d.each(func(d comparison) float64 { return d.bare.lastStatus.Seconds() })
+	controllerStatus := d.each(func(d comparison) float64 { return d.controller.lastStatus.Seconds() })
 	ratio, perObjectRequests := median(ratios), float64(len(last.requests))/objects
 	return []figure{
 		{

@@ -1,4 +1,4 @@
-// Package witness observes which slots the containers of this node have, and
+// Package observer observes which slots the containers of this node have, and
 // which slots no container has any more.
 //
 // No single source is proof. The kubelet's podresources list is empty for a
@@ -14,7 +14,7 @@
 // they ended.
 //
 // Read accounting.go (the decision, pure), pod.go, decode.go, apipods.go,
-// kubeletpods.go, store.go, then witness.go.
+// kubeletpods.go, store.go, then observer.go.
 //
 // Always: doubt keeps a slot. Never: a decision from a missing answer.
-package witness
+package observer

@@ -1,4 +1,4 @@
-package witness
+package observer
 
 import (
 	"reflect"
@@ -41,13 +41,17 @@ func TestPodForms(t *testing.T) {
 	}{
 		"running": {
 			"containers and sidecars count",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")}},
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+				Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")},
+			},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
 		},
 		"init container with more": {
 			"the list does not show what only a plain init container has",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3")}}},
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+				Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3")},
+			}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Hidden: map[string]bool{"akri.sh/cam": true}},
 		},
 		"other resources": {
@@ -57,17 +61,20 @@ func TestPodForms(t *testing.T) {
 		},
 		"crash-looping": {
 			"its container has terminated and will restart",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 		"succeeded": {
 			"a final phase",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: state(isTerminated)}},
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
+				Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: state(isTerminated)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"failed while a container runs": {
 			"an evicted pod has this phase before its containers have terminated",
-			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: state(isRunning)}},
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
+				Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: state(isRunning)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 		"refused at admission": {
@@ -77,12 +84,14 @@ func TestPodForms(t *testing.T) {
 		},
 		"being deleted": {
 			"its container still runs",
-			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
+			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}},
 		},
 		"being deleted, stopped": {
 			"no container restarts",
-			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
+			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
 		},
 		"being deleted, ephemeral container": {
