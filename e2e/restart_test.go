@@ -15,14 +15,13 @@ func TestRestarts(t *testing.T) {
 	w.awaitReady(example, 2)
 	before := w.identities()
 
-	restartPods := func(selector string) func() {
+	available := func(workload string) {
+		w.kubectl("--namespace", akri.Namespace, "rollout", "status", "--timeout=60s", workload)
+	}
+	restartPods := func(kind, name string) func() {
 		return func() {
-			w.kubectl("--namespace", akri.Namespace, "delete", "pod", "--selector=app.kubernetes.io/name="+selector)
-			w.kubectl("--namespace", akri.Namespace, "rollout", "status", "--timeout=60s", map[string]string{
-				"akri-controller":           "deployment/akri-controller",
-				"akri-agent":                "daemonset/akri-agent",
-				"akri-debug-echo-discovery": "daemonset/akri-debug-echo-discovery",
-			}[selector])
+			w.kubectl("--namespace", akri.Namespace, "delete", "pod", "--selector=app.kubernetes.io/name="+name)
+			available(kind + "/" + name)
 		}
 	}
 	restart := func(component string, action cluster.Action) func() {
@@ -38,15 +37,19 @@ func TestRestarts(t *testing.T) {
 			if err := w.WaitReady(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			// A node whose heartbeats were late has no ready Pods for some seconds, and
+			// Configurations are rejected while no replica of the webhook is ready.
+			available("deployment/akri-webhook")
 		}
 	}
 	for i, step := range []struct {
 		name string
 		do   func()
 	}{
-		{"controller", restartPods("akri-controller")},
-		{"agent", restartPods("akri-agent")},
-		{"handler", restartPods("akri-debug-echo-discovery")},
+		{"controller", restartPods("deployment", "akri-controller")},
+		{"webhook", restartPods("deployment", "akri-webhook")},
+		{"agent", restartPods("daemonset", "akri-agent")},
+		{"handler", restartPods("daemonset", "akri-debug-echo-discovery")},
 		{"kubelet", restart("node1/kubelet", cluster.Restart)},
 		{"kubelet killed", restart("node1/kubelet", cluster.Kill)},
 		{"API server", restart("kube-apiserver", cluster.Restart)},
