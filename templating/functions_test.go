@@ -53,6 +53,7 @@ func TestFunctions(t *testing.T) {
 			if err := diags.Err(); err != nil {
 				t.Fatal(err)
 			}
+			checkTypes(t, value)
 			var want any
 			if err := json.Unmarshal([]byte(cell(3)), &want); err != nil {
 				t.Fatal(err)
@@ -64,6 +65,25 @@ func TestFunctions(t *testing.T) {
 	}
 	if ran != len(functions.Table()) {
 		t.Errorf("ran %d examples for %d functions", ran, len(functions.Table()))
+	}
+}
+
+// checkTypes reports values of Go types that the language does not have. As JSON
+// they look the same, but other functions do not accept them.
+func checkTypes(t *testing.T, value any) {
+	t.Helper()
+	switch value := value.(type) {
+	case nil, bool, int64, float64, string:
+	case []any:
+		for _, element := range value {
+			checkTypes(t, element)
+		}
+	case map[string]any:
+		for _, element := range value {
+			checkTypes(t, element)
+		}
+	default:
+		t.Errorf("the result contains a value of type %T: convert it to a type of the language (int to int64)", value)
 	}
 }
 
