@@ -1,4 +1,4 @@
-// Package ownership decides whose an object is, for the planner, the client, the
+// Package ownership decides who owns an object, for the planner, the client, the
 // watches, the sweep, the admission webhook and kubectl akri.
 //
 // A [Parent] marks the objects that it applies ([Mark]). [Of] reads the marks of

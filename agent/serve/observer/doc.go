@@ -16,5 +16,5 @@
 // Read accounting.go (the decision, pure), pod.go, decode.go, apipods.go,
 // kubeletpods.go, store.go, then observer.go.
 //
-// Always: doubt keeps a slot. Never: a decision from a missing answer.
+// Always: if in doubt, a slot stays in use. Never: a decision from a missing answer.
 package observer
