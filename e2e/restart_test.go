@@ -8,6 +8,23 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
+// probeConfiguration has one device and a Pod that uses it. It wants a name.
+const probeConfiguration = `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: %s}
+spec:
+  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [probe]"}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: "{{INSTANCE_NAME}}"}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: c, image: "akri.local/workload:1", resources: {limits: {"{{RESOURCE_NAME}}": "1"}}}
+`
+
 // Restarting a part of the system does not disturb what is running.
 func TestRestarts(t *testing.T) {
 	w := newWorld(t)
@@ -58,21 +75,7 @@ func TestRestarts(t *testing.T) {
 			step.do()
 			// The system has recovered once it serves another Configuration.
 			probe := fmt.Sprintf("probe-%d", i)
-			w.apply(fmt.Sprintf(`
-apiVersion: akri.sh/v0
-kind: Configuration
-metadata: {name: %s}
-spec:
-  discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: [probe]"}
-  instanceBrokerResources:
-  - apiVersion: v1
-    kind: Pod
-    metadata: {name: "{{INSTANCE_NAME}}"}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-      - {name: c, image: "akri.local/workload:1", resources: {limits: {"{{RESOURCE_NAME}}": "1"}}}
-`, probe))
+			w.apply(fmt.Sprintf(probeConfiguration, probe))
 			w.eventually("a new device is served", func() string {
 				return w.notReady(probe)
 			})
