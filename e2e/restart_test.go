@@ -8,7 +8,7 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// Restarting a part of the system does not disturb what is running.
+// Restarting a component does not disturb running workloads.
 func TestRestarts(t *testing.T) {
 	w := newWorld(t)
 	w.applyExample()
@@ -83,7 +83,7 @@ spec:
 				return ""
 			})
 			if after := w.identities(); after != before {
-				t.Errorf("something was replaced or restarted\nbefore %s\n after %s", before, after)
+				t.Errorf("an object was replaced or a container restarted\nbefore %s\n after %s", before, after)
 			}
 		})
 	}
@@ -108,7 +108,8 @@ func (w *world) identities() string {
 	return text
 }
 
-// notReady returns "" if a Configuration has one device and is Ready, or else its state.
+// notReady returns "" if a Configuration has one device and is Ready; otherwise it returns
+// the Configuration's state.
 func (w *world) notReady(configuration string) string {
 	w.t.Helper()
 	state := w.kubectl("get", "configuration", configuration,
