@@ -3,9 +3,9 @@
 # Build flags are part of Go's cache keys: use the same ones everywhere.
 export GOFLAGS := -trimpath
 
-# Further flags for go test, such as -race or -run.
+# Additional flags for go test, such as -race or -run.
 TESTFLAGS ?=
-# The directories with a go.mod of their own that people work in.
+# The directories of the Go modules that people work in.
 MODULES := . kubebox e2e bench tools
 
 .PHONY: help
@@ -37,7 +37,7 @@ bench: kubernetes ## Measure templating, and the controller against a bare clien
 	go -C bench run .
 
 .PHONY: demo
-demo: ## Start a Kubernetes with Akri and an example in it
+demo: ## Start a Kubernetes cluster with Akri and an example
 	@go -C e2e run ./cmd/demo up
 
 .PHONY: demo-down
@@ -50,16 +50,16 @@ generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
 
-# golangci-lint of tools/lint, in the module that -C selects.
+# Runs golangci-lint from tools/lint in the module that -C selects.
 LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
 
 .PHONY: verify
 verify: generate ## Check formatting, linters, tidiness, and that generated files are current
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run make fix"; exit 1; }
 	@for module in $(MODULES) tools/lint; do echo "tidy: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
-	@for module in $(MODULES); do echo "lint: $$module"; go -C $$module $(LINT) || { echo "make fix corrects what it can"; exit 1; }; done
+	@for module in $(MODULES); do echo "lint: $$module"; go -C $$module $(LINT) || { echo "run make fix to apply automatic fixes"; exit 1; }; done
 	@git diff --exit-code --stat -- api config discovery || { echo "generated files are stale: commit the output of make generate"; exit 1; }
 
 .PHONY: fix
-fix: ## Format, group imports, and apply the corrections that the linters know
+fix: ## Format the code, group imports, and apply the linters' fixes
 	@for module in $(MODULES); do go -C $$module $(LINT) --fix; done

@@ -67,14 +67,14 @@ func parseRequest(line []byte) (request, error) {
 	return r, nil
 }
 
-// auditLog follows an audit log, which has each request once it has finished.
+// auditLog follows an audit log, which lists each request once it has finished.
 type auditLog struct {
 	mu       sync.Mutex
 	requests []request
 	err      error
 }
 
-// followLog reads a log until ctx is done. The file need not exist yet.
+// followLog follows a log until ctx is done. The file need not exist yet.
 func followLog(ctx context.Context, path string) *auditLog {
 	log := &auditLog{}
 	go func() {
@@ -190,7 +190,7 @@ func writes(requests []request) []request {
 	return only
 }
 
-// sleep reports whether it slept the whole time; it returns early when ctx is done.
+// sleep waits for duration and returns true, or returns false when ctx is done first.
 func sleep(ctx context.Context, duration time.Duration) bool {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

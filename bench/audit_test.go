@@ -48,7 +48,7 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
-// Lines are read while the file does not exist yet, and in parts while it grows.
+// The file does not exist at first, and then grows by parts of lines.
 func TestFollowLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	log := followLog(t.Context(), path)
@@ -61,7 +61,7 @@ func TestFollowLog(t *testing.T) {
 		if _, err := file.WriteString(part); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond) // gives the reader a chance to see the part alone; the result does not depend on it
+		time.Sleep(50 * time.Millisecond) // lets the reader see the part alone; the result does not depend on it
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

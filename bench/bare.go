@@ -29,13 +29,13 @@ func connect(config *rest.Config, agent string) (dynamic.Interface, error) {
 	config.Dial = dialer.DialContext // clients with the same dialer would share a connection
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	return client, nil
 }
 
 // createInstances creates the Instances numbered first to first+count-1 over all
-// connections, and calls created with each as soon as it exists.
+// connections, and calls created for each as soon as it exists.
 func (b *bench) createInstances(
 	ctx context.Context, namespace string, first, count int, created func(*unstructured.Unstructured),
 ) error {
@@ -63,8 +63,8 @@ func (b *bench) createInstances(
 	})
 }
 
-// runBareClient is the bare client: it applies the objects of each Instance that
-// it receives, and writes its status once.
+// runBareClient applies the objects of each Instance that it receives, and writes the
+// Instance's status once.
 func (b *bench) runBareClient(ctx context.Context, created <-chan *unstructured.Unstructured) error {
 	return inParallel(workers, func(int) error {
 		for instance := range created {
@@ -96,8 +96,8 @@ func (b *bench) bareApply(ctx context.Context, child int, want *unstructured.Uns
 	return answer, nil
 }
 
-// bareRepair watches one child of each Instance and applies it again when it was
-// deleted or has another value. It closes ready once the watch is established.
+// bareRepair watches one child of each Instance and applies it again when it is
+// deleted or edited. It closes ready once the watch is established.
 func (b *bench) bareRepair(
 	ctx context.Context, namespace string, child int, parents map[string]*unstructured.Unstructured, ready chan<- struct{},
 ) error {
@@ -137,7 +137,7 @@ func device(o *unstructured.Unstructured) string {
 	return value
 }
 
-// inParallel runs n functions concurrently and returns the first error.
+// inParallel calls work n times concurrently and returns the first error.
 func inParallel(n int, work func(worker int) error) error {
 	errs := make([]error, n)
 	var group sync.WaitGroup

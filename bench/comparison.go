@@ -16,7 +16,7 @@ type comparison struct {
 // comparisons are the rounds with one number of Instances.
 type comparisons []comparison
 
-// each returns one value of each round.
+// each returns the value of each round.
 func (d comparisons) each(value func(comparison) float64) []float64 {
 	values := make([]float64, len(d))
 	for i, round := range d {

@@ -15,7 +15,7 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// replaceCluster replaces the control plane by one without a history.
+// replaceCluster replaces the control plane with a new one, which has no history.
 func (b *bench) replaceCluster(ctx context.Context) error {
 	if err := b.stopController(); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (b *bench) startCluster(ctx context.Context) error {
 	return err
 }
 
-// prepareCluster stops all controllers of Kubernetes, installs the CRDs and makes
-// the clients.
+// prepareCluster stops Kubernetes' own controllers, installs the CRDs and creates the
+// clients.
 func (b *bench) prepareCluster(ctx context.Context) error {
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
 		if err := b.cluster.Do(ctx, cluster.Stop, component); err != nil {
@@ -119,7 +119,7 @@ func serversOf(dir string) ([]int, error) {
 		pids = append(pids, pid)
 	}
 	if len(pids) != 2 {
-		return nil, fmt.Errorf("found %d processes of etcd and the API server, want 2", len(pids))
+		return nil, fmt.Errorf("find etcd and the API server: got %d processes, want 2", len(pids))
 	}
 	return pids, nil
 }

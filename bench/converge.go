@@ -14,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Bars of this part.
+// The limits for this part.
 const (
 	maxRatio    = 1.2
 	maxRequests = 1.4
 )
 
-// settled summarizes the audit log of a number of Instances that were created
-// together.
+// settled summarizes the audit log for a batch of Instances.
 type settled struct {
 	// lastObject and lastStatus are the times since the first Instance was created.
 	lastObject, lastStatus time.Duration
@@ -29,8 +28,8 @@ type settled struct {
 	// the program that creates the Instances. Other load on the machine affects it
 	// less than it affects elapsed time.
 	cpu time.Duration
-	// own is the share of the workers' time in which none of their requests was in
-	// the API server, from the first request to the last object or status.
+	// own is the share of the workers' time in which the API server served none of
+	// their requests, from the first request to the last object or status.
 	own float64
 }
 
@@ -110,7 +109,8 @@ func (b *bench) warmUp(ctx context.Context, namespace string, create func(first,
 	return nil
 }
 
-// byController creates Instances and waits until the controller has settled them.
+// byController creates Instances and waits until the controller has written their
+// objects and statuses.
 func (b *bench) byController(ctx context.Context, namespace string, first, count int) (settled, error) {
 	mark := b.log.mark()
 	if err := b.createInstances(ctx, namespace, first, count, func(*unstructured.Unstructured) {}); err != nil {
@@ -119,7 +119,8 @@ func (b *bench) byController(ctx context.Context, namespace string, first, count
 	return b.awaitSettled(ctx, mark, namespace, count)
 }
 
-// byBareClient creates Instances and runs the bare client on them.
+// byBareClient creates Instances and waits until the bare client has written their
+// objects and statuses.
 func (b *bench) byBareClient(ctx context.Context, namespace string, first, count int) (settled, error) {
 	mark := b.log.mark()
 	created := make(chan *unstructured.Unstructured, count)
@@ -198,9 +199,9 @@ func (b *bench) measureSteps(
 	return rounds, nil
 }
 
-// controllerRound measures a new controller in a new namespace, and leaves both in
-// place. requests are those of the controller from the first Instance until it is
-// quiet; used is its processor time.
+// controllerRound measures a new controller in a new namespace, and keeps both.
+// requests are those that the controller sends from the first Instance until it stops
+// writing; used is its processor time.
 func (b *bench) controllerRound(ctx context.Context, counts ...int) (
 	namespace string, rounds []settled, requests []request, used time.Duration, err error,
 ) {
@@ -235,8 +236,8 @@ func (b *bench) controllerRound(ctx context.Context, counts ...int) (
 }
 
 // compare measures the bare client and the controller once. Whichever runs second
-// finds the machine a little slower, so they alternate. The controller is the last
-// to run in the last round, and is left running.
+// finds the machine a little slower, so their order alternates. In the last round,
+// the controller runs second and is left running.
 func (b *bench) compare(ctx context.Context, round, count int) (d comparison, err error) {
 	runBare := func() error {
 		rounds, err := b.bareRound(ctx, count)
@@ -269,8 +270,8 @@ func (b *bench) compare(ctx context.Context, round, count int) (d comparison, er
 	return d, err
 }
 
-// converge alternates the bare client and the controller. The ratio is the median
-// of the rounds' ratios.
+// converge compares the controller with the bare client in several rounds. The ratio
+// is the median of the rounds' ratios.
 func (b *bench) converge(ctx context.Context) error {
 	for _, count := range b.Instances {
 		var rounds comparisons
@@ -315,7 +316,7 @@ func list(values []float64) string {
 	return strings.Join(words, ", ")
 }
 
-// perObject formats a tally, the most frequent kind first.
+// perObject formats a tally per object, the most frequent kind of request first.
 func perObject(counts map[string]int, objects float64) string {
 	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		if counts[a] != counts[b] {

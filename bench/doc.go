@@ -3,15 +3,16 @@
 //
 //	bench --instances 100,500 --only converge,restart
 //
-// It starts a control plane of its own without nodes, runs the real
-// akri-controller against it, and has it apply a ConfigMap, a Service and a
-// Deployment for each of N Instances. The bare client does the same work without
-// any of the controller's logic. The results are read from the API server's audit
-// log, which records both alike and costs neither of them anything.
+// It starts its own control plane without nodes, runs the real akri-controller
+// against it, and has it apply a ConfigMap, a Service and a Deployment for each of N
+// Instances. The bare client does the same work without any of the controller's
+// logic. The results are read from the API server's audit log, which records both
+// alike and slows neither down.
 //
-// No controller of Kubernetes runs during the measurements: neither the Deployment
-// controller, so that no status changes behind the measured work, nor the garbage
-// collector, which reads owners that it has not seen yet.
+// None of Kubernetes' controllers runs during the measurements. The Deployment
+// controller would change statuses, and the garbage collector reads owners that it
+// has not seen yet.
 //
-// Always: a figure comes with its reference or its bar. Never: a verdict in a test.
+// Always: a figure has a reference or a limit to compare it with. Never: a test that
+// depends on a measurement.
 package main

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Parameters and bars of this part.
+// The parameters and limits for this part.
 const (
 	growthStep = 500
 	maxGrowth  = 0.10
@@ -21,7 +21,7 @@ func (b *bench) growth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.replaceCluster(ctx); err != nil { // leftovers of that many objects slow an API server down
+	if err := b.replaceCluster(ctx); err != nil { // deleted objects still slow the API server down
 		return err
 	}
 	namespace, controller, requests, used, err := b.controllerRound(ctx, steps...)
@@ -43,7 +43,7 @@ func (b *bench) growth(ctx context.Context) error {
 	})
 	objects := float64(b.Growth * len(children))
 	b.add(figure{
-		What: fmt.Sprintf("settle time of the %d Instances between", steps[1]),
+		What: fmt.Sprintf("settle time of the %d Instances in between", steps[1]),
 		Controller: fmt.Sprintf("%.2f s (ratio %.2f); CPU for all %.1f s; requests for all %.3f per object: %s",
 			controller[1].lastObject.Seconds(), ratio(1), used.Seconds(), float64(len(requests))/objects, perObject(tally(requests), objects)),
 		Bare: fmt.Sprintf("%.2f s", bare[1].lastObject.Seconds()),

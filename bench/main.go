@@ -39,11 +39,11 @@ func newRoot() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringSliceVar(&o.Only, "only", nil, "parts to measure: "+strings.Join(parts, ",")+" (default all but growth)")
 	flags.IntSliceVar(&o.Instances, "instances", []int{100, 500},
-		"numbers of Instances to converge; the other parts are measured with the last number")
+		"numbers of Instances to converge; the other parts use the last number")
 	flags.IntVar(&o.Rounds, "rounds", 3, "how many times the controller and the bare client are measured")
-	flags.IntVar(&o.Growth, "growth", maxInstances, "number of Instances of the part growth")
-	flags.DurationVar(&o.Idle, "idle", time.Minute, "how long the controller is observed at rest")
-	flags.IntVar(&o.Repairs, "repairs", 200, "number of edits, and of deletions, to be repaired")
+	flags.IntVar(&o.Growth, "growth", maxInstances, "number of Instances in the part growth")
+	flags.DurationVar(&o.Idle, "idle", time.Minute, "how long the idle controller is observed")
+	flags.IntVar(&o.Repairs, "repairs", 200, "number of edits, and of deletions, that are repaired")
 	flags.IntVar(&o.Foreign, "foreign", 10_000, "number of unrelated objects in the part memory")
 	flags.StringVar(&o.Profiles, "profiles", "", "`directory` for CPU and heap profiles; the controller is then built with a profiler")
 	flags.StringVar(&o.JSON, "json", "", "`file` for the raw numbers")

@@ -17,7 +17,7 @@ import (
 // before its memory is read.
 const memoryDelay = 15 * time.Second
 
-// maxMemory returns the bar for a number of Instances in MB, or 0 if there is none.
+// maxMemory returns the limit for a number of Instances in MB, or 0 if there is none.
 func maxMemory(count int) float64 {
 	switch {
 	case count <= 500:
@@ -64,7 +64,7 @@ func (b *bench) rss(ctx context.Context, count int) error {
 	return b.profileHeap(ctx, b.running, fmt.Sprintf("heap-%d", count))
 }
 
-// memory measures whether unrelated objects cost memory.
+// memory measures whether unrelated objects increase the controller's memory.
 func (b *bench) memory(ctx context.Context) error {
 	if err := b.ensureController(ctx); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (b *bench) memory(ctx context.Context) error {
 	return nil
 }
 
-// profileCPU starts to record a profile of five seconds, if profiles are
-// requested. The returned function waits until it is written.
+// profileCPU starts recording a five-second profile, if profiles are requested. The
+// returned function waits until it is written.
 func (b *bench) profileCPU(ctx context.Context, p *process, name string) (stop func()) {
 	if b.Profiles == "" {
 		return func() {}

@@ -19,16 +19,16 @@ const maxInstances = 5000
 type options struct {
 	// Only lists the parts to measure; empty: all but growth.
 	Only []string
-	// Instances are the numbers of Instances to converge. The other parts are
-	// measured with the last of them.
+	// Instances are the numbers of Instances to converge. The other parts use the
+	// last one.
 	Instances []int
 	// Rounds is how many times the controller and the bare client are measured.
 	Rounds int
-	// Growth is the number of Instances of the part growth, at least 1500.
+	// Growth is the number of Instances in the part growth, at least 1500.
 	Growth int
-	// Idle is how long the controller is observed at rest.
+	// Idle is how long the idle controller is observed.
 	Idle time.Duration
-	// Repairs is the number of edits, and of deletions, to be repaired.
+	// Repairs is the number of edits, and of deletions, that are repaired.
 	Repairs int
 	// Foreign is the number of unrelated objects in the part memory.
 	Foreign int
@@ -37,7 +37,7 @@ type options struct {
 	Profiles string
 	// JSON is a file for the raw numbers; empty: none.
 	JSON string
-	// Out receives the table, Log the progress.
+	// Out receives the table, and Log the progress.
 	Out, Log io.Writer
 }
 
@@ -62,7 +62,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("growth to %d Instances: must be from %d to %d", o.Growth, 3*growthStep, maxInstances)
 	}
 	if o.Rounds < 1 || o.Repairs < 1 || o.Foreign < 0 || o.Idle < 0 {
-		return errors.New("rounds and repairs must be at least 1, and other numbers not negative")
+		return errors.New("rounds and repairs must be at least 1, and foreign and idle must not be negative")
 	}
 	return nil
 }

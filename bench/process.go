@@ -20,8 +20,8 @@ import (
 	"akri.sh/akri/kubebox/build"
 )
 
-// controllerAgent is the controller's user agent in the audit log: the name of its
-// executable.
+// controllerAgent is the name of the controller's executable, and thus its user agent
+// in the audit log.
 const controllerAgent = "akri-controller"
 
 // profilerVariable is the environment variable with the address at which a
@@ -96,7 +96,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// startController starts the controller. Run kills it at the end at the latest.
+// startController starts the controller. If it is still running at the end, run kills it.
 func (b *bench) startController() (*process, error) {
 	metrics, err := freeAddress()
 	if err != nil {
@@ -241,13 +241,13 @@ func parseMetrics(text io.Reader, names []string) (map[string]float64, error) {
 	return found, lines.Err()
 }
 
-// The controller's metrics that the measurements read, as their lines start.
+// The controller's metrics that the measurements read, by the start of their lines.
 const (
 	reconciles = `controller_runtime_reconcile_total{controller="instance"`
 	depth      = `workqueue_depth{`
 )
 
-// restFor is how long a controller reconciles nothing before it counts as at rest.
+// restFor is how long a controller must reconcile nothing to count as idle.
 const restFor = 2 * time.Second
 
 // awaitRest waits until the controller has reconciled at least count Instances, and
@@ -273,7 +273,7 @@ func (p *process) awaitRest(ctx context.Context, count int) error {
 		default:
 		}
 		if !sleep(ctx, 100*time.Millisecond) {
-			return fmt.Errorf("the controller did not come to rest: %w (%v)", ctx.Err(), values)
+			return fmt.Errorf("the controller did not become idle: %w (%v)", ctx.Err(), values)
 		}
 	}
 }

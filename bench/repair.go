@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Bars of this part, in milliseconds.
+// The limits for this part, in milliseconds.
 const (
 	maxRepairMedian = 10
 	maxRepairP95    = 25
 )
 
-// drift is a way to drift a child, and to see it damaged and repaired.
+// drift is an edit or deletion of a child, which the controller must repair.
 type drift struct {
 	name  string
-	child int // in children
+	child int // index in children
 	do    func(ctx context.Context, b *bench, name string) error
-	// drifted and repaired report what an event of the child's watch shows.
+	// drifted and repaired report whether a watch event shows the drift and its repair.
 	drifted, repaired func(watch.Event) bool
 }
 
@@ -48,7 +48,7 @@ var drifts = []drift{
 	},
 }
 
-// repair measures how long drift lasts, as seen by a watch.
+// repair measures how long edits and deletions of children last, as seen by a watch.
 func (b *bench) repair(ctx context.Context) error {
 	if err := b.ensureController(ctx); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b *bench) repair(ctx context.Context) error {
 		}
 	}
 
-	// The same for a loop that does nothing but repair.
+	// Measure the same for the bare client, which only repairs.
 	if err := b.stopController(); err != nil {
 		return err
 	}
@@ -106,11 +106,11 @@ func (b *bench) repair(ctx context.Context) error {
 			Raw: map[string]any{"controller_ms": ours[i], "bare_ms": bare},
 		})
 	}
-	// The bare client has taken over the objects: later parts start with new ones.
+	// The bare client now owns the objects' fields, so later parts start with new objects.
 	return b.tearDown(ctx)
 }
 
-// repairTimes drifts children one after the other, a different one each time while
+// repairTimes edits or deletes one child at a time, a different one each time while
 // there are enough, and returns how long each repair took, in milliseconds.
 func (b *bench) repairTimes(ctx context.Context, d drift) ([]float64, error) {
 	const timeout = 30 * time.Second
@@ -152,7 +152,7 @@ func (b *bench) repairTimes(ctx context.Context, d drift) ([]float64, error) {
 				return nil, ctx.Err()
 			}
 		}
-		sleep(ctx, 10*time.Millisecond) // for the rest of what the controller does
+		sleep(ctx, 10*time.Millisecond) // let the controller finish its other work
 	}
 	return took, nil
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ensureController makes sure that a controller is running and has applied the
-// objects of the last number of Instances.
+// ensureController ensures that a controller is running and has applied the objects
+// of the last number of Instances.
 func (b *bench) ensureController(ctx context.Context) error {
 	count := b.Instances[len(b.Instances)-1]
 	if b.currentCount >= count && b.running != nil {
@@ -34,7 +34,7 @@ func (b *bench) ensureController(ctx context.Context) error {
 	return nil
 }
 
-// restart counts the writes of a new controller when nothing is left to do.
+// restart counts the writes of a restarted controller that has nothing to do.
 func (b *bench) restart(ctx context.Context) error {
 	if err := b.ensureController(ctx); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (b *bench) idle(ctx context.Context) error {
 	return nil
 }
 
-// churn writes statuses of children that do not matter to the controller.
+// churn counts the requests caused by status changes that the controller can ignore.
 func (b *bench) churn(ctx context.Context) error {
 	const times = 100
 	if err := b.ensureController(ctx); err != nil {

@@ -19,7 +19,7 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// bench is the state of a run.
+// bench holds the state of a run.
 type bench struct {
 	options
 	dir        string
@@ -35,14 +35,14 @@ type bench struct {
 	figures    []figure
 	namespaces int
 	planes     int // control planes started so far
-	// current is the namespace of the running controller, which has currentCount
-	// Instances; empty if there is none.
+	// current is the namespace that the controller was last measured in, with
+	// currentCount Instances; empty if there is none.
 	current      string
 	currentCount int
 }
 
-// run measures and prints the table. It leaves nothing behind but the requested
-// files.
+// run takes the measurements and prints the table. It leaves nothing behind except
+// the requested files.
 func run(ctx context.Context, o options) (err error) {
 	if err := o.validate(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (b *bench) logf(format string, arguments ...any) {
 // add adds a row to the table and logs it.
 func (b *bench) add(f figure) {
 	b.figures = append(b.figures, f)
-	b.logf("%s: %s; bare client: %s; bar: %s %s", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
+	b.logf("%s: %s; bare client: %s; limit: %s %s", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
 }
 
 // namespace creates a namespace with the Configuration in it.

@@ -12,10 +12,10 @@ type figure struct {
 	// Controller and Bare are the formatted figures; Bare may be empty.
 	Controller string `json:"controller"`
 	Bare       string `json:"bare,omitempty"`
-	// Bar is the limit to meet; empty if the row is informational.
+	// Bar is the limit; empty if the row is informational.
 	Bar string `json:"bar,omitempty"`
 	Met bool   `json:"met"`
-	// Raw are the underlying numbers, in the units that the keys name.
+	// Raw has the underlying numbers, in the units that the keys name.
 	Raw map[string]any `json:"raw,omitempty"`
 }
 
@@ -31,7 +31,7 @@ func (f figure) verdict() string {
 
 func printTable(out io.Writer, figures []figure) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "WHAT\tCONTROLLER\tBARE CLIENT\tBAR\tMET")
+	fmt.Fprintln(table, "MEASUREMENT\tCONTROLLER\tBARE CLIENT\tLIMIT\tMET")
 	for _, f := range figures {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
 	}

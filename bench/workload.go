@@ -17,7 +17,7 @@ var (
 	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// children are the resources of the objects that each Instance gets, one each.
+// children are the resources that each Instance gets one object of.
 var children = []schema.GroupVersionResource{configMaps, services, deployments}
 
 const configurationName = "bench"
@@ -33,10 +33,10 @@ func object(apiVersion, kind, namespace, name string, rest map[string]any) *unst
 	return &unstructured.Unstructured{Object: content}
 }
 
-// deviceName returns the name of the Instance with a number.
+// deviceName returns the name of the Instance with the given number.
 func deviceName(number int) string { return fmt.Sprintf("dev-%06d", number) }
 
-// newInstance returns an Instance as an agent writes it.
+// newInstance returns an Instance like those that an agent creates.
 func newInstance(namespace, name string) *unstructured.Unstructured {
 	return object("akri.sh/v0", "Instance", namespace, name, map[string]any{
 		"spec": map[string]any{

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The webhook, which creates its own certificate, answers as soon as the installation is
-// ready, and rejects a bad Configuration with a remedy.
+// The webhook, which creates its own certificate, serves requests as soon as the
+// installation is ready. It rejects a bad Configuration and names the remedy.
 func TestAdmission(t *testing.T) {
 	w := newWorld(t)
 	const unusable = `
@@ -24,7 +24,7 @@ spec:
 	apply := []string{"--namespace", w.namespace, "apply", "--server-side", "-f", "-"}
 	_, err := w.KubectlInput(t.Context(), []byte(unusable), apply...)
 	if err == nil || !strings.Contains(err.Error(), "write {{ INSTANCE_PROPERTIES.PORT | int }}") {
-		t.Errorf("got %v, want the webhook's advice", err)
+		t.Errorf("got %v, want the webhook's remedy", err)
 	}
 	if _, err := w.KubectlInput(t.Context(), []byte(strings.Replace(unusable, "PORT }}", "PORT | int }}", 1)), apply...); err != nil {
 		t.Error(err)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A Configuration in the format of the original Akri gives a Pod per device and node,
-// pinned to the node and holding a slot, a Service per device, and one for all devices.
+// A Configuration in the format of the original Akri creates a Pod per device and node,
+// which is pinned to the node and holds a slot, a Service per device, and a Service for
+// all devices.
 func TestClassicPodsAndServices(t *testing.T) {
 	w := newWorld(t)
 	w.apply(`
@@ -121,8 +122,8 @@ spec:
 		return ""
 	})
 
-	// Deleted, as its TTL would do, it does not run again. The edit below comes later, so
-	// once its Job has completed, a second run of the first one would have shown.
+	// A Job that is deleted, as its TTL would do, does not run again. The edit below is
+	// made later: once its Job has completed, a second run of the first would be visible.
 	w.kubectl("delete", "job", first)
 	w.kubectl("annotate", "configuration", "jobs", "seen=now")
 	w.wait("Ready", "jobs")

@@ -10,13 +10,13 @@ import (
 
 const (
 	maxKillBatch      = 15 // Instances created at once
-	maxKillTotal      = 60 // Instances in all
+	maxKillTotal      = 60 // Instances in total
 	groupObject       = "group"
 	editedSuffix      = "-b"
 	killConfiguration = "kill"
 )
 
-// killModel is the desired state, kept next to what the API server has.
+// killModel tracks the desired state, to compare with the objects in the API server.
 type killModel struct {
 	*world
 	random  *rand.Rand
@@ -26,7 +26,7 @@ type killModel struct {
 	value   string   // of the ConfigMaps' channel; an edit changes it
 }
 
-// configure writes the Configuration as the model has it.
+// configure applies the model's Configuration.
 func (m *killModel) configure() {
 	m.t.Helper()
 	m.apply(fmt.Sprintf(`
@@ -63,7 +63,7 @@ spec:
 `, killConfiguration, m.suffix, m.value, groupObject))
 }
 
-// create adds Instances, as an agent would write them.
+// create creates Instances, as an agent would.
 func (m *killModel) create(count int) {
 	m.t.Helper()
 	var manifests strings.Builder
@@ -87,7 +87,8 @@ spec:
 	m.apply(manifests.String())
 }
 
-// act does something that makes work for the controller, and describes it.
+// act performs a random action that the controller must react to, and returns its
+// description.
 func (m *killModel) act() string {
 	m.t.Helper()
 	switch choice := m.random.IntN(3); {
@@ -131,8 +132,8 @@ func (m *killModel) delete() string {
 	return fmt.Sprintf("%d Instances deleted, %d left", count, len(m.devices))
 }
 
-// awaitConverged waits until the API server has the desired state, and returns
-// what differs if that takes longer than maxRecovery.
+// awaitConverged waits until the objects match the desired state. It returns the
+// differences if that takes longer than maxRecovery.
 func (m *killModel) awaitConverged() (complaint string) {
 	m.t.Helper()
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {

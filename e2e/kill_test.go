@@ -20,12 +20,12 @@ import (
 // The environment variables of TestKilledController.
 const (
 	killsVariable = "AKRI_E2E_KILLS" // how many times the controller is killed
-	seedVariable  = "AKRI_E2E_SEED"  // determines the actions and the moments of the kills
+	seedVariable  = "AKRI_E2E_SEED"  // determines the actions and when the kills happen
 )
 
 const (
 	defaultKills = 5
-	// maxKillDelay is the longest time between an action and the kill after it.
+	// maxKillDelay bounds the time between an action and the kill after it.
 	maxKillDelay = 500 * time.Millisecond
 	// maxRecovery bounds how long the next controller may take to converge.
 	maxRecovery = 60 * time.Second
@@ -68,7 +68,7 @@ func TestKilledController(t *testing.T) {
 	for kill := range kills {
 		action := m.act()
 		delay := time.Duration(m.random.Int64N(int64(maxKillDelay)))
-		time.Sleep(delay) // the random moment of the kill
+		time.Sleep(delay) // kill at a random time
 		controller.kill()
 		began := time.Now()
 		controller = startController(t, c, programs)
@@ -107,15 +107,15 @@ func killSettings(t *testing.T) (kills int, seed uint64) {
 	return kills, seed
 }
 
-// controllerProcess is an akri-controller that runs as a process of this machine.
+// controllerProcess is an akri-controller that runs as a process on this machine.
 type controllerProcess struct {
 	t       *testing.T
 	command *exec.Cmd
 	killed  bool
 }
 
-// startController runs the controller against the cluster. It is killed at the
-// end of the test at the latest.
+// startController runs the controller against the cluster. If it is still running at
+// the end of the test, it is killed.
 func startController(t *testing.T, c *cluster.Cluster, programs akri.Programs) *controllerProcess {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(t.ArtifactDir(), "akri-controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -137,8 +137,8 @@ func startController(t *testing.T, c *cluster.Cluster, programs akri.Programs) *
 	return p
 }
 
-// kill sends SIGKILL and waits until the process is gone. It fails the test if
-// the process ended by itself.
+// kill sends SIGKILL and waits until the process has exited. It fails the test if
+// the process exited by itself.
 func (p *controllerProcess) kill() {
 	p.t.Helper()
 	if p.killed {
@@ -154,5 +154,5 @@ func (p *controllerProcess) kill() {
 			return
 		}
 	}
-	p.t.Error(fmt.Errorf("the controller ended by itself: %w", err))
+	p.t.Error(fmt.Errorf("the controller exited by itself: %w", err))
 }

@@ -18,17 +18,17 @@ import (
 
 func TestMain(m *testing.M) { clustertest.Main(m) }
 
-// timeout bounds how long a test waits for a condition. No test passes because of it.
+// timeout bounds how long a test waits for a condition. No test passes by timing out.
 const timeout = 90 * time.Second
 
-// world is a cluster with Akri in it, as seen by a test in its namespace.
+// world is a cluster with Akri installed, as seen by a test in its own namespace.
 type world struct {
 	*cluster.Cluster
 	t         *testing.T
 	namespace string
 }
 
-// install is the installation in the shared cluster.
+// install holds the result of installing Akri in the shared cluster.
 var install struct {
 	sync.Once
 	programs akri.Programs
@@ -63,7 +63,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// kubectl runs kubectl in the test's namespace and fails the test if it fails.
+// kubectl runs kubectl in the test's namespace and returns its output. It fails the
+// test on an error.
 func (w *world) kubectl(arguments ...string) string {
 	w.t.Helper()
 	out, err := w.Kubectl(w.t.Context(), append([]string{"--namespace", w.namespace}, arguments...)...)
@@ -100,7 +101,7 @@ func (w *world) applyRejected(text string) string {
 	return rejection
 }
 
-// object has the fields of all kinds that the tests read.
+// object has the fields that the tests read, for all kinds.
 type object struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -183,7 +184,7 @@ func (w *world) eventually(what string, check func() string) time.Duration {
 			return took
 		}
 		if took > timeout {
-			w.t.Fatalf("%s: not within %v: %s", what, timeout, complaint)
+			w.t.Fatalf("%s: timed out after %v: %s", what, timeout, complaint)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -198,7 +199,8 @@ func (w *world) wait(condition, configuration string) {
 	}
 }
 
-// awaitReady waits until that many devices have Instances and the Configuration is Ready.
+// awaitReady waits until there is an Instance for each of the devices and the
+// Configuration is Ready.
 func (w *world) awaitReady(configuration string, devices int) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%d Instances", devices), func() string {
@@ -231,7 +233,7 @@ func (w *world) plugIn() {
 	}
 }
 
-// used counts the slots of an Instance that are held.
+// used counts an Instance's held slots.
 func used(instance object) int {
 	count := 0
 	for _, owner := range instance.Spec.DeviceUsage {

@@ -44,7 +44,7 @@ func startPair(t *testing.T) *world {
 	return w
 }
 
-// createUser creates a Pod on a node that uses a device, and waits until it is Ready.
+// createUser creates a Pod that uses a device on a node, and waits until it is Ready.
 func (w *world) createUser(name, node, instance string) {
 	w.t.Helper()
 	w.apply(fmt.Sprintf(`
@@ -122,7 +122,7 @@ spec:
 	}
 	w.awaitNodes(unused, "node1")
 	if kept := w.awaitNodes(used, "node1", "node2"); heldBy(kept, "node2") != 1 {
-		t.Errorf("the slot of a Pod that may still be running is free: %v", kept.Spec.DeviceUsage)
+		t.Errorf("deviceUsage %v, want the slot held by a Pod that may still be running", kept.Spec.DeviceUsage)
 	}
 	w.kubectl("delete", "pod", "lost", "--force", "--grace-period=0")
 	if left := w.awaitNodes(used, "node1"); heldBy(left, "node2") != 0 || heldBy(left, "node1") != 1 {
@@ -139,7 +139,7 @@ spec:
 	w.awaitNodes(unused, "node1", "node2")
 	w.createUser("again", "node2", used)
 
-	// The kubelet of node1 has kept writing its status.
+	// Meanwhile, the kubelet of node1 has kept updating the Node's status.
 	w.eventually("removal of the stale resource", func() string {
 		capacity := w.kubectl("get", "node", "node1", "--output=jsonpath={.status.capacity} {.status.allocatable}")
 		if strings.Contains(capacity, "akri.sh/gone") {

@@ -8,7 +8,7 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// probeConfiguration has one device and a Pod that uses it. It wants a name.
+// probeConfiguration, formatted with a name, has one device and a Pod that uses it.
 const probeConfiguration = `
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -25,7 +25,7 @@ spec:
       - {name: c, image: "akri.local/workload:1", resources: {limits: {"{{RESOURCE_NAME}}": "1"}}}
 `
 
-// Restarting a part of the system does not disturb what is running.
+// Restarting a component does not disturb running workloads.
 func TestRestarts(t *testing.T) {
 	w := newWorld(t)
 	w.applyExample()
@@ -89,7 +89,7 @@ func TestRestarts(t *testing.T) {
 				return ""
 			})
 			if after := w.identities(); after != before {
-				t.Errorf("something was replaced or restarted\nbefore %s\n after %s", before, after)
+				t.Errorf("an object was replaced or a container restarted\nbefore %s\n after %s", before, after)
 			}
 		})
 	}
@@ -114,7 +114,8 @@ func (w *world) identities() string {
 	return text
 }
 
-// notReady returns "" if a Configuration has one device and is Ready, or else its state.
+// notReady returns "" if a Configuration has one device and is Ready; otherwise it returns
+// the Configuration's state.
 func (w *world) notReady(configuration string) string {
 	w.t.Helper()
 	state := w.kubectl("get", "configuration", configuration,

@@ -62,7 +62,7 @@ func TestExample(t *testing.T) {
 		t.Logf("recreated after %v, including kubectl", took.Round(time.Millisecond))
 	})
 
-	t.Run("devices unplugged and plugged in", func(t *testing.T) {
+	t.Run("devices are unplugged and plugged in again", func(t *testing.T) {
 		w.unplug()
 		for _, kind := range []string{"instances", "pods", "services"} {
 			took := w.eventually("deletion of "+kind, func() string { return w.names(kind) })
@@ -75,7 +75,7 @@ func TestExample(t *testing.T) {
 		}
 	})
 
-	t.Run("Configuration deleted", func(t *testing.T) {
+	t.Run("a deleted Configuration deletes its objects", func(t *testing.T) {
 		w.kubectl("delete", "configuration", example)
 		for _, kind := range []string{"instances", "pods", "services"} {
 			w.eventually("deletion of "+kind, func() string { return w.names(kind) })
@@ -274,8 +274,9 @@ func TestAnyKind(t *testing.T) {
 	w.kubectl("delete", "clusterrole", "twins-for-akri")
 }
 
-// A bad Configuration is rejected with the reason. Where admission is skipped, or cannot
-// know, its condition has the reason, and other Configurations are not affected.
+// A bad Configuration is rejected with the reason. Where admission is skipped or cannot
+// detect the error, the Configuration's condition has the reason. Other Configurations
+// are not affected.
 func TestBadConfigurationDoesNotAffectOthers(t *testing.T) {
 	w := newWorld(t)
 	const start = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{INSTANCE_NAME}}\"}, data: {k: "

@@ -8,8 +8,8 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// Evidence returns what a person would check when Akri fails: the objects of a
-// namespace, and Akri's own pods and logs.
+// Evidence returns the information needed to diagnose a failure of Akri: the objects
+// in a namespace, and Akri's own pods and logs.
 func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string {
 	var text strings.Builder
 	for _, arguments := range [][]string{

@@ -8,10 +8,10 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// Namespace is the namespace of Akri in the manifests.
+// Namespace is Akri's namespace in the manifests.
 const Namespace = "akri-system"
 
-// workloads are what Install waits for.
+// workloads lists the workloads that Install waits for.
 var workloads = []string{
 	"deployment/akri-controller",
 	"deployment/akri-webhook",
@@ -51,7 +51,7 @@ func InstallCRDs(ctx context.Context, c *cluster.Cluster, programs Programs) err
 	return nil
 }
 
-// applyBase applies a directory of config/.
+// applyBase applies the kustomization in a directory of config/.
 func applyBase(ctx context.Context, c *cluster.Cluster, programs Programs, base string) error {
 	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(programs.Root, "config", base)); err != nil {
 		return fmt.Errorf("apply config/%s: %w", base, err)

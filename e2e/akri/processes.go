@@ -19,7 +19,7 @@ import (
 // such node, so no pod runs on it, and the controller must tolerate that.
 const processNode = "this-machine"
 
-// processes are Akri's programs with their arguments, in which %s stands for their
+// processes maps Akri's programs to their arguments, in which %s stands for their
 // shared directory.
 var processes = map[string][]string{
 	"akri-controller": {"--node-grace=0", "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
@@ -75,7 +75,7 @@ func startProcess(executable string, arguments []string, kubeconfig, dir string)
 	return nil
 }
 
-// StopProcesses stops what [StartProcesses] started, and removes dir.
+// StopProcesses stops the processes that [StartProcesses] started, and removes dir.
 func StopProcesses(dir string) error {
 	const grace = 15 * time.Second
 	for program := range processes {
@@ -102,7 +102,7 @@ func StopProcesses(dir string) error {
 	return nil
 }
 
-// isRunning reports whether a process exists and is that program: process IDs are reused.
+// isRunning reports whether a process exists and runs the program: process IDs are reused.
 func isRunning(pid int, program string) bool {
 	executable, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	return err == nil && strings.HasPrefix(filepath.Base(executable), program)

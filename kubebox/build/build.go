@@ -16,14 +16,14 @@ import (
 // Options are the settings of [All].
 type Options struct {
 	Dir   string    // for the results; empty: DefaultDir
-	Force bool      // rebuild even what is up to date
+	Force bool      // rebuild everything, even if it is up to date
 	Log   io.Writer // receives progress; nil: none
 }
 
 // workDir is the subdirectory of the results with stamps and intermediate files.
 const workDir = ".build"
 
-// builder is the state of one call of All.
+// builder holds the state of one call to All.
 type builder struct {
 	*progress
 	dir       string // for the results
@@ -42,7 +42,7 @@ type step struct {
 }
 
 // All builds everything that is not up to date. Concurrent calls for the same
-// directory run one after the other.
+// directory wait for each other.
 func All(ctx context.Context, o Options) error {
 	root, err := Root()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // goBuild is one invocation of go build.
 type goBuild struct {
 	dir     string   // directory of the module
-	sources []string // further directories with inputs
+	sources []string // additional directories with inputs
 	out     string   // file, or directory if it ends in a slash
 	tags    string
 	ldflags string   // in addition to those that strip symbols
@@ -32,7 +32,7 @@ func (g goBuild) args() []string {
 	return append(args, g.targets...)
 }
 
-// inputs returns what the result depends on.
+// inputs returns the inputs that the result depends on.
 func (g goBuild) inputs() inputs {
 	text := append([]string{g.tags, g.ldflags}, g.targets...)
 	return inputs{dirs: append([]string{g.dir}, g.sources...), text: append(text, g.env...)}

@@ -10,7 +10,7 @@ import (
 // heartbeat is how often a long step reports its progress.
 const heartbeat = 10 * time.Second
 
-// progress writes progress for people, one line at a time.
+// progress writes human-readable progress, one line at a time.
 type progress struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -25,7 +25,7 @@ func (p *progress) logf(format string, args ...any) {
 	fmt.Fprintf(p.out, "[%2d:%02d] %s\n", int(t.Minutes()), int(t.Seconds())%60, fmt.Sprintf(format, args...))
 }
 
-// repeat writes what state returns at every heartbeat until stop is called.
+// repeat writes the result of state at every heartbeat until stop is called.
 func (p *progress) repeat(state func() string) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup

@@ -11,13 +11,12 @@ import (
 	"strings"
 )
 
-// runc builds the program that runs containers. It is the only part that contains C,
-// and it uses libseccomp. There are four ways to get it; each is tried if those
-// before it fail:
+// runc returns the step that builds runc. It is the only program that contains C, and
+// it uses libseccomp. The step tries four ways to get it, in order, until one succeeds:
 //
 //  1. Build it with libseccomp from Debian's package, unpacked but not installed.
 //  2. Build it without libseccomp, behind a program that removes system call filters.
-//  3. Without a C compiler, take Debian's runc, unpacked but not installed.
+//  3. Use the runc from Debian's package, unpacked but not installed.
 //  4. Copy the runc that is installed on this machine.
 func (b *builder) runc() step {
 	return step{
@@ -40,7 +39,7 @@ func (b *builder) runc() step {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				failures = append(failures, fmt.Errorf("way %d: %w", i+1, err))
+				failures = append(failures, fmt.Errorf("attempt %d: %w", i+1, err))
 				b.logf("runc: %v", failures[i])
 			}
 			return fmt.Errorf("install a C compiler (gcc) or runc: %w", errors.Join(failures...))
@@ -146,7 +145,7 @@ func (b *builder) unpack(ctx context.Context, name string) (root string, err err
 	}
 	found, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
 	if len(found) == 0 {
-		return "", fmt.Errorf("apt-get download %s wrote no package", name)
+		return "", fmt.Errorf("apt-get download %s: no package was downloaded", name)
 	}
 	root = filepath.Join(dir, "root")
 	return root, run(ctx, dir, "dpkg", "-x", found[0], root)

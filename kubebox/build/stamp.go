@@ -15,13 +15,13 @@ import (
 // stamp is a digest of everything that determines the results of a step.
 type stamp string
 
-// inputs are what the results of a step depend on.
+// inputs lists everything that the results of a step depend on.
 type inputs struct {
 	dirs []string // their go.mod, go.sum and Go files, without subdirectories
 	text []string // flags, versions
 }
 
-// stamp digests the inputs. Tests do not count: they are not compiled.
+// stamp digests the inputs, except tests, which are not compiled.
 func (in inputs) stamp(goVersion string) (stamp, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s/%s\n%q\n", goVersion, runtime.GOOS, runtime.GOARCH, in.text)

@@ -30,7 +30,7 @@ func TestStampChangesWithTheInputs(t *testing.T) {
 	}
 	first := stampOf(in, "go1")
 	if again := stampOf(in, "go1"); again != first {
-		t.Error("the same inputs give another stamp")
+		t.Error("the same inputs produce a different stamp")
 	}
 	if stampOf(in, "go2") == first {
 		t.Error("the Go version does not change the stamp")
@@ -67,7 +67,7 @@ func TestStampMatchesOnlyExistingResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.matches(file, []string{result}) || stamp("y").matches(file, nil) {
-		t.Error("matches without its result, or another stamp")
+		t.Error("matches without its result, or matches a different stamp")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/kubebox/image"
 )
 
-// The versions that are built, as the programs report them. Keep them in step with
+// The versions that are built, as the programs report them. Keep them in sync with
 // the two go.mod files.
 const (
 	kubernetesVersion = "v1.37.1"
@@ -20,7 +20,7 @@ const (
 
 const kubenode = "kubenode"
 
-// programs are the names under which kubenode is called. Tests that need only an API
+// programs are the names by which kubenode is invoked. Tests that need only an API
 // server use etcd, kube-apiserver and kubectl.
 var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
 
@@ -29,7 +29,7 @@ const (
 	pauseArchive = "images/pause.tar"
 )
 
-// archives are the images by the names of their archives.
+// archives maps the names of archives to their images.
 var archives = map[string]image.Image{
 	"pause.tar":    {Name: "akri.local/pause:1", Entrypoint: []string{"/pause"}},
 	"workload.tar": {Name: "akri.local/workload:1", Entrypoint: []string{"/workload"}},
@@ -41,7 +41,8 @@ func (b *builder) steps() []step {
 	return []step{b.kubernetes(), b.containerd(), b.cni(), b.runc(), b.own(), b.images()}
 }
 
-// kubernetes builds Kubernetes and etcd as one executable with several names.
+// kubernetes returns the step that builds Kubernetes and etcd as one executable with
+// several names.
 func (b *builder) kubernetes() step {
 	g := goBuild{
 		dir: filepath.Join(b.module, "kubernetes"),
@@ -94,7 +95,7 @@ func (b *builder) cni() step {
 	return b.simple("cni", "CNI plugins", g, "cni/host-local", "cni/ptp")
 }
 
-// own builds the small programs that run in containers.
+// own returns the step that builds this module's programs that run in containers.
 func (b *builder) own() step {
 	g := goBuild{
 		dir:     b.module,
@@ -105,7 +106,7 @@ func (b *builder) own() step {
 	return b.simple("own", "pause and workload", g, "pause", "workload")
 }
 
-// images writes the image archives.
+// images returns the step that writes the image archives.
 func (b *builder) images() step {
 	s := step{name: "images", title: "images", inputs: b.own().inputs}
 	s.inputs.dirs = append(s.inputs.dirs, filepath.Join(b.module, "image"), filepath.Join(b.module, "build"))
@@ -125,7 +126,7 @@ func (b *builder) images() step {
 	return s
 }
 
-// simple returns a step that is one go build.
+// simple returns a step that runs a single go build.
 func (b *builder) simple(name, title string, g goBuild, results ...string) step {
 	return step{
 		name:    name,

@@ -19,9 +19,9 @@ import (
 // stopTimeout bounds how long a supervisor may take to stop its cluster.
 const stopTimeout = 20 * time.Second
 
-// Stop stops the cluster and returns when nothing of it is left: no process, and
+// Stop stops the cluster and returns when nothing is left of it: no process, and
 // thus no namespace, mount or interface; no cgroup; no run directory. The error
-// names what could not be removed. Stopping a cluster that is gone is not an error.
+// names anything that could not be removed. Stopping a stopped cluster is not an error.
 func (c *Cluster) Stop() error {
 	if c.state.alive() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
@@ -33,7 +33,7 @@ func (c *Cluster) Stop() error {
 	return c.remove()
 }
 
-// Down stops the cluster in dir, or removes what a crashed one has left there.
+// Down stops the cluster in dir, or cleans up after one that crashed.
 func Down(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -46,8 +46,8 @@ func Down(dir string) error {
 	return (&Cluster{dir: dir, state: s}).Stop()
 }
 
-// remove waits until the supervisor has exited, which it has been told to do, kills
-// it if it does not, and removes what is left.
+// remove waits until the supervisor exits, kills it if that takes too long, and then
+// removes everything that is left of the cluster.
 func (c *Cluster) remove() error {
 	if c.lifeline != nil {
 		c.lifeline.Close()
@@ -74,7 +74,7 @@ func (c *Cluster) awaitExit(within time.Duration) bool {
 	return true
 }
 
-// leftovers returns an error that names what a stopped cluster has left behind.
+// leftovers returns an error that names everything a stopped cluster left behind.
 func (c *Cluster) leftovers() error {
 	var all []error
 	if _, err := os.Lstat(c.dir); !errors.Is(err, fs.ErrNotExist) {

@@ -33,7 +33,7 @@ func Open(dir string) (*Cluster, error) {
 		return nil, err
 	}
 	if !s.alive() {
-		return nil, fmt.Errorf("the supervisor of the cluster in %s is gone; its log:\n%s", dir, tailOfSupervisor(dir))
+		return nil, fmt.Errorf("the supervisor of the cluster in %s has exited; its log:\n%s", dir, tailOfSupervisor(dir))
 	}
 	return &Cluster{dir: dir, state: s}, nil
 }
@@ -55,7 +55,7 @@ func (c *Cluster) Server() string { return c.state.Server }
 func (c *Cluster) Kubeconfig() string { return supervisor.HostKubeconfig(c.dir) }
 
 // InsideKubeconfig returns the path of the administrator's kubeconfig for commands
-// run by Exec, for which $KUBECONFIG names it already.
+// run by Exec, which sets $KUBECONFIG to it.
 func (c *Cluster) InsideKubeconfig() string { return supervisor.InsideKubeconfig(c.dir) }
 
 // KubeletDir returns the path of a node's /var/lib/kubelet on this machine.
@@ -80,7 +80,7 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
 	return c.KubectlInput(ctx, nil, args...)
 }
 
-// KubectlInput is like Kubectl, with a standard input such as a manifest.
+// KubectlInput is like Kubectl, but passes input, such as a manifest, on standard input.
 func (c *Cluster) KubectlInput(ctx context.Context, input []byte, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.state.Bin, "kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())

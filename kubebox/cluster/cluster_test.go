@@ -45,7 +45,7 @@ spec:
 // oneNode is a cluster with one node that runs the pod broker.
 type oneNode struct{ *cluster.Cluster }
 
-// TestOneNode covers the features of a cluster in one cluster, as it takes seconds to start.
+// TestOneNode tests all features in a single cluster, because starting one takes seconds.
 func TestOneNode(t *testing.T) {
 	before := snapshotMachine(t)
 	audit := filepath.Join(t.TempDir(), "audit.log")
@@ -81,7 +81,7 @@ func TestOneNode(t *testing.T) {
 	}
 	procs = append(procs, descendants(t, supervisorOf(t, c.Dir()))...)
 	if len(procs) < 10 {
-		t.Fatalf("found only %d processes: this test does not find the cluster's processes", len(procs))
+		t.Fatalf("found only %d processes: the test misses some of the cluster's processes", len(procs))
 	}
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
@@ -108,8 +108,8 @@ func (c oneNode) do(t *testing.T, action cluster.Action, component string) {
 	}
 }
 
-// awaitRecovery waits until the cluster is ready and the pod has been restarted that
-// many times.
+// awaitRecovery waits until the cluster is ready and the pod is ready with the given
+// number of restarts.
 func (c oneNode) awaitRecovery(t *testing.T, restarts string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -120,7 +120,7 @@ func (c oneNode) awaitRecovery(t *testing.T, restarts string) {
 	c.awaitPod(t, restarts)
 }
 
-// awaitPod waits until the pod is ready and has been restarted that many times.
+// awaitPod waits until the pod is ready with the given number of restarts.
 func (c oneNode) awaitPod(t *testing.T, restarts string) {
 	t.Helper()
 	eventually(t, 30*time.Second, "the pod is ready after "+restarts+" restarts", func() bool {
@@ -257,7 +257,7 @@ func (c oneNode) testRestarts(t *testing.T) {
 	})
 }
 
-// assertAudited fails unless the audit log has a completed request.
+// assertAudited fails the test unless the audit log has a completed request.
 func assertAudited(t *testing.T, file, verb, resource string) {
 	t.Helper()
 	b, err := os.ReadFile(file)

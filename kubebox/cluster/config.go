@@ -45,8 +45,8 @@ type Config struct {
 }
 
 // FastControllers are the controllers that pods and the usual workloads need.
-// Controllers start one after the other: with all of them, it takes twice as long
-// until a cluster is ready.
+// Controllers start one after the other: with all of them, a cluster takes twice as
+// long to become ready.
 var FastControllers = []string{
 	"serviceaccount-controller",
 	"serviceaccount-token-controller",
@@ -72,7 +72,7 @@ var FastControllers = []string{
 // directory.
 const maxDir = 48
 
-// complete fills in defaults and rejects what cannot work.
+// complete fills in defaults and rejects invalid settings.
 func (c Config) complete() (Config, error) {
 	if c.Nodes < 0 || c.Nodes > supervisor.MaxNodes {
 		return c, fmt.Errorf("%d nodes: must be from 0 to %d", c.Nodes, supervisor.MaxNodes)
@@ -100,7 +100,7 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	if len(c.Dir) > maxDir {
-		return c, fmt.Errorf("the path of the run directory %s has %d bytes, but sockets below it allow only %d: choose a shorter path",
+		return c, fmt.Errorf("the path of the run directory %s is %d bytes long, but the sockets below it allow only %d: choose a shorter path",
 			c.Dir, len(c.Dir), maxDir)
 	}
 	if err := build.Check(c.Bin, c.Nodes > 0); err != nil {
@@ -143,10 +143,10 @@ func checkVisibleInNodes(name, path string) error {
 	return nil
 }
 
-// invalid matches what a cluster's name cannot contain.
+// invalid matches the characters that a cluster's name cannot contain.
 var invalid = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// nameOf derives a cluster's name from its run directory. Different directories give
+// nameOf derives a cluster's name from its run directory. Different directories have
 // different names, so that clusters never share a cgroup.
 func nameOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))

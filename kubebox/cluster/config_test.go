@@ -34,7 +34,7 @@ func fakeBin(t *testing.T) string {
 	return dir
 }
 
-func TestConfigRejectsWhatCannotWork(t *testing.T) {
+func TestConfigRejectsInvalidSettings(t *testing.T) {
 	bin := fakeBin(t)
 	for _, tc := range []struct {
 		reason string

@@ -12,7 +12,7 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// Action is something to do to a component.
+// Action is an operation on a component.
 type Action string
 
 // The actions. Stop sends SIGTERM, Kill sends SIGKILL. Pause and Resume are for
@@ -26,8 +26,8 @@ const (
 	Resume  Action = "resume"
 )
 
-// Status is the state of a component, and why it failed if it did. Its Pid is the
-// one inside the cluster.
+// Status is the state of a component and, if it failed, the cause. Its Pid is the
+// process ID inside the cluster.
 type Status = process.Status
 
 // Do performs an action on a component. The components are
@@ -83,8 +83,8 @@ func (c *Cluster) Components(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-// socket returns the control socket of a node, or of the control plane without a
-// name.
+// socket returns the control socket of a node, or of the control plane if name is
+// empty.
 func (c *Cluster) socket(name string) (string, error) {
 	if name == "" {
 		return supervisor.ControlSocket(c.dir), nil

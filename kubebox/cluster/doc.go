@@ -1,5 +1,5 @@
-// Package cluster starts real Kubernetes clusters on this machine within seconds,
-// and leaves nothing of them behind.
+// Package cluster starts real Kubernetes clusters on this machine within seconds. A
+// stopped cluster leaves nothing behind.
 //
 // A cluster consists of etcd, kube-apiserver, kube-controller-manager and
 // kube-scheduler of the release in kubebox/kubernetes, and any number of nodes, each
@@ -17,8 +17,8 @@
 //	... c.Kubeconfig() ...
 //	c.Do(ctx, cluster.Restart, "node1/kubelet")
 //
-// Tests should use package clustertest, which also skips where no cluster can run,
-// and keeps the logs of failed tests.
+// Tests should use package clustertest, which also skips tests where no cluster can
+// run, and keeps the logs of failed tests.
 //
 // # Contents
 //
@@ -26,8 +26,8 @@
 // loopback port. Everything else has addresses in the cluster's own network, which
 // [Cluster.Dial] and [Cluster.Listen] reach from here. Pods reach each other and the
 // API server by IP address. There is no DNS and no kube-proxy, so "kubernetes" is
-// the only Service that answers at its ClusterIP. The API server resolves Services
-// itself, which is what webhooks need.
+// the only Service that is reachable at its ClusterIP. The API server resolves
+// Services itself, so webhooks work.
 //
 // In the run directory, log/ and node1/log/ contain the logs of the programs,
 // node1/kubelet is the node's /var/lib/kubelet (including device-plugins,

@@ -12,8 +12,8 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// Command is a program to run inside the cluster. It sees the machine's files, except
-// for the node's own network, processes, /var, /etc and /run.
+// Command is a program to run inside the cluster. It sees the machine's files, but the
+// node's own network, processes, /var, /etc and /run.
 type Command struct {
 	Node           string   // empty: in the control plane's namespaces
 	Args           []string // the program, looked up in the cluster's executables and then in $PATH, and its arguments
@@ -87,8 +87,8 @@ func (c *Cluster) Output(ctx context.Context, node string, args ...string) ([]by
 	return out.Bytes(), err
 }
 
-// pipes connects the readers and writers of a command with pipes, whose far ends are
-// passed into the cluster.
+// pipes connects a command's readers and writers to pipes, whose far ends are passed
+// into the cluster.
 type pipes struct {
 	far, near []*os.File
 	copies    sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/node"
 )
 
-// Load imports image archives, as docker save writes them, into every node. Pods
-// whose imagePullPolicy is not Always can use them.
+// Load imports image archives in the format of docker save into every node. Pods whose
+// imagePullPolicy is not Always can use them.
 func (c *Cluster) Load(ctx context.Context, archives ...string) error {
 	for _, name := range c.state.Nodes {
 		for _, archive := range archives {
@@ -32,8 +32,8 @@ func (c *Cluster) load(ctx context.Context, name, archive string) error {
 	return c.Exec(ctx, Command{Node: name, Args: node.ImportCommand(c.state.Bin), Stdin: file})
 }
 
-// copyImages copies the archives into the run directory, where nodes see them
-// whenever they boot.
+// copyImages copies the archives into the run directory, from which nodes import them
+// at every boot.
 func copyImages(dir string, archives []string) ([]string, error) {
 	imageDir := filepath.Join(dir, "images")
 	if err := os.MkdirAll(imageDir, 0o755); err != nil {

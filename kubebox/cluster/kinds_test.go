@@ -64,8 +64,8 @@ func TestNodesReachEachOthersPods(t *testing.T) {
 	}
 }
 
-// assertReachesServer fails the test unless a node reaches the API server at once, at the
-// bridge's fixed hardware address.
+// assertReachesServer fails the test unless a node reaches the API server within seconds,
+// at the bridge's fixed hardware address.
 func assertReachesServer(t *testing.T, c *cluster.Cluster, node string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -56,7 +56,7 @@ func (before machine) assertSame(t *testing.T) {
 	}
 }
 
-// process is a process of this machine and its namespaces.
+// process is a process on this machine, with its namespaces.
 type process struct {
 	pid    int
 	parent int
@@ -111,8 +111,8 @@ func descendants(t *testing.T, pid int) []process {
 	return slices.DeleteFunc(all, func(p process) bool { return !inside[p.pid] })
 }
 
-// assertGone fails the test if a process is left in a namespace of the given processes,
-// other than this machine's own.
+// assertGone fails the test if a process is left in the namespaces of the given
+// processes, except the machine's own namespaces.
 func assertGone(t *testing.T, old []process) {
 	t.Helper()
 	var own process
@@ -127,7 +127,7 @@ func assertGone(t *testing.T, old []process) {
 			spaces[s] = !slices.Contains(own.spaces, s)
 		}
 	}
-	// A killed process does not count as exited before the kernel has freed its memory.
+	// A killed process exits only after the kernel has freed its memory.
 	var left []string
 	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left = nil
@@ -166,7 +166,7 @@ func eventually(t *testing.T, timeout time.Duration, what string, condition func
 	t.Helper()
 	for deadline := time.Now().Add(timeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", timeout, what)
+			t.Fatalf("timed out after %v: %s", timeout, what)
 		}
 	}
 }

@@ -195,12 +195,13 @@ func (c *Cluster) fork(config supervisor.Config, listener *os.File) (reports *os
 	}
 	c.lifeline = lifelineWrite
 	c.state.Pid = cmd.Process.Pid
-	c.state.StartTime, _ = startTimeOf(c.state.Pid) // it exists, or is a zombie, as it has not been reaped
+	c.state.StartTime, _ = startTimeOf(c.state.Pid) // it is running or a zombie, because it has not been reaped
 	go func() { _ = cmd.Wait() }()
 	return reports, nil
 }
 
-// follow passes on progress until the cluster is ready, or returns why it is not.
+// follow forwards progress until the cluster is ready. It returns an error if the
+// cluster fails to start.
 func follow(reports io.Reader, progress func(string)) error {
 	for lines := bufio.NewScanner(reports); lines.Scan(); {
 		var r supervisor.Report

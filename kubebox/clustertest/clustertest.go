@@ -15,18 +15,18 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// RequiredVariable is the environment variable that, if set to 1, turns the skip of a
-// test that cannot run here into a failure.
+// RequiredVariable is the environment variable that, if set to 1, makes a test that
+// cannot run here fail instead of being skipped.
 const RequiredVariable = "AKRI_E2E_REQUIRED"
 
-// shared is the cluster of [Shared].
+// shared holds the cluster that [Shared] returns.
 var shared struct {
 	sync.Mutex
 	cluster *cluster.Cluster
 	config  cluster.Config
 }
 
-// Main is the body of TestMain. It exits the process.
+// Main runs the tests, stops the shared cluster and exits the process. TestMain calls it.
 func Main(m *testing.M) {
 	cluster.Reexec()
 	status := m.Run()
@@ -52,9 +52,9 @@ func Start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	return c
 }
 
-// Shared returns the shared cluster of this test run, which the first call starts. All
-// calls must use the same number of nodes. Each test uses its own namespace and cleans
-// up after itself.
+// Shared returns the cluster that the tests of this run share. The first call starts
+// it. All calls must use the same number of nodes. Each test must use its own namespace
+// and clean up after itself.
 func Shared(t testing.TB, config cluster.Config) *cluster.Cluster {
 	t.Helper()
 	shared.Lock()
@@ -69,7 +69,7 @@ func Shared(t testing.TB, config cluster.Config) *cluster.Cluster {
 	return shared.cluster
 }
 
-// start starts a cluster, or skips the test where that is impossible.
+// start starts a cluster, or skips the test if no cluster can run here.
 func start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	t.Helper()
 	if config.Progress == nil {
@@ -98,7 +98,7 @@ func report(t testing.TB, c *cluster.Cluster) {
 	defer cancel()
 	components, err := c.Components(ctx)
 	if err != nil {
-		t.Errorf("the cluster does not answer: %v", err)
+		t.Errorf("the cluster does not respond: %v", err)
 	}
 	for _, s := range components {
 		if s.Cause != "" {

@@ -7,10 +7,10 @@
 //		...
 //	}
 //
-// Where no cluster can run, a test skips and says what is missing and how to get it.
-// With AKRI_E2E_REQUIRED=1, as in CI, it fails instead. A failed test keeps the logs of
-// its cluster as artifacts.
+// Where no cluster can run, a test is skipped, and reports what is missing and how to
+// get it. With AKRI_E2E_REQUIRED=1, as in CI, it fails instead. A failed test keeps the
+// logs of its cluster as artifacts.
 //
 // Always: a cluster is stopped at the end of its test, or of the test run if it is
-// shared. Never: a test passes although a component exited by itself.
+// shared. Never: a test that passes although a component exited by itself.
 package clustertest

@@ -26,7 +26,7 @@ type Image struct {
 	// Name is the reference that pods use, such as "akri.local/agent:dev". Short
 	// names are expanded as usual: "nginx:stable" is docker.io/library/nginx:stable.
 	Name string
-	// Files maps absolute paths in the image to files of this machine. Executables
+	// Files maps absolute paths in the image to files on this machine. Executables
 	// stay executable; root owns all files.
 	Files map[string]string
 	// Entrypoint is the program to run, with leading arguments.
@@ -37,7 +37,7 @@ type Image struct {
 	User string
 }
 
-// Write writes the archive of the image to the file to.
+// Write builds the image and writes its archive to the file to.
 func Write(to string, i Image) error {
 	reference, err := name.NewTag(i.Name)
 	if err != nil {
@@ -104,7 +104,7 @@ func layer(files map[string]string) ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-// writeDirs writes dir and its parents, unless written has them.
+// writeDirs writes dir and its parents, except those that are in written.
 func writeDirs(w *tar.Writer, dir string, written map[string]bool) error {
 	if written[dir] {
 		return nil

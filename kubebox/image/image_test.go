@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-func TestSameFilesGiveTheSameArchive(t *testing.T) {
+func TestSameFilesProduceTheSameArchive(t *testing.T) {
 	dir := t.TempDir()
 	write := func(to string, age time.Duration) []byte {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestWriteRejectsInvalidImages(t *testing.T) {
 		"a name with a space": {Name: "a b", Entrypoint: []string{"x"}},
 	} {
 		if err := Write(filepath.Join(t.TempDir(), "x.tar"), i); err == nil {
-			t.Errorf("%s: accepted", reason)
+			t.Errorf("%s: got no error", reason)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Command demo starts a Kubernetes cluster with Akri and the example debug-echo, and
-// shows the devices that are found and the objects that are created for them.
+// shows the discovered devices and the objects created for them.
 //
-//	demo up     # build what is missing, start everything, show the result
+//	demo up     # build anything out of date, start everything, show the result
 //	demo down   # stop and remove everything
 package main
 
@@ -21,8 +21,8 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// dir is the run directory of the demo's cluster; processDir is that of Akri where it
-// cannot run in pods.
+// dir is the run directory of the demo's cluster. processDir is the directory of Akri's
+// processes where Akri cannot run in pods.
 const (
 	dir        = "/tmp/akri-demo"
 	processDir = "/tmp/akri-demo-processes"
@@ -54,7 +54,7 @@ func main() {
 func down() error {
 	err := errors.Join(akri.StopProcesses(processDir), cluster.Down(dir))
 	if err == nil {
-		logf("stopped; nothing is left")
+		logf("stopped and removed everything")
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func start(ctx context.Context, programs akri.Programs) (*cluster.Cluster, error
 	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { logf("%s", text) }}
 	if missing := cluster.Probe(); missing != nil {
 		logf("pods cannot run on this machine: %v", missing)
-		logf("starting only a control plane, with Akri as processes: the example's Pods will stay Pending")
+		logf("starting only a control plane, and Akri as local processes: the example's Pods will stay Pending")
 		config.Nodes = 0
 	}
 	logf("starting Kubernetes in %s", dir)
@@ -128,7 +128,7 @@ func awaitExample(ctx context.Context, c *cluster.Cluster) error {
 	if len(c.Nodes()) == 0 {
 		condition = "Applied" // no Pod becomes ready without nodes
 	}
-	logf("waiting for the example's condition %s", condition)
+	logf("waiting until the example is %s", condition)
 	// Applied is True before the first device is found, so wait for the devices too.
 	for _, wait := range [][]string{
 		{"--for=jsonpath={.status.instances}=2"},

@@ -16,7 +16,7 @@ func newBuild() *cobra.Command {
 		Use:   "build",
 		Short: "Build Kubernetes, etcd, containerd, runc and CNI plugins from Go modules",
 		Long: "Build Kubernetes, etcd, containerd, runc and CNI plugins from Go modules.\n" +
-			"The first build takes minutes; what is up to date is not rebuilt.",
+			"The first build takes minutes; later builds skip everything that is up to date.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = cmd.ErrOrStderr()
@@ -24,7 +24,7 @@ func newBuild() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Dir, "bin", "", "directory for the results (default bin/k8s in the repository)")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "rebuild even what is up to date")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "rebuild everything, even if it is up to date")
 	return cmd
 }
 

@@ -38,7 +38,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	dir := root.PersistentFlags().String("dir", defaultDir, "run directory of the cluster; sockets limit the length of its path")
+	dir := root.PersistentFlags().String("dir", defaultDir, "run directory of the cluster; it contains sockets, so its path must be short")
 	root.AddCommand(
 		newBuild(), newImage(),
 		newUp(dir), newDown(dir), newStatus(dir), newKubeconfig(dir),

@@ -15,7 +15,7 @@ func newUp(dir *string) *cobra.Command {
 	config := cluster.Config{Nodes: 1, Detached: true}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start a cluster, which runs until the down command",
+		Short: "Start a cluster, which runs until the down command stops it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()

@@ -29,9 +29,9 @@ func newExec(dir *string) *cobra.Command {
 	var command cluster.Command
 	cmd := &cobra.Command{
 		Use:   "exec NODE|control-plane COMMAND...",
-		Short: "Run a command of this machine inside a node",
-		Long: "Run a command of this machine inside a node, or in the control plane's namespaces.\n" +
-			"It sees the machine's files, except for the node's own network, processes, /var, /etc and /run.",
+		Short: "Run a command from this machine inside a node",
+		Long: "Run a command from this machine inside a node, or in the control plane's namespaces.\n" +
+			"It sees the machine's files, but the node's own network, processes, /var, /etc and /run.",
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := cluster.Open(*dir)
@@ -75,7 +75,7 @@ func newDo(dir *string) *cobra.Command {
 		Short: "Start, stop, restart, kill, pause or resume a component",
 		Long: "Start, stop, restart, kill, pause or resume a component:\n" +
 			"etcd, kube-apiserver, kube-controller-manager, kube-scheduler,\n" +
-			"node1/kubelet, node1/containerd, or node1, the whole node.",
+			"node1/kubelet, node1/containerd, or node1 (the whole node).",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := cluster.Open(*dir)

@@ -1,6 +1,5 @@
 // Command workload stands in for any workload in tests and demos. It prints its
-// environment, so that the pod's log shows it, and serves it over HTTP until it
-// receives SIGTERM.
+// environment to the pod's log, and serves it over HTTP until it receives SIGTERM.
 //
 // The ports are its arguments, or else $PORTS, separated by commas, or else 6052.
 // With the argument "end" instead of ports, it exits after printing.

@@ -1,6 +1,6 @@
-// Package control handles the requests that are the same for the control plane and for
-// a node: run a command, create a socket, start and stop a component. An [Operator]
-// handles them in the namespaces of the process that runs it.
+// Package control handles the requests that the control plane and nodes have in common:
+// run a command, create a socket, start and stop a component. An [Operator] handles
+// them in the namespaces of its process.
 package control
 
 import (

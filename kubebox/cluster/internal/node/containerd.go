@@ -13,8 +13,8 @@ const (
 	cniConfigDir     = "/etc/cni/net.d"
 )
 
-// Plugins that need something a node lacks, or only cost time, are disabled.
-// Out-of-memory scores are not changed where the kernel would refuse to lower them.
+// containerdTemplate disables plugins that need something a node lacks, or that only
+// cost time. Out-of-memory scores are not changed where the kernel would not lower them.
 var containerdTemplate = template.Must(template.New("containerd").Funcs(template.FuncMap{"quote": strconv.Quote}).Parse(
 	`version = 3
 root = '/var/lib/containerd'

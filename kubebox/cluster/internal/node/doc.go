@@ -1,5 +1,5 @@
-// Package node runs one Kubernetes node: the first process in namespaces of its own,
-// with containerd and a kubelet as its children.
+// Package node runs one Kubernetes node: the first process in its own namespaces, with
+// containerd and a kubelet as its children.
 //
 // A node sees the machine's files, but has its own /var, /etc and /run, so that every
 // program finds its files in the usual places: the kubelet's below /var/lib/kubelet,
@@ -10,7 +10,7 @@
 // Read init.go first, then containerd.go, kubelet.go and cni.go, which render the
 // configuration files.
 //
-// Always: when the first process exits, everything of the node is gone except its
+// Always: when the first process exits, nothing is left of the node except its
 // directory and its cgroup. Never: a write to the machine's own /var, /etc, /run or
 // kernel settings.
 package node

@@ -20,13 +20,13 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// bootTimeout bounds the time until containerd answers and the images are imported.
+// bootTimeout bounds the time until containerd responds and the images are imported.
 const bootTimeout = time.Minute
 
-// Init is the first process of a node. It reads its Config from input, which the
+// Init runs as the first process of a node. It reads its Config from input, which the
 // supervisor writes once the node's network interface exists. It writes the status of
 // components that exit by themselves to reports, as JSON lines. It returns on SIGTERM;
-// all other processes of the node end with it.
+// all other processes of the node exit with it.
 func Init(input, reports *os.File) error {
 	var c Config
 	if err := json.NewDecoder(input).Decode(&c); err != nil {
@@ -149,7 +149,7 @@ func (c Config) bind(name, target string) error {
 	return sandbox.Bind(c.dir(name), target)
 }
 
-// importImages imports the archives as soon as containerd answers.
+// importImages imports the archives as soon as containerd responds.
 func (c Config) importImages(ctx context.Context, table *process.Table) error {
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
@@ -161,7 +161,7 @@ func (c Config) importImages(ctx context.Context, table *process.Table) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("containerd does not answer: %w", err)
+			return fmt.Errorf("containerd does not respond: %w", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

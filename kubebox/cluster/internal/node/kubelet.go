@@ -87,7 +87,7 @@ func (c Config) kubeletFlags() []string {
 	}, c.Flags["kubelet"]...)
 }
 
-// render returns JSON, which is also YAML.
+// render encodes o as JSON, which is also YAML.
 func render(o object) []byte {
 	b, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {

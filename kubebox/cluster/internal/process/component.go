@@ -22,7 +22,7 @@ const (
 	Failed   State = "failed"
 )
 
-// Status describes a component for people.
+// Status is the reported status of a component.
 type Status struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`

@@ -21,7 +21,7 @@ type Table struct {
 	starts   chan func()
 }
 
-// NewTable starts to reap children, for the lifetime of this process.
+// NewTable returns a table that reaps children for the lifetime of this process.
 func NewTable() *Table {
 	t := &Table{children: map[int]*Process{}, starts: make(chan func())}
 	exits := make(chan os.Signal, 1)
@@ -110,8 +110,8 @@ func (t *Table) KillAll() {
 	}
 }
 
-// fork runs all starts on one thread that never exits: the kernel sends the parent-death
-// signal when the forking thread exits, not the process.
+// fork runs all starts on one thread that never exits, because the kernel sends the
+// parent-death signal when the forking thread exits, not when the process does.
 func (t *Table) fork() {
 	runtime.LockOSThread()
 	for start := range t.starts {

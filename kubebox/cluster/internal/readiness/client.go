@@ -19,7 +19,7 @@ import (
 // interval is the time between two requests.
 const interval = 25 * time.Millisecond
 
-// Client talks to one API server as the holder of a client certificate.
+// Client sends requests to one API server, with a client certificate.
 type Client struct {
 	server string
 	http   *http.Client

@@ -53,7 +53,7 @@ func MakeCgroup(name string) error {
 }
 
 // inherit copies a cpuset setting from the parent. In v1 it is initially empty, and no
-// process can join a cgroup in which it is.
+// process can join the cgroup until it is set.
 func inherit(parent, dir, file string) error {
 	value, err := os.ReadFile(filepath.Join(parent, file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ func delegate(dir string) error {
 		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 		if err != nil && slices.Contains([]string{"cpu", "cpuset", "memory", "pids"}, controller) {
 			return fmt.Errorf("the kubelet needs the %s controller, which %s does not delegate "+
-				"(inside a container, first move its processes to a cgroup of their own): %w", controller, dir, err)
+				"(inside a container, first move its processes to a child cgroup): %w", controller, dir, err)
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package sandbox provides what a cluster needs from the Linux kernel: namespaces,
-// mounts, a bridge with veth pairs, and cgroups.
+// Package sandbox sets up the kernel objects that a cluster needs: namespaces, mounts,
+// a bridge with veth pairs, and cgroups.
 //
 // Everything created here except cgroups lives in namespaces and is removed with the
 // last process in them. Cgroups are named after the cluster, so that any process that

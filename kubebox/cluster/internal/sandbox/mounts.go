@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces are the kinds of namespaces that a supervisor and each node have of their own.
+// Namespaces are the clone flags for the namespaces of a supervisor and of each node.
 const Namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
 
 // Detach separates the mount namespace from the one it was copied from, and mounts the
@@ -51,8 +51,7 @@ func OnOverlay(dir string) bool {
 }
 
 // FakeSettings mounts files with the given contents over kernel settings below
-// /proc/sys, so that a program which would change them finds the values it requires,
-// and the machine keeps its own.
+// /proc/sys. Programs then find the values they require, and the machine keeps its own.
 func FakeSettings(scratch string, settings map[string]string) error {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return err

@@ -74,8 +74,8 @@ func AddVeth(name string, pid int, subnet, host string) error {
 	return nil
 }
 
-// AwaitVethRemoval waits until the kernel has removed the veth pair of a network namespace that
-// is gone, so that its name can be reused. After timeout, it removes the pair itself.
+// AwaitVethRemoval waits until the kernel has removed the veth pair of a deleted network
+// namespace, so that its name can be reused. After timeout, it removes the pair itself.
 func AwaitVethRemoval(name string, timeout time.Duration) error {
 	for deadline := time.Now().Add(timeout); ; time.Sleep(10 * time.Millisecond) {
 		link, err := netlink.LinkByName(name)

@@ -121,7 +121,7 @@ func (m *machine) boot() error {
 	return json.NewEncoder(configWrite).Encode(m.config)
 }
 
-// relayReports passes on the status of the node's components until the node exits.
+// relayReports forwards the status of the node's components until the node exits.
 func (m *machine) relayReports(from *os.File) {
 	defer from.Close()
 	for lines := json.NewDecoder(from); ; {

@@ -60,7 +60,7 @@ func runRole(role string) error {
 	return fmt.Errorf("unknown role %s=%s", roleVariable, role)
 }
 
-// probe checks what a node needs from the kernel.
+// probe checks that the kernel grants everything a node needs.
 func probe() error {
 	if err := sandbox.Detach(); err != nil {
 		return err

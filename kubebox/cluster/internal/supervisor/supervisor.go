@@ -48,7 +48,7 @@ var (
 	errStarterExited = errors.New("the program that started the cluster has exited")
 )
 
-// Run runs a cluster. It returns when nothing of it is left.
+// Run runs a cluster. It returns when nothing is left of it.
 func Run(input, lifeline, reports, listener *os.File) error {
 	s := &Supervisor{reports: json.NewEncoder(reports)}
 	if err := json.NewDecoder(input).Decode(&s.config); err != nil {
@@ -141,8 +141,8 @@ func (s *Supervisor) isolate(listener *os.File) error {
 	return nil
 }
 
-// bringUp starts everything in the order of dependencies, and concurrently where there
-// are none: nodes boot while the API server starts.
+// bringUp starts everything in dependency order, and concurrently where possible: nodes
+// boot while the API server starts.
 func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component) error {
 	began := time.Now()
 	progress := func(format string, args ...any) {
@@ -209,15 +209,15 @@ func (s *Supervisor) handle(ctx context.Context, r wire.Request, files []*os.Fil
 	return s.operator.Handle(ctx, r, files)
 }
 
-// tearDown kills all processes and then removes what outlives them.
+// tearDown kills all processes and then removes the cgroups and the run directory.
 func (s *Supervisor) tearDown() error {
 	s.ending.Store(true)
 	s.table.KillAll()
 	return Remove(s.config.Dir, s.config.Name)
 }
 
-// Remove removes what is left of a cluster without processes: its cgroups and its run
-// directory.
+// Remove removes the cgroups and the run directory of a cluster whose processes have
+// exited.
 func Remove(dir, name string) error {
 	const timeout = 10 * time.Second
 	var err error

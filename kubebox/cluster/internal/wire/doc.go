@@ -1,4 +1,4 @@
-// Package wire is the control protocol between a cluster's supervisor or nodes and the
+// Package wire implements the control protocol between a cluster's supervisor or nodes and the
 // programs that use the cluster: one request and one response per connection on a Unix
 // socket, each a JSON message in one packet.
 //

@@ -102,7 +102,7 @@ func send(conn *net.UnixConn, message any, files []*os.File) error {
 		return err
 	}
 	if len(body) > maxPacket {
-		return fmt.Errorf("the control message has %d bytes, over the limit of %d", len(body), maxPacket)
+		return fmt.Errorf("the control message is %d bytes long, over the limit of %d", len(body), maxPacket)
 	}
 	var rights []byte
 	if len(files) > 0 {
