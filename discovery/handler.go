@@ -64,8 +64,8 @@ type DeviceSpec struct {
 	Permissions string
 }
 
-// Invalid returns an error that blames the author of the Configuration. The text
-// should name the field, the cause and the remedy.
+// Invalid returns an error that the author of the Configuration must correct. The
+// text should name the field, the cause and the remedy.
 func Invalid(format string, arguments ...any) error {
 	return &invalidError{fmt.Errorf(format, arguments...)}
 }
