@@ -63,11 +63,11 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		"no way to the API server": {nil, "--kubeconfig"},
-		"no such kubeconfig":       {[]string{"--kubeconfig=/nowhere"}, "/nowhere"},
-		"an unknown level":         {[]string{"--log-level=loud"}, "debug, info, warn or error"},
-		"an unknown format":        {[]string{"--log-format=xml"}, "text or json"},
-		"an argument":              {[]string{"start"}, `unexpected argument "start"`},
+		"no kubeconfig":         {nil, "--kubeconfig"},
+		"a missing kubeconfig":  {[]string{"--kubeconfig=/nowhere"}, "/nowhere"},
+		"an unknown level":      {[]string{"--log-level=loud"}, "debug, info, warn or error"},
+		"an unknown format":     {[]string{"--log-format=xml"}, "text or json"},
+		"a positional argument": {[]string{"start"}, `unexpected argument "start"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
