@@ -73,7 +73,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 			var out bytes.Buffer
 			_, err := parse(tc.arguments, func(string) string { return "" }, &out, &out)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error that contains %q", err, tc.want)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := run(t.Context(), tc.arguments, func(string) string { return "" }, &out, &out)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error that contains %q", err, tc.want)
 			}
 		})
 	}

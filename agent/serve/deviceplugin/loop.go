@@ -76,7 +76,7 @@ func (s *Server) do(commands []slots.Command) {
 			s.withdraw(c.Instance)
 			s.forgetName(c.Instance)
 		case slots.Report:
-			s.log.Error("deviceUsage names another owner for a slot in use; the slot stays unhealthy until it is corrected",
+			s.log.Error("The record names another owner for a slot in use; the slot stays unhealthy until deviceUsage is corrected",
 				"slot", c.Slot.String(), "what", c.What)
 		}
 	}
