@@ -31,7 +31,7 @@ type server interface {
 	Run(ctx context.Context) error
 }
 
-// serverFunc returns the serving half.
+// serverFunc creates the serving half.
 type serverFunc func(dynamic.Interface, *instances.Store, prometheus.Registerer, Options) (server, error)
 
 func newServer(client dynamic.Interface, store *instances.Store, metrics prometheus.Registerer, options Options) (server, error) {

@@ -91,7 +91,7 @@ func TestRestartsWriteNothing(t *testing.T) {
 	}
 
 	stopAgent()
-	stopAgent = a.startAgent() // the handler registers again, or was stored
+	stopAgent = a.startAgent() // it remembers the handler, or the handler registers again
 	w.await("the new agent knows the devices", online)
 	stopHandler()
 	stopHandler = a.startHandler(false)
@@ -220,7 +220,7 @@ func TestNodesShareAnInstance(t *testing.T) {
 		return now.Spec.Capacity == 5 && len(now.Spec.DeviceUsage) == 5
 	})
 	settled := w.instances()["foo0"].ResourceVersion
-	time.Sleep(300 * time.Millisecond) // nothing may happen meanwhile
+	time.Sleep(300 * time.Millisecond) // no write may follow
 	if now := w.instances()["foo0"].ResourceVersion; now != settled {
 		t.Errorf("the agents keep writing: resourceVersion %s, then %s", settled, now)
 	}

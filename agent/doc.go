@@ -13,7 +13,7 @@
 // The serving half, in the order in which a container passes through it:
 //   - serve/kubelet: connects a resource to the kubelet and reads its pods.
 //   - serve/deviceplugin: answers the kubelet, and carries out the commands of slots.
-//   - serve/slots: decides who gets a slot (pure).
+//   - serve/slots: decides which container gets a slot (pure).
 //   - serve/claims: writes owners of slots into Instances.
 //   - serve/observer: observes which slots containers still have.
 //
@@ -23,6 +23,5 @@
 //
 // Always: an agent that starts changes no Instance before its handlers have
 // reported; without the API server it waits. Never: a package of k8s.io/api other
-// than core/v1 is linked in, which a test checks, because the agent runs on small
-// machines.
+// than core/v1, because the agent runs on small machines (a test checks this).
 package agent

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAgentImports checks that the agent links few types of Kubernetes: it runs on
-// small machines, and each type costs memory.
+// TestAgentImports checks that the agent links few Kubernetes types: it runs on small
+// machines, and each type costs memory.
 func TestAgentImports(t *testing.T) {
 	for _, imported := range dependencies(t, "akri.sh/akri/cmd/akri-agent") {
 		switch {

@@ -86,7 +86,8 @@ func (r *reconciler) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile returns the time to reconcile again without an event; zero for never.
+// reconcile reconciles a Configuration, and returns when to requeue it; zero means
+// never.
 func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
 	configuration := r.configurations.get(name)
 	if configuration == nil {

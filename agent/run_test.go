@@ -70,7 +70,7 @@ func TestOneAgentPerNode(t *testing.T) {
 	second := *n
 	second.sink = &recorder{}
 	second.startAgent()
-	time.Sleep(100 * time.Millisecond) // nothing may happen meanwhile
+	time.Sleep(100 * time.Millisecond) // the second agent must stay idle
 	if len(second.sink.of(w.namespace, "echo")) != 0 {
 		t.Fatal("two agents run on one node")
 	}
@@ -81,14 +81,14 @@ func TestOneAgentPerNode(t *testing.T) {
 	})
 }
 
-func TestOlderOfTwoConfigurationsOfOneNameIsServed(t *testing.T) {
+func TestOlderOfTwoConfigurationsWithOneNameIsServed(t *testing.T) {
 	older, younger := newWorld(t), newWorld(t)
 	n := older.node("n")
 	n.startAgent()
 	n.startHandler(true)
 	older.configure("echo", "descriptions: [foo0]", nil)
 	older.awaitDevices("foo0")
-	time.Sleep(time.Second) // the API server counts whole seconds
+	time.Sleep(time.Second) // creationTimestamp has whole seconds
 	younger.configure("echo", "descriptions: [bar0]", nil)
 	younger.await("the younger one shows why it is not served", func() bool {
 		failures := younger.failures("echo")
@@ -128,7 +128,7 @@ func TestErrorsAtStart(t *testing.T) {
 			options := base
 			tc.change(&options)
 			if err := agent.RunWithSink(t.Context(), options, &recorder{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s in it", err, tc.want)
+				t.Errorf("got %v, want an error that contains %s", err, tc.want)
 			}
 		})
 	}

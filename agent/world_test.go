@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, config: config, client: client, namespace: apitest.Namespace(t, config)}
 }
 
-// node is a machine: a directory for an agent and its handlers.
+// node simulates a node: a directory for an agent and its handlers.
 type node struct {
 	*world
 	name         string
@@ -162,7 +162,7 @@ func (w *world) await(what string, holds func() bool) {
 	w.t.Helper()
 	for end := time.Now().Add(deadline); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			w.t.Fatalf("not within %s: %s\nInstances: %v", deadline, what, slices.Sorted(maps.Keys(w.instances())))
+			w.t.Fatalf("still not true after %s: %s\nInstances: %v", deadline, what, slices.Sorted(maps.Keys(w.instances())))
 		}
 	}
 }

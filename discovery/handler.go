@@ -14,7 +14,7 @@ type Handler interface {
 	// the list changes. It continues until ctx is done, and then returns promptly.
 	//
 	// Discover is called once for each Configuration and agent, each time in a
-	// goroutine of its own, so calls overlap. send must not be called
+	// separate goroutine, so calls overlap. send must not be called
 	// concurrently. It copies its argument. Its error means that the agent is
 	// gone: return it.
 	//
@@ -64,8 +64,8 @@ type DeviceSpec struct {
 	Permissions string
 }
 
-// Invalid returns an error that blames the author of the Configuration. The text
-// should name the field, the cause and the remedy.
+// Invalid returns an error that the author of the Configuration must correct. The
+// text should name the field, the cause and the remedy.
 func Invalid(format string, arguments ...any) error {
 	return &invalidError{fmt.Errorf(format, arguments...)}
 }

@@ -23,8 +23,8 @@ const (
 	registerTimeout = 5 * time.Second
 	minRetryDelay   = 50 * time.Millisecond
 	maxRetryDelay   = 10 * time.Second
-	// pollInterval is how often the socket is checked, in case its creation was
-	// not noticed.
+	// pollInterval is how often the socket is checked, in case a file event was
+	// missed.
 	pollInterval = 30 * time.Second
 	// renewInterval is how often an unused handler registers, because the agent may
 	// have forgotten it.
@@ -73,7 +73,7 @@ func (r *registrar) run(ctx context.Context) {
 // logFailure logs a failed registration, except for the first quick attempts.
 func (r *registrar) logFailure(ctx context.Context, err error, delay time.Duration) {
 	if ctx.Err() == nil && delay >= maxRetryDelay {
-		r.log.Warn("Not registered with the agent; retrying", "handler", r.request.GetName(), "err", err)
+		r.log.Warn("Could not register with the agent; retrying", "handler", r.request.GetName(), "err", err)
 	}
 }
 
@@ -117,8 +117,8 @@ func (r *registrar) register(ctx context.Context) error {
 	return err
 }
 
-// sleep waits for a signal, the limit or ctx being done, and reports whether it was
-// the signal.
+// sleep waits for a signal, until the limit has passed or ctx is done. It reports
+// whether the signal arrived.
 func sleep(ctx context.Context, signal <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

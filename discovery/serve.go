@@ -52,7 +52,7 @@ func FromEnvironment() Options {
 
 // Serve serves a handler and keeps it registered with the agent under a name until
 // ctx is done. Then it cancels all calls of Discover, waits for them and returns nil.
-// An error means that the handler cannot be served. A missing agent is no error:
+// An error means that the handler cannot be served. A missing agent is not an error:
 // Serve waits for it.
 func Serve(ctx context.Context, name string, handler Handler, options Options) error {
 	if name == "" || strings.ContainsRune(name, '/') || strings.ContainsRune(name, 0) {

@@ -71,7 +71,7 @@ func (a *agent) await(t *testing.T) *protocol.RegisterDiscoveryHandlerRequest {
 	}
 }
 
-// shortDir returns a dir whose path leaves room for the names of sockets.
+// shortDir returns a directory whose path leaves room for the names of sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "akri")
@@ -198,7 +198,7 @@ func TestDiscover(t *testing.T) {
 		t.Errorf("bad details: %v", err)
 	}
 	if _, err := discover("broken"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the bus is off") {
-		t.Errorf("a failure: %v", err)
+		t.Errorf("an error of the handler: %v", err)
 	}
 	message, err := discover("good")
 	if err != nil {
@@ -217,6 +217,6 @@ func TestServeErrors(t *testing.T) {
 	}
 	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Dir: "/nowhere"})
 	if err == nil || !strings.Contains(err.Error(), "DISCOVERY_HANDLERS_DIRECTORY") {
-		t.Errorf("no dir: %v", err)
+		t.Errorf("a missing directory: %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func TestMessages(t *testing.T) {
 		},
 		"discoveryDetails": {
 			instance: valid,
-			says:     []string{`spec.discoveryHandler.discoveryDetails: discoveryDetails of debugEcho: want YAML with a list of texts`},
+			says:     []string{`spec.discoveryHandler.discoveryDetails: discoveryDetails of debugEcho: want YAML with a list of strings`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ type Device struct {
 	Online bool
 
 	// Properties become environment variables of the containers: the device's own,
-	// overlaid by the Configuration's brokerProperties.
+	// overridden by the Configuration's brokerProperties.
 	Properties map[string]string
 	// Mounts and Files are added to the containers.
 	Mounts []Mount

@@ -34,7 +34,7 @@ func Objects(
 		},
 	}
 	shared := cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	// It fails only if the informer is running.
+	// SetTransform fails only if the informer is running.
 	_ = shared.SetTransform(func(object any) (any, error) {
 		whole, ok := object.(*unstructured.Unstructured)
 		if !ok {

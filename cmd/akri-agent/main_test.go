@@ -63,17 +63,17 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		"no way to the API server": {nil, "--kubeconfig"},
-		"no such kubeconfig":       {[]string{"--kubeconfig=/nowhere"}, "/nowhere"},
-		"an unknown level":         {[]string{"--log-level=loud"}, "debug, info, warn or error"},
-		"an unknown format":        {[]string{"--log-format=xml"}, "text or json"},
-		"an argument":              {[]string{"start"}, `unexpected argument "start"`},
+		"no kubeconfig":         {nil, "--kubeconfig"},
+		"a missing kubeconfig":  {[]string{"--kubeconfig=/nowhere"}, "/nowhere"},
+		"an unknown level":      {[]string{"--log-level=loud"}, "debug, info, warn or error"},
+		"an unknown format":     {[]string{"--log-format=xml"}, "text or json"},
+		"a positional argument": {[]string{"start"}, `unexpected argument "start"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			_, err := parse(tc.arguments, func(string) string { return "" }, &out, &out)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error that contains %q", err, tc.want)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := run(t.Context(), tc.arguments, func(string) string { return "" }, &out, &out)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error that contains %q", err, tc.want)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ func newDebugEcho(environment func(string) string) *cobra.Command {
 		Use:   "debug-echo",
 		Short: "Find the devices that the Configuration lists",
 		Long: `debug-echo runs the handler debugEcho, for trials and tests. It reports one device
-for each text in discoveryDetails.
+for each description in discoveryDetails.
 
     discoveryHandler:
       name: debugEcho
@@ -26,7 +26,7 @@ for each text in discoveryDetails.
         - foo0
         - foo1
 
-The text is the device's id and its property DEBUG_ECHO_DESCRIPTION. While the
+It is the device's id and its property DEBUG_ECHO_DESCRIPTION. While the
 availability file contains the word OFFLINE, there are no devices.
 
 The environment variables in parentheses are the defaults of the flags.`,

@@ -24,8 +24,8 @@ func newRoot(environment func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "akri-discovery HANDLER",
 		Short: "Run a discovery handler",
-		Long: `akri-discovery runs one of the built-in discovery handlers. Each has a command of
-its own. A handler registers with the agent of its node and then finds devices for
+		Long: `akri-discovery runs one of the built-in discovery handlers. Each has its own
+command. A handler registers with the agent of its node and then finds devices for
 the Configurations that refer to it.`,
 		SilenceErrors: true, SilenceUsage: true,
 	}

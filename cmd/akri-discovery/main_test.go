@@ -26,7 +26,7 @@ func TestDebugEchoNamesMissingFlags(t *testing.T) {
 			root.SetOut(&out)
 			root.SetErr(&out)
 			if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error that contains %q", err, tc.want)
 			}
 		})
 	}

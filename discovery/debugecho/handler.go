@@ -68,8 +68,8 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	}
 }
 
-// available reports whether the devices are available, which they are if the file
-// cannot be read.
+// available reports whether the devices are available. They are if the file cannot be
+// read.
 func available(file string) bool {
 	content, err := os.ReadFile(file)
 	return err != nil || !strings.Contains(string(content), offlineMark)

@@ -41,7 +41,7 @@ func TestAvailability(t *testing.T) {
 			}
 			return devices
 		case <-time.After(5 * time.Second): // less than pollInterval
-			t.Fatalf("no list is sent, want %d devices", count)
+			t.Fatalf("no list was sent, want %d devices", count)
 			return nil
 		}
 	}

@@ -324,7 +324,7 @@ func (x *DiscoverResponse) GetDevices() []*Device {
 
 type Device struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifies the device among all of the handler, over time and, if the
+	// Identifies the device among all the handler's, over time and, if the
 	// handler's devices are shared, across all nodes.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Environment variables of the containers that use the device.

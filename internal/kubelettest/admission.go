@@ -15,9 +15,9 @@ import (
 	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
-// Admit admits a pod as the kubelet's sync loop does, one pod at a time: with a call
-// of Allocate for each container and resource, init containers first. After an error
-// the pod has failed. Admit sets the pod's UID.
+// Admit admits a pod as the kubelet's sync loop does, one pod at a time. It calls
+// Allocate for each container and resource, init containers first. If it returns an
+// error, the pod has failed. Admit sets the pod's UID.
 func (k *Kubelet) Admit(pod *corev1.Pod) error {
 	k.inAdmission.Lock()
 	defer k.inAdmission.Unlock()

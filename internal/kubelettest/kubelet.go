@@ -50,7 +50,7 @@ type Kubelet struct {
 	calls    []string
 	changed  chan struct{} // closed at each change of a plugin's list
 
-	// inAdmission is held during an admission: there is one at a time.
+	// inAdmission serializes admissions.
 	inAdmission sync.Mutex
 }
 
@@ -126,7 +126,7 @@ func (k *Kubelet) Stop() {
 }
 
 func (k *Kubelet) start() {
-	// The kubelet removes every socket in the directory, also of other plugins.
+	// The kubelet removes every socket in the directory, of any plugin.
 	_ = filepath.WalkDir(filepath.Join(k.dir, "device-plugins"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type()&fs.ModeSocket != 0 {
 			return os.Remove(path)

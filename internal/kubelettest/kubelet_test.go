@@ -89,7 +89,7 @@ func dial(t *testing.T, k *kubelettest.Kubelet, socket string) *grpc.ClientConn 
 	return conn
 }
 
-func TestRemovedIDIsACrash(t *testing.T) {
+func TestRemovedIDCrashesTheKubelet(t *testing.T) {
 	for _, drops := range []bool{false, true} {
 		k := kubelettest.Start(t, kubelettest.Options{})
 		serve(t, k, drops)

@@ -174,7 +174,7 @@ func (k *Kubelet) Devices(resource string) map[string]string {
 	return maps.Clone(p.devices)
 }
 
-// LastDevices returns the last list of a resource, also of a plugin that is no longer
+// LastDevices returns the last list of a resource, even if its plugin is no longer
 // connected.
 func (k *Kubelet) LastDevices(resource string) map[string]string {
 	k.mu.Lock()
@@ -211,7 +211,7 @@ func (k *Kubelet) Await(resource string, holds func(devices map[string]string) b
 		case <-changed:
 		case <-time.After(50 * time.Millisecond): // a new registration
 		case <-deadline:
-			k.t.Fatalf("the list of %s does not reach the expected state: %v", resource, devices)
+			k.t.Fatalf("the list of %s did not reach the expected state: %v", resource, devices)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type lister struct {
 func (l *lister) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
 	response := &podresources.ListPodResourcesResponse{}
 	if !l.k.ready() {
-		return response, nil // without an error, as the kubelet does
+		return response, nil // no error, as in the kubelet
 	}
 	l.k.mu.Lock()
 	defer l.k.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package usagepatch builds JSON Patches of the field deviceUsage of Instances.
 //
-// Always: a change of a slot tests that the slot still is as it was read, so a
-// patch never overwrites a change that its author has not seen.
+// Always: a patch tests that each slot is unchanged since it was read, so it never
+// overwrites a concurrent change.
 // Never: an operation on another field.
 package usagepatch

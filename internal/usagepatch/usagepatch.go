@@ -10,9 +10,9 @@ import (
 
 const path = "/spec/deviceUsage"
 
-// Set returns the operations that give slots the owners in to; "" is a free slot.
-// usage is deviceUsage as read. A slot may be absent or "", and the whole field
-// may be absent: all mean free, but a patch must distinguish them.
+// Set returns the operations that set the owners of slots to those in to, where ""
+// frees a slot. usage is deviceUsage as read. A slot is free if it is "" or absent,
+// or if the whole field is absent; a patch must distinguish these.
 func Set(usage, to map[string]v0.SlotOwner) jsonpatch.Patch {
 	if len(to) == 0 {
 		return nil

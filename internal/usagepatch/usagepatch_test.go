@@ -14,7 +14,7 @@ func TestSetAndRemove(t *testing.T) {
 		got    jsonpatch.Patch
 		want   string
 	}{
-		"Nothing": {"no change needs no patch", Set(usage{"a": "n"}, nil), "null"},
+		"Nothing": {"without a change there is no patch", Set(usage{"a": "n"}, nil), "null"},
 		"FieldAbsent": {
 			"the first owner creates the field, unless another writer did", Set(nil, usage{"a": "n"}),
 			`[{"op":"test","path":"/spec/deviceUsage","value":null},{"op":"add","path":"/spec/deviceUsage","value":{"a":"n"}}]`,
@@ -28,7 +28,7 @@ func TestSetAndRemove(t *testing.T) {
 			`[{"op":"test","path":"/spec/deviceUsage/a","value":""},{"op":"replace","path":"/spec/deviceUsage/a","value":"n"}]`,
 		},
 		"Remove": {
-			"a removed slot must still be as read", Remove(usage{"a": ""}, []string{"a"}),
+			"a slot to remove must be unchanged since it was read", Remove(usage{"a": ""}, []string{"a"}),
 			`[{"op":"test","path":"/spec/deviceUsage/a","value":""},{"op":"remove","path":"/spec/deviceUsage/a","value":null}]`,
 		},
 	} {

@@ -6,16 +6,16 @@ import (
 	"akri.sh/akri/internal/usagepatch"
 )
 
-// change is what a claim or a release does to slots.
+// change is the effect of a claim or a release on slots.
 type change struct {
 	slots  []string
 	from   v0.Owner
 	to     v0.Owner
-	pinned bool // the patch applies to the version read only
+	pinned bool // the patch applies only to the version that was read
 }
 
-// patch returns the patch that makes the change, which is empty if the Instance
-// already shows it. It returns false if a slot has another owner.
+// patch returns the patch that makes the change. It is empty if the Instance already
+// has it. patch returns false if a slot has another owner.
 func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, bool) {
 	to := map[string]v0.SlotOwner{}
 	for _, slot := range c.slots {

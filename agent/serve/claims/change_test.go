@@ -53,11 +53,11 @@ func TestChange(t *testing.T) {
 			change: claim("cam-0", "cam-1"), object: object(map[string]v0.SlotOwner{"cam-1": "node-b"}), impossible: true,
 		},
 		"configuration's": {
-			reason: "a slot held through the Configuration's resource is held",
+			reason: "a slot held through the Configuration's resource is not free",
 			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "C:0:node-a"}), impossible: true,
 		},
 		"release": {
-			reason: "a release tests the version, so that a delayed one cannot free a slot that was given again",
+			reason: "a release tests the version, so that a delayed one cannot free a slot that was allocated again",
 			change: release("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-a"}),
 			want: `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},` +
 				`{"op":"test","path":"/spec/deviceUsage/cam-0","value":"node-a"},` +

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// Deadline is how long a claim or a release may take, including the read after
-	// a lost answer. A slow answer to the kubelet blocks every pod of the node.
+	// Deadline bounds a claim or a release, including the read after a lost
+	// response. A slow response to the kubelet blocks every pod of the node.
 	Deadline = 2 * time.Second
-	// requestTimeout leaves time for a read if a request is not answered.
+	// requestTimeout leaves time for a read if a request gets no response.
 	requestTimeout = 1200 * time.Millisecond
 	// maxTries bounds how often one claim or release is sent because the Instance
 	// changed.
 	maxTries = 8
 )
 
-// Store is the agent's copy of its Instances. An [instances.Store] is one.
+// Store is the agent's cache of its Instances. [instances.Store] implements it.
 type Store interface {
 	// Get returns the latest known version of an Instance, or nil.
 	Get(types.NamespacedName) *v0.Instance
@@ -45,8 +45,8 @@ type Executor struct {
 	manager string
 }
 
-// New returns an executor for a node that writes through client, as a field
-// manager. The client should have no rate limit: the kubelet waits for it.
+// New returns an executor for a node, which writes as the given field manager. The
+// client should have no rate limit: the kubelet waits for it.
 func New(client dynamic.Interface, store Store, node, manager string) *Executor {
 	return &Executor{client: client.Resource(v0.InstanceResource), store: store, node: node, manager: manager}
 }
@@ -54,8 +54,8 @@ func New(client dynamic.Interface, store Store, node, manager string) *Executor 
 // Result is the outcome of a claim or a release.
 type Result struct {
 	Outcome slots.Outcome
-	// Record is what was written, or read after a refusal; nil if the API server
-	// returned no owners.
+	// Record is the record that was written, or read after a refusal; nil if the API
+	// server returned none.
 	Record *slots.Record
 	// Tried is the latest version for which a patch of unknown outcome was sent.
 	Tried uint64
@@ -93,8 +93,8 @@ func slotNames(instance string, numbers []int) []string {
 
 var errTaken = errors.New("a slot has another owner")
 
-// run sends a change until it is written, refused or out of time. A refusal must
-// come from a fresh read, a success from the API server.
+// run retries a change until it is written or refused, or the deadline passes. A
+// refusal must come from a fresh read, a success from the API server.
 func (e *Executor) run(ctx context.Context, name types.NamespacedName, c change) Result {
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
@@ -158,7 +158,7 @@ func (a *attempt) read(ctx context.Context) error {
 	return nil
 }
 
-// send sends a patch. An error is final if another attempt is of no use.
+// send sends a patch. An error is final if a retry cannot succeed.
 func (a *attempt) send(ctx context.Context, patch jsonpatch.Patch) (written *v0.Instance, final bool, err error) {
 	request, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -201,7 +201,7 @@ func (a *attempt) failed(err error) Result {
 	return result
 }
 
-// statusCode returns the HTTP status of an answer, or 0 if there was none.
+// statusCode returns the HTTP status of a response, or 0 if there was none.
 func statusCode(err error) int {
 	if s := apierrors.APIStatus(nil); errors.As(err, &s) {
 		return int(s.Status().Code)

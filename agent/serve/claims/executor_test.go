@@ -17,8 +17,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// TestSilence checks that an API server that does not answer costs no more than
-// the deadline, and that the outcome is unknown only if a patch was sent.
+// TestSilence checks that a claim ends by the deadline if the API server does not
+// respond, and that the outcome is unknown only if a patch was sent.
 func TestSilence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		known bool

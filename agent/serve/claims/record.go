@@ -25,8 +25,8 @@ func Record(instance *v0.Instance) slots.Record {
 	return record
 }
 
-// Version returns the resourceVersion of an Instance as the number that it is
-// (KEP-5504), or 0 if it is none.
+// Version returns the resourceVersion of an Instance as a number (KEP-5504), or 0 if
+// it is not one.
 func Version(instance *v0.Instance) uint64 {
 	n, err := strconv.ParseUint(instance.ResourceVersion, 10, 64)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestClaimAndRelease(t *testing.T) {
 				t.Fatalf("claim of a free slot: %+v", got)
 			}
 			if got := a.Claim(t.Context(), ref, []int{0, 1}); got.Outcome != slots.Written {
-				t.Fatalf("claim of an own and a free slot: %+v", got)
+				t.Fatalf("claim of an owned and a free slot: %+v", got)
 			}
 			if got := b.Claim(
 				t.Context(),
@@ -162,13 +162,13 @@ func TestRace(t *testing.T) {
 		}
 		wins[nodes[owner]]++
 		for executors[owner].Release(t.Context(), ref, []int{0}).Outcome != slots.Written {
-			t.Logf("round %d: released again", round)
+			t.Logf("round %d: retrying the release", round)
 		}
 	}
 	t.Logf("%d rounds in %s, wins %v", rounds, time.Since(start), wins)
 }
 
-// lossy drops the answer to a patch, or the patch itself.
+// lossy drops the response to a patch, or the patch itself.
 type lossy struct {
 	next http.RoundTripper
 	mode atomic.Int32
@@ -191,7 +191,7 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		response.Body.Close()
-		return nil, errors.New("the answer is lost")
+		return nil, errors.New("the response is lost")
 	case loseRequest:
 		return nil, errors.New("the request is lost")
 	}
@@ -227,8 +227,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestGone checks that a claim on an Instance that does not exist is refused and
-// reported as such.
+// TestGone checks that a claim on an Instance that does not exist is refused, and
+// that the result reports the Instance as gone.
 func TestGone(t *testing.T) {
 	config := apitest.Start(t)
 	e := claims.New(client(t, config), &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a")

@@ -7,8 +7,8 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 )
 
-// allocateDeadline is how long the kubelet may wait. A slow answer blocks every
-// pod of the node, and the kubelet itself sets no limit.
+// allocateDeadline bounds a call of the kubelet, which sets no limit itself. A slow
+// response blocks every pod of the node.
 const allocateDeadline = 2 * time.Second
 
 // allocate implements [allocator].

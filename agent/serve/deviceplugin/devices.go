@@ -12,9 +12,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// devices are the published devices, and the Instance that each resource stands
-// for. The kubelet knows a resource by the Instance's name only, so of two
-// Instances of the same name in two namespaces the second is refused until the
+// devices holds the published devices, and the Instance that each resource stands
+// for. The kubelet knows a resource only by the Instance's name, so the second of
+// two Instances with the same name in different namespaces is refused until the
 // first is gone.
 type devices struct {
 	names     map[string]types.NamespacedName // by resource
@@ -90,13 +90,13 @@ func (s *Server) offer(d device.Device) {
 	s.step(slots.DevicePublished{Instance: name.Name, Shared: d.Shared, Capacity: int(d.Capacity), Online: d.Online})
 }
 
-// own reports whether a resource stands for an Instance. An Instance that is
-// refused waits until the other one is gone.
+// own assigns an Instance the resource of its name, and reports whether it could. An
+// Instance that is refused waits until the other one is gone.
 func (s *Server) own(name types.NamespacedName) bool {
 	owner, found := s.devices.names[name.Name]
 	if found && owner != name && s.machine.InUse(name.Name) {
 		if !s.devices.waiting[name] {
-			s.log.Error("Another Instance of the same name has the resource", "instance", name, "other", owner)
+			s.log.Error("Another Instance with the same name has the resource", "instance", name, "other", owner)
 		}
 		s.devices.waiting[name] = true
 		return false

@@ -3,7 +3,7 @@
 //
 // Read server.go and loop.go (the [Server] feeds package slots and carries out its
 // commands), devices.go (what the discovering half and the Instances report),
-// calls.go and service.go (what the kubelet asks), response.go (what a container
+// calls.go and service.go (the kubelet's calls), response.go (what a container
 // gets), and observe.go (which slots containers have). Package kubelet keeps each
 // resource connected.
 //
@@ -20,8 +20,8 @@
 // as if the plugin were gone. Running containers, and containers that restart in
 // place, are not affected by either (measured with kubelet 1.37). Without that
 // list, however, the pods of a node whose agent is gone would show a healthy
-// device for ever. The next start sends the ids as healthy again: after an update
-// of the agent the status of the pods has changed twice, and no pod has noticed.
+// device indefinitely. The next start sends the ids as healthy again: an update of
+// the agent changes the status of the pods twice and does not disturb them.
 //
 // # CDI
 //

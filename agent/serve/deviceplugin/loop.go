@@ -9,8 +9,8 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 )
 
-// loop runs in the only goroutine that touches the machine. When ctx is done it still
-// answers the calls it has.
+// loop runs in the only goroutine that touches the machine. After ctx is done, it
+// still answers the pending calls.
 func (s *Server) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -50,7 +50,7 @@ func (s *Server) step(e slots.Event) {
 // do carries out commands. None of them blocks.
 func (s *Server) do(commands []slots.Command) {
 	for _, command := range commands {
-		s.log.Debug("Slots decided", "command", command.String())
+		s.log.Debug("Carrying out a command", "command", command.String())
 		switch c := command.(type) {
 		case slots.Answer:
 			s.metrics.allocation(c.Err)
@@ -76,14 +76,15 @@ func (s *Server) do(commands []slots.Command) {
 			s.withdraw(c.Instance)
 			s.forgetName(c.Instance)
 		case slots.Report:
-			s.log.Error("Contradiction about a slot; it stays unhealthy until deviceUsage is corrected", "slot", c.Slot.String(), "what", c.What)
+			s.log.Error("The record names another owner for a slot in use; the slot stays unhealthy until deviceUsage is corrected",
+				"slot", c.Slot.String(), "what", c.What)
 		}
 	}
 }
 
 func (s *Server) reply(call slots.Call, a answer) {
 	if ch := s.answers[call]; ch != nil {
-		ch <- a // has room for it
+		ch <- a // buffered: does not block
 		delete(s.answers, call)
 	}
 }

@@ -11,7 +11,8 @@ import (
 // outcomes are the values of the label "outcome" for patches.
 var outcomes = map[slots.Outcome]string{slots.Written: "written", slots.Refused: "refused", slots.Unknown: "unknown"}
 
-// Metrics of the serving half. Their number does not depend on the devices.
+// Metrics are the metrics of the serving half. Their cardinality does not depend on
+// the devices.
 type Metrics struct {
 	claims, releases, allocations *prometheus.CounterVec
 	slots                         *prometheus.GaugeVec
@@ -60,7 +61,7 @@ func (m *Metrics) allocation(err error) {
 	m.allocations.WithLabelValues(outcome).Inc()
 }
 
-// count sets the numbers of slots by state.
+// count sets the gauge of slots by state.
 func (m *Metrics) count(c slots.Counts) {
 	m.slots.WithLabelValues("free").Set(float64(c.Free))
 	m.slots.WithLabelValues("held").Set(float64(c.Held))

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// gatherTime is how long triggers are gathered before an observation: the
-	// kubelet's list follows the event of a pod within some 10 ms.
+	// gatherTime debounces triggers before an observation: the kubelet's list
+	// lags a pod's event by some 10 ms.
 	gatherTime = 200 * time.Millisecond
 	// minInterval is the first delay between observations while a slot is
 	// undecided; maxInterval is the interval without any trigger.

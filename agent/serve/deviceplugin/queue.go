@@ -3,12 +3,12 @@ package deviceplugin
 import "sync"
 
 // queue passes functions to the loop, in order and without blocking the sender.
-// Its length is bounded by the calls of the kubelet, the events of Instances and
-// the answers of the API server that are not handled yet.
+// It holds only pending calls of the kubelet, events of Instances and responses of
+// the API server.
 type queue struct {
 	mu    sync.Mutex
 	items []func()
-	ready chan struct{} // has room for one
+	ready chan struct{} // capacity 1
 }
 
 func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }

@@ -10,7 +10,7 @@ import (
 	"akri.sh/akri/agent/device"
 )
 
-// respond returns what a container with slots of a device gets: its mounts, its
+// respond returns the response for a container that gets slots of a device: mounts,
 // device files, and each property as NAME and NAME_HASH, where HASH distinguishes
 // the device from others in the same container. One response holds everything,
 // because the kubelet reads only the first one (pkg/kubelet/cm/devicemanager,

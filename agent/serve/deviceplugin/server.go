@@ -22,18 +22,18 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Options of a [Server]. All are required.
+// Options configure a [Server]. All are required.
 type Options struct {
 	// NodeName is the node's name in the API server.
 	NodeName string
 	// KubeletDir is the kubelet's root directory.
 	KubeletDir string
-	// FieldManager under which slots are written.
+	// FieldManager is the field manager that writes slots.
 	FieldManager string
 	// Client writes Instances and, without the kubelet's Pods API, reads this
 	// node's pods. It should have no rate limit.
 	Client dynamic.Interface
-	// Instances of this node. The server adds a handler to it.
+	// Instances caches this node's Instances. The server adds a handler to it.
 	Instances *instances.Store
 	Log       *slog.Logger
 	// Metrics registers the server's metrics.
@@ -50,7 +50,7 @@ type Server struct {
 	log       *slog.Logger
 
 	queue   *queue        // functions that other goroutines post to the loop
-	trigger chan struct{} // has room for one: observe the pods soon
+	trigger chan struct{} // capacity 1: observe the pods soon
 	stopped chan struct{} // closed when the loop has ended
 	running sync.WaitGroup
 
@@ -77,8 +77,8 @@ type answer struct {
 	err   error
 }
 
-// New returns a server that does nothing until it runs. It must be created before
-// the Instances' watch starts.
+// New returns a server that does nothing until Run is called. Call New before the
+// watch of the Instances starts.
 func New(o Options) (*Server, error) {
 	dir, err := filepath.Abs(o.KubeletDir)
 	if err != nil {
@@ -113,7 +113,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Run serves until ctx is done. A problem with the kubelet's directories is an error.
+// Run serves until ctx is done. It returns an error if it cannot remove the sockets
+// of an earlier agent.
 func (s *Server) Run(ctx context.Context) error {
 	if err := kubelet.RemoveSockets(s.options.KubeletDir); err != nil {
 		close(s.stopped)
@@ -185,16 +186,16 @@ func (s *Server) withdraw(instance string) {
 func (s *Server) patch(instance string, p patch) {
 	name := s.devices.nameOf(instance)
 	s.running.Go(func() {
-		result := p.send(context.Background(), name, p.slots) // it has a deadline, and completes while stopping
+		result := p.send(context.Background(), name, p.slots) // has its own deadline; completes during shutdown
 		p.counter.WithLabelValues(outcomes[result.Outcome]).Inc()
 		if result.Outcome != slots.Written {
-			s.log.Warn("Slots were not written", "instance", name, "slots", p.slots, "outcome", outcomes[result.Outcome], "err", result.Err)
+			s.log.Warn("Could not write the slots", "instance", name, "slots", p.slots, "outcome", outcomes[result.Outcome], "err", result.Err)
 		}
 		s.queue.post(func() { s.step(p.settled(result)) })
 	})
 }
 
-// patch is a claim or a release to be sent.
+// patch is a claim or a release to send.
 type patch struct {
 	slots   []int
 	send    func(context.Context, types.NamespacedName, []int) claims.Result

@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // instance creates an Instance that nodes see. The tests share one API server, so
-// each uses a name of its own.
+// each uses a different name.
 func (w *world) instance(name string, nodes ...string) {
 	w.t.Helper()
 	labels := map[string]any{}
@@ -80,7 +80,7 @@ func (w *world) owner(instance string, slot int) string {
 	return usage[v0.SlotName(instance, slot)]
 }
 
-// becomes waits until a slot has an owner, and returns how long that took.
+// becomes waits until a slot has the given owner, and returns how long that took.
 func (w *world) becomes(instance string, slot int, owner string, within time.Duration) time.Duration {
 	w.t.Helper()
 	start := time.Now()
@@ -111,7 +111,7 @@ type agent struct {
 	*deviceplugin.Server
 	w    *world
 	stop func()
-	down atomic.Bool // the API server is
+	down atomic.Bool // the API server is unreachable
 }
 
 func (a *agent) RoundTrip(next http.RoundTripper) http.RoundTripper {
@@ -199,10 +199,10 @@ func admit(t *testing.T, k *kubelettest.Kubelet, name, instance string) *corev1.
 	return pod
 }
 
-// aged waits until an observation counts for slots that were given before.
+// aged waits until observations apply to the slots allocated so far.
 func aged() { time.Sleep(2100 * time.Millisecond) }
 
-func TestPodTakesAndGivesBackASlot(t *testing.T) {
+func TestPodClaimsAndReleasesASlot(t *testing.T) {
 	for name, options := range map[string]kubelettest.Options{"by pods API": {}, "by lists": {NoPodsAPI: true}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -214,7 +214,7 @@ func TestPodTakesAndGivesBackASlot(t *testing.T) {
 			k.Await(v0.ResourceName(instance), count(plugin.Healthy, 2))
 			pod := admit(t, k, "p", instance)
 			if got := w.owner(instance, 0); got != "node-a" {
-				t.Fatalf("admitted, and slot 0 is owned by %q", got)
+				t.Fatalf("after the admission, slot 0 is owned by %q", got)
 			}
 			if env := k.Responses(pod, "app")[0].Envs; env["URL"] != "rtsp://"+instance {
 				t.Errorf("environment %v", env)
@@ -227,7 +227,7 @@ func TestPodTakesAndGivesBackASlot(t *testing.T) {
 	}
 }
 
-func TestForceDeletedPodKeepsItsSlotUntilItsEnd(t *testing.T) {
+func TestForceDeletedPodKeepsItsSlotUntilItEnds(t *testing.T) {
 	w := newWorld(t)
 	w.instance("cam-bbbbbb", "node-a")
 	k := kubelettest.Start(t, kubelettest.Options{})
@@ -313,9 +313,9 @@ func TestTwoNodesShareADevice(t *testing.T) {
 	}
 }
 
-// TestRace lets two kubelets ask for the last slot at the same time. One gets it.
-// The other one learns from its list that the slot is taken: the list is sent
-// before the refusal (see TestListBeforeRefusal), on another stream.
+// TestRace lets two kubelets request the last slot at the same time. One gets it. The
+// other learns from its list that the slot is taken: the list is sent before the
+// refusal (see TestListBeforeRefusal), on another stream.
 func TestRace(t *testing.T) {
 	w := newWorld(t)
 	w.instance("cam-ffffff", "node-a", "node-b")
@@ -401,11 +401,11 @@ func TestWithoutAPIServer(t *testing.T) {
 	start := time.Now()
 	admit(t, k, "local", "usb-aaaaaa")
 	if took := time.Since(start); took > time.Second {
-		t.Errorf("a local device took %s", took)
+		t.Errorf("the allocation of a local device took %s", took)
 	}
 	start = time.Now()
 	if err := k.Admit(kubelettest.Pod("shared", "akri.sh/cam-fedfed", 1)); err == nil {
-		t.Error("a shared device is given without a record")
+		t.Error("a slot of a shared device was allocated without a record")
 	}
 	if took := time.Since(start); took > 2500*time.Millisecond {
 		t.Errorf("the refusal took %s", took)
@@ -414,7 +414,7 @@ func TestWithoutAPIServer(t *testing.T) {
 	w.becomes("usb-aaaaaa", 0, "node-a", 15*time.Second)
 }
 
-// TestFlappingDevice is the load that crashes a kubelet whose plugin removes ids.
+// TestFlappingDevice runs the load that crashes a kubelet whose plugin removes ids.
 func TestFlappingDevice(t *testing.T) {
 	w := newWorld(t)
 	w.instance("cam-f1a991", "node-a")

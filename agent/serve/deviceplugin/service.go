@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// coalesce is how long changes of a list are gathered before it is sent.
+	// coalesce is how long changes of a list are debounced before it is sent.
 	coalesce = 50 * time.Millisecond
-	// flushTimeout bounds the wait for a list to be sent before a refusal.
+	// flushTimeout bounds how long a refusal waits for a list to be sent.
 	flushTimeout = 200 * time.Millisecond
 	// refusalDelay is the time between sending a list and refusing an Allocate.
-	// The two travel on different streams, so neither gRPC nor the kubelet keeps
-	// their order.
+	// The two travel on different streams, so neither gRPC nor the kubelet
+	// preserves their order.
 	refusalDelay = 20 * time.Millisecond
 )
 
-// allocator decides about calls of the kubelet.
+// allocator decides the calls of the kubelet.
 type allocator interface {
 	// allocate gives slots to a container. It returns within its own deadline.
 	allocate(ctx context.Context, instance string, numbers []int) error
-	// prefer chooses among the slots that the kubelet may give.
+	// prefer chooses among the slots that are available to the kubelet.
 	prefer(ctx context.Context, instance string, available, must []int, size int) ([]int, error)
 }
 
@@ -98,8 +98,8 @@ func (s *service) sendUnhealthy() {
 	}
 }
 
-// flush sends the list without gathering further changes, and returns when it was
-// sent or after flushTimeout.
+// flush sends the list without waiting for further changes. It returns when the list
+// has been sent, or after flushTimeout.
 func (s *service) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
@@ -182,9 +182,8 @@ func (s *service) state() (version int, changed <-chan struct{}) {
 	return s.version, s.changed
 }
 
-// take returns the list to be sent. From now on calls may name only its ids: a
-// removed id is refused at once, and a new id cannot be named before the list has
-// arrived.
+// take returns the list to send. From now on, calls may name only its ids: a removed
+// id is refused at once, and a new id cannot be named before the list has arrived.
 func (s *service) take() (int, *plugin.ListAndWatchResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,8 +291,8 @@ func (s *service) GetPreferredAllocation(
 	return answer, nil
 }
 
-// PreStartContainer does nothing. The kubelet does not call it unless the options
-// say so.
+// PreStartContainer does nothing. The kubelet calls it only if the options request
+// it.
 func (s *service) PreStartContainer(context.Context, *plugin.PreStartContainerRequest) (*plugin.PreStartContainerResponse, error) {
 	return &plugin.PreStartContainerResponse{}, nil
 }

@@ -53,7 +53,7 @@ func (a *stubAllocator) prefer(_ context.Context, _ string, available, must []in
 	return append(must, available[len(available)-size:]...), nil
 }
 
-// offering serves a device of three slots without a Server.
+// offering serves a device with three slots without a Server.
 func offering(t *testing.T, k *kubelettest.Kubelet) (*service, *stubAllocator) {
 	t.Helper()
 	a := &stubAllocator{taken: map[int]bool{}}
@@ -117,7 +117,7 @@ func TestContainerGetsTheDevice(t *testing.T) {
 	}
 }
 
-// TestUnlisted checks that an id absent from the last list is refused: an answer
+// TestUnlisted checks that an id absent from the last list is refused: granting it
 // would crash the kubelet.
 func TestUnlisted(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
@@ -131,13 +131,13 @@ func TestUnlisted(t *testing.T) {
 			&plugin.AllocateRequest{ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: []string{id}}}},
 		)
 		if err == nil {
-			t.Errorf("Allocate of %q is granted", id)
+			t.Errorf("Allocate of %q succeeded", id)
 		}
 		_, err = s.GetPreferredAllocation(t.Context(), &plugin.PreferredAllocationRequest{
 			ContainerRequests: []*plugin.ContainerPreferredAllocationRequest{{AvailableDeviceIDs: []string{id}, AllocationSize: 1}},
 		})
 		if err == nil {
-			t.Errorf("a preference for %q is given", id)
+			t.Errorf("GetPreferredAllocation of %q succeeded", id)
 		}
 	}
 }
@@ -159,6 +159,6 @@ func TestListBeforeRefusal(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sentV != s.version {
-		t.Errorf("the list of version %d is sent, want %d", s.sentV, s.version)
+		t.Errorf("version %d of the list was sent, want %d", s.sentV, s.version)
 	}
 }

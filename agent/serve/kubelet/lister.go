@@ -33,14 +33,14 @@ func dial(path string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// Listing is one podresources list: the ids of Akri's resources that each pod's
-// containers have.
+// Listing is one podresources list, reduced to the pods whose containers have ids
+// of Akri's resources.
 type Listing []Holding
 
-// Holding is what the containers of one pod have.
+// Holding lists the ids that the containers of one pod have.
 type Holding struct {
 	Namespace, Name string
-	// IDs by resource name.
+	// IDs are the ids by resource name.
 	IDs map[string][]string
 }
 
@@ -63,8 +63,8 @@ func NewLister(kubeletDir string) (*Lister, error) {
 // Close closes the connection.
 func (l *Lister) Close() error { return l.conn.Close() }
 
-// List returns what containers have of Akri's resources. Right after a start of
-// the kubelet it is empty without an error.
+// List returns the ids of Akri's resources that containers have. Right after the
+// kubelet starts, the list is empty and the error nil.
 func (l *Lister) List(ctx context.Context) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

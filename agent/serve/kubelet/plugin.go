@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// stopTimeout is how long open calls and streams may take when a server
-	// stops.
+	// stopTimeout bounds how long a stopping server waits for open calls and
+	// streams.
 	stopTimeout = 300 * time.Millisecond
 	// minRetryDelay and maxRetryDelay bound the back-off after a failed attempt.
 	minRetryDelay = 200 * time.Millisecond
@@ -52,7 +52,7 @@ func (p *Plugin) Run(ctx context.Context) {
 			backoff = newRetryBackoff()
 			continue
 		case time.Since(start) > maxRetryDelay+connectTimeout:
-			backoff = newRetryBackoff() // it worked for some time
+			backoff = newRetryBackoff() // the attempt had succeeded
 		}
 		delay := backoff.Step()
 		p.Log.Warn("The kubelet does not use this socket; trying another one", "path", path.String(), "err", err, "after", delay)
@@ -67,8 +67,8 @@ func (p *Plugin) Run(ctx context.Context) {
 	}
 }
 
-// attempt serves on a socket of its own until the kubelet has left it for good,
-// which is an error, or until another attempt is due, which is not. When it
+// attempt serves on a new socket. It returns an error if the kubelet does not use
+// the socket or has abandoned it, and nil if another attempt is due. When it
 // returns, the kubelet's stream has ended and the socket is removed.
 func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-chan struct{}) error {
 	socket, err := socketPath(p.Registrar.dir(path), p.Resource)
@@ -92,7 +92,7 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 		}
 	})
 	defer func() {
-		// The last list must arrive. A stream that does not end is closed.
+		// Let the last list arrive, but close a stream that does not end.
 		cut := time.AfterFunc(stopTimeout, server.Stop)
 		server.GracefulStop()
 		cut.Stop()
@@ -129,14 +129,14 @@ func (p *Plugin) await(
 				continue
 			}
 			if path == byRegister {
-				return errors.New("the kubelet closed its stream") // it does not reconnect
+				return errors.New("the kubelet closed its stream") // and never reopens it
 			}
 			timer.Reset(p.Registrar.timeout)
 		case <-timer.C:
 			switch {
 			case streams.open() > 0:
 			case !p.Registrar.alive():
-				timer.Reset(p.Registrar.timeout) // it finds the socket when it starts
+				timer.Reset(p.Registrar.timeout) // the kubelet finds the socket when it starts
 			default:
 				p.Registrar.missed()
 				return fmt.Errorf("the kubelet did not connect within %s", p.Registrar.timeout)
@@ -145,7 +145,7 @@ func (p *Plugin) await(
 	}
 }
 
-// connection is the plugin's service on one socket. It counts the streams there.
+// connection is the plugin's service on one socket. It counts the open streams.
 type connection struct {
 	deviceplugin.DevicePluginServer
 	streams *streamCount
@@ -193,7 +193,7 @@ func report(failures chan<- error, err error) {
 type streamCount struct {
 	mu      sync.Mutex
 	count   int
-	changed chan struct{} // has room for one
+	changed chan struct{} // capacity 1
 }
 
 func newStreamCount() *streamCount { return &streamCount{changed: make(chan struct{}, 1)} }

@@ -58,16 +58,16 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration) {
 	})
 }
 
-// TestRegistrationPaths checks that a plugin that is connected through a path is
-// connected again as soon as the kubelet restarts.
+// TestRegistrationPaths checks that a plugin reconnects through its registration
+// path as soon as the kubelet restarts.
 func TestRegistrationPaths(t *testing.T) {
 	const (
-		// A kubelet admits pods 0.9 s after its start. A busy machine delays some
+		// The kubelet admits pods 0.9 s after it starts. A busy machine delays some
 		// recoveries, so one of five must be in time.
 		maxRecovery = 600 * time.Millisecond
 		// During the outage the delay between two attempts grows to more than 3 s,
-		// and an attempt has just failed. Only an attempt that the kubelet's start
-		// triggers is in time, also on a busy machine.
+		// and an attempt has just failed. Only an attempt triggered by the kubelet's
+		// start is in time, even on a busy machine.
 		outage         = 3500 * time.Millisecond
 		maxAfterOutage = 2 * time.Second
 	)
@@ -106,17 +106,17 @@ func TestRegistrationPaths(t *testing.T) {
 				fastest = min(fastest, restart(0))
 			}
 			if fastest > maxRecovery {
-				t.Errorf("back %s after the kubelet's start; pods are admitted after 0.9 s", fastest)
+				t.Errorf("reconnected %s after the kubelet's start; pods are admitted after 0.9 s", fastest)
 			}
 			if took := restart(outage); took > maxAfterOutage {
-				t.Errorf("back %s after an outage of %s: the start of the kubelet triggered no attempt", took, outage)
+				t.Errorf("reconnected %s after an outage of %s: the kubelet's start triggered no attempt", took, outage)
 			}
 		})
 	}
 }
 
-// TestStreamEnds checks that a stream that the kubelet closes is replaced by one on
-// another socket: the kubelet never opens it again.
+// TestStreamEnds checks that a stream closed by the kubelet, which never reopens it,
+// is replaced by one on another socket.
 func TestStreamEnds(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
 	serve(t, k, connectTimeout)

@@ -46,9 +46,9 @@ type PodEvents interface {
 	Synced()
 }
 
-// Watch follows the pods until the stream ends, and returns why it ended. The
-// kubelet refuses the stream with FailedPrecondition while it does not know its
-// pods; it sends DELETED only after the containers of a pod have stopped.
+// Watch watches the pods until the stream ends, and returns why it ended. The
+// kubelet refuses the stream with FailedPrecondition until it knows its pods; it
+// sends DELETED only after the containers of a pod have stopped.
 func (p *Pods) Watch(ctx context.Context, to PodEvents) error {
 	stream, err := pods.NewPodsClient(p.conn).WatchPods(ctx, &pods.WatchPodsRequest{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 const (
 	// connectTimeout is how long a running kubelet may take to open its stream.
-	// Its plugin watcher has been seen to take a second on an idle machine.
+	// Its plugin watcher was observed to take a second on an idle machine.
 	connectTimeout = 8 * time.Second
 	// registerTimeout is how long the kubelet itself waits when it calls back
 	// during a registration.
@@ -29,7 +29,7 @@ const (
 	rewatchDelay = 10 * time.Second
 )
 
-// registrationPath is a way in which the kubelet finds the agent's sockets.
+// registrationPath is how the kubelet learns of the agent's sockets.
 type registrationPath int
 
 const (
@@ -44,8 +44,8 @@ const (
 
 func (p registrationPath) String() string { return [...]string{"plugin watcher", "registration"}[p] }
 
-// Registrar decides which registration path is used and notices starts of the
-// kubelet. All resources of a node use the same path.
+// Registrar chooses the registration path and detects when the kubelet starts. All
+// resources of a node use the same path.
 type Registrar struct {
 	kubeletDir string
 	log        *slog.Logger
@@ -93,7 +93,7 @@ func (r *Registrar) connected(path registrationPath) {
 }
 
 // missed records that a running kubelet did not connect through its plugin
-// watcher. Unless it did so before, for any resource, all resources register
+// watcher. Unless it has done so before for some resource, all resources register
 // with the kubelet from now on.
 func (r *Registrar) missed() {
 	r.mu.Lock()

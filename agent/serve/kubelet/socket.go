@@ -29,14 +29,13 @@ const (
 const (
 	socketPrefix = "akri-"
 	socketSuffix = ".sock"
-	// maxPathBytes is what the address of a Unix socket can hold on Linux, without
-	// the terminating zero (sun_path in unix(7)).
+	// maxPathBytes is the capacity of a Unix socket address on Linux, without the
+	// terminating zero (sun_path in unix(7)).
 	maxPathBytes = 107
 )
 
-// socketPath returns a path in dir that was never used before. A kubelet with
-// which one socket name is registered twice no longer sees the resource until it
-// restarts.
+// socketPath returns a path in dir that was never used before. If a socket name is
+// registered twice, the kubelet no longer sees the resource until it restarts.
 func socketPath(dir, resource string) (string, error) {
 	sum := sha256.Sum256([]byte(resource))
 	name := socketPrefix + hex.EncodeToString(sum[:4]) + "-" + strings.ToLower(rand.Text()[:10]) + socketSuffix

@@ -51,6 +51,6 @@ func TestSocketPath(t *testing.T) {
 		t.Error("a name was used twice")
 	}
 	if _, err := socketPath("/"+strings.Repeat("d", 90), "r"); err == nil {
-		t.Error("a path that is too long for an address is accepted")
+		t.Error("a path that is too long for a socket address was accepted")
 	}
 }

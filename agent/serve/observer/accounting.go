@@ -45,9 +45,9 @@ func account(own []slots.Ref, listings []kubelet.Listing, pods []podInfo) Observ
 	return o
 }
 
-// unaccounted returns the resources of which a pod that has not ended may have
-// more than the list shows. Pods of the same name are counted together, because
-// the list does not distinguish a deleted pod from its successor.
+// unaccounted returns the resources for which a pod that has not ended may have more
+// ids than the list shows. Pods with the same name are counted together, because the
+// list does not distinguish a deleted pod from its successor.
 func unaccounted(listing kubelet.Listing, pods []podInfo) map[string]bool {
 	open := map[string]bool{}
 	missing := map[string]map[string]int{}

@@ -39,7 +39,7 @@ func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	return list.GetResourceVersion(), nil
 }
 
-// watch follows the pods until the watch ends, and returns why it ended.
+// watch lists and watches the pods until the watch ends, and returns why it ended.
 func (a apiPods) watch(ctx context.Context, into *store) error {
 	defer into.distrust()
 	version, err := a.list(ctx, into)
@@ -76,8 +76,8 @@ func (a apiPods) watch(ctx context.Context, into *store) error {
 	}
 }
 
-// readPod reads a pod of the API server. A field of an unexpected form counts as
-// absent, so that an unreadable pod has not ended.
+// readPod reads a pod of the API server. A field of an unexpected type counts as
+// absent, so an unreadable pod does not count as ended.
 func readPod(object *unstructured.Unstructured) podInfo {
 	f := podFacts{
 		uid: string(object.GetUID()), namespace: object.GetNamespace(), name: object.GetName(),

@@ -1,20 +1,21 @@
 // Package observer observes which slots the containers of this node have, and
-// which slots no container has any more.
+// which slots no container has any longer.
 //
-// No single source is proof. The kubelet's podresources list is empty for a
+// No single source is sufficient evidence. The kubelet's podresources list is empty for a
 // second after the kubelet starts (and for as long as the API server is down),
 // omits the devices of plain init containers, and drops a force-deleted pod whose
 // container still runs. A slot therefore counts as ended only if the list lacks
 // it and every pod of the node that requests the resource, and has not ended, is
 // accounted for in that list. The pods come from the kubelet's Pods API (KEP-4188,
 // on by default from Kubernetes 1.37), which shows a pod until its containers have
-// stopped and refuses to answer while the kubelet does not know its pods. Without
-// the Pods API they come from a consistent list of the API server, together with
-// two podresources lists a second apart and a hold for pods that vanished before
-// they ended.
+// stopped and refuses requests until the kubelet knows its pods. Without the Pods
+// API they come from a consistent list from the API server, together with two
+// podresources lists a second apart and a hold for pods that vanished before they
+// ended.
 //
 // Read accounting.go (the decision, pure), pod.go, decode.go, apipods.go,
 // kubeletpods.go, store.go, then observer.go.
 //
-// Always: if in doubt, a slot stays in use. Never: a decision from a missing answer.
+// Always: if in doubt, a slot stays in use. Never: a decision based on a missing
+// response.
 package observer

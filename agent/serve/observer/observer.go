@@ -14,10 +14,10 @@ import (
 
 const (
 	// listInterval is the time between the two lists that are needed without the
-	// Pods API: right after its start the kubelet's list is empty.
+	// Pods API: right after the kubelet starts, its list is empty.
 	listInterval = time.Second
-	// reconnectDelay is the delay before a broken stream of pods is opened again.
-	// Pods cannot be judged meanwhile.
+	// reconnectDelay is the delay before a broken stream of pods is reopened.
+	// Meanwhile, the pods are unknown.
 	reconnectDelay = 500 * time.Millisecond
 	// probeInterval is how often the agent looks for a Pods API that the kubelet
 	// does not have yet.
@@ -35,7 +35,7 @@ type Observer struct {
 	changed   chan struct{}
 }
 
-// New returns an observer of a node and the root directory of its kubelet. The
+// New returns an observer for a node whose kubelet has the given root directory. The
 // client is used only if the kubelet has no Pods API.
 func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*Observer, error) {
 	lister, err := kubelet.NewLister(kubeletDir)
@@ -54,11 +54,11 @@ func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*
 	}, nil
 }
 
-// Changed is ready to receive from after a pod that requests Akri's resources
-// changed.
+// Changed returns a channel that signals changes of pods that request Akri's
+// resources.
 func (w *Observer) Changed() <-chan struct{} { return w.changed }
 
-// Run follows the node's pods until ctx is done: through the kubelet's Pods API if
+// Run watches the node's pods until ctx is done: through the kubelet's Pods API if
 // there is one, otherwise through the API server.
 func (w *Observer) Run(ctx context.Context) error {
 	defer func() {
@@ -102,13 +102,13 @@ func (w *Observer) follow(ctx context.Context, s *store, watch func(context.Cont
 	}
 }
 
-// watchKubelet follows the pods of the kubelet's Pods API.
+// watchKubelet watches the pods in the kubelet's Pods API.
 func (w *Observer) watchKubelet(ctx context.Context) error {
 	defer w.byKubelet.distrust()
 	return w.pods.Watch(ctx, newKubeletPods(w.byKubelet))
 }
 
-// watchAPI follows the pods in the API server until the kubelet has a Pods API.
+// watchAPI watches the pods in the API server until the kubelet has a Pods API.
 func (w *Observer) watchAPI(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -65,7 +65,7 @@ func until(t *testing.T, w *observer.Observer, ended bool) time.Duration {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("the slot does not reach the state ended=%v", ended)
+	t.Fatalf("the slot did not reach the state ended=%v", ended)
 	return 0
 }
 
@@ -79,7 +79,7 @@ func TestInitializing(t *testing.T) {
 	until(t, w, false)
 	until(t, w, true)
 	if took := time.Since(started); took < warmup {
-		t.Errorf("ended %s after the kubelet's start", took)
+		t.Errorf("the slot ended only %s after the kubelet's start", took)
 	}
 	k.Stop()
 	if o, err := w.Observe(t.Context(), own); err == nil && len(o.Ended) > 0 {
@@ -88,7 +88,7 @@ func TestInitializing(t *testing.T) {
 }
 
 // TestWithoutPodsAPI checks that a pod in the API server that requests the resource
-// keeps the slot, also for some time after it vanished.
+// keeps the slot, even for some time after it vanished.
 func TestWithoutPodsAPI(t *testing.T) {
 	config := apitest.Start(t)
 	namespace := apitest.Namespace(t, config)

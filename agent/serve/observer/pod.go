@@ -10,16 +10,16 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// podInfo is what the accounting needs of a pod: how much of Akri's resources it
-// requests, and whether it has ended.
+// podInfo holds what the accounting needs to know about a pod: its requests for
+// Akri's resources, and whether it has ended.
 type podInfo struct {
 	UID, Namespace, Name string
 	// Requests is how many devices of each resource the list must show: the sum
 	// over containers and sidecars.
 	Requests map[string]int
-	// Hidden are resources of which a plain init container requests more than the
-	// containers and sidecars do. The list never shows the difference, and the
-	// kubelet keeps it until the pod ends.
+	// Hidden are the resources for which a plain init container requests more
+	// devices than the containers and sidecars do. The list never shows the
+	// difference, and the kubelet keeps it until the pod ends.
 	Hidden map[string]bool
 	// Ended means that no container of the pod runs or will run again.
 	Ended bool

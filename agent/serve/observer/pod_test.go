@@ -18,8 +18,8 @@ func deviceContainer(name, resourceName, count string) corev1.Container {
 	return corev1.Container{Name: name, Image: "x", Resources: corev1.ResourceRequirements{Limits: list, Requests: list}}
 }
 
-// TestPodForms checks that a pod reads the same from the kubelet's bytes and from
-// the API server's object. The bytes are encoded by the types of core/v1.
+// TestPodForms checks that decoding the kubelet's bytes and reading the API server's
+// object give the same result. The types of core/v1 encode the bytes.
 func TestPodForms(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	sidecar := deviceContainer("sidecar", "akri.sh/cam", "1")
@@ -144,7 +144,7 @@ func FuzzDecodePod(f *testing.F) {
 	f.Add(message)
 	f.Fuzz(func(t *testing.T, message []byte) {
 		if pod, err := decodePod(message); err == nil && pod.UID == "" {
-			t.Error("a pod without UID is accepted")
+			t.Error("a pod without a UID was accepted")
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestVanished(t *testing.T) {
 			t.Errorf("%d pods after the hold", got)
 		}
 		if s.distrust(); s.trusted {
-			t.Error("trusted")
+			t.Error("the store is still trusted")
 		}
 	})
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // vanishHold is how long a pod that vanished before it ended counts as running.
-// The kubelet kills the container of a force-deleted pod after 2 s (3.3 s have
-// been measured), but the pod disappears from the API server and from the list at
+// The kubelet kills the container of a force-deleted pod after 2 s (3.3 s was
+// measured), but the pod disappears from the API server and from the list at
 // once.
 const vanishHold = 5 * time.Second
 
@@ -18,7 +18,7 @@ type store struct {
 	pods     map[string]podInfo
 	vanished map[string]vanishedPod // deleted before they ended
 
-	changed chan struct{} // has room for one
+	changed chan struct{} // capacity 1
 }
 
 type vanishedPod struct {
@@ -54,7 +54,7 @@ func (s *store) remove(uid string, proven bool) {
 	s.drop(uid, proven)
 }
 
-// drop is remove for callers that hold mu.
+// drop implements remove. The caller holds mu.
 func (s *store) drop(uid string, proven bool) {
 	pod, known := s.pods[uid]
 	if !known {

@@ -29,7 +29,7 @@ func (e DeviceWithdrawn) apply(m *Machine) []Command {
 }
 
 // advertise returns the lists that differ from the kubelet's, and forgets Instances
-// without any state.
+// that no longer have any state.
 func (m *Machine) advertise() []Command {
 	var commands []Command
 	for _, name := range slices.Sorted(maps.Keys(m.touched)) {
@@ -83,12 +83,12 @@ func (m *Machine) list(inst *instance) []Health {
 	return list
 }
 
-// quietFrom returns since when a retiring slot has been unhealthy and not named.
+// quietFrom returns when a retiring slot was last healthy or named by a call.
 func (s *slot) quietFrom() time.Duration { return max(s.retiredAt, s.named) }
 
 // keeps reports whether a retiring slot stays listed for longer than [Quiet]: a
-// container has it, or a patch or a call is in progress. The status of the
-// container's pod would show a missing id as healthy.
+// container has it, or a patch or a call is in flight. The status of the container's
+// pod would show a missing id as healthy.
 func (m *Machine) keeps(inst *instance, s *slot) bool {
 	if s.busy() || s.granted || s.mine(m.node) {
 		return true
@@ -96,7 +96,7 @@ func (m *Machine) keeps(inst *instance, s *slot) bool {
 	return slices.ContainsFunc(m.waiting, func(c *call) bool { return c.instance == inst.name })
 }
 
-// forget removes slots and Instances without any state.
+// forget removes slots, and the Instance, if they no longer have any state.
 func (m *Machine) forget(inst *instance) {
 	if inst.published {
 		return

@@ -47,7 +47,7 @@ func (m *Machine) name(inst *instance, numbers []int) {
 }
 
 // advance answers a call, requests a claim for it, or lets it wait for a patch in
-// progress. It reports whether the call is answered.
+// flight. It reports whether the call is answered.
 func (m *Machine) advance(c *call) ([]Command, bool) {
 	refuse := func(err error) ([]Command, bool) { return []Command{Answer{c.id, err}}, true }
 	inst := m.instances[c.instance]
@@ -101,7 +101,7 @@ func (m *Machine) advance(c *call) ([]Command, bool) {
 	return append([]Command{Answer{c.id, nil}}, commands...), true
 }
 
-// claim marks slots as being claimed.
+// claim marks slots as claiming and returns the command.
 func (m *Machine) claim(inst *instance, numbers []int) Command {
 	for _, number := range numbers {
 		inst.slots[number].phase = claiming
@@ -123,8 +123,8 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 	return append(commands, m.proceed(inst, e.Slots, e.Record)...)
 }
 
-// proceed advances the calls that waited for a patch. Without an answer of the API
-// server they are refused.
+// proceed advances the calls that waited for a patch, or refuses them if the API
+// server did not respond.
 func (m *Machine) proceed(inst *instance, numbers []int, record *Record) []Command {
 	if record == nil {
 		return m.giveUp(inst, numbers)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Command is something this node should do. The commands of one step are carried out
-// in order. None of them may block the next event.
+// Command is an action that this node should take. The commands of one step are
+// carried out in order. None of them may block the next event.
 type Command interface {
 	command()
 	// String returns the command as scenario scripts show it.
@@ -51,7 +51,7 @@ type Claim struct {
 
 // Release requests one patch that frees slots of this node. The patch must test the
 // version of the Instance it was made for, so that a delayed one cannot free a slot
-// that was given again. Its result is [ReleaseSettled].
+// that was allocated again. Its result is [ReleaseSettled].
 type Release struct {
 	Instance string
 	Slots    []int

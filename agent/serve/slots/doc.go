@@ -2,7 +2,7 @@
 //
 // A [Machine] is one node's view of the field deviceUsage of its Instances. It
 // receives Events (what this node observed) and returns Commands (what this node
-// should do). Its owner carries them out and reports their results as further
+// should do). Its caller carries them out and reports their results as further
 // events, in any order or never. Read machine.go, allocate.go, record.go,
 // release.go, advertise.go, then testdata.
 //
@@ -12,5 +12,5 @@
 // later than the last call naming it.
 //
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
-// the time since the owner's start. A Machine is not for concurrent use.
+// the time since the caller started. A Machine is not safe for concurrent use.
 package slots

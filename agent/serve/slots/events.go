@@ -44,13 +44,13 @@ const (
 	Written Outcome = iota
 	// Refused means that the patch was not and will not be applied.
 	Refused
-	// Unknown means that there was no answer. The patch may have been applied, or
-	// may still be.
+	// Unknown means that there was no response. The patch may have been applied, or
+	// may still be applied.
 	Unknown
 )
 
-// Ticked reports how long the owner has been running. The owner sends it before every
-// other event and at [Machine.Deadline].
+// Ticked reports how long the caller has been running. The caller sends it before
+// every other event and at [Machine.Deadline].
 type Ticked struct{ Now time.Duration }
 
 // DevicePublished reports that this node can reach a device, or that the device
@@ -109,7 +109,7 @@ type ClaimSettled struct {
 	Instance string
 	Slots    []int
 	Outcome  Outcome
-	// Record is what was read or written last; nil if there was no answer.
+	// Record is the record last read or written; nil if there was no response.
 	Record *Record
 }
 

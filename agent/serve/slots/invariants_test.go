@@ -8,7 +8,7 @@ import "fmt"
 //	I1  a slot has one owner, which changes only through free
 //	I2  no slot of a live container is ever free
 //	I3  the healthy slots of a list are within the capacity
-//	I4  a request of the node that owns the slot never fails for ownership
+//	I4  a request for a slot that the node owns is never refused as taken
 //	I6  no id leaves the list within [Quiet] of a call naming it
 //	I7  a slot without a container becomes free when the API server answers
 //	I8  each call is answered exactly once

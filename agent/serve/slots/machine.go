@@ -11,15 +11,15 @@ const (
 	// by any call, before it is removed. The kubelet (1.37) crashes when an id
 	// leaves the list between its choice and its use (pkg/kubelet/cm/devicemanager:
 	// allocateContainerResources reads the topology of an absent device). On an
-	// idle machine 20 ms were enough; a stalled one is slower.
+	// idle machine 20 ms was enough; a stalled one is slower.
 	Quiet = 30 * time.Second
 
 	// SettleTime is how long after an Allocate an observation does not apply to its
 	// slots: the kubelet assigns them only after the answer.
 	SettleTime = 2 * time.Second
 
-	// retryInterval is the delay before a failed claim is repeated if no call waits
-	// for it.
+	// retryInterval is the delay before a failed claim that no call waits for is
+	// retried.
 	retryInterval = 10 * time.Second
 )
 
@@ -34,14 +34,14 @@ type Machine struct {
 	touched    map[string]bool
 }
 
-// New returns the machine of a node without any device.
+// New returns a machine for a node that has no devices yet.
 func New(node string) *Machine {
 	return &Machine{node: node, instances: map[string]*instance{}, touched: map[string]bool{}}
 }
 
 // Step handles an event and returns the commands, in order. Lists come before
-// answers: the kubelet must know that a slot is taken before it is refused, or a
-// Deployment creates ten failed pods a second.
+// answers: the kubelet must learn that a slot is taken before its call is refused.
+// Otherwise a Deployment creates ten failed pods a second.
 func (m *Machine) Step(e Event) []Command {
 	decided := e.apply(m)
 	return append(m.advertise(), decided...)

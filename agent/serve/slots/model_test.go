@@ -19,8 +19,8 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
 )
 
-// TestSchedules runs nodes that share a device with random orders, delays and losses
-// of messages, and checks the invariants after every step.
+// TestSchedules runs nodes that share a device, randomly reorders, delays and loses
+// their messages, and checks the invariants after every step.
 func TestSchedules(t *testing.T) {
 	count := *schedules
 	if testing.Short() {
@@ -99,7 +99,7 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// tail returns the last events, without the quiet end.
+// tail returns the last events, without most of those of settle.
 func (w *world) tail(lines int) []string {
 	end := len(w.log)
 	if i := slices.Index(w.log, "all pods end, everything arrives"); i >= 0 {
@@ -173,12 +173,12 @@ func (w *world) settle() {
 	}
 	for slot, owner := range w.usage {
 		if !owner.Free() {
-			w.fail("I7: slot %d stays with %s although no container has it", slot, owner)
+			w.fail("I7: slot %d is still owned by %s although no container has it", slot, owner)
 		}
 	}
 	for _, n := range w.nodes {
 		if len(n.calls) > 0 {
-			w.fail("I8: %s left %d calls without answer", n.name, len(n.calls))
+			w.fail("I8: %s left %d calls unanswered", n.name, len(n.calls))
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (w *world) check() {
 				}
 				holders[s] = n.name
 				if owner := w.usage[s]; w.shared && owner.Node != n.name {
-					w.fail("I2: slot %d is used on %s, the record says %q", s, n.name, owner)
+					w.fail("I2: slot %d is used on %s, but the record names %q", s, n.name, owner)
 				}
 			}
 		}
@@ -289,7 +289,7 @@ func (n *simNode) do(command slots.Command) {
 				owner := n.w.usage[s]
 				return owner != v0.Owner{Node: n.name}
 			}) {
-				n.w.fail("I4: %s owns %v and is refused", n.name, p.slots)
+				n.w.fail("I4: %s owns %v but was refused", n.name, p.slots)
 			}
 			n.pods = slices.DeleteFunc(n.pods, func(q *simPod) bool { return q == p })
 			return

@@ -43,8 +43,8 @@ func (e InstanceDeleted) apply(m *Machine) []Command {
 	return nil
 }
 
-// record takes over a later record, for all slots without a patch in progress. The
-// others change when their patch settles.
+// record adopts a later record for all slots without a patch in flight. The others
+// change when their patch settles.
 func (m *Machine) record(inst *instance, record *Record) []Command {
 	if record != nil && record.Version >= inst.version { // the watch may lag behind this node's own patches
 		inst.recorded, inst.version, inst.usage = true, record.Version, record.Usage
@@ -76,8 +76,8 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 }
 
 // takeOver sets the owner of one slot from the record. A slot that is free in the
-// record but that a container of this node has is claimed again. It reports whether
-// a claim is due.
+// record although a container of this node has it is claimed again. It reports
+// whether a claim is due.
 func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report []Command, reclaim bool) {
 	s := inst.slots[number]
 	if owner.Free() && s.granted {
@@ -87,8 +87,8 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report [
 	if !owner.Free() && owner != (v0.Owner{Node: m.node}) && s.granted {
 		return m.contradict(inst, number, owner), false
 	}
-	// This is the first record of the slot. A container may have got the slot just
-	// before this agent started, so it counts as granted until an observation.
+	// This is the first record of the slot. A container may have been given it
+	// just before this agent started, so it counts as granted until an observation.
 	if owner == (v0.Owner{Node: m.node}) && s.owner != owner && s.touched == 0 {
 		s.granted, s.asked = true, m.now
 	}
@@ -123,7 +123,7 @@ func (m *Machine) settle(name string, numbers []int, patch phase, record *Record
 		}
 	}
 	if record == nil && !inst.recorded {
-		// The Instance was deleted while the patch was in progress.
+		// The Instance was deleted while the patch was in flight.
 		for _, number := range numbers {
 			if s := inst.slots[number]; s != nil && !s.granted {
 				s.owner, s.unwritten = v0.Owner{}, false

@@ -51,7 +51,7 @@ func (e PodsObserved) apply(m *Machine) []Command {
 }
 
 // observed returns the slot to which an observation applies, or nil if it does not
-// apply: the slot is unknown, a patch of it is in progress, or a call named it after
+// apply: the slot is unknown, a patch of it is in flight, or a call named it after
 // the observation began or so shortly before that the kubelet may not have assigned
 // it yet.
 func (m *Machine) observed(ref Ref, e PodsObserved, held bool) (*instance, *slot) {
@@ -72,8 +72,8 @@ func (m *Machine) observed(ref Ref, e PodsObserved, held bool) (*instance, *slot
 	return inst, s
 }
 
-// release marks slots as being released. Unwritten slots need the patch too: a claim
-// may be in flight.
+// release marks slots as releasing and returns the command. Unwritten slots need the
+// patch too, because a claim may be in flight.
 func (m *Machine) release(inst *instance, numbers []int) Command {
 	slices.Sort(numbers)
 	for _, number := range numbers {

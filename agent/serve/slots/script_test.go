@@ -38,7 +38,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// line is one line of a script, parsed. Positional words come first: a call's number,
+// line is a parsed line of a script. Positional words come first: a call's number,
 // the Instance, slots as NUMBER or, in a record, NUMBER:OWNER.
 type line struct {
 	t       *testing.T

@@ -9,7 +9,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// phase is the patch of a slot in progress, if any. There is at most one.
+// phase is the patch in flight for a slot, if any. There is at most one.
 type phase int
 
 const (
@@ -31,7 +31,7 @@ type slot struct {
 	// is set by an answer, by an observation and, to be safe, when the first
 	// record names this node. Only an observation clears it.
 	granted bool
-	// unwritten means that owner is this node although the record does not say so
+	// unwritten means that owner is this node although the record does not show it
 	// yet.
 	unwritten bool
 	// doubt is the version for which a release of unknown outcome was sent. The
@@ -50,8 +50,8 @@ type slot struct {
 	// retryAt is when the claim of an unwritten owner is repeated.
 	retryAt time.Duration
 
-	// listed means that the slot is in the kubelet's list; retiring, since
-	// retiredAt, that it is removed from the list after [Quiet].
+	// listed means that the slot is in the kubelet's list. retiring means that,
+	// since retiredAt, it is waiting to be removed from the list; see [Quiet].
 	listed    bool
 	retiring  bool
 	retiredAt time.Duration
@@ -71,8 +71,8 @@ type instance struct {
 	capacity  int
 	online    bool
 
-	// As recorded in the API server. version is kept without a record: it only
-	// grows.
+	// As recorded in the API server. version only grows, so it is kept even without
+	// a record.
 	recorded bool
 	version  uint64
 	usage    map[int]v0.Owner
@@ -98,7 +98,7 @@ func (i *instance) slot(number int) *slot {
 }
 
 // doubtful reports whether a release may still reach the API server. Such a slot is
-// given again only after another release, which makes the first one fail.
+// allocated again only after another release, which makes the first one fail.
 func (i *instance) doubtful(s *slot) bool { return s.doubt > 0 && i.version <= s.doubt }
 
 // numbers returns the known slots, sorted.

@@ -6,9 +6,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const expected = "discoveryDetails of debugEcho: want YAML with a list of texts, such as \"descriptions: [foo0, foo1]\""
+const expected = "discoveryDetails of debugEcho: want YAML with a list of strings, such as \"descriptions: [foo0, foo1]\""
 
-// Parse returns the texts in discoveryDetails.
+// Parse returns the descriptions in discoveryDetails.
 func Parse(details string) ([]string, error) {
 	var fields struct {
 		Descriptions *[]string `json:"descriptions"`
@@ -25,7 +25,7 @@ func Parse(details string) ([]string, error) {
 		case text == "":
 			return nil, fmt.Errorf("%s: descriptions[%d] is empty", expected, i)
 		case seen[text]:
-			return nil, fmt.Errorf("%s: descriptions[%d] repeats %q: each device needs a text of its own", expected, i, text)
+			return nil, fmt.Errorf("%s: descriptions[%d] repeats %q: use a different one for each device", expected, i, text)
 		}
 		seen[text] = true
 	}

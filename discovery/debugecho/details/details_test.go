@@ -10,13 +10,13 @@ func TestParse(t *testing.T) {
 		"a list":          {"descriptions: [foo0, foo1]", "foo0 foo1"},
 		"a list in lines": {"descriptions:\n- foo0\n- \"1\"\n", "foo0 1"},
 		"an empty list":   {"descriptions: []", ""},
-		"nothing":         {"", "descriptions is missing"},
-		"a slip":          {"discriptions: [foo0]", "descriptions is missing"},
-		"a text":          {"descriptions: foo0", "want YAML with a list of texts"},
+		"empty details":   {"", "descriptions is missing"},
+		"a misspelling":   {"discriptions: [foo0]", "descriptions is missing"},
+		"a string":        {"descriptions: foo0", "want YAML with a list of strings"},
 		"a number":        {"descriptions: [1]", "1"},
-		"an empty text":   {"descriptions: [foo0, \"\"]", "descriptions[1] is empty"},
-		"a repetition":    {"descriptions: [foo0, foo0]", "descriptions[1] repeats"},
-		"not YAML":        {"descriptions: [", "want YAML with a list of texts"},
+		"an empty string": {"descriptions: [foo0, \"\"]", "descriptions[1] is empty"},
+		"a duplicate":     {"descriptions: [foo0, foo0]", "descriptions[1] repeats"},
+		"not YAML":        {"descriptions: [", "want YAML with a list of strings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			texts, err := Parse(tc.details)

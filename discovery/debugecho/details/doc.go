@@ -1,3 +1,3 @@
 // Package details parses the discoveryDetails of debugEcho. The admission webhook
-// uses it too, so it is a package of its own and does not import gRPC.
+// uses it too, so it is a separate package and does not import gRPC.
 package details
