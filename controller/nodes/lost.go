@@ -1,12 +1,12 @@
 package nodes
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/jsonpatch"
+	"akri.sh/akri/internal/usagepatch"
 )
 
 // Action is applied to an Instance that a lost node sees.
@@ -61,12 +61,11 @@ func nodeRemoval(instance *v0.Instance, node string) jsonpatch.Patch {
 	if _, found := instance.Labels[label]; found {
 		patch = append(patch, jsonpatch.Remove(jsonpatch.Pointer("metadata", "labels", label)))
 	}
-	for _, slot := range slices.Sorted(maps.Keys(instance.Spec.DeviceUsage)) {
-		value := instance.Spec.DeviceUsage[slot]
+	free := map[string]v0.SlotOwner{}
+	for slot, value := range instance.Spec.DeviceUsage {
 		if owner, err := v0.ParseOwner(string(value)); err == nil && owner.Node == node {
-			path := jsonpatch.Pointer("spec", "deviceUsage", slot)
-			patch = append(patch, jsonpatch.Test(path, value), jsonpatch.Replace(path, ""))
+			free[slot] = ""
 		}
 	}
-	return patch
+	return append(patch, usagepatch.Set(instance.Spec.DeviceUsage, free)...)
 }
