@@ -61,6 +61,7 @@ var readRepository = sync.OnceValues(func() (*repository, error) {
 		r.files = append(r.files, name)
 		return r.read(root, name)
 	})
+	slices.Sort(r.files) // the walk has the files of a/b before a/b.go
 	return r, err
 })
 
@@ -171,7 +172,7 @@ func TestLineLength(t *testing.T) {
 		}
 	}
 	for _, file := range r.prose {
-		if path.Ext(file.path) == ".md" {
+		if path.Ext(file.path) == ".md" && path.Dir(file.path) != "docs/reference" { // generated
 			check(file, func(line string) string {
 				if strings.HasPrefix(strings.TrimSpace(line), "|") {
 					return ""

@@ -1,23 +1,38 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/properties"
 	"akri.sh/akri/agent/discover/publish"
 	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/health"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/deviceplugin"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/version"
+)
+
+// How long a loop may work without progress before the kubelet restarts the agent. A
+// request to the API server ends within a minute, even if nothing answers; the serving
+// loop waits for nothing.
+const (
+	workerLimit  = 3 * time.Minute
+	servingLimit = time.Minute
 )
 
 // Run runs an agent until ctx is done, then returns nil. It waits until an earlier
@@ -32,12 +47,15 @@ type server interface {
 }
 
 // serverFunc creates the serving half.
-type serverFunc func(dynamic.Interface, *instances.Store, prometheus.Registerer, Options) (server, error)
+type serverFunc func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (server, error)
 
-func newServer(client dynamic.Interface, store *instances.Store, metrics prometheus.Registerer, options Options) (server, error) {
+func newServer(
+	client dynamic.Interface, store *instances.Store, metrics prometheus.Registerer, monitor *health.Monitor, options Options,
+) (server, error) {
 	return deviceplugin.New(deviceplugin.Options{
-		NodeName: options.NodeName, KubeletDir: options.KubeletDir, FieldManager: options.manager(),
+		NodeName: options.NodeName, KubeletDir: options.KubeletDir, FieldManager: v0.FieldManagerAgent,
 		Client: client, Instances: store, Log: options.Logger, Metrics: metrics,
+		Heartbeat: monitor.Loop("device plugins", servingLimit),
 	})
 }
 
@@ -52,7 +70,9 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	}
 	defer unlock()
 
-	client, err := dynamic.NewForConfig(options.Config)
+	config := rest.CopyConfig(options.Config)
+	config.Wrap(health.Transport)
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("create the client of the API server: %w", err)
 	}
@@ -65,15 +85,23 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		return err
 	}
 	defer a.close()
+	debugServer, err := debug.Listen(options.DebugAddress, a.debugSource(options), log)
+	if err != nil {
+		return err
+	}
+	defer debugServer.Close()
 	registrations, err := registry.Listen(options.HandlersDir)
 	if err != nil {
 		return err
 	}
-	log.Info("Agent started", "node", options.NodeName, "handlersDir", options.HandlersDir, "apiServer", options.Config.Host)
+	log.Info("Agent started", "version", version.String(), "node", options.NodeName, "handlersDir", options.HandlersDir,
+		"apiServer", options.Config.Host)
 
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.apiServer.run(ctx, config, log) })
 	group.Go(func() error { return a.handlers.Serve(ctx, registrations) })
 	group.Go(func() error { return a.handlers.Run(ctx) })
+	group.Go(func() error { return a.handlers.Probe(ctx) })
 	group.Go(func() error { return a.server.Run(ctx) })
 	group.Go(func() error { a.configurations.informer.RunWithContext(ctx); return nil })
 	group.Go(func() error { a.instances.Run(ctx); return nil })
@@ -85,8 +113,9 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		return a.reconciler.run(ctx)
 	})
 	if metricsListener != nil {
-		group.Go(func() error { return serveMetrics(ctx, metricsListener, a.metrics, a.ready, log) })
+		group.Go(func() error { return serveMetrics(ctx, metricsListener, a.metrics, a.health.Check, a.ready, log) })
 	}
+	group.Go(func() error { return debugServer.Run(ctx) })
 	return ignoreCanceled(group.Wait())
 }
 
@@ -100,6 +129,8 @@ type parts struct {
 	server         server
 	reconciler     *reconciler
 	metrics        *prometheus.Registry
+	health         *health.Monitor
+	apiServer      apiServer
 	synced         []cache.InformerSynced
 }
 
@@ -107,9 +138,12 @@ func build(client dynamic.Interface, options Options, newServer serverFunc) (*pa
 	log, queue := options.Logger, newQueue()
 	changed := func(name types.NamespacedName) { queue.Add(name) }
 
-	a := &parts{metrics: newMetrics(), handlers: registry.New(options.HandlersDir, log)}
+	a := &parts{
+		metrics: newMetrics(), health: &health.Monitor{},
+		handlers: registry.New(options.HandlersDir, options.NetworkHandlers, log, options.StaticHandlers...),
+	}
 	var err error
-	if a.configurations, err = newConfigurations(client, options.NodeName, changed); err != nil {
+	if a.configurations, err = newConfigurations(client, reader{node: options.NodeName, served: a.handlers.Has}, changed); err != nil {
 		return nil, err
 	}
 	if a.instances, err = instances.New(client, options.NodeName, changed, log); err != nil {
@@ -117,18 +151,23 @@ func build(client dynamic.Interface, options Options, newServer serverFunc) (*pa
 	}
 	a.synced = []cache.InformerSynced{a.configurations.informer.HasSynced, a.instances.HasSynced}
 	a.properties = properties.NewWatcher(client, options.AllowCrossNamespaceProperties, changed, log)
-	a.streams = streams.NewSupervisor(a.handlers, changed, streams.NewMetrics(a.metrics), log)
-	if a.server, err = newServer(client, a.instances, a.metrics, options); err != nil {
+	a.streams = streams.NewSupervisor(a.handlers, options.HostPaths, changed, streams.NewMetrics(a.metrics), log)
+	if a.server, err = newServer(client, a.instances, a.metrics, a.health, options); err != nil {
 		return nil, err
 	}
+	publisher := publish.New(client, a.instances, options.NodeName, v0.FieldManagerAgent, log)
+	a.instances.Unless(publisher.Matches)
 	a.reconciler = &reconciler{
 		node: options.NodeName, configurations: a.configurations, properties: a.properties, streams: a.streams,
-		publisher: publish.New(client, a.instances, options.NodeName, options.manager(), log),
-		reporter:  reporter{client: client, manager: options.manager()},
+		publisher: publisher,
+		reporter:  reporter{client: client, manager: v0.FieldManagerOfNode(options.NodeName)},
+		missing:   newMissing(cmp.Or(options.missingDelay, missingDelay)),
 		sink:      a.server, log: log, queue: queue,
+		health: a.health, limit: cmp.Or(options.workerLimit, workerLimit),
 		offered: map[types.NamespacedName][]device.Device{},
 	}
-	a.metrics.MustRegister(collector{handlers: a.handlers, instances: a.instances})
+	a.reconciler.reporter.others, a.reconciler.reporter.log = a.configurations.otherFailures, log
+	a.metrics.MustRegister(&a.reconciler.reporter, collector{handlers: a.handlers, instances: a.instances}, a.streams)
 	return a, nil
 }
 

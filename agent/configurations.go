@@ -2,10 +2,14 @@ package agent
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -20,31 +24,59 @@ const byName = "name"
 // that an agent reads.
 type configurations struct {
 	informer cache.SharedIndexInformer
+	client   dynamic.NamespaceableResourceInterface
+	reader   reader
+
+	mu sync.Mutex
+	// requests are the discovery requests that the cache does not have.
+	requests map[types.UID]*cachedConfiguration
 }
+
+// cachedConfiguration is a Configuration, reduced to what an agent reads.
+type cachedConfiguration struct {
+	v0.Configuration
+	// otherFailures is the number of entries in status.discoveryFailures of other nodes.
+	otherFailures int
+	// otherMissing is how many of them say that the handler is missing.
+	otherMissing int
+	// discovered means that there is an Instance, on any node.
+	discovered bool
+	// withoutRequest means that the discovery request is missing, which may be large:
+	// the node did not have the handler when the Configuration was read.
+	withoutRequest bool
+}
+
+// full reports whether the status has no room for failures of another node.
+func (c *cachedConfiguration) full() bool { return c.otherFailures >= v0.MaxDiscoveryFailures }
 
 // newConfigurations returns a cache that calls changed, which must not block, with
 // each Configuration that changes, and with the others of the same name.
-func newConfigurations(client dynamic.Interface, node string, changed func(types.NamespacedName)) (*configurations, error) {
-	c := &configurations{}
-	resource := client.Resource(v0.ConfigurationResource)
-	c.informer = informer.Objects(resource, nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
-		return readConfiguration(object, node)
+func newConfigurations(client dynamic.Interface, read reader, changed func(types.NamespacedName)) (*configurations, error) {
+	c := &configurations{
+		client: client.Resource(v0.ConfigurationResource), reader: read, requests: map[types.UID]*cachedConfiguration{},
+	}
+	c.informer = informer.Objects(c.client, nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
+		return read.configuration(object)
 	})
 	if err := c.informer.AddIndexers(cache.Indexers{byName: func(object any) ([]string, error) {
-		return []string{object.(*v0.Configuration).Name}, nil
+		return []string{object.(*cachedConfiguration).Name}, nil
 	}}); err != nil {
 		return nil, err
 	}
-	notify := func(configuration *v0.Configuration) {
-		changed(keyOf(configuration))
+	notify := func(configuration *cachedConfiguration) {
+		changed(keyOf(&configuration.Configuration))
 		for _, other := range c.named(configuration.Name) {
 			changed(keyOf(other))
 		}
 	}
 	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { notify(object.(*v0.Configuration)) },
+		AddFunc: func(object any) { notify(object.(*cachedConfiguration)) },
 		UpdateFunc: func(before, after any) {
-			if old, now := before.(*v0.Configuration), after.(*v0.Configuration); differ(old, now) {
+			old, now := before.(*cachedConfiguration), after.(*cachedConfiguration)
+			if old.UID != now.UID || old.Generation != now.Generation {
+				c.forget(old)
+			}
+			if differ(old, now) {
 				notify(now)
 			}
 		},
@@ -52,30 +84,88 @@ func newConfigurations(client dynamic.Interface, node string, changed func(types
 			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = missed.Obj
 			}
-			notify(object.(*v0.Configuration))
+			c.forget(object.(*cachedConfiguration))
+			notify(object.(*cachedConfiguration))
 		},
 	})
 	return c, err
 }
 
 // differ reports whether a change matters to an agent.
-func differ(before, after *v0.Configuration) bool {
-	return before.UID != after.UID || before.Generation != after.Generation ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+func differ(before, after *cachedConfiguration) bool {
+	return before.UID != after.UID || before.Generation != after.Generation || before.full() && !after.full() ||
+		before.discovered != after.discovered ||
+		v0.Active(&before.Configuration) != v0.Active(&after.Configuration) ||
 		!slices.Equal(before.Status.DiscoveryFailures, after.Status.DiscoveryFailures)
 }
 
 // get returns a Configuration, or nil if it does not exist or is being deleted. The
 // caller must not modify it.
 func (c *configurations) get(name types.NamespacedName) *v0.Configuration {
+	if cached := c.cached(name); cached != nil && v0.Active(&cached.Configuration) {
+		return &cached.Configuration
+	}
+	return nil
+}
+
+func (c *configurations) cached(name types.NamespacedName) *cachedConfiguration {
 	object, exists, err := c.informer.GetStore().GetByKey(name.String())
 	if err != nil || !exists {
 		return nil
 	}
-	if configuration := object.(*v0.Configuration); configuration.DeletionTimestamp.IsZero() {
-		return configuration
+	return object.(*cachedConfiguration)
+}
+
+// otherFailures returns the number of failures that other nodes report.
+func (c *configurations) otherFailures(name types.NamespacedName) int {
+	if cached := c.cached(name); cached != nil {
+		return cached.otherFailures
 	}
-	return nil
+	return 0
+}
+
+// withRequest returns a Configuration with its discovery request, which it reads from
+// the API server if it was left out of the cache.
+func (c *configurations) withRequest(ctx context.Context, configuration *v0.Configuration) (*v0.Configuration, error) {
+	name := keyOf(configuration)
+	cached := c.cached(name)
+	if cached == nil || !cached.withoutRequest {
+		return configuration, nil
+	}
+	c.mu.Lock()
+	known := c.requests[cached.UID]
+	c.mu.Unlock()
+	if known != nil && known.Generation == cached.Generation {
+		return &known.Configuration, nil
+	}
+	// Agents may list and watch Configurations; they need no permission to get them.
+	list, err := c.client.Namespace(name.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", name.Name).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read Configuration %s: %w", name, err)
+	}
+	if len(list.Items) == 0 {
+		return nil, fmt.Errorf("read Configuration %s: it was deleted", name)
+	}
+	read, err := c.reader.whole(&list.Items[0])
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// If the Configuration has changed meanwhile, the event triggers another pass.
+	if now := c.cached(name); now != nil && now.UID == read.UID && now.Generation == read.Generation {
+		c.requests[read.UID] = read
+	}
+	return &read.Configuration, nil
+}
+
+// forget drops the request of a Configuration that has changed.
+func (c *configurations) forget(old *cachedConfiguration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.requests, old.UID)
 }
 
 // older returns the Configuration that is served instead, or nil: an older one with
@@ -98,7 +188,7 @@ func (c *configurations) named(name string) []*v0.Configuration {
 	}
 	var all []*v0.Configuration
 	for _, object := range objects {
-		if configuration := object.(*v0.Configuration); configuration.DeletionTimestamp.IsZero() {
+		if configuration := &object.(*cachedConfiguration).Configuration; v0.Active(configuration) {
 			all = append(all, configuration)
 		}
 	}
@@ -108,25 +198,66 @@ func (c *configurations) named(name string) []*v0.Configuration {
 	return all
 }
 
-// readConfiguration converts a Configuration, reduced to the fields that this node's
-// agent reads.
-func readConfiguration(object *unstructured.Unstructured, node string) (*v0.Configuration, error) {
-	for _, field := range []string{
-		"instanceBrokerResources", "configurationBrokerResources", "brokerSpec", "instanceServiceSpec", "configurationServiceSpec",
-	} {
-		unstructured.RemoveNestedField(object.Object, "spec", field)
+// reader reads Configurations.
+type reader struct {
+	node string
+	// served reports whether this node has a discovery handler.
+	served func(handler string) bool
+}
+
+// configuration returns a Configuration, reduced to what this node's agent reads. Every
+// agent holds all Configurations of the cluster, but only the requests for handlers of
+// its own.
+func (r reader) configuration(object *unstructured.Unstructured) (*cachedConfiguration, error) {
+	handler, _, _ := unstructured.NestedString(object.Object, "spec", "discoveryHandler", "name")
+	if r.served(handler) {
+		return r.whole(object)
 	}
-	unstructured.RemoveNestedField(object.Object, "status", "resources")
-	unstructured.RemoveNestedField(object.Object, "status", "conditions")
-	object.SetAnnotations(nil)
-	object.SetLabels(nil)
-	configuration := &v0.Configuration{}
-	if err := informer.Convert(object, configuration); err != nil {
+	unstructured.RemoveNestedField(object.Object, "spec", "discoveryHandler", "discoveryDetails")
+	unstructured.RemoveNestedField(object.Object, "spec", "discoveryHandler", "discoveryProperties")
+	read, err := r.whole(object)
+	if err == nil {
+		read.withoutRequest = true
+	}
+	return read, err
+}
+
+// whole returns a Configuration with its request.
+func (r reader) whole(object *unstructured.Unstructured) (*cachedConfiguration, error) {
+	reduced := &unstructured.Unstructured{Object: map[string]any{}}
+	for _, path := range [][]string{
+		{"spec", "discoveryHandler"}, {"spec", "capacity"}, {"spec", "brokerProperties"}, {"status", "discoveryFailures"},
+	} {
+		value, found, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+		if err == nil && found {
+			err = unstructured.SetNestedField(reduced.Object, value, path...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read Configuration %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+		}
+	}
+	read := &cachedConfiguration{}
+	if err := informer.Convert(reduced, &read.Configuration); err != nil {
 		return nil, err
 	}
-	configuration.Status = v0.ConfigurationStatus{DiscoveryFailures: slices.DeleteFunc(configuration.Status.DiscoveryFailures,
-		func(failure v0.DiscoveryFailure) bool { return failure.Node != node })}
-	return configuration, nil
+	read.ObjectMeta = metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+		Generation: object.GetGeneration(), ResourceVersion: object.GetResourceVersion(),
+		CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
+	}
+	read.Status.DiscoveryFailures = slices.Clip(slices.DeleteFunc(read.Status.DiscoveryFailures, func(failure v0.DiscoveryFailure) bool {
+		if failure.Node == r.node {
+			return false
+		}
+		read.otherFailures++
+		if failure.HandlerMissing() {
+			read.otherMissing++
+		}
+		return true
+	}))
+	instances, _, _ := unstructured.NestedInt64(object.Object, "status", "instances")
+	read.discovered = instances > 0
+	return read, nil
 }
 
 func keyOf(configuration *v0.Configuration) types.NamespacedName {

@@ -2,17 +2,19 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/dynamic"
 
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/health"
 	"akri.sh/akri/agent/instances"
 )
 
 // RunWithSink runs an agent whose devices go to a sink instead of the kubelet.
 func RunWithSink(ctx context.Context, options Options, sink device.Sink) error {
-	return run(ctx, options, func(dynamic.Interface, *instances.Store, prometheus.Registerer, Options) (server, error) {
+	return run(ctx, options, func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (server, error) {
 		return sinkServer{sink}, nil
 	})
 }
@@ -22,4 +24,16 @@ type sinkServer struct{ device.Sink }
 func (sinkServer) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
+}
+
+// WithMissingDelay returns options with another delay before a handler is missing.
+func WithMissingDelay(options Options, delay time.Duration) Options {
+	options.missingDelay = delay
+	return options
+}
+
+// WithWorkerLimit returns options with a limit for workers without progress.
+func WithWorkerLimit(options Options, limit time.Duration) Options {
+	options.workerLimit = limit
+	return options
 }

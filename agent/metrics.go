@@ -16,6 +16,7 @@ import (
 
 	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/agent/instances"
+	"akri.sh/akri/internal/version"
 )
 
 var (
@@ -59,22 +60,19 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 
 func newMetrics() *prometheus.Registry {
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		version.NewCollector("agent"))
 	return metrics
 }
 
 // serveMetrics serves /metrics, /healthz and /readyz until ctx is done.
-func serveMetrics(ctx context.Context, listener net.Listener, metrics *prometheus.Registry, ready func() error, log *slog.Logger) error {
+func serveMetrics(
+	ctx context.Context, listener net.Listener, metrics *prometheus.Registry, alive, ready func() error, log *slog.Logger,
+) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
+	mux.Handle("GET /healthz", answer(alive))
+	mux.Handle("GET /readyz", answer(ready))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	stopped := context.AfterFunc(ctx, func() { server.Close() })
 	defer stopped()
@@ -82,6 +80,17 @@ func serveMetrics(ctx context.Context, listener net.Listener, metrics *prometheu
 		return fmt.Errorf("serve metrics: %w", err)
 	}
 	return nil
+}
+
+// answer returns a handler that answers with the result of a check.
+func answer(check func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err := check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	}
 }
 
 // listenMetrics listens on the metrics address. It returns nil if metrics are off.

@@ -5,15 +5,21 @@ import (
 
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/serve/deviceplugin"
+	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/internal/metricsdoc"
+	"akri.sh/akri/internal/version"
 )
 
 // TestMetricsAreDocumented compares the metrics with the documentation.
 func TestMetricsAreDocumented(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
-	recorder.MustRegister(collector{})
+	recorder.MustRegister(version.NewCollector("agent"), collector{})
 	streams.NewMetrics(recorder)
-	if _, err := deviceplugin.NewMetrics(recorder); err != nil {
+	recorder.MustRegister(&streams.Supervisor{}, &reporter{})
+	if _, err := deviceplugin.NewMetrics(recorder, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := observer.NewMetrics(recorder); err != nil {
 		t.Fatal(err)
 	}
 	metricsdoc.Check(t, "../docs/metrics.md", "akri-agent", recorder)

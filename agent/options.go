@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"k8s.io/client-go/rest"
 
-	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/agent/debug"
+	"akri.sh/akri/agent/discover/hostpaths"
+	"akri.sh/akri/agent/discover/registry"
 )
 
 // Options configure an agent.
@@ -22,19 +25,43 @@ type Options struct {
 	// MetricsAddress is the address of /metrics, /healthz and /readyz; "0" turns
 	// them off.
 	MetricsAddress string
+	// DebugAddress is the loopback address of the debug endpoint; "" or "0" turns it
+	// off.
+	DebugAddress string
+	// Recent holds the latest errors in the log, for the debug endpoint; nil if they
+	// are not kept.
+	Recent *debug.Recent
 	// AllowCrossNamespaceProperties allows discoveryProperties to refer to Secrets
 	// and ConfigMaps outside the Configuration's namespace.
 	AllowCrossNamespaceProperties bool
+	// NetworkHandlers are the discovery handlers on the network that may register.
+	NetworkHandlers registry.Network
+	// StaticHandlers are discovery handlers on the network that do not register.
+	StaticHandlers []registry.Static
+	// HostPaths are the device files and mounts that discovery handlers may give to
+	// containers.
+	HostPaths hostpaths.Policy
 	// Config configures the connection to the API server.
 	Config *rest.Config
 	// Logger receives the agent's log.
 	Logger *slog.Logger
+
+	workerLimit  time.Duration // of a test
+	missingDelay time.Duration // of a test
 }
 
 func (o Options) validate() error {
 	if o.NodeName == "" {
 		return errors.New("the node name is not set: use --node-name, or set the environment variable NODE_NAME or AGENT_NODE_NAME " +
 			"(in a pod, from the field spec.nodeName)")
+	}
+	if err := o.NetworkHandlers.Validate(); err != nil {
+		return err
+	}
+	for _, handler := range o.StaticHandlers {
+		if err := o.NetworkHandlers.PermitStatic(handler); err != nil {
+			return fmt.Errorf("--static-handlers: %w", err)
+		}
 	}
 	info, err := os.Stat(o.HandlersDir)
 	if err == nil && !info.IsDir() {
@@ -44,14 +71,4 @@ func (o Options) validate() error {
 		return fmt.Errorf("discovery handlers' directory: %w: create it, or set another one with --discovery-handlers-dir", err)
 	}
 	return nil
-}
-
-// manager returns the agent's field manager. The API server limits its length.
-func (o Options) manager() string {
-	const maxBytes = 128
-	manager := v0.FieldManagerAgentPrefix + o.NodeName
-	if len(manager) > maxBytes {
-		manager = v0.FieldManagerAgentPrefix + v0.NodeLabel(o.NodeName) // contains a digest
-	}
-	return manager[:min(len(manager), maxBytes)]
 }

@@ -10,11 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/properties"
 	"akri.sh/akri/agent/discover/publish"
 	"akri.sh/akri/agent/discover/streams"
+	"akri.sh/akri/agent/health"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery/protocol"
 )
@@ -35,8 +37,11 @@ type reconciler struct {
 	streams        *streams.Supervisor
 	publisher      *publish.Publisher
 	reporter       reporter
+	missing        *missing
 	sink           device.Sink
 	log            *slog.Logger
+	health         *health.Monitor
+	limit          time.Duration // of a worker without progress
 
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
@@ -53,9 +58,10 @@ func newQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 // run reconciles until ctx is done.
 func (r *reconciler) run(ctx context.Context) error {
 	var running sync.WaitGroup
-	for range workers {
+	for i := range workers {
+		loop := r.health.Loop(fmt.Sprintf("reconciler %d", i), r.limit)
 		running.Go(func() {
-			for r.next(ctx) {
+			for r.next(health.With(ctx, loop), loop) {
 			}
 		})
 	}
@@ -65,11 +71,13 @@ func (r *reconciler) run(ctx context.Context) error {
 	return nil
 }
 
-func (r *reconciler) next(ctx context.Context) bool {
+func (r *reconciler) next(ctx context.Context, loop *health.Loop) bool {
 	name, ended := r.queue.Get()
 	if ended {
 		return false
 	}
+	loop.Beat()
+	defer loop.Rest()
 	defer r.queue.Done(name)
 	again, err := r.reconcile(ctx, name)
 	switch {
@@ -91,20 +99,26 @@ func (r *reconciler) next(ctx context.Context) bool {
 func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
 	configuration := r.configurations.get(name)
 	if configuration == nil {
-		return time.Time{}, r.withdraw(ctx, name)
+		r.reporter.forget(name)
+		r.missing.forget(name)
+		return r.withdraw(ctx, name, false)
 	}
 	if older := r.configurations.older(configuration); older != nil {
 		found := failures{node: r.node}
 		found.add(configuration.Spec.DiscoveryHandler.Name, fmt.Sprintf(
 			"not served: Configuration %s is older and has the same name, and resource names are per node: rename this one", keyOf(older)))
-		if err := r.withdraw(ctx, name); err != nil {
+		if again, err = r.withdraw(ctx, name, true); err != nil {
 			return time.Time{}, err
 		}
-		return time.Time{}, r.reporter.report(ctx, configuration, found.sorted())
+		due, err := r.reporter.report(ctx, configuration, found.sorted())
+		return earliest(again, due), err
 	}
 
 	found := failures{node: r.node}
-	complete := r.discover(configuration, &found)
+	complete, err := r.discover(ctx, configuration, &found)
+	if err != nil {
+		return time.Time{}, err
+	}
 	snapshot := r.streams.Snapshot(name)
 	result, err := r.publisher.Publish(ctx, configuration, snapshot)
 	r.offer(name, result.Devices)
@@ -117,21 +131,44 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 	for _, refused := range result.Refused {
 		found.add(configuration.Spec.DiscoveryHandler.Name, refused)
 	}
-	// Before the handlers have reported, the absence of failures means nothing.
-	if len(found.list) > 0 || complete && snapshot.Settled {
-		if err := r.reporter.report(ctx, configuration, found.sorted()); err != nil {
+	next := r.addMissing(configuration, &found)
+	// Before the handlers have reported, the absence of failures means nothing, except
+	// that a handler that has registered is not missing.
+	if len(found.list) > 0 || complete && snapshot.Settled || reportsMissing(configuration) {
+		if again, err = r.reporter.report(ctx, configuration, found.sorted()); err != nil {
 			return time.Time{}, err
 		}
 	}
-	if err := r.publisher.Complete(ctx, name); err != nil {
-		return time.Time{}, err
+	return earliest(earliest(again, next), earliest(snapshot.Next, result.Next)), nil
+}
+
+// addMissing adds a failure if the node lacks the Configuration's handler. It returns when
+// to call it again; zero for never.
+func (r *reconciler) addMissing(configuration *v0.Configuration, found *failures) (again time.Time) {
+	cached, handler := r.configurations.cached(keyOf(configuration)), configuration.Spec.DiscoveryHandler.Name
+	if cached == nil {
+		return time.Time{}
 	}
-	return earliest(snapshot.Next, result.Next), nil
+	report, again := r.missing.observe(cached, r.configurations.reader.served(handler), time.Now())
+	if report {
+		found.add(handler, v0.MessageHandlerMissing)
+	}
+	return again
 }
 
 // discover sends the Configuration's request to its handlers. It returns false if the
 // request is not complete.
-func (r *reconciler) discover(configuration *v0.Configuration, found *failures) (complete bool) {
+func (r *reconciler) discover(
+	ctx context.Context, configuration *v0.Configuration, found *failures,
+) (complete bool, err error) {
+	gracePeriod := time.Duration(ptr.Deref(configuration.Spec.DiscoveryHandler.GracePeriodSeconds, 0)) * time.Second
+	if !r.streams.Served(keyOf(configuration), configuration.Spec.DiscoveryHandler.Name, gracePeriod) {
+		r.properties.Drop(keyOf(configuration)) // no node watches Secrets that it does not need
+		return true, nil
+	}
+	if configuration, err = r.configurations.withRequest(ctx, configuration); err != nil {
+		return false, err
+	}
 	handler := configuration.Spec.DiscoveryHandler
 	resolved := r.properties.Resolve(configuration)
 	if resolved.Err != nil {
@@ -139,20 +176,21 @@ func (r *reconciler) discover(configuration *v0.Configuration, found *failures) 
 	}
 	if resolved.Err != nil || resolved.Pending {
 		r.streams.Hold(keyOf(configuration), handler.Name)
-		return false
+		return false, nil
 	}
 	r.streams.Discover(keyOf(configuration), streams.Request{Handler: handler.Name, Message: &protocol.DiscoverRequest{
 		DiscoveryDetails: handler.DiscoveryDetails, DiscoveryProperties: resolved.Properties,
 	}})
-	return true
+	return true, nil
 }
 
-// withdraw stops serving a Configuration.
-func (r *reconciler) withdraw(ctx context.Context, name types.NamespacedName) error {
+// withdraw stops serving a Configuration, whether or not it exists. It returns when to
+// requeue it.
+func (r *reconciler) withdraw(ctx context.Context, name types.NamespacedName, exists bool) (again time.Time, err error) {
 	r.streams.Drop(name)
 	r.properties.Drop(name)
 	r.offer(name, nil)
-	return r.publisher.Withdraw(ctx, name)
+	return r.publisher.Withdraw(ctx, name, exists)
 }
 
 // offer publishes a Configuration's devices to the sink if they have changed.

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/agent"
+	"akri.sh/akri/agent/device"
 	"akri.sh/akri/discovery"
 )
 
@@ -152,4 +154,42 @@ func get(address, path string) (code int, text string) {
 	defer response.Body.Close()
 	body, _ := io.ReadAll(response.Body)
 	return response.StatusCode, string(body)
+}
+
+// stuckSink never returns from Publish once it has a device.
+type stuckSink struct {
+	device.Sink
+	ended chan struct{}
+}
+
+func (s stuckSink) Publish(_ types.NamespacedName, devices []device.Device) {
+	if len(devices) > 0 {
+		<-s.ended
+	}
+}
+
+// A loop that is stuck makes /healthz fail, so that the kubelet restarts the agent.
+func TestHealthz(t *testing.T) {
+	w := newWorld(t)
+	n := w.node("n")
+	address := freeAddress(t)
+	ended := make(chan struct{})
+	stop := n.start("agent", func(ctx context.Context) error {
+		return agent.RunWithSink(ctx, agent.WithWorkerLimit(agent.Options{
+			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: address,
+			Config: n.config, Logger: slog.New(slog.DiscardHandler),
+		}, 100*time.Millisecond), stuckSink{ended: ended})
+	})
+	defer stop()
+	defer close(ended)
+	w.await("the agent is healthy", func() bool {
+		code, _ := get(address, "/healthz")
+		return code == http.StatusOK
+	})
+	n.startHandler(true)
+	w.configure("echo", "descriptions: [foo0]", nil)
+	w.await("the stuck worker is noticed", func() bool {
+		code, text := get(address, "/healthz")
+		return code == http.StatusServiceUnavailable && strings.Contains(text, "reconciler")
+	})
 }

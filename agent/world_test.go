@@ -54,6 +54,7 @@ type node struct {
 	directory    string
 	availability string
 	sink         *recorder
+	missingDelay time.Duration
 }
 
 func (w *world) node(name string) *node {
@@ -74,10 +75,10 @@ func (w *world) node(name string) *node {
 // startAgent starts an agent and returns a function that stops it.
 func (n *node) startAgent() (stop func()) {
 	return n.start("agent", func(ctx context.Context) error {
-		return agent.RunWithSink(ctx, agent.Options{
+		return agent.RunWithSink(ctx, agent.WithMissingDelay(agent.Options{
 			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: "0",
 			Config: n.config, Logger: slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("agent", n.name),
-		}, n.sink)
+		}, n.missingDelay), n.sink)
 	})
 }
 

@@ -3,11 +3,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +20,7 @@ import (
 type request struct {
 	Verb        string
 	Agent       string // the user agent up to the first slash
+	Version     string // what follows, up to a space or slash: of a hollow agent, its node's number
 	Resource    string // "instances", "instances/status", or the path of another request
 	Namespace   string
 	Name        string
@@ -51,8 +55,11 @@ func parseRequest(line []byte) (request, error) {
 	if err := json.Unmarshal(line, &event); err != nil {
 		return request{}, fmt.Errorf("parse a line of the audit log: %w", err)
 	}
-	agent, _, _ := strings.Cut(event.UserAgent, "/")
-	r := request{Verb: event.Verb, Agent: agent, Began: event.RequestReceivedTimestamp, Done: event.StageTimestamp}
+	agent, version, _ := strings.Cut(event.UserAgent, "/")
+	if end := strings.IndexAny(version, " /"); end >= 0 {
+		version = version[:end]
+	}
+	r := request{Verb: event.Verb, Agent: agent, Version: version, Began: event.RequestReceivedTimestamp, Done: event.StageTimestamp}
 	if event.ResponseStatus != nil {
 		r.Code = event.ResponseStatus.Code
 	}
@@ -143,7 +150,8 @@ func (l *auditLog) since(mark int) ([]request, error) {
 }
 
 // awaitQuiet waits until an agent has sent no write for the given time, and
-// returns all its requests after the mark.
+// returns all its requests after the mark. An empty agent is all agents; their leases,
+// which are renewed all the time, do not count.
 func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quietFor time.Duration) ([]request, error) {
 	seen, next := []request(nil), mark
 	for last := time.Now(); ; {
@@ -153,7 +161,7 @@ func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quiet
 		}
 		next += len(fresh)
 		for _, r := range fresh {
-			if r.Agent != agent {
+			if agent != "" && r.Agent != agent || agent == "" && r.Resource == "leases" {
 				continue
 			}
 			seen = append(seen, r)
@@ -177,6 +185,31 @@ func tally(requests []request) map[string]int {
 		counts[r.String()]++
 	}
 	return counts
+}
+
+// tallyOutcomes counts requests by kind and, if they failed, by code.
+func tallyOutcomes(requests []request) map[string]int {
+	counts := map[string]int{}
+	for _, r := range requests {
+		kind := r.String()
+		if r.Code >= 400 {
+			kind += fmt.Sprintf(" (%d)", r.Code)
+		}
+		counts[kind]++
+	}
+	return counts
+}
+
+// listCounts formats counts, the largest first.
+func listCounts(counts map[string]int) string {
+	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	words := make([]string, len(kinds))
+	for i, kind := range kinds {
+		words[i] = fmt.Sprintf("%s %d", kind, counts[kind])
+	}
+	return strings.Join(words, ", ")
 }
 
 // writes returns the requests that change something.

@@ -102,7 +102,7 @@ func (b *bench) bareRepair(
 	ctx context.Context, namespace string, child int, parents map[string]*unstructured.Unstructured, ready chan<- struct{},
 ) error {
 	api := b.bare.Resource(children[child]).Namespace(namespace)
-	watch, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=akri"})
+	watch, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: childSelector})
 	if err != nil {
 		return fmt.Errorf("bare client: watch: %w", err)
 	}

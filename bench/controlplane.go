@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -34,16 +36,23 @@ func (b *bench) startCluster(ctx context.Context) error {
 	b.planes++
 	audit := filepath.Join(b.dir, fmt.Sprintf("audit-%d.log", b.planes))
 	b.log = followLog(ctx, audit)
+	controllers := []string{"serviceaccount-controller"} // Start waits for a ServiceAccount
+	if b.Controllers {
+		controllers = []string{"*"}
+	}
 	var err error
-	b.cluster, err = cluster.Start(ctx, cluster.Config{
-		AuditLog:    audit,
-		Controllers: []string{"serviceaccount-controller"}, // Start waits for a ServiceAccount
-	})
+	config := cluster.Config{AuditLog: audit, Controllers: controllers}
+	if b.defaultRates {
+		config.Flags = map[string][]string{controllerManager: {"--kube-api-qps=20", "--kube-api-burst=30"}}
+	}
+	b.cluster, err = cluster.Start(ctx, config)
 	if err != nil {
 		b.cluster = nil
 		return fmt.Errorf("start a control plane: %w", err)
 	}
-	err = b.prepareCluster(ctx)
+	if err = b.prepareCluster(ctx); err == nil {
+		err = b.awaitControlPlane(ctx)
+	}
 	if err != nil {
 		err = errors.Join(err, b.cluster.Stop())
 		b.cluster = nil
@@ -51,16 +60,27 @@ func (b *bench) startCluster(ctx context.Context) error {
 	return err
 }
 
-// prepareCluster stops Kubernetes' own controllers, installs the CRDs and creates the
-// clients.
+// The programs of the control plane that take part in the measurements.
+const (
+	etcd              = "etcd"
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+)
+
+// prepareCluster stops what does not take part in the measurements, installs the CRDs
+// and creates the clients.
 func (b *bench) prepareCluster(ctx context.Context) error {
-	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
+	stopped, programs := []string{"kube-scheduler", controllerManager}, []string{etcd, apiServer}
+	if b.Controllers {
+		stopped, programs = stopped[:1], append(programs, controllerManager)
+	}
+	for _, component := range stopped {
 		if err := b.cluster.Do(ctx, cluster.Stop, component); err != nil {
 			return err
 		}
 	}
 	var err error
-	if b.servers, err = serversOf(b.cluster.Dir()); err != nil {
+	if b.servers, err = processesOf(b.cluster.Dir(), programs); err != nil {
 		return err
 	}
 	root, err := build.Root()
@@ -95,9 +115,20 @@ func (b *bench) prepareCluster(ctx context.Context) error {
 	return nil
 }
 
-// serversOf returns the process IDs of etcd and the API server whose command lines
-// name the run directory dir.
-func serversOf(dir string) ([]int, error) {
+// awaitControlPlane waits until Kubernetes' controllers have finished with the objects
+// so far: what they still do would slow down what is measured next.
+func (b *bench) awaitControlPlane(ctx context.Context) error {
+	if !b.Controllers {
+		return nil
+	}
+	const quietFor = 3 * time.Second
+	_, err := b.log.awaitQuiet(ctx, b.log.mark(), "", quietFor)
+	return err
+}
+
+// processesOf returns the process IDs of programs, one each, whose command lines name
+// the run directory dir.
+func processesOf(dir string, programs []string) ([]int, error) {
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return nil, err
@@ -109,7 +140,7 @@ func serversOf(dir string) ([]int, error) {
 			continue // it has exited
 		}
 		program, rest, _ := strings.Cut(string(text), "\x00")
-		if name := filepath.Base(program); name != "etcd" && name != "kube-apiserver" || !strings.Contains(rest, dir+"/") {
+		if !slices.Contains(programs, filepath.Base(program)) || !strings.Contains(rest, dir+"/") {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
@@ -118,8 +149,8 @@ func serversOf(dir string) ([]int, error) {
 		}
 		pids = append(pids, pid)
 	}
-	if len(pids) != 2 {
-		return nil, fmt.Errorf("find etcd and the API server: got %d processes, want 2", len(pids))
+	if len(pids) != len(programs) {
+		return nil, fmt.Errorf("find %s: got %d processes, want %d", strings.Join(programs, ", "), len(pids), len(programs))
 	}
 	return pids, nil
 }

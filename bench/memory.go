@@ -53,7 +53,7 @@ func (b *bench) rss(ctx context.Context, count int) error {
 	now := memory["rss"]
 	row := figure{
 		What: fmt.Sprintf("RSS of the controller, %d Instances x 3", count),
-		Controller: fmt.Sprintf("%.0f MB, including %.0f MB of file pages; peak %.0f MB, heap in use %.0f MB",
+		Measured: fmt.Sprintf("%.0f MB, including %.0f MB of file pages; peak %.0f MB, heap in use %.0f MB",
 			now, memory["file"], memory["peak"], memory["heap_inuse"]),
 		Raw: map[string]any{"mb": memory},
 	}
@@ -115,7 +115,7 @@ func (b *bench) memory(ctx context.Context) error {
 	const noise = 1.1
 	b.add(figure{
 		What: fmt.Sprintf("RSS with %d Instances x 3 without and with %d foreign objects", b.currentCount, b.Foreign),
-		Controller: fmt.Sprintf("%.0f MB, %.0f MB; restarted with them %.0f MB; heap in use %.0f MB, %.0f MB",
+		Measured: fmt.Sprintf("%.0f MB, %.0f MB; restarted with them %.0f MB; heap in use %.0f MB, %.0f MB",
 			before["rss"], running["rss"], after["rss"], before["heap_inuse"], after["heap_inuse"]),
 		Bar: "unchanged (+ 10 %)", Met: running["rss"] <= noise*before["rss"] && after["rss"] <= noise*before["rss"],
 		Raw: map[string]any{"before_mb": before, "after_mb": running, "restarted_mb": after},

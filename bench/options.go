@@ -10,14 +10,15 @@ import (
 )
 
 // parts are the parts of a run, in the order in which they are measured.
-var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory"}
+var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory", "departure", "agent", "fleet"}
 
 // maxInstances bounds the number of Instances of a run.
 const maxInstances = 5000
 
 // options are the settings of a run.
 type options struct {
-	// Only lists the parts to measure; empty: all but growth.
+	// Only lists the parts to measure; empty: all but growth and
+	// departure.
 	Only []string
 	// Instances are the numbers of Instances to converge. The other parts use the
 	// last one.
@@ -26,12 +27,25 @@ type options struct {
 	Rounds int
 	// Growth is the number of Instances in the part growth, at least 1500.
 	Growth int
+	// Controllers runs all controllers of kube-controller-manager during the
+	// measurements; otherwise none runs.
+	Controllers bool
 	// Idle is how long the idle controller is observed.
 	Idle time.Duration
 	// Repairs is the number of edits, and of deletions, that are repaired.
 	Repairs int
 	// Foreign is the number of unrelated objects in the part memory.
 	Foreign int
+	// Messages is how many messages of a handler the part agent measures, and
+	// Allocations how many calls of Allocate.
+	Messages, Allocations int
+	// Shapes are the numbers of devices and nodes of the part fleet; see parseShape.
+	Shapes []string
+	// Joins is the number of nodes that join shared devices, one after the other, once
+	// a shape has settled.
+	Joins int
+	// Rest is how long settled agents are observed.
+	Rest time.Duration
 	// Profiles is a directory for profiles of the controller, which is then built
 	// with a profiler; empty: none.
 	Profiles string
@@ -48,7 +62,7 @@ func (o *options) validate() error {
 		}
 	}
 	if len(o.Only) == 0 {
-		o.Only = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "growth" })
+		o.Only = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "growth" || part == "departure" })
 	}
 	if len(o.Instances) == 0 {
 		return errors.New("the number of Instances is missing")
@@ -60,6 +74,15 @@ func (o *options) validate() error {
 	}
 	if o.Growth < 3*growthStep || o.Growth > maxInstances {
 		return fmt.Errorf("growth to %d Instances: must be from %d to %d", o.Growth, 3*growthStep, maxInstances)
+	}
+	for _, text := range o.Shapes {
+		if _, err := parseShape(text); err != nil {
+			return err
+		}
+	}
+	if o.Messages < 1 || o.Allocations < 1 || o.Allocations > maxAllocations || o.Joins < 0 || o.Rest <= 0 {
+		return fmt.Errorf("messages and rest must be positive, joins must not be negative, and allocations must be from 1 to %d",
+			maxAllocations)
 	}
 	if o.Rounds < 1 || o.Repairs < 1 || o.Foreign < 0 || o.Idle < 0 {
 		return errors.New("rounds and repairs must be at least 1, and foreign and idle must not be negative")

@@ -25,10 +25,10 @@ import (
 const controllerAgent = "akri-controller"
 
 // profilerVariable is the environment variable with the address at which a
-// controller built with a profiler serves its profiles.
+// program built with a profiler serves its profiles.
 const profilerVariable = "AKRI_BENCH_PPROF"
 
-// profiler is the source of a file that is compiled into the controller.
+// profiler is the source of a file that is compiled into a program.
 const profiler = `package main
 
 import (
@@ -42,14 +42,14 @@ func init() {
 }
 `
 
-// buildController compiles the controller as it is shipped, or with a profiler in
-// it, without changing any file of the checkout.
-func buildController(ctx context.Context, dir string, profiled bool) (string, error) {
+// buildProgram compiles a program of cmd as it is shipped, or with a profiler in it,
+// without changing any file of the checkout.
+func buildProgram(ctx context.Context, name, dir string, profiled bool) (string, error) {
 	root, err := build.Root()
 	if err != nil {
 		return "", err
 	}
-	executable := filepath.Join(dir, controllerAgent)
+	executable := filepath.Join(dir, name)
 	arguments := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", executable}
 	if profiled {
 		source, overlay := filepath.Join(dir, "profiler.go"), filepath.Join(dir, "overlay.json")
@@ -57,7 +57,7 @@ func buildController(ctx context.Context, dir string, profiled bool) (string, er
 			return "", fmt.Errorf("write the profiler: %w", err)
 		}
 		text, err := json.Marshal(map[string]any{
-			"Replace": map[string]string{filepath.Join(root, "cmd/akri-controller/profiler.go"): source},
+			"Replace": map[string]string{filepath.Join(root, "cmd", name, "profiler.go"): source},
 		})
 		if err != nil {
 			return "", err
@@ -67,17 +67,18 @@ func buildController(ctx context.Context, dir string, profiled bool) (string, er
 		}
 		arguments = append(arguments, "-overlay", overlay)
 	}
-	command := exec.CommandContext(ctx, "go", append(arguments, "./cmd/akri-controller")...)
+	command := exec.CommandContext(ctx, "go", append(arguments, "./cmd/"+name)...)
 	command.Dir = root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the controller: %w\n%s", err, output)
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, output)
 	}
 	return executable, nil
 }
 
-// process is a running akri-controller.
+// process is a running program of Akri.
 type process struct {
+	name    string
 	command *exec.Cmd
 	exited  chan error
 	metrics string
@@ -96,8 +97,9 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// startController starts the controller. If it is still running at the end, run kills it.
-func (b *bench) startController() (*process, error) {
+// startProgram starts a program that buildProgram has built.
+func (b *bench) startProgram(executable string, arguments ...string) (*process, error) {
+	name := filepath.Base(executable)
 	metrics, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -106,22 +108,42 @@ func (b *bench) startController() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.OpenFile(filepath.Join(b.dir, "akri-controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := b.openLog(name)
 	if err != nil {
-		return nil, fmt.Errorf("create the controller's log: %w", err)
+		return nil, err
 	}
 	defer log.Close() // the process has its own descriptor
-	command := exec.Command(b.executable, "--leader-elect=false", "--workers="+strconv.Itoa(workers),
-		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0",
-		"--node-grace=0") // the Instances' nodes do not exist
+	command := exec.Command(executable, append(arguments, "--metrics-bind-address="+metrics)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+b.cluster.Kubeconfig(), profilerVariable+"="+profiles)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program
 	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("start the controller: %w", err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{command: command, exited: make(chan error, 1), metrics: "http://" + metrics + "/metrics", pprof: "http://" + profiles}
+	p := &process{
+		name: name, command: command, exited: make(chan error, 1), metrics: "http://" + metrics + "/metrics", pprof: "http://" + profiles,
+	}
 	go func() { p.exited <- command.Wait() }()
+	return p, nil
+}
+
+// openLog opens the log of a program.
+func (b *bench) openLog(name string) (*os.File, error) {
+	log, err := os.OpenFile(filepath.Join(b.dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create the log of %s: %w", name, err)
+	}
+	return log, nil
+}
+
+// startController starts the controller. If it is still running at the end, run kills it.
+func (b *bench) startController() (*process, error) {
+	p, err := b.startProgram(b.executable, "--leader-elect=false", "--workers="+strconv.Itoa(workers),
+		"--health-probe-bind-address=0",
+		"--node-grace=0") // the Instances' nodes do not exist
+	if err != nil {
+		return nil, err
+	}
 	b.running = p
 	return p, nil
 }
@@ -130,12 +152,12 @@ func (b *bench) startController() (*process, error) {
 func (p *process) stop(signal syscall.Signal) error {
 	const grace = 20 * time.Second
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stop the controller: %w", err)
+		return fmt.Errorf("stop %s: %w", p.name, err)
 	}
 	select {
 	case <-p.exited: //nolint:errcheck // a process that was stopped by a signal always fails
 	case <-time.After(grace):
-		return errors.Join(fmt.Errorf("the controller did not exit within %v", grace), p.command.Process.Kill())
+		return errors.Join(fmt.Errorf("%s did not exit within %v", p.name, grace), p.command.Process.Kill())
 	}
 	return nil
 }
@@ -155,16 +177,19 @@ func (b *bench) stopController() error {
 type usage struct{ now, file, peak int64 }
 
 // memory returns the memory that the process uses.
-func (p *process) memory() (usage, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid()))
+func (p *process) memory() (usage, error) { return memoryOf(p.pid()) }
+
+// memoryOf returns the memory that a process uses.
+func memoryOf(pid int) (usage, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return usage{}, fmt.Errorf("read the controller's memory: %w", err)
+		return usage{}, fmt.Errorf("read the memory of a process: %w", err)
 	}
-	return memoryOf(string(text))
+	return parseMemory(string(text))
 }
 
-// memoryOf parses /proc/PID/status.
-func memoryOf(status string) (usage, error) {
+// parseMemory parses /proc/PID/status.
+func parseMemory(status string) (usage, error) {
 	var u usage
 	for line := range strings.Lines(status) {
 		fields := strings.Fields(line)
@@ -207,7 +232,7 @@ func cpu(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * time.Second / ticks, errors.Join(err1, err2)
 }
 
-// gauges reads the controller's metrics whose lines start with one of the names.
+// gauges reads the process's metrics whose lines start with one of the names.
 func (p *process) gauges(ctx context.Context, names ...string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
 	if err != nil {
@@ -215,7 +240,7 @@ func (p *process) gauges(ctx context.Context, names ...string) (map[string]float
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("read the controller's metrics: %w", err)
+		return nil, fmt.Errorf("read the metrics of %s: %w", p.name, err)
 	}
 	defer response.Body.Close()
 	return parseMetrics(response.Body, names)

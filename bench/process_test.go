@@ -8,11 +8,11 @@ import (
 )
 
 func TestMemoryOf(t *testing.T) {
-	got, err := memoryOf("Name:\takri\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nRssFile:\t      4 kB\nThreads:\t9\n")
+	got, err := parseMemory("Name:\takri\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nRssFile:\t      4 kB\nThreads:\t9\n")
 	if want := (usage{now: 1 << 20, file: 4 << 10, peak: 2 << 20}); got != want || err != nil {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
-	if _, err := memoryOf("Name:\tzombie\nState:\tZ (zombie)\n"); err == nil {
+	if _, err := parseMemory("Name:\tzombie\nState:\tZ (zombie)\n"); err == nil {
 		t.Error("a process without memory: got no error")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -23,18 +24,21 @@ import (
 type bench struct {
 	options
 	dir        string
-	executable string
+	executable string // of the controller
 	cluster    *cluster.Cluster
 	config     *rest.Config
 	admin      dynamic.Interface
 	creators   []dynamic.Interface
 	bare       dynamic.Interface
 	log        *auditLog
-	servers    []int // process IDs of etcd and the API server
+	servers    []int // process IDs of the control plane
 	running    *process
 	figures    []figure
 	namespaces int
 	planes     int // control planes started so far
+	// defaultRates leaves the requests of Kubernetes' controllers at the rate that is
+	// their default. Otherwise, the rate does not limit them.
+	defaultRates bool
 	// current is the namespace that the controller was last measured in, with
 	// currentCount Instances; empty if there is none.
 	current      string
@@ -56,9 +60,11 @@ func run(ctx context.Context, o options) (err error) {
 	defer cancel()
 
 	b := &bench{options: o, dir: dir}
-	b.logf("building the controller")
-	if b.executable, err = buildController(ctx, dir, o.Profiles != ""); err != nil {
-		return err
+	if b.needsController() {
+		b.logf("building the controller")
+		if b.executable, err = buildProgram(ctx, controllerAgent, dir, o.Profiles != ""); err != nil {
+			return err
+		}
 	}
 	b.logf("starting a control plane")
 	if err := b.startCluster(ctx); err != nil {
@@ -87,13 +93,16 @@ const bareAgent = "bare"
 // measure runs the requested parts.
 func (b *bench) measure(ctx context.Context) error {
 	steps := map[string]func(context.Context) error{
-		"converge": b.converge,
-		"growth":   b.growth,
-		"restart":  b.restart,
-		"idle":     b.idle,
-		"churn":    b.churn,
-		"repair":   b.repair,
-		"memory":   b.memory,
+		"converge":  b.converge,
+		"growth":    b.growth,
+		"restart":   b.restart,
+		"idle":      b.idle,
+		"churn":     b.churn,
+		"repair":    b.repair,
+		"memory":    b.memory,
+		"departure": b.departure,
+		"agent":     b.agent,
+		"fleet":     b.fleet,
 	}
 	for _, part := range parts {
 		if !slices.Contains(b.Only, part) {
@@ -107,6 +116,11 @@ func (b *bench) measure(ctx context.Context) error {
 	return b.stopController()
 }
 
+// needsController reports whether a requested part runs the controller.
+func (b *bench) needsController() bool {
+	return slices.ContainsFunc(b.Only, func(part string) bool { return part != "agent" && part != "fleet" })
+}
+
 // logf logs progress.
 func (b *bench) logf(format string, arguments ...any) {
 	fmt.Fprintf(b.Log, "%s bench: %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, arguments...))
@@ -115,31 +129,53 @@ func (b *bench) logf(format string, arguments ...any) {
 // add adds a row to the table and logs it.
 func (b *bench) add(f figure) {
 	b.figures = append(b.figures, f)
-	b.logf("%s: %s; bare client: %s; limit: %s %s", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
+	b.logf("%s: %s; bare client: %s; limit: %s %s", f.What, f.Measured, f.Bare, f.Bar, f.verdict())
 }
 
-// namespace creates a namespace with the Configuration in it.
+// namespace creates a namespace with the Configuration of the controller's workload
+// in it.
 func (b *bench) namespace(ctx context.Context) (string, error) {
+	name, err := b.emptyNamespace(ctx)
+	if err != nil {
+		return "", err
+	}
+	return name, b.configure(ctx, newConfiguration(name))
+}
+
+// emptyNamespace creates a namespace.
+func (b *bench) emptyNamespace(ctx context.Context) (string, error) {
 	b.namespaces++
 	name := fmt.Sprintf("bench-%d", b.namespaces)
 	if _, err := b.admin.Resource(namespaces).Create(ctx, object("v1", "Namespace", "", name, nil), metav1.CreateOptions{}); err != nil {
 		return "", fmt.Errorf("create a namespace: %w", err)
 	}
-	if _, err := b.admin.Resource(configurations).Namespace(name).Create(ctx, newConfiguration(name), metav1.CreateOptions{}); err != nil {
-		return "", fmt.Errorf("create a Configuration: %w", err)
-	}
 	return name, nil
 }
 
-// clear deletes everything in a namespace, because no garbage collector is running.
+// configure creates a Configuration.
+func (b *bench) configure(ctx context.Context, configuration *unstructured.Unstructured) error {
+	_, err := b.admin.Resource(configurations).Namespace(configuration.GetNamespace()).Create(ctx, configuration, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create a Configuration: %w", err)
+	}
+	return nil
+}
+
+// clear deletes everything in a namespace, because no garbage collector may be
+// running, and waits until the control plane has finished with that.
 func (b *bench) clear(ctx context.Context, namespace string) error {
 	for _, resource := range append([]schema.GroupVersionResource{configurations, instances}, children...) {
 		client := b.admin.Resource(resource).Namespace(namespace)
-		if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		all := metav1.ListOptions{}
+		if slices.Contains(children, resource) {
+			all.LabelSelector = childSelector // Kubernetes creates a ConfigMap in each namespace again
+		}
+		if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, all); err != nil {
 			return fmt.Errorf("delete all %s: %w", resource.Resource, err)
 		}
+		all.Limit = 1
 		for {
-			left, err := client.List(ctx, metav1.ListOptions{Limit: 1})
+			left, err := client.List(ctx, all)
 			if err != nil {
 				return fmt.Errorf("list %s: %w", resource.Resource, err)
 			}
@@ -151,7 +187,7 @@ func (b *bench) clear(ctx context.Context, namespace string) error {
 			}
 		}
 	}
-	return nil
+	return b.awaitControlPlane(ctx)
 }
 
 // writeJSON writes the raw numbers, if requested.

@@ -9,9 +9,10 @@ import (
 // figure is a row of the table.
 type figure struct {
 	What string `json:"what"`
-	// Controller and Bare are the formatted figures; Bare may be empty.
-	Controller string `json:"controller"`
-	Bare       string `json:"bare,omitempty"`
+	// Measured and Bare are the formatted figures, of Akri and of the bare client; Bare
+	// may be empty.
+	Measured string `json:"measured"`
+	Bare     string `json:"bare,omitempty"`
 	// Bar is the limit; empty if the row is informational.
 	Bar string `json:"bar,omitempty"`
 	Met bool   `json:"met"`
@@ -31,9 +32,9 @@ func (f figure) verdict() string {
 
 func printTable(out io.Writer, figures []figure) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MEASUREMENT\tCONTROLLER\tBARE CLIENT\tLIMIT\tMET")
+	fmt.Fprintln(table, "MEASUREMENT\tAKRI\tBARE CLIENT\tLIMIT\tMET")
 	for _, f := range figures {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.What, f.Controller, f.Bare, f.Bar, f.verdict())
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.What, f.Measured, f.Bare, f.Bar, f.verdict())
 	}
 	return table.Flush()
 }

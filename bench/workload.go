@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +22,9 @@ var (
 // children are the resources that each Instance gets one object of.
 var children = []schema.GroupVersionResource{configMaps, services, deployments}
 
+// childSelector selects them.
+const childSelector = "app.kubernetes.io/managed-by=akri"
+
 const configurationName = "bench"
 
 // object returns an object with the given fields next to apiVersion, kind and metadata.
@@ -34,7 +39,15 @@ func object(apiVersion, kind, namespace, name string, rest map[string]any) *unst
 }
 
 // deviceName returns the name of the Instance with the given number.
-func deviceName(number int) string { return fmt.Sprintf("dev-%06d", number) }
+func deviceName(number int) string { return fmt.Sprintf("%s-%06d", configurationName, number) }
+
+// isDevice reports whether an object has the name of a device. Those that Kubernetes'
+// controllers create have others.
+func isDevice(name string) bool {
+	number, found := strings.CutPrefix(name, configurationName+"-")
+	_, err := strconv.Atoi(number)
+	return found && err == nil
+}
 
 // newInstance returns an Instance like those that an agent creates.
 func newInstance(namespace, name string) *unstructured.Unstructured {

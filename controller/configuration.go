@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +20,7 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
@@ -27,17 +28,13 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// groupReport is the minimum interval between status writes that only report changed
-// Instances.
-const groupReport = time.Second
-
 // configurationReconciler maintains the objects of a group of devices and the status
 // of the Configuration.
 type configurationReconciler struct {
 	*memory
 	cache  client.Reader
 	client *apply.Client // acts as the controller
-	mapper meta.RESTMapper
+	mapper *kinds.Mapper
 	events eventRecorder
 }
 
@@ -47,33 +44,40 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	var configuration v0.Configuration
 	if err := r.cache.Get(ctx, request.NamespacedName, &configuration); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: request.NamespacedName})
+			r.forget(ctx, ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: request.NamespacedName})
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	parent := ownership.ConfigurationParent(&configuration)
-	r.see(parent)
+	r.see(ctx, parent, &configuration)
 	cached := configuration.Status
 	cached.DiscoveryFailures = nil // written by the agents
-	status := r.configurations.latest(configuration.UID, cached)
-	if configuration.DeletionTimestamp != nil {
-		return r.finalize(ctx, parent, &configuration, status)
+	stored, status, ok := r.configurations.latest(&configuration, cached)
+	if !ok {
+		return reconcile.Result{RequeueAfter: readAgain}, nil
+	}
+	if !v0.Active(&configuration) {
+		return r.finalize(ctx, parent, &configuration, stored, status)
 	}
 	instances, err := instancesOf(ctx, r.cache, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	instances, again := r.departures.remaining(instances, time.Now())
 	r.delays.set(request.NamespacedName, len(instances))
+	r.countMembers(&configuration, instances)
 	compiled := r.templates.Get(&configuration)
-	unavailable := r.trackResources(request.NamespacedName, compiled, status, instances)
+	unavailable := r.trackResources(request.NamespacedName, compiled, status)
 
 	// 2. Render; 3. plan; 4. apply.
 	result := r.converge(ctx, parent, &configuration, compiled, instances, status.Resources)
 	if result.Announce {
 		status.Resources = result.Resources
-		if err := r.converger.Announce(ctx, parent, func() error { return r.write(ctx, parent, status) }); err != nil {
-			return reconcile.Result{}, err
+		err := r.converger.Announce(ctx, parent, types.NamespacedName{}, func() error { return r.write(ctx, parent, stored, status) })
+		if err != nil {
+			return reconcile.Result{}, ignoreGone(err)
 		}
+		stored = status
 		result = r.converge(ctx, parent, &configuration, compiled, instances, status.Resources)
 	}
 	if result.Pending {
@@ -84,62 +88,70 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	}
 
 	// 5. Report what has changed.
-	later, err := r.report(ctx, parent, &configuration, status, groupStatus(&configuration, compiled, instances, result))
+	shown, complete := r.shown(parent, &result)
+	if !complete {
+		status.Resources = result.Resources
+		r.configurations.hold(parent.UID, status, unanswered, time.Now())
+		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil
+	}
+	nodes, err := r.countNodes(ctx, &configuration)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if later > 0 {
-		result.Requeue(later)
+	now := groupStatus(&configuration, compiled, instances, nodes, shown)
+	urgent := groupUrgency(parent, stored, now, r.kinds.of(request.NamespacedName))
+	if err := r.report(ctx, parent, &configuration, stored, now, urgent, &result); err != nil {
+		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: result.RequeueAfter}, problem.Retry(result.Problems)
+	return reconcile.Result{RequeueAfter: sooner(result.RequeueAfter, again)}, nil
 }
 
 // finalize removes what garbage collection does not remove with the Configuration.
 func (r *configurationReconciler) finalize(
-	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, status v0.ConfigurationStatus,
+	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, stored, status v0.ConfigurationStatus,
 ) (reconcile.Result, error) {
+	if slices.Contains(configuration.Finalizers, metav1.FinalizerOrphanDependents) {
+		r.orphan(parent)
+	}
 	if !slices.Contains(configuration.Finalizers, v0.FinalizerElsewhere) {
 		return reconcile.Result{}, nil // garbage collection removes its objects and Instances
 	}
 	result := r.converger.Finalize(ctx, parent, account(configuration), status.Resources)
-	now := status
+	shown, complete := r.shown(parent, &result)
+	now := stored
 	now.Resources = result.Resources
-	now.Conditions = slices.Clone(status.Conditions)
-	meta.SetStatusCondition(&now.Conditions, applied(result).condition(v0.ConditionApplied, configuration.Generation))
-	later, err := r.report(ctx, parent, configuration, status, now)
-	if err != nil {
+	if complete {
+		now.Conditions = []metav1.Condition{applied(shown).condition(v0.ConditionApplied, configuration.Generation)}
+	}
+	if err := r.report(ctx, parent, configuration, stored, now, atOnce, &result); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: later}, problem.Retry(result.Problems)
+	return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil
 }
 
 // trackResources sets the resources that are watched for the Configuration: those
 // of its templates and of its existing objects. It returns a problem for each kind
-// of a template that the API server does not serve.
+// of a template that the API server does not serve, or that cannot be watched.
 func (r *configurationReconciler) trackResources(
-	name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus, instances []v0.Instance,
+	name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus,
 ) []problem.Problem {
+	const origin = "kind of a broker resource"
 	var resources []schema.GroupVersionResource
 	var unavailable []problem.Problem
 	for _, kind := range compiled.Kinds() {
 		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err == nil {
-			resources = append(resources, mapping.Resource)
-		} else if meta.IsNoMatchError(err) {
-			unavailable = append(unavailable, problem.Of("kind of a broker resource", plan.KindUnavailableError(kind, err)))
+		if meta.IsNoMatchError(err) {
+			unavailable = append(unavailable, problem.Of(origin, plan.KindUnavailableError(kind, err)))
+		}
+		if err != nil {
+			continue
+		}
+		resources = append(resources, mapping.Resource)
+		if state := r.informers.State(mapping.Resource); state.Err != nil {
+			unavailable = append(unavailable, problem.Of(origin, apply.WatchError(kind, mapping.Resource, state.Err)))
 		}
 	}
-	existing := map[schema.GroupVersionKind]bool{}
-	addRecorded := func(entries []v0.ResourceStatus) {
-		for i := range entries {
-			existing[inventory.KindOf(entries[i])] = true
-		}
-	}
-	addRecorded(status.Resources)
-	for i := range instances {
-		addRecorded(instances[i].Status.Resources)
-	}
-	for kind := range existing {
+	for _, kind := range slices.Concat(inventory.Kinds(status.Resources), r.kinds.of(name)) {
 		if mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
 			resources = append(resources, mapping.Resource)
 		}
@@ -156,21 +168,23 @@ func (r *configurationReconciler) converge(
 	if len(compiled.Problems) > 0 {
 		return converge.Outcome{Resources: recorded, Problems: compiled.Problems} // existing objects stay until the templates are fixed
 	}
-	want := converge.Wanted{Account: account(configuration), Templates: compiled}
+	want := converge.Wanted{Account: account(configuration), Templates: compiled, Kinds: r.kinds.of(parent.NamespacedName)}
 	if len(instances) > 0 { // the group's objects exist as long as there is a device
 		want.Rendered, want.Diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
 	}
 	return r.converger.Converge(ctx, parent, want, recorded)
 }
 
-// account returns the ServiceAccount that acts for a Configuration and its
-// Instances. Objects that outlive the Configuration are removed by the controller
-// itself.
-func account(configuration *v0.Configuration) types.NamespacedName {
-	if configuration == nil || configuration.Spec.ServiceAccountName == "" {
-		return types.NamespacedName{}
+// countNodes returns the number of nodes if the status of a Configuration needs it, or 0.
+func (r *configurationReconciler) countNodes(ctx context.Context, configuration *v0.Configuration) (int, error) {
+	if !slices.ContainsFunc(configuration.Status.DiscoveryFailures, v0.DiscoveryFailure.HandlerMissing) {
+		return 0, nil
 	}
-	return types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Spec.ServiceAccountName}
+	var list corev1.NodeList
+	if err := r.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("count the nodes: %w", err)
+	}
+	return len(list.Items), nil
 }
 
 // instancesOf returns a Configuration's Instances that are not being deleted,
@@ -185,42 +199,4 @@ func instancesOf(ctx context.Context, cache client.Reader, configuration types.N
 	instances := slices.DeleteFunc(list.Items, func(instance v0.Instance) bool { return instance.DeletionTimestamp != nil })
 	slices.SortFunc(instances, func(a, b v0.Instance) int { return strings.Compare(a.Name, b.Name) })
 	return instances, nil
-}
-
-// report writes the controller's part of the Configuration's status if it has
-// changed, and removes the finalizer when no object needs it any more. Changes of
-// the Instances alone are written at most once in groupReport; later is then the
-// requeue delay for the rest.
-func (r *configurationReconciler) report(
-	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, before, now v0.ConfigurationStatus,
-) (later time.Duration, err error) {
-	conditions := slices.Clone(before.Conditions)
-	for _, condition := range now.Conditions {
-		meta.SetStatusCondition(&conditions, condition)
-	}
-	now.Conditions = conditions
-	if equality.Semantic.DeepEqual(before, now) {
-		return 0, r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
-	}
-	sameObjects := equality.Semantic.DeepEqual(before.Resources, now.Resources) // else the inventory must not wait
-	if since := r.configurations.since(parent.UID); since < groupReport && sameObjects && before.ObservedGeneration == now.ObservedGeneration {
-		return groupReport - since, nil
-	}
-	if err := r.write(ctx, parent, now); err != nil {
-		return 0, err
-	}
-	r.events.conditionsChanged(configuration, before.Conditions, now.Conditions)
-	return 0, r.converger.Release(ctx, parent, configuration.Finalizers, now.Resources)
-}
-
-func (r *configurationReconciler) write(ctx context.Context, parent ownership.Parent, status v0.ConfigurationStatus) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		return fmt.Errorf("write the status of %s: %w", parent, err)
-	}
-	if err := r.client.ApplyStatus(ctx, parent, content); err != nil {
-		return err
-	}
-	r.configurations.remember(parent.UID, status)
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 // Another client changes a field back as fast as it is repaired.
 func TestContention(t *testing.T) {
 	c := start(t)
+	seen := c.intercept()
 	c.apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -38,14 +39,24 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	for range contention.Burst {
-		changeBack()
-		c.eventually("a repair", func() string {
-			if value() != "ours" {
-				return "it is not repaired"
-			}
-			return ""
-		})
+	repairs := func(n int) {
+		for range n {
+			changeBack()
+			c.eventually("a repair", func() string {
+				if value() != "ours" {
+					return "it is not repaired"
+				}
+				return ""
+			})
+		}
+	}
+	repairs(2 * contention.MinRepairs)
+	c.settled()
+	reports := seen.status.Load()
+	repairs(contention.Burst - 2*contention.MinRepairs)
+	c.settled()
+	if more := seen.status.Load() - reports; more > 4 { // one in ten seconds, for the digests
+		t.Errorf("%d further reports of the same contention", more)
 	}
 	c.condition(
 		instance,
@@ -65,6 +76,23 @@ spec:
 		t.Errorf("repaired at once, after %d repairs", contention.Burst)
 	}
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested)
+}
+
+// A client that keeps changing the key of a list entry is named, too.
+func TestContentionAboutListEntries(t *testing.T) {
+	c := start(t)
+	c.apply(configWith("cfg", `
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: service}
+    spec: {ports: [{port: 80}], selector: {a: b}}`))
+	instance := c.instance("cfg", "cfg-1", nil)
+	before := c.exists("v1", "Service", "service")
+	for range 12 {
+		c.edit("v1 Service service", update("spec.ports.0.port", 81).by("other-controller"))
+		c.eventually("a repair", func() string { return differences(before, c.read("v1 Service service")) })
+	}
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested, "other-controller (spec.ports[port=81")
 }
 
 // noticed waits for an Event about an object.

@@ -21,19 +21,18 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/informers"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/sweep"
+	"akri.sh/akri/controller/takeover"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
 
 // byConfiguration is the cache's index of Instances by their Configuration.
 const byConfiguration = "spec.configurationName"
-
-// maxRetry is the longest back-off of a parent that could not be applied.
-const maxRetry = 5 * time.Minute
 
 // Setup adds the controllers to a manager whose scheme knows Akri's kinds and whose
 // cache is made from [CacheOptions].
@@ -44,6 +43,10 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	indexed := func(object client.Object) []string { return []string{object.(*v0.Instance).Spec.ConfigurationName} }
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v0.Instance{}, byConfiguration, indexed); err != nil {
 		return fmt.Errorf("index Instances: %w", err)
+	}
+	mapper, err := kinds.Of(mgr)
+	if err != nil {
+		return err
 	}
 	queues := &parentQueues{}
 	watches, err := informers.New(mgr.GetConfig(), mgr.GetHTTPClient(), queues.add)
@@ -62,9 +65,10 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	memory := &memory{
 		instances:      newStatusCache[v0.InstanceStatus](),
 		configurations: newStatusCache[v0.ConfigurationStatus](),
+		retries:        newRetries(),
 		templates:      templates.NewCache(options.Policy),
 		converger: converge.New(converge.Options{
-			Mapper: mgr.GetRESTMapper(), Informers: watches, Clients: clients, Policy: options.Policy,
+			Mapper: mapper, Informers: watches, Clients: clients, Policy: options.Policy,
 			Observer: observer{counters, recorder},
 		}),
 		informers: watches,
@@ -72,7 +76,8 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 			queues.add(ownership.Parent{Level: templating.InstanceLevel, NamespacedName: instance})
 		}),
 		delays: newGroupDelays(),
-		uids:   map[ownership.Parent]types.UID{},
+		kinds:  newKindsInUse(),
+		seen:   map[ownership.Parent]sighting{},
 	}
 	if err := counters.register(options.Metrics, collector{cache: mgr.GetCache(), memory: memory, clients: clients}); err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
@@ -83,14 +88,17 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		return fmt.Errorf("set up the Instance controller: %w", err)
 	}
 	if err := setupConfigurations(mgr, options, queues, &configurationReconciler{
-		memory: memory, cache: mgr.GetCache(), client: clients.Own(), mapper: mgr.GetRESTMapper(), events: recorder,
+		memory: memory, cache: mgr.GetCache(), client: clients.Own(), mapper: mapper, events: recorder,
 	}); err != nil {
 		return fmt.Errorf("set up the Configuration controller: %w", err)
 	}
 	if err := setupSweep(mgr, options.SweepEvery); err != nil {
 		return fmt.Errorf("set up the sweep: %w", err)
 	}
-	return nodes.Setup(ctx, mgr, nodes.Options{NotReadyGrace: options.NodeGrace})
+	if err := nodes.Setup(ctx, mgr, nodes.Options{NotReadyGrace: options.NodeGrace}); err != nil {
+		return err
+	}
+	return takeover.Setup(mgr, takeover.Options{})
 }
 
 func setupInstances(mgr manager.Manager, options Options, queues *parentQueues, r *instanceReconciler) error {
@@ -101,6 +109,7 @@ func setupInstances(mgr manager.Manager, options Options, queues *parentQueues, 
 	itself := &handler.TypedEnqueueRequestForObject[*v0.Instance]{}
 	return errors.Join(
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself, rendersDifferently)),
+		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, observed[*v0.Instance](r.instances.observed))),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, instancesOfGroup(r.cache), generationChanged)),
 		c.Watch(queues.source(templating.InstanceLevel)),
 	)
@@ -114,8 +123,10 @@ func setupConfigurations(mgr manager.Manager, options Options, queues *parentQue
 	itself := &handler.TypedEnqueueRequestForObject[*v0.Configuration]{}
 	return errors.Join(
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, itself, generationOrDiscoveryChanged)),
+		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, observed[*v0.Configuration](r.configurations.observed))),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, groupOfInstance(r.delays), valuesOrConditionsChanged)),
-		c.Watch(source.Kind(mgr.GetCache(), crd(), crdEvents(r.cache, r.memory, queues))),
+		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, r.kinds.handler())),
+		c.Watch(source.Kind(mgr.GetCache(), kinds.CRD(), crdEvents(r.cache, r.mapper, r.memory, queues))),
 		c.Watch(queues.source(templating.ConfigurationLevel)),
 	)
 }
@@ -124,7 +135,7 @@ func setupSweep(mgr manager.Manager, every time.Duration) error {
 	if every == 0 {
 		return nil
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
@@ -132,14 +143,17 @@ func setupSweep(mgr manager.Manager, every time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return mgr.Add(manager.RunnableFunc(sweep.New(kinds, names, mgr.GetAPIReader(), every).Run)) // on the leader only
+	return mgr.Add(manager.RunnableFunc(sweep.New(served, names, mgr.GetAPIReader(), every).Run)) // on the leader only
 }
 
 func controllerOptions(options Options, r reconcile.Reconciler) controller.Options {
 	return controller.Options{
 		Reconciler:              r,
-		MaxConcurrentReconciles: options.Workers,
-		SkipNameValidation:      new(true), // tests run several managers in one process
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](converge.FirstRetry, maxRetry),
+		MaxConcurrentReconciles: options.Workers + 1, // one more than a namespace can keep busy
+		SkipNameValidation:      new(true),           // tests run several managers in one process
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) requests {
+			return newFairQueue(name, limiter, options.Workers)
+		},
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](converge.FirstRetry, maxRetry),
 	}
 }

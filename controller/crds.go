@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,35 +13,38 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/informers"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/templates"
 )
 
-// crd returns an empty CustomResourceDefinition, of whose metadata only the name is
-// used.
-func crd() *metav1.PartialObjectMetadata {
-	crd := &metav1.PartialObjectMetadata{}
-	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	return crd
-}
-
 // crdEvents requeues every group, and its Instances, that has a template of the API
 // group in which a CustomResourceDefinition was created, deleted or changed.
 func crdEvents(
-	cache client.Reader, memory *memory, queues *parentQueues,
+	cache client.Reader, mapper *kinds.Mapper, memory *memory, queues *parentQueues,
 ) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata, deleted bool) {
-		resource, group, _ := strings.Cut(crd.Name, ".") // a CRD is named RESOURCE.GROUP
+		resource, group := kinds.Defined(crd)
+		mapper.Changed(group)
+		defines := func(watched schema.GroupVersionResource) bool {
+			return watched.Group == group && watched.Resource == resource
+		}
 		memory.informers.Forget(func(watched schema.GroupVersionResource, state informers.State) bool {
-			return watched.Group == group && watched.Resource == resource && (deleted || !state.Synced)
+			return defines(watched) && (deleted || !state.Synced)
 		})
+		memory.informers.Renew(defines) // the version may no longer be served
 		for _, parent := range parentsUsing(ctx, cache, memory.templates, group) {
 			queues.add(parent)
 		}
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requests) {
-			changed(ctx, e.Object, false)
+			if !kinds.Preexisting(e.Object, e.IsInInitialList) {
+				changed(ctx, e.Object, false)
+				return
+			}
+			_, group := kinds.Defined(e.Object)
+			mapper.Listed(group) // it may have changed while this process did not lead
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requests) {
 			changed(ctx, e.ObjectNew, false)
@@ -57,7 +59,7 @@ func crdEvents(
 // their Instances.
 func parentsUsing(ctx context.Context, cache client.Reader, compiled *templates.Cache, group string) []ownership.Parent {
 	var configurations v0.ConfigurationList
-	if err := cache.List(ctx, &configurations); err != nil {
+	if err := cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache has not started: the Configurations' own events follow
 	}
 	var parents []ownership.Parent

@@ -2,6 +2,8 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,17 +68,65 @@ spec:
 	})
 }
 
+// A kind whose CustomResourceDefinition is deleted, and created with another plural or
+// scope.
+func TestKindInstalledAgain(t *testing.T) {
+	c := start(t)
+	c.installTwins()
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources: [{apiVersion: test.akri.sh/v1, kind: Twin, metadata: {name: "{{INSTANCE_NAME}}"}}]
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	old := c.exists("test.akri.sh/v1", "Twin", "cfg-1")
+
+	c.uninstall("twins")
+	c.install("doubles", "Namespaced")
+	c.eventually("a Twin of the new resource", func() string {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("test.akri.sh/v1")
+		list.SetKind("TwinList")
+		fresh, err := client.New(c.config, client.Options{}) // this test's own client does not notice either
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fresh.List(t.Context(), list, client.InNamespace(c.namespace)); err != nil {
+			return err.Error()
+		}
+		if len(list.Items) != 1 || list.Items[0].GetUID() == old.GetUID() {
+			return fmt.Sprint(list.Items)
+		}
+		return ""
+	})
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+
+	c.uninstall("doubles")
+	c.install("twins", "Cluster")
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRefused, "Twin", "is cluster-scoped")
+}
+
 // installTwins installs the kind Twin until the test ends.
 func (c *cluster) installTwins() {
+	c.t.Helper()
+	c.install("twins", "Namespaced")
+}
+
+// install installs the kind Twin with a plural and a scope until the test ends.
+func (c *cluster) install(plural, scope string) {
 	c.t.Helper()
 	c.apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: twins.test.akri.sh}
+metadata: {name: ` + plural + `.test.akri.sh}
 spec:
   group: test.akri.sh
-  scope: Namespaced
-  names: {kind: Twin, listKind: TwinList, plural: twins, singular: twin}
+  scope: ` + scope + `
+  names: {kind: Twin, listKind: TwinList, plural: ` + plural + `, singular: twin}
   versions:
   - name: v1
     served: true
@@ -88,14 +138,25 @@ spec:
           spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `)
-	c.t.Cleanup(func() {
-		definition := &unstructured.Unstructured{}
-		definition.SetAPIVersion("apiextensions.k8s.io/v1")
-		definition.SetKind("CustomResourceDefinition")
-		definition.SetName("twins.test.akri.sh")
-		if err := c.Delete(context.WithoutCancel(c.t.Context()), definition); client.IgnoreNotFound(err) != nil {
-			c.t.Log(err)
+	c.t.Cleanup(func() { c.uninstall(plural) })
+}
+
+// uninstall removes a CustomResourceDefinition of the kind Twin, and its objects.
+func (c *cluster) uninstall(plural string) {
+	c.t.Helper()
+	definition := &unstructured.Unstructured{}
+	definition.SetAPIVersion("apiextensions.k8s.io/v1")
+	definition.SetKind("CustomResourceDefinition")
+	definition.SetName(plural + ".test.akri.sh")
+	ctx := context.WithoutCancel(c.t.Context())
+	if err := c.Delete(ctx, definition); client.IgnoreNotFound(err) != nil {
+		c.t.Error(err)
+	}
+	c.eventually("the CustomResourceDefinition is gone", func() string {
+		if err := c.Get(ctx, client.ObjectKey{Name: definition.GetName()}, definition); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprint("it is there: ", err)
 		}
+		return ""
 	})
 }
 
@@ -268,4 +329,27 @@ spec:
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
 	state("running")
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+}
+
+// Conditions do not quote values of the objects that ready-when evaluates.
+func TestReadyWhenQuotesNothing(t *testing.T) {
+	c := start(t)
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/ready-when: "self.data[self.data.k] == 'up'"}}
+    data: {k: hush}
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	const want = "ready-when: a field does not exist: self.data[self.data.k]"
+	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, want)
+	if status := fmt.Sprintf("%+v", instance.Status); strings.Contains(status, "hush") || strings.Count(status, "ready-when: ready-when") > 0 {
+		t.Errorf("the status is %s", status)
+	}
 }

@@ -1,11 +1,14 @@
 package controller
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/inventory"
@@ -29,10 +32,11 @@ type eventRecorder struct {
 	recorder events.EventRecorder
 }
 
-// conditionsChanged emits an Event for each condition that became False, changed
-// its message while False, or recovered. Condition Ready is left out: objects that
-// stay unready have Events of their own.
-func (r eventRecorder) conditionsChanged(about runtime.Object, before, now []metav1.Condition) {
+// conditionsChanged emits an Event, and logs a line, for each condition that became
+// False, changed its message while False, or recovered. Condition Ready is left out:
+// objects that stay unready have Events of their own. Retries that change nothing are
+// neither logged nor emitted.
+func (r eventRecorder) conditionsChanged(ctx context.Context, about runtime.Object, before, now []metav1.Condition) {
 	for i := range now {
 		condition := &now[i]
 		if condition.Type == v0.ConditionReady {
@@ -43,17 +47,20 @@ func (r eventRecorder) conditionsChanged(about runtime.Object, before, now []met
 		switch {
 		case bad && wasBad && old.Reason == condition.Reason && old.Message == condition.Message:
 		case bad && condition.Reason == v0.ReasonRolloutWaiting:
-			r.emit(about, corev1.EventTypeNormal, condition)
+			r.emit(ctx, about, corev1.EventTypeNormal, condition)
 		case bad:
-			r.emit(about, corev1.EventTypeWarning, condition)
+			r.emit(ctx, about, corev1.EventTypeWarning, condition)
 		case wasBad:
-			r.emit(about, corev1.EventTypeNormal, condition)
+			r.emit(ctx, about, corev1.EventTypeNormal, condition)
 		}
 	}
 }
 
-func (r eventRecorder) emit(about runtime.Object, kind string, condition *metav1.Condition) {
-	r.recorder.Eventf(about, nil, kind, condition.Reason, actionApply, "%s", text.Truncate(condition.Message, maxNote))
+func (r eventRecorder) emit(ctx context.Context, about runtime.Object, kind string, condition *metav1.Condition) {
+	note := text.Truncate(condition.Message, maxNote)
+	log.FromContext(ctx).Info("A condition has changed",
+		"condition", condition.Type, "status", condition.Status, "reason", condition.Reason, "message", note)
+	r.recorder.Eventf(about, nil, kind, condition.Reason, actionApply, "%s", note)
 }
 
 // podReplaced emits an Event for a terminated Pod, which cannot be inspected once

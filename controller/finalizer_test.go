@@ -58,6 +58,28 @@ func TestObjectsElsewhere(t *testing.T) {
 	c.removed(instance)
 }
 
+// The report of a Configuration that is deleted right after another report does not
+// wait: nothing else would happen that could make it, and the finalizer would stay.
+func TestFinalReportDoesNotWait(t *testing.T) {
+	c := startWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
+	far := apitest.Namespace(t, c.config)
+	c.apply(elsewhere(far) + `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{CONFIGURATION_NAME}}", namespace: ` + far + `}`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	cfg := configuration("cfg")
+	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	for _, object := range []client.Object{cfg, instance} {
+		if err := c.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.removed(cfg)
+	c.removed(named("v1", "ConfigMap", far, "cfg"))
+}
+
 // elsewhere returns a Configuration with an object in another namespace for each
 // device, and one in its own namespace. A test may append to the latter's list.
 func elsewhere(namespace string) string {
@@ -157,7 +179,8 @@ spec:
 		v0.LabelManagedBy: v0.ManagedBy, v0.LabelConfiguration: "cfg", v0.LabelInstance: "cfg-1",
 		v0.LabelNamespace: c.namespace, v0.LabelOwner: string(instance.UID),
 	})
-	if err := c.Create(t.Context(), orphan); err != nil {
+	applied := client.ApplyConfigurationFromUnstructured(orphan)
+	if err := c.Apply(t.Context(), applied, client.FieldOwner(v0.FieldManagerController)); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Delete(t.Context(), instance); err != nil {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -16,7 +16,6 @@ import (
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -35,64 +34,102 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	var instance v0.Instance
 	if err := r.cache.Get(ctx, request.NamespacedName, &instance); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(ownership.Parent{Level: templating.InstanceLevel, NamespacedName: request.NamespacedName})
+			r.forget(ctx, ownership.Parent{Level: templating.InstanceLevel, NamespacedName: request.NamespacedName})
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	parent := ownership.InstanceParent(&instance)
-	r.see(parent)
-	status := r.instances.latest(instance.UID, instance.Status)
 	configuration, err := r.configuration(ctx, &instance)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if r.see(ctx, parent, configuration) {
+		return reconcile.Result{RequeueAfter: converge.FirstRetry}, nil // until then, its predecessor's objects are in the way
+	}
+	stored, status, ok := r.instances.latest(&instance, instance.Status)
+	if !ok {
+		return reconcile.Result{RequeueAfter: readAgain}, nil
+	}
 	if instance.DeletionTimestamp != nil {
-		return r.finalize(ctx, parent, account(configuration), &instance, status)
+		return r.finalize(ctx, parent, configuration, &instance, stored, status)
+	}
+	if configuration != nil && !v0.Active(configuration) {
+		return reconcile.Result{}, nil // the agents withdraw the Instance
+	}
+	if configuration != nil && accountChanged(&instance, configuration) {
+		if err := r.client.Finalize(ctx, parent, account(configuration)); err != nil {
+			return reconcile.Result{}, ignoreGone(err)
+		}
+	}
+	if configuration != nil {
+		defer r.gate.Done(configuration.UID, instance.Name)
 	}
 
 	// 2. Render; 3. plan; 4. apply.
-	result := r.converge(ctx, parent, &instance, configuration, status.Resources)
+	departed, again := r.departures.observe(&instance, time.Now())
+	result := r.converge(ctx, parent, &instance, configuration, departed, status.Resources)
 	if result.Announce {
 		status.Resources = result.Resources
-		if err := r.converger.Announce(ctx, parent, func() error { return r.write(ctx, parent, status) }); err != nil {
-			return reconcile.Result{}, err
+		err := r.converger.Announce(ctx, parent, account(configuration), func() error { return r.write(ctx, parent, status) })
+		if err != nil {
+			return reconcile.Result{}, ignoreGone(err)
 		}
-		result = r.converge(ctx, parent, &instance, configuration, status.Resources)
+		stored = status
+		result = r.converge(ctx, parent, &instance, configuration, departed, status.Resources)
 	}
 	if result.Pending {
 		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil // the watch requeues it when it has synced
 	}
 
 	// 5. Report what has changed.
-	if err := r.report(ctx, parent, &instance, status, result); err != nil {
+	if err := r.report(ctx, parent, &instance, stored, &result); err != nil {
 		return reconcile.Result{}, err
 	}
 	// A failed apply does not change the Instance's place in the rollout.
 	if configuration != nil && !result.Held && len(result.Problems) == 0 {
-		r.gate.Settle(client.ObjectKeyFromObject(configuration), instance.Name, readyObjects(result, applied(result)).status)
+		r.gate.Settle(configuration.UID, instance.Name, readyObjects(result, applied(result)).status)
 	}
-	return reconcile.Result{RequeueAfter: result.RequeueAfter}, problem.Retry(result.Problems)
+	return reconcile.Result{RequeueAfter: sooner(result.RequeueAfter, again)}, nil
 }
 
 // finalize removes what garbage collection does not remove with the Instance.
 func (r *instanceReconciler) finalize(
-	ctx context.Context, parent ownership.Parent, account types.NamespacedName, instance *v0.Instance, status v0.InstanceStatus,
+	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, instance *v0.Instance, stored, status v0.InstanceStatus,
 ) (reconcile.Result, error) {
+	if configuration != nil {
+		r.gate.Gone(configuration.UID, instance.Name) // a rollout does not wait for it
+	}
+	account := deletingAccount(instance, configuration)
+	if slices.Contains(instance.Finalizers, metav1.FinalizerOrphanDependents) {
+		r.orphan(parent)
+	}
+	if deletesDependents(instance) {
+		r.converger.Collect(ctx, parent, account)
+	}
 	if !slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) {
 		return reconcile.Result{}, nil // garbage collection removes its objects
 	}
 	result := r.converger.Finalize(ctx, parent, account, status.Resources)
-	if err := r.report(ctx, parent, instance, status, result); err != nil {
+	if err := r.report(ctx, parent, instance, stored, &result); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, problem.Retry(result.Problems)
+	return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil
 }
 
-// configuration returns the Instance's Configuration, or nil if there is none.
+// deletesDependents reports whether garbage collection deletes the objects of an
+// Instance before the Instance itself: it was deleted with foreground propagation.
+func deletesDependents(instance *v0.Instance) bool {
+	return slices.Contains(instance.Finalizers, metav1.FinalizerDeleteDependents) &&
+		!slices.Contains(instance.Finalizers, metav1.FinalizerOrphanDependents)
+}
+
+// configuration returns the Instance's Configuration, or nil if there is none. It is
+// shared with the cache, because a copy for each Instance would cost more than the
+// rest of a pass: the caller must not change it.
 func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Instance) (*v0.Configuration, error) {
 	var configuration v0.Configuration
-	name := types.NamespacedName{Namespace: instance.Namespace, Name: instance.Spec.ConfigurationName}
-	err := r.cache.Get(ctx, name, &configuration)
+	name := groupOf(instance)
+	err := r.cache.Get(ctx, name, &configuration, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -102,9 +139,11 @@ func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Ins
 	return &configuration, nil
 }
 
-// converge renders the templates for the Instance and converges its objects.
+// converge renders the templates for the Instance and converges its objects. If its
+// device has departed, there are none.
 func (r *instanceReconciler) converge(
-	ctx context.Context, parent ownership.Parent, instance *v0.Instance, configuration *v0.Configuration, recorded []v0.ResourceStatus,
+	ctx context.Context, parent ownership.Parent, instance *v0.Instance, configuration *v0.Configuration, departed bool,
+	recorded []v0.ResourceStatus,
 ) converge.Outcome {
 	if configuration == nil {
 		return converge.Outcome{Resources: recorded, Problems: []problem.Problem{{
@@ -120,57 +159,11 @@ func (r *instanceReconciler) converge(
 	want := converge.Wanted{
 		Account:   account(configuration),
 		Templates: compiled,
-		MayChange: r.mayChange(ctx, configuration, instance.Name),
+		Kinds:     r.kinds.of(groupOf(instance)),
+		MayChange: r.mayChange(configuration, instance.Name),
 	}
-	want.Rendered, want.Diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
+	if !departed {
+		want.Rendered, want.Diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
+	}
 	return r.converger.Converge(ctx, parent, want, recorded)
-}
-
-// mayChange returns a function that reports whether an Instance may be changed now,
-// or nil if the Configuration does not limit its rollouts.
-func (r *instanceReconciler) mayChange(ctx context.Context, configuration *v0.Configuration, instance string) func(ready bool) bool {
-	group := client.ObjectKeyFromObject(configuration)
-	if configuration.Spec.Rollout == nil || configuration.Spec.Rollout.MaxUnavailable == nil {
-		r.gate.Forget(group)
-		return nil
-	}
-	return func(ready bool) bool {
-		instances, err := instancesOf(ctx, r.cache, group)
-		if err != nil {
-			return false // the cache is stopping
-		}
-		all := make([]string, len(instances))
-		for i := range instances {
-			all[i] = instances[i].Name
-		}
-		limit, err := rollout.MaxUnavailable(*configuration.Spec.Rollout.MaxUnavailable, len(all))
-		if err != nil {
-			return true // the schema refuses such values
-		}
-		r.gate.Know(group, instance, ready)
-		return r.gate.Pass(group, instance, all, limit)
-	}
-}
-
-// report writes the Instance's status if it has changed, and takes the finalizer
-// off when no object needs it any more.
-func (r *instanceReconciler) report(
-	ctx context.Context, parent ownership.Parent, instance *v0.Instance, before v0.InstanceStatus, result converge.Outcome,
-) error {
-	now := v0.InstanceStatus{Resources: result.Resources, Conditions: instanceConditions(before.Conditions, result)}
-	if !equality.Semantic.DeepEqual(before, now) {
-		if err := r.write(ctx, parent, now); err != nil {
-			return err
-		}
-		r.events.conditionsChanged(instance, before.Conditions, now.Conditions)
-	}
-	return r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
-}
-
-func (r *instanceReconciler) write(ctx context.Context, parent ownership.Parent, status v0.InstanceStatus) error {
-	if err := r.client.PatchStatus(ctx, parent, status.Conditions, status.Resources); err != nil {
-		return err
-	}
-	r.instances.remember(parent.UID, status)
-	return nil
 }

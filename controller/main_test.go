@@ -47,6 +47,8 @@ type cluster struct {
 	stop      func()
 	// writes counts the controller's requests that are not reads.
 	writes *atomic.Int64
+	// response, if set, may respond to a request of the controller.
+	response *atomic.Pointer[func(*http.Request) *http.Response]
 }
 
 func start(t *testing.T) *cluster {
@@ -66,6 +68,7 @@ func startWith(t *testing.T, options controller.Options) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{Client: api, t: t, config: config, namespace: apitest.Namespace(t, config), writes: &atomic.Int64{}}
+	c.response = &atomic.Pointer[func(*http.Request) *http.Response]{}
 	c.runWith(options)
 	t.Cleanup(func() { c.stop() })
 	return c
@@ -90,10 +93,18 @@ func (c *cluster) runWith(options controller.Options) {
 			if request.Method != http.MethodGet && strings.Contains(request.URL.Path, "/"+c.namespace+"/") {
 				c.writes.Add(1)
 			}
+			if respond := c.response.Load(); respond != nil {
+				if response := (*respond)(request); response != nil {
+					return response, nil
+				}
+			}
 			return next.RoundTrip(request)
 		})
 	})
-	scheme := c.Client.Scheme()
+	scheme := runtime.NewScheme() // a manager adds to it
+	if err := v0.AddToScheme(scheme); err != nil {
+		c.t.Fatal(err)
+	}
 	cacheOptions := controller.CacheOptions()
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:  scheme,
@@ -121,6 +132,16 @@ func (c *cluster) runWith(options controller.Options) {
 			c.t.Errorf("the controller returned: %v", err)
 		}
 	}
+}
+
+// respond answers requests of the controller from now on. Those for which the function
+// returns nil, or all if it is nil, reach the API server.
+func (c *cluster) respond(response func(*http.Request) *http.Response) {
+	if response == nil {
+		c.response.Store(nil)
+		return
+	}
+	c.response.Store(&response)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,48 +20,87 @@ import (
 type memory struct {
 	instances      *statusCache[v0.InstanceStatus]
 	configurations *statusCache[v0.ConfigurationStatus]
+	retries        *retries
 	templates      *templates.Cache
 	converger      *converge.Converger
 	informers      *informers.Informers
 	gate           *rollout.Gate
 	delays         *groupDelays
+	kinds          *kindsInUse
+	departures     departures
 
 	mu   sync.Mutex
-	uids map[ownership.Parent]types.UID // by the parent without its UID
+	seen map[ownership.Parent]sighting // by the parent without its UID
 }
 
-// see records that a parent exists. If an earlier parent had its name, that one is
-// forgotten.
-func (m *memory) see(parent ownership.Parent) {
+// sighting is what is remembered about a parent in case it is gone in the next pass.
+type sighting struct {
+	uid types.UID
+	// configuration is the UID of the Configuration that it belongs to or is.
+	configuration types.UID
+	// account is the ServiceAccount that acts for it.
+	account types.NamespacedName
+	// orphans reports that it is being deleted without its objects.
+	orphans bool
+}
+
+// see records that a parent exists, and its Configuration, which may be nil. If an
+// earlier parent had its name, that one is forgotten, and its objects are deleted;
+// replaced reports that there were some.
+func (m *memory) see(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration) (replaced bool) {
+	now := sighting{uid: parent.UID}
 	m.mu.Lock()
-	uid, found := m.uids[parent.ByName()]
-	m.uids[parent.ByName()] = parent.UID
-	m.mu.Unlock()
-	if found && uid != parent.UID {
-		m.drop(parent.ByName(), uid)
+	former, found := m.seen[parent.ByName()]
+	now.orphans = former.orphans && former.uid == now.uid
+	if configuration != nil {
+		now.configuration, now.account = configuration.UID, account(configuration)
+	} else {
+		now.configuration, now.account = former.configuration, former.account
 	}
+	m.seen[parent.ByName()] = now
+	m.mu.Unlock()
+	return found && former.uid != parent.UID && m.drop(ctx, parent.ByName(), former) > 0
+}
+
+// orphan records that a parent is being deleted without its objects. Garbage
+// collection takes the owner reference off the objects that it knows of.
+func (m *memory) orphan(parent ownership.Parent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := m.seen[parent.ByName()]
+	last.orphans = true
+	m.seen[parent.ByName()] = last
 }
 
 // forget drops what is remembered about a parent that no longer exists, given by
-// its name.
-func (m *memory) forget(parent ownership.Parent) {
+// its name, and deletes its objects.
+func (m *memory) forget(ctx context.Context, parent ownership.Parent) {
 	m.mu.Lock()
-	uid := m.uids[parent.ByName()]
-	delete(m.uids, parent.ByName())
+	former := m.seen[parent.ByName()]
+	delete(m.seen, parent.ByName())
 	m.mu.Unlock()
-	m.drop(parent, uid)
+	m.drop(ctx, parent, former)
 }
 
-func (m *memory) drop(parent ownership.Parent, uid types.UID) {
-	m.converger.Forget(uid)
-	if parent.Level == templating.InstanceLevel {
-		m.instances.forget(uid)
-		m.gate.Gone(parent.NamespacedName)
-		return
+// drop forgets a parent and returns how many of its objects it has deleted.
+func (m *memory) drop(ctx context.Context, parent ownership.Parent, former sighting) int {
+	m.converger.Forget(former.uid)
+	m.retries.forget(former.uid)
+	parent.UID = former.uid
+	deleted := 0
+	if !former.orphans {
+		deleted = m.converger.Collect(ctx, parent, former.account)
 	}
-	m.configurations.forget(uid)
+	if parent.Level == templating.InstanceLevel {
+		m.instances.forget(former.uid)
+		m.departures.forget(former.uid)
+		m.gate.Gone(former.configuration, parent.Name)
+		return deleted
+	}
+	m.configurations.forget(former.uid)
 	m.templates.Forget(parent.NamespacedName)
-	m.gate.Forget(parent.NamespacedName)
+	m.gate.Forget(former.uid)
 	m.delays.forget(parent.NamespacedName)
 	m.informers.Use(parent.NamespacedName, nil)
+	return deleted
 }

@@ -3,8 +3,11 @@ package controller
 import (
 	"net/http"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
@@ -12,6 +15,7 @@ import (
 	"akri.sh/akri/controller/converge"
 	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/rollout"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
@@ -27,42 +31,64 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	m := &memory{
 		instances:      newStatusCache[v0.InstanceStatus](),
 		configurations: newStatusCache[v0.ConfigurationStatus](),
+		retries:        newRetries(),
 		templates:      templates.NewCache(confine.Policy{}),
-		converger:      converge.New(converge.Options{}),
+		converger:      converge.New(converge.Options{Informers: watches}),
 		informers:      watches,
 		gate:           rollout.NewGate(func(types.NamespacedName) {}),
 		delays:         newGroupDelays(),
-		uids:           map[ownership.Parent]types.UID{},
+		kinds:          newKindsInUse(),
+		seen:           map[ownership.Parent]sighting{},
 	}
 	name := types.NamespacedName{Namespace: "ns", Name: "cam"}
 	group := ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: name, UID: "group-1"}
 	cam := ownership.Parent{Level: templating.InstanceLevel, NamespacedName: name, UID: "cam-1"}
+	first := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cam", UID: group.UID}}
 	for range 2 { // seeing it again changes nothing
-		m.see(group)
-		m.see(cam)
+		m.see(t.Context(), group, first)
+		m.see(t.Context(), cam, first)
 	}
-	m.configurations.remember(group.UID, v0.ConfigurationStatus{})
-	m.instances.remember(cam.UID, v0.InstanceStatus{})
-	m.gate.Know(name, "cam", true)
+	m.configurations.remember(group.UID, v0.ConfigurationStatus{}, "1", time.Now())
+	m.instances.remember(cam.UID, v0.InstanceStatus{}, "1", time.Now())
+	m.retries.record(cam.UID, []problem.Problem{{Heals: true}}, time.Now())
+	limit := intstr.FromInt32(1)
+	m.gate.Members(group.UID, "ns", []string{"cam", "door"}, limit)
+	m.gate.Know(group.UID, "cam", true)
+	m.gate.Know(group.UID, "door", true)
 
-	// The Instance alone: its group is not affected.
+	// The Instance alone: its group is not affected, but what was known about the
+	// earlier Instance no longer counts.
 	cam.UID = "cam-2"
-	m.see(cam)
-	if len(m.instances.written) != 0 || len(m.configurations.written) != 1 {
-		t.Errorf("%d Instances and %d Configurations are remembered, want 0 and 1", len(m.instances.written), len(m.configurations.written))
+	m.see(t.Context(), cam, first)
+	if len(m.instances.statuses) != 0 || len(m.configurations.statuses) != 1 {
+		t.Errorf("%d Instances and %d Configurations are remembered, want 0 and 1", len(m.instances.statuses), len(m.configurations.statuses))
 	}
-	// The group: what was known about the earlier group's Instances no longer counts.
-	m.gate.Know(name, "cam", true)
-	m.gate.Know(name, "door", true)
-	group.UID = "group-2"
-	m.see(group)
-	m.gate.Know(name, "cam", true)
-	if m.gate.Pass(name, "cam", []string{"cam", "door"}, 1) {
+	if m.retries.len() != 0 {
+		t.Error("the back-off of the earlier Instance is remembered")
+	}
+	m.gate.Members(group.UID, "ns", []string{"cam", "door"}, limit)
+	if m.gate.Pass(group.UID, "door", limit) {
+		t.Error("an Instance passes although the new one has not been reported")
+	}
+
+	// The group: what was known about the earlier group's Instances no longer counts,
+	// even if they are reconciled before the new Configuration.
+	second := first.DeepCopy()
+	second.UID = "group-2"
+	m.see(t.Context(), cam, second)
+	m.gate.Members(second.UID, "ns", []string{"cam", "door"}, limit)
+	m.gate.Know(second.UID, "cam", true)
+	if m.gate.Pass(second.UID, "cam", limit) {
 		t.Error("an Instance passes because of what was known about the earlier group")
 	}
-	m.forget(group.ByName())
-	m.forget(cam.ByName())
-	if len(m.uids)+len(m.instances.written)+len(m.configurations.written) != 0 {
-		t.Errorf("parents are still remembered: %v", m.uids)
+	group.UID = second.UID
+	m.see(t.Context(), group, second)
+	if m.gate.Len() != 1 {
+		t.Errorf("%d groups are remembered, want 1", m.gate.Len())
+	}
+	m.forget(t.Context(), group.ByName())
+	m.forget(t.Context(), cam.ByName())
+	if len(m.seen)+len(m.instances.statuses)+len(m.configurations.statuses)+m.gate.Len() != 0 {
+		t.Errorf("parents are still remembered: %v", m.seen)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -13,6 +15,7 @@ import (
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/internal/version"
 )
 
 // scrapeTimeout bounds how long reading the caches may delay a scrape.
@@ -52,6 +55,13 @@ func (o observer) Replaced(parent ownership.Parent, pod inventory.Ref, why strin
 var (
 	instancesDescription = prometheus.NewDesc("akri_controller_instances",
 		"Instances by Configuration and state: ready, failing or waiting.", []string{"namespace", "configuration", "state"}, nil)
+	conditionsDescription = prometheus.NewDesc("akri_controller_conditions",
+		"Conditions of Configurations, with their reason: 1 if True, 0 if not.",
+		[]string{"namespace", "configuration", "condition", "reason"}, nil)
+	configurationsDescription = prometheus.NewDesc("akri_controller_configurations",
+		"Configurations, by the discovery handler that they use.", []string{"discovery_handler_name"}, nil)
+	slotsDescription = prometheus.NewDesc("akri_controller_slots",
+		"Slots of the Instances of a Configuration, by state: free or used.", []string{"namespace", "configuration", "state"}, nil)
 	watchedDescription = prometheus.NewDesc("akri_controller_watched_objects",
 		"Broker resources in the caches, by API group and resource.", []string{"group", "resource"}, nil)
 	watchesDescription = prometheus.NewDesc("akri_controller_watches",
@@ -68,7 +78,10 @@ type collector struct {
 }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{instancesDescription, watchedDescription, watchesDescription, memoryDescription} {
+	for _, description := range []*prometheus.Desc{
+		configurationsDescription, instancesDescription, conditionsDescription, slotsDescription,
+		watchedDescription, watchesDescription, memoryDescription,
+	} {
 		to <- description
 	}
 }
@@ -77,21 +90,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(value), labels...)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
-	defer cancel()
-	var configurations v0.ConfigurationList
-	if err := c.cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy); err == nil { // else the caches have not synced
-		for i := range configurations.Items {
-			configuration := &configurations.Items[i]
-			status := configuration.Status
-			count := func(instances int32, state string) {
-				gauge(instancesDescription, int(instances), configuration.Namespace, configuration.Name, state)
-			}
-			count(status.ReadyInstances, "ready")
-			count(status.FailingInstances, "failing")
-			count(status.Instances-status.ReadyInstances-status.FailingInstances, "waiting")
-		}
-	}
+	c.collectConfigurations(gauge)
 	states := map[string]int{"synced": 0, "starting": 0, "failing": 0}
 	for _, watched := range c.memory.informers.Report() {
 		switch {
@@ -111,12 +110,70 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	podBackoffs, repairs := c.memory.converger.Remembered()
 	gauge(memoryDescription, podBackoffs, "ended_pods")
 	gauge(memoryDescription, repairs, "repaired_objects")
+	gauge(memoryDescription, c.memory.gate.Len(), "rollouts")
 	gauge(memoryDescription, c.clients.Len(), "service_accounts")
+	applied, conditions := c.memory.informers.Remembered()
+	gauge(memoryDescription, applied, "unconfirmed_applies")
+	gauge(memoryDescription, conditions, "judged_objects")
+	gauge(memoryDescription, c.memory.retries.len(), "failing_parents")
+	writtenInstances, heldInstances := c.memory.instances.count()
+	writtenGroups, heldGroups := c.memory.configurations.count()
+	gauge(memoryDescription, writtenInstances+writtenGroups, "written_statuses")
+	gauge(memoryDescription, heldInstances+heldGroups, "held_statuses")
+}
+
+// collectConfigurations reads the metrics of Configurations and their Instances. There
+// are none until the caches have synced.
+func (c collector) collectConfigurations(gauge func(description *prometheus.Desc, value int, labels ...string)) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	var configurations v0.ConfigurationList
+	var instances v0.InstanceList
+	if c.cache.List(ctx, &configurations, client.UnsafeDisableDeepCopy) != nil ||
+		c.cache.List(ctx, &instances, client.UnsafeDisableDeepCopy) != nil {
+		return
+	}
+	type slots struct{ free, used int }
+	counts := map[types.NamespacedName]slots{}
+	for i := range instances.Items {
+		name := types.NamespacedName{Namespace: instances.Items[i].Namespace, Name: instances.Items[i].Spec.ConfigurationName}
+		used := 0
+		for _, owner := range instances.Items[i].Spec.DeviceUsage {
+			if owner != "" {
+				used++
+			}
+		}
+		count := counts[name]
+		counts[name] = slots{free: count.free + max(int(instances.Items[i].Spec.Capacity)-used, 0), used: count.used + used}
+	}
+	handlers := map[string]int{}
+	for i := range configurations.Items {
+		configuration := &configurations.Items[i]
+		namespace, name, status := configuration.Namespace, configuration.Name, configuration.Status
+		handlers[configuration.Spec.DiscoveryHandler.Name]++
+		gauge(instancesDescription, int(status.ReadyInstances), namespace, name, "ready")
+		gauge(instancesDescription, int(status.FailingInstances), namespace, name, "failing")
+		gauge(instancesDescription, int(status.Instances-status.ReadyInstances-status.FailingInstances), namespace, name, "waiting")
+		count := counts[types.NamespacedName{Namespace: namespace, Name: name}]
+		gauge(slotsDescription, count.free, namespace, name, "free")
+		gauge(slotsDescription, count.used, namespace, name, "used")
+		for _, condition := range status.Conditions {
+			value := 0
+			if condition.Status == metav1.ConditionTrue {
+				value = 1
+			}
+			gauge(conditionsDescription, value, namespace, name, condition.Type, condition.Reason)
+		}
+	}
+	for handler, count := range handlers {
+		gauge(configurationsDescription, count, handler)
+	}
 }
 
 func (m *metrics) register(registerer prometheus.Registerer, collector collector) error {
 	if registerer == nil {
 		return nil
 	}
-	return errors.Join(registerer.Register(m.actions), registerer.Register(m.failures), registerer.Register(collector))
+	return errors.Join(registerer.Register(m.actions), registerer.Register(m.failures), registerer.Register(collector),
+		registerer.Register(version.NewCollector("controller")))
 }

@@ -36,6 +36,11 @@ spec:
 	}{
 		{"akri_controller_actions_total", map[string]string{"action": "create"}, 2},
 		{"akri_controller_instances", map[string]string{"namespace": c.namespace, "configuration": "cfg", "state": "ready"}, 2},
+		{"akri_controller_conditions", map[string]string{
+			"namespace": c.namespace, "configuration": "cfg", "condition": "Ready", "reason": "Ready",
+		}, 1},
+		{"akri_controller_configurations", map[string]string{"discovery_handler_name": "debugEcho"}, 1},
+		{"akri_controller_slots", map[string]string{"namespace": c.namespace, "configuration": "cfg", "state": "free"}, 2},
 		{"akri_controller_watched_objects", map[string]string{"group": "", "resource": "configmaps"}, 2},
 		{"akri_controller_watches", map[string]string{"state": "synced"}, 1},
 	} {

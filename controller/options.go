@@ -6,18 +6,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
 )
 
 // Options are the controller's settings.
 type Options struct {
-	// Workers is how many Instances, and how many Configurations, are reconciled
-	// at the same time.
+	// Workers is how many Instances, and how many Configurations, of one namespace
+	// are reconciled at the same time. One more is for other namespaces.
 	Workers int
 	// NodeGrace is how long a node may be not Ready before it is removed from its
 	// Instances; 0 is forever. See docs/nodes.md.
@@ -53,13 +53,6 @@ func CacheOptions() cache.Options {
 			}
 			return strip(object)
 		},
-		ByObject: map[client.Object]cache.ByObject{
-			crd(): {Transform: func(object any) (any, error) {
-				if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
-					crd.ManagedFields, crd.Annotations, crd.Labels = nil, nil, nil
-				}
-				return object, nil
-			}},
-		},
+		ByObject: map[client.Object]cache.ByObject{kinds.CRD(): {Transform: kinds.Trim}},
 	}
 }

@@ -14,7 +14,7 @@ import (
 // read. From then on this replica works, or can take over from the leader.
 func Ready(mgr manager.Manager) (healthz.Checker, error) {
 	var synced atomic.Bool
-	err := mgr.Add(everyReplica(func(ctx context.Context) error {
+	err := mgr.Add(EveryReplica(func(ctx context.Context) error {
 		synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
 		return nil
 	}))
@@ -27,9 +27,11 @@ func Ready(mgr manager.Manager) (healthz.Checker, error) {
 	}, err
 }
 
-// everyReplica is a Runnable that runs on every replica, leader or not.
-type everyReplica func(context.Context) error
+// EveryReplica is a Runnable that runs on every replica, leader or not.
+type EveryReplica func(context.Context) error
 
-func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
+// Start implements manager.Runnable.
+func (e EveryReplica) Start(ctx context.Context) error { return e(ctx) }
 
-func (everyReplica) NeedLeaderElection() bool { return false }
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (EveryReplica) NeedLeaderElection() bool { return false }

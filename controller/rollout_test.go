@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,4 +184,34 @@ func TestRolloutAfterBrokenTemplates(t *testing.T) {
 	if changed, _ := f.changed("c"); len(changed) != 2 {
 		t.Errorf("%v are changed and not ready; 2 may be", changed)
 	}
+}
+
+// A device that breaks in a rollout and is then removed holds up no other.
+func TestRolloutWithoutTheBrokenDevices(t *testing.T) {
+	c := start(t)
+	c.apply(versioned("a", twoAtATime))
+	f := newFleet(c)
+	c.apply(versioned("b", twoAtATime))
+	var broken []string
+	c.eventually("two changed", func() string {
+		if broken, _ = f.changed("b"); len(broken) != 2 {
+			return fmt.Sprintf("changed: %v", broken)
+		}
+		return ""
+	})
+	f.instances = slices.DeleteFunc(f.instances, func(instance *v0.Instance) bool {
+		if !slices.Contains(broken, instance.Name) {
+			return false
+		}
+		if err := c.Delete(t.Context(), instance); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	})
+	c.eventually("two others changed", func() string {
+		if changed, _ := f.changed("b"); len(changed) != 2 {
+			return fmt.Sprintf("changed: %v", changed)
+		}
+		return ""
+	})
 }

@@ -125,9 +125,10 @@ func instanceConditions(before []metav1.Condition, result converge.Outcome) []me
 	return conditions
 }
 
-// groupStatus returns the status of a Configuration and its Instances after a pass.
+// groupStatus returns the status of a Configuration and its Instances after a pass. nodes
+// is the number of the cluster's nodes.
 func groupStatus(
-	configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, result converge.Outcome,
+	configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, nodes int, result converge.Outcome,
 ) v0.ConfigurationStatus {
 	status := v0.ConfigurationStatus{
 		ObservedGeneration: configuration.Generation,
@@ -152,7 +153,7 @@ func groupStatus(
 			waiting.add(maxNamedInstances, func() string { return instanceLine(instance, readyMessage(instance)) })
 		}
 	}
-	accepted, discovering, applied := acceptedVerdict(compiled), discoveringVerdict(configuration.Status.DiscoveryFailures), applied(result)
+	accepted, discovering, applied := acceptedVerdict(compiled), discoveringVerdict(configuration, len(instances), nodes), applied(result)
 	if applied.status && failing.count > 0 {
 		applied = conditionFalse(v0.ReasonInstancesFailing,
 			fmt.Sprintf("%d of %d Instances cannot be applied\n%s", failing.count, len(instances), failing))
@@ -181,6 +182,10 @@ func groupStatus(
 		applied.condition(v0.ConditionApplied, configuration.Generation),
 		ready.condition(v0.ConditionReady, configuration.Generation),
 	}
+	if !accepted.status {
+		stalled := verdict{status: true, reason: accepted.reason, message: "see condition Accepted"}
+		status.Conditions = append(status.Conditions, stalled.condition(v0.ConditionStalled, configuration.Generation))
+	}
 	return status
 }
 
@@ -191,9 +196,28 @@ func acceptedVerdict(compiled *templates.Templates) verdict {
 	return conditionTrue(v0.ReasonAccepted, "the templates are valid")
 }
 
-// discoveringVerdict judges what the agents report.
-func discoveringVerdict(failures []v0.DiscoveryFailure) verdict {
-	if len(failures) == 0 {
+// discoveringVerdict judges what the agents report. A node without the handler does not
+// matter if others find devices.
+func discoveringVerdict(configuration *v0.Configuration, instances, nodes int) verdict {
+	var failures, missing []v0.DiscoveryFailure
+	for _, failure := range configuration.Status.DiscoveryFailures {
+		if failure.HandlerMissing() {
+			missing = append(missing, failure)
+		} else {
+			failures = append(failures, failure)
+		}
+	}
+	switch {
+	case len(failures) > 0:
+	case len(missing) > 0 && instances == 0:
+		atLeast := ""
+		if len(missing) >= v0.MaxDiscoveryFailures/2 { // the other agents do not report it
+			atLeast = "at least "
+		}
+		return conditionFalse(v0.ReasonHandlerMissing,
+			fmt.Sprintf("no discovery handler %s has registered on %s%d of %d nodes: deploy it, or correct spec.discoveryHandler.name",
+				configuration.Spec.DiscoveryHandler.Name, atLeast, countNodes(missing), max(nodes, countNodes(missing))))
+	default:
 		return conditionTrue(v0.ReasonDiscovering, "no agent reports a failure")
 	}
 	var lines firstFew
@@ -202,7 +226,19 @@ func discoveringVerdict(failures []v0.DiscoveryFailure) verdict {
 			return fmt.Sprintf("node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
 		})
 	}
-	return conditionFalse(v0.ReasonDiscoveryFailed, lines.String())
+	message := lines.String()
+	if len(configuration.Status.DiscoveryFailures) >= v0.MaxDiscoveryFailures { // agents that find the list full do not add to it
+		message = fmt.Sprintf("discovery fails on at least %d nodes\n%s", countNodes(failures), message)
+	}
+	return conditionFalse(v0.ReasonDiscoveryFailed, message)
+}
+
+func countNodes(failures []v0.DiscoveryFailure) int {
+	nodes := map[string]bool{}
+	for _, failure := range failures {
+		nodes[failure.Node] = true
+	}
+	return len(nodes)
 }
 
 func instanceLine(instance *v0.Instance, message string) string {

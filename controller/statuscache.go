@@ -1,66 +1,171 @@
 package controller
 
 import (
-	"math"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// statusCache holds the statuses that were written last and that the informer
-// cache may not have yet: a pass that relied on an older one would write again. A
-// status is dropped as soon as the informer cache has it.
+// maxHeld bounds how many statuses are held back at a time. Beyond it, they are
+// written at once.
+const maxHeld = 1000
+
+// statusCache holds the statuses that the informer cache does not have: those that
+// were written last, until the informer cache has caught up, and those that are held
+// back, until they are written. A pass that relied on an older one would apply or
+// write again.
 type statusCache[S any] struct {
-	mu      sync.Mutex
-	written map[types.UID]writtenStatus[S]
+	mu       sync.Mutex
+	statuses map[types.UID]*recentStatus[S]
+	held     int
 }
 
-type writtenStatus[S any] struct {
-	at     time.Time
-	status *S // nil once the informer cache has it
+// recentStatus is what is remembered of one parent's status.
+type recentStatus[S any] struct {
+	at      time.Time // of the last write; zero if there was none
+	written *S        // nil once the informer cache has it
+	version string    // resourceVersion of the parent with the written status
+	seen    string    // resourceVersion of the parent in the informer cache, since the first write
+	held    *S        // nil if nothing is held back
+	since   time.Time // when the first of what is held back was computed
 }
 
 func newStatusCache[S any]() *statusCache[S] {
-	return &statusCache[S]{written: map[types.UID]writtenStatus[S]{}}
+	return &statusCache[S]{statuses: map[types.UID]*recentStatus[S]{}}
 }
 
-// latest returns the status that was written last, or else the cached one.
-func (c *statusCache[S]) latest(parent types.UID, cached S) S {
+// latest returns the status that the API server has, as far as this process knows,
+// and the one that the next plan depends on: the same, or what is held back. parent
+// is the cached parent, with the cached status. ok is false if the informer cache has
+// a later one by now: the caller must read it again.
+func (c *statusCache[S]) latest(parent metav1.Object, cached S) (stored, latest S, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last, found := c.written[parent]
-	if !found || last.status == nil {
-		return cached
+	recent := c.statuses[parent.GetUID()]
+	if recent == nil {
+		return cached, cached, true
 	}
-	if equality.Semantic.DeepEqual(*last.status, cached) {
-		last.status = nil
-		c.written[parent] = last
-		return cached
+	if older(parent.GetResourceVersion(), recent.seen) {
+		return cached, cached, false
 	}
-	return *last.status
+	recent.see(parent.GetResourceVersion())
+	stored = cached
+	if recent.written != nil {
+		stored = *recent.written
+	}
+	latest = stored
+	if recent.held != nil {
+		latest = *recent.held
+	}
+	return stored, latest, true
 }
 
-// since returns the time since a status was written, or a very long time if none
-// was.
-func (c *statusCache[S]) since(parent types.UID) time.Duration {
+// observed drops the written status of a parent if the informer cache has it.
+// parent is the cached parent.
+func (c *statusCache[S]) observed(parent metav1.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, found := c.written[parent]; found {
-		return time.Since(last.at)
+	if recent := c.statuses[parent.GetUID()]; recent != nil {
+		recent.see(parent.GetResourceVersion())
 	}
-	return math.MaxInt64
 }
 
-func (c *statusCache[S]) remember(parent types.UID, status S) {
+// see records the version of the parent in the informer cache.
+func (r *recentStatus[S]) see(version string) {
+	if older(version, r.seen) {
+		return
+	}
+	r.seen = version
+	if r.written != nil && !older(r.seen, r.version) {
+		r.written, r.version = nil, ""
+	}
+}
+
+// older reports whether a resourceVersion is known to be lower than another.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// hold keeps a status that differs from the stored one, and returns how long it may
+// wait before it is written, 0 for not at all. It is kept until it is written: the
+// write may fail.
+func (c *statusCache[S]) hold(parent types.UID, status S, urgent urgency, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.written[parent] = writtenStatus[S]{at: time.Now(), status: &status}
+	recent := c.recent(parent)
+	if recent.held == nil {
+		if c.held >= maxHeld {
+			return 0
+		}
+		c.held++
+		recent.since = now
+	}
+	recent.held = &status
+	return max(urgent.due(recent.since, recent.at).Sub(now), 0)
+}
+
+// release drops the status that is held back, because the stored one is up to date.
+func (c *statusCache[S]) release(parent types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if recent := c.statuses[parent]; recent != nil {
+		c.drop(recent)
+	}
+}
+
+// drop drops what is held back. The caller holds the lock.
+func (c *statusCache[S]) drop(recent *recentStatus[S]) {
+	if recent.held != nil {
+		c.held--
+	}
+	recent.held, recent.since = nil, time.Time{}
+}
+
+// remember records that a status was written, and the resourceVersion that the
+// parent got by it.
+func (c *statusCache[S]) remember(parent types.UID, status S, version string, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recent := c.recent(parent)
+	c.drop(recent)
+	recent.at, recent.written, recent.version = now, &status, version
+	if recent.seen != "" {
+		recent.see(recent.seen) // the watch may be faster than the answer
+	}
+}
+
+// recent returns what is remembered of a parent. The caller holds the lock.
+func (c *statusCache[S]) recent(parent types.UID) *recentStatus[S] {
+	recent := c.statuses[parent]
+	if recent == nil {
+		recent = &recentStatus[S]{}
+		c.statuses[parent] = recent
+	}
+	return recent
 }
 
 func (c *statusCache[S]) forget(parent types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.written, parent)
+	if recent := c.statuses[parent]; recent != nil {
+		c.drop(recent)
+		delete(c.statuses, parent)
+	}
+}
+
+// count returns how many statuses are kept that the informer cache does not have,
+// and how many of them are held back.
+func (c *statusCache[S]) count() (written, held int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, recent := range c.statuses {
+		if recent.written != nil {
+			written++
+		}
+	}
+	return written, c.held
 }

@@ -1,42 +1,139 @@
 package controller
 
 import (
-	"math"
+	"fmt"
+	"runtime"
+	"strconv"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller/converge"
 )
 
-// A status that was written takes precedence over the cache until the cache has it.
-// The API server returns it with its times in whole seconds.
-func TestStatusCache(t *testing.T) {
-	const us types.UID = "cam"
-	c := newStatusCache[v0.InstanceStatus]()
-	old := v0.InstanceStatus{}
-	written := v0.InstanceStatus{Conditions: instanceConditions(nil, converge.Outcome{})}
-	stored := *written.DeepCopy()
-	for i := range stored.Conditions {
-		stored.Conditions[i].LastTransitionTime = stored.Conditions[i].LastTransitionTime.Rfc3339Copy()
+// cam returns the cached parent of the tests in a version.
+func cam(version int) *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{UID: "cam", ResourceVersion: strconv.Itoa(version)}
+}
+
+// A status that was written takes precedence over the cache until the cache has the
+// version of the write, whatever the API server has made of the status.
+func TestWrittenStatus(t *testing.T) {
+	c := newStatusCache[string]()
+	check := func(version int, cached, want string) {
+		t.Helper()
+		if stored, latest, ok := c.latest(cam(version), cached); stored != want || latest != want || !ok {
+			t.Errorf("version %d: stored %q, latest %q, ok %t, want %q", version, stored, latest, ok, want)
+		}
 	}
-	if since := c.since(us); since != math.MaxInt64 {
-		t.Errorf("a status was written %v ago, want never", since)
-	}
-	c.remember(us, written)
-	if got := c.latest(us, old); len(got.Conditions) != len(written.Conditions) {
-		t.Errorf("the latest status is %+v, want the one that was written", got)
-	}
-	c.latest(us, stored)
-	if c.written[us].status != nil {
+	check(7, "old", "old")
+	c.remember("cam", "written", "9", time.Now())
+	check(7, "old", "written")
+	check(8, "other part changed", "written")
+	check(9, "as stored", "as stored")
+	check(10, "edited by another client", "edited by another client")
+	if written, _ := c.count(); written != 0 {
 		t.Error("the status is kept although the cache has it")
 	}
-	if got := c.latest(us, old); len(got.Conditions) != 0 {
-		t.Errorf("the latest status is %+v, want the cached one", got)
+	c.remember("cam", "written", "12", time.Now())
+	c.observed(cam(12))
+	if written, _ := c.count(); written != 0 {
+		t.Error("the status is kept although the watch has delivered it")
 	}
-	c.forget(us)
-	if len(c.written) != 0 || c.since(us) != math.MaxInt64 {
+	if _, _, ok := c.latest(cam(10), "old"); ok {
+		t.Error("a parent that was read before the watch delivered its status is taken for the latest")
+	}
+	c.observed(cam(13))
+	c.remember("cam", "written", "13", time.Now()) // the answer is slower than the watch
+	check(13, "as stored", "as stored")
+	if written, _ := c.count(); written != 0 {
+		t.Error("the status is kept although the watch had delivered it")
+	}
+	c.forget("cam")
+	if len(c.statuses) != 0 {
 		t.Error("the parent was not forgotten")
 	}
+}
+
+// A status that is held back is the base of the next plan, and is written in time.
+func TestHeldStatus(t *testing.T) {
+	c := newStatusCache[string]()
+	began := time.Now()
+	hold := func(status string, urgent urgency, after, want time.Duration) {
+		t.Helper()
+		if wait := c.hold("cam", status, urgent, began.Add(after)); max(wait, 0) != want {
+			t.Errorf("%q waits for %v after %v, want %v", status, wait, after, want)
+		}
+	}
+	check := func(wantStored, wantLatest string, wantHeld int) {
+		t.Helper()
+		stored, latest, _ := c.latest(cam(7), "cached")
+		if _, held := c.count(); stored != wantStored || latest != wantLatest || held != wantHeld {
+			t.Errorf("stored %q, latest %q, %d held, want %q, %q, %d", stored, latest, held, wantStored, wantLatest, wantHeld)
+		}
+	}
+	hold("on its way", settling, 0, settleDelay)
+	check("cached", "on its way", 1)
+	hold("further on its way", settling, settleDelay/5, settleDelay*4/5) // later passes do not extend the delay
+	hold("wrong", atOnce, settleDelay/5, 0)
+	c.remember("cam", "written", "9", began)
+	check("written", "written", 0)
+	hold("counting", counting, time.Second, countDelay-time.Second)
+	c.release("cam")
+	check("written", "written", 0)
+	hold("gathering", gathering, gatherDelay, 0)
+	hold("counting", counting, countDelay-1, 1)
+	hold("counting", counting, countDelay, 0)
+	c.forget("cam")
+	check("cached", "cached", 0)
+
+	for i := range maxHeld {
+		c.hold(types.UID(strconv.Itoa(i)), "held", settling, began)
+	}
+	hold("one too many", settling, 0, 0)
+	if _, held := c.count(); held != maxHeld {
+		t.Errorf("%d statuses are held, want %d", held, maxHeld)
+	}
+	for i := range maxHeld {
+		c.forget(types.UID(strconv.Itoa(i)))
+	}
+	if _, held := c.count(); held != 0 {
+		t.Errorf("%d statuses of parents that no longer exist are held", held)
+	}
+}
+
+// The memory of each Instance does not grow with the number of its statuses, and no
+// status stays in memory.
+func TestStatusMemoryIsFlat(t *testing.T) {
+	const instances, changes, perInstance = 1000, 10_000, 600 // bytes
+	c := newStatusCache[v0.InstanceStatus]()
+	message := func(i int) string { return fmt.Sprintf("%4000d", i) } // each status is 4 KB
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := heap()
+	for i := range changes {
+		parent := metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i % instances)), ResourceVersion: strconv.Itoa(2*i + 1)}
+		status := v0.InstanceStatus{Conditions: []metav1.Condition{{Message: message(i)}}}
+		_, _, ok := c.latest(&parent, v0.InstanceStatus{})
+		if !ok {
+			t.Fatal("the parent is outdated")
+		}
+		c.hold(parent.UID, status, settling, time.Now())
+		parent.ResourceVersion = strconv.Itoa(2*i + 2)
+		c.remember(parent.UID, status, parent.ResourceVersion, time.Now())
+		c.observed(&parent)
+	}
+	if written, held := c.count(); written != 0 || held != 0 {
+		t.Errorf("%d written and %d held statuses are in memory", written, held)
+	}
+	if after := heap(); after > before+instances*perInstance {
+		t.Errorf("%d bytes per Instance after %d status changes, want at most %d", (after-before)/instances, changes, perInstance)
+	}
+	runtime.KeepAlive(c)
 }

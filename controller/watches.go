@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -70,13 +70,21 @@ func instancesOfGroup(cache client.Reader) handler.TypedEventHandler[*v0.Configu
 // changes may follow.
 func groupOfInstance(delays *groupDelays) handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
 	add := func(instance *v0.Instance, queue requests) {
-		group := types.NamespacedName{Namespace: instance.Namespace, Name: instance.Spec.ConfigurationName}
+		group := groupOf(instance)
 		queue.AddAfter(reconcile.Request{NamespacedName: group}, delays.delay(group))
 	}
 	return handler.TypedFuncs[*v0.Instance, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q requests) { add(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q requests) { add(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v0.Instance], q requests) { add(e.Object, q) },
+	}
+}
+
+// observed returns a handler that calls see with each object that arrives in the
+// cache, and requeues nothing.
+func observed[T client.Object](see func(metav1.Object)) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedFuncs[T, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ requests) { see(e.ObjectNew) },
 	}
 }
 

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"akri.sh/akri/discovery/protocol"
 )
@@ -83,6 +84,10 @@ func requestFrom(message *protocol.DiscoverRequest) Request {
 	return request
 }
 
+// invalidText replaces bytes of a device's texts that are not UTF-8: gRPC would end the
+// stream, with all devices, because of them.
+const invalidText = "\ufffd"
+
 func responseFrom(devices []Device) *protocol.DiscoverResponse {
 	message := &protocol.DiscoverResponse{Devices: make([]*protocol.Device, 0, len(devices))}
 	for _, device := range devices {
@@ -92,7 +97,10 @@ func responseFrom(devices []Device) *protocol.DiscoverResponse {
 }
 
 func (d Device) message() *protocol.Device {
-	message := &protocol.Device{Id: d.ID, Properties: d.Properties}
+	message := &protocol.Device{Id: strings.ToValidUTF8(d.ID, invalidText), Properties: make(map[string]string, len(d.Properties))}
+	for name, value := range d.Properties {
+		message.Properties[strings.ToValidUTF8(name, invalidText)] = strings.ToValidUTF8(value, invalidText)
+	}
 	for _, mount := range d.Mounts {
 		message.Mounts = append(message.Mounts, &protocol.Mount{
 			ContainerPath: mount.ContainerPath, HostPath: mount.HostPath, ReadOnly: mount.ReadOnly,

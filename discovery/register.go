@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/discovery/internal/filewatch"
 	"akri.sh/akri/discovery/protocol"
@@ -37,6 +39,7 @@ type registrar struct {
 	dir     string
 	request *protocol.RegisterDiscoveryHandlerRequest
 	inUse   func() bool
+	report  func(registered bool)
 	log     *slog.Logger
 }
 
@@ -55,6 +58,7 @@ func (r *registrar) run(ctx context.Context) {
 		} else {
 			err = fmt.Errorf("the agent's socket does not exist: %w", err)
 		}
+		r.report(err == nil)
 		if err != nil {
 			delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
 			r.logFailure(ctx, err, delay)
@@ -70,9 +74,11 @@ func (r *registrar) run(ctx context.Context) {
 	}
 }
 
-// logFailure logs a failed registration, except for the first quick attempts.
+// logFailure logs a failed registration, except for the first quick attempts. That the
+// agent refuses the handler is logged at once.
 func (r *registrar) logFailure(ctx context.Context, err error, delay time.Duration) {
-	if ctx.Err() == nil && delay >= maxRetryDelay {
+	refused := status.Code(err) == codes.PermissionDenied || status.Code(err) == codes.InvalidArgument
+	if ctx.Err() == nil && (delay >= maxRetryDelay || refused && delay == minRetryDelay) {
 		r.log.Warn("Could not register with the agent; retrying", "handler", r.request.GetName(), "err", err)
 	}
 }

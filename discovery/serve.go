@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/discovery/protocol"
@@ -40,6 +42,19 @@ type Options struct {
 	Host string
 	// Port is the port of a handler with a Host; DefaultPort if 0.
 	Port int
+	// TLS secures the connections of a handler with a Host; plaintext if nil. Its
+	// certificate must be valid for the handler's name, and signed by the CA that the
+	// agents know from --network-handlers-ca-file. To answer agents only, require
+	// certificates of clients.
+	TLS *tls.Config
+	// Static means that the agents know the handler from their flag --static-handlers.
+	// It has a Host, and does not register.
+	Static bool
+	// OnRegistration, if not nil, is called with true when the handler has registered,
+	// or is listening if it is Static, and with false when it could not register. Calls
+	// do not overlap. A handler that has not registered finds no devices for anyone:
+	// use this for a readiness probe.
+	OnRegistration func(registered bool)
 	// Logger receives the log; slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -58,6 +73,9 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 	if name == "" || strings.ContainsRune(name, '/') || strings.ContainsRune(name, 0) {
 		return fmt.Errorf("discovery handler name %q: want a valid file name, such as debugEcho", name)
 	}
+	if options.Static && options.Host == "" {
+		return fmt.Errorf("discovery handler %s: a static handler listens on the network: set POD_IP", name)
+	}
 	options = options.withDefaults()
 	listener, endpoint, err := listen(name, options)
 	if err != nil {
@@ -71,17 +89,24 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	service := &service{handler: handler, log: options.Logger}
-	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	server := grpc.NewServer(options.server()...)
 	protocol.RegisterDiscoveryHandlerServer(server, service)
 	var background sync.WaitGroup
 	background.Go(func() {
 		<-ctx.Done()
 		server.Stop() // also cancels the calls
 	})
-	background.Go(func() {
-		registrar := registrar{dir: options.Dir, request: registration, inUse: service.inUse, log: options.Logger}
-		registrar.run(ctx)
-	})
+	if options.Static {
+		options.OnRegistration(true)
+	} else {
+		background.Go(func() {
+			registrar := registrar{
+				dir: options.Dir, request: registration, inUse: service.inUse,
+				report: options.OnRegistration, log: options.Logger,
+			}
+			registrar.run(ctx)
+		})
+	}
 	options.Logger.Info("Discovery handler is listening", "handler", name, "endpoint", endpoint, "shared", options.Shared)
 	err = server.Serve(listener)
 	cancel()
@@ -102,7 +127,19 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.OnRegistration == nil {
+		o.OnRegistration = func(bool) {}
+	}
 	return o
+}
+
+// server returns the options of the gRPC server.
+func (o Options) server() []grpc.ServerOption {
+	all := []grpc.ServerOption{grpc.WaitForHandlers(true)}
+	if o.Host != "" && o.TLS != nil {
+		all = append(all, grpc.Creds(credentials.NewTLS(o.TLS)))
+	}
+	return all
 }
 
 // listen listens on the handler's endpoint, and returns its address for the agent.
@@ -119,11 +156,14 @@ func listen(name string, options Options) (net.Listener, string, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("discovery handler %s: remove the socket of an earlier run: %w", name, err)
 	}
-	listener, err := net.Listen("unix", path)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, "", fmt.Errorf(
 			"discovery handler %s: listen: %w: set DISCOVERY_HANDLERS_DIRECTORY to the agent's directory and make it writable", name, err)
 	}
+	// The file stays when the handler exits: the next one may already have created its
+	// own.
+	listener.SetUnlinkOnClose(false)
 	return listener, path, nil
 }
 

@@ -149,6 +149,23 @@ func TestNetworkHandler(t *testing.T) {
 	}
 }
 
+// During an update, the old handler exits after the new one has started.
+func TestAnExitingHandlerKeepsTheSocketOfTheNext(t *testing.T) {
+	dir := shortDir(t)
+	agent, stopAgent := startAgent(t, dir)
+	defer stopAgent()
+	stopOld := serve(t, idle, discovery.Options{Dir: dir})
+	agent.await(t)
+	defer serve(t, idle, discovery.Options{Dir: dir})()
+	endpoint := agent.await(t).GetEndpoint()
+	stopOld()
+	connection, err := net.Dial("unix", endpoint)
+	if err != nil {
+		t.Fatalf("the new handler cannot be reached: %v", err)
+	}
+	connection.Close()
+}
+
 func TestDiscover(t *testing.T) {
 	dir := shortDir(t)
 	agent, stopAgent := startAgent(t, dir)
@@ -218,5 +235,66 @@ func TestServeErrors(t *testing.T) {
 	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Dir: "/nowhere"})
 	if err == nil || !strings.Contains(err.Error(), "DISCOVERY_HANDLERS_DIRECTORY") {
 		t.Errorf("a missing directory: %v", err)
+	}
+}
+
+func TestOnRegistration(t *testing.T) {
+	dir := shortDir(t)
+	reports := make(chan bool, 100)
+	await := func(want bool) {
+		t.Helper()
+		for timeout := time.After(limit); ; {
+			select {
+			case got := <-reports:
+				if got == want {
+					return
+				}
+			case <-timeout:
+				t.Fatalf("%v was not reported within %s", want, limit)
+			}
+		}
+	}
+	defer serve(t, idle, discovery.Options{Dir: dir, OnRegistration: func(registered bool) { reports <- registered }})()
+	await(false) // there is no agent yet
+	_, stopAgent := startAgent(t, dir)
+	await(true)
+	stopAgent() // also removes the socket
+	await(false)
+	_, stopAgent = startAgent(t, dir)
+	await(true)
+	stopAgent()
+}
+
+// TestStaticHandler checks that a static handler answers, and does not register.
+func TestStaticHandler(t *testing.T) {
+	err := discovery.Serve(t.Context(), "test", idle, discovery.Options{Static: true})
+	if err == nil || !strings.Contains(err.Error(), "POD_IP") {
+		t.Errorf("a static handler on a Unix socket: %v", err)
+	}
+	dir := shortDir(t)
+	agent, stopAgent := startAgent(t, dir)
+	defer stopAgent()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	reports := make(chan bool, 1)
+	stop := serve(t, idle, discovery.Options{
+		Dir: dir, Host: "127.0.0.1", Port: port, Static: true, OnRegistration: func(listening bool) { reports <- listening },
+	})
+	if !<-reports {
+		t.Error("a static handler reports that it is not registered")
+	}
+	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Error(err)
+	} else {
+		connection.Close()
+	}
+	stop()
+	if len(agent.registered) > 0 {
+		t.Errorf("registered %v", <-agent.registered)
 	}
 }

@@ -68,7 +68,7 @@ func (m *killModel) create(count int) {
 	m.t.Helper()
 	var manifests strings.Builder
 	for range count {
-		name := fmt.Sprintf("dev-%06d", m.next)
+		name := fmt.Sprintf("%s-%06d", killConfiguration, m.next)
 		m.next++
 		m.devices = append(m.devices, name)
 		fmt.Fprintf(&manifests, `

@@ -176,18 +176,7 @@ func (w *world) names(kind string) string {
 // eventually waits until check returns "", and returns how long it took.
 func (w *world) eventually(what string, check func() string) time.Duration {
 	w.t.Helper()
-	began := time.Now()
-	for {
-		complaint := check()
-		took := time.Since(began)
-		if complaint == "" {
-			return took
-		}
-		if took > timeout {
-			w.t.Fatalf("%s: timed out after %v: %s", what, timeout, complaint)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	return clustertest.Eventually(w.t, timeout, what, check)
 }
 
 // wait waits for a condition of a Configuration.

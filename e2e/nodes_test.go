@@ -66,6 +66,7 @@ func (w *world) awaitNodes(instance string, nodes ...string) object {
 	w.t.Helper()
 	var found object
 	took := w.eventually(fmt.Sprintf("%s on nodes %v", instance, nodes), func() string {
+		found = object{} // decoding would keep the entries of maps
 		if err := json.Unmarshal([]byte(w.kubectl("get", "instance", instance, "--output=json")), &found); err != nil {
 			w.t.Fatal(err)
 		}
@@ -91,8 +92,9 @@ func (w *world) awaitNodes(instance string, nodes ...string) object {
 	return found
 }
 
-// A node that loses power is removed from the Instances that none of its Pods uses, and
-// is added again when it boots.
+// A node that is cut off, or loses power, is removed from the Instances that none of its
+// Pods uses, and is added again when it returns. A node that is deleted is removed from
+// all.
 func TestLostNode(t *testing.T) {
 	w := startPair(t)
 	w.kubectl("patch", "node", "node1", "--subresource=status", "--type=merge", "--patch",
@@ -116,6 +118,7 @@ spec:
 	w.awaitNodes(unused, "node1", "node2")
 	w.createUser("there", "node1", used)
 	w.createUser("lost", "node2", used)
+	w.cutOff(used, unused)
 
 	if err := w.Do(t.Context(), cluster.Kill, "node2"); err != nil {
 		t.Fatal(err)
@@ -138,7 +141,22 @@ spec:
 	w.awaitNodes(used, "node1", "node2")
 	w.awaitNodes(unused, "node1", "node2")
 	w.createUser("again", "node2", used)
+	w.checkStaleResources()
 
+	if err := w.Do(t.Context(), cluster.Kill, "node2"); err != nil {
+		t.Fatal(err)
+	}
+	w.kubectl("delete", "node", "node2")
+	if left := w.awaitNodes(used, "node1"); heldBy(left, "node2") != 0 || heldBy(left, "node1") != 1 {
+		t.Errorf("deviceUsage %v, want the deleted node's slot free and the other's held", left.Spec.DeviceUsage)
+	}
+	w.awaitNodes(unused, "node1")
+}
+
+// checkStaleResources checks that the resource that the test added to the status of node1
+// is removed, but only Akri's.
+func (w *world) checkStaleResources() {
+	w.t.Helper()
 	// Meanwhile, the kubelet of node1 has kept updating the Node's status.
 	w.eventually("removal of the stale resource", func() string {
 		capacity := w.kubectl("get", "node", "node1", "--output=jsonpath={.status.capacity} {.status.allocatable}")
@@ -146,10 +164,43 @@ spec:
 			return capacity
 		}
 		if strings.Count(capacity, "example.com/gone") != 2 {
-			t.Fatalf("another vendor's resource was removed: %s", capacity)
+			w.t.Fatalf("another vendor's resource was removed: %s", capacity)
 		}
 		return ""
 	})
+}
+
+// cutOff disconnects node2 and connects it again. Meanwhile, its Pod "lost" runs on and
+// keeps its slot of an Instance.
+func (w *world) cutOff(used, unused string) {
+	w.t.Helper()
+	container := func() string {
+		return w.kubectl("get", "pod", "lost",
+			"--output=jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}")
+	}
+	link := func(state string) {
+		// The node's end of this pair of interfaces is its only connection.
+		if err := w.Exec(w.t.Context(), cluster.Command{Args: []string{"ip", "link", "set", "veth2", state}}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	before := container()
+	link("down")
+	w.awaitNodes(unused, "node1")
+	if kept := w.awaitNodes(used, "node1", "node2"); heldBy(kept, "node2") != 1 {
+		w.t.Errorf("deviceUsage %v, want the slot of the node that is cut off held", kept.Spec.DeviceUsage)
+	}
+	link("up")
+	if err := w.WaitReady(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.awaitNodes(unused, "node1", "node2")
+	if kept := w.awaitNodes(used, "node1", "node2"); heldBy(kept, "node2") != 1 {
+		w.t.Errorf("deviceUsage %v, want the slot held as before", kept.Spec.DeviceUsage)
+	}
+	if after := container(); after != before {
+		w.t.Errorf("the container of the node that was cut off: %s, before %s", after, before)
+	}
 }
 
 // heldBy counts the slots of an Instance that a node holds.

@@ -41,7 +41,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	for _, instance := range w.list("instances") {
-		if used(instance) != 1 || len(instance.Spec.DeviceUsage) != 2 {
+		if used(instance) != 1 || instance.Spec.Capacity != 2 {
 			t.Errorf("deviceUsage of %s: %v, want one slot of two held", instance.Metadata.Name, instance.Spec.DeviceUsage)
 		}
 	}

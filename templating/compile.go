@@ -67,12 +67,14 @@ func (c *compiler) compile(source map[string]any) (t *template) {
 		return t
 	}
 	t.kind = checkShape(c.reporter, source)
+	c.secret = isSecret(t.kind)
 	t.metadata = metadataPaths(t.kind.GroupKind())
 	t.directives, t.binds = readDirectives(c.reporter, t.kind, source)
 	c.names.binds = t.binds
 	t.when = c.condition(t.directives.When)
 	t.content, _ = c.node(nil, source).(*mapNode)
 	checkMetadata(c.reporter, t.metadata, source)
+	checkTake(c.reporter, t.directives, t.nameSource())
 	return t
 }
 

@@ -1,10 +1,13 @@
 package templating
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"akri.sh/akri/templating/internal/fault"
 )
@@ -37,7 +40,31 @@ type Diagnostic struct {
 	Cause error
 	// Hint is what to write instead; it may be empty.
 	Hint string
+	// Secret is set if Field is in the data of a Secret.
+	Secret bool
 }
+
+// Redact returns the diagnostic without what the author wrote into the data of a
+// Secret. Messages that others can read need it: conditions, Events, logs.
+func (d Diagnostic) Redact() Diagnostic {
+	if !d.Secret {
+		return d
+	}
+	redacted := Diagnostic{List: d.List, Field: d.Field, Secret: true, Pos: d.Pos}
+	if limit, ok := errors.AsType[*LimitError](d.Cause); ok {
+		redacted.Cause, redacted.Hint = limit, d.Hint
+		return redacted
+	}
+	place := ""
+	if !d.Pos.IsZero() {
+		place = " at " + d.Pos.String()
+	}
+	redacted.Cause = fmt.Errorf("there is a mistake in this value of a Secret%s", place)
+	redacted.Hint = "kubectl akri lint shows what is wrong"
+	return redacted
+}
+
+func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
 
 // newDiagnostic returns a fault in text as a diagnostic without List.
 func newDiagnostic(field Path, text string, f *fault.Fault) Diagnostic {

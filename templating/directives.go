@@ -1,6 +1,7 @@
 package templating
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -126,6 +127,19 @@ func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string
 	return d, reader.binds
 }
 
+// deviceWords matches variables whose value a device chooses.
+var deviceWords = regexp.MustCompile(`\b(INSTANCE_PROPERTIES|INSTANCES|INSTANCE)\b`)
+
+// checkTake reports a template that takes over objects whose name depends on what a
+// device says of itself: the device would decide which existing object is taken.
+func checkTake(r *reporter, d Directives, name string) {
+	chosen := strings.ReplaceAll(name, "INSTANCE.name", "")
+	if d.OnConflict == ConflictTake && expr.Has(name) && deviceWords.MatchString(chosen) {
+		r.reportf(namePath, "build the name from INSTANCE_NAME, INSTANCE.name or NODE, or remove "+annotationOnConflict,
+			"the name depends on properties of the device, which would decide which existing object is taken over")
+	}
+}
+
 func (r *directiveReader) read(d *Directives, key string, v any) {
 	field := annotationsPath.with(Key(key))
 	if !slices.Contains(directiveKeys, key) {
@@ -161,6 +175,13 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 	case annotationLegacyLabels:
 		d.LegacyLabels = choice(r.reporter, field, text, "true", "false") == "true"
 	}
+}
+
+// OnConflictOf returns the value of akri.sh/on-conflict in a template. It may be
+// invalid.
+func OnConflictOf(template map[string]any) OnConflict {
+	text, _ := annotationsPath.with(Key(annotationOnConflict)).follow(template).(string)
+	return OnConflict(text)
 }
 
 func directiveHint(key string) string {

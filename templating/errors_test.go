@@ -1,6 +1,7 @@
 package templating_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,5 +85,42 @@ func script(t *testing.T, name string, run func(*testing.T, string) string) {
 		if err := os.WriteFile(path, []byte(rewritten.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestRedact checks that a mistake in a Secret's data can be reported to others than
+// its author.
+func TestRedact(t *testing.T) {
+	for name, text := range map[string]string{
+		"a syntax error":      `hunter2{{ "hunter2`,
+		"an unknown name":     `{{ hunter2 }}`,
+		"a failing function":  `{{ int "hunter2" }}`,
+		"a missing property":  `hunter2-{{ INSTANCE_PROPERTIES.HUNTER2 }}`,
+		"too large an object": `hunter2{{ range until 50 }}{{ $x := repeat 200000 "hunter2" }}{{ end }}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, field := range []string{"data", "stringData"} {
+				secret := map[string]any{
+					"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, field: map[string]any{"password": text},
+				}
+				set, diags := templating.Compile(templating.InstanceLevel, []map[string]any{secret})
+				if len(diags) == 0 {
+					_, diags = set.Render(camera)
+				}
+				if len(diags) == 0 {
+					t.Fatal("no mistake was found")
+				}
+				for _, d := range diags {
+					redacted := d.Redact().Error()
+					if strings.Contains(strings.ToLower(redacted), "hunter2") || !strings.Contains(redacted, field+".password: ") {
+						t.Errorf("%s\nis redacted to\n%s", d.Error(), redacted)
+					}
+				}
+			}
+		})
+	}
+	d := templating.Diagnostic{Text: "x", Cause: errors.New("y")}
+	if d.Redact().Error() != d.Error() {
+		t.Error("another kind's mistake is redacted")
 	}
 }

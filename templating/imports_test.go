@@ -15,7 +15,7 @@ import (
 // nothing that reaches a cluster, a network, a file, the environment or a clock.
 var mayImport = map[string][]string{
 	".": {
-		"errors", "fmt", "maps", "math", "slices", "strconv", "strings", "unicode/utf8",
+		"errors", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "unicode/utf8",
 		"akri.sh/akri/api/v0", "akri.sh/akri/templating/readywhen", "k8s.io/apimachinery/pkg/runtime/schema",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/expr",
 		"akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault",
 		"akri.sh/akri/templating/internal/functions", "akri.sh/akri/templating/internal/value",
 	},
-	"convert": {"errors", "fmt", "strings"},
+	"convert": {"crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "strings"},
 	"sample":  {"fmt", "maps", "slices", "strings", "akri.sh/akri/api/v0", "akri.sh/akri/templating"},
 	"source": {
 		"bytes", "errors", "fmt", "slices", "strings", "akri.sh/akri/templating",
@@ -50,8 +50,9 @@ var mayImport = map[string][]string{
 	},
 	"readywhen": {
 		"errors", "fmt", "strings", "sync", "akri.sh/akri/internal/text",
-		"github.com/google/cel-go/cel", "github.com/google/cel-go/common/env",
-		"github.com/google/cel-go/common/overloads", "github.com/google/cel-go/common/types",
+		"github.com/google/cel-go/cel", "github.com/google/cel-go/common/ast", "github.com/google/cel-go/common/env",
+		"github.com/google/cel-go/common/operators", "github.com/google/cel-go/common/overloads",
+		"github.com/google/cel-go/common/types", "github.com/google/cel-go/common/types/ref",
 	},
 }
 

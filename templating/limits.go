@@ -23,7 +23,7 @@ const (
 	maxCompiled = 8 << 20
 	// maxCompiledTemplates bounds the cost of compiling a list, in templates that
 	// use up maxCompiled.
-	maxCompiledTemplates = 4
+	maxCompiledTemplates = 2
 )
 
 // LimitError reports that a template is too large or too expensive.

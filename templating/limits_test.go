@@ -52,6 +52,18 @@ func TestListLimits(t *testing.T) {
 			t.Errorf("%d nodes give %d objects and %v; want %d objects", nodes, len(objects), diags, want)
 		}
 	}
+	template = one("{{ INSTANCE.name }}", map[string]any{"akri.sh/for-each": "INSTANCES"})
+	template["metadata"].(map[string]any)["name"] = "x-{{ INSTANCE.name }}"
+	set = mustCompile(t, templating.ConfigurationLevel, []map[string]any{template, sibling})
+	var values templating.Values
+	for i := range templating.MaxElements + 1 {
+		values.Instances = append(values.Instances, templating.Instance{Name: fmt.Sprintf("cam-%d", i)})
+	}
+	objects, diags := set.Render(values)
+	const remedy = "limited to 1000; write the template in instanceBrokerResources"
+	if len(objects) != 1 || len(diags) != 1 || !strings.Contains(diags[0].Error(), remedy) {
+		t.Errorf("%d Instances give %d objects and %v; want the sibling and a remedy", len(values.Instances), len(objects), diags)
+	}
 	many := make([]map[string]any, templating.MaxTemplates+1)
 	for i := range many {
 		many[i] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("x-%d", i)}}
@@ -125,5 +137,45 @@ func TestNames(t *testing.T) {
 			}
 			seen[name] = text
 		}
+	}
+}
+
+// TestObjectMemory checks that one object cannot take the memory of a thousand, and
+// that its failure leaves the other objects of the template their share.
+func TestObjectMemory(t *testing.T) {
+	const greedy = `{{ if eq NODE "node-a" }}{{ range until 50 }}{{ $x := repeat 200000 "x" }}{{ end }}{{ end }}`
+	template := one(greedy, map[string]any{"akri.sh/for-each": "NODES"})
+	template["metadata"].(map[string]any)["name"] = "x-{{ NODE }}"
+	objects, diags := mustCompile(t, templating.InstanceLevel, []map[string]any{template}).Render(camera)
+	if len(objects) != 1 || objects[0].Origin.Element != "node-b" {
+		t.Errorf("objects are %v", objects)
+	}
+	if len(diags) != 1 || !strings.Contains(diags.Error(), "results and intermediate results of one object are limited to 8 MiB") {
+		t.Errorf("diagnostics are %v", diags)
+	}
+}
+
+// TestEach checks that objects are visited in the order of Render, one template at a
+// time if wanted, and that their memory is known.
+func TestEach(t *testing.T) {
+	small, large := one("x", nil), one(`{{ repeat 100000 "x" }}`, nil)
+	small["metadata"].(map[string]any)["name"] = "small"
+	set := mustCompile(t, templating.InstanceLevel, []map[string]any{small, large})
+	var visited []templating.Object
+	visit := func(object templating.Object) { visited = append(visited, object) }
+	if diags := set.Each(camera, visit, nil); len(diags) > 0 || len(visited) != 2 {
+		t.Fatalf("visited %v with %v", visited, diags)
+	}
+	if visited[0].Allocated < 500 || visited[1].Allocated < 100_000 || visited[0].Allocated > visited[1].Allocated/10 {
+		t.Errorf("the objects allocated %d and %d bytes", visited[0].Allocated, visited[1].Allocated)
+	}
+	if diags := set.EachOf(1, camera, visit); len(diags) > 0 || len(visited) != 3 || visited[2].Origin.Index != 1 {
+		t.Errorf("visited %v with %v", visited, diags)
+	}
+	if set.Each(camera, visit, func() bool { return len(visited) == 4 }); len(visited) != 4 {
+		t.Errorf("visited %d objects, want to stop after the first", len(visited)-3)
+	}
+	if set.EachOf(2, camera, visit); len(visited) != 4 {
+		t.Error("a template that does not exist was rendered")
 	}
 }

@@ -21,6 +21,7 @@ type variable struct {
 // docs/templating.md describes them. A variable refused at one level or outside
 // for-each gets a different message from an unknown word.
 var variables = []variable{
+	plain("BROKER_NODES", onlyInstanceLevel, func(s *scope) any { return s.brokerNodes() }),
 	plain("CAPACITY", nil, func(s *scope) any { return s.values.Capacity }),
 	plain("CONFIGURATION_NAME", nil, func(s *scope) any { return s.values.Configuration }),
 	structured("INSTANCE", onlyForEach(bindsInstance), func(s *scope) any { return s.element }, choosePart("INSTANCE")),

@@ -51,4 +51,7 @@ type Object struct {
 	Directives Directives
 	// Origin is the template.
 	Origin Origin
+	// Allocated estimates the memory, in bytes, that rendering the object took. The
+	// content takes no more.
+	Allocated int64
 }

@@ -14,29 +14,60 @@ import (
 // one for-each, of its elements. Objects that fail to render are reported as
 // diagnostics and omitted. A caller that prunes must check the diagnostics first.
 func (s *Set) Render(values Values) ([]Object, Diagnostics) {
+	var objects []Object
+	diags := s.Each(values, func(object Object) { objects = append(objects, object) }, nil)
+	return objects, diags
+}
+
+// Each is Render for callers that do not need all objects at the same time: it calls
+// visit with each object as soon as it is rendered, and does not retain it. It renders
+// no further object once stop, if it is not nil, returns true.
+func (s *Set) Each(values Values, visit func(Object), stop func() bool) Diagnostics {
 	if s == nil {
-		return nil, nil
+		return nil
+	}
+	return s.render(s.templates, values, visit, stop)
+}
+
+// EachOf is Each for one template, by its index in the list. The other templates
+// neither use up its budget nor conflict with its objects.
+func (s *Set) EachOf(index int, values Values, visit func(Object)) Diagnostics {
+	if index < 0 || index >= s.Len() {
+		return nil
+	}
+	return s.render(s.templates[index:index+1], values, visit, nil)
+}
+
+func (s *Set) render(templates []*template, values Values, visit func(Object), stop func() bool) Diagnostics {
+	if stop == nil {
+		stop = func() bool { return false }
 	}
 	r := &renderer{
 		scope:    &scope{level: s.level, values: values},
-		rendered: make(map[identity]Origin, len(s.templates)),
+		visit:    visit,
+		stop:     stop,
+		rendered: make(map[identity]Origin, len(templates)),
 	}
 	r.machine.Scope = r.scope
 	left := budget.NewList()
-	for _, t := range s.templates {
+	for _, t := range templates {
+		if stop() {
+			break
+		}
 		left.Run(func(b *budget.Budget) {
 			r.machine.Budget = b
 			r.template(t)
 		})
 	}
-	return r.objects, r.diags
+	return r.diags
 }
 
-// renderer is one call of Render.
+// renderer is one rendering of some templates.
 type renderer struct {
 	scope    *scope
 	machine  expr.Machine
-	objects  []Object
+	visit    func(Object)
+	stop     func() bool
 	diags    Diagnostics
 	rendered map[identity]Origin
 }
@@ -49,10 +80,10 @@ type identity struct {
 
 // template renders all objects of one template.
 func (r *renderer) template(t *template) {
-	b := &objectBuilder{builder: builder{reporter: reporter{origin: t.origin}, machine: &r.machine}, template: t}
+	b := &objectBuilder{builder: builder{reporter: reporter{origin: t.origin, secret: isSecret(t.kind)}, machine: &r.machine}, template: t}
 	if t.binds == bindsNothing {
 		r.scope.element = nil
-		r.object(b)
+		r.one(b)
 	} else {
 		r.each(b, r.scope.elements(t.binds))
 	}
@@ -62,9 +93,12 @@ func (r *renderer) template(t *template) {
 // each renders one object per element of for-each.
 func (r *renderer) each(b *objectBuilder, elements []any) {
 	if len(elements) > MaxElements {
+		hint := "split the devices among several Configurations"
+		if b.template.binds == bindsInstance {
+			hint = "write the template in instanceBrokerResources, which may have any number of devices, or " + hint
+		}
 		b.report(annotationsPath.with(Key(annotationForEach)), "", fault.At(fault.Whole, &LimitError{
-			What: "objects created by one for-each", Limit: MaxElements,
-			Hint: "split the devices among several Configurations",
+			What: "objects created by one for-each", Limit: MaxElements, Hint: hint,
 		}))
 		return
 	}
@@ -72,36 +106,46 @@ func (r *renderer) each(b *objectBuilder, elements []any) {
 		r.scope.element = element
 		b.origin.Element = elementName(element)
 		b.machine.Budget.NextObject()
-		if r.object(b); b.machine.Budget.Spent() {
+		if r.one(b); b.machine.Budget.Spent() || r.stop() {
 			return
 		}
 	}
 }
 
+// one renders one object and passes it to visit.
+func (r *renderer) one(b *objectBuilder) {
+	if object, ok := r.object(b); ok {
+		r.visit(object)
+	}
+}
+
 // object renders one object, unless its condition does not hold. It turns a panic
 // into a diagnostic.
-func (r *renderer) object(b *objectBuilder) {
+func (r *renderer) object(b *objectBuilder) (object Object, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			b.reportf(nil, reportBug, "this template cannot be rendered")
+			ok = false
 		}
 	}()
 	b.path = b.path[:0]
 	if holds, ok := b.condition(); !holds || !ok {
-		return
+		return Object{}, false
 	}
 	content, ok := b.content()
 	if !ok || !b.finish(content, r.scope) {
-		return
+		return Object{}, false
 	}
 	id := identityOf(b.template.kind, content)
 	if other, found := r.rendered[id]; found {
 		const hint = "use NODE or INSTANCE.name in the name under for-each, and a different suffix in each template"
 		b.reportName(fault.Newf(fault.Whole, hint, "the same object is rendered by %s", other))
-		return
+		return Object{}, false
 	}
 	r.rendered[id] = b.origin
-	r.objects = append(r.objects, Object{Content: content, Directives: b.template.directives, Origin: b.origin})
+	return Object{
+		Content: content, Directives: b.template.directives, Origin: b.origin, Allocated: b.machine.Budget.ObjectAllocated(),
+	}, true
 }
 
 func identityOf(kind schema.GroupVersionKind, content map[string]any) identity {

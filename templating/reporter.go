@@ -13,6 +13,8 @@ const maxDiagnostics = 50
 // reporter collects the diagnostics of one template.
 type reporter struct {
 	origin Origin
+	// secret is set for a template of a Secret.
+	secret bool
 	diags  Diagnostics
 	more   int // diagnostics beyond maxDiagnostics
 }
@@ -26,6 +28,7 @@ func (r *reporter) report(field Path, text string, f *fault.Fault) {
 	}
 	d := newDiagnostic(slices.Clone(field), text, f)
 	d.List = r.origin.String()
+	d.Secret = r.secret && len(field) > 0 && (field[0].Key == "data" || field[0].Key == "stringData")
 	r.diags = append(r.diags, d)
 }
 

@@ -45,6 +45,9 @@ func (s *Set) Len() int {
 	return len(s.templates)
 }
 
+// Directives returns the directives of a template. The index must be less than Len.
+func (s *Set) Directives(index int) Directives { return s.templates[index].directives }
+
 // Kinds returns the kinds of all objects that the templates can create, sorted and
 // without repetition. Values cannot add a kind.
 func (s *Set) Kinds() []schema.GroupVersionKind {

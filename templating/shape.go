@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating/internal/expr"
 	"akri.sh/akri/templating/internal/fault"
 	"akri.sh/akri/templating/internal/value"
@@ -34,10 +35,12 @@ func checkShape(r *reporter, source map[string]any) schema.GroupVersionKind {
 	s := shape{reporter: r, source: source}
 	apiVersion := s.literal(Path{Key("apiVersion")}, `write a literal, as in apiVersion: apps/v1`)
 	kind := s.literal(Path{Key("kind")}, `write a literal, as in kind: Deployment`)
-	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || apiVersion != "" && (version.Version == "" || version.String() != apiVersion) {
+	if apiVersion != "" && !v0.ValidAPIVersion(apiVersion) {
 		s.reportf(Path{Key("apiVersion")}, "write GROUP/VERSION, or v1 for the core group",
 			"%s is not an API version", fault.Quote(apiVersion, 63))
+	}
+	if kind != "" && !v0.ValidKind(kind) {
+		s.reportf(Path{Key("kind")}, "write letters and digits, as in kind: Deployment", "%s is not a kind", fault.Quote(kind, 63))
 	}
 	if kind == "List" && apiVersion == "v1" {
 		s.reportf(Path{Key("kind")}, "write each object of the list as a template of its own", "a List is not an object")
@@ -46,7 +49,7 @@ func checkShape(r *reporter, source map[string]any) schema.GroupVersionKind {
 		s.reportf(Path{Key("status")}, "remove it", "the status of an object is written by its own controller")
 	}
 	s.metadata()
-	return version.WithKind(kind)
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
 // serverFields are fields of metadata that templates cannot set, with the hint.

@@ -12,7 +12,7 @@ import (
 type Instance struct {
 	Name       string
 	Properties map[string]string // its brokerProperties
-	Nodes      []string          // the nodes that see the device, in any order
+	Nodes      []string          // the nodes that see the device, in the order in which they joined
 	Shared     bool              // whether more than one node can see it
 }
 
@@ -42,6 +42,7 @@ type scope struct {
 	element any // bound by for-each
 
 	nodeList     []any
+	brokerList   []any
 	instanceList []any
 	propertyMap  value.Properties
 	labels       value.Selector
@@ -59,6 +60,25 @@ func (s *scope) nodes() []any {
 		s.nodeList = sortedList(nodes)
 	}
 	return s.nodeList
+}
+
+// brokerNodes returns the nodes that brokers with one Pod per node run on: as many as
+// the device has slots. Those that have seen the device longest are chosen, so that a
+// node that joins does not move a running broker.
+func (s *scope) brokerNodes() []any {
+	if s.brokerList == nil {
+		distinct := make([]string, 0, len(s.values.Instance.Nodes))
+		for _, node := range s.values.Instance.Nodes {
+			if int64(len(distinct)) >= s.values.Capacity {
+				break
+			}
+			if !slices.Contains(distinct, node) {
+				distinct = append(distinct, node)
+			}
+		}
+		s.brokerList = sortedList(distinct)
+	}
+	return s.brokerList
 }
 
 func (s *scope) properties() value.Properties {

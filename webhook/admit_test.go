@@ -95,7 +95,7 @@ func TestMessages(t *testing.T) {
 		},
 		"discoveryDetails": {
 			instance: valid,
-			says:     []string{`spec.discoveryHandler.discoveryDetails: discoveryDetails of debugEcho: want YAML with a list of strings`},
+			says:     []string{`spec.discoveryHandler.discoveryDetails: discriptions: unknown key; did you mean descriptions?`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,8 @@ func TestValidTemplatesAreAdmitted(t *testing.T) {
 		"a name of a property": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.SERIAL | lower }}"}}`,
 		"two names of two properties": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.A }}"}}, {apiVersion: ` +
 			`v1, kind: ConfigMap, metadata: {name: "c-{{ INSTANCE_PROPERTIES.B }}"}}`,
-		"an amount": `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: ` +
+		"an amount": `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: "{{ INSTANCE_NAME }}", ` +
+			`annotations: {akri.sh/deletion-policy: orphan}}, spec: ` +
 			`{accessModes: [ReadWriteOnce], resources: {requests: {storage: "{{ INSTANCE_PROPERTIES.DISK }}Gi"}}}}`,
 		"for shared devices only": `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}", annotations: ` +
 			`{akri.sh/when: "{{ SHARED }}"}}}`,

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/kinds"
 )
 
 // maxInstances limits the Instances for which an update is tried.
@@ -17,6 +19,21 @@ type affectedInstances struct {
 	// instances has at most maxInstances of them.
 	instances []v0.Instance
 	total     int
+}
+
+// CacheOptions returns options for the cache that [Options.Instances] reads. It keeps only
+// what the checks need of Instances and CustomResourceDefinitions.
+func CacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		kinds.CRD(): {Transform: kinds.Trim},
+		&v0.Instance{}: {Transform: func(object any) (any, error) {
+			if instance, ok := object.(*v0.Instance); ok {
+				instance.ManagedFields, instance.Annotations = nil, nil
+				instance.Spec.DeviceUsage, instance.Status.Conditions = nil, nil
+			}
+			return object, nil
+		}},
+	}}
 }
 
 // listAffected returns the Instances that an update affects.

@@ -38,6 +38,9 @@ type answer struct {
 	want      *plan.Desired // as it was sent
 	devices   deviceFactory
 	update    bool // the Configuration exists
+	// existing is set if the object exists, or was rendered for an existing device: the
+	// API server's message may then quote what the requester may not read.
+	existing bool
 }
 
 // interpret returns the findings of a response; none if the object was accepted.
@@ -83,6 +86,8 @@ func (a answer) conflict(failure *problem.Error) []Finding {
 var (
 	// missingRights matches messages of the API server's authorizer.
 	missingRights = regexp.MustCompile(`cannot (get|create|patch|impersonate\S*) resource `)
+	// quotaName matches what a message about a quota says before it quotes the quota.
+	quotaName = regexp.MustCompile(`exceeded quota: [a-z0-9.-]+`)
 	// typeErrors matches how server-side apply reports values of a wrong type.
 	typeErrors = regexp.MustCompile(`failed to create typed (patch )?object`)
 	// objectErrors matches responses that have the code of an internal error but are
@@ -101,7 +106,8 @@ func (a answer) rejection(failure *problem.Error, status metav1.Status) []Findin
 	case status.Code >= 500 && !objectErrors.MatchString(message), status.Code == 429:
 		return a.inconclusive("the API server could not decide: " + a.quote(message))
 	case status.Reason == metav1.StatusReasonForbidden && strings.Contains(message, "exceeded quota"):
-		return a.inconclusive("the quota is exhausted: " + a.quote(message))
+		// The rest of the message says how much of it is used.
+		return a.inconclusive("the quota is exhausted: " + quotaName.FindString(message))
 	case apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause):
 		return a.inconclusive("the namespace is being deleted")
 	case status.Reason == metav1.StatusReasonNotFound:
@@ -189,11 +195,11 @@ func (a answer) invalid(causes []metav1.StatusCause) []Finding {
 		path := locate(a.want.Content, cause.Field)
 		finding := Finding{
 			Level: Deny, Place: a.candidate.field(path.String()),
-			Cause: "the API server rejects it: " + a.quote(cause.Message),
+			Cause: "the API server rejects it: " + a.quoteCause(cause),
 		}
 		value, exists := path.value(a.want.Content)
 		if source, found := a.source(path); found && exists {
-			finding.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quote(cause.Message))
+			finding.Cause = fmt.Sprintf(`"%s" gives %s, which the API server rejects: %s`, source, a.show(value), a.quoteCause(cause))
 		}
 		part, _ := path.value(a.candidate.source)
 		if len(path) == 0 {
@@ -207,24 +213,62 @@ func (a answer) invalid(causes []metav1.StatusCause) []Finding {
 	return findings
 }
 
+// immutable returns the message about an update that the API server rejects because of
+// an immutable field.
+func (a answer) immutable(err error) string {
+	fields := "a field"
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {
+		fields = locate(a.want.Content, status.Status().Details.Causes[0].Field).String()
+	}
+	if a.want.Recreate {
+		return fields + " is immutable, and the API server would reject a new object"
+	}
+	return fields + " is immutable: delete the object, or annotate the template akri.sh/on-immutable: recreate"
+}
+
 // source returns the template text of a field, if it has an expression.
 func (a answer) source(path field) (string, bool) {
+	if a.secret() {
+		return "", false
+	}
 	written, _ := path.value(a.candidate.source)
 	source, ok := written.(string)
 	return oneLine(source, maxSourceBytes), ok && strings.Contains(source, "{{")
 }
 
-// secret reports whether the values of the object must not be shown.
+// secret reports whether nothing of the object must be shown but its fields.
 func (a answer) secret() bool {
 	return a.candidate.kind.Group == "" && a.candidate.kind.Kind == "Secret"
 }
 
-// quote returns a message of the API server, except about a Secret.
+// private reports whether a message, or a value, may be that of something that exists
+// and that the requester may not read: an object or a device.
+func (a answer) private() bool {
+	return a.existing || a.devices.observes(a.candidate.source)
+}
+
+// quote returns a message of the API server, except if it may contain what the
+// requester must not see.
 func (a answer) quote(message string) string {
-	if a.secret() {
+	switch {
+	case a.secret():
 		return "(the API server's message about a Secret is not repeated)"
+	case a.private():
+		return "(the API server's message is not repeated, because it may quote an existing object)"
 	}
 	return oneLine(message, maxQuoteBytes)
+}
+
+// quoteCause returns what the API server says about a field, or only the reason.
+func (a answer) quoteCause(cause metav1.StatusCause) string {
+	switch {
+	case a.secret():
+		return string(cause.Type) + " " + a.quote(cause.Message)
+	case a.private():
+		return string(cause.Type)
+	}
+	return a.quote(cause.Message)
 }
 
 // show returns a value with its type.
@@ -232,14 +276,21 @@ func (a answer) show(value any) string {
 	if a.secret() {
 		return "a value"
 	}
+	private := a.private()
 	switch value := value.(type) {
 	case nil:
 		return "nothing"
 	case string:
+		if private {
+			return "a string"
+		}
 		return fmt.Sprintf("the string %q", text.Truncate(value, maxValueBytes))
 	case bool:
 		return fmt.Sprintf("%t", value)
 	case int64, float64:
+		if private {
+			return "a number"
+		}
 		return fmt.Sprintf("the number %v", value)
 	case []any:
 		return "a list"

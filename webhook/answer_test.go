@@ -7,7 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
@@ -24,5 +26,66 @@ func TestTheWebhookMayNotImpersonate(t *testing.T) {
 	if len(findings) != 1 || findings[0].Level != Inconclusive ||
 		!strings.Contains(findings[0].Cause, "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName") {
 		t.Errorf("findings are %v, want one that is inconclusive", findings)
+	}
+}
+
+// What the API server says about an object that exists, or renders from an existing
+// device or for a Secret, is not shown: only the field and the reason.
+func TestPrivateMessages(t *testing.T) {
+	content := map[string]any{"spec": map[string]any{"hostname": "hush"}}
+	pods := schema.GroupKind{Kind: "Pod"}
+	responses := map[string]error{
+		"a field": apierrors.NewInvalid(pods, "x", fielderrors.ErrorList{
+			fielderrors.Invalid(fielderrors.NewPath("spec", "hostname"), "hush", "is hush"),
+		}),
+		"a diff": apierrors.NewInvalid(pods, "x", fielderrors.ErrorList{
+			fielderrors.Forbidden(fielderrors.NewPath("spec"), "may not change: core.PodSpec{hush}"),
+		}),
+		"a denial": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Reason: metav1.StatusReasonBadRequest,
+			Message: "admission webhook \"x\" denied the request: hush"}},
+		"a policy": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid,
+			Message: "ValidatingAdmissionPolicy 'x' denied request: hush"}},
+		"an internal error": apierrors.NewInternalError(errors.New("hush")),
+		"a quota": apierrors.NewForbidden(schema.GroupResource{}, "x",
+			errors.New("exceeded quota: q, requested: pods=1, used: pods=hush")),
+		"a type": apierrors.NewInternalError(
+			errors.New("failed to create typed patch object: .spec.hostname: expected numeric, got hush")),
+	}
+	pod := &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod"), source: map[string]any{
+		"spec": map[string]any{"hostname": "{{ INSTANCE_PROPERTIES.HOST }}"},
+	}}
+	secret := &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Secret"), source: map[string]any{
+		"spec": map[string]any{"hostname": "hush{{ INSTANCE_PROPERTIES.HOST }}"},
+	}}
+	for how, a := range map[string]answer{
+		"an existing object":                 {candidate: pod, existing: true},
+		"a property of an existing device":   {candidate: pod, devices: deviceFactory{observed: true}},
+		"a Secret":                           {candidate: secret},
+		"a Secret, and legacy fields are it": {candidate: &candidate{place: "spec.x", kind: secret.kind}},
+	} {
+		for what, response := range responses {
+			t.Run(how+", "+what, func(t *testing.T) {
+				a.want = &plan.Desired{Content: content}
+				failure := &problem.Error{Reason: v0.ReasonApplyFailed, Cause: response.Error(), Err: response}
+				findings := a.interpret(failure)
+				if len(findings) == 0 {
+					t.Error("there is no finding")
+				}
+				for _, finding := range findings {
+					if strings.Contains(finding.String(), "hush") {
+						t.Errorf("the finding is %s", finding)
+					}
+				}
+				if text := a.immutable(failure); strings.Contains(text, "hush") {
+					t.Errorf("the message is %s", text)
+				}
+			})
+		}
+	}
+	// The author's own new object is theirs.
+	a := answer{candidate: pod, want: &plan.Desired{Content: content}}
+	findings := a.interpret(&problem.Error{Reason: v0.ReasonApplyFailed, Err: responses["a field"]})
+	if len(findings) != 1 || !strings.Contains(findings[0].Cause, `the string "hush"`) {
+		t.Errorf("findings are %v", findings)
 	}
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -65,6 +66,32 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	})
 }
 
+// grantEverywhere gives a user permissions in all namespaces until the test ends.
+func (w *world) grantEverywhere(user string, rules ...rbacv1.PolicyRule) {
+	w.Helper()
+	rights, name := w.kubernetes().RbacV1(), w.namespace
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if _, err := rights.ClusterRoles().Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := rights.ClusterRoleBindings().Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		if err := errors.Join(
+			rights.ClusterRoleBindings().Delete(background, name, metav1.DeleteOptions{}),
+			rights.ClusterRoles().Delete(background, name, metav1.DeleteOptions{}),
+		); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
 // configurations is the permission to write Configurations, which all users here have.
 var configurations = rule(v0.Domain, "configurations", "get", "create", "patch", "update")
 
@@ -72,15 +99,22 @@ var configurations = rule(v0.Domain, "configurations", "get", "create", "patch",
 // without those that operators add.
 func (w *world) grantController() {
 	w.Helper()
+	w.grantRoles("rbac/controller.yaml", "akri-controller", "akri.sh/aggregate-to-controller")
+}
+
+// grantRoles installs a manifest of config/rbac, with the rules of the ClusterRoles that
+// are aggregated in the one with the given name.
+func (w *world) grantRoles(file, aggregated, label string) {
+	w.Helper()
 	var rules []any
-	for _, object := range w.manifest("rbac/controller.yaml") {
-		if object.GetLabels()["akri.sh/aggregate-to-controller"] == "true" {
+	for _, object := range w.manifest(file) {
+		if object.GetLabels()[label] == "true" {
 			rules = append(rules, object.Object["rules"].([]any)...)
 		}
 	}
-	w.install("rbac/controller.yaml", func(object *unstructured.Unstructured) {
+	w.install(file, func(object *unstructured.Unstructured) {
 		// kube-controller-manager, which aggregates roles, does not run here.
-		if object.GetKind() == "ClusterRole" && object.GetName() == "akri-controller" {
+		if object.GetKind() == "ClusterRole" && object.GetName() == aggregated {
 			unstructured.RemoveNestedField(object.Object, "aggregationRule")
 			object.Object["rules"] = rules
 		}
@@ -220,6 +254,13 @@ var attacks = map[string]attack{
 		otherwise: "holds credentials of the cluster",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
 		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
+	},
+	"a token Secret that exists": {
+		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/on-conflict: take}}}`),
+		admission: "takes over a Secret of any type",
+		otherwise: "takes over a Secret of any type",
+		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},
+		rights:    []rbacv1.PolicyRule{rule("", "secrets", "get", "create", "patch", "delete")},
 	},
 	"the permissions of another account": {
 		spec:      brokers(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}"}}`) + "  serviceAccountName: powerful\n",
@@ -363,9 +404,9 @@ func TestAttacksThroughTheController(t *testing.T) {
 				expect(t, err, a.otherwise)
 				return
 			}
-			w.device("attack", "loot", `{K: evil}`)
+			w.device("attack", "attack-loot", `{K: evil}`)
 			w.eventually("the controller refuses", func() string {
-				conditions := w.conditions("loot")
+				conditions := w.conditions("attack-loot")
 				if !strings.Contains(conditions, a.otherwise) {
 					return "its conditions are: " + conditions
 				}
@@ -426,4 +467,29 @@ func (w *world) exists(object schemaObject) bool {
 		w.Fatal(err)
 	}
 	return err == nil
+}
+
+// A Configuration that a finalizer keeps is reviewed until it has gone: its spec
+// cannot be changed to what its author may not create.
+func TestEditingATerminatingConfiguration(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	w.grant("eve", configurations)
+	eve := w.as("eve")
+	text := configuration("", "")
+	held := strings.Replace(text, "{name: cam}", "{name: cam, finalizers: [example.com/held]}", 1)
+	if err := eve.apply(held); err != nil {
+		t.Fatal(err)
+	}
+	api := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace)
+	if err := api.Delete(t.Context(), "cam", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, eve.apply(strings.Replace(held, "instanceBrokerResources: []", "instanceBrokerResources: ["+aPod+"]", 1)),
+		`user "eve" may not create, delete, patch pods`)
+	expect(t, eve.apply(held+"  brokerProperties: {K: v}\n"), "") // takes nothing that eve lacks
+	expect(t, eve.apply(text), "")                                // removes the finalizer
+	if _, err := api.Get(t.Context(), "cam", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Configuration is still there: %v", err)
+	}
 }

@@ -8,149 +8,144 @@ import (
 	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
 )
 
-// verbDelegate on a Configuration lets a user create a Configuration whose objects
-// they could not create directly.
-const verbDelegate = "delegate"
-
-// demand is a permission that a template requires.
-type demand struct {
-	right
-	place string
-	// unknownKind is set if the API server does not serve the kind, so that the
-	// name of the resource is guessed.
-	unknownKind string
-}
+// maxReviews limits the access reviews that one request causes.
+const maxReviews = 400
 
 // mayDelegate reports whether the requester has the verb delegate.
 func (c *cluster) mayDelegate(ctx context.Context, r request) (bool, []Finding) {
-	allowed, err := c.may(ctx, r.user, right{
-		verb: verbDelegate, group: v0.Domain, resource: v0.ConfigurationResource.Resource,
-		namespace: r.configuration.Namespace, name: r.configuration.Name,
-	})
+	allowed, err := c.may(ctx, r.user, delegation(r.configuration, r.configuration.Namespace))
 	if err != nil {
 		return false, []Finding{unanswered(err)}
 	}
 	return allowed, nil
 }
 
+// delegation returns the permission that stands for all others in a namespace; ""
+// is all namespaces and the cluster-scoped objects.
+func delegation(configuration *v0.Configuration, namespace string) right {
+	return right{
+		verb: verbDelegate, group: v0.Domain, resource: v0.ConfigurationResource.Resource,
+		namespace: namespace, name: configuration.Name,
+	}
+}
+
 // authorize denies requests that would use a Configuration to bypass the
 // requester's own RBAC. It checks templates, not the objects rendered for a device,
-// so a condition that no made-up device meets hides nothing.
+// so a condition that no made-up device meets hides nothing. delegated reports
+// whether the requester has the verb delegate in the Configuration's namespace.
 func (c *cluster) authorize(ctx context.Context, r request, candidates []*candidate, delegated bool) []Finding {
-	if account := r.configuration.Spec.ServiceAccountName; account != "" {
-		// Objects are created with the permissions of the account. A user who may
-		// impersonate the account could create them directly.
-		return c.unmet(ctx, r.user, []demand{{
-			right: right{verb: "impersonate", resource: "serviceaccounts", namespace: r.configuration.Namespace, name: account},
-			place: "spec.serviceAccountName",
-		}})
-	}
+	demands := c.demandsOf(r.configuration, candidates)
+	demands = append(demands, c.pruneDemands(r, demands)...)
 	if delegated {
-		return nil
+		demands = slices.DeleteFunc(demands, func(d demand) bool {
+			return d.verb != verbImpersonate && d.namespace == r.configuration.Namespace
+		})
 	}
-	return c.unmet(ctx, r.user, demandsOf(c.mapper, candidates))
+	if len(demands) > maxReviews {
+		return []Finding{{
+			Level: Deny, Place: "spec",
+			Cause:  fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(demands), maxReviews),
+			Remedy: "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
+		}}
+	}
+	lacking, err := c.unmet(ctx, r, demands)
+	if err == nil {
+		lacking, err = c.undelegated(ctx, r, lacking)
+	}
+	if err != nil {
+		return []Finding{unanswered(err)}
+	}
+	return forbidden(r, lacking)
 }
 
-// demandsOf returns the permissions that the templates require.
-func demandsOf(mapper meta.RESTMapper, candidates []*candidate) []demand {
+// demandsOf returns the permissions that a Configuration requires, each once.
+func (c *cluster) demandsOf(configuration *v0.Configuration, candidates []*candidate) []demand {
 	var demands []demand
+	reads := c.readDemands(candidates)
+	if account := configuration.Spec.ServiceAccountName; account != "" {
+		// Objects are created with the permissions of the account. A user who may
+		// impersonate the account could create them directly. The controller reads
+		// all objects with its own permissions.
+		demands = append(demands, demand{
+			right: right{verb: verbImpersonate, resource: "serviceaccounts", namespace: configuration.Namespace, name: account},
+			place: "spec.serviceAccountName",
+		})
+		for i := range reads {
+			reads[i].ofAccount = true
+		}
+	} else {
+		demands = append(demands, c.objectDemands(candidates)...)
+	}
+	demands = slices.Concat(demands, reads, discoveryDemands(configuration, c.requireUse))
 	seen := map[right]bool{}
-	for _, tmpl := range candidates {
-		resource, guessed := resourceOf(mapper, tmpl)
-		verbs := []string{"create", "patch", "delete"}
-		var binding []demand
-		if tmpl.kind.Group == "rbac.authorization.k8s.io" {
-			if strings.HasSuffix(tmpl.kind.Kind, "Binding") {
-				binding = bindDemands(tmpl)
-			} else {
-				verbs = append(verbs, "escalate")
-			}
-		}
-		for _, verb := range verbs {
-			d := demand{
-				right: right{
-					verb: verb, group: resource.Group, resource: resource.Resource,
-					namespace: tmpl.namespace, name: tmpl.name,
-				},
-				place: tmpl.place,
-			}
-			if guessed {
-				d.unknownKind = tmpl.kind.Kind
-			}
-			if !seen[d.right] {
-				seen[d.right] = true
-				demands = append(demands, d)
-			}
-		}
-		demands = append(demands, binding...)
-	}
-	return demands
+	return slices.DeleteFunc(demands, func(d demand) bool {
+		repeated := seen[d.right]
+		seen[d.right] = true
+		return repeated
+	})
 }
 
-// bindDemands returns the permission to bind the role that a binding references.
-// Bindings and roles are rendered only if the controller's operator allows it.
-func bindDemands(tmpl *candidate) []demand {
-	reference, _ := tmpl.source["roleRef"].(map[string]any)
-	kind, _ := reference["kind"].(string)
-	name, _ := reference["name"].(string)
-	resource := "clusterroles"
-	namespace := ""
-	if kind == "Role" {
-		resource, namespace = "roles", tmpl.namespace
-	}
-	if hasExpression(reference) {
-		resource, namespace, name = "*", "", ""
-	}
-	return []demand{{
-		right: right{verb: "bind", group: tmpl.kind.Group, resource: resource, namespace: namespace, name: name},
-		place: tmpl.place,
-	}}
-}
-
-// resourceOf returns the resource of a template's kind for access reviews. If the
-// API server does not serve the kind, the name of the resource is guessed by the
-// usual rule. If another kind has that name, only a permission for the whole group
-// suffices.
-func resourceOf(mapper meta.RESTMapper, tmpl *candidate) (resource schema.GroupResource, guessed bool) {
-	if tmpl.resource != nil {
-		return tmpl.resource.Resource.GroupResource(), false
-	}
-	plural, _ := meta.UnsafeGuessKindToResource(tmpl.kind)
-	if kinds, err := mapper.KindsFor(plural.GroupResource().WithVersion("")); err == nil && len(kinds) > 0 {
-		plural.Resource = "*"
-	}
-	return plural.GroupResource(), true
-}
-
-// unmet returns a finding for each demand that the requester does not meet.
-func (c *cluster) unmet(ctx context.Context, user authenticationv1.UserInfo, demands []demand) []Finding {
+// unmet returns the demands that are not met, in their order.
+func (c *cluster) unmet(ctx context.Context, r request, demands []demand) ([]demand, error) {
 	var mu sync.Mutex
-	lacking := map[int]bool{}
+	allowed := make([]bool, len(demands))
 	var failure error
 	reviews := newParallel()
 	for i, d := range demands {
 		reviews.run(func() {
-			allowed, err := c.may(ctx, user, d.right)
+			met, err := c.may(ctx, d.subject(r), d.right)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			if allowed[i] = met; err != nil {
 				failure = err
-			} else if !allowed {
-				lacking[i] = true
 			}
 		})
 	}
 	reviews.wait()
-	if failure != nil {
-		return []Finding{unanswered(failure)}
+	var lacking []demand
+	for i, d := range demands {
+		if !allowed[i] {
+			lacking = append(lacking, d)
+		}
 	}
-	return forbidden(user.Username, demands, lacking)
+	return lacking, failure
+}
+
+// undelegated returns the demands in other namespaces than the Configuration's for
+// which the requester does not have the verb delegate there, and those in its own.
+func (c *cluster) undelegated(ctx context.Context, r request, lacking []demand) ([]demand, error) {
+	elsewhere := map[string]bool{}
+	var delegations []demand
+	for _, d := range lacking {
+		if d.namespace != r.configuration.Namespace && !elsewhere[d.namespace] {
+			elsewhere[d.namespace] = true
+			delegations = append(delegations, demand{right: delegation(r.configuration, d.namespace)})
+		}
+	}
+	missing, err := c.unmet(ctx, r, delegations)
+	for _, d := range missing {
+		elsewhere[d.namespace] = false
+	}
+	return slices.DeleteFunc(lacking, func(d demand) bool { return elsewhere[d.namespace] }), err
+}
+
+// subject returns who must meet a demand.
+func (d demand) subject(r request) authenticationv1.UserInfo {
+	if !d.ofAccount {
+		return r.user
+	}
+	account := types.NamespacedName{Namespace: r.configuration.Namespace, Name: r.configuration.Spec.ServiceAccountName}
+	const all = "system:serviceaccounts"
+	return authenticationv1.UserInfo{
+		Username: apply.Username(account),
+		Groups:   []string{all, all + ":" + account.Namespace, "system:authenticated"},
+	}
 }
 
 // unanswered denies a request because an access review failed: no permission is
@@ -161,33 +156,47 @@ func unanswered(err error) Finding {
 
 // forbidden returns a finding for each place and resource, with the verbs that are
 // missing.
-func forbidden(user string, demands []demand, lacking map[int]bool) []Finding {
+func forbidden(r request, lacking []demand) []Finding {
 	var findings []Finding
 	var verbs []string
-	for i, d := range demands {
-		if lacking[i] {
-			verbs = append(verbs, d.verb)
-		}
-		last := i == len(demands)-1 || demands[i+1].place != d.place || demands[i+1].resource != d.resource
-		if !last || len(verbs) == 0 {
+	for i, d := range lacking {
+		verbs = append(verbs, d.verb)
+		if i+1 < len(lacking) && lacking[i+1].place == d.place && lacking[i+1].resource == d.resource {
 			continue
 		}
-		missing := d.right
 		slices.Sort(verbs)
-		missing.verb = strings.Join(slices.Compact(verbs), ", ")
-		finding := Finding{Level: Forbid, Place: d.place}
-		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant permissions", user, missing)
-		finding.Remedy = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
-		switch {
-		case d.verb == "impersonate":
-			finding.Cause = fmt.Sprintf("user %q may not %s, whose permissions would create the objects", user, missing)
-			finding.Remedy = "request that permission, or remove the field"
-		case d.unknownKind != "":
-			finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)", d.unknownKind,
-				d.resource)
-		}
-		findings = append(findings, finding)
+		findings = append(findings, d.finding(r, strings.Join(slices.Compact(verbs), ", ")))
 		verbs = nil
 	}
 	return findings
+}
+
+// finding denies a request because the subject of a demand lacks verbs.
+func (d demand) finding(r request, verbs string) Finding {
+	missing := d.right
+	missing.verb = verbs
+	finding := Finding{Level: Forbid, Place: d.place}
+	switch {
+	case d.verb == verbImpersonate:
+		finding.Cause = fmt.Sprintf("user %q may not %s, whose permissions would create the objects", r.user.Username, missing)
+		finding.Remedy = "request that permission, or remove the field"
+	case d.pruned != "":
+		finding.Cause = fmt.Sprintf("user %q may not %s, and without the former template %s its objects would be deleted",
+			r.user.Username, missing, strings.TrimPrefix(d.pruned, "spec."))
+		finding.Remedy = "request that permission, or keep the template"
+	case d.ofAccount:
+		finding.Cause = fmt.Sprintf("ServiceAccount %s may not %s, and a Configuration does not grant permissions",
+			r.configuration.Spec.ServiceAccountName, missing)
+		finding.Remedy = "grant it that permission, or remove the annotation"
+	default:
+		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant permissions", r.user.Username, missing)
+		finding.Remedy = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
+		if d.namespace != r.configuration.Namespace {
+			finding.Remedy = "request these permissions"
+		}
+	}
+	if d.unknownKind != "" {
+		finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)", d.unknownKind, d.resource)
+	}
+	return finding
 }

@@ -85,7 +85,17 @@ func TestEditingAnothersConfiguration(t *testing.T) {
 	expect(t, eve.apply(strings.Replace(text, "image: b", "image: evil", 1)), "may not create, delete, patch pods")
 	expect(t, eve.apply(text+"  brokerProperties: {K: v}\n"), "may not create, delete, patch pods")
 	expect(t, eve.apply(strings.Replace(text, "{name: cam}", "{name: cam, labels: {mine: \"1\"}}", 1)), "") // not in the spec
-	expect(t, eve.apply(configuration("", "")), "")                                                         // only removes
+	// To remove a template is to delete its objects.
+	expect(t, eve.apply(configuration("", "")), `spec: user "eve" may not delete pods in namespace `+w.namespace+
+		`, and without the former template instanceBrokerResources[0] its objects would be deleted`)
+	w.grant("dan", configurations, rule("", "pods", "delete"))
+	expect(t, w.as("dan").apply(configuration("", "")), "")
+	kept := strings.Replace(aPod, "metadata: {", "metadata: {annotations: {akri.sh/deletion-policy: orphan}, ", 1)
+	expect(t, admin.apply(configuration(kept, "")), "")
+	expect(t, eve.apply(configuration("", "")), "")
+	const legacy = "  brokerSpec: {brokerPodSpec: {containers: [{name: a, image: b}]}}\n"
+	expect(t, admin.apply(configuration("", "")+legacy), "")
+	expect(t, eve.apply(configuration("", "")), "without the former template brokerSpec.brokerPodSpec")
 }
 
 // Access reviews contain the groups, the UID and the extra fields of the requester.
@@ -139,15 +149,16 @@ func TestTheControllerLacksARight(t *testing.T) {
 		"the controller may not manage secrets: label a ClusterRole")
 }
 
-// Messages do not show existing objects, which the requester may not be allowed to
-// read, and nothing is written.
+// Messages do not show existing objects, and nothing is written.
 func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	admin := w.as("")
 	admin.make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {l: hush}}, data: {k: hush}}`)
 	admin.make(secrets, `{apiVersion: v1, kind: Secret, metadata: {name: theirs}, stringData: {k: hush}}`)
-	w.grant("eve", configurations, rule("", "configmaps", everyVerb...), rule("", "secrets", everyVerb...))
+	// Without get, she would not get as far as a dry run.
+	verbs := append(everyVerb, "get")
+	w.grant("eve", configurations, rule("", "configmaps", verbs...), rule("", "secrets", verbs...))
 	eve := w.as("eve")
 	before := w.state()
 	for i, template := range []string{
@@ -234,7 +245,7 @@ func TestGuard(t *testing.T) {
 			ownership.Claim{}); err != nil {
 			t.Errorf("as %q: %v", account, err)
 		}
-		if err := client.Delete(t.Context(), configMaps, types.NamespacedName{Namespace: w.namespace, Name: "there"}, "x"); err == nil {
+		if err := client.Delete(t.Context(), configMaps, types.NamespacedName{Namespace: w.namespace, Name: "there"}, "x", "1"); err == nil {
 			t.Errorf("as %q a deletion was sent", account)
 		}
 	}

@@ -22,7 +22,8 @@ type candidate struct {
 	// was converted from one of Akri's legacy fields.
 	source map[string]any
 
-	kind schema.GroupVersionKind
+	kind       schema.GroupVersionKind
+	directives templating.Directives
 	// resource is nil if the API server does not serve the kind, or if it could
 	// not be looked up because of err.
 	resource *meta.RESTMapping
@@ -46,32 +47,40 @@ func newCandidates(configuration *v0.Configuration, compiled *templates.Template
 	var candidates []*candidate
 	for _, list := range []struct {
 		level     templating.Level
-		count     int
+		set       *templating.Set
 		resources []v0.BrokerResource
 	}{
-		{templating.InstanceLevel, compiled.Instance.Len(), configuration.Spec.InstanceBrokerResources},
-		{templating.ConfigurationLevel, compiled.Group.Len(), configuration.Spec.ConfigurationBrokerResources},
+		{templating.InstanceLevel, compiled.Instance, configuration.Spec.InstanceBrokerResources},
+		{templating.ConfigurationLevel, compiled.Group, configuration.Spec.ConfigurationBrokerResources},
 	} {
-		for index := range list.count {
+		for index := range list.set.Len() {
 			name := compiled.Name(list.level, index)
-			c := &candidate{level: list.level, index: index, place: inSpec(name), kind: legacyKinds[name]}
+			c := &candidate{
+				level: list.level, index: index, place: inSpec(name), kind: legacyKinds[name], directives: list.set.Directives(index),
+			}
 			if index < len(list.resources) {
 				c.read(list.resources[index].Object)
 			}
-			c.resource, c.err = mapper.RESTMapping(c.kind.GroupKind(), c.kind.Version)
-			if meta.IsNoMatchError(c.err) {
-				c.resource, c.err = nil, nil
-			}
-			switch {
-			case !c.namespaced():
-				c.namespace = ""
-			case c.namespace == "":
-				c.namespace = configuration.Namespace
-			}
+			c.resolve(mapper, configuration.Namespace)
 			candidates = append(candidates, c)
 		}
 	}
 	return candidates
+}
+
+// resolve looks up the resource of the kind, and completes the namespace. home is the
+// namespace of the Configuration.
+func (c *candidate) resolve(mapper meta.RESTMapper, home string) {
+	c.resource, c.err = mapper.RESTMapping(c.kind.GroupKind(), c.kind.Version)
+	if meta.IsNoMatchError(c.err) {
+		c.resource, c.err = nil, nil
+	}
+	switch {
+	case !c.namespaced():
+		c.namespace = ""
+	case c.namespace == "":
+		c.namespace = home
+	}
 }
 
 // read reads the fields of a template that cannot be expressions.
@@ -124,4 +133,14 @@ func (c *candidate) unmapped() []Finding {
 		}}
 	}
 	return nil
+}
+
+// candidateOf returns the template at an index of a list.
+func candidateOf(candidates []*candidate, level templating.Level, index int) *candidate {
+	for _, c := range candidates {
+		if c.level == level && c.index == index {
+			return c
+		}
+	}
+	return &candidate{level: level, index: index, place: "spec"}
 }

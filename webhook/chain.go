@@ -27,6 +27,9 @@ type Options struct {
 	Mapper meta.RESTMapper
 	// Policy restricts what templates may render. It must be the controller's.
 	Policy confine.Policy
+	// RequireUse requires the verb use on discoveryhandlers.akri.sh/NAME of the
+	// authors of Configurations for the discovery handler NAME.
+	RequireUse bool
 	// Details validate discoveryDetails, by the name of the handler. The details
 	// of other handlers are not validated.
 	Details map[string]func(discoveryDetails string) error
@@ -37,8 +40,9 @@ type Chain struct {
 	*cluster
 	live      client.Reader
 	instances client.Reader
-	policy    confine.Policy
 	details   map[string]func(discoveryDetails string) error
+	// renderings is the memory for renderings of all reviews.
+	renderings *seats
 }
 
 // NewChain returns a Chain.
@@ -48,7 +52,8 @@ func NewChain(options Options) (*Chain, error) {
 		return nil, err
 	}
 	return &Chain{
-		cluster: api, live: options.Live, instances: options.Instances, policy: options.Policy, details: options.Details,
+		cluster: api, live: options.Live, instances: options.Instances, details: options.Details,
+		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
 	}, nil
 }
 
@@ -63,8 +68,7 @@ type request struct {
 // invalid spec that was stored while the webhook was unavailable must not block other
 // changes, and deletion must always be possible.
 func (r request) unchanged() bool {
-	return r.old != nil &&
-		(r.configuration.DeletionTimestamp != nil || equality.Semantic.DeepEqual(r.old.Spec, r.configuration.Spec))
+	return r.old != nil && equality.Semantic.DeepEqual(r.old.Spec, r.configuration.Spec)
 }
 
 // review performs the checks in order, and returns what they found. A stage that
@@ -81,23 +85,31 @@ func (c *Chain) review(ctx context.Context, r request) []Finding {
 		return findings
 	}
 
-	// 2. The rendered objects, and whether the requester could create them.
+	// 2. The templates as written, and whether the requester could create the
+	// objects. Nothing is rendered for those who may not.
+	candidates := newCandidates(r.configuration, compiled, c.mapper)
+	findings = slices.Concat(findings, c.confine(r.configuration, candidates), checkVolumes(candidates),
+		checkInitContainers(r.configuration, candidates), c.authorize(ctx, r, candidates, delegated))
+	if denied(findings) {
+		return findings
+	}
+
+	// 3. The rendered objects.
 	affected, unread := c.listAffected(ctx, r)
 	devices := newDeviceFactory(r.configuration, compiled, affected.instances)
-	candidates := newCandidates(r.configuration, compiled, c.mapper)
-	renderings, collisions := c.render(ctx, r.configuration, compiled, candidates, devices)
-	findings = slices.Concat(findings, unique(slices.Concat(unread, collisions)), c.authorize(ctx, r, candidates, delegated))
+	renderings, collisions := c.render(ctx, r, compiled, candidates, devices)
+	findings = append(findings, unique(slices.Concat(unread, collisions))...)
 	if denied(findings) {
 		return findings
 	}
 
-	// 3. Whether the API server accepts them.
-	findings = append(findings, c.dryRun(ctx, r, renderings, devices)...)
+	// 4. Whether the API server accepts them.
+	findings = append(findings, c.dryRun(ctx, r, compiled, renderings, devices)...)
 	if denied(findings) {
 		return findings
 	}
 
-	// 4. The effect on existing devices.
+	// 5. The effect on existing devices.
 	return append(findings, c.forecast(ctx, r, compiled, candidates, affected, devices)...)
 }
 
@@ -108,10 +120,10 @@ func (c *Chain) inspect(ctx context.Context, r request) (compiled *templates.Tem
 	requests := newParallel()
 	requests.run(func() { name = checkName(ctx, c.live, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
-	details := checkDetails(c.details, r.configuration)
+	details := c.reviewDetails(ctx, r)
 	compiled, problems := compile(r.configuration, c.policy)
 	requests.wait()
-	return compiled, delegated, slices.Concat(name, delegation, details, problems)
+	return compiled, delegated, slices.Concat(name, delegation, details, checkReferences(r.configuration), problems)
 }
 
 // denied reports whether a finding rejects the request.

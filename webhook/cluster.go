@@ -16,6 +16,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/confine"
 )
 
 // cluster sends the requests of the checks to the API server. It cannot write.
@@ -23,6 +24,9 @@ type cluster struct {
 	mapper  meta.RESTMapper
 	clients *apply.Clients
 	rights  authorizationclient.SubjectAccessReviewInterface
+	// policy and requireUse are as in [Options].
+	policy     confine.Policy
+	requireUse bool
 }
 
 func newCluster(options Options) (*cluster, error) {
@@ -39,7 +43,10 @@ func newCluster(options Options) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client for access reviews: %w", err)
 	}
-	return &cluster{mapper: options.Mapper, clients: clients, rights: rights.SubjectAccessReviews()}, nil
+	return &cluster{
+		mapper: options.Mapper, clients: clients, rights: rights.SubjectAccessReviews(),
+		policy: options.Policy, requireUse: options.RequireUse,
+	}, nil
 }
 
 // guarded returns the configuration with a transport that cannot write.
@@ -47,6 +54,8 @@ func guarded(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(apply.DryRunOnly)
 	config.QPS = -1 // each review limits its own requests
+	// The log must not show what the API server says about an object.
+	config.WarningHandler = rest.NoWarnings{}
 	return config
 }
 

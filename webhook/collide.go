@@ -1,19 +1,16 @@
 package webhook
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating"
 )
 
 // evaluate returns the alternatives of a template, and the findings about it.
-func (s *simulation) evaluate(tmpl *candidate) (alternatives []templating.Object, findings []Finding) {
+func (s *simulation) evaluate(tmpl *candidate) (alternatives []outline, findings []Finding) {
 	var failure templating.Diagnostics
 	collisions, successes := 0, 0
 	var collision string
@@ -75,35 +72,27 @@ func (s *simulation) failed(tmpl *candidate, diagnostics templating.Diagnostics)
 // collision reports whether another device, or a template of the other list, would
 // also own one of a template's objects. (Two templates of the same list fail to
 // render.)
-func (r guessRound) collision(tmpl *candidate, objects []templating.Object) (message string, found bool) {
+func (r guessRound) collision(tmpl *candidate, objects []outline) (message string, found bool) {
 	others := r.second.objectsOf(tmpl)
 	if tmpl.level == templating.ConfigurationLevel {
 		others = r.first.objects
 	}
 	for _, object := range objects {
-		if object.Directives.OnConflict == templating.ConflictSkip {
+		if object.onConflict == templating.ConflictSkip {
 			continue // the author wants to share it
 		}
 		for _, other := range others {
-			if identityOf(object) != identityOf(other) {
+			if object.identity != other.identity {
 				continue
 			}
-			name := identityOf(object).name
+			name := object.identity.name
 			if tmpl.level == templating.ConfigurationLevel {
-				return fmt.Sprintf("%q is also the name of an object of %s", name, other.Origin), true
+				return fmt.Sprintf("%q is also the name of an object of %s", name, other.origin), true
 			}
 			return fmt.Sprintf("two devices on one node get the same name %q, and thus the same object: build it from INSTANCE_NAME", name), true
 		}
 	}
 	return "", false
-}
-
-type identity struct{ group, kind, namespace, name string }
-
-func identityOf(object templating.Object) identity {
-	content := unstructured.Unstructured{Object: object.Content}
-	kind := content.GroupVersionKind()
-	return identity{kind.Group, kind.Kind, content.GetNamespace(), content.GetName()}
 }
 
 // unstable reports whether the second rendering for the same device differs from
@@ -113,7 +102,7 @@ func (s *simulation) unstable(tmpl *candidate) bool {
 	if tmpl.level == templating.ConfigurationLevel {
 		first, second = s.rounds[0].group, s.repeated.group
 	}
-	return !slices.EqualFunc(first.objectsOf(tmpl), second.objectsOf(tmpl), func(a, b templating.Object) bool {
-		return bytes.Equal(canonical(a), canonical(b))
+	return !slices.EqualFunc(first.objectsOf(tmpl), second.objectsOf(tmpl), func(a, b outline) bool {
+		return a.digest == b.digest
 	})
 }

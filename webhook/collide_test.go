@@ -31,7 +31,8 @@ func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil))
+	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil),
+		func(templating.Object) []Finding { return nil })
 	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 
@@ -42,7 +43,7 @@ func TestUnstable(t *testing.T) {
 	if _, findings := s.evaluate(tmpl); len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	s.repeated.first.objects[0].Content["data"] = map[string]any{"now": "12:01"}
+	s.repeated.first.objects[0].digest = digestOf(map[string]any{"now": "12:01"})
 	_, findings := s.evaluate(tmpl)
 	if len(findings) != 1 || findings[0].Level != Deny || findings[0].Place != "spec.instanceBrokerResources[0]" {
 		t.Errorf("findings are %v", findings)
@@ -83,9 +84,10 @@ func TestNoTime(t *testing.T) {
 			t.Fatal(findings)
 		}
 		mapper := meta.NewDefaultRESTMapper(nil)
-		chain := &Chain{cluster: &cluster{mapper: mapper}}
+		chain := &Chain{cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser)}
 		candidates := newCandidates(configuration, compiled, mapper)
-		_, findings = chain.render(ctx, configuration, compiled, candidates, newDeviceFactory(configuration, compiled, nil))
+		devices := newDeviceFactory(configuration, compiled, nil)
+		_, findings = chain.render(ctx, request{configuration: configuration}, compiled, candidates, devices)
 		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].String(), want) {
 			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}

@@ -1,9 +1,24 @@
 package webhook
 
-import v0 "akri.sh/akri/api/v0"
+import (
+	"context"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// reviewDetails is checkDetails with the memory that parsing takes.
+func (c *Chain) reviewDetails(ctx context.Context, r request) []Finding {
+	release, err := c.reserve(ctx, r, detailsCopies*int64(min(len(r.configuration.Spec.DiscoveryHandler.DiscoveryDetails), maxDetailsBytes)))
+	if err != nil {
+		return []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Remedy: "try again in a few seconds"}}
+	}
+	defer release()
+	return checkDetails(c.details, r.configuration)
+}
 
 // checkDetails denies discoveryDetails that their handler would not understand.
-// Details of handlers without a validator are not checked.
+// Details of handlers without a validator are not checked. A validator refuses more than
+// maxDetailsBytes without parsing them.
 func checkDetails(validators map[string]func(discoveryDetails string) error, configuration *v0.Configuration) []Finding {
 	handler := configuration.Spec.DiscoveryHandler
 	validate, found := validators[handler.Name]

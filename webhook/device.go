@@ -46,6 +46,8 @@ type deviceFactory struct {
 	// fixed properties are the same for all devices; known ones are those of one
 	// device.
 	fixed, known map[string]string
+	// observed is set if properties are those of an existing device.
+	observed bool
 	// guessed are the keys of the other properties that templates read.
 	guessed []string
 }
@@ -58,6 +60,11 @@ func newDeviceFactory(
 	d := deviceFactory{configuration: configuration.Name, fixed: configuration.Spec.BrokerProperties, known: map[string]string{}}
 	if len(existing) > 0 {
 		maps.Copy(d.known, existing[0].Spec.BrokerProperties)
+	}
+	for key := range d.known {
+		_, sampled := configuration.Spec.SampleProperties[key]
+		_, fixed := d.fixed[key]
+		d.observed = d.observed || !sampled && !fixed
 	}
 	maps.Copy(d.known, configuration.Spec.SampleProperties)
 	for _, key := range append(compiled.Instance.PropertyKeys(), compiled.Group.PropertyKeys()...) {
@@ -72,6 +79,11 @@ func newDeviceFactory(
 // guesses reports whether a part of a template reads properties that are made up.
 func (d deviceFactory) guesses(part any) bool {
 	return len(d.guessed) > 0 && readsProperties(part)
+}
+
+// observes reports whether a template reads properties of an existing device.
+func (d deviceFactory) observes(source map[string]any) bool {
+	return d.observed && (source == nil || readsProperties(source))
 }
 
 // device returns a made-up device, always the same one for the same arguments. All

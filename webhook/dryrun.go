@@ -1,23 +1,24 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
 
 // dryRun sends an object of each template to the API server as a dry run, with the
 // permissions that the controller will apply it with.
-func (c *cluster) dryRun(ctx context.Context, r request, renderings []renderedTemplate, devices deviceFactory) []Finding {
+func (c *Chain) dryRun(
+	ctx context.Context, r request, compiled *templates.Templates, renderings []renderedTemplate, devices deviceFactory,
+) []Finding {
 	client, err := c.client(r.configuration)
 	if err != nil {
 		return []Finding{{Level: Inconclusive, Place: "spec", Cause: err.Error()}}
@@ -25,7 +26,7 @@ func (c *cluster) dryRun(ctx context.Context, r request, renderings []renderedTe
 	findings := make([][]Finding, len(renderings))
 	requests := newParallel()
 	for i, rendering := range renderings {
-		requests.run(func() { findings[i] = dryRunAlternatives(ctx, client, r, rendering, devices) })
+		requests.run(func() { findings[i] = c.dryRunAlternatives(ctx, client, r, compiled, rendering, devices) })
 	}
 	requests.wait()
 	return unique(slices.Concat(findings...))
@@ -33,25 +34,18 @@ func (c *cluster) dryRun(ctx context.Context, r request, renderings []renderedTe
 
 // dryRunAlternatives sends the alternatives of a template until the API server
 // accepts one. If it accepts none, the findings about the first are returned.
-func dryRunAlternatives(ctx context.Context, client *apply.Client, r request, rendering renderedTemplate, devices deviceFactory) []Finding {
+func (c *Chain) dryRunAlternatives(
+	ctx context.Context, client *apply.Client, r request, compiled *templates.Templates, rendering renderedTemplate, devices deviceFactory,
+) []Finding {
 	if findings := rendering.unmapped(); len(findings) > 0 {
 		return findings
 	}
 	var first []Finding
-	var previous []byte
-	for _, object := range rendering.alternatives {
-		current := canonical(object)
-		if bytes.Equal(previous, current) {
+	for i, alternative := range rendering.alternatives {
+		if i > 0 && alternative.digest == rendering.alternatives[i-1].digest {
 			continue
 		}
-		previous = current
-		object.Content = runtime.DeepCopyJSON(object.Content)
-		want, err := plan.NewDesired(parentOf(r.configuration, rendering.level), object, rendering.resource)
-		if err != nil {
-			return []Finding{{Level: Deny, Place: rendering.place, Cause: err.Error()}}
-		}
-		_, err = client.Create(ctx, &want, claimFor(r.configuration, want))
-		findings := answer{rendering.candidate, &want, devices, r.old != nil}.interpret(err)
+		findings := c.dryRunAlternative(ctx, client, r, compiled, rendering.candidate, alternative, devices)
 		if !denied(findings) {
 			return findings
 		}
@@ -60,6 +54,34 @@ func dryRunAlternatives(ctx context.Context, client *apply.Client, r request, re
 		}
 	}
 	return first
+}
+
+// dryRunAlternative renders one alternative again and sends it.
+func (c *Chain) dryRunAlternative(
+	ctx context.Context, client *apply.Client, r request, compiled *templates.Templates, tmpl *candidate, alternative outline,
+	devices deviceFactory,
+) []Finding {
+	release, err := c.reserve(ctx, r, alternative.dryRunBytes())
+	if err != nil {
+		return []Finding{{Level: Inconclusive, Place: tmpl.place, Cause: err.Error()}}
+	}
+	defer release()
+	object, err := alternative.render(compiled)
+	if err != nil {
+		return []Finding{{Level: Deny, Place: tmpl.place, Cause: err.Error()}}
+	}
+	want, err := plan.NewDesired(parentOf(r.configuration, tmpl.level), object, tmpl.resource)
+	if err != nil {
+		return []Finding{{Level: Deny, Place: tmpl.place, Cause: err.Error()}}
+	}
+	_, err = client.Create(ctx, &want, claimFor(r.configuration, want))
+	return answer{candidate: tmpl, want: &want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
+}
+
+// aboutExisting reports whether a response to a create is about an object that exists.
+func aboutExisting(err error) bool {
+	_, existing := errors.AsType[*apply.ExistingError](err)
+	return existing
 }
 
 // parentOf returns the parent of a template's objects: the Configuration, or a
@@ -79,7 +101,7 @@ func parentOf(configuration *v0.Configuration, level templating.Level) ownership
 func claimFor(configuration *v0.Configuration, want plan.Desired) ownership.Claim {
 	claim := ownership.Claim{Parent: ownership.ConfigurationParent(configuration)}
 	if want.Orphan {
-		claim.Adopt = ownership.AdoptApplied
+		claim.Adopt = ownership.AdoptAllApplied
 	}
 	return claim
 }

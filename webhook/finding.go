@@ -22,6 +22,9 @@ const (
 	Deny
 	// Forbid rejects the request because the requester lacks a permission.
 	Forbid
+	// Busy rejects the request because the webhook has no capacity left for it: another
+	// attempt may succeed.
+	Busy
 )
 
 // Finding is one message to the author of a Configuration.
@@ -36,7 +39,7 @@ type Finding struct {
 }
 
 // denies reports whether the finding rejects the request.
-func (f Finding) denies() bool { return f.Level == Deny || f.Level == Forbid }
+func (f Finding) denies() bool { return f.Level == Deny || f.Level == Forbid || f.Level == Busy }
 
 // String returns the finding on one line: PLACE: CAUSE: REMEDY.
 func (f Finding) String() string {

@@ -18,6 +18,10 @@ import (
 	"akri.sh/akri/templating"
 )
 
+// maxForecastRequests limits the dry runs of a forecast. Each Instance gets the same
+// share of them.
+const maxForecastRequests = 200
+
 // forecast warns the author of an update about the effect on existing devices: it
 // computes the controller's plan for each Instance, and sends the steps as dry
 // runs. It does not check whether objects have changed since they were applied: the
@@ -36,17 +40,46 @@ func (c *Chain) forecast(
 	requests := newParallel()
 	for i := range affected.instances {
 		requests.run(func() {
-			steps, planned := c.plan(r.configuration, compiled, &affected.instances[i])
-			for _, step := range steps {
-				planned = planned.plus(dryRunStep(ctx, client, step, answer{
-					candidate: candidateOf(candidates, step.Desired), want: step.Desired, devices: devices, update: r.old != nil,
-				}))
-			}
-			predictions[i] = planned
+			f := instanceForecast{Chain: c, r: r, compiled: compiled, candidates: candidates, devices: devices, client: client,
+				left: maxForecastRequests / len(affected.instances)}
+			predictions[i] = f.predict(ctx, &affected.instances[i])
 		})
 	}
 	requests.wait()
 	return summary(affected, predictions)
+}
+
+// instanceForecast predicts the effect of an update on one Instance.
+type instanceForecast struct {
+	*Chain
+	r          request
+	compiled   *templates.Templates
+	candidates []*candidate
+	devices    deviceFactory
+	client     *apply.Client
+	// left is how many dry runs may still be sent.
+	left int
+}
+
+// predict computes the plan for the Instance and tries its steps.
+func (f *instanceForecast) predict(ctx context.Context, instance *v0.Instance) prediction {
+	release, err := f.reserve(ctx, f.r, renderingBytes)
+	if err != nil {
+		return prediction{unknown: true}
+	}
+	steps, outlines, result := f.plan(ctx, f.r.configuration, f.compiled, instance)
+	release()
+	for _, step := range steps {
+		if step.Action == plan.Create || step.Action == plan.Update {
+			if f.left == 0 {
+				result.unknown = true
+				continue
+			}
+			f.left--
+		}
+		result = result.plus(f.try(ctx, instance, step, outlines[step.Ref]))
+	}
+	return result
 }
 
 // prediction is the effect of an update on one Instance.
@@ -65,22 +98,51 @@ func (p prediction) plus(other prediction) prediction {
 	}
 }
 
-// plan returns the controller's plan for an Instance, and the prediction before its
-// steps are tried.
-func (c *Chain) plan(configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance) ([]plan.Step, prediction) {
+// plan returns the controller's plan for an Instance, with the outlines of the desired
+// objects instead of their contents, and the prediction before its steps are tried.
+func (c *Chain) plan(
+	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance,
+) ([]plan.Step, map[inventory.Ref]outline, prediction) {
 	var result prediction
 	values := templates.InstanceValues(configuration, instance)
 	properties := map[string]string{}
 	maps.Copy(properties, values.Instance.Properties)
 	maps.Copy(properties, configuration.Spec.BrokerProperties) // as the agents will
 	values.Instance.Properties = properties
-	objects, diagnostics := compiled.Instance.Render(values)
+	parent := ownership.InstanceParent(instance)
+	place := func(origin templating.Origin) string { return inSpec(compiled.Place(origin.Level, origin.String())) }
+	var desired []plan.Desired
+	outlines := map[inventory.Ref]outline{}
+	complete := true
+	diagnostics := compiled.Instance.Each(values, func(object templating.Object) {
+		one := outline{origin: object.Origin, identity: identityOf(object), allocated: object.Allocated, values: &values}
+		wants, problems := plan.Desire(c.mapper, c.policy, parent, []templating.Object{object}, place)
+		for _, want := range wants {
+			want.Content = nil
+			desired, outlines[want.Ref] = append(desired, want), one
+		}
+		complete = complete && len(problems) == 0
+		result = result.plus(predictProblems(problems))
+	}, func() bool { return ctx.Err() != nil })
+	if ctx.Err() != nil {
+		return nil, nil, prediction{unknown: true}
+	}
 	for _, found := range compiled.Diagnosed(templating.InstanceLevel, v0.ReasonRenderFailed, diagnostics) {
 		result.failures = append(result.failures, inSpec(found.Message))
 	}
-	parent := ownership.InstanceParent(instance)
-	place := func(origin templating.Origin) string { return inSpec(compiled.Place(origin.Level, origin.String())) }
-	desired, problems := plan.Desire(c.mapper, c.policy, parent, objects, place)
+	steps := plan.Compute(plan.Input{
+		Parent:   parent,
+		Desired:  desired,
+		Observed: observed(instance),
+		Recorded: instance.Status.Resources,
+		Complete: complete && len(diagnostics) == 0,
+	})
+	return steps, outlines, result
+}
+
+// predictProblems returns the prediction for objects that cannot be applied.
+func predictProblems(problems []problem.Problem) prediction {
+	var result prediction
 	for _, found := range problems {
 		switch found.Reason {
 		case v0.ReasonKindUnavailable: // dryRun has reported it
@@ -90,13 +152,7 @@ func (c *Chain) plan(configuration *v0.Configuration, compiled *templates.Templa
 			result.unknown = true
 		}
 	}
-	return plan.Compute(plan.Input{
-		Parent:   parent,
-		Desired:  desired,
-		Observed: observed(instance),
-		Recorded: instance.Status.Resources,
-		Complete: len(result.failures)+len(problems) == 0,
-	}), result
+	return result
 }
 
 // observed returns the objects in an Instance's inventory as if they had not
@@ -111,9 +167,9 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 	return result
 }
 
-// dryRunStep predicts the effect of a step. It sends a step that applies an object as
-// a dry run.
-func dryRunStep(ctx context.Context, client *apply.Client, step plan.Step, interpreter answer) prediction {
+// try predicts the effect of a step. It sends a step that applies an object as a dry
+// run.
+func (f *instanceForecast) try(ctx context.Context, instance *v0.Instance, step plan.Step, desired outline) prediction {
 	switch step.Action {
 	case plan.Delete, plan.Release:
 		return prediction{prune: true}
@@ -121,34 +177,40 @@ func dryRunStep(ctx context.Context, client *apply.Client, step plan.Step, inter
 	default:
 		return prediction{}
 	}
+	release, err := f.reserve(ctx, f.r, desired.dryRunBytes())
+	if err != nil {
+		return prediction{unknown: true}
+	}
+	defer release()
+	tmpl := candidateOf(f.candidates, templating.InstanceLevel, desired.origin.Index)
+	object, err := desired.render(f.compiled)
+	if err != nil || tmpl.resource == nil {
+		return prediction{unknown: true}
+	}
+	want, err := plan.NewDesired(ownership.InstanceParent(instance), object, tmpl.resource)
+	if err != nil {
+		return prediction{unknown: true}
+	}
+	step.Desired = &want
 	if step.Claim.Adopt == ownership.AdoptAny {
 		step.Claim.Adopt = ownership.AdoptNone // as for made-up devices
 	}
-	action, _, err := client.Do(ctx, step)
+	action, _, err := f.client.Do(ctx, step)
 	if action == plan.Recreate && err == nil {
 		return prediction{recreate: true}
 	}
-	if problem.Reason(err) == v0.ReasonImmutable {
-		return prediction{failures: []string{fmt.Sprintf("%s: %s", step.Ref, interpreter.quote(err.Error()))}}
-	}
+	// The values are those of a device, and the message may quote an object.
+	interpreter := answer{candidate: tmpl, want: &want, devices: f.devices, update: f.r.old != nil, existing: true}
 	findings := interpreter.interpret(err)
 	switch {
+	case problem.Reason(err) == v0.ReasonImmutable:
+		return prediction{failures: []string{fmt.Sprintf("%s: %s", step.Ref, interpreter.immutable(err))}}
 	case len(findings) == 0:
 		return prediction{change: true}
 	case findings[0].Level == Inconclusive:
 		return prediction{unknown: true}
 	}
 	return prediction{failures: []string{fmt.Sprintf("%s: %s", step.Ref, findings[0])}}
-}
-
-// candidateOf returns the template of an Instance's object.
-func candidateOf(candidates []*candidate, want *plan.Desired) *candidate {
-	for _, c := range candidates {
-		if want != nil && c.level == templating.InstanceLevel && c.index == int(want.Template) {
-			return c
-		}
-	}
-	return &candidate{place: "spec"}
 }
 
 // Limits of the failures that summary names.

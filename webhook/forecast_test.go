@@ -2,11 +2,15 @@ package webhook
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -64,7 +68,7 @@ func TestForecast(t *testing.T) {
 				"metadata: {annotations: {akri.sh/on-immutable: fail}, ", 1), []string{"3 would fail", "Instance cam-0: would fail: Pod", "cam-0-pod"}},
 		"some fail": {forecastMap + "," + forecastMore + "," + forecastPod + "," + forecastService,
 			[]string{"of 3 Instances: 1 would change, 0 would have objects recreated, 0 would have objects pruned, 2 would fail",
-				"Instance cam-1: would fail: Service", "must be between 1 and 65535"}},
+				"Instance cam-1: would fail: Service", "gives a number, which the API server rejects: FieldValueInvalid"}},
 		"a missing property": {forecastMap + "," + forecastMore + "," + forecastPod + "," +
 			strings.Replace(forecastMore, `-more"`, `-x{{ if eq INSTANCE_PROPERTIES.NR \"80\" }}`+
 				`{{ index INSTANCE_PROPERTIES (print \"NO\" \"NE\") }}{{ end }}"`, 1), nil},
@@ -92,6 +96,9 @@ func TestForecast(t *testing.T) {
 					t.Errorf("%q is not among the warnings:\n%s", words, warnings)
 				}
 			}
+			if strings.Contains(warnings, "PodSpec") {
+				t.Errorf("an existing Pod is shown: %s", warnings)
+			}
 			if len(tc.says) == 0 && warnings != "" {
 				t.Errorf("warned: %s", warnings)
 			}
@@ -108,6 +115,41 @@ func TestForecast(t *testing.T) {
 		expect(t, admin.apply(configuration(forecastMap+","+forecastMore+","+forecastPod, "")+"  brokerProperties: {K: same}\n"), "")
 		return admin.warnings.take()
 	})
+}
+
+// The dry runs of a forecast are limited, whatever the number of templates and devices.
+func TestForecastIsBounded(t *testing.T) {
+	w := enter(t)
+	var requests atomic.Int64
+	w.options.Config = rest.CopyConfig(w.options.Config)
+	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/configmaps/cam-") {
+				requests.Add(1)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	w.guard()
+	admin := w.as("")
+	expect(t, admin.apply(configuration("", "")), "")
+	for i := range maxInstances {
+		w.device("cam", fmt.Sprintf("cam-%d", i), "{}")
+	}
+	list := make([]string, 64)
+	for i := range list {
+		list[i] = strings.Replace(forecastMore, "-more", fmt.Sprintf("-%d", i), 1)
+	}
+	requests.Store(0)
+	expect(t, admin.apply(configuration(strings.Join(list, ", "), "")), "")
+	if got := requests.Load(); got > maxForecastRequests+int64(len(list)) {
+		t.Errorf("%d dry runs were sent, want at most %d for the forecast and %d for made-up devices", got, maxForecastRequests, len(list))
+	}
+	const want = "of 20 Instances: 20 would change, 0 would have objects recreated, 0 would have objects pruned, 0 would fail, " +
+		"20 could not be checked"
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, want) {
+		t.Errorf("warned: %s, want %q", warnings, want)
+	}
 }
 
 // An object that could not be created is in the inventory without a UID. Nothing is

@@ -3,23 +3,21 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v0 "akri.sh/akri/api/v0"
 )
-
-// Path is where the API server finds the webhook.
-const Path = "/admission/configurations"
 
 // The API server sends its timeout with each request. The webhook responds a margin
 // earlier, because a late response is worth nothing.
@@ -27,12 +25,25 @@ const (
 	defaultTimeout = 10 * time.Second // the API server's default
 	timeoutMargin  = time.Second
 	minTimeout     = 500 * time.Millisecond
+	maxTimeout     = 29 * time.Second // the API server waits for 30 s at most
 )
 
-// maxConcurrent limits the reviews in progress; further ones wait. That is enough
-// for the authors of Configurations, and limits the resources that anyone else who
-// reaches the port can use.
-const maxConcurrent = 16
+// What all requests together may hold in memory, in bytes, and what the requests of
+// one user may. With the memory for renderings (renderings.go) and some 50 MiB that the
+// process needs in any case, it is less than the limit in config/webhook.
+const (
+	maxReadingBytes        = 16 << 20 // of requests that are being read
+	maxLargeReadingBytes   = 14 << 20 // of the large ones among them
+	maxWaitingBytes        = 16 << 20 // of requests that wait for a review
+	maxWaitingBytesPerUser = 8 << 20
+	minWaitingBytes        = 256 << 10 // one user has up to 32 requests that wait
+	maxReviewBytes         = 96 << 20  // of decoded and compiled Configurations
+	maxReviewBytesPerUser  = 64 << 20
+	// minReviewBytes limits the number of reviews: one user has up to 16 at a time.
+	minReviewBytes = 4 << 20
+	// maxDecodedBytes is the size limit of one Configuration, see decodedBytes.
+	maxDecodedBytes = 8 << 20
+)
 
 // reviewer reviews requests.
 type reviewer interface {
@@ -40,33 +51,87 @@ type reviewer interface {
 }
 
 // Handler answers the API server's AdmissionReviews of Configurations.
-// controller-runtime limits the size of bodies and handles HTTP and the encoding.
 func Handler(chain *Chain) http.Handler { return handlerFor(chain) }
 
 func handlerFor(r reviewer) http.Handler {
-	running := semaphore.NewWeighted(maxConcurrent)
-	return &admission.Webhook{
-		Handler: admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-			if timeout, ok := ctx.Value(timeoutKey{}).(time.Duration); ok {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-				defer cancel()
-			}
-			if running.Acquire(ctx, 1) != nil {
-				return deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
-					"too many Configurations are being validated at the same time: try again")
-			}
-			defer running.Release(1)
-			return respond(ctx, r, req)
-		}),
-		WithContextFunc: func(ctx context.Context, httpRequest *http.Request) context.Context {
-			return context.WithValue(ctx, timeoutKey{}, timeoutOf(httpRequest))
-		},
+	return &reviewHandler{
+		reviewer: r,
+		reading:  newSeats(maxReadingBytes, maxLargeReadingBytes),
+		waiting:  newSeats(maxWaitingBytes, maxWaitingBytesPerUser),
+		reviews:  newSeats(maxReviewBytes, maxReviewBytesPerUser),
 	}
 }
 
-// timeoutKey is the context key of the timeout.
-type timeoutKey struct{}
+// reviewHandler limits what requests hold in memory, from the first byte to the response.
+type reviewHandler struct {
+	reviewer
+	reading, waiting, reviews *seats
+}
+
+// ServeHTTP responds with an AdmissionReview to every request.
+func (h *reviewHandler) ServeHTTP(rw http.ResponseWriter, httpRequest *http.Request) {
+	ctx, cancel := context.WithTimeout(httpRequest.Context(), timeoutOf(httpRequest))
+	defer cancel()
+	answer := &admissionv1.AdmissionReview{}
+	answer.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
+	review, err := readReview(ctx, h.reading, rw, httpRequest)
+	if err != nil {
+		answer.Response = denyError(err)
+	} else {
+		answer.Response = h.respond(ctx, review)
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(rw).Encode(answer); err != nil {
+		log.FromContext(ctx).V(1).Info("The response was not sent", "err", err.Error())
+	}
+}
+
+// respond returns the response to a review.
+func (h *reviewHandler) respond(ctx context.Context, review *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	incoming := review.Request
+	response := h.admit(ctx, incoming)
+	response.UID = incoming.UID
+	return response
+}
+
+// admit waits until the user's request may be reviewed, and reviews it.
+func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	objects := int64(len(incoming.Object.Raw) + len(incoming.OldObject.Raw))
+	user := tenant(incoming.UserInfo)
+	leave, ok := h.waiting.tryAcquire(user, max(minWaitingBytes, objects))
+	if !ok {
+		return denyError(busy("too many of your Configurations wait for validation"))
+	}
+	defer leave()
+	decoded := decodedBytes(incoming.Object.Raw)
+	if decoded > maxDecodedBytes {
+		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
+			"spec: the Configuration has too many fields: decoded, it would take %d MiB, and the limit is %d MiB: "+
+				"use fewer or smaller templates, or several Configurations", decoded>>20, maxDecodedBytes>>20)})
+	}
+	compiled := compiledBytes(incoming.Object.Raw, decoded)
+	old := decodedBytes(incoming.OldObject.Raw)
+	if old > maxDecodedBytes {
+		incoming.OldObject.Raw, old = nil, 0 // it was stored without the webhook
+	}
+	release, err := h.reviews.acquire(ctx, user, max(minReviewBytes, objects+decoded+compiled+old))
+	if err != nil {
+		return denyError(busy("too many Configurations are being validated at the same time"))
+	}
+	defer release()
+	leave()
+	return respond(ctx, h.reviewer, incoming)
+}
+
+// tenant returns the key for limits per user. All ServiceAccounts of a namespace share
+// one: a user who may create ServiceAccounts can have any number of them.
+func tenant(user authenticationv1.UserInfo) string {
+	if namespaced, found := strings.CutPrefix(user.Username, "system:serviceaccount:"); found {
+		namespace, _, _ := strings.Cut(namespaced, ":")
+		return "system:serviceaccounts:" + namespace
+	}
+	return user.Username
+}
 
 // timeoutOf returns how long a review may take.
 func timeoutOf(httpRequest *http.Request) time.Duration {
@@ -74,11 +139,11 @@ func timeoutOf(httpRequest *http.Request) time.Duration {
 	if err != nil || timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	return max(timeout-timeoutMargin, minTimeout)
+	return min(max(timeout-timeoutMargin, minTimeout), maxTimeout)
 }
 
 // respond reviews a request. An internal failure denies it with a reason.
-func respond(ctx context.Context, r reviewer, req admission.Request) (response admission.Response) {
+func respond(ctx context.Context, r reviewer, incoming *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", reason), "The admission webhook failed", "stack", string(debug.Stack()))
@@ -87,44 +152,61 @@ func respond(ctx context.Context, r reviewer, req admission.Request) (response a
 					"Please report it; docs/admission.md explains how to continue without the webhook")
 		}
 	}()
-	decoded, err := decodeRequest(req)
+	decoded, err := decodeRequest(incoming)
 	if err != nil {
-		return deny(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		return denyError(badRequest("%v", err))
 	}
 	return responseFor(r.review(ctx, decoded))
 }
 
-func decodeRequest(req admission.Request) (request, error) {
-	decoded := request{user: req.UserInfo, configuration: &v0.Configuration{}}
-	if err := json.Unmarshal(req.Object.Raw, decoded.configuration); err != nil {
+// decodeRequest decodes a request and drops its encoded objects.
+func decodeRequest(incoming *admissionv1.AdmissionRequest) (request, error) {
+	decoded := request{user: incoming.UserInfo, configuration: &v0.Configuration{}}
+	if err := json.Unmarshal(incoming.Object.Raw, decoded.configuration); err != nil {
 		return request{}, fmt.Errorf("decode the Configuration: %w", err)
 	}
-	decoded.configuration.Namespace = req.Namespace // some clients do not send it
-	if req.Operation == admissionv1.Update {
+	decoded.configuration.Namespace = incoming.Namespace // some clients do not send it
+	if incoming.Operation == admissionv1.Update {
 		decoded.old = &v0.Configuration{}
-		if err := json.Unmarshal(req.OldObject.Raw, decoded.old); err != nil {
+		if err := json.Unmarshal(incoming.OldObject.Raw, decoded.old); err != nil {
 			*decoded.old = v0.Configuration{} // whatever it was, the new one replaces it
 		}
 	}
+	incoming.Object.Raw, incoming.OldObject.Raw = nil, nil
 	return decoded, nil
 }
 
 // responseFor returns the response to a request with these findings.
-func responseFor(findings []Finding) admission.Response {
+func responseFor(findings []Finding) *admissionv1.AdmissionResponse {
 	message := denials(findings)
-	if message == "" {
-		return admission.Allowed("").WithWarnings(warnings(findings)...)
+	response := &admissionv1.AdmissionResponse{Allowed: true, Result: &metav1.Status{Code: http.StatusOK}}
+	has := func(level Level) bool {
+		return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == level })
 	}
-	code, reason := int32(http.StatusUnprocessableEntity), metav1.StatusReasonInvalid
-	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Forbid }) {
-		code, reason = http.StatusForbidden, metav1.StatusReasonForbidden
+	switch {
+	case message == "":
+	case has(Busy):
+		response = deny(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, message)
+	case has(Forbid):
+		response = deny(http.StatusForbidden, metav1.StatusReasonForbidden, message)
+	default:
+		response = deny(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, message)
 	}
-	return deny(code, reason, message).WithWarnings(warnings(findings)...)
+	response.Warnings = warnings(findings)
+	return response
 }
 
-func deny(code int32, reason metav1.StatusReason, message string) admission.Response {
-	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+// denyError returns the response to a request that is not reviewed.
+func denyError(err error) *admissionv1.AdmissionResponse {
+	if status, ok := errors.AsType[*statusError](err); ok {
+		return deny(status.code, status.reason, status.text)
+	}
+	return deny(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+}
+
+func deny(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{
 		Allowed: false,
 		Result:  &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message},
-	}}
+	}
 }

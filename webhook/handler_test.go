@@ -13,6 +13,8 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+
+	"akri.sh/akri/webhook/certs"
 )
 
 // ask sends a body to a handler and returns the response.
@@ -51,38 +53,68 @@ func TestOddRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reviewed = false
-			if answer := ask(t, handler, Path, body); answer.Allowed && !reviewed {
+			if answer := ask(t, handler, certs.Path, body); answer.Allowed && !reviewed {
 				t.Errorf("admitted without a review: %+v", answer)
 			}
 		})
 	}
 }
 
-// Requests beyond the limit wait, and are denied when they have waited too long.
+// questionOf is a question of another user.
+func questionOf(user, object string) string {
+	return strings.Replace(question(object), `"somebody"`, `"`+user+`"`, 1)
+}
+
+// One user's requests beyond their share wait, and are denied when they have waited too
+// long. Meanwhile, another user's are reviewed.
 func TestTooManyAtOnce(t *testing.T) {
-	hold, inside := make(chan struct{}), make(chan struct{}, 2*maxConcurrent)
-	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding {
+	const share = maxReviewBytesPerUser / minReviewBytes
+	hold, inside := make(chan struct{}), make(chan struct{}, 2*share)
+	handler := handlerFor(reviewFunc(func(_ context.Context, r request) []Finding {
+		if r.user.Username == "other" {
+			return nil
+		}
 		inside <- struct{}{}
 		<-hold
 		return nil
 	}))
 	var all sync.WaitGroup
-	for range maxConcurrent {
-		all.Go(func() { ask(t, handler, Path+"?timeout=30s", question("{}")) })
+	for i := range share {
+		user := fmt.Sprintf("system:serviceaccount:tenant:account-%d", i)
+		all.Go(func() { ask(t, handler, certs.Path+"?timeout=30s", questionOf(user, "{}")) })
 	}
-	for range maxConcurrent {
+	for range share {
 		<-inside
 	}
-	if answer := ask(t, handler, Path+"?timeout=1s", question("{}")); answer.Allowed || answer.Result.Code != http.StatusTooManyRequests {
-		t.Errorf("the request beyond the limit got %+v", answer)
+	const more = "system:serviceaccount:tenant:one-more"
+	answer := ask(t, handler, certs.Path+"?timeout=1s", questionOf(more, "{}"))
+	if answer.Allowed || answer.Result.Code != http.StatusTooManyRequests || !strings.Contains(answer.Result.Message, "try again") {
+		t.Errorf("the request beyond the share got %+v", answer)
+	}
+	if answer := ask(t, handler, certs.Path+"?timeout=1s", questionOf("other", "{}")); !answer.Allowed {
+		t.Errorf("the other user got %+v", answer.Result)
 	}
 	all.Go(func() {
-		if answer := ask(t, handler, Path+"?timeout=30s", question("{}")); !answer.Allowed {
+		if answer := ask(t, handler, certs.Path+"?timeout=30s", questionOf(more, "{}")); !answer.Allowed {
 			t.Errorf("the waiting request got %+v", answer)
 		}
 	})
 	close(hold)
 	all.Wait()
+}
+
+// A Configuration that takes too much memory to decode is denied before it is decoded.
+func TestTooLargeToDecode(t *testing.T) {
+	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding {
+		t.Error("it was reviewed")
+		return nil
+	}))
+	maps := `{"spec":{"instanceBrokerResources":[{"data":[` + strings.Repeat(`{"a":0},`, 100_000) + `{}]}]}}`
+	answer := ask(t, handler, certs.Path, question(maps))
+	if answer.Allowed || answer.Result.Code != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(answer.Result.Message, "the limit is 8 MiB") {
+		t.Errorf("got %+v", answer.Result)
+	}
 }
 
 // A panic in one of several concurrent functions reaches the caller of wait.
@@ -117,7 +149,7 @@ func TestTimeout(t *testing.T) {
 			left = time.Until(deadline)
 			return nil
 		}))
-		ask(t, handler, Path+query, question("{}"))
+		ask(t, handler, certs.Path+query, question("{}"))
 		if left > want || left < want-300*time.Millisecond {
 			t.Errorf("%s leaves %v, want %v", query, left, want)
 		}
@@ -155,3 +187,33 @@ func TestResponse(t *testing.T) {
 		t.Error("a character is split")
 	}
 }
+
+// Large requests that are being read do not keep small ones waiting.
+func TestSmallRequestsAreReadFirst(t *testing.T) {
+	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding { return nil }))
+	ctx, cancel := context.WithCancel(t.Context())
+	var large sync.WaitGroup
+	started := make(chan struct{}, 8)
+	for range cap(started) {
+		body := readerFunc(func([]byte) (int, error) {
+			started <- struct{}{}
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		httpRequest := httptest.NewRequestWithContext(ctx, http.MethodPost, certs.Path+"?timeout=30s", body)
+		httpRequest.Header.Set("Content-Type", "application/json")
+		httpRequest.ContentLength = maxBody
+		large.Go(func() { handler.ServeHTTP(httptest.NewRecorder(), httpRequest) })
+	}
+	<-started
+	if answer := ask(t, handler, certs.Path+"?timeout=5s", question("{}")); !answer.Allowed {
+		t.Errorf("the small request got %+v", answer.Result)
+	}
+	cancel()
+	large.Wait()
+}
+
+// readerFunc is an io.Reader.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

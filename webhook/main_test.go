@@ -27,12 +27,13 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/discovery/debugecho/details"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/webhook/certs"
 )
 
 // background outlives a test. Cleanups use it.
@@ -76,7 +77,7 @@ func optionsFor(t testing.TB, config *rest.Config) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, transport)
+	mapper, err := kinds.New(config, transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func (w *world) serve(handler http.Handler) (remove func()) {
 	}))
 	w.Cleanup(server.Close)
 	hook := w.registration()
-	url := server.URL + *hook.ClientConfig.Service.Path
+	url := server.URL + certs.Path
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority(server)}
 	remove = w.register(hook)
 	probe := decode(w, configuration("", ""))

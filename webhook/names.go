@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -17,15 +18,17 @@ func checkName(ctx context.Context, live client.Reader, r request) []Finding {
 	if r.old != nil {
 		return nil // a name never changes
 	}
-	var list v0.ConfigurationList
-	if err := live.List(ctx, &list, client.MatchingFields{"metadata.name": r.configuration.Name}); err != nil {
+	list := &metav1.PartialObjectMetadataList{} // not the templates
+	list.SetGroupVersionKind(v0.GroupVersion.WithKind("ConfigurationList"))
+	if err := live.List(ctx, list, client.MatchingFields{"metadata.name": r.configuration.Name}); err != nil {
 		return []Finding{{
 			Level: Inconclusive, Place: "metadata.name",
 			Cause: fmt.Sprintf("could not check whether another namespace has a Configuration of this name: %v", err),
 		}}
 	}
 	for i := range list.Items {
-		if other := &list.Items[i]; other.Namespace != r.configuration.Namespace && other.DeletionTimestamp == nil {
+		other := &v0.Configuration{ObjectMeta: list.Items[i].ObjectMeta}
+		if other.Namespace != r.configuration.Namespace && v0.Active(other) {
 			// The message does not name the namespace: the requester may not be
 			// allowed to see it.
 			return []Finding{{

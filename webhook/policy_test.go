@@ -12,11 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
-
-	v0 "akri.sh/akri/api/v0"
 )
 
 // manifest returns the objects in a file of config/.
@@ -31,6 +27,36 @@ func (w *world) manifest(file string) []*unstructured.Unstructured {
 		objects = append(objects, decode(w, document))
 	}
 	return objects
+}
+
+// enforce installs a manifest of config/policy and waits until the API server denies
+// the probe because of it: other tests install the same policies. changes are made to
+// the policies before.
+func (w *world) enforce(file string, probe func() error, changes ...func(policy *unstructured.Unstructured)) {
+	w.Helper()
+	mark := " (" + w.namespace + ")"
+	w.install(file, func(object *unstructured.Unstructured) {
+		if object.GetKind() != "ValidatingAdmissionPolicy" {
+			return
+		}
+		for _, change := range changes {
+			change(object)
+		}
+		for _, validation := range object.Object["spec"].(map[string]any)["validations"].([]any) {
+			validation := validation.(map[string]any)
+			if message, ok := validation["messageExpression"].(string); ok {
+				validation["messageExpression"] = message + " + '" + mark + "'"
+			} else {
+				validation["message"] = validation["message"].(string) + mark
+			}
+		}
+	})
+	w.eventually("the policy is enforced", func() string {
+		if err := probe(); err == nil || !strings.Contains(err.Error(), mark) {
+			return fmt.Sprintf("the probe is not denied: %v", err)
+		}
+		return ""
+	})
 }
 
 // install applies a manifest of config/, and deletes it after the test.
@@ -63,197 +89,6 @@ func (w *world) install(file string, change func(*unstructured.Unstructured)) {
 			}
 		})
 	}
-}
-
-// agent returns a client of an agent's Pod on a node, or, without a node, of an
-// agent outside the cluster.
-func (w *world) agent(node string) dynamic.Interface {
-	w.Helper()
-	config := rest.CopyConfig(w.config)
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:akri-system:akri-agent",
-		Groups:   []string{"system:masters"}, // this is not about RBAC
-	}
-	if node != "" {
-		config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {node}}
-	}
-	api, err := dynamic.NewForConfig(config)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return api
-}
-
-// The policy for authors checks every kind that the controller may create by
-// default.
-func TestThePolicyChecksTheUsualKinds(t *testing.T) {
-	w := &world{TB: t}
-	text := fmt.Sprint(w.manifest("policy/authors.yaml")[0].Object)
-	for _, object := range w.manifest("rbac/controller.yaml") {
-		if object.GetName() != "akri-controller-workloads" {
-			continue
-		}
-		for _, rule := range object.Object["rules"].([]any) {
-			rule := rule.(map[string]any)
-			for _, resource := range rule["resources"].([]any) {
-				check := fmt.Sprintf("authorizer.group('%s').resource('%s').namespace(request.namespace).check('create')",
-					rule["apiGroups"].([]any)[0], resource)
-				if !strings.Contains(text, check) {
-					t.Errorf("the controller may create %s, but the policy does not check it: %s", resource, check)
-				}
-			}
-		}
-		return
-	}
-	t.Error("config/rbac has no rules")
-}
-
-// A compromised agent can only harm the entries of its own node.
-func TestAgentsWriteForTheirOwnNode(t *testing.T) {
-	w := enter(t)
-	w.install("policy/agents.yaml", nil)
-	admin := w.agent("")
-	instance := func(name, nodes, usage string) *unstructured.Unstructured {
-		return decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: `+name+`, labels: {seen: "1"}}, spec: `+
-			`{configurationName: cam, cdiName: akri.sh/cam=1, capacity: 4, nodes: `+nodes+`, deviceUsage: `+usage+`}}`)
-	}
-	at := func(api dynamic.Interface) dynamic.ResourceInterface {
-		return api.Resource(v0.InstanceResource).Namespace(w.namespace)
-	}
-	// The API server takes a while to enforce a policy.
-	w.eventually("the policy is enforced", func() string {
-		if _, err := at(w.agent("a")).Create(t.Context(), instance("probe", "[b]", "{}"),
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
-			return "an agent may write another node's entry"
-		}
-		return ""
-	})
-
-	if _, err := at(w.agent("a")).Create(t.Context(), instance("cam-1", "[a]", `{cam-1-0: "", cam-1-1: a}`),
-		metav1.CreateOptions{}); err != nil {
-		t.Fatalf("an agent cannot publish: %v", err)
-	}
-	if _, err := at(w.agent("")).Create(t.Context(), instance("cam-2", "[p, q]", `{}`), metav1.CreateOptions{}); err != nil {
-		t.Fatalf("an agent outside the cluster was denied: %v", err)
-	}
-	if _, err := at(admin).Create(t.Context(), instance("cam-3", "[b, c]", `{cam-3-0: b, cam-3-1: "C:cam-0:b", cam-3-2: "", cam-3-3: c}`),
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	patch := func(api dynamic.Interface, name, patch string) error {
-		_, err := at(api).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	}
-	for name, tc := range map[string]struct {
-		node, instance, patch string
-		refused               string // empty: allowed
-	}{
-		"joins":                        {"a", "cam-3", `{"spec":{"nodes":["b","c","a"]}}`, ""},
-		"leaves":                       {"b", "cam-3", `{"spec":{"nodes":["c"]}}`, ""},
-		"removes another":              {"b", "cam-3", `{"spec":{"nodes":["b"]}}`, "own node"},
-		"adds another":                 {"b", "cam-3", `{"spec":{"nodes":["b","c","d"]}}`, "own node"},
-		"takes a free slot":            {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"b"}}}`, ""},
-		"takes it through the group":   {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"C:cam-1:b"}}}`, ""},
-		"frees its slots":              {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-0":"","cam-3-1":""}}}`, ""},
-		"frees another's slot":         {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-3":""}}}`, "own node"},
-		"removes another's slot":       {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-3":null}}}`, "own node"},
-		"takes a slot for another":     {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"c"}}}`, "own node"},
-		"a name that ends like its":    {"b", "cam-3", `{"spec":{"deviceUsage":{"cam-3-2":"xb"}}}`, "own node"},
-		"changes what it does not see": {"a", "cam-3", `{"spec":{"brokerProperties":{"IMAGE":"evil"}}}`, "that its node sees"},
-		"changes what it sees":         {"b", "cam-3", `{"spec":{"brokerProperties":{"K":"v"}}}`, ""},
-	} {
-		t.Run(name, func(t *testing.T) { expect(t, patch(w.agent(tc.node), tc.instance, tc.patch), tc.refused) })
-	}
-	remove := func(node, name string) error {
-		return at(w.agent(node)).Delete(t.Context(), name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
-	}
-	expect(t, remove("b", "cam-3"), "another node sees")
-	expect(t, remove("a", "cam-1"), "")
-	expect(t, remove("b", "cam-1"), "another node sees")
-}
-
-func TestAgentsReportForTheirOwnNode(t *testing.T) {
-	w := enter(t)
-	w.install("policy/agents.yaml", nil)
-	if err := w.as("").apply(configuration("", "")); err != nil {
-		t.Fatal(err)
-	}
-	apply := func(api dynamic.Interface, manager, status string) error {
-		object := decode(t, `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, status: `+status+`}`)
-		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
-			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
-		return err
-	}
-	tries := 0
-	w.eventually("the policy is enforced", func() string {
-		tries++ // an unchanged status is no change
-		if apply(w.agent("a"), "probe", fmt.Sprintf(`{discoveryFailures: [{node: z, handler: h, message: m%d}]}`, tries)) == nil {
-			return "an agent may report for another node"
-		}
-		return ""
-	})
-	expect(t, apply(w.agent(""), "probe", `{discoveryFailures: []}`), "") // as an agent clears its entries
-	expect(t, apply(w.agent("a"), "agent.a", `{discoveryFailures: [{node: a, handler: h, message: m}]}`), "")
-	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: m}]}`), "")
-	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: b, handler: h, message: other}]}`), "")
-	expect(t, apply(w.agent("b"), "agent.b", `{discoveryFailures: [{node: a, handler: h, message: other}]}`), "own node")
-	expect(t, apply(w.agent("b"), "agent.b", `{instances: 7}`), "discoveryFailures only")
-	expect(t, apply(w.agent("b"), "agent.b", `{conditions: [{type: Ready, status: "True", reason: Ready, message: "", `+
-		`lastTransitionTime: "2026-01-01T00:00:00Z"}]}`), "discoveryFailures only")
-	expect(t, apply(w.agent("b"), "agent.b", `{}`), "")
-}
-
-// Policies have a cost limit. The agents of a large cluster stay within it.
-func TestAgentsOfALargeCluster(t *testing.T) {
-	w := enter(t)
-	w.install("policy/agents.yaml", nil)
-	const many = 2000
-	node := func(i int) string { return fmt.Sprintf("worker-%04d.a-region.a-company.example", i) }
-	var nodes, failures, slots []string
-	for i := range many {
-		nodes = append(nodes, node(i))
-		failures = append(failures, fmt.Sprintf("{node: %s, handler: h, message: %s}", node(i), strings.Repeat("m", 100)))
-		if i < 1000 {
-			slots = append(slots, fmt.Sprintf("a-configuration-with-a-long-name-00aa00-%d: %s", i, node(i)))
-		}
-	}
-	admin := w.as("")
-	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, `+
-		`cdiName: akri.sh/cam=1, capacity: 1000, nodes: [`+
-		strings.Join(nodes, ", ")+`], deviceUsage: {`+strings.Join(slots[1:], ", ")+`}}}`)
-	expect(t, admin.apply(configuration("", "")), "")
-	status := func(api dynamic.Interface, manager, entries string) error {
-		object := decode(t, `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, status: {discoveryFailures: [`+entries+`]}}`)
-		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
-			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
-		return err
-	}
-	expect(t, status(admin.api, "all", strings.Join(failures[1:], ", ")), "")
-
-	newcomer, resident := w.agent("newcomer"), w.agent(node(0))
-	join := decode(t, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-1}, spec: {configurationName: cam, cdiName: `+
-		`akri.sh/cam=1, capacity: 1000, nodes: [newcomer]}}`)
-	claim := []byte(`{"spec":{"deviceUsage":{"a-configuration-with-a-long-name-00aa00-0":"` + node(0) + `"}}}`)
-	instances := func(api dynamic.Interface) dynamic.ResourceInterface {
-		return api.Resource(v0.InstanceResource).Namespace(w.namespace)
-	}
-	tries := 0
-	w.eventually("the policy is enforced", func() string {
-		tries++
-		patch := fmt.Sprintf(`{"spec":{"brokerProperties":{"K":"%d"}}}`, tries)
-		if _, err := instances(w.agent("stranger")).Patch(t.Context(), "cam-1", types.MergePatchType, []byte(patch),
-			metav1.PatchOptions{}); err == nil {
-			return "a stranger may write"
-		}
-		return ""
-	})
-	_, err := instances(resident).Patch(t.Context(), "cam-1", types.MergePatchType, claim, metav1.PatchOptions{})
-	expect(t, err, "")
-	_, err = instances(newcomer).Apply(t.Context(), "cam-1", join, metav1.ApplyOptions{FieldManager: "newcomer"})
-	expect(t, err, "")
-	expect(t, status(resident, "resident", failures[0]), "")
-	expect(t, status(resident, "resident", ""), "")
-	expect(t, status(resident, "resident", "{node: "+node(1)+", handler: h, message: other}"), "own node")
 }
 
 // expect fails the test unless err contains words or, without words, is nil.

@@ -1,19 +1,39 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"akri.sh/akri/webhook/certs"
+)
+
+// Limits of a connection. A response takes as long as the API server waits.
+const (
+	headerTimeout   = 5 * time.Second // also of the TLS handshake
+	requestTimeout  = 15 * time.Second
+	responseTimeout = 45 * time.Second
+	idleTimeout     = 90 * time.Second
+	shutdownTimeout = 30 * time.Second
+	maxHeaderBytes  = 16 << 10
 )
 
 // ServerOptions configure where the webhook is served, and with which certificate.
@@ -22,10 +42,16 @@ type ServerOptions struct {
 	Address string
 	// Dir holds tls.crt and tls.key, which are reloaded when they change.
 	Dir string
-	// Secret stores the certificate that is created for the webhook. The Service
-	// is in the same namespace. If empty, someone else must put a certificate
-	// into Dir and its CA into the webhook's registration.
+	// Secret stores the certificate that is created for the webhook, and the path at
+	// which it is served. The Service is in the same namespace. If empty, someone else
+	// must put a certificate into Dir and its CA into the webhook's registration; the
+	// path is then [certs.Path].
 	Secret types.NamespacedName
+	// ClientCA is the file with the CA of the API server's client certificate. If empty,
+	// no client certificate is required.
+	ClientCA string
+	// Metrics, if set, learn which certificate is served.
+	Metrics *Metrics
 }
 
 // Serve adds the webhook to a manager without leader election: every replica
@@ -39,39 +65,153 @@ func Serve(mgr manager.Manager, options ServerOptions, chain *Chain) (healthz.Ch
 	if err != nil || port < 1 || port > 65535 {
 		return nil, fmt.Errorf("address of the webhook: port %q is not a number from 1 to 65535", portText)
 	}
-	written, trusted := closedChannel(), func() error { return nil }
+	config, err := tlsConfig(options.ClientCA)
+	if err != nil {
+		return nil, err
+	}
+	s := &httpsServer{
+		address: net.JoinHostPort(host, portText), dir: options.Dir, config: config, metrics: cmp.Or(options.Metrics, &Metrics{}),
+		written: closedChannel(), served: func(path string) bool { return path == certs.Path },
+	}
+	trusted := func() error { return nil }
 	if options.Secret.Name != "" {
 		files, err := certs.Manage(mgr, options.Secret, options.Dir)
 		if err != nil {
 			return nil, err
 		}
-		written, trusted = files.Written(), files.Ready
+		s.written, s.served, trusted = files.Written(), files.Served, files.Ready
 	}
-	server := webhook.NewServer(webhook.Options{
-		Host: host, Port: port, CertDir: options.Dir, CertName: certs.CertFile, KeyName: certs.KeyFile,
-		TLSOpts: []func(*tls.Config){func(config *tls.Config) {
-			config.MinVersion = tls.VersionTLS13
-			config.NextProtos = []string{"http/1.1"} // an HTTP/2 client can request more than it waits for
-		}},
-	})
-	server.Register(Path, Handler(chain))
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		select {
-		case <-written: // the server reads the files when it starts
-			return server.Start(ctx)
-		case <-ctx.Done():
-			return nil
-		}
-	}))
-	if err != nil {
+	s.handler = instrumented(Handler(chain))
+	if err := mgr.Add(s); err != nil {
 		return nil, fmt.Errorf("add the webhook: %w", err)
 	}
-	return func(request *http.Request) error {
+	return func(*http.Request) error {
 		if err := trusted(); err != nil {
 			return err
 		}
-		return server.StartedChecker()(request)
+		if !s.listening.Load() {
+			return errors.New("the webhook does not listen yet")
+		}
+		return nil
 	}, nil
+}
+
+// instrumented returns a handler with controller-runtime's metrics of webhooks, which
+// are labeled with certs.Path.
+func instrumented(handler http.Handler) http.Handler {
+	registry := webhook.NewServer(webhook.Options{}) // never started
+	registry.Register(certs.Path, handler)
+	return registry.WebhookMux()
+}
+
+// tlsConfig returns the server's configuration without a certificate.
+func tlsConfig(clientCA string) (*tls.Config, error) {
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		NextProtos: []string{"http/1.1"}, // an HTTP/2 client can request more than it waits for
+	}
+	if clientCA == "" {
+		return config, nil
+	}
+	authorities, err := os.ReadFile(clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("CA of the API server's client certificate: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(authorities) {
+		return nil, fmt.Errorf("CA of the API server's client certificate: %s has no certificate in PEM", clientCA)
+	}
+	return config, nil
+}
+
+// httpsServer serves the webhook until its context is done. It works in every replica.
+type httpsServer struct {
+	address string
+	dir     string
+	config  *tls.Config
+	// written is closed when the certificate exists.
+	written <-chan struct{}
+	// served reports whether the webhook is served at a path.
+	served    func(path string) bool
+	handler   http.Handler
+	listening atomic.Bool
+	metrics   *Metrics
+}
+
+// Start implements manager.Runnable.
+func (s *httpsServer) Start(ctx context.Context) error {
+	select {
+	case <-s.written: // the certificate is read at the start
+	case <-ctx.Done():
+		return nil
+	}
+	certificates, err := certwatcher.New(filepath.Join(s.dir, certs.CertFile), filepath.Join(s.dir, certs.KeyFile))
+	if err != nil {
+		return fmt.Errorf("certificate of the webhook: %w", err)
+	}
+	s.config.GetCertificate = certificates.GetCertificate
+	s.metrics.certificates.Store(certificates)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	s.listening.Store(true)
+	return s.serve(ctx, listener, certificates)
+}
+
+// serve returns when ctx is done and the requests in progress have their responses.
+func (s *httpsServer) serve(ctx context.Context, listener net.Listener, certificates *certwatcher.CertWatcher) error {
+	open := newConnections()
+	web := &http.Server{
+		Handler:           s.gate(open),
+		TLSConfig:         s.config,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      responseTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		// Who else reaches the port must not fill the log.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	open.attach(web)
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- certificates.Start(watching) }()
+	served := make(chan error, 1)
+	go func() { served <- web.ServeTLS(listener, "", "") }()
+	var failure error
+	select {
+	case failure = <-served:
+	case <-ctx.Done():
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		failure = errors.Join(web.Shutdown(closing), ignoreClosed(<-served))
+	}
+	stop()
+	return errors.Join(failure, <-watched)
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// gate admits requests to the webhook's path, and responds to all others without
+// reading them.
+func (s *httpsServer) gate(open *connections) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, httpRequest *http.Request) {
+		if !s.served(httpRequest.URL.Path) || httpRequest.Method != http.MethodPost {
+			rw.Header().Set("Connection", "close")
+			http.NotFound(rw, httpRequest)
+			return
+		}
+		open.prove(httpRequest.Context())
+		known := httpRequest.Clone(httpRequest.Context())
+		known.URL.Path = certs.Path // metrics and logs do not contain the real one
+		s.handler.ServeHTTP(rw, known)
+	})
 }
 
 func closedChannel() <-chan struct{} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/webhook/certs"
 )
 
@@ -36,7 +38,8 @@ func TestCertificates(t *testing.T) {
 	w.grantController()
 	w.installWebhook()
 	address := freeAddress(t)
-	ready := w.serveManaged(address)
+	metrics := &Metrics{}
+	ready := w.serveManagedWith(address, metrics)
 	w.becomesReady(ready)
 	first := w.authority()
 	if answer, err := w.call(address, first); err != nil || !strings.Contains(answer, `"allowed":true`) {
@@ -45,6 +48,8 @@ func TestCertificates(t *testing.T) {
 	if _, err := w.call(address, nil); err == nil {
 		t.Error("a client accepted a certificate whose CA it does not know")
 	}
+
+	w.expires(metrics)
 
 	// A lost certificate is replaced, CA included, without a restart.
 	w.dropCertificate()
@@ -130,9 +135,30 @@ func (w *world) becomesReady(ready healthz.Checker) {
 	})
 }
 
-// serveManaged runs a manager that serves the webhook with the webhook's own
-// permissions.
+// expires checks that the metrics know when the certificate expires.
+func (w *world) expires(metrics *Metrics) {
+	w.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 {
+		w.Fatalf("got %v, %v", families, err)
+	}
+	at := time.Unix(int64(families[0].GetMetric()[0].GetGauge().GetValue()), 0)
+	if left := time.Until(at); left < 24*time.Hour || left > 20*365*24*time.Hour {
+		w.Errorf("the certificate expires at %v", at)
+	}
+}
+
+// serveManaged is like serveManagedWith, without metrics.
 func (w *world) serveManaged(address string) healthz.Checker {
+	w.Helper()
+	return w.serveManagedWith(address, nil)
+}
+
+// serveManagedWith runs a manager that serves the webhook with the webhook's own
+// permissions.
+func (w *world) serveManagedWith(address string, metrics *Metrics) healthz.Checker {
 	w.Helper()
 	config := w.actingAs(webhookAccount)
 	scheme := runtime.NewScheme()
@@ -145,13 +171,23 @@ func (w *world) serveManaged(address string) healthz.Checker {
 	if err != nil {
 		w.Fatal(err)
 	}
-	chain, err := NewChain(optionsFor(w, config))
+	mapper, err := kinds.Of(mgr)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := mapper.Watch(w.Context(), mgr.GetCache()); err != nil {
+		w.Fatal(err)
+	}
+	options := optionsFor(w, config)
+	options.Mapper = mapper
+	chain, err := NewChain(options)
 	if err != nil {
 		w.Fatal(err)
 	}
 	ready, err := Serve(mgr, ServerOptions{
 		Address: address, Dir: filepath.Join(w.TempDir(), "certificate"),
-		Secret: types.NamespacedName{Namespace: "akri-system", Name: "akri-webhook"},
+		Secret:  types.NamespacedName{Namespace: "akri-system", Name: "akri-webhook"},
+		Metrics: metrics,
 	}, chain)
 	if err != nil {
 		w.Fatal(err)
@@ -182,6 +218,20 @@ func (w *world) authority() []byte {
 	return found.Webhooks[0].ClientConfig.CABundle
 }
 
+// path returns the path at which the API server calls the webhook.
+func (w *world) path() string {
+	w.Helper()
+	found, err := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.Context(), certs.RegistrationName,
+		metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if path := found.Webhooks[0].ClientConfig.Service.Path; path != nil {
+		return *path
+	}
+	return "/"
+}
+
 // call sends a review as the API server does, for an administrator.
 func (w *world) call(address string, authority []byte) (string, error) {
 	pool := x509.NewCertPool()
@@ -199,7 +249,7 @@ func (w *world) call(address string, authority []byte) (string, error) {
 	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.namespace+`"`, `"username":"somebody"`,
 		`"username":"admin","groups":["system:masters"]`).
 		Replace(question(string(encoded)))
-	response, err := client.Post("https://"+address+Path, "application/json", strings.NewReader(body))
+	response, err := client.Post("https://"+address+w.path(), "application/json", strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -18,27 +17,31 @@ type renderedTemplate struct {
 	*candidate
 	// alternatives has one object per guess. The template is valid if the API
 	// server accepts one of them.
-	alternatives []templating.Object
+	alternatives []outline
 }
 
 // render renders the templates for made-up devices. It denies objects that may never
 // be rendered, templates that fail for every guess or render different objects for
 // the same device, and objects that two devices or two templates would both own.
 func (c *Chain) render(
-	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
+	ctx context.Context, r request, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
 ) ([]renderedTemplate, []Finding) {
 	var findings []Finding
-	for _, tmpl := range candidates {
-		findings = append(findings, confined(c.policy, configuration, tmpl, tmpl.source)...)
+	release, err := c.reserve(ctx, r, renderingBytes)
+	if err != nil {
+		return nil, []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Remedy: "try again in a few seconds"}}
 	}
-	sim := simulate(ctx, configuration, compiled, devices)
+	defer release()
+	judge := func(object templating.Object) []Finding {
+		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
+		return confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
+	}
+	sim := simulate(ctx, r.configuration, compiled, devices, judge)
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {
 		alternatives, rejected := sim.evaluate(tmpl)
-		if len(rejected) == 0 {
-			for _, object := range alternatives[:min(1, len(alternatives))] {
-				rejected = append(rejected, confined(c.policy, configuration, tmpl, object.Content)...)
-			}
+		if len(rejected) == 0 && len(alternatives) > 0 {
+			rejected = alternatives[0].refused
 		}
 		findings = append(findings, rejected...)
 		renderings = append(renderings, renderedTemplate{tmpl, alternatives})
@@ -53,12 +56,23 @@ func (c *Chain) render(
 	return renderings, findings
 }
 
+// confine checks the templates against the policy, as they are written.
+func (c *Chain) confine(configuration *v0.Configuration, candidates []*candidate) []Finding {
+	var findings []Finding
+	for _, tmpl := range candidates {
+		findings = append(findings, confined(c.policy, configuration, tmpl, tmpl.source, templating.OnConflictOf(tmpl.source))...)
+	}
+	return findings
+}
+
 // confined checks a template, or an object that it renders, against the policy.
-func confined(policy confine.Policy, configuration *v0.Configuration, tmpl *candidate, content map[string]any) []Finding {
+func confined(
+	policy confine.Policy, configuration *v0.Configuration, tmpl *candidate, content map[string]any, conflict templating.OnConflict,
+) []Finding {
 	if content == nil {
 		return nil
 	}
-	err := policy.Object(confine.ObjectOf(tmpl.kind, tmpl.namespaced(), content), configuration.Namespace)
+	err := policy.Object(confine.ObjectOf(tmpl.kind, tmpl.namespaced(), content, conflict), configuration.Namespace)
 	refused, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		return nil
@@ -66,7 +80,7 @@ func confined(policy confine.Policy, configuration *v0.Configuration, tmpl *cand
 	return []Finding{{Level: Deny, Place: tmpl.place, Cause: refused.Cause, Remedy: refused.Hint}}
 }
 
-// simulation holds the renderings that the checks compare.
+// simulation holds the outlines of the renderings that the checks compare.
 type simulation struct {
 	compiled *templates.Templates
 	devices  deviceFactory
@@ -86,33 +100,46 @@ type guessRound struct {
 
 // output is the result of rendering a list of templates.
 type output struct {
-	objects     []templating.Object
+	objects     []outline
 	diagnostics templating.Diagnostics
 }
 
 // simulate renders the templates with each guess while there is time: templating
 // limits the cost of each template, but many templates may cost more than a review
-// may take.
+// may take. It holds one object at a time. judge returns the findings about an
+// object that must not be rendered.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
+	judge func(templating.Object) []Finding,
 ) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
-	values := templating.Values{
+	rendered := false // the first list
+	base := templating.Values{
 		Configuration: configuration.Name,
 		Namespace:     configuration.Namespace,
 		Capacity:      int64(max(configuration.Spec.Capacity, 1)),
 	}
+	// The first list is rendered in any case: its mistakes are worth knowing.
+	stop := func() bool { return ctx.Err() != nil && rendered }
+	renderList := func(set *templating.Set, values templating.Values) output {
+		var list output
+		list.diagnostics = set.Each(values, func(object templating.Object) {
+			one := outlineOf(object, &values)
+			one.refused = judge(object)
+			list.objects = append(list.objects, one)
+		}, stop)
+		rendered = true
+		return list
+	}
 	render := func(device templating.Instance) output {
-		values := values
+		values := base
 		values.Instance = device
-		objects, diagnostics := compiled.Instance.Render(values)
-		return output{objects, diagnostics}
+		return renderList(compiled.Instance, values)
 	}
 	renderGroup := func(members ...templating.Instance) output {
-		values := values
+		values := base
 		values.Instances = members
-		objects, diagnostics := compiled.Group.Render(values)
-		return output{objects, diagnostics}
+		return renderList(compiled.Group, values)
 	}
 	for i, invent := range guesses {
 		if i > 0 && (len(devices.guessed) == 0 || ctx.Err() != nil) {
@@ -134,6 +161,12 @@ func simulate(
 		if i == 0 {
 			s.repeated.first, s.repeated.group = render(first), renderGroup(first, second)
 		}
+		if stop() { // nothing after that is complete
+			if i == 0 {
+				s.rounds, s.incomplete = []guessRound{{first: current.first}}, true
+			}
+			break
+		}
 		s.rounds = append(s.rounds, current)
 	}
 	return s
@@ -146,21 +179,12 @@ func timeFor(ctx context.Context, d time.Duration) bool {
 }
 
 // objectsOf returns the objects of one template.
-func (o output) objectsOf(tmpl *candidate) []templating.Object {
-	var objects []templating.Object
+func (o output) objectsOf(tmpl *candidate) []outline {
+	var objects []outline
 	for _, object := range o.objects {
-		if object.Origin.Level == tmpl.level && object.Origin.Index == tmpl.index {
+		if object.origin.Level == tmpl.level && object.origin.Index == tmpl.index {
 			objects = append(objects, object)
 		}
 	}
 	return objects
-}
-
-// canonical returns the content of an object as bytes that can be compared.
-func canonical(object templating.Object) []byte {
-	encoded, err := json.Marshal(object.Content) // sorts the keys of maps
-	if err != nil {
-		return []byte(err.Error())
-	}
-	return encoded
 }

@@ -17,7 +17,9 @@ const readTimeout = 2 * time.Second
 
 // appeared handles a new or changed Instance in the watch.
 func (s *Store) appeared(instance *v0.Instance) {
-	s.touched(configurationOf(instance))
+	if !s.matches(instance) {
+		s.touched(configurationOf(instance))
+	}
 	name := NameOf(instance)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +102,7 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 		s.notifyDeleted(before)
 		return
 	}
-	if _, ours := now.Labels[s.label]; ours {
+	if s.ours(now) {
 		return // the watch will show it soon
 	}
 	for _, h := range s.handlers {

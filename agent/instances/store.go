@@ -3,6 +3,8 @@ package instances
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
@@ -26,7 +29,8 @@ const byConfiguration = "configuration"
 // Handler receives the events of a [Store], one at a time and in order. The
 // functions must not block or call the Store.
 type Handler struct {
-	// Changed is called for each Instance of the node and each of its changes.
+	// Changed is called for each Instance of the node and each of its changes, except
+	// those of its status only.
 	Changed func(*v0.Instance)
 	// Left is called when an Instance no longer has this node's label.
 	Left func(*v0.Instance)
@@ -41,6 +45,7 @@ type Store struct {
 	log      *slog.Logger
 	informer cache.SharedIndexInformer
 	touched  func(configuration types.NamespacedName)
+	matches  func(*v0.Instance) bool
 	handlers []Handler
 	wake     chan struct{} // has room for one: gone has grown
 
@@ -61,7 +66,8 @@ type answer struct {
 // the Configuration of each Instance that appears, changes or disappears.
 func New(client dynamic.Interface, node string, touched func(configuration types.NamespacedName), log *slog.Logger) (*Store, error) {
 	s := &Store{
-		client: client.Resource(v0.InstanceResource), label: v0.NodeLabel(node), log: log, touched: touched,
+		matches: func(*v0.Instance) bool { return false },
+		client:  client.Resource(v0.InstanceResource), label: v0.NodeLabel(node), log: log, touched: touched,
 		wake:    make(chan struct{}, 1),
 		answers: map[types.NamespacedName]answer{},
 		gone:    map[types.NamespacedName]*v0.Instance{},
@@ -78,8 +84,13 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 	_, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { s.appeared(object.(*v0.Instance)) },
 		UpdateFunc: func(before, after any) {
-			touched(configurationOf(before.(*v0.Instance)))
-			s.appeared(after.(*v0.Instance))
+			old, now := before.(*v0.Instance), after.(*v0.Instance)
+			if old.UID != now.UID {
+				touched(configurationOf(old))
+			}
+			if differ(old, now) {
+				s.appeared(now)
+			}
 		},
 		DeleteFunc: func(object any) {
 			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
@@ -93,6 +104,11 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 
 // Handle adds a handler. It must be called before Run.
 func (s *Store) Handle(h Handler) { s.handlers = append(s.handlers, h) }
+
+// Unless sets a function, which must not block, that reports whether an Instance that
+// appeared or changed concerns nobody who wants to know its Configuration. It must be
+// called before Run.
+func (s *Store) Unless(matches func(*v0.Instance) bool) { s.matches = matches }
 
 // Run watches the Instances until ctx is done.
 func (s *Store) Run(ctx context.Context) {
@@ -129,7 +145,9 @@ func (s *Store) Of(configuration types.NamespacedName) []*v0.Instance {
 	for _, object := range objects {
 		name := NameOf(object.(*v0.Instance))
 		seen[name] = true
-		all = append(all, s.latest(name, object.(*v0.Instance)))
+		if instance := s.latest(name, object.(*v0.Instance)); instance != nil {
+			all = append(all, instance)
+		}
 	}
 	for name, kept := range s.answers {
 		if seen[name] || configurationOf(kept.instance) != configuration {
@@ -158,18 +176,29 @@ func (s *Store) Count() map[types.NamespacedName]map[bool]int {
 }
 
 // Keep records an Instance from a response of the API server until the watch shows
-// that version or a later one. It ignores Instances without this node's label,
-// which the watch never shows.
+// that version or a later one. An Instance without this node's label is one that the
+// node has left: the Store no longer returns it.
 func (s *Store) Keep(instance *v0.Instance) {
-	if _, ours := instance.Labels[s.label]; !ours {
-		return
-	}
+	name := NameOf(instance)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := NameOf(instance)
-	if kept, found := s.answers[name]; !found || !isNewer(kept.instance, instance) {
+	kept, found := s.answers[name]
+	if !found && !s.ours(instance) {
+		// The watch does not show such an Instance. Read under mu: if the Instance is
+		// still there, the event of its disappearance, which drops the answer, is to come.
+		if _, watched, err := s.informer.GetStore().GetByKey(name.String()); err != nil || !watched {
+			return
+		}
+	}
+	if !found || !isNewer(kept.instance, instance) {
 		s.answers[name] = answer{instance, time.Now()}
 	}
+}
+
+// ours reports whether an Instance has this node's label.
+func (s *Store) ours(instance *v0.Instance) bool {
+	_, found := instance.Labels[s.label]
+	return found
 }
 
 // Forget drops what [Store.Keep] recorded of an Instance that was deleted.
@@ -182,7 +211,7 @@ func (s *Store) Forget(instance *v0.Instance) {
 }
 
 // latest returns the later version of an Instance: the watched one, which may be
-// nil, or the kept one. The caller holds mu.
+// nil, or the kept one. It returns nil if the node has left it. The caller holds mu.
 func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Instance {
 	kept, found := s.answers[name]
 	if !found {
@@ -192,6 +221,9 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 		delete(s.answers, name)
 		return watched
 	}
+	if !s.ours(kept.instance) {
+		return nil
+	}
 	return kept.instance
 }
 
@@ -200,6 +232,17 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 func isNewer(a, b *v0.Instance) bool {
 	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	return err == nil && order > 0
+}
+
+// differ reports whether a change matters to an agent. The status, which the controller
+// writes, does not. The generation changes with the spec.
+func differ(before, after *v0.Instance) bool {
+	return before.UID != after.UID || before.Generation != after.Generation ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+		!slices.EqualFunc(before.OwnerReferences, after.OwnerReferences, func(a, b metav1.OwnerReference) bool {
+			return a.UID == b.UID && ptr.Deref(a.Controller, false) == ptr.Deref(b.Controller, false)
+		})
 }
 
 // Read converts an Instance, reduced to the fields that the agent reads. It modifies

@@ -43,7 +43,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f := &fixture{
 		t: t, store: store, instances: client.Resource(v0.InstanceResource).Namespace(namespace),
-		name: types.NamespacedName{Namespace: namespace, Name: "cam"}, events: make(chan string, 100),
+		name: types.NamespacedName{Namespace: namespace, Name: "cam-1"}, events: make(chan string, 100),
 	}
 	report := func(event string) func(*v0.Instance) {
 		return func(instance *v0.Instance) {
@@ -126,6 +126,30 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// The controller writes the status of Instances. That concerns no agent.
+func TestTheStatusIsNoEvent(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.want("changed")
+	status := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"",` +
+		`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	if _, err := f.instances.Patch(t.Context(), f.name.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	claimed := f.patch(`{"spec":{"deviceUsage":{"cam-1-0":"node-b"}}}`)
+	f.want("changed")
+	if got := f.store.Get(f.name); got.ResourceVersion != claimed.ResourceVersion {
+		t.Errorf("the store has version %s, want %s: the status was an event", got.ResourceVersion, claimed.ResourceVersion)
+	}
+	for _, edit := range []string{
+		`{"metadata":{"labels":{"x":"1"}}}`, `{"metadata":{"annotations":{"x":"1"}}}`,
+		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"x"}]}}`,
+	} {
+		f.patch(edit)
+		f.want("changed")
+	}
+}
+
 func TestReadYourWrites(t *testing.T) {
 	f := newFixture(t)
 	f.create()
@@ -150,5 +174,35 @@ func TestReadYourWrites(t *testing.T) {
 	f.store.Keep(left)
 	if f.store.Get(NameOf(left)) != nil {
 		t.Error("the store keeps an Instance of other nodes")
+	}
+}
+
+// A node that leaves an Instance no longer sees it, also before the watch shows that.
+func TestReadYourDeparture(t *testing.T) {
+	f := newFixture(t)
+	label := v0.NodeLabel("node-a")
+	f.create()
+	f.want("changed")
+	f.store.Keep(f.patch(`{"spec":{"capacity":7}}`))
+	left := f.patch(`{"metadata":{"labels":{"` + label + `":null}}}`)
+	f.store.Keep(left)
+	if f.store.Get(f.name) != nil || len(f.store.Of(configurationOf(left))) != 0 {
+		t.Error("the store has the Instance after the node has left it")
+	}
+	joined := f.patch(`{"metadata":{"labels":{"` + label + `":""}}}`)
+	f.store.Keep(joined)
+	if got := f.store.Get(f.name); got == nil || got.ResourceVersion != joined.ResourceVersion {
+		t.Errorf("the store has %v after the node has joined again", got)
+	}
+	f.store.Keep(f.patch(`{"metadata":{"labels":{"` + label + `":null}}}`))
+	answers := func() int {
+		f.store.mu.Lock()
+		defer f.store.mu.Unlock()
+		return len(f.store.answers)
+	}
+	for end := time.Now().Add(10 * time.Second); answers() > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the store still has the answer after the watch has shown the departure")
+		}
 	}
 }

@@ -18,15 +18,16 @@ type BrokerResource struct {
 	// The schema validates the fields with a JSON name. Object holds the complete
 	// template, from which objects are rendered.
 
-	// apiVersion of the object. Expressions are not allowed.
+	// apiVersion of the object: GROUP/VERSION, or v1 for the core group. Expressions
+	// are not allowed.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[^{}]+$`
+	// +kubebuilder:validation:Pattern=`^(v[0-9]+((alpha|beta)[0-9]+)?|[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[a-z]([-a-z0-9]*[a-z0-9])?)$`
 	APIVersion string `json:"apiVersion"`
 	// kind of the object. Expressions are not allowed.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[^{}]+$`
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	Kind string `json:"kind"`
 	// metadata of the object. The name is required and may contain expressions.
 	Metadata BrokerMetadata `json:"metadata"`
@@ -52,7 +53,7 @@ type BrokerMetadata struct {
 	// namespace of the object. Defaults to the namespace of the Configuration.
 	// Expressions are not allowed.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[^{}]*$`
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// generateName must not be set.

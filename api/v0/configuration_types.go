@@ -18,14 +18,16 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of at most 56 characters a-z, 0-9 and '-', and start and end with a letter or digit: it is part of the resource name akri.sh/NAME-HASH, which Kubernetes limits to 63 characters"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || self.metadata.name.size() <= 56 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of at most 56 characters a-z, 0-9 and '-', and start and end with a letter or digit: it is part of the resource name akri.sh/NAME-HASH, which Kubernetes limits to 63 characters"
 type Configuration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state.
 	Spec ConfigurationSpec `json:"spec"`
-	// status is the observed state.
+	// status is the observed state. Until the controller has written it,
+	// observedGeneration differs from the generation, so that clients wait.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ConfigurationStatus `json:"status,omitempty"`
 }
@@ -37,6 +39,14 @@ type ConfigurationList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Configuration `json:"items"`
+}
+
+// Active reports whether a Configuration takes effect: agents discover its devices,
+// and the controller renders its templates. A Configuration that does not exist (nil)
+// or is being deleted does not, for as long as finalizers keep it. Its existing objects
+// go with their owners.
+func Active(configuration *Configuration) bool {
+	return configuration != nil && configuration.DeletionTimestamp.IsZero()
 }
 
 // ConfigurationSpec is the desired state of a Configuration.
@@ -57,7 +67,9 @@ type ConfigurationSpec struct {
 
 	// brokerProperties are passed to every container that uses a device, in addition
 	// to the device's own properties, which they override.
-	// +kubebuilder:validation:MaxProperties=1000
+	// +kubebuilder:validation:MaxProperties=500
+	// +kubebuilder:validation:XValidation:rule="self.all(name, size(name) <= 253 && size(self[name]) <= 8192)",message="the name of a property has at most 253 characters, and its value at most 8192"
+	// +kubebuilder:validation:XValidation:rule="self.map(name, size(name) + size(self[name])).sum() <= 16384",message="all names and values together have at most 16384 characters: put large values into a ConfigMap or Secret that the broker mounts"
 	// +optional
 	BrokerProperties map[string]string `json:"brokerProperties,omitempty"`
 
@@ -77,7 +89,9 @@ type ConfigurationSpec struct {
 
 	// sampleProperties are the properties of a sample device. The admission webhook
 	// and kubectl akri render the templates with them if there is no device yet.
-	// +kubebuilder:validation:MaxProperties=1000
+	// +kubebuilder:validation:MaxProperties=500
+	// +kubebuilder:validation:XValidation:rule="self.all(name, size(name) <= 253 && size(self[name]) <= 8192)",message="the name of a property has at most 253 characters, and its value at most 8192"
+	// +kubebuilder:validation:XValidation:rule="self.map(name, size(name) + size(self[name])).sum() <= 16384",message="all names and values together have at most 16384 characters: put large values into a ConfigMap or Secret that the broker mounts"
 	// +optional
 	SampleProperties map[string]string `json:"sampleProperties,omitempty"`
 
@@ -143,9 +157,18 @@ type DiscoveryHandler struct {
 	// +optional
 	DiscoveryDetails string `json:"discoveryDetails,omitempty"`
 
+	// gracePeriodSeconds is how long a device is kept after the connection to its
+	// handler was lost: 300 seconds by default if several nodes can reach the device,
+	// otherwise 30 seconds. No new container gets it after 30 seconds.
+	// +kubebuilder:validation:Minimum=30
+	// +kubebuilder:validation:Maximum=604800
+	// +optional
+	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
+
 	// discoveryProperties are named values for the handler, such as credentials.
-	// They may be taken from Secrets and ConfigMaps.
-	// +kubebuilder:validation:MaxItems=256
+	// They may be taken from Secrets and ConfigMaps. Their names differ.
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.name == p.name))",message="two properties have the same name: remove one"
 	// +listType=atomic
 	// +nullable
 	// +optional
@@ -161,6 +184,7 @@ type DiscoveryProperty struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// value of the property.
+	// +kubebuilder:validation:MaxLength=8192
 	// +nullable
 	// +optional
 	Value *string `json:"value,omitempty"`

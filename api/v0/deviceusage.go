@@ -37,3 +37,14 @@ func ParseOwner(value string) (Owner, error) {
 	}
 	return Owner{}, fmt.Errorf("deviceUsage value %q: want \"\", NODE or C:VIRTUALID:NODE", value)
 }
+
+// Held reports whether any slot of an Instance has an owner. Keys of deviceUsage that
+// are not slots of the Instance do not count.
+func Held(instance *Instance) bool {
+	for name, owner := range instance.Spec.DeviceUsage {
+		if _, err := ParseSlotName(instance.Name, name); err == nil && owner != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || self.metadata.name.size() <= 63 && self.metadata.name.startsWith(self.spec.configurationName + '-')",message="metadata.name must have at most 63 characters and begin with spec.configurationName and a dash: it is part of a resource name, and agents name Instances CONFIGURATION-HASH"
 type Instance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -37,7 +38,8 @@ type InstanceList struct {
 
 // InstanceSpec describes a device as the agents see it.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.deviceUsage) || !has(oldSelf.deviceUsage) || self.deviceUsage.all(slot, size(self.deviceUsage[slot]) == 0 || !(slot in oldSelf.deviceUsage) || size(oldSelf.deviceUsage[slot]) == 0 || oldSelf.deviceUsage[slot] == self.deviceUsage[slot])",message="a slot of deviceUsage must be free (\"\") before it gets another owner"
+// +kubebuilder:validation:XValidation:rule="self.configurationName == oldSelf.configurationName",message="configurationName never changes: the name of the Instance begins with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.deviceUsage) || !has(oldSelf.deviceUsage) || self.deviceUsage.all(slot, size(self.deviceUsage[slot]) == 0 || !(slot in oldSelf.deviceUsage) || size(oldSelf.deviceUsage[slot]) == 0 || oldSelf.deviceUsage[slot] == self.deviceUsage[slot])",message="a slot of deviceUsage must be free (absent or \"\") before it gets another owner"
 type InstanceSpec struct {
 	// configurationName is the name of the Configuration that the device was
 	// discovered for.
@@ -53,28 +55,38 @@ type InstanceSpec struct {
 	// capacity is the number of containers that may use the device at the same
 	// time, as set in the Configuration.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	Capacity int32 `json:"capacity"`
 
 	// brokerProperties are the properties of the device, overridden by those of the
 	// Configuration.
+	// +kubebuilder:validation:MaxProperties=1000
+	// +kubebuilder:validation:XValidation:rule="self.all(name, size(name) <= 253 && size(self[name]) <= 8192)",message="the name of a property has at most 253 characters, and its value at most 8192"
+	// +kubebuilder:validation:XValidation:rule="self.map(name, size(name) + size(self[name])).sum() <= 32768",message="all names and values together have at most 32768 characters: put large values into a ConfigMap or Secret that the broker mounts"
+	// +kubebuilder:default={}
 	// +optional
 	BrokerProperties map[string]string `json:"brokerProperties,omitempty"`
 
 	// shared is true if several nodes can reach the device.
+	// +kubebuilder:default=false
 	// +optional
 	Shared bool `json:"shared,omitempty"`
 
-	// nodes are the names of the nodes that see the device. Each agent owns the entry
-	// of its node.
+	// nodes are the names of the nodes that see the device. Each agent writes the entry
+	// of its node. The agent of the first one describes the device.
+	// +kubebuilder:validation:MaxItems=5000
+	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
+	// +kubebuilder:default={}
 	// +optional
 	Nodes []string `json:"nodes,omitempty"`
 
-	// deviceUsage maps each slot to its owner: "" if the slot is free, NODE, or
-	// C:VIRTUALID:NODE if it was allocated through the Configuration's resource. A
-	// slot without an entry is free.
+	// deviceUsage maps each slot in use to its owner: NODE, or C:VIRTUALID:NODE if it
+	// was allocated through the Configuration's resource. A slot without an entry is
+	// free, and so is one with the owner "".
 	// +kubebuilder:validation:MaxProperties=1000
 	// +mapType=granular
+	// +kubebuilder:default={}
 	// +optional
 	DeviceUsage map[string]SlotOwner `json:"deviceUsage,omitempty"`
 }

@@ -3,6 +3,7 @@ package v0
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 )
 
 // Labels. Keys with the prefix [Domain] are reserved; templates must not set them.
@@ -54,6 +55,11 @@ const (
 	// AnnotationDeviceID holds the device ID of an Instance, as reported by the
 	// discovery handler. The agent sets it, because two IDs can have the same hash.
 	AnnotationDeviceID = Domain + "/device-id"
+
+	// AnnotationServiceAccount holds the ServiceAccount that deletes the objects of an
+	// Instance that garbage collection cannot delete. The controller sets it together
+	// with [FinalizerElsewhere], because the Configuration may be deleted first.
+	AnnotationServiceAccount = Domain + "/service-account"
 )
 
 // FinalizerElsewhere is set on a Configuration or an Instance while it has objects in
@@ -68,19 +74,45 @@ const (
 	// status of Configurations and Instances.
 	FieldManagerController = "akri-controller"
 
-	// FieldManagerAgentPrefix, followed by the node's name, is the field manager with
-	// which an agent applies Instances.
-	FieldManagerAgentPrefix = "akri-agent."
+	// FieldManagerAgent is the field manager of Instances, the same for all agents.
+	// Agents create and patch Instances, they never apply them: a manager of its own
+	// for each node would add 500 bytes and more per node to a shared Instance.
+	FieldManagerAgent = "akri-agent"
 )
 
+// FieldManagerOfNode returns the field manager with which a node's agent applies its
+// entries of a Configuration's status.discoveryFailures. The API server limits its
+// length.
+func FieldManagerOfNode(node string) string {
+	const maxLength = 128
+	if manager := FieldManagerAgent + "." + node; len(manager) <= maxLength {
+		return manager
+	}
+	return FieldManagerAgent + "." + NodeLabel(node) // contains a digest
+}
+
+// digestBytes is the length of the digest of a node's name.
+const digestBytes = 16
+
 // NodeLabel returns the key of the label that an agent sets, with value "", on each
-// Instance that its node sees, so that it can watch only those. A node name that does
-// not fit into a label key (63 bytes) is replaced by its digest.
+// Instance that its node sees or has a slot of, so that it can watch only those. A node
+// name that does not fit into a label key (63 bytes) is replaced by its digest.
 func NodeLabel(node string) string {
 	const maxName = 63
 	if len(node) > maxName {
 		sum := sha256.Sum256([]byte(node))
-		node = hex.EncodeToString(sum[:16])
+		node = hex.EncodeToString(sum[:digestBytes])
 	}
 	return nodeLabelPrefix + node
+}
+
+// NodeOfLabel returns the node whose agent sets a label; false if none does, or if the
+// label has the digest of a name.
+func NodeOfLabel(label string) (node string, ok bool) {
+	node, found := strings.CutPrefix(label, nodeLabelPrefix)
+	_, err := hex.DecodeString(node)
+	if digest := err == nil && len(node) == 2*digestBytes; !found || node == "" || digest {
+		return "", false
+	}
+	return node, true
 }

@@ -12,10 +12,6 @@ import (
 
 // Digest lengths in bytes. The output of BLAKE2b depends on the requested length, so
 // the short digest is not a prefix of the long one.
-//
-// A Configuration's name has at most 56 characters (see the CEL rule of Configuration):
-// the kubelet accepts resource names with 63 characters after the slash, and an
-// Instance's name is the Configuration's with a dash and six digits.
 const (
 	shortDigest = 3
 	longDigest  = 5
@@ -30,9 +26,13 @@ func InstanceName(configuration, deviceID, node string, shared bool) string {
 }
 
 // LongInstanceName returns the name to use if [InstanceName] is taken by another device
-// ID. Among a thousand devices, six digits collide with a probability of about 3 %.
+// ID. Among a thousand devices, six digits collide with a probability of about 3 %. The
+// name has ten digits of another digest, or as many as fit if the Configuration's name
+// is long: six at least.
 func LongInstanceName(configuration, deviceID, node string, shared bool) string {
-	return configuration + "-" + deviceHash(deviceID, node, shared, longDigest)
+	digits := deviceHash(deviceID, node, shared, longDigest)
+	room := MaxInstanceNameLength - len(configuration) - 1
+	return configuration + "-" + digits[:min(len(digits), max(room, 2*shortDigest))]
 }
 
 func deviceHash(deviceID, node string, shared bool, size int) string {

@@ -32,9 +32,21 @@ func TestLongInstanceName(t *testing.T) {
 	if len(long) != len("c-")+10 || strings.HasPrefix(long, short) {
 		t.Errorf("short %s, long %s: want ten digits of a different digest", short, long)
 	}
-	const maxConfigurationName = 56 // as in the CEL rule of Configuration
-	if name := InstanceName(strings.Repeat("a", maxConfigurationName), "foo0", "", true); len(name) > 63 {
-		t.Errorf("%s has %d characters; the kubelet accepts 63", name, len(name))
+}
+
+// TestInstanceNamesFit checks that both names of a device are valid resource names and
+// differ, however long the Configuration's name is.
+func TestInstanceNamesFit(t *testing.T) {
+	for length := range MaxConfigurationNameLength {
+		configuration := strings.Repeat("a", length+1)
+		short, long := InstanceName(configuration, "foo0", "", true), LongInstanceName(configuration, "foo0", "", true)
+		if len(short) > MaxInstanceNameLength || len(long) > MaxInstanceNameLength || len(long) < len(short) {
+			t.Errorf("a Configuration's name of %d characters: Instances %s and %s; the kubelet accepts %d characters",
+				length+1, short, long, MaxInstanceNameLength)
+		}
+		if short == long {
+			t.Errorf("a Configuration's name of %d characters: both names are %s", length+1, short)
+		}
 	}
 }
 
@@ -68,5 +80,16 @@ func TestNodeLabelFitsIntoALabelKey(t *testing.T) {
 	name := strings.TrimPrefix(NodeLabel(long), "node.akri.sh/")
 	if len(name) > 63 || name == NodeLabel(long+"x") {
 		t.Errorf("label of a long node name: %s", name)
+	}
+}
+
+func TestNodeOfLabel(t *testing.T) {
+	for label, want := range map[string]string{
+		NodeLabel("node-a"): "node-a", "node.akri.sh/0123456789abcdef": "0123456789abcdef", LabelConfiguration: "", "node.akri.sh/": "",
+		NodeLabel(strings.Repeat("n", 64)): "",
+	} {
+		if node, ok := NodeOfLabel(label); node != want || ok != (want != "") {
+			t.Errorf("NodeOfLabel(%s) = %q, %t; want %q", label, node, ok, want)
+		}
 	}
 }

@@ -146,7 +146,7 @@ func TestSlotOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := client.Resource(v0.InstanceResource).Namespace(namespace)
-	object := decode(t, "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: i}, spec: {configurationName: c, cdiName: akri.sh/c=i, "+
+	object := decode(t, "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: c-1}, spec: {configurationName: c, cdiName: akri.sh/c=1, "+
 		"capacity: 2}}")
 	if _, err := api.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -155,17 +155,17 @@ func TestSlotOwners(t *testing.T) {
 		patch string
 		legal bool
 	}{
-		{`{"spec":{"deviceUsage":{"i-0":"node-a"}}}`, true},          // absent is free
-		{`{"spec":{"deviceUsage":{"i-0":"node-b"}}}`, false},         // stolen
-		{`{"spec":{"deviceUsage":{"i-0":"C:0:node-a"}}}`, false},     // same node, but through the Configuration
-		{`{"spec":{"deviceUsage":{"i-1":""}}}`, true},                // explicitly free
-		{`{"spec":{"deviceUsage":{"i-1":"C:0:node-b"}}}`, true},      // claimed from free
-		{`{"spec":{"deviceUsage":{"i-0":"","i-1":""}}}`, true},       // both released
-		{`{"spec":{"deviceUsage":{"i-0":"node-b","i-1":""}}}`, true}, // and claimed again
-		{`{"spec":{"deviceUsage":null}}`, true},                      // absent again
+		{`{"spec":{"deviceUsage":{"c-1-0":"node-a"}}}`, true},            // absent is free
+		{`{"spec":{"deviceUsage":{"c-1-0":"node-b"}}}`, false},           // stolen
+		{`{"spec":{"deviceUsage":{"c-1-0":"C:0:node-a"}}}`, false},       // same node, but through the Configuration
+		{`{"spec":{"deviceUsage":{"c-1-1":""}}}`, true},                  // explicitly free
+		{`{"spec":{"deviceUsage":{"c-1-1":"C:0:node-b"}}}`, true},        // claimed from free
+		{`{"spec":{"deviceUsage":{"c-1-0":"","c-1-1":""}}}`, true},       // both released
+		{`{"spec":{"deviceUsage":{"c-1-0":"node-b","c-1-1":""}}}`, true}, // and claimed again
+		{`{"spec":{"deviceUsage":null}}`, true},                          // absent again
 	}
 	for _, step := range steps {
-		_, err := api.Patch(t.Context(), "i", types.MergePatchType, []byte(step.patch), metav1.PatchOptions{})
+		_, err := api.Patch(t.Context(), "c-1", types.MergePatchType, []byte(step.patch), metav1.PatchOptions{})
 		switch {
 		case step.legal && err != nil:
 			t.Errorf("%s rejected: %v", step.patch, err)
@@ -173,6 +173,70 @@ func TestSlotOwners(t *testing.T) {
 			t.Errorf("%s accepted", step.patch)
 		case !step.legal && !strings.Contains(err.Error(), "must be free"):
 			t.Errorf("%s: rejected with %v", step.patch, err)
+		}
+	}
+}
+
+// TestInstanceNames checks that an Instance belongs to its Configuration by name, and
+// for good.
+func TestInstanceNames(t *testing.T) {
+	api := newAPI(t)
+	for name, tc := range map[string]struct {
+		configuration string
+		accepted      bool
+	}{
+		"cam-1":                              {"cam", true},
+		"cam-a-1":                            {"cam-a", true},
+		"cam":                                {"cam", false},
+		"camera-1":                           {"cam", false},
+		"other-1":                            {"cam", false},
+		strings.Repeat("n", 56) + "-123456":  {strings.Repeat("n", 56), true},
+		strings.Repeat("n", 56) + "-1234567": {strings.Repeat("n", 56), false},
+	} {
+		err := api.store("Instance", decode(t, "{kind: Instance, metadata: {name: "+name+"}, spec: {configurationName: "+tc.configuration+
+			", cdiName: akri.sh/x=1, capacity: 1}}"))
+		if (err == nil) != tc.accepted {
+			t.Errorf("Instance %s of Configuration %s: %v", name, tc.configuration, err)
+		}
+	}
+	if err := api.set("Instance", "spec.configurationName", "d"); err == nil || !strings.Contains(err.Error(), "never changes") {
+		t.Errorf("another Configuration: %v", err)
+	}
+}
+
+// TestSpellings checks that the schema and the functions for templates accept the same
+// spellings of apiVersion and kind.
+func TestSpellings(t *testing.T) {
+	api := newAPI(t)
+	template := func(apiVersion, kind string) any {
+		return []any{map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "n"}}}
+	}
+	accepted := map[string]bool{
+		"v1": true, "v1beta1": true, "v2alpha12": true, "apps/v1": true, "networking.k8s.io/v1": true, "a-b.c-d.example/v1-x": true,
+		"shifu.edgenesis.io/v1alpha1": true, "stable.example.com/stable": true,
+		"/v1": false, "v1/": false, "/": false, "//v1": false, "apps//v1": false, "apps/v1/": false, "/apps/v1": false, "apps/": false,
+		" v1": false, "v1 ": false, "v1\n": false, "\tv1": false, "apps /v1": false, "apps/ v1": false, "V1": false, "Apps/v1": false,
+		"apps/V1": false, "core": false, "v": false, "a..b/v1": false, ".a/v1": false, "a./v1": false, "-a/v1": false, "a/v1-": false,
+		"a_b/v1": false, "apps/1": false, "v1{": false, "a/b/c": false, "\u0430pps/v1": false,
+	}
+	for apiVersion, want := range accepted {
+		if got := v0.ValidAPIVersion(apiVersion); got != want {
+			t.Errorf("ValidAPIVersion(%q) = %t", apiVersion, got)
+		}
+		if err := api.set("Configuration", "spec.instanceBrokerResources", template(apiVersion, "Pod")); (err == nil) != want {
+			t.Errorf("the schema on apiVersion %q: %v", apiVersion, err)
+		}
+	}
+	for kind, want := range map[string]bool{
+		"Pod": true, "EdgeDevice": true, "V4L2Camera": true, "edge-device": true,
+		"Pod ": false, " Pod": false, "Pod\n": false, "Config Map": false, "pods/status": false, "Pod.v1": false, "1Pod": false,
+		"-Pod": false, "Pod-": false, "{{X}}": false, "P\u043ed": false,
+	} {
+		if got := v0.ValidKind(kind); got != want {
+			t.Errorf("ValidKind(%q) = %t", kind, got)
+		}
+		if err := api.set("Configuration", "spec.configurationBrokerResources", template("v1", kind)); (err == nil) != want {
+			t.Errorf("the schema on kind %q: %v", kind, err)
 		}
 	}
 }

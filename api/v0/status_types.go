@@ -18,6 +18,10 @@ const (
 	// ConditionReady means that all objects are applied and ready by the standard of
 	// their kind. On a Configuration, this includes all its Instances.
 	ConditionReady = "Ready"
+	// ConditionStalled exists, and is True, while the templates of a Configuration are not
+	// accepted: nothing changes until somebody corrects them. The name is that of kstatus,
+	// which then reports Failed.
+	ConditionStalled = "Stalled"
 )
 
 // Condition reasons. Those of Applied=False name the problem to fix.
@@ -28,11 +32,13 @@ const (
 	ReasonDiscovering      = "Discovering"
 	ReasonNoInstances      = "NoInstances"      // no device was found
 	ReasonDiscoveryFailed  = "DiscoveryFailed"  // see status.discoveryFailures
+	ReasonHandlerMissing   = "HandlerMissing"   // no node is known to have the discovery handler
 	ReasonInvalidTemplate  = "InvalidTemplate"  // a template does not compile
 	ReasonRenderFailed     = "RenderFailed"     // an expression fails for this device
 	ReasonRefused          = "Refused"          // the kind or the namespace is not allowed
 	ReasonKindUnavailable  = "KindUnavailable"  // the API server does not serve the kind
 	ReasonForbidden        = "Forbidden"        // the controller lacks a permission
+	ReasonWatchFailed      = "WatchFailed"      // the controller cannot see changes of the kind's objects
 	ReasonConflict         = "Conflict"         // the object has another owner
 	ReasonImmutable        = "Immutable"        // the API server does not allow a field to change
 	ReasonApplyFailed      = "ApplyFailed"      // the API server rejected the object
@@ -42,6 +48,8 @@ const (
 	ReasonProgressing      = "Progressing"      // an object is not ready yet
 	ReasonUnknownOwner     = "UnknownOwner"     // the Instance's Configuration does not exist
 	ReasonInstancesFailing = "InstancesFailing" // at least one Instance is not applied
+
+	ReasonServerUnavailable = "ServerUnavailable" // the API server has not answered for a while
 )
 
 // ConfigurationStatus is the observed state of a Configuration.
@@ -61,19 +69,23 @@ type ConfigurationStatus struct {
 	// +optional
 	FailingInstances int32 `json:"failingInstances,omitempty"`
 
-	// conditions of the Configuration: Accepted, Discovering, Applied and Ready.
+	// conditions of the Configuration: Accepted, Discovering, Applied and Ready, and
+	// Stalled while the templates are not accepted.
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// resources are the objects created from configurationBrokerResources.
+	// +kubebuilder:validation:MaxItems=2000
 	// +listType=atomic
 	// +optional
 	Resources []ResourceStatus `json:"resources,omitempty"`
 
-	// discoveryFailures lists the nodes on which discovery fails, and why. Each agent
-	// owns the entries of its node.
+	// discoveryFailures lists nodes on which discovery fails, and why. Each agent owns
+	// the entries of its node. If there are 50 entries, there may be further nodes.
+	// +kubebuilder:validation:MaxItems=50
 	// +listType=map
 	// +listMapKey=node
 	// +listMapKey=handler
@@ -95,6 +107,13 @@ type DiscoveryFailure struct {
 	Message string `json:"message"`
 }
 
+// MessageHandlerMissing is the message of an agent on whose node the discovery handler is
+// not registered.
+const MessageHandlerMissing = "no discovery handler with this name has registered on this node"
+
+// HandlerMissing reports whether the failure is that the node does not have the handler.
+func (f DiscoveryFailure) HandlerMissing() bool { return f.Message == MessageHandlerMissing }
+
 // InstanceStatus is the observed state of the objects created for a device.
 type InstanceStatus struct {
 	// observedGeneration is the generation of the spec that this status refers to.
@@ -102,12 +121,14 @@ type InstanceStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions of the Instance: Applied and Ready.
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// resources are the objects created from instanceBrokerResources for this device.
+	// +kubebuilder:validation:MaxItems=2000
 	// +listType=atomic
 	// +optional
 	Resources []ResourceStatus `json:"resources,omitempty"`
@@ -117,27 +138,35 @@ type InstanceStatus struct {
 // inventory: its objects are pruned if no template renders them any longer.
 type ResourceStatus struct {
 	// group of the kind. Empty for the core group.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Group string `json:"group,omitempty"`
 	// version with which the object was applied.
+	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version"`
 	// kind of the object.
+	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 	// namespace of the object. Empty for a cluster-scoped object.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// uid of the object, to distinguish it from a later one of the same name. Empty
 	// if it could not be applied yet.
+	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	UID string `json:"uid,omitempty"`
 	// intent is a digest of the object as rendered and last applied.
+	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Intent string `json:"intent,omitempty"`
 	// fields is a digest of the set of fields that the controller owned after the
 	// last apply. A client that changes one of them removes it from the set, so equal
 	// digests mean that the object is unchanged.
+	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fields string `json:"fields,omitempty"`
 	// orphan is true if the object is not deleted when it is no longer rendered.
@@ -149,6 +178,7 @@ type ResourceStatus struct {
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 	// reason why the object is not ready.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"akri.sh/akri/agent"
+	"akri.sh/akri/agent/debug"
+	"akri.sh/akri/internal/version"
 )
 
 const usage = `akri-agent finds the devices of one node, publishes them as Instances, and offers
@@ -36,7 +38,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	switch err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); {
-	case errors.Is(err, pflag.ErrHelp):
+	case errors.Is(err, pflag.ErrHelp), errors.Is(err, errVersion):
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "akri-agent:", err)
 		os.Exit(1)
@@ -50,6 +52,9 @@ func run(ctx context.Context, arguments []string, environment func(string) strin
 	}
 	return agent.Run(ctx, options)
 }
+
+// errVersion reports that the version was printed, and nothing else is to be done.
+var errVersion = errors.New("the version was requested")
 
 func parse(arguments []string, environment func(string) string, stdout, stderr io.Writer) (agent.Options, error) {
 	first := func(fallback string, variables ...string) string {
@@ -65,7 +70,7 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 	flags := pflag.NewFlagSet("akri-agent", pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.SetOutput(stderr)
-	flags.Usage = func() { fmt.Fprintf(stdout, usage, flags.FlagUsages()) }
+	flags.Usage = func() { fmt.Fprintf(stdout, usage, flags.FlagUsagesWrapped(100)) }
 	flags.StringVar(&options.NodeName, "node-name", first("", "NODE_NAME", "AGENT_NODE_NAME"),
 		"name of this node in the API server (NODE_NAME or AGENT_NODE_NAME); required")
 	flags.StringVar(&options.HandlersDir, "discovery-handlers-dir", first("/var/lib/akri", "DISCOVERY_HANDLERS_DIRECTORY"),
@@ -76,12 +81,20 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 		"kubeconfig file for the API server (KUBECONFIG); default: the pod's service account")
 	flags.StringVar(&options.MetricsAddress, "metrics-bind-address", metricsAddress(first),
 		"address of /metrics, /healthz and /readyz; 0 turns them off (METRICS_PORT sets the port)")
+	flags.StringVar(&options.DebugAddress, "debug-address", fmt.Sprintf("127.0.0.1:%d", debug.Port),
+		"loopback address of the debug endpoint, which kubectl akri nodes reads; 0 turns it off")
 	flags.BoolVar(&options.AllowCrossNamespaceProperties, "allow-cross-namespace-properties", false,
 		"allow discoveryProperties to refer to Secrets and ConfigMaps outside their Configuration's namespace")
+	handlerFlags(flags, &options)
 	flags.StringVar(&level, "log-level", "info", "minimum level to log: debug, info, warn or error")
+	showVersion := flags.Bool("version", false, "print the version and exit")
 	flags.StringVar(&format, "log-format", "text", "log format: text or json")
 	if err := flags.Parse(arguments); err != nil {
 		return options, err
+	}
+	if *showVersion {
+		fmt.Fprintln(stdout, version.Line("akri-agent"))
+		return options, errVersion
 	}
 	if flags.NArg() > 0 {
 		return options, fmt.Errorf("unexpected argument %q: use flags only, see --help", flags.Arg(0))
@@ -90,6 +103,8 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 	if options.Logger, err = newLogger(stderr, level, format); err != nil {
 		return options, err
 	}
+	options.Recent = &debug.Recent{}
+	options.Logger = slog.New(options.Recent.Handler(options.Logger.Handler()))
 	klog.SetSlogLogger(options.Logger) // used by client-go
 	slog.SetDefault(options.Logger)
 	options.Config, err = restConfig(kubeconfig)

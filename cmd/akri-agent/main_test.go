@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,9 @@ func TestFlagsAndVariables(t *testing.T) {
 	if options.NodeName != "from-us" || options.HandlersDir != "/handlers" || options.KubeletDir != "/var/lib/kubelet" ||
 		options.MetricsAddress != ":9000" || options.Config.Host != "https://127.0.0.1:6443" || options.Config.QPS != -1 {
 		t.Errorf("from variables: %+v", options)
+	}
+	if options.Logger.Warn("Cannot listen"); options.DebugAddress != "127.0.0.1:8089" || len(options.Recent.Records()) != 1 {
+		t.Errorf("for the debug endpoint: %s, %+v", options.DebugAddress, options.Recent.Records())
 	}
 	options, err = parse(
 		[]string{
@@ -95,5 +99,30 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 				t.Errorf("got %v, want an error that contains %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// Handlers and Configurations choose the values that are logged. They cannot write a
+// line of their own, or reach the terminal.
+func TestLogsAreOneLineEach(t *testing.T) {
+	const hostile = "cam\nlevel=INFO msg=forged \x1b[2J"
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		log, err := newLogger(&out, "info", format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Warn("Discovery failed", "device", hostile, "err", errors.New(hostile))
+		if line := strings.TrimSuffix(out.String(), "\n"); strings.ContainsAny(line, "\n\x1b") || !strings.Contains(line, "forged") {
+			t.Errorf("%s: %q", format, out.String())
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	_, err := parse([]string{"--version"}, func(string) string { return "" }, &out, &out)
+	if !errors.Is(err, errVersion) || !strings.HasPrefix(out.String(), "akri-agent v") {
+		t.Errorf("got %v, %q", err, out.String())
 	}
 }

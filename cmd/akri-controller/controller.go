@@ -16,12 +16,14 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller"
+	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
 )
 
 const controllerUsage = `Usage:
   akri-controller [flags]           run the controller
   akri-controller webhook [flags]   serve the admission webhook; see akri-controller webhook --help
+  akri-controller check [flags]     check an installation; see akri-controller check --help
 
 The controller creates and maintains the Kubernetes objects that Akri's
 Configurations describe, and cleans up after lost nodes.
@@ -51,7 +53,8 @@ func (c *controllerCommand) register(set *pflag.FlagSet) {
 	set.StringVar(&c.leaderElectNamespace, "leader-elect-namespace", "",
 		"`namespace` of the Lease for leader election (default: the Pod's own; \"default\" outside a cluster)")
 	c.addresses.register(set)
-	set.IntVar(&c.workers, "workers", 4, "maximum number of Instances, and of Configurations, that are reconciled concurrently")
+	set.IntVar(&c.workers, "workers", 4, "maximum number of Instances, and of Configurations, of one namespace "+
+		"that are reconciled concurrently; one more worker is for other namespaces")
 	set.DurationVar(&c.nodeGrace, "node-grace", nodes.DefaultNotReadyGrace,
 		"`duration` that a node may be NotReady before it is removed from the Instances that no Pod on it uses; 0: never")
 	set.DurationVar(&c.sweepInterval, "sweep-interval", time.Hour,
@@ -72,6 +75,7 @@ func (c *controllerCommand) serve(ctx context.Context, api *rest.Config) error {
 	mgr, err := ctrl.NewManager(api, manager.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.CacheOptions(),
+		MapperProvider:                kinds.Provide,
 		LeaderElection:                c.leaderElect,
 		LeaderElectionID:              leaderLease,
 		LeaderElectionNamespace:       namespace,

@@ -1,6 +1,7 @@
 // Command akri-controller creates and maintains the Kubernetes objects that
 // Configurations describe. Its command webhook serves the admission webhook for
-// Configurations. Both run in a cluster, or outside it with a kubeconfig.
+// Configurations; check checks an installation. All run in a cluster, or outside it with
+// a kubeconfig.
 package main
 
 import (
@@ -19,9 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"akri.sh/akri/controller"
+	"akri.sh/akri/internal/kubeversion"
+	"akri.sh/akri/internal/version"
 )
 
-// command is one of the two processes that the executable can be.
+// command is one of the processes that the executable can be.
 type command interface {
 	// register adds the command's flags to a set.
 	register(set *pflag.FlagSet)
@@ -30,6 +33,7 @@ type command interface {
 }
 
 func main() {
+	leaveHeadroom()
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return
@@ -44,6 +48,9 @@ func run(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == webhookName {
 		return execute(ctx, &webhookCommand{}, webhookUsage, args[1:])
 	}
+	if len(args) > 0 && args[0] == checkName {
+		return execute(ctx, &checkCommand{}, checkUsage, args[1:])
+	}
 	return execute(ctx, &controllerCommand{}, controllerUsage, args)
 }
 
@@ -52,20 +59,26 @@ func run(ctx context.Context, args []string) error {
 func execute(ctx context.Context, c command, usage string, args []string) error {
 	set := pflag.NewFlagSet("akri-controller", pflag.ContinueOnError)
 	set.SortFlags = false
-	set.Usage = func() { fmt.Printf(usage, set.FlagUsages()) }
+	set.Usage = func() { fmt.Printf(usage, set.FlagUsagesWrapped(100)) }
 	c.register(set)
 	logging := zap.Options{}
 	libraries := flag.NewFlagSet("", flag.ContinueOnError)
 	config.RegisterFlags(libraries) // --kubeconfig
 	logging.BindFlags(libraries)
 	set.AddGoFlagSet(libraries)
+	showVersion := set.Bool("version", false, "print the version and exit")
 	if err := set.Parse(args); err != nil {
 		return err
+	}
+	if *showVersion {
+		fmt.Println(version.Line("akri-controller"))
+		return nil
 	}
 	if set.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: see akri-controller --help", set.Arg(0))
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	ctrl.Log.Info("Starting", "version", version.String())
 
 	api, err := ctrl.GetConfig()
 	if err != nil {
@@ -92,8 +105,30 @@ func start(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
 		return fmt.Errorf("add the readiness check: %w", err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(releaseMemory)); err != nil {
+	if err := mgr.Add(controller.EveryReplica(releaseMemory)); err != nil {
 		return fmt.Errorf("add the release of memory: %w", err)
 	}
+	verify := func(ctx context.Context) error { return verifyVersion(ctx, mgr.GetConfig()) }
+	if err := mgr.Add(controller.EveryReplica(verify)); err != nil {
+		return fmt.Errorf("add the check of the API server's version: %w", err)
+	}
 	return mgr.Start(ctx)
+}
+
+// verifyVersion logs the version of the API server, and what Akri does without. It
+// returns an error if Akri does not run on this version.
+func verifyVersion(ctx context.Context, api *rest.Config) error {
+	log := ctrl.Log.WithName("kubernetes")
+	server, err := kubeversion.Await(ctx, api, func(err error) { log.V(1).Info("The version of the API server is not known yet", "err", err) })
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	log.Info("The API server has answered", "version", server)
+	for _, lack := range kubeversion.Lacking(server) {
+		log.Info("This version of Kubernetes is special", "because", lack, "see", kubeversion.Page)
+	}
+	return nil
 }

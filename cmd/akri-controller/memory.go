@@ -17,6 +17,15 @@ const (
 	largeHeap      = 32 << 20 // live bytes above which garbage is collected twice as often
 )
 
+// leaveHeadroom lowers GOMEMLIMIT by an eighth: the manifests set it to the limit of the
+// container, which also counts memory that the Go runtime does not know of.
+func leaveHeadroom() {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		limit := debug.SetMemoryLimit(-1)
+		debug.SetMemoryLimit(limit - limit/8)
+	}
+}
+
 // releaseMemory returns unused memory to the operating system after each burst of
 // work, and keeps a large heap from doubling, until ctx is done. GOGC, if set,
 // takes precedence.

@@ -7,17 +7,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/controller"
-	"akri.sh/akri/discovery/debugecho/details"
+	"akri.sh/akri/controller/kinds"
+	"akri.sh/akri/discovery/builtin"
+	"akri.sh/akri/internal/version"
 	"akri.sh/akri/webhook"
 	"akri.sh/akri/webhook/certs"
 )
@@ -44,6 +47,9 @@ type webhookCommand struct {
 	address   string
 	certDir   string
 	secret    string
+	handlers  bool
+	unchecked []string
+	clientCA  string
 	addresses addressFlags
 	policy    policyFlags
 }
@@ -52,15 +58,17 @@ func (c *webhookCommand) register(set *pflag.FlagSet) {
 	set.StringVar(&c.address, "bind-address", ":9443", "`address` that serves the webhook")
 	set.StringVar(&c.certDir, "cert-dir", "/run/akri/webhook", "`directory` of the webhook's tls.crt and tls.key")
 	set.StringVar(&c.secret, "cert-secret", "", "Secret, as `NAMESPACE/NAME`, in which the webhook creates, stores and renews its "+
-		"certificate; the Service "+certs.ServiceName+" is in the same namespace. If not set, provide a certificate in --cert-dir "+
-		"and its CA in the ValidatingWebhookConfiguration "+certs.RegistrationName)
+		"certificate, and the path at which it is served; the Service "+certs.ServiceName+" is in the same namespace. If not set, "+
+		"provide a certificate in --cert-dir, and its CA and the path "+certs.Path+" in the ValidatingWebhookConfiguration "+
+		certs.RegistrationName)
+	set.BoolVar(&c.handlers, "authorize-discovery-handlers", false, "require the verb use on discoveryhandlers.akri.sh/NAME of the "+
+		"authors of Configurations for the discovery handler NAME")
+	set.StringSliceVar(&c.unchecked, "skip-details-of", nil, "comma-separated `names` of built-in discovery handlers whose "+
+		"discoveryDetails are not checked, because the cluster has other handlers of these names")
+	set.StringVar(&c.clientCA, "client-ca", "", "`file` with the CA of the client certificate that the API server presents to webhooks; "+
+		"connections without such a certificate are refused. If not set, none is required")
 	c.addresses.register(set)
 	c.policy.register(set)
-}
-
-// validators check the discoveryDetails of the handlers that come with Akri.
-var validators = map[string]func(discoveryDetails string) error{
-	"debugEcho": details.Validate,
 }
 
 // serve runs the webhook.
@@ -73,9 +81,13 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err := v0.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("register Akri's kinds: %w", err)
 	}
+	if options.Metrics, err = registerWebhookMetrics(metrics.Registry); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
 	mgr, err := ctrl.NewManager(api, manager.Options{
 		Scheme:                  scheme,
-		Cache:                   controller.CacheOptions(),
+		Cache:                   webhook.CacheOptions(),
+		MapperProvider:          kinds.Provide,
 		Metrics:                 server.Options{BindAddress: c.addresses.metrics},
 		HealthProbeBindAddress:  c.addresses.probes,
 		GracefulShutdownTimeout: new(10 * time.Second),
@@ -87,13 +99,25 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if _, err := mgr.GetCache().GetInformer(ctx, &v0.Instance{}); err != nil {
 		return fmt.Errorf("watch Instances: %w", err)
 	}
+	mapper, err := kinds.Of(mgr)
+	if err != nil {
+		return err
+	}
+	if err := mapper.Watch(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	validators, err := builtin.Without(c.unchecked)
+	if err != nil {
+		return fmt.Errorf("--skip-details-of: %w", err)
+	}
 	chain, err := webhook.NewChain(webhook.Options{
-		Config:    mgr.GetConfig(),
-		Live:      mgr.GetAPIReader(),
-		Instances: mgr.GetCache(),
-		Mapper:    mgr.GetRESTMapper(),
-		Policy:    c.policy.policy(),
-		Details:   validators,
+		Config:     mgr.GetConfig(),
+		Live:       mgr.GetAPIReader(),
+		Instances:  mgr.GetCache(),
+		Mapper:     mapper,
+		Policy:     c.policy.policy(),
+		RequireUse: c.handlers,
+		Details:    validators,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the admission webhook: %w", err)
@@ -108,8 +132,15 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	return start(ctx, mgr)
 }
 
+// registerWebhookMetrics registers the metrics of the webhook in addition to those of
+// controller-runtime.
+func registerWebhookMetrics(to prometheus.Registerer) (*webhook.Metrics, error) {
+	own := &webhook.Metrics{}
+	return own, errors.Join(to.Register(version.NewCollector("webhook")), to.Register(own))
+}
+
 func (c *webhookCommand) serverOptions() (webhook.ServerOptions, error) {
-	options := webhook.ServerOptions{Address: c.address, Dir: c.certDir}
+	options := webhook.ServerOptions{Address: c.address, Dir: c.certDir, ClientCA: c.clientCA}
 	if c.certDir == "" {
 		return options, errors.New("--cert-dir is empty: name a writable directory")
 	}

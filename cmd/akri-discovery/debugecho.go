@@ -3,7 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho"
+	"akri.sh/akri/discovery/monitor"
 )
 
 func newDebugEcho(environment func(string) string) *cobra.Command {
@@ -42,7 +44,9 @@ The environment variables in parentheses are the defaults of the flags.`,
 		if serve.options.Shared, err = boolOf("shared", "DEBUG_ECHO_INSTANCES_SHARED", shared); err != nil {
 			return err
 		}
-		return serve.serve(cmd, debugecho.Name, debugecho.Handler{AvailabilityFile: file})
+		return serve.serve(cmd, debugecho.Name, func(*monitor.Metrics) discovery.Handler {
+			return debugecho.Handler{AvailabilityFile: file}
+		})
 	}
 	return cmd
 }

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"akri.sh/akri/internal/manpages"
+	"akri.sh/akri/internal/version"
 )
 
 func main() {
@@ -27,9 +31,12 @@ func newRoot(environment func(string) string) *cobra.Command {
 		Long: `akri-discovery runs one of the built-in discovery handlers. Each has its own
 command. A handler registers with the agent of its node and then finds devices for
 the Configurations that refer to it.`,
+		Version:       version.Text(),
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newDebugEcho(environment))
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 100 "))
+	root.AddCommand(newDebugEcho(environment), newHTTP(environment), newMDNS(environment), newMQTT(environment),
+		newONVIF(environment), newOPCUA(environment), newUDEV(environment), newCheck(), manpages.NewCommand())
 	return root
 }

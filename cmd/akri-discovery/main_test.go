@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/discovery/builtin"
 )
 
 func TestDebugEchoNamesMissingFlags(t *testing.T) {
@@ -46,5 +48,34 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("--help does not mention %s:\n%s", want, out.String())
 		}
+	}
+}
+
+// Every handler whose discoveryDetails are checked has a command with a manual.
+func TestEveryHandlerHasACommand(t *testing.T) {
+	root := newRoot(func(string) string { return "" })
+	for name := range builtin.Validators {
+		use := strings.ToLower(name)
+		if name == "debugEcho" {
+			use = "debug-echo"
+		}
+		command, _, err := root.Find([]string{use})
+		if err != nil || command == root {
+			t.Errorf("%s: no command %s: %v", name, use, err)
+			continue
+		}
+		if !strings.Contains(command.Long, "name: "+name) {
+			t.Errorf("the manual of %s has no example of a Configuration", use)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	root := newRoot(func(string) string { return "" })
+	var out bytes.Buffer
+	root.SetArgs([]string{"--version"})
+	root.SetOut(&out)
+	if err := root.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "akri-discovery v") {
+		t.Errorf("got %v, %q", err, out.String())
 	}
 }

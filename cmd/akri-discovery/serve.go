@@ -4,16 +4,27 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/coalesce"
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/internal/version"
 )
 
 // serveFlags are the flags of every handler.
 type serveFlags struct {
 	options discovery.Options
+	// address serves metrics and probes; "0" for none.
+	address string
 	level   string
+	tls     tlsFiles
+	// name replaces the handler's usual name.
+	name string
 }
 
 func (f *serveFlags) add(cmd *cobra.Command, environment func(string) string) {
@@ -28,16 +39,47 @@ func (f *serveFlags) add(cmd *cobra.Command, environment func(string) string) {
 	flags.StringVar(&f.options.Host, "pod-ip", environment("POD_IP"),
 		"listen on this address, which the agent must reach, instead of a socket in the directory (POD_IP)")
 	flags.IntVar(&f.options.Port, "port", discovery.DefaultPort, "port to listen on; only with --pod-ip")
+	flags.StringVar(&f.name, "name", "",
+		"name of this handler in Configurations; set it if the cluster has another handler with the usual name")
+	flags.BoolVar(&f.options.Static, "static", false,
+		"do not register, because the agents know this handler from --static-handlers; only with --pod-ip")
+	f.tls.add(flags)
+	flags.StringVar(&f.address, "metrics-bind-address", "0", "address that serves /metrics, /healthz and /readyz; 0 turns it off")
 	flags.StringVar(&f.level, "log-level", "info", "minimum level to log: debug, info, warn or error")
 }
 
-func (f *serveFlags) serve(cmd *cobra.Command, name string, handler discovery.Handler) error {
+// serve serves a handler until the command's context ends. create receives the metrics
+// in which the handler counts its scans and failures.
+func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor.Metrics) discovery.Handler) error {
+	if f.name != "" {
+		name = f.name
+	}
 	var minimum slog.Level
 	if err := minimum.UnmarshalText([]byte(f.level)); err != nil {
 		return fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)
 	}
 	f.options.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: minimum}))
 	slog.SetDefault(f.options.Logger)
+	var err error
+	if f.options.TLS, err = f.tls.config(f.options.Host != ""); err != nil {
+		return err
+	}
+	var registered atomic.Bool
+	f.options.OnRegistration = registered.Store
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		version.NewCollector("discovery"))
+	metrics := monitor.New(registry)
+	stop, err := serveMetrics(f.address, registry, registered.Load)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	f.options.Logger.Info("Handler started", "handler", name, "version", version.String())
+	handler := metrics.Wrap(create(metrics), f.options.Logger)
+	if f.options.Static { // the agents of all nodes send the same requests
+		handler = coalesce.Wrap(handler)
+	}
 	return discovery.Serve(cmd.Context(), name, handler, f.options)
 }
 

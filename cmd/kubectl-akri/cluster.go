@@ -37,10 +37,16 @@ type access struct {
 	allNamespaces bool
 }
 
+// addFlags adds the flags that select the cluster and the namespace.
 func (a *access) addFlags(command *cobra.Command) {
+	a.addClusterFlags(command)
+	command.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` to use (default: the one of the context)")
+}
+
+// addClusterFlags adds the flags that select the cluster.
+func (a *access) addClusterFlags(command *cobra.Command) {
 	command.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG, else ~/.kube/config)")
 	command.Flags().StringVar(&a.context, "context", "", "`name` of the kubeconfig context")
-	command.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` to use (default: the one of the context)")
 	cli.ReportUsage(command)
 }
 

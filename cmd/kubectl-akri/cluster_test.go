@@ -37,7 +37,15 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: apitest.NewWorld(t, corev1.AddToScheme), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	w := &world{World: apitest.NewWorld(t, corev1.AddToScheme)}
+	w.writeKubeconfig()
+	return w
+}
+
+// writeKubeconfig writes a kubeconfig for the API server.
+func (w *world) writeKubeconfig() {
+	w.T.Helper()
+	w.kubeconfig = filepath.Join(w.T.TempDir(), "kubeconfig")
 	file := clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: w.Config.Host, CertificateAuthorityData: w.Config.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {
@@ -47,9 +55,8 @@ func newWorld(t *testing.T) *world {
 		CurrentContext: "x",
 	}
 	if err := clientcmd.WriteToFile(file, w.kubeconfig); err != nil {
-		t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	return w
 }
 
 // startController runs a controller until stop is called or the test ends.

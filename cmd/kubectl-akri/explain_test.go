@@ -112,7 +112,7 @@ func TestWhy(t *testing.T) {
 	w.Apply(example)
 	instance := w.Instance("cam", "cam-1", map[string]string{"TEXT": "foo", "ROOM": "hall"})
 	w.waitReady("cam")
-	w.run("", "why", "nope").want(t, 1, `error: no Instance "nope" in namespace "`+w.Namespace+`"`)
+	w.run("", "why", "nope").want(t, 1, `error: no Instance, Configuration or Pod "nope" in namespace "`+w.Namespace+`"`)
 	w.run("", "why", "cam-1").want(t, 0, "Instance "+w.Namespace+"/cam-1  Ready", "handler debugEcho", "node-a (does not exist)",
 		"ConfigMap cam-1  ready",
 		"Conclusion:", "Node node-a, which sees the device, does not exist.", "!No problem found")

@@ -11,13 +11,16 @@ import (
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/internal/manpages"
+	"akri.sh/akri/internal/version"
 )
 
 func main() {
-	root := newRoot(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	streams := cli.Streams{In: os.Stdin, Out: cli.Printable(os.Stdout), Err: cli.Printable(os.Stderr)}
+	root := newRoot(streams)
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		if text := err.Error(); text != "" {
-			fmt.Fprintln(os.Stderr, "error:", text)
+			fmt.Fprintln(streams.Err, "error:", text)
 		}
 		os.Exit(cli.ExitCode(err))
 	}
@@ -27,6 +30,7 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-akri",
 		Short:         "Check Configurations, and inspect devices and their objects",
+		Version:       version.Text(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl akri"},
@@ -34,7 +38,10 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(newTree(streams), newDiff(streams), newExplain(streams), newRBAC(streams), newWhy(streams))
+	root.AddCommand(newTree(streams), newNodes(streams), newDiff(streams), newExplain(streams), newRBAC(streams), newWhy(streams),
+		newVersion(streams), newReport(streams), newMigrate(streams))
 	root.AddCommand(offline.Commands(streams)...)
+	root.InitDefaultCompletionCmd()
+	root.AddCommand(manpages.NewCommand())
 	return root
 }

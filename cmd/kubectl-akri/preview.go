@@ -205,8 +205,8 @@ func (p *preview) change(
 	switch step.Action {
 	case plan.Delete:
 		change.Verb = view.Deleted
-		if live == nil || live.GetUID() != step.UID && (step.UID != "" || !step.Claim.Owns(ownership.Of(live))) {
-			return nil, nil // already deleted, or another object of this name
+		if live == nil || !step.Claim.Deletes(ownership.Of(live)) {
+			return nil, nil // already deleted, or not the parent's
 		}
 		return change, nil
 	case plan.Release:

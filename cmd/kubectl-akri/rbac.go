@@ -24,6 +24,7 @@ type rbacOptions struct {
 	files      []string
 	controller string
 	webhook    string
+	agent      string
 	api        *cluster // nil until first used
 }
 
@@ -31,14 +32,15 @@ func newRBAC(streams cli.Streams) *cobra.Command {
 	var o rbacOptions
 	command := &cobra.Command{
 		Use:   "rbac (-f FILE... | CONFIGURATION)",
-		Short: "Print the roles that the objects of a Configuration need",
-		Long: `Print the roles that the objects of a Configuration need in addition to those that
-are installed with Akri. The output is ready for kubectl apply.
+		Short: "Print the roles that a Configuration needs",
+		Long: `Print the roles that a Configuration needs in addition to those that are installed
+with Akri. The output is ready for kubectl apply.
 
 The roles are a ClusterRole that is aggregated to the controller's and, for a
 Configuration with serviceAccountName, a Role for that ServiceAccount and one that
-lets the controller and the admission webhook impersonate it. With -f, the cluster
-is only used to look up kinds that are not built into Kubernetes.`,
+lets the controller and the admission webhook impersonate it. A Role for the Secrets
+and ConfigMaps in its discoveryProperties lets agents read them, on every node. With
+-f, the cluster is only used to look up kinds that are not built into Kubernetes.`,
 		Example: `  kubectl akri rbac -f configuration.yaml
   kubectl akri rbac akri-shifu | kubectl apply -f -`,
 		Args:              cobra.MaximumNArgs(1),
@@ -55,6 +57,8 @@ is only used to look up kinds that are not built into Kubernetes.`,
 		"ServiceAccount of the controller, as `NAMESPACE/NAME`")
 	command.Flags().StringVar(&o.webhook, "webhook", "akri-system/akri-webhook",
 		"ServiceAccount of the admission webhook, as `NAMESPACE/NAME`")
+	command.Flags().StringVar(&o.agent, "agent", "akri-system/akri-agent",
+		"ServiceAccount of the agents, as `NAMESPACE/NAME`")
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	return command
 }
@@ -72,6 +76,10 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 	if err != nil {
 		return err
 	}
+	agent, err := accountOf(command, "agent", o.agent)
+	if err != nil {
+		return err
+	}
 	var text strings.Builder
 	for _, configuration := range configurations {
 		name := configuration.Namespace + "/" + configuration.Name
@@ -83,7 +91,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		}
 		rights := view.Rights{
 			Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName,
-			Controller: controller, Webhook: webhook,
+			Controller: controller, Webhook: webhook, Agent: agent, References: view.References(configuration),
 		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)
@@ -94,7 +102,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		}
 		roles := view.Roles(rights)
 		if roles == "" {
-			fmt.Fprintf(streams.Err, "note: %s needs no roles: the installed ones cover all its kinds\n", name)
+			fmt.Fprintf(streams.Err, "note: %s needs no roles: the installed ones cover all that it uses\n", name)
 		}
 		text.WriteString(roles)
 	}

@@ -1,19 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/controller/inventory"
+	"akri.sh/akri/templating"
 )
 
 type whyOptions struct {
@@ -23,21 +29,34 @@ type whyOptions struct {
 func newWhy(streams cli.Streams) *cobra.Command {
 	var o whyOptions
 	command := &cobra.Command{
-		Use:   "why INSTANCE",
+		Use:   "why (NAME | KIND/NAME | KIND NAME)",
 		Short: "Show why a device is not in use, and what to do about it",
+		Long: `Show why a device is not in use, and what to do about it.
+
+The name is that of an Instance, a Configuration, a Pod, or an object that Akri created,
+such as a Service. An Instance or a Configuration is preferred to other objects of the
+same name.`,
 		Example: `  kubectl akri why akri-debug-echo-8120fe
-  kubectl akri why -n plant door-cam-da9268`,
-		Args:              cobra.ExactArgs(1),
+  kubectl akri why configuration/akri-debug-echo
+  kubectl akri why -n plant pod/door-cam-da9268-pod`,
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: o.completion(&v0.InstanceList{}),
-		RunE: func(command *cobra.Command, args []string) error {
-			return o.run(command.Context(), streams, args[0])
-		},
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		kind, name, found := strings.Cut(strings.Join(args, "/"), "/")
+		if !found {
+			kind, name = "", kind
+		}
+		if name == "" || found && kind == "" || strings.Contains(name, "/") {
+			return cli.Usage(command, errors.New("specify a name: NAME, KIND/NAME or KIND NAME, as in pod/door-cam"))
+		}
+		return o.run(command.Context(), streams, kind, name)
 	}
 	o.addFlags(command)
 	return command
 }
 
-func (o *whyOptions) run(ctx context.Context, streams cli.Streams, name string) error {
+func (o *whyOptions) run(ctx context.Context, streams cli.Streams, kind, name string) error {
 	namespace, err := o.selectedNamespace()
 	if err != nil {
 		return err
@@ -46,110 +65,190 @@ func (o *whyOptions) run(ctx context.Context, streams cli.Streams, name string) 
 	if err != nil {
 		return err
 	}
-	facts, err := api.facts(ctx, namespace, name)
+	if kind == "" {
+		if kind, err = api.kindOf(ctx, namespace, name); err != nil {
+			return err
+		}
+	}
+	mapping, err := api.mapping(kind)
 	if err != nil {
 		return err
 	}
-	if !facts.AllPods {
-		fmt.Fprintf(streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device\n")
+	w := why{cluster: api, streams: streams}
+	switch mapping.GroupVersionKind.GroupKind() {
+	case v0.InstanceKind.GroupKind():
+		return w.instance(ctx, namespace, name)
+	case v0.ConfigurationKind.GroupKind():
+		return w.configuration(ctx, namespace, name)
 	}
-	return view.Why(streams.Out, facts)
-}
-
-// facts collects what is known about an Instance. Apart from the Instance and its
-// Configuration, objects that the user may not read are left out.
-func (c *cluster) facts(ctx context.Context, namespace, name string) (*view.Facts, error) {
-	facts := &view.Facts{Now: time.Now(), AllPods: true}
-	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &facts.Instance)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("no Instance %q in %s: its device has not been found, or the name is wrong; "+
-			"kubectl akri tree lists the Instances", name, where(namespace))
-	}
+	object, err := api.read(ctx, mapping, namespace, name)
 	if err != nil {
-		return nil, fmt.Errorf("read Instance %s: %w", name, err)
+		return err
 	}
-	var configuration v0.Configuration
-	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.Instance.Spec.ConfigurationName}, &configuration)
-	if err == nil {
-		facts.Configuration = &configuration
-	} else if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("read Configuration %s: %w", facts.Instance.Spec.ConfigurationName, err)
+	if mapping.GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+		return w.pod(ctx, object)
 	}
-	if err := c.podsOf(ctx, facts); err != nil {
-		return nil, err
-	}
-	if err := c.nodesOf(ctx, facts); err != nil {
-		return nil, err
-	}
-	return facts, c.eventsOf(ctx, facts)
+	return w.object(ctx, object)
 }
 
-// podsOf adds the Pods that request the device, in all namespaces if permitted.
-func (c *cluster) podsOf(ctx context.Context, facts *view.Facts) error {
-	var pods corev1.PodList
-	err := c.List(ctx, &pods)
-	if apierrors.IsForbidden(err) {
-		facts.AllPods = false
-		err = c.List(ctx, &pods, client.InNamespace(facts.Instance.Namespace))
+// kindOf returns the kind of an object that only a name is given of.
+func (c *cluster) kindOf(ctx context.Context, namespace, name string) (string, error) {
+	candidates, err := c.existing(ctx, namespace, name, map[string]client.Object{
+		"instance": &v0.Instance{}, "configuration": &v0.Configuration{},
+	})
+	if err != nil {
+		return "", err
 	}
-	if err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("list Pods: %w", err)
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if view.Requests(pod, v0.ResourceName(facts.Instance.Name)) ||
-			view.Requests(pod, v0.ResourceName(facts.Instance.Spec.ConfigurationName)) {
-			facts.Pods = append(facts.Pods, *pod)
+	if len(candidates) == 0 {
+		if candidates, err = c.existing(ctx, namespace, name, map[string]client.Object{"pod": &corev1.Pod{}}); err != nil {
+			return "", err
 		}
-	}
-	return nil
-}
-
-// nodesOf adds the nodes that see the device.
-func (c *cluster) nodesOf(ctx context.Context, facts *view.Facts) error {
-	nodes := map[string]corev1.Node{}
-	for _, name := range facts.Instance.Spec.Nodes {
-		var node corev1.Node
-		err := c.Get(ctx, client.ObjectKey{Name: name}, &node)
-		switch {
-		case apierrors.IsForbidden(err):
-			return nil // facts.Nodes stays nil: unknown
-		case err == nil:
-			nodes[name] = node
-		case !apierrors.IsNotFound(err):
-			return fmt.Errorf("read Node %s: %w", name, err)
-		}
-	}
-	facts.Nodes = nodes
-	return nil
-}
-
-// eventsOf adds the Events of the Instance, of the objects created for it, and of
-// the Pods that request it.
-func (c *cluster) eventsOf(ctx context.Context, facts *view.Facts) error {
-	about := map[types.UID]bool{facts.Instance.UID: true}
-	namespaces := map[string]bool{facts.Instance.Namespace: true}
-	for _, resource := range facts.Instance.Status.Resources {
-		about[types.UID(resource.UID)] = true
-	}
-	for i := range facts.Pods {
-		about[facts.Pods[i].UID] = true
-		namespaces[facts.Pods[i].Namespace] = true
-	}
-	for namespace := range namespaces {
-		var events corev1.EventList
-		err := c.List(ctx, &events, client.InNamespace(namespace))
-		if apierrors.IsForbidden(err) {
-			continue
-		}
+		recorded, err := c.recorded(ctx, namespace, name)
 		if err != nil {
-			return fmt.Errorf("list Events: %w", err)
+			return "", err
 		}
-		for _, event := range events.Items {
-			if event.InvolvedObject.UID != "" && about[event.InvolvedObject.UID] {
-				facts.Events = append(facts.Events, event)
+		candidates = append(candidates, recorded...)
+		slices.Sort(candidates)
+		candidates = slices.Compact(candidates)
+	}
+	switch len(candidates) {
+	case 0:
+		return "", fmt.Errorf("no Instance, Configuration or Pod %q in %s, and no object that Akri created: the device has not been found, "+
+			"or the name is wrong; kubectl akri tree lists the names", name, where(namespace))
+	case 1:
+		return candidates[0], nil
+	}
+	for i, kind := range candidates {
+		candidates[i] = kind + "/" + name
+	}
+	return "", fmt.Errorf("%q is the name of %d objects: specify one of %s", name, len(candidates), strings.Join(candidates, ", "))
+}
+
+// existing returns the kinds that have a readable object with the name.
+func (c *cluster) existing(ctx context.Context, namespace, name string, kinds map[string]client.Object) ([]string, error) {
+	var found []string
+	for kind, object := range kinds {
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+		switch {
+		case err == nil:
+			found = append(found, kind)
+		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("read %s %s: %w", kind, name, err)
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// recorded returns the kinds of the objects with that name which the controller has
+// created, according to the Instances and Configurations of the namespace.
+func (c *cluster) recorded(ctx context.Context, namespace, name string) ([]string, error) {
+	var instances v0.InstanceList
+	if err := c.List(ctx, &instances, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list Instances: %w", err)
+	}
+	var configurations v0.ConfigurationList
+	if err := c.List(ctx, &configurations, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list Configurations: %w", err)
+	}
+	var kinds []string
+	add := func(resources []v0.ResourceStatus) {
+		for _, resource := range resources {
+			if resource.Name == name && cmp.Or(resource.Namespace, namespace) == namespace {
+				kinds = append(kinds, strings.ToLower(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}.String()))
 			}
 		}
 	}
-	return nil
+	for i := range instances.Items {
+		add(instances.Items[i].Status.Resources)
+	}
+	for i := range configurations.Items {
+		add(configurations.Items[i].Status.Resources)
+	}
+	return kinds, nil
+}
+
+// why prints the pages of the command.
+type why struct {
+	*cluster
+	streams cli.Streams
+}
+
+// note warns that Pods of other namespaces were not searched.
+func (w *why) note(allPods bool) {
+	if !allPods {
+		fmt.Fprintf(w.streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device\n")
+	}
+}
+
+func (w *why) instance(ctx context.Context, namespace, name string) error {
+	facts, err := w.facts(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	w.note(facts.AllPods)
+	return view.Why(w.streams.Out, facts)
+}
+
+func (w *why) configuration(ctx context.Context, namespace, name string) error {
+	facts, err := w.configurationFacts(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	w.note(facts.AllPods)
+	return view.WhyConfiguration(w.streams.Out, facts)
+}
+
+// pod prints the page of a Pod. If it requests no device, that of its parent follows.
+func (w *why) pod(ctx context.Context, object *unstructured.Unstructured) error {
+	facts, err := w.podFacts(ctx, object)
+	if err != nil {
+		return err
+	}
+	made, err := w.origin(ctx, object)
+	if err == nil {
+		facts.Origin = originText(made)
+	} else if len(view.Requested(&facts.Pod)) == 0 {
+		return err // it has nothing to do with Akri
+	}
+	w.note(facts.AllPods)
+	return view.WhyPod(w.streams.Out, facts)
+}
+
+// object prints an object that Akri created, and the page of its parent.
+func (w *why) object(ctx context.Context, object *unstructured.Unstructured) error {
+	made, err := w.origin(ctx, object)
+	if err != nil {
+		return err
+	}
+	facts, err := w.objectFacts(ctx, object, made)
+	if err != nil {
+		return err
+	}
+	if err := view.WhyObject(w.streams.Out, facts); err != nil {
+		return err
+	}
+	if made.parent.Level == templating.InstanceLevel {
+		return w.instance(ctx, made.parent.Namespace, made.parent.Name)
+	}
+	return w.configuration(ctx, made.parent.Namespace, made.parent.Name)
+}
+
+// originText names what an object was created for.
+func originText(made *rendered) string {
+	parent := "Configuration"
+	if made.parent.Level == templating.InstanceLevel {
+		parent = "Instance"
+	}
+	parent = fmt.Sprintf("%s %s/%s", parent, made.parent.Namespace, made.parent.Name)
+	if made.dependent != nil {
+		return fmt.Sprintf("%s, by %s", parent, refOf(made.object))
+	}
+	return parent
+}
+
+// stateIn returns the state of an object according to the list of its parent.
+func stateIn(object *unstructured.Unstructured, recorded []v0.ResourceStatus) string {
+	entry, known := inventory.Index(recorded)[refOf(object)]
+	return stateOf(object, entry, known)
 }

@@ -3,11 +3,11 @@ package apply
 import (
 	"fmt"
 	"net/http"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
 )
 
 // maxAccounts bounds how many ServiceAccounts' clients are kept.
@@ -19,8 +19,7 @@ type Clients struct {
 	config *rest.Config
 	own    *Client
 
-	mu       sync.Mutex
-	accounts map[types.NamespacedName]*Client
+	accounts *lru.Cache // of *Client, by types.NamespacedName
 }
 
 // NewClients returns Clients for an API server. The controller's own requests go
@@ -30,18 +29,14 @@ func NewClients(config *rest.Config, own *http.Client) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
 	}
-	return &Clients{config: config, own: NewClient(api), accounts: map[types.NamespacedName]*Client{}}, nil
+	return &Clients{config: config, own: NewClient(api), accounts: lru.New(maxAccounts)}, nil
 }
 
 // Own returns the client that acts as the controller.
 func (c *Clients) Own() *Client { return c.own }
 
 // Len returns how many ServiceAccounts have a client.
-func (c *Clients) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.accounts)
-}
+func (c *Clients) Len() int { return c.accounts.Len() }
 
 // As returns the client that acts as a ServiceAccount, or as the controller if the
 // name is empty.
@@ -49,10 +44,8 @@ func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	if account.Name == "" {
 		return c.own, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, found := c.accounts[account]; found {
-		return known, nil
+	if known, found := c.accounts.Get(account); found {
+		return known.(*Client), nil
 	}
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: Username(account)}
@@ -60,11 +53,8 @@ func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client for ServiceAccount %s: %w", account, err)
 	}
-	if len(c.accounts) >= maxAccounts {
-		clear(c.accounts) // those still in use are created again
-	}
 	made := &Client{api: api, account: account}
-	c.accounts[account] = made
+	c.accounts.Add(account, made) // at worst, two workers create one
 	return made, nil
 }
 

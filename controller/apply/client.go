@@ -36,7 +36,7 @@ func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
 const neverExisted = "1"
 
 // Create applies an object that does not exist. If it exists nevertheless, it is
-// updated if the claim owns it, and left untouched
+// updated if the claim owns it (an error is then an [ExistingError]), and left untouched
 // otherwise, and the error is a Conflict.
 func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership.Claim) (*unstructured.Unstructured, error) {
 	body := shallow(want.Content)
@@ -45,25 +45,40 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 	if err == nil {
 		return created, nil
 	}
-	if err := c.classify(want.Kind, want.Resource, err); !errors.Is(err, ErrChanged) {
-		return nil, err
+	changed := c.classify(want.Kind, want.Resource, err)
+	if !errors.Is(changed, ErrChanged) {
+		return nil, changed
 	}
 	// It exists: the watch is behind, a label was removed, or the object has another owner.
 	existing, err := c.api.Resource(want.Resource).Namespace(body.GetNamespace()).Get(ctx, body.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, changed // it was deleted in between
+	}
 	if err != nil {
 		return nil, c.classify(want.Kind, want.Resource, err)
 	}
-	if !claim.Owns(ownership.Of(existing)) {
+	state := ownership.Of(existing)
+	if claim.Judge(state) == ownership.Former {
+		return nil, changed // garbage collection deletes it
+	}
+	if !claim.Owns(state) {
 		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()))
 	}
-	return c.Update(ctx, want, existing.GetUID())
+	updated, err := c.Update(ctx, want, existing.GetUID(), "")
+	if err != nil {
+		return nil, &ExistingError{Err: err}
+	}
+	return updated, nil
 }
 
-// Update applies over the parent's object of that UID. Fields that other
-// clients changed are reverted.
-func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID) (*unstructured.Unstructured, error) {
+// Update applies over the parent's object of that UID, in that resourceVersion unless it
+// is empty. Fields that other clients changed are reverted.
+func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID, version string) (*unstructured.Unstructured, error) {
 	body := shallow(want.Content)
 	body.SetUID(uid)
+	if version != "" {
+		body.SetResourceVersion(version)
+	}
 	updated, err := c.apply(ctx, want.Resource, body, true)
 	if err != nil {
 		return nil, c.classify(want.Kind, want.Resource, err)
@@ -86,40 +101,4 @@ func (c *Client) apply(
 ) (*unstructured.Unstructured, error) {
 	return c.api.Resource(resource).Namespace(body.GetNamespace()).
 		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: force})
-}
-
-// Delete deletes the object with that UID, and its dependents in the background. An
-// object that no longer exists, or was replaced by another, is no error.
-func (c *Client) Delete(ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID) error {
-	background := metav1.DeletePropagationBackground
-	err := c.api.Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid},
-		PropagationPolicy: &background,
-	})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	if apierrors.IsForbidden(err) {
-		return c.forbidden(resource, err)
-	}
-	return deleteError(fmt.Sprintf("%s %s cannot be deleted", resource.GroupResource(), name), err)
-}
-
-// DeleteOwned deletes the object of that name if the claim owns it, whatever its
-// UID.
-func (c *Client) DeleteOwned(
-	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, claim ownership.Claim,
-) error {
-	existing, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case apierrors.IsForbidden(err):
-		return c.forbidden(resource, err)
-	case err != nil:
-		return deleteError(fmt.Sprintf("%s %s cannot be read before its deletion", resource.GroupResource(), name), err)
-	case !claim.Owns(ownership.Of(existing)):
-		return nil
-	}
-	return c.Delete(ctx, resource, name, existing.GetUID())
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
@@ -35,6 +36,8 @@ func configMap(content map[string]any) *plan.Desired {
 type world struct {
 	*Client
 	t         *testing.T
+	config    *rest.Config
+	dynamic   dynamic.Interface
 	api       dynamic.ResourceInterface
 	namespace string
 }
@@ -46,7 +49,10 @@ func enter(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	namespace := apitest.Namespace(t, config)
-	return &world{Client: NewClient(api), t: t, api: api.Resource(configMaps).Namespace(namespace), namespace: namespace}
+	return &world{
+		Client: NewClient(api), t: t, config: config, dynamic: api,
+		api: api.Resource(configMaps).Namespace(namespace), namespace: namespace,
+	}
 }
 
 func (w *world) content(name, value string) map[string]any {
@@ -139,24 +145,30 @@ func TestUpdateAndDeleteNameOneObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	const other types.UID = "22222222-2222-2222-2222-222222222222"
-	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), other); !errors.Is(err, ErrChanged) {
+	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), other, ""); !errors.Is(err, ErrChanged) {
 		t.Errorf("an update of another UID: %v", err)
 	}
-	if _, err := w.Update(t.Context(), configMap(w.content("absent", "2")), other); !errors.Is(err, ErrChanged) {
+	if _, err := w.Update(t.Context(), configMap(w.content("absent", "2")), other, ""); !errors.Is(err, ErrChanged) {
 		t.Errorf("an update of a missing object: %v", err)
 	}
+	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), object.GetUID(), ""); err != nil {
+		t.Error(err)
+	}
 	name := types.NamespacedName{Namespace: w.namespace, Name: "x"}
-	if err := w.Delete(t.Context(), configMaps, name, other); err != nil {
-		t.Errorf("deleting an object that no longer exists is no error: %v", err)
+	now := w.get("x")
+	for reason, err := range map[string]error{
+		"another UID":        w.Delete(t.Context(), configMaps, name, other, now.GetResourceVersion()),
+		"an earlier version": w.Delete(t.Context(), configMaps, name, now.GetUID(), object.GetResourceVersion()),
+	} {
+		if !errors.Is(err, ErrChanged) {
+			t.Errorf("a deletion of %s: %v", reason, err)
+		}
 	}
 	if w.get("x").GetUID() != object.GetUID() {
 		t.Error("another object was deleted")
 	}
-	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), object.GetUID()); err != nil {
-		t.Error(err)
-	}
 	for range 2 { // the second finds nothing, which is no error
-		if err := w.Delete(t.Context(), configMaps, name, object.GetUID()); err != nil {
+		if err := w.Delete(t.Context(), configMaps, name, now.GetUID(), now.GetResourceVersion()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -186,7 +198,7 @@ func TestErrorsAreClassified(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixed["data"] = map[string]any{"k": "2"}
-	if _, err := w.Update(t.Context(), configMap(fixed), object.GetUID()); reason(err) != v0.ReasonImmutable {
+	if _, err := w.Update(t.Context(), configMap(fixed), object.GetUID(), ""); reason(err) != v0.ReasonImmutable {
 		t.Errorf("a change of an immutable field: %v", err)
 	}
 }

@@ -35,7 +35,14 @@ func (c *Client) Do(ctx context.Context, step plan.Step) (plan.Action, *unstruct
 		}
 		return step.Action, object, err
 	case plan.Update:
-		object, err := c.Update(ctx, want, step.UID)
+		var version string
+		if step.Reclaim {
+			var err error
+			if version, err = c.reclaim(ctx, step); err != nil {
+				return step.Action, nil, err
+			}
+		}
+		object, err := c.Update(ctx, want, step.UID, version)
 		if want.Recreate && problem.Reason(err) == v0.ReasonImmutable {
 			return plan.Recreate, nil, c.Try(ctx, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
@@ -40,7 +41,8 @@ func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Er
 	}
 }
 
-// WatchError returns the error for a resource that cannot be watched.
+// WatchError returns the error for a resource that cannot be watched, or whose
+// objects cannot be read.
 func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResource, err error) *problem.Error {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -48,20 +50,39 @@ func WatchError(kind schema.GroupVersionKind, resource schema.GroupVersionResour
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return plan.KindUnavailableError(kind, err)
 	}
-	return answer(v0.ReasonApplyFailed, fmt.Sprintf("%s cannot be watched: %s", resource.GroupResource(), serverSays(err)), err)
+	return answer(v0.ReasonWatchFailed, fmt.Sprintf("%s cannot be watched, so that their objects are left alone: "+
+		"the controller keeps trying; check the API server, and the connection to it; the latest error is: %s",
+		resource.GroupResource(), serverSays(err)), err)
 }
 
 // ErrChanged means that the object is not the one that the plan saw: it was
 // deleted or replaced in the meantime. A new plan resolves it.
 var ErrChanged = errors.New("the object has changed since it was read")
 
+// ExistingError is a response of the API server to the update of an object that was to
+// be created. Its message may quote the object.
+type ExistingError struct{ Err error }
+
+func (e *ExistingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the response.
+func (e *ExistingError) Unwrap() error { return e.Err }
+
+// KeepsChangingError returns the error for an object whose requests all fail because
+// it has changed.
+func KeepsChangingError(object string, err error) *problem.Error {
+	return answer(v0.ReasonApplyFailed, fmt.Sprintf("each request for %s is refused because it is said to have changed: "+
+		"look for a webhook that answers 409 Conflict: %v", object, err), err)
+}
+
 // answer returns the error for a response of the API server.
 func answer(reason, cause string, err error) *problem.Error {
 	return &problem.Error{Reason: reason, Cause: cause, Heals: true, Err: err}
 }
 
-func deleteError(what string, err error) *problem.Error {
-	return answer(v0.ReasonDeleteFailed, what+": "+serverSays(err), err)
+func deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) *problem.Error {
+	cause := fmt.Sprintf("%s %s cannot be %s: %s", resource.GroupResource(), name, what, serverSaysOf(resource, err))
+	return answer(v0.ReasonDeleteFailed, cause, err)
 }
 
 // forbidden returns the error that names the permission that the acting account lacks.
@@ -90,11 +111,11 @@ func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVer
 	case meta.IsNoMatchError(err), isUnknownResource(err):
 		return plan.KindUnavailableError(kind, err)
 	case apierrors.IsConflict(err), isOtherUID(err):
-		return ErrChanged
+		return fmt.Errorf("%w: %s", ErrChanged, serverSaysOf(resource, err))
 	case isImmutable(err):
-		return answer(v0.ReasonImmutable, serverSays(err), err)
+		return answer(v0.ReasonImmutable, serverSaysOf(resource, err), err)
 	}
-	return answer(v0.ReasonApplyFailed, "the API server rejects it: "+serverSays(err), err)
+	return answer(v0.ReasonApplyFailed, "the API server rejects it: "+serverSaysOf(resource, err), err)
 }
 
 // isUnknownResource reports whether a 404 is about the path: it names no object.
@@ -144,4 +165,20 @@ const maxAnswer = 1000
 
 func serverSays(err error) string {
 	return text.Truncate(err.Error(), maxAnswer)
+}
+
+// serverSaysOf returns what the API server says about an object. Its messages may
+// quote values, so those about Secrets are reduced to the reason and the fields.
+func serverSaysOf(resource schema.GroupVersionResource, err error) string {
+	if resource.Group != "" || resource.Resource != "secrets" {
+		return serverSays(err)
+	}
+	said := string(apierrors.ReasonForError(err))
+	if said == "" {
+		said = "unknown error"
+	}
+	for _, cause := range invalidCauses(err) {
+		said += " " + cause.Field
+	}
+	return text.Truncate(said+" (the message is left out because it may quote the Secret)", maxAnswer)
 }

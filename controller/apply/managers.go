@@ -14,14 +14,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
 )
 
 // maxFields bounds how many fields of a manager are named.
 const maxFields = 3
 
 // Managers returns the other field managers that own fields which the content sets,
-// with these fields, as in "kubectl-edit (spec.replicas)". It returns "" if there is
-// none.
+// or have added entries to its lists, with these fields, as in "kubectl-edit
+// (spec.replicas)". It returns "" if there is none.
 func (c *Client) Managers(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, content map[string]any,
 ) (string, error) {
@@ -43,10 +45,16 @@ func (c *Client) Managers(
 		theirs.Leaves().Intersection(ours).Iterate(func(path fieldpath.Path) {
 			fields = append(fields, strings.TrimPrefix(path.String(), "."))
 		})
+		for _, path := range ownership.AddedBy(entry) {
+			if _, found := plan.EntriesAt(content, path[:len(path)-1]); found {
+				fields = append(fields, strings.TrimPrefix(path.String(), "."))
+			}
+		}
 		if len(fields) == 0 {
 			continue
 		}
 		slices.Sort(fields)
+		fields = slices.Compact(fields)
 		if len(fields) > maxFields {
 			fields = append(fields[:maxFields], "…")
 		}

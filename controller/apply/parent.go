@@ -3,7 +3,11 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,73 +16,109 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/internal/jsonpatch"
 )
 
-// ApplyStatus applies the controller's part of a parent's status. Like every
-// method here it does nothing if the parent no longer exists.
-func (c *Client) ApplyStatus(ctx context.Context, parent ownership.Parent, status map[string]any) error {
-	if err := c.applyParent(ctx, parent, nil, status, "status"); err != nil {
-		return fmt.Errorf("write the status of %s: %w", parent, err)
-	}
-	return nil
-}
-
-// PatchStatus replaces the lists in an Instance's status, which has no other
-// writer. A patch costs the API server less than an apply, and every device has an
-// Instance.
-func (c *Client) PatchStatus(
-	ctx context.Context, parent ownership.Parent, conditions []metav1.Condition, resources []v0.ResourceStatus,
-) error {
+// PatchStatus replaces the given fields of a parent's status and returns the parent's
+// new resourceVersion. Like every method here it does nothing if the parent no longer
+// exists; the version is then empty. A patch costs the API server less than an apply,
+// and needs only what has changed.
+func (c *Client) PatchStatus(ctx context.Context, parent ownership.Parent, fields map[string]any) (version string, err error) {
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": parent.UID},
-		"status":   map[string]any{"conditions": conditions, "resources": resources},
+		"status":   fields,
 	})
 	if err != nil {
-		return fmt.Errorf("write the status of %s: %w", parent, err)
+		return "", fmt.Errorf("write the status of %s: %w", parent, err)
 	}
-	_, err = c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
+	answer, err := c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
 		Patch(ctx, parent.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: v0.FieldManagerController}, "status")
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOtherUID(err) {
-		return nil
+	switch {
+	case err == nil:
+		return answer.GetResourceVersion(), nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
+		return "", nil
 	}
-	return fmt.Errorf("write the status of %s: %w", parent, err)
+	return "", fmt.Errorf("write the status of %s: %w", parent, err)
 }
 
-// Finalize adds the controller's finalizer to a parent.
-func (c *Client) Finalize(ctx context.Context, parent ownership.Parent) error {
-	if err := c.applyParent(ctx, parent, []any{v0.FinalizerElsewhere}, nil); err != nil {
+// Deleting reports whether a parent is being deleted or no longer exists. It asks the API
+// server: caches may be late.
+func (c *Client) Deleting(ctx context.Context, parent ownership.Parent) (bool, error) {
+	object, err := c.api.Resource(parent.Resource()).Namespace(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", parent, err)
+	}
+	return object.GetUID() != parent.UID || object.GetDeletionTimestamp() != nil, nil
+}
+
+// ErrGone means that a parent no longer exists. Nothing must be created for it.
+var ErrGone = errors.New("the parent no longer exists")
+
+// Finalize adds the controller's finalizer to a parent, and records the
+// ServiceAccount that acts for it: an Instance outlives the Configuration that names
+// the account. The error is [ErrGone] if the parent no longer exists.
+func (c *Client) Finalize(ctx context.Context, parent ownership.Parent, account types.NamespacedName) error {
+	metadata := map[string]any{"finalizers": []any{v0.FinalizerElsewhere}}
+	if account.Name != "" {
+		metadata["annotations"] = map[string]any{v0.AnnotationServiceAccount: account.Name}
+	}
+	_, err := c.applyParent(ctx, parent, metadata)
+	if slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.finalizers" }) {
+		err = ErrGone // it is being deleted: no finalizer can be added any more
+	}
+	if err != nil {
 		return fmt.Errorf("add finalizer %s to %s: %w", v0.FinalizerElsewhere, parent, err)
 	}
 	return nil
 }
 
-// Unfinalize removes the controller's finalizer from a parent.
+// Unfinalize removes the controller's finalizer from a parent, even if another
+// client has added it.
 func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error {
-	if err := c.applyParent(ctx, parent, nil, nil); err != nil {
-		return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerElsewhere, parent, err)
+	left, err := c.applyParent(ctx, parent, nil)
+	for err == nil && left != nil {
+		index := slices.Index(left.GetFinalizers(), v0.FinalizerElsewhere)
+		if index < 0 {
+			return nil
+		}
+		// Another manager owns it, too: an apply does not remove it.
+		path := jsonpatch.Pointer("metadata", "finalizers", strconv.Itoa(index))
+		patch := jsonpatch.Patch{
+			jsonpatch.Test(jsonpatch.Pointer("metadata", "uid"), parent.UID),
+			jsonpatch.Test(path, v0.FinalizerElsewhere),
+			jsonpatch.Remove(path),
+		}
+		left, err = c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
+			Patch(ctx, parent.Name, types.JSONPatchType, patch.Encode(), metav1.PatchOptions{FieldManager: v0.FieldManagerController})
 	}
-	return nil
+	if err == nil || errors.Is(err, ErrGone) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerElsewhere, parent, err)
 }
 
+// applyParent applies metadata of a parent, and returns the answer. The error is
+// [ErrGone] if the parent no longer exists.
 func (c *Client) applyParent(
-	ctx context.Context, parent ownership.Parent, finalizers []any, status map[string]any, subresources ...string,
-) error {
-	metadata := map[string]any{"name": parent.Name, "namespace": parent.Namespace, "uid": string(parent.UID)}
-	if finalizers != nil {
-		metadata["finalizers"] = finalizers
-	}
+	ctx context.Context, parent ownership.Parent, metadata map[string]any,
+) (*unstructured.Unstructured, error) {
 	body := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": parent.Kind().GroupVersion().String(),
 		"kind":       parent.Kind().Kind,
-		"metadata":   metadata,
+		"metadata":   map[string]any{},
 	}}
-	if status != nil {
-		body.Object["status"] = status
+	maps.Copy(body.Object["metadata"].(map[string]any), metadata)
+	body.SetName(parent.Name)
+	body.SetNamespace(parent.Namespace)
+	body.SetUID(parent.UID)
+	answer, err := c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
+		Apply(ctx, parent.Name, body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOtherUID(err) {
+		return nil, ErrGone
 	}
-	_, err := c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
-		Apply(ctx, parent.Name, body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true}, subresources...)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
+	return answer, err
 }

@@ -8,6 +8,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/templating"
 )
 
 // refusedGroups are API groups whose kinds are never rendered.
@@ -63,14 +64,19 @@ type Object struct {
 	Namespace string
 	// Type is the field type of a Secret.
 	Type string
+	// Take reports that the object may be one that exists and has no owner.
+	Take bool
 }
 
-// ObjectOf reads what is judged from the content of an object of a known kind.
-func ObjectOf(kind schema.GroupVersionKind, namespaced bool, content map[string]any) Object {
+// ObjectOf reads what is judged from the content of an object of a known kind, and
+// from its directive.
+func ObjectOf(kind schema.GroupVersionKind, namespaced bool, content map[string]any, conflict templating.OnConflict) Object {
 	metadata, _ := content["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	secretType, _ := content["type"].(string)
-	return Object{Kind: kind, Namespaced: namespaced, Namespace: namespace, Type: secretType}
+	return Object{
+		Kind: kind, Namespaced: namespaced, Namespace: namespace, Type: secretType, Take: conflict == templating.ConflictTake,
+	}
 }
 
 // Object returns an error if an object of an allowed kind may not be applied for
@@ -94,6 +100,12 @@ func (p Policy) Object(object Object, home string) error {
 			fmt.Sprintf("metadata.namespace is %q, and a Configuration creates objects only in its own namespace %q", object.Namespace, home),
 			fmt.Sprintf("remove metadata.namespace, create the Configuration in %q, or let the controller's operator set "+
 				"--allow-other-namespaces", object.Namespace),
+		)
+	case kind.Group == "" && kind.Kind == "Secret" && object.Take && object.Type == "":
+		// The type of a Secret is immutable, so one of another type is not taken.
+		return refusal(
+			"the template takes over a Secret of any type, and some types hold credentials of the cluster",
+			"set type, as in type: Opaque, or remove akri.sh/on-conflict",
 		)
 	case kind.Group == "" && kind.Kind == "Secret" && credentialSecrets[object.Type]:
 		return refusal(

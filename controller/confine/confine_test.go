@@ -10,6 +10,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/templating"
 )
 
 func TestKind(t *testing.T) {
@@ -39,19 +40,24 @@ func TestObject(t *testing.T) {
 	cases := map[string]struct {
 		content    map[string]any
 		namespaced bool
+		conflict   templating.OnConflict
 		refusedFor string
 	}{
-		"home by default":  {object("", nil), true, ""},
-		"home by name":     {object("home", nil), true, ""},
-		"elsewhere":        {object("kube-system", nil), true, `"kube-system"`},
-		"cluster-scoped":   {object("", nil), false, "cluster-scoped"},
-		"plain Secret":     {object("", map[string]any{"type": "Opaque"}), true, ""},
-		"token Secret":     {object("", map[string]any{"type": "kubernetes.io/service-account-token"}), true, "service-account-token"},
-		"bootstrap Secret": {object("", map[string]any{"type": "bootstrap.kubernetes.io/token"}), true, "bootstrap"},
+		"home by default":  {object("", nil), true, "", ""},
+		"home by name":     {object("home", nil), true, "", ""},
+		"elsewhere":        {object("kube-system", nil), true, "", `"kube-system"`},
+		"cluster-scoped":   {object("", nil), false, "", "cluster-scoped"},
+		"plain Secret":     {object("", map[string]any{"type": "Opaque"}), true, "", ""},
+		"token Secret":     {object("", map[string]any{"type": "kubernetes.io/service-account-token"}), true, "", "service-account-token"},
+		"bootstrap Secret": {object("", map[string]any{"type": "bootstrap.kubernetes.io/token"}), true, "", "bootstrap"},
+		// A token Secret that exists would be taken over, and what it says be read.
+		"taken Secret of any type": {object("", nil), true, templating.ConflictTake, "type: Opaque"},
+		"taken Secret of a type":   {object("", map[string]any{"type": "Opaque"}), true, templating.ConflictTake, ""},
+		"skipped Secret":           {object("", nil), true, templating.ConflictSkip, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := (Policy{}).Object(ObjectOf(secret, tc.namespaced, tc.content), "home")
+			err := (Policy{}).Object(ObjectOf(secret, tc.namespaced, tc.content, tc.conflict), "home")
 			if tc.refusedFor == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -79,7 +85,7 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 	}
 	object := func(namespace string, namespaced bool) Object {
 		content := map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "n", "namespace": namespace}}
-		return ObjectOf(schema.GroupVersionKind{Version: "v1", Kind: "K"}, namespaced, content)
+		return ObjectOf(schema.GroupVersionKind{Version: "v1", Kind: "K"}, namespaced, content, "")
 	}
 	if err := allowed.Object(object("", false), "home"); err != nil {
 		t.Errorf("cluster-scoped: %v", err)

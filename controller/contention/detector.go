@@ -14,12 +14,14 @@ import (
 // every interval.
 const Burst = 100
 
+// interval is the interval of repairs after Burst.
+const interval = 30 * time.Second
+
 const (
-	interval = 30 * time.Second
-	// minRepairs is how many repairs count as contention, which is reported.
-	minRepairs = 10
-	// calm is the time without a repair after which contention is over.
-	calm = 2 * time.Minute
+	// MinRepairs is how many repairs count as contention, which is reported.
+	MinRepairs = 10
+	// Calm is the time without a repair after which contention is over.
+	Calm = 2 * time.Minute
 )
 
 // Object is an object of one parent.
@@ -38,10 +40,10 @@ type Detector struct {
 
 // history is the recent history of one object.
 type history struct {
-	first, latest time.Time // repairs
-	repairs       int
-	limiter       *rate.Limiter
-	manager       string
+	latest  time.Time // repair
+	repairs int
+	limiter *rate.Limiter
+	manager string
 }
 
 // NewDetector returns a Detector without entries.
@@ -54,8 +56,8 @@ func (d *Detector) Repair(object Object, now time.Time) time.Duration {
 	defer d.mu.Unlock()
 	d.sweep(now)
 	entry := d.objects[object]
-	if entry == nil || now.Sub(entry.latest) >= calm {
-		entry = &history{first: now, limiter: rate.NewLimiter(rate.Every(interval), Burst)}
+	if entry == nil || now.Sub(entry.latest) >= Calm {
+		entry = &history{limiter: rate.NewLimiter(rate.Every(interval), Burst)}
 		d.objects[object] = entry
 	}
 	reservation := entry.limiter.ReserveN(now, 1)
@@ -70,9 +72,6 @@ func (d *Detector) Repair(object Object, now time.Time) time.Duration {
 
 // Contention is contention that has not calmed down.
 type Contention struct {
-	// Repairs is how often the object was repaired so far, Since for how long.
-	Repairs int
-	Since   time.Duration
 	// Manager names the other clients; empty if they are not known.
 	Manager string
 	// Over is when it ends if the object is not changed again.
@@ -84,10 +83,10 @@ func (d *Detector) Contended(object Object, now time.Time) (Contention, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	entry := d.objects[object]
-	if entry == nil || entry.repairs < minRepairs || now.Sub(entry.latest) >= calm {
+	if entry == nil || entry.repairs < MinRepairs || now.Sub(entry.latest) >= Calm {
 		return Contention{}, false
 	}
-	return Contention{Repairs: entry.repairs, Since: now.Sub(entry.first), Manager: entry.manager, Over: calm - now.Sub(entry.latest)}, true
+	return Contention{Manager: entry.manager, Over: Calm - now.Sub(entry.latest)}, true
 }
 
 // NeedsManager reports whether the caller should look up the field managers of the
@@ -96,7 +95,7 @@ func (d *Detector) NeedsManager(object Object) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	entry := d.objects[object]
-	return entry != nil && entry.repairs >= minRepairs-1 && entry.manager == ""
+	return entry != nil && entry.repairs >= MinRepairs-1 && entry.manager == ""
 }
 
 // SetManager records the field managers of the other clients.
@@ -126,15 +125,15 @@ func (d *Detector) Len() int {
 	return len(d.objects)
 }
 
-// sweep drops, at most once in calm, the objects that are no longer contended. The
+// sweep drops, at most once in Calm, the objects that are no longer contended. The
 // caller holds the lock.
 func (d *Detector) sweep(now time.Time) {
-	if now.Sub(d.swept) < calm {
+	if now.Sub(d.swept) < Calm {
 		return
 	}
 	d.swept = now
 	for object, entry := range d.objects {
-		if now.Sub(entry.latest) >= calm {
+		if now.Sub(entry.latest) >= Calm {
 			delete(d.objects, object)
 		}
 	}

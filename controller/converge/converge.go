@@ -46,17 +46,19 @@ type Converger struct {
 	Options
 	podBackoff *podBackoff
 	contention *contention.Detector
+	memory     *memory
 }
 
 // New returns a Converger without state.
 func New(options Options) *Converger {
-	return &Converger{Options: options, podBackoff: newPodBackoff(), contention: contention.NewDetector()}
+	return &Converger{Options: options, podBackoff: newPodBackoff(), contention: contention.NewDetector(), memory: newMemory()}
 }
 
 // Forget drops what is remembered about a parent.
 func (c *Converger) Forget(parent types.UID) {
 	c.podBackoff.forget(parent)
 	c.contention.Forget(parent)
+	c.memory.forget(parent)
 }
 
 // Remembered returns how many parents have a back-off for terminated Pods, and how
@@ -75,6 +77,9 @@ type Wanted struct {
 	// Diagnostics name the objects that could not be rendered. Existing ones are left
 	// alone.
 	Diagnostics templating.Diagnostics
+	// Kinds are further kinds of objects that the parent may have, although neither
+	// its inventory nor a template names them: it may have lost its inventory.
+	Kinds []schema.GroupVersionKind
 	// MayChange reports whether existing objects may be changed now, given whether
 	// they are ready. Nil allows every change.
 	MayChange func(ready bool) bool
@@ -90,18 +95,24 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 		result.Resources = recorded
 		return result
 	}
-	desired := c.resolve(parent, want, &result)
+	recorded = c.memory.complete(parent.UID, recorded)
+	desired := c.resolve(ctx, parent, want, &result)
+	c.checkWatches(recorded, &result)
 	now := time.Now()
 	input := plan.Input{
 		Parent:   parent,
 		Desired:  desired,
-		Observed: c.observe(parent, desired, recorded),
+		Observed: c.observe(parent, desired, append(inventory.Kinds(recorded), want.Kinds...)),
 		Recorded: recorded,
 		Complete: len(result.Problems) == 0 && !result.Pending,
+
+		Remembered: func(object types.UID) bool { return c.memory.hasApplied(parent.UID, object) },
 	}
 	if input.HasTerminatedPod() {
 		result.RequeueAfter = c.podBackoff.wait(parent.UID, now)
 		input.ReplaceEnded = result.RequeueAfter == 0
+	} else if input.Complete { // otherwise it may only not have been seen
+		c.podBackoff.none(parent.UID, now)
 	}
 	steps := plan.Compute(input)
 	if want.MayChange != nil && plan.Changes(steps) && (result.Pending || !want.MayChange(c.ready(steps))) {
@@ -123,11 +134,12 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 		c.Observer.Failed(problem.Reason)
 	}
 	inventory.Sort(result.Resources)
+	c.memory.report(parent.UID, result.Resources, !result.Pending)
 	return result
 }
 
 // resolve returns the desired objects whose resources are watched.
-func (c *Converger) resolve(parent ownership.Parent, want Wanted, result *Outcome) []plan.Desired {
+func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, want Wanted, result *Outcome) []plan.Desired {
 	place := func(origin templating.Origin) string { return want.Templates.Place(parent.Level, origin.String()) }
 	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, want.Rendered, place)
 	result.Problems = append(result.Problems, problems...)
@@ -135,18 +147,43 @@ func (c *Converger) resolve(parent ownership.Parent, want Wanted, result *Outcom
 		state := c.Informers.Ask(want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen)
 		switch {
 		case state.Synced:
-			return false
 		case state.Err == nil:
 			result.Pending = true
+			return true
 		default:
 			result.fail(want.Origin, apply.WatchError(want.Kind, want.Resource, state.Err))
+			return true
 		}
-		return true
+		if err := c.Informers.Judge(ctx, want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen); err != nil {
+			result.fail(want.Origin, apply.WatchError(want.Kind, want.Resource, err))
+			return true
+		}
+		return false
 	})
 }
 
-// observe reads from the watches what planning needs.
-func (c *Converger) observe(parent ownership.Parent, desired []plan.Desired, recorded []v0.ResourceStatus) map[inventory.Ref]plan.Observed {
+// checkWatches records the watches of existing objects that do not work: what is
+// known of these objects is stale, so nothing may be deleted.
+func (c *Converger) checkWatches(recorded []v0.ResourceStatus, result *Outcome) {
+	if len(result.Problems) > 0 {
+		return // nothing is deleted in this pass
+	}
+	for _, kind := range inventory.Kinds(recorded) {
+		mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			continue // the kind is no longer served, and has no objects
+		}
+		if state := c.Informers.State(mapping.Resource); state.Err != nil {
+			result.fail(kind.Kind, apply.WatchError(kind, mapping.Resource, state.Err))
+		}
+	}
+}
+
+// observe reads from the watches what planning needs: the parent's objects of some
+// kinds, and of those of the desired objects.
+func (c *Converger) observe(
+	parent ownership.Parent, desired []plan.Desired, kinds []schema.GroupVersionKind,
+) map[inventory.Ref]plan.Observed {
 	observed := map[inventory.Ref]plan.Observed{}
 	seen := map[schema.GroupVersionResource]bool{}
 	see := func(kind schema.GroupKind, resource schema.GroupVersionResource) {
@@ -158,7 +195,7 @@ func (c *Converger) observe(parent ownership.Parent, desired []plan.Desired, rec
 			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed()
 		}
 	}
-	for _, kind := range inventory.Kinds(recorded) {
+	for _, kind := range kinds {
 		if mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
 			see(kind.GroupKind(), mapping.Resource)
 		}
@@ -168,7 +205,11 @@ func (c *Converger) observe(parent ownership.Parent, desired []plan.Desired, rec
 	}
 	for i := range desired {
 		if object, found := c.live(&desired[i]); found {
-			observed[desired[i].Ref] = object.Observed()
+			state := object.Observed()
+			if len(state.Added) > 0 {
+				state.Neighbors = c.Informers.Neighbors(desired[i].Resource, desired[i].Ref.NamespacedName())
+			}
+			observed[desired[i].Ref] = state
 		}
 	}
 	return observed

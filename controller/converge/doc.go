@@ -11,7 +11,7 @@
 //	Announce  an object outside the parent's namespace is about to be created
 //	          that the inventory does not know
 //	Pending   the watch of a kind has not synced, or an object changed between
-//	          the plan and the request
+//	          the plan and the request, not more than three times in a row
 //	Problems  something could not be rendered, resolved, watched, applied or
 //	          deleted, or an object is contended
 //	Held      Wanted.MayChange refused a change of what exists
@@ -20,9 +20,9 @@
 //	--------  --------------------  ------------------------  --------------------
 //	Announce  not touched           finalizer, Resources;     at once, in the same
 //	                                no conditions             reconcile
-//	Pending   applied so far,       not written               when the watch has
-//	          none pruned                                     synced, or after
-//	                                                          RequeueAfter
+//	Pending   applied so far,       not written; the next     when the watch has
+//	          none pruned           pass knows what was       synced, or after
+//	                                applied                   RequeueAfter
 //	Problems  applied but for the   Applied=False with the    with back-off if a
 //	          failing, none pruned  first problem's reason    problem heals
 //	Held      repaired only         Applied=False,            when the rollout
@@ -33,7 +33,7 @@
 // ends, a contended object may be repaired again, contention is over, or an object
 // changed under the plan.
 //
-// Always: one failing object does not stop its siblings; nothing is pruned in a
-// pass with problems; an object that garbage collection cannot remove is in the
-// inventory before it is created. Never: a status, a template.
+// Always: one failing object does not stop its siblings, and one failing deletion no
+// other; nothing is pruned if something could not be applied; an object that garbage
+// collection cannot remove is in the inventory before it is created. Never: a status, a template.
 package converge

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
@@ -18,6 +18,7 @@ import (
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/internal/text"
 )
 
 // execution carries out a plan.
@@ -28,19 +29,24 @@ type execution struct {
 	templates *templates.Templates
 	now       time.Time
 	result    *Outcome
+	hadJob    bool // the parent has had a Job
 }
+
+// maxChanged is in how many passes in a row an object may change under the plan
+// before that is a problem: something answers each request with a conflict.
+const maxChanged = 3
 
 // run carries out the steps and writes the new inventory into the result.
 func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.ResourceStatus) {
 	remaining := inventory.Index(recorded)
+	e.hadJob = hadJob(recorded)
 	var contended []problem.Problem
+	var prunes []plan.Step
 	for _, step := range steps {
 		entry, known := remaining[step.Ref]
 		switch {
 		case step.Action == plan.Release || step.Action == plan.Delete:
-			if e.prune(ctx, step) {
-				delete(remaining, step.Ref)
-			}
+			prunes = append(prunes, step)
 			continue
 		case step.Action == plan.Hold && !known:
 			continue // it is created when the change may be made
@@ -52,50 +58,90 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 			e.result.Requeue(found.Over)
 		}
 	}
+	for _, ref := range e.prune(ctx, prunes) {
+		delete(remaining, ref)
+	}
 	e.result.Problems = append(e.result.Problems, contended...) // last: contention must not keep anything from being pruned
-	for entry := range maps.Values(remaining) {                 // neither desired nor deleted: kept, to find the object again
-		if entry.UID != "" || e.parent.Elsewhere(entry.Namespace) {
-			e.result.Resources = append(e.result.Resources, entry)
+	for i := range recorded {
+		if _, left := remaining[inventory.RefOf(recorded[i])]; left {
+			e.keep(recorded[i])
+		}
+	}
+	if len(e.result.Resources) > plan.FewObjects {
+		for i := range e.result.Resources {
+			e.result.Resources[i].Reason = text.Truncate(e.result.Resources[i].Reason, plan.MaxReason)
 		}
 	}
 }
 
-// prune carries out a step for an object that is no longer desired. It reports
-// whether the object leaves the inventory.
-func (e *execution) prune(ctx context.Context, step plan.Step) bool {
-	if step.Action == plan.Release {
-		log.FromContext(ctx).Info("Released", "child", step.Ref.String(), "reason", step.Reason)
+// keep keeps the entry of an object that is neither desired nor deleted, to find the
+// object again. In an inventory that is full, only those are kept whose objects could
+// not be found by their owner.
+func (e *execution) keep(entry v0.ResourceStatus) {
+	elsewhere := e.parent.Elsewhere(entry.Namespace)
+	if entry.UID == "" && !elsewhere {
+		return
+	}
+	if len(e.result.Resources) < plan.MaxRecorded || elsewhere || entry.Orphan {
+		e.result.Resources = append(e.result.Resources, entry)
+	}
+}
+
+// prune carries out the steps for objects that are no longer desired, and returns
+// those that leave the inventory. A deletion that fails does not stop the others.
+func (e *execution) prune(ctx context.Context, steps []plan.Step) (done []inventory.Ref) {
+	// After a failed apply, what would be deleted may still be needed.
+	mayDelete := len(e.result.Problems) == 0 && !e.result.Pending
+	for _, step := range steps {
+		message := "Released"
+		if step.Action == plan.Delete {
+			if !mayDelete {
+				continue
+			}
+			deleted, err := e.delete(ctx, step)
+			if err != nil {
+				e.failed(step, step.Ref.String(), err)
+				continue
+			}
+			if message = "Deleted"; !deleted {
+				message, step.Action = "Released, because its parent does not own it", plan.Release
+			}
+		}
+		e.memory.deleted(e.parent.UID, step.UID)
+		log.FromContext(ctx).Info(message, "child", step.Ref.String(), "reason", step.Reason)
 		e.Observer.Did(step.Action)
-		return true
+		done = append(done, step.Ref)
 	}
-	if len(e.result.Problems) > 0 || e.result.Pending {
-		return false // an apply has failed: what would be deleted may still be needed
-	}
-	if err := e.delete(ctx, step); err != nil {
-		e.result.fail(step.Ref.String(), err)
-		return false
-	}
-	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", step.Reason)
-	e.Observer.Did(step.Action)
-	return true
+	return done
 }
 
 // converge carries out a step for a desired object and returns its entry. Its
 // error becomes a problem, or another pass.
 func (e *execution) converge(ctx context.Context, step plan.Step, recorded v0.ResourceStatus, known bool) v0.ResourceStatus {
 	entry, err := e.apply(ctx, step, recorded)
-	switch {
-	case errors.Is(err, apply.ErrChanged):
-		e.result.Pending = true
-		e.result.Requeue(FirstRetry)
-	case err != nil:
-		e.result.fail(e.origin(step), err)
-		entry.Reason = e.result.Problems[len(e.result.Problems)-1].Reason
-		if known {
-			entry.UID, entry.Intent, entry.Fields = recorded.UID, recorded.Intent, recorded.Fields
-		}
+	if err == nil {
+		return entry
+	}
+	entry.Reason = e.failed(step, e.origin(step), err)
+	if known {
+		entry.UID, entry.Intent, entry.Fields = recorded.UID, recorded.Intent, recorded.Fields
 	}
 	return entry
+}
+
+// failed records the error of a step, and returns the reason of its problem. An
+// object that has changed since the plan leads to another pass, the first times.
+func (e *execution) failed(step plan.Step, origin string, err error) (reason string) {
+	if errors.Is(err, apply.ErrChanged) {
+		if e.memory.changedAgain(e.parent.UID, step.Ref) <= maxChanged {
+			e.result.Pending = true
+			e.result.Requeue(FirstRetry)
+			return "it has changed since it was read"
+		}
+		err = apply.KeepsChangingError(step.Ref.String(), err)
+	}
+	e.result.fail(origin, err)
+	return e.result.Problems[len(e.result.Problems)-1].Reason
 }
 
 // origin returns the template of a desired object, as its author names it.
@@ -115,8 +161,8 @@ func contentionError(object inventory.Ref, found contention.Contention) error {
 	}
 	return &problem.Error{
 		Reason: v0.ReasonContested, // does not heal: repairs are rate-limited separately
-		Cause: fmt.Sprintf("%s was repaired %d times in %v because %s",
-			object, found.Repairs, found.Since.Round(time.Second), who),
+		Cause: fmt.Sprintf("%s was repaired %d times or more, with less than %d minutes in between, because %s",
+			object, contention.MinRepairs, int(contention.Calm.Minutes()), who), // no count: the message must not change with each repair
 		Hint: "stop the other client, or leave the fields that it changes out of the template",
 	}
 }
@@ -137,13 +183,21 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 		}
 	}
 	switch step.Action {
-	case plan.Keep, plan.Wait, plan.Hold:
+	case plan.Wait:
+		return e.waiting(step, e.kept(step, entry, recorded)), nil
+	case plan.Keep, plan.Hold:
 		return e.kept(step, entry, recorded), nil
 	case plan.Skip:
 		return skipped(entry), nil
 	case plan.Recreate:
 		e.Observer.Replaced(e.parent, step.Ref, step.Reason)
 		return e.recreate(ctx, step, entry, step.Reason)
+	}
+	if orphaned, err := e.orphaned(ctx, step); err != nil || orphaned {
+		return e.kept(step, entry, recorded), err
+	}
+	if found, err := e.former(ctx, step, &entry); err != nil || found {
+		return entry, err
 	}
 	action, answer, err := e.client.Do(ctx, step)
 	switch {
@@ -161,7 +215,23 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 	object := e.Informers.Note(want.Resource, answer, want.ReadyWhen)
 	entry.UID, entry.Intent, entry.Fields = string(object.UID), want.Intent, object.Fields
 	entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
+	e.memory.apply(e.parent.UID, entry, types.UID(recorded.UID))
 	return entry, nil
+}
+
+// orphaned reports whether an object has no owner reference any more because its parent
+// is being deleted with --cascade=orphan. The watch of the object may be ahead of that
+// of the parent, and an apply would give the object to the garbage collector.
+func (e *execution) orphaned(ctx context.Context, step plan.Step) (bool, error) {
+	object, exists := e.live(step.Desired)
+	if !exists || object.Owner != "" || step.Desired.Orphan || e.parent.Elsewhere(step.Ref.Namespace) {
+		return false, nil
+	}
+	client, err := e.Clients.As(types.NamespacedName{}) // a ServiceAccount may not read parents
+	if err != nil {
+		return false, err
+	}
+	return client.Deleting(ctx, e.parent)
 }
 
 // kept returns the entry of an object that is left alone.
@@ -178,6 +248,15 @@ func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.R
 		if entry.Ready && object.Ended && !step.Desired.Once {
 			entry.Ready, entry.Reason = false, "the Pod has terminated and will be replaced"
 		}
+	}
+	return entry
+}
+
+// waiting completes the entry of an object that waits: for the deletion of the
+// object that has its name, or until it may be repaired again.
+func (e *execution) waiting(step plan.Step, entry v0.ResourceStatus) v0.ResourceStatus {
+	if !step.Repair {
+		entry.Ready, entry.Reason = false, fmt.Sprintf("waiting for the former %s to go", step.Ref.Kind)
 	}
 	return entry
 }
@@ -203,26 +282,34 @@ func (e *execution) findManager(ctx context.Context, step plan.Step) {
 // recreate deletes an object that cannot be updated to the desired one. The watch
 // sees the deletion, and the next pass creates the new object.
 func (e *execution) recreate(ctx context.Context, step plan.Step, entry v0.ResourceStatus, reason string) (v0.ResourceStatus, error) {
-	if err := e.client.Delete(ctx, step.Desired.Resource, step.Ref.NamespacedName(), step.UID); err != nil {
+	deleted, err := e.client.DeleteIf(ctx, step.Desired.Resource, step.Ref.NamespacedName(), func(live ownership.State) bool {
+		return live.UID == step.UID && step.Claim.Owns(live)
+	})
+	if err != nil {
 		return entry, err
 	}
+	if !deleted {
+		return entry, apply.ErrChanged
+	}
+	e.memory.deleted(e.parent.UID, step.UID)
 	log.FromContext(ctx).Info("Deleted", "child", step.Ref.String(), "reason", "to be recreated: "+reason)
 	e.Observer.Did(plan.Recreate)
 	entry.UID, entry.Reason = string(step.UID), "being replaced"
 	return entry, nil
 }
 
-// delete deletes an object that is no longer desired.
-func (e *execution) delete(ctx context.Context, step plan.Step) error {
+// delete deletes an object that is no longer desired. It reports whether the object
+// is gone: an object that its parent does not own is left alone.
+func (e *execution) delete(ctx context.Context, step plan.Step) (deleted bool, err error) {
 	mapping, err := e.Mapper.RESTMapping(step.Kind.GroupKind(), step.Kind.Version)
 	if meta.IsNoMatchError(err) {
-		return nil // the kind no longer exists, and neither do its objects
+		return true, nil // the kind no longer exists, and neither do its objects
 	}
 	if err != nil {
-		return fmt.Errorf("look up the resource of %s: %w", step.Kind, err)
+		return false, fmt.Errorf("look up the resource of %s: %w", step.Kind, err)
 	}
-	if step.UID == "" {
-		return e.client.DeleteOwned(ctx, mapping.Resource, step.Ref.NamespacedName(), step.Claim)
+	if namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; namespaced != (step.Ref.Namespace != "") {
+		return true, nil // a kind whose scope has changed was deleted with its objects, and defined again
 	}
-	return e.client.Delete(ctx, mapping.Resource, step.Ref.NamespacedName(), step.UID)
+	return e.client.DeleteIf(ctx, mapping.Resource, step.Ref.NamespacedName(), step.Claim.Deletes)
 }

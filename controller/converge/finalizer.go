@@ -33,9 +33,12 @@ func (c *Converger) Finalize(
 
 // Announce adds the finalizer to a parent and then calls write, which records the
 // objects that are about to be created out of garbage collection's reach: a crash
-// must not leak them.
-func (c *Converger) Announce(ctx context.Context, parent ownership.Parent, write func() error) error {
-	if err := c.Clients.Own().Finalize(ctx, parent); err != nil {
+// must not leak them. The error is apply.ErrGone if the parent no longer exists;
+// nothing may be created then.
+func (c *Converger) Announce(
+	ctx context.Context, parent ownership.Parent, account types.NamespacedName, write func() error,
+) error {
+	if err := c.Clients.Own().Finalize(ctx, parent, account); err != nil {
 		return err
 	}
 	return write()

@@ -64,6 +64,19 @@ func (b *podBackoff) replaced(parent types.UID, now time.Time) {
 	}
 }
 
+// none records that the parent has no terminated Pod. If one was waiting, another
+// client has removed it, which counts as a replacement: otherwise the next one would
+// be replaced without delay.
+func (b *podBackoff) none(parent types.UID, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if entry := b.byParent[parent]; entry != nil && !entry.due.IsZero() {
+		entry.replacements++
+		entry.latest = now
+		entry.due = time.Time{}
+	}
+}
+
 func (b *podBackoff) len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

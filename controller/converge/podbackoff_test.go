@@ -28,6 +28,12 @@ func TestPodBackoff(t *testing.T) {
 	now = now.Add(healthyAfter)
 	expect("ten healthy minutes make up for all", time.Second)
 
+	b.replaced(us, now)
+	expect("it terminates again", 2*time.Second)
+	b.none(us, now) // another client deletes the terminated Pod
+	b.none(us, now)
+	expect("a Pod that another client removed counts, once", 4*time.Second)
+
 	b.forget(us)
 	expect("a new life", time.Second)
 }

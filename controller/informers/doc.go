@@ -3,12 +3,23 @@
 //
 // [Informers] holds one informer for each resource that a template names. It
 // starts on first use and stops a minute after its last user is gone. It watches
-// only objects with the controller's label, and keeps an [Object] of each: what
-// planning and readiness need. The content is kept only while a ready-when
-// condition judges objects of the resource.
+// only objects with the controller's label, and keeps an [Object] of each that is
+// the controller's: what planning and readiness need, never the content. Anyone
+// can put the label on an object; what has neither a parent as its controller nor
+// the controller's entry in its managed fields is ignored.
+//
+// An object that a template's ready-when condition judges keeps the verdict of
+// that condition. If the condition changes, the object is read once for its new
+// verdict ([Informers.Judge]).
+//
+// A watch that stops working after its first sync is reported ([State]) after a
+// short interruption is ruled out: stream.go ends each stream in time, and
+// health.go decides. Until it works again the resource counts as not synced, so
+// nothing is planned from stale knowledge.
 //
 // Always: asking never blocks; a parent that asks before the first sync is
 // requeued once it has happened. A parent is requeued when one of its objects is
 // deleted, when a field managed by the controller changes, and when the object's
-// readiness changes by the parent's own standard; not otherwise. Never: a write.
+// readiness changes by the parent's own standard; not otherwise. The content of an
+// object can neither crash the process nor stop the watch. Never: a write.
 package informers

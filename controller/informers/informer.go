@@ -2,100 +2,96 @@ package informers
 
 import (
 	"context"
-	"fmt"
+	"math/rand/v2"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
-	"akri.sh/akri/templating/readywhen"
+	"akri.sh/akri/internal/backoff"
 )
 
-// informer is the watch of one resource. The fields below shared are guarded by
-// the lock of the Informers that it belongs to.
+// listTimeout bounds a request for a list, which the API server may never answer.
+const listTimeout = 2 * time.Minute
+
+// informer is the watch of one resource.
 type informer struct {
-	all      *Informers
-	resource schema.GroupVersionResource
-	// keepsContent reports that the objects keep their content for conditions. It
-	// does not change.
-	keepsContent bool
-	shared       cache.SharedIndexInformer
+	*store
+	all       *Informers
+	resource  schema.GroupVersionResource
+	log       logr.Logger
+	reflector *cache.Reflector
 
-	cancel  context.CancelFunc
-	synced  bool
-	err     error
-	waiting map[ownership.Parent]bool
-	// applied holds the answers to applies that the watch has not caught up with.
-	applied map[types.NamespacedName]note
-	// conditions are the ready-when conditions of existing objects.
-	conditions   map[types.NamespacedName]*readywhen.Condition
-	contentAsked time.Time // when a parent last asked with a condition
-	unusedSince  time.Time
+	// Guarded by the lock of the Informers.
+	cancel      context.CancelFunc
+	unusedSince time.Time
+
+	state struct {
+		sync.Mutex
+		health
+		waiting map[ownership.Parent]bool
+		current *stream
+	}
 }
 
-// byParent is the index of objects by the parent that their labels name.
-const byParent = "parent"
-
-// key returns the value of the index for a parent.
-func key(parent ownership.Parent) string {
-	return fmt.Sprint(int(parent.Level), " ", parent.NamespacedName)
-}
-
-func newInformer(all *Informers, resource schema.GroupVersionResource, content bool) *informer {
+func newInformer(all *Informers, resource schema.GroupVersionResource) *informer {
+	n := &informer{all: all, resource: resource, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
+	n.state.timing = all.timing
+	n.state.waiting = map[ownership.Parent]bool{}
+	n.store = newStore(n.log, all.notify, n.listed)
 	client := all.client.Resource(resource)
 	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
-	n := &informer{
-		all:          all,
-		resource:     resource,
-		keepsContent: content,
-		waiting:      map[ownership.Parent]bool{},
-		applied:      map[types.NamespacedName]note{},
-		conditions:   map[types.NamespacedName]*readywhen.Condition{},
-	}
-	events := decoder{answered: n.answered, trim: n.trim}
 	lister := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = ours
+			ctx, cancel := context.WithTimeout(ctx, listTimeout)
+			defer cancel()
 			return client.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 			options.LabelSelector = ours
-			return all.streams.open(ctx, resource, options, events)
+			return all.streams.open(ctx, resource, options, n, decoder{answered: n.answered, trim: n.read})
 		},
 	}
-	n.shared = cache.NewSharedIndexInformer(lister, &Object{}, 0, cache.Indexers{
-		byParent: func(object any) ([]string, error) {
-			return []string{key(object.(*Object).Parent)}, nil
-		},
+	n.reflector = cache.NewReflectorWithOptions(lister, &Object{}, n.store, cache.ReflectorOptions{
+		Name:            "akri/" + resource.String(),
+		TypeDescription: resource.GroupResource().String(),
+		Backoff:         &wait.Backoff{Duration: all.timing.minDelay, Cap: all.timing.maxDelay, Steps: 5, Factor: 2, Jitter: 1},
 	})
-	// Both setters refuse only an informer that runs already.
-	_ = n.shared.SetTransform(n.transform)
-	_ = n.shared.SetWatchErrorHandlerWithContext(n.failed)
 	return n
 }
 
 // run watches until ctx ends.
 func (n *informer) run(ctx context.Context) {
-	registration, err := n.shared.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { n.saw(nil, object.(*Object)) },
-		UpdateFunc: func(old, object any) { n.saw(old.(*Object), object.(*Object)) },
-		DeleteFunc: n.lost,
-	})
-	if err != nil {
-		return // the informer was stopped before it ran
-	}
-	n.all.finished.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			n.becameReady()
+	for failures := 0; ; failures++ {
+		began := time.Now()
+		err := n.reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return
 		}
-	})
-	n.shared.RunWithContext(ctx)
+		if err != nil {
+			n.failed(err)
+		}
+		if time.Since(began) > n.all.timing.maxDelay {
+			failures = 0
+		}
+		delay := backoff.Delay(n.all.timing.minDelay, n.all.timing.maxDelay, failures)
+		retry := time.NewTimer(delay + rand.N(delay/2))
+		select {
+		case <-ctx.Done():
+			retry.Stop()
+			return
+		case <-retry.C:
+		}
+	}
 }
 
 func (n *informer) stop() {
@@ -104,33 +100,112 @@ func (n *informer) stop() {
 	}
 }
 
-// state returns the state of the watch. The caller holds the lock.
-func (n *informer) state() State { return State{Synced: n.synced, Err: n.err} }
-
-// judge sets the condition by which an existing object's parent judges it. The
-// caller holds the lock.
-func (n *informer) judge(object types.NamespacedName, condition *readywhen.Condition) {
-	if condition == nil {
-		delete(n.conditions, object)
-		return
+// listed is called after each list. The first one means that the informer has
+// synced.
+func (n *informer) listed() {
+	n.state.Lock()
+	if !n.state.synced {
+		n.state.synced = true
+		n.state.work()
 	}
-	n.conditions[object] = condition
+	n.state.Unlock()
+	n.check(time.Now())
 }
 
-// get returns an object as last seen or applied. The caller holds the lock.
-func (n *informer) get(name types.NamespacedName) (*Object, bool) {
-	seen, found := n.seen(name)
-	if noted, ok := n.applied[name]; ok && (!found || noted.object.newer(seen)) {
-		return noted.object, true
-	}
-	return seen, found
+// failed records why the API server does not let the controller list or watch.
+func (n *informer) failed(err error) {
+	n.log.V(1).Info("Failed to list or watch", "err", err)
+	now := time.Now()
+	n.state.Lock()
+	n.state.fail(now, err)
+	n.state.Unlock()
+	n.check(now)
 }
 
-// seen returns an object as the watch has last seen it.
-func (n *informer) seen(name types.NamespacedName) (*Object, bool) {
-	object, found, err := n.shared.GetStore().GetByKey(cache.NewObjectName(name.Namespace, name.Name).String())
-	if err != nil || !found {
-		return nil, false
+// The methods of [observer].
+
+func (n *informer) streamRequested(requested *stream) {
+	n.state.Lock()
+	defer n.state.Unlock()
+	n.state.request(time.Now())
+	n.state.current = requested
+}
+
+func (n *informer) streamOpened() {
+	n.state.Lock()
+	defer n.state.Unlock()
+	n.state.open(time.Now())
+}
+
+func (n *informer) streamHeard() {
+	n.state.Lock()
+	defer n.state.Unlock()
+	n.state.heard = true
+}
+
+func (n *informer) streamClosed(err error) {
+	if err != nil {
+		n.log.V(1).Info("The watch ended", "err", err)
 	}
-	return object.(*Object), true
+	n.state.Lock()
+	defer n.state.Unlock()
+	n.state.closed(time.Now(), err)
+	n.state.current = nil
+}
+
+// renew ends the current stream. The reflector then watches again, which fails if
+// the resource is no longer served.
+func (n *informer) renew() {
+	n.state.Lock()
+	current := n.state.current
+	n.state.Unlock()
+	if current != nil {
+		current.Stop()
+	}
+}
+
+// ask returns the state of the watch. If it has not synced, or fails, the parent is
+// notified of the next change.
+func (n *informer) ask(parent ownership.Parent) State {
+	n.state.Lock()
+	defer n.state.Unlock()
+	state := n.state.state()
+	if !state.Synced {
+		n.state.waiting[parent.ByName()] = true
+	}
+	return state
+}
+
+func (n *informer) current() State {
+	n.state.Lock()
+	defer n.state.Unlock()
+	return n.state.state()
+}
+
+// check reports a failure of the watch that lasts, and its end: it logs and
+// notifies the waiting parents and the users of the resource.
+func (n *informer) check(now time.Time) {
+	n.state.Lock()
+	found := n.state.check(now)
+	state := n.state.state()
+	var waiting []ownership.Parent
+	if found != unchanged || state.Synced {
+		for parent := range n.state.waiting {
+			waiting = append(waiting, parent)
+		}
+		clear(n.state.waiting)
+	}
+	n.state.Unlock()
+	switch found {
+	case failed:
+		n.log.Error(state.Err, "Cannot watch a resource; its objects are left alone until that is possible")
+	case recovered:
+		n.log.Info("The resource is watched again")
+	}
+	if found != unchanged {
+		waiting = append(waiting, n.all.usersOf(n.resource)...)
+	}
+	for _, parent := range waiting {
+		n.notify(parent)
+	}
 }

@@ -5,28 +5,29 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/readiness"
+	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/readywhen"
 )
 
-const (
-	// linger is how long a resource without users is still watched, so that a
-	// Configuration that is deleted and created again finds its informer running.
-	linger = time.Minute
-	// contentLinger is how long contents are kept after the last ready-when
-	// condition. It is longer than the back-off of a parent whose objects cannot be
-	// created yet.
-	contentLinger = 10 * time.Minute
-)
+// linger is how long a resource without users is still watched, so that a
+// Configuration that is deleted and created again finds its informer running.
+const linger = time.Minute
 
 // Informers watches the resources that are in use. It is safe for concurrent use.
 // It watches nothing until Run is called.
@@ -34,23 +35,29 @@ type Informers struct {
 	client  dynamic.Interface
 	streams *streams
 	notify  func(ownership.Parent)
+	log     logr.Logger
+	timing  timing
 
 	mu       sync.Mutex
-	running  context.Context // nil until Run
+	running  context.Context // nil unless Run is running
 	watched  map[schema.GroupVersionResource]*informer
 	users    map[types.NamespacedName]map[schema.GroupVersionResource]bool
-	finished sync.WaitGroup
+	finished sync.WaitGroup // counts up only under mu, and only while running is set
 }
 
 // New returns Informers that call notify for each parent that must be reconciled;
 // the parent has no UID. notify must not block. Requests go through
 // the HTTP client.
 func New(config *rest.Config, transport *http.Client, notify func(ownership.Parent)) (*Informers, error) {
+	return newInformers(config, transport, notify, defaultTiming())
+}
+
+func newInformers(config *rest.Config, transport *http.Client, notify func(ownership.Parent), timing timing) (*Informers, error) {
 	client, err := dynamic.NewForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("create a client for lists: %w", err)
 	}
-	streams, err := newStreams(config, transport)
+	streams, err := newStreams(config, transport, timing)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +65,8 @@ func New(config *rest.Config, transport *http.Client, notify func(ownership.Pare
 		client:  client,
 		streams: streams,
 		notify:  notify,
+		log:     log.Log.WithName("watch"),
+		timing:  timing,
 		watched: map[schema.GroupVersionResource]*informer{},
 		users:   map[types.NamespacedName]map[schema.GroupVersionResource]bool{},
 	}, nil
@@ -72,19 +81,40 @@ func (i *Informers) Run(ctx context.Context) error {
 	}
 	i.mu.Unlock()
 
-	tick := time.NewTicker(linger / 4)
-	defer tick.Stop()
+	check, clean := time.NewTicker(i.timing.check), time.NewTicker(linger/4)
+	defer check.Stop()
+	defer clean.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			i.mu.Lock()
+			i.running = nil // nothing starts from now on
+			i.mu.Unlock()
 			i.finished.Wait()
 			return nil
-		case now := <-tick.C:
+		case now := <-check.C:
+			for _, informer := range i.all() {
+				informer.check(now)
+			}
+		case now := <-clean.C:
 			i.stopUnused(now)
-			i.dropContents(now)
 			i.expireNotes(now)
 		}
 	}
+}
+
+// all returns the informers, in no order.
+func (i *Informers) all() []*informer {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Collect(maps.Values(i.watched))
+}
+
+// find returns the informer of a resource, or nil.
+func (i *Informers) find(resource schema.GroupVersionResource) *informer {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.watched[resource]
 }
 
 // Use sets the resources that a Configuration needs from now on. An empty list
@@ -99,23 +129,45 @@ func (i *Informers) Use(configuration types.NamespacedName, resources []schema.G
 	used := make(map[schema.GroupVersionResource]bool, len(resources))
 	for _, resource := range resources {
 		used[resource] = true
-		i.ensure(resource, false)
+		i.ensure(resource)
 	}
 	i.users[configuration] = used
 }
 
+// usersOf returns the Configurations that need a resource.
+func (i *Informers) usersOf(resource schema.GroupVersionResource) []ownership.Parent {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var users []ownership.Parent
+	for configuration, resources := range i.users {
+		if resources[resource] {
+			users = append(users, ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: configuration})
+		}
+	}
+	return users
+}
+
 // State is the state of the watch of a resource.
 type State struct {
-	// Synced reports that the first list is complete.
+	// Synced reports that what is known of the objects is complete and at most as old
+	// as a short interruption.
 	Synced bool
-	// Err is the error of the latest list or watch before the first sync. The
-	// reflector keeps retrying.
+	// Err is why the resource cannot be watched. The informer keeps trying.
 	Err error
 }
 
+// State returns the state of the watch of a resource. It is empty if the resource is
+// not watched.
+func (i *Informers) State(resource schema.GroupVersionResource) State {
+	if informer := i.find(resource); informer != nil {
+		return informer.current()
+	}
+	return State{}
+}
+
 // Ask returns the state of the watch of a desired object's resource, and starts
-// the watch if necessary. A parent that asks before the first sync is notified
-// once it has happened, or has failed.
+// the watch if necessary. A parent that asks while the watch has not synced, or
+// fails, is notified when that changes.
 //
 // The condition, which may be nil, is the parent's own standard of the object's
 // readiness: the parent is notified when the condition's verdict changes.
@@ -123,63 +175,86 @@ func (i *Informers) Ask(
 	resource schema.GroupVersionResource, parent ownership.Parent, object types.NamespacedName, condition *readywhen.Condition,
 ) State {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	informer := i.ensure(resource, condition != nil)
-	if !informer.synced {
-		informer.waiting[parent.ByName()] = true
-	} else if _, found := informer.get(object); found {
-		informer.judge(object, condition)
+	informer := i.ensure(resource)
+	i.mu.Unlock()
+	state := informer.ask(parent)
+	informer.expect(parent, object, condition, state.Synced)
+	return state
+}
+
+// Judge reads an object of a parent from the API server if it exists and has not
+// been judged by the parent's condition: the condition is new, or the controller
+// has restarted.
+func (i *Informers) Judge(
+	ctx context.Context,
+	resource schema.GroupVersionResource, parent ownership.Parent, name types.NamespacedName, condition *readywhen.Condition,
+) error {
+	object, found := i.Get(resource, name)
+	if condition == nil || !found || object.judged(condition) || object.Parent != parent.ByName() {
+		return nil
 	}
-	return informer.state()
+	live, err := i.client.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // the watch will say so
+	case err != nil:
+		return fmt.Errorf("read %s %s for its ready-when condition: %w", resource.GroupResource(), name, err)
+	}
+	i.note(resource, live, condition)
+	return nil
 }
 
 // Watched is the watch of one resource.
 type Watched struct {
 	Resource schema.GroupVersionResource
 	State    State
-	// Objects is how many objects it has seen.
+	// Objects is how many of the controller's objects it has seen.
 	Objects int
 }
 
 // Report returns the watches, in no order.
 func (i *Informers) Report() []Watched {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	list := make([]Watched, 0, len(i.watched))
-	for resource, informer := range i.watched {
-		list = append(list, Watched{Resource: resource, State: informer.state(), Objects: len(informer.shared.GetStore().ListKeys())})
+	informers := i.all()
+	list := make([]Watched, len(informers))
+	for at, informer := range informers {
+		list[at] = Watched{Resource: informer.resource, State: informer.current(), Objects: informer.len()}
 	}
 	return list
 }
 
-// Get returns an object as last seen, or as last applied if that is newer.
-func (i *Informers) Get(resource schema.GroupVersionResource, name types.NamespacedName) (*Object, bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	informer, found := i.watched[resource]
-	if !found {
-		return nil, false
+// Remembered returns how many applies the watches have not confirmed, and how many
+// objects ready-when conditions judge.
+func (i *Informers) Remembered() (applies, judged int) {
+	for _, informer := range i.all() {
+		unconfirmed, conditions := informer.remembered()
+		applies, judged = applies+unconfirmed, judged+conditions
 	}
-	return informer.get(name)
+	return applies, judged
 }
 
-// Of returns the objects of a resource that carry a parent's labels.
+// Get returns an object as last seen, or as last applied if that is newer.
+func (i *Informers) Get(resource schema.GroupVersionResource, name types.NamespacedName) (*Object, bool) {
+	if informer := i.find(resource); informer != nil {
+		return informer.latest(name)
+	}
+	return nil, false
+}
+
+// Neighbors returns the list entries that other clients had added to an object
+// before they changed the controller's fields.
+func (i *Informers) Neighbors(resource schema.GroupVersionResource, name types.NamespacedName) []string {
+	if informer := i.find(resource); informer != nil {
+		return informer.neighborsOf(name)
+	}
+	return nil
+}
+
+// Of returns the objects of a resource whose labels name a parent.
 func (i *Informers) Of(resource schema.GroupVersionResource, parent ownership.Parent) []*Object {
-	i.mu.Lock()
-	informer, found := i.watched[resource]
-	i.mu.Unlock()
-	if !found {
-		return nil
+	if informer := i.find(resource); informer != nil {
+		return informer.of(parent)
 	}
-	seen, err := informer.shared.GetIndexer().ByIndex(byParent, key(parent))
-	if err != nil {
-		return nil // only if the index did not exist
-	}
-	objects := make([]*Object, 0, len(seen))
-	for _, object := range seen {
-		objects = append(objects, object.(*Object))
-	}
-	return objects
+	return nil
 }
 
 // Note records the API server's answer to an apply and returns what is kept of it.
@@ -188,70 +263,61 @@ func (i *Informers) Of(resource schema.GroupVersionResource, parent ownership.Pa
 func (i *Informers) Note(
 	resource schema.GroupVersionResource, answer *unstructured.Unstructured, condition *readywhen.Condition,
 ) *Object {
-	i.mu.Lock()
-	informer, found := i.watched[resource]
-	i.mu.Unlock()
-	if !found {
-		return Trim(answer)
+	object := i.note(resource, answer, condition)
+	if informer := i.find(resource); informer != nil {
+		informer.restored(object.name())
 	}
-	object := informer.trim(answer) // without the lock, which every pass needs
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.watched[resource] == informer {
-		informer.note(object)
-		informer.judge(object.name(), condition)
+	return object
+}
+
+// note records a response of the API server with the object.
+func (i *Informers) note(
+	resource schema.GroupVersionResource, live *unstructured.Unstructured, condition *readywhen.Condition,
+) *Object {
+	informer := i.find(resource)
+	if informer == nil {
+		object, _ := trim(live, condition, readiness.Of)
+		return object
 	}
+	object := informer.trim(live, condition)
+	informer.note(object, condition)
 	return object
 }
 
 // Forget ends the chosen watches. A parent that asks for such a resource again
 // gets a new watch, which does not wait out the back-off of the old one.
 func (i *Informers) Forget(choose func(schema.GroupVersionResource, State) bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for resource, informer := range i.watched {
-		if choose(resource, informer.state()) {
-			informer.stop()
-			delete(i.watched, resource)
+	for _, informer := range i.all() {
+		if !choose(informer.resource, informer.current()) {
+			continue
+		}
+		i.mu.Lock()
+		i.remove(informer)
+		i.mu.Unlock()
+	}
+}
+
+// Renew opens the chosen watches again, to find out whether they still work.
+func (i *Informers) Renew(choose func(schema.GroupVersionResource) bool) {
+	for _, informer := range i.all() {
+		if choose(informer.resource) {
+			informer.renew()
 		}
 	}
 }
 
-// ensure returns the informer of a resource, which keeps contents if requested. The
-// caller holds the lock.
-func (i *Informers) ensure(resource schema.GroupVersionResource, content bool) *informer {
+// ensure returns the informer of a resource. The caller holds the lock.
+func (i *Informers) ensure(resource schema.GroupVersionResource) *informer {
 	known, found := i.watched[resource]
-	switch {
-	case !found:
-		known = i.begin(resource, content)
-	case content && !known.keepsContent:
-		known = i.restart(known, true) // the contents of the objects are needed from now on
+	if !found {
+		known = newInformer(i, resource)
+		i.watched[resource] = known
+		if i.running != nil {
+			i.start(known)
+		}
 	}
 	known.unusedSince = time.Time{}
-	if content {
-		known.contentAsked = time.Now()
-	}
 	return known
-}
-
-// begin creates an informer, and starts it if Run has been called. The caller holds the
-// lock.
-func (i *Informers) begin(resource schema.GroupVersionResource, content bool) *informer {
-	informer := newInformer(i, resource, content)
-	i.watched[resource] = informer
-	if i.running != nil {
-		i.start(informer)
-	}
-	return informer
-}
-
-// restart replaces an informer by one that keeps contents, or one that does not.
-// Its list notifies the parents of all objects. The caller holds the lock.
-func (i *Informers) restart(old *informer, content bool) *informer {
-	old.stop()
-	informer := i.begin(old.resource, content)
-	maps.Copy(informer.waiting, old.waiting)
-	return informer
 }
 
 // start runs an informer. The caller holds the lock.
@@ -259,6 +325,14 @@ func (i *Informers) start(informer *informer) {
 	ctx, cancel := context.WithCancel(i.running)
 	informer.cancel = cancel
 	i.finished.Go(func() { informer.run(ctx) })
+}
+
+// remove ends the watch of a resource. The caller holds the lock.
+func (i *Informers) remove(informer *informer) {
+	informer.stop()
+	if i.watched[informer.resource] == informer {
+		delete(i.watched, informer.resource)
+	}
 }
 
 // stopUnused ends the watches that have had no user for a while.
@@ -276,20 +350,16 @@ func (i *Informers) stopUnused(now time.Time) {
 		case informer.unusedSince.IsZero():
 			informer.unusedSince = now
 		case now.Sub(informer.unusedSince) >= linger:
-			informer.stop()
-			delete(i.watched, resource)
+			i.remove(informer)
 		}
 	}
 }
 
-// dropContents restarts the watches that keep contents which no condition has
-// judged for a while.
-func (i *Informers) dropContents(now time.Time) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, informer := range i.watched {
-		if informer.keepsContent && len(informer.conditions) == 0 && now.Sub(informer.contentAsked) >= contentLinger {
-			i.restart(informer, false)
+// expireNotes drops answers to applies that working watches have not confirmed.
+func (i *Informers) expireNotes(now time.Time) {
+	for _, informer := range i.all() {
+		if informer.current().Synced {
+			informer.expireNotes(now)
 		}
 	}
 }

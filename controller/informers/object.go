@@ -3,8 +3,7 @@ package informers
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"maps"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,71 +23,90 @@ type Object struct {
 	// ObjectMeta holds name, namespace, uid, resourceVersion and
 	// deletionTimestamp; the rest is empty.
 	metav1.ObjectMeta
-	// Parent and Owner are as in [ownership.State].
-	Parent ownership.Parent
-	Owner  types.UID
+	// Parent, Confirmed, Owner and Dependent are as in [ownership.State].
+	Parent    ownership.Parent
+	Confirmed bool
+	Owner     types.UID
+	Dependent bool
 	// Fields is a digest of the set of fields that the controller owns; empty if it
 	// has not applied the object.
 	Fields string
+	// Added has the list entries that other clients have added by updates.
+	Added []string
 	// Ready is the verdict of the kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
 	// Ended reports a Pod whose containers will not run again.
 	Ended bool
-	// content is the object without its managed fields, for ready-when conditions;
-	// nil if no condition judges objects of the resource.
-	content map[string]any
+	// ours reports that the controller has applied the object, or that Parent is
+	// confirmed.
+	ours bool
+	// judgedBy is the source of the ready-when condition that has judged the object;
+	// empty if none has. verdict says why the condition does not hold.
+	judgedBy, verdict string
 }
 
 // Trim returns what is kept of an object that no ready-when condition judges.
 func Trim(full *unstructured.Unstructured) *Object {
-	state := ownership.Of(full)
-	object := &Object{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:              full.GetName(),
-			Namespace:         full.GetNamespace(),
-			UID:               full.GetUID(),
-			ResourceVersion:   full.GetResourceVersion(),
-			DeletionTimestamp: full.GetDeletionTimestamp(),
-		},
-		Parent: state.Parent,
-		Owner:  state.Owner,
-		Fields: fieldsOf(full),
-		Ended:  readiness.Ended(full),
-	}
-	object.Ready, object.Reason = readiness.Of(full)
+	object, _ := trim(full, nil, readiness.Of)
 	return object
 }
 
-// trimWithContent returns what is kept of an object that a ready-when condition
-// may judge. The content of an object that the controller has not applied is not
-// kept: anyone can put the controller's label on an object.
-func trimWithContent(full *unstructured.Unstructured) *Object {
-	object := Trim(full)
-	if object.Fields == "" {
-		return object
+// unjudged is the reason of an object whose content makes the judgment panic.
+const unjudged = "its readiness cannot be judged: the object's content is not as its kind requires"
+
+// trim returns what is kept of an object. judge is the kind's standard. Anyone may
+// write the content of an object: if reading it panics, the object is not ready.
+func trim(
+	full *unstructured.Unstructured, condition *readywhen.Condition, judge func(*unstructured.Unstructured) (bool, string),
+) (object *Object, panicked any) {
+	metadata := &metav1.ObjectMeta{ // each read of managed fields from an unstructured object decodes them
+		UID:               full.GetUID(),
+		Namespace:         full.GetNamespace(),
+		Labels:            full.GetLabels(),
+		OwnerReferences:   full.GetOwnerReferences(),
+		DeletionTimestamp: full.GetDeletionTimestamp(),
+		ManagedFields:     full.GetManagedFields(),
 	}
-	object.content = maps.Clone(full.Object)
-	if metadata, ok := object.content["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		object.content["metadata"] = metadata
+	object = &Object{ObjectMeta: metav1.ObjectMeta{
+		Name:              full.GetName(),
+		Namespace:         metadata.Namespace,
+		UID:               metadata.UID,
+		ResourceVersion:   full.GetResourceVersion(),
+		DeletionTimestamp: metadata.DeletionTimestamp,
+	}}
+	defer func() {
+		if panicked = recover(); panicked != nil {
+			object.Ready, object.Reason, object.judgedBy = false, unjudged, ""
+		}
+	}()
+	state := ownership.Of(metadata)
+	object.Parent, object.Confirmed = state.Parent, state.Confirmed
+	object.Owner, object.Dependent = state.Owner, state.Dependent
+	object.Fields, object.Added = fieldsOf(metadata), ownership.Added(metadata)
+	object.ours = state.Applied || state.Confirmed
+	object.Ended = readiness.Ended(full)
+	object.Ready, object.Reason = judge(full)
+	if condition != nil {
+		object.judgedBy, object.verdict = condition.String(), readiness.By(full, condition)
 	}
-	return object
+	return object, nil
 }
 
 // ReadyBy reports whether the object is ready by a template's own condition, or by
 // the kind's standard if the condition is nil. The reason is empty if it is ready.
 func (o *Object) ReadyBy(condition *readywhen.Condition) (ready bool, reason string) {
-	if condition == nil {
+	switch {
+	case condition == nil:
 		return o.Ready, o.Reason
-	}
-	if o.content == nil {
+	case !o.judged(condition):
 		return false, "not judged yet"
 	}
-	reason = readiness.By(&unstructured.Unstructured{Object: o.content}, condition)
-	return reason == "", reason
+	return o.verdict == "", o.verdict
 }
+
+// judged reports whether the verdict of a condition is known.
+func (o *Object) judged(condition *readywhen.Condition) bool { return o.judgedBy == condition.String() }
 
 // Observed returns what planning needs to know about the object.
 func (o *Object) Observed() plan.Observed {
@@ -96,8 +114,10 @@ func (o *Object) Observed() plan.Observed {
 		UID:         o.UID,
 		Owner:       o.Owner,
 		Parent:      o.Parent,
+		Confirmed:   o.Confirmed,
 		Terminating: o.DeletionTimestamp != nil,
 		Fields:      o.Fields,
+		Added:       o.Added,
 		Ended:       o.Ended,
 		Reason:      o.Reason,
 	}
@@ -111,7 +131,8 @@ func (o *Object) name() types.NamespacedName {
 // differs reports whether a parent that judges the object by a condition must be
 // reconciled. A nil condition is the kind's standard.
 func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
-	if o.UID != other.UID || o.Fields != other.Fields || o.Owner != other.Owner || o.Parent != other.Parent ||
+	if o.UID != other.UID || o.Fields != other.Fields ||
+		o.Owner != other.Owner || o.Parent != other.Parent || o.Confirmed != other.Confirmed ||
 		o.Ready != other.Ready || o.Reason != other.Reason || o.Ended != other.Ended ||
 		(o.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil) {
 		return true
@@ -126,8 +147,11 @@ func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 
 // newer reports whether o has a later version than other. Objects of different
 // UIDs are comparable: the versions of one API server only grow.
-func (o *Object) newer(other *Object) bool {
-	order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, other.ResourceVersion)
+func (o *Object) newer(other *Object) bool { return newer(o.ResourceVersion, other.ResourceVersion) }
+
+// newer reports whether one resource version is later than another.
+func newer(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order > 0
 }
 
@@ -140,33 +164,20 @@ func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKi
 // DeepCopyObject implements runtime.Object.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
-// fieldsOf returns a digest of the controller's entry in an object's
-// managedFields. The API server keeps the entry byte-equal until another manager
-// changes one of its fields or the controller applies another set.
-func fieldsOf(full *unstructured.Unstructured) string {
-	entry := ownership.AppliedFields(full)
+// fieldsOf returns a digest of the controller's entry in an object's managedFields.
+// The API server keeps the entry equal until another manager changes one of its
+// fields, or an apply changes the object: the entry's time then shows that of a client
+// that borrows the controller's name.
+func fieldsOf(object metav1.Object) string {
+	entry := ownership.AppliedFields(object)
 	if entry == nil || entry.FieldsV1 == nil {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(entry.APIVersion + string(entry.FieldsV1.GetRawBytes())))
-	return hex.EncodeToString(sum[:8])
-}
-
-// transform is the informer's transform function.
-func (n *informer) transform(object any) (any, error) {
-	switch object := object.(type) {
-	case *unstructured.Unstructured:
-		return n.trim(object), nil
-	case *Object: // trimmed by the decoder of a watch
-		return object, nil
+	digest := sha256.New()
+	digest.Write([]byte(entry.APIVersion)) // never fails
+	if entry.Time != nil {
+		digest.Write([]byte(entry.Time.UTC().Format(time.RFC3339)))
 	}
-	return nil, fmt.Errorf("watch: an informer of unstructured objects delivered a %T", object)
-}
-
-// trim returns what the informer keeps of an object.
-func (n *informer) trim(full *unstructured.Unstructured) *Object {
-	if n.keepsContent {
-		return trimWithContent(full)
-	}
-	return Trim(full)
+	digest.Write(entry.FieldsV1.GetRawBytes())
+	return hex.EncodeToString(digest.Sum(nil)[:8])
 }

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,9 +27,12 @@ import (
 // streams opens watches whose events are decoded directly into an [Object].
 // client-go's own decoder reads each event five times, which was a quarter of the
 // controller's CPU time while many objects were created, and most of its garbage.
-type streams struct{ client rest.Interface }
+type streams struct {
+	client rest.Interface
+	timing timing
+}
 
-func newStreams(config *rest.Config, transport *http.Client) (*streams, error) {
+func newStreams(config *rest.Config, transport *http.Client, timing timing) (*streams, error) {
 	config = dynamic.ConfigFor(config) // JSON only
 	config.GroupVersion = &schema.GroupVersion{}
 	config.APIPath = "/api" // each request sets its own
@@ -33,51 +40,124 @@ func newStreams(config *rest.Config, transport *http.Client) (*streams, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client for watches: %w", err)
 	}
-	return &streams{client: client}, nil
+	return &streams{client: client, timing: timing}, nil
+}
+
+// observer is told what happens to streams. streamClosed is called once for each
+// requested stream; its error is nil if the API server has ended the stream in
+// order, and errAbandoned if this side has.
+type observer interface {
+	streamRequested(*stream)
+	streamOpened()
+	streamHeard()
+	streamClosed(error)
 }
 
 // open begins a watch of a resource in all namespaces.
 func (s *streams) open(
-	ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, events decoder,
+	ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, observer observer, events decoder,
 ) (apiwatch.Interface, error) {
 	path := []string{"/apis", resource.Group, resource.Version, resource.Resource}
 	if resource.Group == "" {
 		path = []string{"/api", resource.Version, resource.Resource}
 	}
+	timeout := s.timing.stream + rand.N(s.timing.stream/3)
+	ctx, cancel := context.WithCancel(ctx)
+	watch := &stream{
+		cancel: cancel, decoder: events, observer: observer,
+		results: make(chan apiwatch.Event), stopped: make(chan struct{}),
+	}
+	limit := timeout + s.timing.delayedEnd
+	if options.SendInitialEvents != nil && *options.SendInitialEvents { // a long list takes longer than the timeout
+		watch.listing, watch.pause, watch.rest = true, s.timing.pause, timeout/4
+		limit = s.timing.pause
+	} else {
+		options.TimeoutSeconds = new(max(1, int64(timeout.Seconds())))
+	}
+	watch.limit = time.AfterFunc(limit, watch.expire)
+	observer.streamRequested(watch)
 	options.Watch = true
 	request := s.client.Get().AbsPath(path...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 	body, err := request.Stream(ctx)
 	if err != nil {
+		err = watch.stop(err)
+		watch.limit.Stop()
+		observer.streamClosed(err)
 		return nil, err
 	}
-	watch := &stream{body: body, decoder: events, results: make(chan apiwatch.Event), stopped: make(chan struct{})}
+	watch.body = body
+	observer.streamOpened()
 	go watch.receive()
 	return watch, nil
 }
 
-// stream is one watch. It ends when the API server ends it or Stop is called.
+// stream is one watch. It ends when the API server ends it, when Stop is called, or
+// at its limit.
 type stream struct {
-	body    io.ReadCloser
-	decoder decoder
-	results chan apiwatch.Event
+	body     io.ReadCloser
+	cancel   context.CancelFunc
+	decoder  decoder
+	observer observer
+	results  chan apiwatch.Event
+
 	once    sync.Once
+	cause   error // set before stopped is closed
 	stopped chan struct{}
+
+	// limit ends the stream. While it sends the first list, each event sets it to
+	// pause; the end of the list sets it to rest, after which a stream begins that the
+	// API server ends.
+	limit       *time.Timer
+	pause, rest time.Duration
+	listing     bool // used by receive only
+	listed      atomic.Bool
 }
 
 func (s *stream) ResultChan() <-chan apiwatch.Event { return s.results }
 
-func (s *stream) Stop() {
+func (s *stream) Stop() { s.end(errAbandoned) }
+
+// stop ends the stream unless it has ended. It returns why it ended.
+func (s *stream) stop(cause error) error {
+	s.end(cause)
+	<-s.stopped
+	return s.cause
+}
+
+// end is stop for a caller that does not read the cause.
+func (s *stream) end(cause error) {
 	s.once.Do(func() {
+		s.cause = cause
 		close(s.stopped)
-		s.body.Close() // wakes the receiver; the error does not matter
+		s.cancel() // ends the request, and wakes the receiver
 	})
+}
+
+// expire ends the stream at its limit. If it has just delivered the list, it may be
+// quiet. Otherwise the API server should have ended it.
+func (s *stream) expire() {
+	if s.listed.Load() {
+		s.Stop()
+		return
+	}
+	s.end(errSilent)
 }
 
 // receive sends the events until the stream ends.
 func (s *stream) receive() {
 	defer close(s.results)
-	defer s.Stop()
+	defer s.body.Close()
+	defer s.limit.Stop()
+	err := s.forward()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	s.observer.streamClosed(s.stop(err)) // the reflector watches again
+}
+
+// forward sends the events until the stream ends, and returns why it ended.
+func (s *stream) forward() error {
 	lines := bufio.NewReaderSize(s.body, 16<<10)
 	var line []byte
 	for {
@@ -87,16 +167,36 @@ func (s *stream) receive() {
 			continue
 		}
 		if err != nil {
-			return // the reflector watches again
+			return err
 		}
 		event := s.decoder.decode(line)
 		line = line[:0]
+		s.heard(event)
 		select {
 		case s.results <- event:
 		case <-s.stopped:
-			return
+			return errAbandoned
+		}
+		if event.Type == apiwatch.Error {
+			return s.stop(apierrors.FromObject(event.Object))
 		}
 	}
+}
+
+// heard observes an event, and sets the limit while the first list arrives.
+func (s *stream) heard(event apiwatch.Event) {
+	s.observer.streamHeard()
+	if !s.listing || !s.limit.Stop() { // the limit has been reached
+		return
+	}
+	object, ok := event.Object.(*Object)
+	if ok && event.Type == apiwatch.Bookmark && object.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+		s.listing = false
+		s.listed.Store(true)
+		s.limit.Reset(s.rest)
+		return
+	}
+	s.limit.Reset(s.pause)
 }
 
 // decoder decodes lines into events.

@@ -1,15 +1,22 @@
 package informers
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 )
 
 // received returns a summary of the events in a stream with the given content.
@@ -19,10 +26,13 @@ func received(t *testing.T, text string, answered func(types.NamespacedName, typ
 		answered = func(types.NamespacedName, types.UID, string) *Object { return nil }
 	}
 	s := &stream{
-		body:    io.NopCloser(strings.NewReader(text)),
-		results: make(chan apiwatch.Event),
-		stopped: make(chan struct{}),
-		decoder: decoder{answered: answered, trim: func(full *unstructured.Unstructured) *Object { return Trim(full) }},
+		body:     io.NopCloser(strings.NewReader(text)),
+		cancel:   func() {},
+		limit:    time.NewTimer(time.Hour),
+		observer: &observed{},
+		results:  make(chan apiwatch.Event),
+		stopped:  make(chan struct{}),
+		decoder:  decoder{answered: answered, trim: func(full *unstructured.Unstructured) *Object { return Trim(full) }},
 	}
 	go s.receive()
 	var events []string
@@ -106,7 +116,11 @@ func TestStreamKnowsAnswers(t *testing.T) {
 
 func TestStreamStops(t *testing.T) {
 	body, feed := io.Pipe()
-	s := &stream{body: body, results: make(chan apiwatch.Event), stopped: make(chan struct{}), decoder: decoder{}}
+	seen := &observed{}
+	s := &stream{
+		body: body, cancel: func() { body.Close() }, limit: time.NewTimer(time.Hour), observer: seen,
+		results: make(chan apiwatch.Event), stopped: make(chan struct{}),
+	}
 	go s.receive()
 	s.Stop()
 	s.Stop()
@@ -116,4 +130,115 @@ func TestStreamStops(t *testing.T) {
 	if _, err := feed.Write([]byte("x")); err == nil {
 		t.Error("the body is still being read")
 	}
+	if _, ends := seen.counts(); !slices.Equal(ends, []string{errAbandoned.Error()}) {
+		t.Errorf("the stream is reported to have ended with %q", ends)
+	}
+}
+
+// observed records what a stream reports.
+type observed struct {
+	mu             sync.Mutex
+	opened, events int
+	ends           []string
+}
+
+func (o *observed) streamRequested(*stream) {}
+
+func (o *observed) streamOpened() { o.count(&o.opened) }
+
+func (o *observed) streamHeard() { o.count(&o.events) }
+
+func (o *observed) count(what *int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*what++
+}
+
+func (o *observed) streamClosed(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ends = append(o.ends, fmt.Sprint(err))
+}
+
+func (o *observed) counts() (events int, ends []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.events, slices.Clone(o.ends)
+}
+
+// A stream is ended at its limit, whatever the API server does.
+func TestStreamLimit(t *testing.T) {
+	const event = `{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"ns","resourceVersion":"6"}}}` + "\n"
+	const listed = `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9",` +
+		`"annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
+	hang := func(r *http.Request) { <-r.Context().Done() }
+	for name, test := range map[string]struct {
+		reason string
+		list   bool // the stream begins with a list
+		serve  func(w http.ResponseWriter, r *http.Request)
+		events int
+		end    error
+	}{
+		"no answer": {
+			reason: "the API server does not even send headers",
+			serve:  func(_ http.ResponseWriter, r *http.Request) { hang(r) },
+			end:    errSilent,
+		},
+		"not ended": {
+			reason: "a proxy in between holds the connection open",
+			serve:  func(w http.ResponseWriter, r *http.Request) { send(w, event); hang(r) },
+			events: 1, end: errSilent,
+		},
+		"list without end": {
+			reason: "the first list stops in the middle",
+			list:   true,
+			serve:  func(w http.ResponseWriter, r *http.Request) { send(w, event); hang(r) },
+			events: 1, end: errSilent,
+		},
+		"quiet after the list": {
+			reason: "its timeout is the API server's own, which is longer: this side ends it",
+			list:   true,
+			serve:  func(w http.ResponseWriter, r *http.Request) { send(w, event+listed); hang(r) },
+			events: 2, end: errAbandoned,
+		},
+		"ended in time": {
+			reason: "the normal case",
+			serve:  func(w http.ResponseWriter, _ *http.Request) { send(w, event) },
+			events: 1,
+		},
+		"an error": {
+			serve: func(w http.ResponseWriter, _ *http.Request) {
+				send(w, `{"type":"ERROR","object":{"kind":"Status","message":"too old","reason":"Expired","code":410}}`+"\n")
+			},
+			events: 1, end: errors.New("too old"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(test.serve))
+			defer server.Close()
+			streams, err := newStreams(&rest.Config{Host: server.URL}, server.Client(), timing{
+				stream: 100 * time.Millisecond, delayedEnd: 10 * time.Millisecond, pause: 100 * time.Millisecond,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := &observed{}
+			nothing := func(types.NamespacedName, types.UID, string) *Object { return nil }
+			watch, err := streams.open(t.Context(), configMaps, metav1.ListOptions{SendInitialEvents: &test.list}, seen,
+				decoder{answered: nothing, trim: Trim})
+			if err == nil {
+				for range watch.ResultChan() {
+				}
+			}
+			events, ends := seen.counts()
+			if want := []string{fmt.Sprint(test.end)}; events != test.events || !slices.Equal(ends, want) {
+				t.Errorf("%s: %d events, ended with %q; want %d, %q", test.reason, events, ends, test.events, want)
+			}
+		})
+	}
+}
+
+func send(w http.ResponseWriter, text string) {
+	_, _ = io.WriteString(w, text)
+	w.(http.Flusher).Flush()
 }

@@ -48,8 +48,7 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	manager := v0.FieldManagerAgentPrefix + node
-	publisher := publish.New(api, store, node, manager, log)
+	publisher := publish.New(api, store, node, v0.FieldManagerAgent, log)
 	snapshot := streams.Snapshot{Settled: true}
 	for _, d := range devices {
 		snapshot.Devices = append(snapshot.Devices, streams.Known{Device: d, Online: true})
@@ -74,7 +73,7 @@ func (w *world) agent(node string, configuration *v0.Configuration, devices ...s
 	})
 	end := sync.OnceFunc(func() { cancel(); running.Wait() })
 	w.T.Cleanup(end)
-	return &agent{claims.New(api, store, node, manager), end}
+	return &agent{claims.New(api, store, v0.FieldManagerAgent), end}
 }
 
 func (w *world) configuration(name string) *v0.Configuration {
@@ -123,7 +122,7 @@ func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 	w.seenBy(sharedName, a, b)
 	w.seenBy(localName, b)
 	device := types.NamespacedName{Namespace: w.Namespace, Name: sharedName}
-	if got := dying.Claim(t.Context(), device, []int{1}); got.Outcome != slots.Written {
+	if got := dying.Claim(t.Context(), device, map[int]v0.Owner{1: {Node: b}}); got.Outcome != slots.Written {
 		t.Fatal(got.Err)
 	}
 
@@ -147,13 +146,13 @@ func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 	w.seenBy(localName, b)
 	w.condition(b, corev1.ConditionTrue)
 	w.seenBy(sharedName, a, b)
-	if got := back.Claim(t.Context(), device, []int{1}); got.Outcome != slots.Written {
+	if got := back.Claim(t.Context(), device, map[int]v0.Owner{1: {Node: b}}); got.Outcome != slots.Written {
 		t.Fatal(got.Err)
 	}
 	c := w.node("c")
-	w.device("other", true, []string{a, c})
+	w.device("cams-other", true, []string{a, c})
 	w.condition(c, corev1.ConditionUnknown)
-	w.off("other", c) // later than b would have been
+	w.off("cams-other", c) // later than b would have been
 	w.seenBy(sharedName, a, b)
 	if usage := w.instance(sharedName).Spec.DeviceUsage; usage[v0.SlotName(sharedName, 1)] != v0.SlotOwner(b) {
 		t.Errorf("the claim of the agent that returned is lost: %v", usage)

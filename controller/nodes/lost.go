@@ -32,17 +32,31 @@ func decide(instance *v0.Instance, node string, used bool) Action {
 	return RemoveNode
 }
 
-// nodesOf returns the nodes that see an Instance and those that hold a slot of it,
-// sorted. Slots with an owner that cannot be parsed belong to no node.
+// nodesOf returns the nodes that see an Instance, that hold a slot of it, or that have
+// only left their label on it, sorted. An owner that cannot be parsed counts as the name
+// of a node, which does not exist.
 func nodesOf(instance *v0.Instance) []string {
 	nodes := slices.Clone(instance.Spec.Nodes)
 	for _, value := range instance.Spec.DeviceUsage {
-		if owner, err := v0.ParseOwner(string(value)); err == nil && !owner.Free() {
-			nodes = append(nodes, owner.Node)
+		if value != "" {
+			nodes = append(nodes, holder(value))
+		}
+	}
+	for label := range instance.Labels {
+		if node, found := v0.NodeOfLabel(label); found {
+			nodes = append(nodes, node)
 		}
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
+}
+
+// holder returns the node that holds a slot.
+func holder(value v0.SlotOwner) string {
+	if owner, err := v0.ParseOwner(string(value)); err == nil {
+		return owner.Node
+	}
+	return string(value)
 }
 
 // nodeRemoval returns the patch that removes a node from an Instance. It applies
@@ -61,11 +75,11 @@ func nodeRemoval(instance *v0.Instance, node string) jsonpatch.Patch {
 	if _, found := instance.Labels[label]; found {
 		patch = append(patch, jsonpatch.Remove(jsonpatch.Pointer("metadata", "labels", label)))
 	}
-	free := map[string]v0.SlotOwner{}
+	var free []string
 	for slot, value := range instance.Spec.DeviceUsage {
-		if owner, err := v0.ParseOwner(string(value)); err == nil && owner.Node == node {
-			free[slot] = ""
+		if value != "" && holder(value) == node {
+			free = append(free, slot)
 		}
 	}
-	return append(patch, usagepatch.Set(instance.Spec.DeviceUsage, free)...)
+	return append(patch, usagepatch.Free(instance.Spec.DeviceUsage, free)...)
 }

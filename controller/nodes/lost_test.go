@@ -51,7 +51,8 @@ func TestDecide(t *testing.T) {
 		"slot only, by group":  {"a claim by the Configuration's name is a claim", device(true, []string{"b"}, "C:1:a"), false, RemoveNode},
 		"not on it":            {"it has been removed", device(true, []string{"b"}, "", "b"), false, Keep},
 		"being deleted":        {"it is deleted anyway", deleting, false, Keep},
-		"unreadable slot only": {"an owner that cannot be parsed is no node's", device(true, []string{"b"}, "x:a"), false, Keep},
+		"unreadable slot only": {"an owner that cannot be parsed is not this node", device(true, []string{"b"}, "x:a"), false, Keep},
+		"label only":           {"its agent would remove the label", labeled(device(true, []string{"b"}), "a"), false, RemoveNode},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := decide(tc.instance, "a", tc.used); got != tc.want {
@@ -73,9 +74,9 @@ func TestNodeRemoval(t *testing.T) {
 		}},
 		"slots": {device(true, []string{"a"}, "a", "b", "C:0:a", "C:cams-1:a", "", "C:a:b"), []string{
 			`{"op":"test","path":"/spec/nodes/0","value":"a"},{"op":"remove","path":"/spec/nodes/0","value":null}`, label,
-			`{"op":"test","path":"/spec/deviceUsage/cam-0","value":"a"},{"op":"replace","path":"/spec/deviceUsage/cam-0","value":""}`,
-			`{"op":"test","path":"/spec/deviceUsage/cam-2","value":"C:0:a"},{"op":"replace","path":"/spec/deviceUsage/cam-2","value":""}`,
-			`{"op":"test","path":"/spec/deviceUsage/cam-3","value":"C:cams-1:a"},{"op":"replace","path":"/spec/deviceUsage/cam-3","value":""}`,
+			`{"op":"test","path":"/spec/deviceUsage/cam-0","value":"a"},{"op":"remove","path":"/spec/deviceUsage/cam-0","value":null}`,
+			`{"op":"test","path":"/spec/deviceUsage/cam-2","value":"C:0:a"},{"op":"remove","path":"/spec/deviceUsage/cam-2","value":null}`,
+			`{"op":"test","path":"/spec/deviceUsage/cam-3","value":"C:cams-1:a"},{"op":"remove","path":"/spec/deviceUsage/cam-3","value":null}`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +90,26 @@ func TestNodeRemoval(t *testing.T) {
 }
 
 func TestNodesOf(t *testing.T) {
-	got := nodesOf(device(true, []string{"c", "b"}, "", "a", "C:0:d", "b", "not:a-node"))
-	if want := []string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	long := strings.Repeat("n", 64)
+	got := nodesOf(labeled(device(true, []string{"c", "b"}, "", "a", "C:0:d", "b", "not:a-node"), "e", long))
+	if want := []string{"a", "b", "c", "d", "e", "not:a-node"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q: the digest of a name is not a name", got, want)
+	}
+}
+
+func labeled(instance *v0.Instance, nodes ...string) *v0.Instance {
+	for _, node := range nodes {
+		instance.Labels[v0.NodeLabel(node)] = ""
+	}
+	return instance
+}
+
+// What nobody could have claimed is freed like the slot of a node that does not exist.
+func TestAnUnreadableOwnerIsRemoved(t *testing.T) {
+	got := string(nodeRemoval(device(true, []string{"b"}, "b", "x:y/z"), "x:y/z").Encode())
+	const want = `{"op":"test","path":"/spec/deviceUsage/cam-1","value":"x:y/z"},` +
+		`{"op":"remove","path":"/spec/deviceUsage/cam-1","value":null}]`
+	if !strings.HasSuffix(got, want) || strings.Count(got, "remove") != 1 {
+		t.Errorf("\n got %s\nwant … %s", got, want)
 	}
 }

@@ -153,13 +153,15 @@ func (w *world) deleteNode(name string) {
 	}
 }
 
-// device creates an Instance that nodes see, with owners of its slots.
+// device creates an Instance that nodes see, with owners of its slots. Its name begins
+// with that of its Configuration.
 func (w *world) device(name string, shared bool, on []string, owners ...string) {
 	w.T.Helper()
+	configuration, _, _ := strings.Cut(name, "-")
 	instance := &v0.Instance{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name, Labels: map[string]string{}},
 		Spec: v0.InstanceSpec{
-			ConfigurationName: "cams", CDIName: "akri.sh/cams=1", Capacity: 9, Shared: shared, Nodes: on,
+			ConfigurationName: configuration, CDIName: v0.CDIName(configuration, name), Capacity: 9, Shared: shared, Nodes: on,
 			DeviceUsage: map[string]v0.SlotOwner{},
 		},
 	}

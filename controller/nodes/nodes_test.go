@@ -26,18 +26,19 @@ const (
 func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	w.device("shared", true, []string{b, a}, a, b, "C:0:"+a, "C:0:"+b, "C:cams-1:"+b, "")
-	w.device("local", false, []string{b}, b)
-	w.device("other", false, []string{a}, a)
-	w.pod("garbage", b, "shared")
+	w.device("cams-shared", true, []string{b, a}, a, b, "C:0:"+a, "C:0:"+b, "C:cams-1:"+b, "")
+	w.device("cams-local", false, []string{b}, b)
+	w.device("cams-other", false, []string{a}, a)
+	w.pod("garbage", b, "cams-shared")
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
 	w.deleteNode(b)
-	shared := w.off("shared", b)
+	shared := w.off("cams-shared", b)
 	if !slices.Equal(shared.Spec.Nodes, []string{a}) {
 		t.Errorf("nodes are %q, want only %s", shared.Spec.Nodes, a)
 	}
-	want := map[string]v0.SlotOwner{"shared-0": v0.SlotOwner(a), "shared-1": "", "shared-2": v0.SlotOwner("C:0:" + a), "shared-3": "",
-		"shared-4": "", "shared-5": ""}
+	want := map[string]v0.SlotOwner{
+		"cams-shared-0": v0.SlotOwner(a), "cams-shared-2": v0.SlotOwner("C:0:" + a), "cams-shared-5": "",
+	}
 	if !maps.Equal(shared.Spec.DeviceUsage, want) {
 		t.Errorf("deviceUsage is %v, want %v", shared.Spec.DeviceUsage, want)
 	}
@@ -45,12 +46,12 @@ func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 		t.Error("the other node's label was removed")
 	}
 	w.Eventually("deletion of the Instance that only that node could see", func() string {
-		if w.instance("local") != nil {
+		if w.instance("cams-local") != nil {
 			return "it still exists"
 		}
 		return ""
 	})
-	if other := w.instance("other"); other == nil || other.Spec.DeviceUsage["other-0"] != v0.SlotOwner(a) {
+	if other := w.instance("cams-other"); other == nil || other.Spec.DeviceUsage["cams-other-0"] != v0.SlotOwner(a) {
 		t.Errorf("an Instance that the node never saw has changed: %+v", other)
 	}
 }
@@ -58,25 +59,25 @@ func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 // A node may have been deleted while no controller ran.
 func TestANodeThatNeverExistedIsGone(t *testing.T) {
 	w := enter(t)
-	w.device("cam", true, []string{w.Namespace + "-x", w.node("a")})
+	w.device("cams-cam", true, []string{w.Namespace + "-x", w.node("a")})
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
-	w.off("cam", w.Namespace+"-x")
+	w.off("cams-cam", w.Namespace+"-x")
 }
 
 func TestANodeThatIsNotReadyIsRemovedAfterTheGracePeriod(t *testing.T) {
 	w := enter(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
-	w.device("cam", true, []string{a, b, c}, "C:0:"+b)
+	w.device("cams-cam", true, []string{a, b, c}, "C:0:"+b)
 	w.run(nodes.Options{NotReadyGrace: time.Second})
 	w.condition(c, corev1.ConditionUnknown)
 	w.condition(c, corev1.ConditionTrue) // back within the grace period
 	began := time.Now()
 	w.condition(b, corev1.ConditionUnknown)
-	cam := w.off("cam", b)
+	cam := w.off("cams-cam", b)
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("removed after %s, before the end of the grace period", took)
 	}
-	w.hasEvent("cam", "NodeLost", "node "+b+" is NotReady")
+	w.hasEvent("cams-cam", "NodeLost", "node "+b+" is NotReady")
 	if !slices.Equal(cam.Spec.Nodes, []string{a, c}) { // the grace period of c would be over
 		t.Errorf("nodes are %q, want %s and %s", cam.Spec.Nodes, a, c)
 	}
@@ -85,24 +86,19 @@ func TestANodeThatIsNotReadyIsRemovedAfterTheGracePeriod(t *testing.T) {
 func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	w.device("used", true, []string{a, b}, b)
-	w.device("unused", true, []string{a, b}, b)
+	w.device("cams-used", true, []string{a, b}, b)
+	w.device("cams-unused", true, []string{a, b}, b)
 	w.device("group-1", true, []string{a, b}, "C:0:"+b)
-	group := w.instance("group-1")
-	group.Spec.ConfigurationName = "group"
-	if err := w.Update(t.Context(), group); err != nil {
-		t.Fatal(err)
-	}
-	direct, byGroup := w.pod("direct", b, "used"), w.pod("by-group", b, "group")
-	w.pod("elsewhere", a, "unused")
+	direct, byGroup := w.pod("direct", b, "cams-used"), w.pod("by-group", b, "group")
+	w.pod("elsewhere", a, "cams-unused")
 	w.run(nodes.Options{NotReadyGrace: short})
 	w.condition(b, corev1.ConditionUnknown)
-	w.off("unused", b)
+	w.off("cams-unused", b)
 	c := w.node("c")
-	w.device("later", true, []string{a, c})
+	w.device("cams-later", true, []string{a, c})
 	w.condition(c, corev1.ConditionUnknown)
-	w.off("later", c) // everything due for b has been decided
-	for _, name := range []string{"used", "group-1"} {
+	w.off("cams-later", c) // everything due for b has been decided
+	for _, name := range []string{"cams-used", "group-1"} {
 		if kept := w.instance(name); !slices.Contains(kept.Spec.Nodes, b) || kept.Spec.DeviceUsage[v0.SlotName(name, 0)] == "" {
 			t.Errorf("a Pod uses %s on an unreachable node, but the node was removed: %+v", name, kept.Spec)
 		}
@@ -111,7 +107,7 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 	if err := w.Status().Update(t.Context(), direct); err != nil {
 		t.Fatal(err)
 	}
-	w.off("used", b)
+	w.off("cams-used", b)
 	if err := w.Delete(t.Context(), byGroup, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +117,8 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 func TestTheNodeIsReadAgainFirst(t *testing.T) {
 	w := enter(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
-	w.device("cam", true, []string{a, b})
-	w.device("door", true, []string{a, c})
+	w.device("cams-cam", true, []string{a, b})
+	w.device("cams-door", true, []string{a, c})
 	read := make(chan struct{})
 	w.once(http.MethodGet, "/nodes/"+b, func() {
 		w.condition(b, corev1.ConditionTrue) // the cache is stale
@@ -132,8 +128,8 @@ func TestTheNodeIsReadAgainFirst(t *testing.T) {
 	w.condition(b, corev1.ConditionUnknown)
 	<-read
 	w.condition(c, corev1.ConditionUnknown)
-	w.off("door", c) // later than b would have been
-	if cam := w.instance("cam"); !slices.Contains(cam.Spec.Nodes, b) {
+	w.off("cams-door", c) // later than b would have been
+	if cam := w.instance("cams-cam"); !slices.Contains(cam.Spec.Nodes, b) {
 		t.Errorf("a Ready node was removed because of a stale cache: %q", cam.Spec.Nodes)
 	}
 }
@@ -141,36 +137,36 @@ func TestTheNodeIsReadAgainFirst(t *testing.T) {
 func TestAConcurrentClaimIsKept(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	w.device("cam", true, []string{a, b}, b, "")
-	w.device("door", true, []string{a, b}, "", "")
+	w.device("cams-cam", true, []string{a, b}, b, "")
+	w.device("cams-door", true, []string{a, b}, "", "")
 	w.run(nodes.Options{NotReadyGrace: short})
-	w.once(http.MethodPatch, "/instances/cam", func() { w.claim("cam", 1, "C:0:"+a) })
+	w.once(http.MethodPatch, "/instances/cams-cam", func() { w.claim("cams-cam", 1, "C:0:"+a) })
 	w.condition(b, corev1.ConditionUnknown)
-	cam := w.off("cam", b) // by another attempt
-	if owner := cam.Spec.DeviceUsage["cam-1"]; owner != v0.SlotOwner("C:0:"+a) {
+	cam := w.off("cams-cam", b) // by another attempt
+	if owner := cam.Spec.DeviceUsage["cams-cam-1"]; owner != v0.SlotOwner("C:0:"+a) {
 		t.Errorf("the concurrent claim is lost: %v", cam.Spec.DeviceUsage)
 	}
 
-	w.off("door", b)
+	w.off("cams-door", b)
 	w.condition(b, corev1.ConditionTrue)
 	c := w.node("c")
-	w.device("gate", true, []string{a, b}, "", "")
-	w.once(http.MethodPatch, "/instances/gate", func() {
+	w.device("cams-gate", true, []string{a, b}, "", "")
+	w.once(http.MethodPatch, "/instances/cams-gate", func() {
 		// The lost node returns, and its agent claims a slot.
 		w.condition(b, corev1.ConditionTrue)
-		w.claim("gate", 0, b)
+		w.claim("cams-gate", 0, b)
 	})
 	w.condition(b, corev1.ConditionUnknown)
 	w.Eventually("the claim", func() string {
-		if w.instance("gate").Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) {
+		if w.instance("cams-gate").Spec.DeviceUsage["cams-gate-0"] != v0.SlotOwner(b) {
 			return "not made"
 		}
 		return ""
 	})
-	w.device("bell", true, []string{a, c})
+	w.device("cams-bell", true, []string{a, c})
 	w.condition(c, corev1.ConditionUnknown)
-	w.off("bell", c) // later than b would have been
-	if gate := w.instance("gate"); gate.Spec.DeviceUsage["gate-0"] != v0.SlotOwner(b) || !slices.Contains(gate.Spec.Nodes, b) {
+	w.off("cams-bell", c) // later than b would have been
+	if gate := w.instance("cams-gate"); gate.Spec.DeviceUsage["cams-gate-0"] != v0.SlotOwner(b) || !slices.Contains(gate.Spec.Nodes, b) {
 		t.Errorf("the agent that returned has lost what it wrote: %+v", gate.Spec)
 	}
 }
@@ -178,24 +174,24 @@ func TestAConcurrentClaimIsKept(t *testing.T) {
 func TestALocalDeviceThatIsClaimedConcurrentlyIsKept(t *testing.T) {
 	w := enter(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
-	w.device("cam", false, []string{b}, "")
-	w.device("door", true, []string{a, c})
+	w.device("cams-cam", false, []string{b}, "")
+	w.device("cams-door", true, []string{a, c})
 	w.run(nodes.Options{NotReadyGrace: short})
-	w.once(http.MethodDelete, "/instances/cam", func() {
+	w.once(http.MethodDelete, "/instances/cams-cam", func() {
 		w.condition(b, corev1.ConditionTrue)
-		w.claim("cam", 0, b)
+		w.claim("cams-cam", 0, b)
 	})
-	before := w.instance("cam")
+	before := w.instance("cams-cam")
 	w.condition(b, corev1.ConditionUnknown)
 	w.Eventually("the claim", func() string {
-		if now := w.instance("cam"); now == nil || now.ResourceVersion != before.ResourceVersion {
+		if now := w.instance("cams-cam"); now == nil || now.ResourceVersion != before.ResourceVersion {
 			return ""
 		}
 		return "not made"
 	})
 	w.condition(c, corev1.ConditionUnknown)
-	w.off("door", c) // later than b would have been
-	if cam := w.instance("cam"); cam == nil || cam.UID != before.UID || cam.Spec.DeviceUsage["cam-0"] != v0.SlotOwner(b) {
+	w.off("cams-door", c) // later than b would have been
+	if cam := w.instance("cams-cam"); cam == nil || cam.UID != before.UID || cam.Spec.DeviceUsage["cams-cam-0"] != v0.SlotOwner(b) {
 		t.Errorf("the agent that returned has lost what it wrote: %+v", cam)
 	}
 }
@@ -203,19 +199,19 @@ func TestALocalDeviceThatIsClaimedConcurrentlyIsKept(t *testing.T) {
 func TestAnInstanceThatNoNodeSees(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	w.device("found", true, []string{b})
-	w.device("lost", true, []string{b}, b)
+	w.device("cams-found", true, []string{b})
+	w.device("cams-lost", true, []string{b}, b)
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short, EmptyGrace: 2 * time.Second})
 	w.deleteNode(b)
 	began := time.Now()
-	w.off("lost", b)
-	found := w.off("found", b)
+	w.off("cams-lost", b)
+	found := w.off("cams-found", b)
 	found.Spec.Nodes = []string{a} // another node's agent finds the device
 	if err := w.Update(t.Context(), found); err != nil {
 		t.Fatal(err)
 	}
 	w.Eventually("deletion", func() string {
-		if w.instance("lost") != nil {
+		if w.instance("cams-lost") != nil {
 			return "it still exists"
 		}
 		return ""
@@ -223,25 +219,68 @@ func TestAnInstanceThatNoNodeSees(t *testing.T) {
 	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("deleted after %s, before the end of its grace period", took)
 	}
-	w.hasEvent("lost", "DeviceLost", "no node has seen the device")
-	if now := w.instance("found"); now == nil || now.UID != found.UID {
+	w.hasEvent("cams-lost", "DeviceLost", "no node has seen the device")
+	if now := w.instance("cams-found"); now == nil || now.UID != found.UID {
 		t.Errorf("an Instance that was discovered again was deleted: %+v", now)
 	}
+}
+
+// An Instance that no node sees is the record of the slots that containers still have.
+func TestAnInstanceWhoseSlotsAreHeldIsKept(t *testing.T) {
+	w := enter(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("cams-held", true, nil, a, "", "C:0:"+b)
+	w.device("cams-free", true, nil, "")
+	w.device("cams-label", true, []string{a})
+	labeled := w.instance("cams-label")
+	labeled.Labels[v0.NodeLabel(w.Namespace+"-x")] = ""
+	if err := w.Update(t.Context(), labeled); err != nil {
+		t.Fatal(err)
+	}
+	w.device("cams-junk", true, []string{a}, "nobody:knows/this", "")
+	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short, EmptyGrace: short})
+	deleted := func(name string) {
+		t.Helper()
+		w.Eventually("deletion of "+name, func() string {
+			if w.instance(name) != nil {
+				return "it still exists"
+			}
+			return ""
+		})
+	}
+	deleted("cams-free")
+	w.off("cams-label", w.Namespace+"-x")
+	w.Eventually("the slot with an unreadable owner", func() string {
+		return string(w.instance("cams-junk").Spec.DeviceUsage["cams-junk-0"])
+	})
+	if w.instance("cams-held") == nil {
+		t.Fatal("an Instance was deleted although containers of live nodes have its slots")
+	}
+	w.deleteNode(b) // its slot is freed with it
+	held := w.off("cams-held", b)
+	if held.Spec.DeviceUsage["cams-held-0"] != v0.SlotOwner(a) {
+		t.Errorf("the slots are %v", held.Spec.DeviceUsage)
+	}
+	held.Spec.DeviceUsage["cams-held-0"] = "" // the agent of a releases it, and dies
+	if err := w.Update(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	deleted("cams-held")
 }
 
 func TestWithoutAGracePeriodNothingIsRemoved(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	w.device("cam", true, []string{a, b})
-	w.device("empty", true, nil)
+	w.device("cams-cam", true, []string{a, b})
+	w.device("cams-empty", true, nil)
 	w.run(nodes.Options{GoneGrace: short, EmptyGrace: short, StaleDelay: short})
 	w.deleteNode(b)
 	w.offers(a, map[string]string{"akri.sh/gone": "0"})
 	w.lacks(a, "akri.sh/gone") // the controller works, and the grace periods are over
-	if cam := w.instance("cam"); len(cam.Spec.Nodes) != 2 {
+	if cam := w.instance("cams-cam"); len(cam.Spec.Nodes) != 2 {
 		t.Errorf("nodes are %q", cam.Spec.Nodes)
 	}
-	if w.instance("empty") == nil {
+	if w.instance("cams-empty") == nil {
 		t.Error("the Instance without nodes was deleted")
 	}
 }
@@ -249,22 +288,22 @@ func TestWithoutAGracePeriodNothingIsRemoved(t *testing.T) {
 func TestNothingIsSentAtRest(t *testing.T) {
 	w := enter(t)
 	a, b := w.node("a"), w.node("b")
-	w.device("cam", true, []string{a, b}, a, "")
-	w.offers(a, map[string]string{"akri.sh/cam": "0", "example.com/gone": "0"})
+	w.device("cams-cam", true, []string{a, b}, a, "")
+	w.offers(a, map[string]string{"akri.sh/cams-cam": "0", "example.com/gone": "0"})
 	w.run(nodes.Options{NotReadyGrace: short, StaleDelay: short})
 	w.condition(b, corev1.ConditionUnknown)
-	w.off("cam", b)
+	w.off("cams-cam", b)
 	before := w.requests.Load()
 	for range 10 {
 		w.condition(a, corev1.ConditionTrue) // heartbeats
 		w.condition(b, corev1.ConditionUnknown)
 	}
-	w.claim("cam", 1, a)
-	w.device("door", true, []string{a})
+	w.claim("cams-cam", 1, a)
+	w.device("cams-door", true, []string{a})
 	c := w.node("c")
-	w.device("bell", true, []string{a, c})
+	w.device("cams-bell", true, []string{a, c})
 	w.condition(c, corev1.ConditionUnknown)
-	w.off("bell", c)
+	w.off("cams-bell", c)
 	// For c: the node, its Pods, the patch.
 	if sent := w.requests.Load() - before; sent != 3 {
 		t.Errorf("%d requests, want 3 for the node that was lost and none for heartbeats and claims", sent)

@@ -15,10 +15,11 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// orphaned reports whether no node sees an Instance. Slots that are still held do
-// not matter: an agent that no longer sees a device deletes its Instance, too.
+// orphaned reports whether no node sees an Instance, and no container has a slot of it.
+// Without the Instance, a node could be given a slot that a container still has. The
+// slots of a lost node are freed like its entry is removed.
 func orphaned(instance *v0.Instance) bool {
-	return len(instance.Spec.Nodes) == 0 && instance.DeletionTimestamp == nil
+	return len(instance.Spec.Nodes) == 0 && instance.DeletionTimestamp == nil && !v0.Held(instance)
 }
 
 // orphans deletes Instances that no node has seen for the grace period.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -221,8 +222,12 @@ func (r *reconciler) names(ctx context.Context) (map[string]bool, error) {
 	return names, nil
 }
 
-// readNode returns a node, or nil if it does not exist.
+// readNode returns a node, or nil if it does not exist. The name may be anything that
+// somebody wrote into an Instance.
 func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.Node, error) {
+	if len(content.IsPathSegmentName(name)) > 0 {
+		return nil, nil
+	}
 	var node corev1.Node
 	err := reader.Get(ctx, types.NamespacedName{Name: name}, &node)
 	if apierrors.IsNotFound(err) {

@@ -23,8 +23,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// byNode is the name of the cache's index of Instances by the nodes that see them
-// or hold their slots.
+// byNode is the name of the cache's index of Instances by their nodes; see [nodesOf].
 const byNode = "nodes"
 
 // Setup adds the package's controllers to a manager whose scheme has Akri's kinds,
@@ -117,7 +116,8 @@ func nodesOfInstance(nodes cache.Cache) handler.TypedEventHandler[*v0.Instance, 
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q queue) { add(nodesOf(e.Object), q) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q queue) {
 			if !slices.Equal(e.ObjectOld.Spec.Nodes, e.ObjectNew.Spec.Nodes) ||
-				!maps.Equal(e.ObjectOld.Spec.DeviceUsage, e.ObjectNew.Spec.DeviceUsage) {
+				!maps.Equal(e.ObjectOld.Spec.DeviceUsage, e.ObjectNew.Spec.DeviceUsage) ||
+				!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) {
 				add(nodesOf(e.ObjectNew), q)
 			}
 		},

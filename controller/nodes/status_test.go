@@ -45,7 +45,7 @@ func (w *world) lacks(node, resource string) {
 func TestStaleResourcesAreRemoved(t *testing.T) {
 	w := enter(t)
 	a := w.node("a")
-	w.device("cam", true, []string{a})
+	w.device("cams-cam", true, []string{a})
 	configuration := &v0.Configuration{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Namespace},
 		Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "h"}},
@@ -55,13 +55,13 @@ func TestStaleResourcesAreRemoved(t *testing.T) {
 	}
 	group := v0.ResourceName(configuration.Name)
 	w.offers(a, map[string]string{
-		"akri.sh/gone-1": "0", "akri.sh/gone-2": "0", "akri.sh/cam": "0", group: "0",
+		"akri.sh/gone-1": "0", "akri.sh/gone-2": "0", "akri.sh/cams-cam": "0", group: "0",
 		"akri.sh/offered": "2", "example.com/gone": "0", "cpu": "4",
 	})
 	w.run(nodes.Options{NotReadyGrace: never, StaleDelay: short})
 	w.lacks(a, "akri.sh/gone-1")
 	for resource, why := range map[string]string{
-		"akri.sh/cam": "its Instance exists", group: "its Configuration exists", "akri.sh/offered": "a kubelet offers it",
+		"akri.sh/cams-cam": "its Instance exists", group: "its Configuration exists", "akri.sh/offered": "a kubelet offers it",
 		"example.com/gone": "it belongs to another vendor", "cpu": "it belongs to Kubernetes",
 	} {
 		if !w.has(a, resource) {
@@ -76,10 +76,10 @@ func TestStaleResourcesAreRemoved(t *testing.T) {
 	// that does it before.
 	w.offers(a, map[string]string{"akri.sh/offered": "0"})
 	w.lacks(a, "akri.sh/offered")
-	if err := w.Delete(t.Context(), w.instance("cam")); err != nil {
+	if err := w.Delete(t.Context(), w.instance("cams-cam")); err != nil {
 		t.Fatal(err)
 	}
-	w.lacks(a, "akri.sh/cam")
+	w.lacks(a, "akri.sh/cams-cam")
 	if err := w.Delete(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
@@ -101,16 +101,16 @@ func TestAResourceThatAKubeletOffersAgainIsKept(t *testing.T) {
 func TestADeviceThatReturnsKeepsItsResource(t *testing.T) {
 	w := enter(t)
 	a := w.node("a")
-	w.device("cam", true, []string{a})
-	w.offers(a, map[string]string{"akri.sh/cam": "0"})
+	w.device("cams-cam", true, []string{a})
+	w.offers(a, map[string]string{"akri.sh/cams-cam": "0"})
 	w.run(nodes.Options{StaleDelay: 4 * short})
-	if err := w.Delete(t.Context(), w.instance("cam")); err != nil {
+	if err := w.Delete(t.Context(), w.instance("cams-cam")); err != nil {
 		t.Fatal(err)
 	}
-	w.device("cam", true, []string{a})
+	w.device("cams-cam", true, []string{a})
 	w.offers(a, map[string]string{"akri.sh/gone": "0"})
 	w.lacks(a, "akri.sh/gone") // later than the other one would have been
-	if !w.has(a, "akri.sh/cam") {
+	if !w.has(a, "akri.sh/cams-cam") {
 		t.Error("removed although the Instance was created again")
 	}
 }

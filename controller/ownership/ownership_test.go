@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -27,10 +28,12 @@ func object(change ...func(*unstructured.Unstructured)) *unstructured.Unstructur
 	return object
 }
 
-func ownedBy(uid types.UID) func(*unstructured.Unstructured) {
+func ownedBy(uid types.UID) func(*unstructured.Unstructured) { return ownedByNamed(uid, "other") }
+
+func ownedByNamed(uid types.UID, name string) func(*unstructured.Unstructured) {
 	return func(object *unstructured.Unstructured) {
 		object.SetOwnerReferences(
-			[]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Instance", Name: "cam", UID: uid, Controller: new(true)}},
+			[]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Instance", Name: name, UID: uid, Controller: new(true)}},
 		)
 	}
 }
@@ -43,12 +46,25 @@ func label(key, value string) func(*unstructured.Unstructured) {
 	}
 }
 
-func applied(object *unstructured.Unstructured) {
-	object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply}})
-}
+// applied makes the controller the manager of the labels that the object has.
+func applied(object *unstructured.Unstructured) { managed(object, metav1.ManagedFieldsOperationApply) }
 
 func updated(object *unstructured.Unstructured) {
-	object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationUpdate}})
+	managed(object, metav1.ManagedFieldsOperationUpdate)
+}
+
+func managed(object *unstructured.Unstructured, operation metav1.ManagedFieldsOperationType) {
+	labels := map[string]any{}
+	for key := range object.GetLabels() {
+		labels["f:"+key] = map[string]any{}
+	}
+	fields, err := json.Marshal(map[string]any{"f:metadata": map[string]any{"f:labels": labels}})
+	if err != nil {
+		panic(err)
+	}
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: v0.FieldManagerController, Operation: operation, FieldsV1: metav1.NewFieldsV1(string(fields)),
+	}})
 }
 
 func terminating(object *unstructured.Unstructured) {
@@ -62,26 +78,65 @@ func TestJudge(t *testing.T) {
 		claim   Claim
 		verdict Verdict
 		owns    bool
+		deletes bool
 	}{
-		"our owner reference":                 {object(ownedBy("cam-uid")), Claim{}, Ours, true},
-		"our owner label, in another place":   {object(label(v0.LabelOwner, "cam-uid")), Claim{}, Ours, true},
-		"in the inventory, reference removed": {object(), Claim{Applied: "1"}, Ours, true},
-		"in the inventory, another's now":     {object(ownedBy("other")), Claim{Applied: "1"}, Ours, true},
-		"not the object in the inventory":     {object(), Claim{Applied: "2"}, Unowned, false},
-		"another's owner reference":           {object(ownedBy("other")), Claim{Adopt: AdoptAny}, Foreign, false},
-		"another's owner label":               {object(label(v0.LabelOwner, "other")), Claim{Adopt: AdoptAny}, Foreign, false},
-		"the reference counts, not the label": {object(ownedBy("other"), label(v0.LabelOwner, "cam-uid")), Claim{}, Foreign, false},
-		"the former parent's":                 {object(ownedBy("former")), Claim{}, Foreign, false},
-		"the former parent's, being deleted":  {object(ownedBy("former"), terminating), Claim{Adopt: AdoptAny}, Former, false},
-		"another parent's, being deleted":     {object(ownedBy("other"), label(v0.LabelInstance, "door"), terminating), Claim{}, Foreign, false},
-		"ours, being deleted":                 {object(ownedBy("cam-uid"), terminating), Claim{}, Ours, true},
-		"our labels alone":                    {object(), Claim{}, Unowned, false},
-		"orphaned by the controller":          {object(applied), Claim{}, Unowned, false},
-		"orphaned, to be adopted":             {object(applied), Claim{Adopt: AdoptApplied}, Unowned, true},
-		"orphaned, with on-conflict: take":    {object(applied), Claim{Adopt: AdoptAny}, Unowned, true},
-		"not applied by the controller":       {object(), Claim{Adopt: AdoptApplied}, Unowned, false},
-		"only updated under the same manager": {object(updated), Claim{Adopt: AdoptApplied}, Unowned, false},
-		"our labels alone, on-conflict: take": {object(), Claim{Adopt: AdoptAny}, Unowned, true},
+		"our owner reference":                    {object(ownedBy("cam-uid")), Claim{}, Ours, true, true},
+		"our owner label, in another place":      {object(label(v0.LabelOwner, "cam-uid"), applied), Claim{}, Ours, true, true},
+		"our owner label, set by another client": {object(applied, label(v0.LabelOwner, "cam-uid")), Claim{}, Unowned, false, false},
+		"our owner label, never applied":         {object(label(v0.LabelOwner, "cam-uid")), Claim{}, Unowned, false, false},
+		"in the inventory, reference removed":    {object(applied), Claim{Applied: "1"}, Ours, true, false},
+		"in the inventory, everything removed":   {object(), Claim{Applied: "1", Remembered: true}, Ours, true, false},
+		"in the inventory only":                  {object(), Claim{Applied: "1"}, Unowned, false, false},
+		"in the inventory, another's now":        {object(ownedBy("other")), Claim{Applied: "1", Remembered: true}, Foreign, false, false},
+		"in the inventory, applied for another since": {
+			object(label(v0.LabelInstance, "door"), applied), Claim{Applied: "1", Remembered: true}, Unowned, false, false},
+		"in the inventory, labels changed by others": {
+			object(applied, label(v0.LabelInstance, "door"), unmanaged(v0.LabelInstance)), Claim{Applied: "1"}, Ours, true, false},
+		"not the object in the inventory": {object(applied), Claim{Applied: "2"}, Unowned, false, false},
+		"another's owner reference":       {object(ownedBy("other")), Claim{Adopt: AdoptAny}, Foreign, false, false},
+		"another's owner label": {
+			object(label(v0.LabelOwner, "other"), applied),
+			Claim{Adopt: AdoptAny}, Foreign, false, false,
+		},
+		"the reference counts, not the label": {
+			object(ownedBy("other"), label(v0.LabelOwner, "cam-uid"), applied),
+			Claim{}, Foreign, false, false,
+		},
+		"the former parent's": {object(ownedByNamed("former", "cam")), Claim{Adopt: AdoptAny}, Former, false, false},
+		"the former parent's, being deleted": {
+			object(ownedByNamed("former", "cam"), terminating),
+			Claim{Adopt: AdoptAny}, Former, false, false,
+		},
+		"the former parent's, elsewhere": {object(label(v0.LabelOwner, "former"), applied), Claim{}, Foreign, false, false},
+		"the same, being deleted":        {object(label(v0.LabelOwner, "former"), applied, terminating), Claim{}, Former, false, false},
+		"another parent's, being deleted": {
+			object(ownedBy("other"), label(v0.LabelInstance, "door"), terminating),
+			Claim{}, Foreign, false, false,
+		},
+		"ours, being deleted":              {object(ownedBy("cam-uid"), terminating), Claim{}, Ours, true, true},
+		"our labels alone":                 {object(), Claim{}, Unowned, false, false},
+		"orphaned by the controller":       {object(applied), Claim{}, Unowned, false, false},
+		"orphaned, to be adopted":          {object(applied), Claim{Adopt: AdoptApplied}, Unowned, true, false},
+		"orphaned, with on-conflict: take": {object(applied), Claim{Adopt: AdoptAny}, Unowned, true, false},
+		"another parent's orphan": {
+			object(label(v0.LabelInstance, "door"), applied),
+			Claim{Adopt: AdoptApplied}, Unowned, false, false,
+		},
+		"another parent's, in a dry run": {
+			object(label(v0.LabelInstance, "door"), applied),
+			Claim{Adopt: AdoptAllApplied}, Unowned, true, false,
+		},
+		"another parent's, with take": {
+			object(label(v0.LabelInstance, "door"), applied),
+			Claim{Adopt: AdoptAny}, Unowned, true, false,
+		},
+		"another parent's, relabeled": {
+			object(label(v0.LabelInstance, "door"), applied, label(v0.LabelInstance, "cam"), unmanaged(v0.LabelInstance)),
+			Claim{Adopt: AdoptApplied}, Unowned, false, false,
+		},
+		"not applied by the controller":       {object(), Claim{Adopt: AdoptApplied}, Unowned, false, false},
+		"only updated under the same manager": {object(updated), Claim{Adopt: AdoptApplied}, Unowned, false, false},
+		"our labels alone, on-conflict: take": {object(), Claim{Adopt: AdoptAny}, Unowned, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.claim.Parent = cam
@@ -92,11 +147,14 @@ func TestJudge(t *testing.T) {
 			if got := test.claim.Owns(state); got != test.owns {
 				t.Errorf("owns: %v, want %v", got, test.owns)
 			}
+			if got := test.claim.Deletes(state); got != test.deletes {
+				t.Errorf("deletes: %v, want %v", got, test.deletes)
+			}
 		})
 	}
 }
 
-// Of reads the marks that Mark writes.
+// Of reads the marks that Mark writes, if the controller has written them.
 func TestMark(t *testing.T) {
 	far := func(object *unstructured.Unstructured) { object.SetNamespace("far") }
 	for name, test := range map[string]struct {
@@ -105,19 +163,21 @@ func TestMark(t *testing.T) {
 		verdict Verdict
 		suspect bool // only its parent would remove it
 	}{
-		"in the parent's namespace":   {object: object(applied), verdict: Ours},
-		"elsewhere":                   {object: object(applied, far), verdict: Ours, suspect: true},
-		"to be orphaned":              {object: object(applied), orphan: true, verdict: Unowned, suspect: true},
-		"to be orphaned, elsewhere":   {object: object(applied, far), orphan: true, verdict: Unowned, suspect: true},
-		"elsewhere, being deleted":    {object: object(applied, far, terminating), verdict: Ours},
-		"elsewhere, not yet applied":  {object: object(far), verdict: Ours},
-		"to be orphaned, not applied": {object: object(), orphan: true, verdict: Unowned},
+		"in the parent's namespace": {object: object(), verdict: Ours},
+		"elsewhere":                 {object: object(far), verdict: Ours, suspect: true},
+		"to be orphaned":            {object: object(), orphan: true, verdict: Unowned, suspect: true},
+		"to be orphaned, elsewhere": {object: object(far), orphan: true, verdict: Unowned, suspect: true},
+		"elsewhere, being deleted":  {object: object(far, terminating), verdict: Ours},
 	} {
 		t.Run(name, func(t *testing.T) {
 			Mark(cam, test.object, test.orphan)
+			applied(test.object)
 			state := Of(test.object)
 			if got := (Claim{Parent: cam}).Judge(state); got != test.verdict {
 				t.Errorf("the verdict is %s, want %s", got, test.verdict)
+			}
+			if adopts := (Claim{Parent: cam, Adopt: AdoptApplied}).Owns(state); !adopts {
+				t.Error("the parent does not adopt its own object")
 			}
 			if state.Parent != cam.ByName() {
 				t.Errorf("the labels name %s, want %s", state.Parent, cam)
@@ -129,5 +189,42 @@ func TestMark(t *testing.T) {
 				t.Errorf("its labels are %v", test.object.GetLabels())
 			}
 		})
+	}
+}
+
+// unmanaged takes a label out of the controller's fields, as a client does that
+// changes it.
+func unmanaged(key string) func(*unstructured.Unstructured) {
+	return func(object *unstructured.Unstructured) {
+		labels := object.GetLabels()
+		value := labels[key]
+		delete(labels, key)
+		object.SetLabels(labels)
+		applied(object)
+		label(key, value)(object)
+	}
+}
+
+// An object is deleted with its parent only if garbage collection would delete it.
+func TestDependent(t *testing.T) {
+	second := func(object *unstructured.Unstructured) {
+		object.SetOwnerReferences(append(object.GetOwnerReferences(), metav1.OwnerReference{Kind: "ConfigMap", Name: "other", UID: "other"}))
+	}
+	notController := func(object *unstructured.Unstructured) {
+		object.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Instance", Name: "cam", UID: "cam-uid"}})
+	}
+	for name, test := range map[string]struct {
+		object    *unstructured.Unstructured
+		dependent bool
+	}{
+		"our owner reference":        {object(ownedBy("cam-uid")), true},
+		"a second owner":             {object(ownedBy("cam-uid"), second), false},
+		"our owner label":            {object(label(v0.LabelOwner, "cam-uid")), false},
+		"the reference was removed":  {object(applied), false},
+		"owned, but not by a parent": {object(notController), false},
+	} {
+		if got := Of(test.object).Dependent; got != test.dependent {
+			t.Errorf("%s: dependent: %v, want %v", name, got, test.dependent)
+		}
 	}
 }

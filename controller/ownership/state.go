@@ -1,23 +1,34 @@
 package ownership
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating"
 )
 
-// State is what an existing object's metadata says about its owner.
+// State is what an existing object's metadata says about its owner. Anyone who may
+// change an object can set a label, so a label counts only while the controller is
+// the manager that has set it.
 type State struct {
 	UID types.UID
 	// Owner is the UID of the controller owner or, if the object has none, of the
-	// parent that applied it in another namespace.
+	// parent for which the controller applied it in another namespace.
 	Owner types.UID
+	// Dependent reports that the Owner is the object's only owner reference, so that
+	// garbage collection deletes the object once the Owner no longer exists.
+	Dependent bool
 	// Parent is the parent that the labels name, without a UID.
 	Parent Parent
+	// Confirmed reports that Parent is the parent that the owner reference names or,
+	// if the object has no owner, for which the controller applied it last.
+	Confirmed bool
 	// Applied reports that the controller is a field manager of the object.
 	Applied bool
 	// Terminating reports that the object is being deleted.
@@ -27,17 +38,51 @@ type State struct {
 // Of reads the state of an object.
 func Of(object metav1.Object) State {
 	labels := object.GetLabels()
+	entry := AppliedFields(object)
 	state := State{
 		UID:         object.GetUID(),
-		Owner:       types.UID(labels[v0.LabelOwner]),
 		Parent:      labelled(object.GetNamespace(), labels),
-		Applied:     AppliedFields(object) != nil,
+		Applied:     entry != nil,
 		Terminating: object.GetDeletionTimestamp() != nil,
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		state.Owner = owner.UID
+		state.Dependent = len(object.GetOwnerReferences()) == 1
+		group, _, _ := strings.Cut(owner.APIVersion, "/")
+		state.Confirmed = group == v0.Domain && owner.Kind == state.Parent.Kind().Kind && owner.Name == state.Parent.Name &&
+			object.GetNamespace() == state.Parent.Namespace
+		return state
+	}
+	ours := appliedLabels(entry, labels)
+	if ours[v0.LabelOwner] {
+		state.Owner = types.UID(labels[v0.LabelOwner])
+		return state
+	}
+	state.Confirmed = ours[v0.LabelConfiguration] || ours[v0.LabelInstance]
+	for _, key := range []string{v0.LabelConfiguration, v0.LabelInstance, v0.LabelNamespace} {
+		if _, found := labels[key]; found && !ours[key] {
+			state.Confirmed = false
+		}
 	}
 	return state
+}
+
+// appliedLabels returns which of the labels that name a parent the controller has
+// set.
+func appliedLabels(entry *metav1.ManagedFieldsEntry, labels map[string]string) map[string]bool {
+	if entry == nil || entry.FieldsV1 == nil {
+		return nil
+	}
+	var fields fieldpath.Set
+	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		return nil
+	}
+	applied := map[string]bool{}
+	for _, key := range []string{v0.LabelOwner, v0.LabelConfiguration, v0.LabelInstance, v0.LabelNamespace} {
+		_, found := labels[key]
+		applied[key] = found && fields.Has(fieldpath.MakePathOrDie("metadata", "labels", key))
+	}
+	return applied
 }
 
 // labelled returns the parent that an object's labels name.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,5 +73,29 @@ func TestDesire(t *testing.T) {
 		if got := problems[i]; got.Reason != want.reason || got.Heals != want.heals || !strings.HasPrefix(got.Message, want.message) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
+	}
+}
+
+// A parent has at most MaxObjects: with one more, none is applied, and the author is
+// told how many there are.
+func TestDesireTooMany(t *testing.T) {
+	objects := func(n int) []templating.Object {
+		list := make([]templating.Object, n)
+		for i := range list {
+			list[i].Content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprint(i)}}
+		}
+		return list
+	}
+	if MaxRecorded > v0.MaxResources {
+		t.Errorf("an inventory has up to %d entries, but the schema of the status allows %d", MaxRecorded, v0.MaxResources)
+	}
+	desired, problems := Desire(mapper{}, confine.Policy{}, cam, objects(MaxObjects), templating.Origin.String)
+	if len(desired) != MaxObjects || len(problems) != 0 {
+		t.Errorf("%d objects, problems %v", len(desired), problems)
+	}
+	desired, problems = Desire(mapper{}, confine.Policy{}, cam, objects(MaxObjects+1), templating.Origin.String)
+	if len(desired) != 0 || len(problems) != 1 || problems[0].Reason != v0.ReasonRefused ||
+		!strings.Contains(problems[0].Message, "instanceBrokerResources: 1001 objects for one device, at most 1000") {
+		t.Errorf("%d objects, problems %v", len(desired), problems)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,13 +22,17 @@ import (
 
 // Desire returns the desired objects for the objects that were rendered for a
 // parent, and a problem for each that cannot be applied: the API server has no such
-// kind, the policy refuses it, or an earlier object has the same identity. place
+// kind, the policy refuses it, or an earlier object has the same identity. More than
+// MaxObjects are one problem. place
 // names an object's origin for the Configuration's author. The caller must not use
 // the content of the objects afterwards.
 func Desire(
 	mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent,
 	rendered []templating.Object, place func(templating.Origin) string,
 ) ([]Desired, []problem.Problem) {
+	if len(rendered) > MaxObjects {
+		return nil, []problem.Problem{problem.Of(parent.Level.String(), tooManyError(parent, len(rendered)))}
+	}
 	desired := make([]Desired, 0, len(rendered))
 	var problems []problem.Problem
 	first := make(map[inventory.Ref]string, len(rendered))
@@ -55,7 +61,8 @@ func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Pare
 	if err != nil {
 		return Desired{}, fmt.Errorf("look up the resource of %s: %w", kind, err)
 	}
-	if err := policy.Object(confine.ObjectOf(kind, namespaced(mapping), object.Content), parent.Namespace); err != nil {
+	judged := confine.ObjectOf(kind, namespaced(mapping), object.Content, object.Directives.OnConflict)
+	if err := policy.Object(judged, parent.Namespace); err != nil {
 		return Desired{}, err
 	}
 	return NewDesired(parent, object, mapping)
@@ -67,23 +74,33 @@ func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Pare
 func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta.RESTMapping) (Desired, error) {
 	full := &unstructured.Unstructured{Object: object.Content}
 	kind := mapping.GroupVersionKind
-	if namespaced(mapping) && full.GetNamespace() == "" {
+	switch {
+	case !namespaced(mapping):
+		full.SetNamespace("") // the kind may have been namespaced when the template was written
+	case full.GetNamespace() == "":
 		full.SetNamespace(parent.Namespace)
+	}
+	intent, err := "", error(nil)
+	if object.Directives.Once {
+		// What ran once must not run again because a new version of the controller
+		// adds other labels.
+		intent, err = digest(withoutLabels(full.Object))
 	}
 	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
 	ownership.Mark(parent, full, orphan)
-	canonical, err := json.Marshal(full.Object) // sorts the keys of maps
-	if err != nil {
-		return Desired{}, fmt.Errorf("encode as JSON: %w", err)
+	if intent == "" && err == nil {
+		intent, err = digest(full.Object)
 	}
-	sum := sha256.Sum256(canonical)
+	if err != nil {
+		return Desired{}, err
+	}
 	return Desired{
 		Ref:        inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: full.GetNamespace(), Name: full.GetName()},
 		Kind:       kind,
 		Resource:   mapping.Resource,
 		Namespaced: namespaced(mapping),
 		Template:   int32(object.Origin.Index),
-		Intent:     hex.EncodeToString(sum[:8]),
+		Intent:     intent,
 		Content:    full.Object,
 		Recreate:   object.Directives.OnImmutable == templating.ImmutableRecreate,
 		Once:       object.Directives.Once,
@@ -91,6 +108,40 @@ func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta
 		ReadyWhen:  object.Directives.ReadyWhen,
 		OnConflict: object.Directives.OnConflict,
 	}, nil
+}
+
+func digest(content any) (string, error) {
+	canonical, err := json.Marshal(content) // sorts the keys of maps
+	if err != nil {
+		return "", fmt.Errorf("encode as JSON: %w", err)
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// withoutLabels returns a copy of a value without the labels that the controller
+// adds to objects and to their Pod templates.
+func withoutLabels(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		cleaned := make(map[string]any, len(value))
+		for key, field := range value {
+			cleaned[key] = withoutLabels(field)
+			if labels, ok := cleaned[key].(map[string]any); ok && key == "labels" {
+				maps.DeleteFunc(labels, func(label string, _ any) bool {
+					return label == v0.LabelManagedBy || strings.HasPrefix(label, v0.Domain+"/")
+				})
+			}
+		}
+		return cleaned
+	case []any:
+		cleaned := make([]any, len(value))
+		for i, entry := range value {
+			cleaned[i] = withoutLabels(entry)
+		}
+		return cleaned
+	}
+	return value
 }
 
 func namespaced(mapping *meta.RESTMapping) bool {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/templating"
 )
 
@@ -101,5 +102,45 @@ func TestNewDesiredElsewhere(t *testing.T) {
 				t.Errorf("owner references: %v", content.GetOwnerReferences())
 			}
 		})
+	}
+}
+
+// An object that is applied once is applied again if its author changes it, not if
+// a new version of the controller adds other labels.
+func TestIntentOfObjectsAppliedOnce(t *testing.T) {
+	intent := func(parent ownership.Parent, text, label string) string {
+		object := rendered(text, templating.DeletionDelete)
+		object.Directives.Once = true
+		object.Content["metadata"].(map[string]any)["labels"] = map[string]any{v0.Domain + "/" + label: "x", "app": "a"}
+		object.Content["spec"] = map[string]any{"template": map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{v0.Domain + "/" + label: "x"}},
+		}}
+		desired, err := NewDesired(parent, object, mapping(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return desired.Intent
+	}
+	before := intent(cam, "a", "configuration")
+	if after := intent(cam, "a", "another"); after != before {
+		t.Error("another label of the controller's changes the digest")
+	}
+	if after := intent(cam, "b", "configuration"); after == before {
+		t.Error("another text does not change the digest")
+	}
+}
+
+// An object of a kind that is cluster-scoped now has no namespace, whatever its
+// template says.
+func TestScopeFollowsTheKind(t *testing.T) {
+	object := rendered("a", templating.DeletionDelete)
+	object.Content["metadata"].(map[string]any)["namespace"] = "ns"
+	desired, err := NewDesired(cam, object, mapping(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := &unstructured.Unstructured{Object: desired.Content}
+	if desired.Ref.Namespace != "" || content.GetNamespace() != "" || len(content.GetOwnerReferences()) > 0 {
+		t.Errorf("got %+v", desired)
 	}
 }

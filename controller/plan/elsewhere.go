@@ -14,10 +14,13 @@ import (
 // collection cannot remove them with their parent, and that the inventory lacks. They
 // must be in it before the plan is carried out: otherwise a crash leaks them.
 func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
+	recorded := inventory.Index(in.Recorded)
 	var entries []v0.ResourceStatus
 	for _, step := range steps {
-		known := slices.ContainsFunc(in.Recorded, func(entry v0.ResourceStatus) bool { return inventory.RefOf(entry) == step.Ref })
-		if step.Action != Create || step.Desired.Orphan || known || !in.Parent.Elsewhere(step.Ref.Namespace) {
+		if step.Action != Create || step.Desired.Orphan || !in.Parent.Elsewhere(step.Ref.Namespace) {
+			continue
+		}
+		if _, known := recorded[step.Ref]; known {
 			continue
 		}
 		entries = append(entries, v0.ResourceStatus{

@@ -79,13 +79,18 @@ type Desired struct {
 // Observed is what planning needs to know about an object in the API server.
 type Observed struct {
 	UID types.UID
-	// Owner, Parent and Terminating are as in [ownership.State].
+	// Owner, Parent, Confirmed and Terminating are as in [ownership.State].
 	Owner       types.UID
 	Parent      ownership.Parent
+	Confirmed   bool
 	Terminating bool
 	// Fields is a digest of the set of fields that the controller owns; empty if it
 	// has not applied the object.
 	Fields string
+	// Added has the list entries that other clients have added by updates, as
+	// [ownership.Added] returns them; Neighbors has those that they had added before
+	// the controller's fields were changed.
+	Added, Neighbors []string
 	// Ended: it is a Pod that never runs again; Reason says why.
 	Ended  bool
 	Reason string
@@ -93,7 +98,9 @@ type Observed struct {
 
 // state returns what an object says about its owner.
 func (o Observed) state() ownership.State {
-	return ownership.State{UID: o.UID, Owner: o.Owner, Parent: o.Parent, Applied: o.Fields != "", Terminating: o.Terminating}
+	return ownership.State{
+		UID: o.UID, Owner: o.Owner, Parent: o.Parent, Confirmed: o.Confirmed, Applied: o.Fields != "", Terminating: o.Terminating,
+	}
 }
 
 // Input is everything a plan depends on.
@@ -106,6 +113,9 @@ type Input struct {
 	Observed map[inventory.Ref]Observed
 	// Recorded is the inventory: what was applied, and as what.
 	Recorded []v0.ResourceStatus
+	// Remembered reports whether this process has applied an object for the parent.
+	// Nil remembers none.
+	Remembered func(types.UID) bool
 	// Complete is false if something could not be rendered or resolved: Desired may
 	// then lack a desired object.
 	Complete bool
@@ -145,6 +155,10 @@ type Step struct {
 	Change bool
 	// Repair: another client has changed or deleted what was applied.
 	Repair bool
+	// Reclaim: other clients may have replaced list entries; Neighbors are the paths
+	// of those that they have merely added. See [Reclaim].
+	Reclaim   bool
+	Neighbors []string
 }
 
 // Changes reports whether a plan changes existing objects because of new templates
@@ -202,8 +216,9 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 		}
 	}
 	for ref, observed := range in.Observed {
-		known := recorded[ref].UID != ""
-		if !desired[ref] && !known && claim.Owns(observed.state()) && !observed.Terminating {
+		// Elsewhere, only the inventory counts: every object is in it before it exists.
+		known := recorded[ref].UID != "" || in.Parent.Elsewhere(ref.Namespace)
+		if !desired[ref] && !known && observed.Fields != "" && claim.Deletes(observed.state()) && !observed.Terminating {
 			remove(Delete, ref, "", observed.UID)
 		}
 	}

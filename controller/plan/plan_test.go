@@ -177,10 +177,45 @@ func TestComputeForOneObject(t *testing.T) {
 			reason: "it has no owner, but the controller owns its fields",
 			in: Input{
 				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}},
-				Observed: have(Observed{UID: "1", Fields: "f"}),
+				Observed: have(Observed{UID: "1", Fields: "f", Parent: cam.ByName(), Confirmed: true}),
 				Complete: true,
 			},
 			expect: []Action{Update},
+		},
+		"to be orphaned, another parent's": {
+			reason: "two parents must not apply one object in turn",
+			in: Input{
+				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}},
+				Observed: have(Observed{UID: "1", Fields: "f", Parent: ownership.Parent{UID: "door"}.ByName(), Confirmed: true}),
+				Complete: true,
+			},
+			expect: []Action{Conflict},
+		},
+		"recorded, but never applied": {
+			reason: "others can write the record; the object does not confirm it",
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1"}), Recorded: wrote("1", "a", "f"), Complete: true},
+			expect: []Action{Conflict},
+		},
+		"the former parent's": {
+			reason: "its owner no longer exists, so garbage collection deletes it",
+			in: Input{
+				Desired:  want("a"),
+				Observed: have(Observed{UID: "2", Owner: "former", Parent: cam.ByName(), Confirmed: true}),
+				Complete: true,
+			},
+			expect: []Action{Wait},
+		},
+		"labelled in another namespace": {
+			reason: "objects elsewhere are in the inventory before they exist",
+			in: Input{Complete: true, Observed: map[inventory.Ref]Observed{
+				{Kind: "Service", Namespace: "far", Name: "door-cam"}: {UID: "2", Owner: us, Fields: "f"},
+			}},
+			expect: nil,
+		},
+		"an owner reference to the parent, never applied": {
+			reason: "another client has created it for the parent; garbage collection deletes it",
+			in:     Input{Observed: have(Observed{UID: "2", Owner: us}), Complete: true},
+			expect: nil,
 		},
 		"orphaned": {
 			reason: "no template renders it any more, and it stays",
@@ -339,6 +374,34 @@ func TestChangesAndRepairs(t *testing.T) {
 			}
 			if got := len(steps) > 0 && steps[0].Repair; got != tc.repair {
 				t.Errorf("repair: %v, want %v", got, tc.repair)
+			}
+		})
+	}
+}
+
+// Entries of other clients are looked into only if the controller's fields have
+// changed in an object that it applied.
+func TestReclaims(t *testing.T) {
+	others := []string{".spec.ports[port=81]"}
+	for name, tc := range map[string]struct {
+		have     Observed
+		recorded []v0.ResourceStatus
+		adopt    templating.OnConflict
+		reclaim  bool
+	}{
+		"changed":              {have: Observed{UID: "1", Owner: us, Fields: "g", Added: others}, recorded: wrote("1", "a", "f"), reclaim: true},
+		"both":                 {have: Observed{UID: "1", Owner: us, Fields: "g", Added: others}, recorded: wrote("1", "b", "f"), reclaim: true},
+		"template edited":      {have: Observed{UID: "1", Owner: us, Fields: "f", Added: others}, recorded: wrote("1", "b", "f")},
+		"no entries of others": {have: Observed{UID: "1", Owner: us, Fields: "g"}, recorded: wrote("1", "a", "f")},
+		"no fields left":       {have: Observed{UID: "1", Owner: us, Added: others}, recorded: wrote("1", "a", "f"), reclaim: true},
+		"to be adopted":        {have: Observed{UID: "1", Added: others}, adopt: templating.ConflictTake},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired := want("a")
+			desired[0].OnConflict = tc.adopt
+			steps := Compute(Input{Parent: cam, Desired: desired, Observed: have(tc.have), Recorded: tc.recorded, Complete: true})
+			if len(steps) != 1 || steps[0].Action != Update || steps[0].Reclaim != tc.reclaim {
+				t.Errorf("got %+v, want an update, reclaim: %v", steps, tc.reclaim)
 			}
 		})
 	}

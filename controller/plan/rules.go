@@ -16,9 +16,10 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		UID:     have.UID,
 		Desired: want,
 		Claim: ownership.Claim{
-			Parent:  in.Parent,
-			Applied: types.UID(recorded.UID),
-			Adopt:   adoption(want),
+			Parent:     in.Parent,
+			Applied:    types.UID(recorded.UID),
+			Remembered: recorded.UID != "" && in.Remembered != nil && in.Remembered(types.UID(recorded.UID)),
+			Adopt:      adoption(want),
 		},
 	}
 	state := have.state()
@@ -48,8 +49,10 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Change = Hold, true
 	case edited(want, have, recorded):
 		step.Action, step.Reason, step.Change = Update, "it differs from the rendered object", true
+		step.Reclaim, step.Neighbors = reclaims(have, recorded), have.Neighbors
 	case drifted(have, recorded):
 		step.Action, step.Reason, step.Repair = Update, "a field managed by Akri was changed", true
+		step.Reclaim, step.Neighbors = reclaims(have, recorded), have.Neighbors
 	default:
 		step.Action = Keep
 	}
@@ -84,4 +87,11 @@ func edited(want *Desired, have Observed, recorded v0.ResourceStatus) bool {
 // takes it out of the set.
 func drifted(have Observed, recorded v0.ResourceStatus) bool {
 	return have.Fields != recorded.Fields
+}
+
+// reclaims reports whether other clients may have replaced list entries of an object
+// that was applied before.
+func reclaims(have Observed, recorded v0.ResourceStatus) bool {
+	applied := have.Fields != "" || recorded.UID == string(have.UID)
+	return len(have.Added) > 0 && applied && drifted(have, recorded)
 }

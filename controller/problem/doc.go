@@ -2,6 +2,7 @@
 // state, with the texts for conditions, Events and denials. Other packages create an
 // [Error]; this package imports none of them.
 //
-// Always: the reason of an error is decided where the error is created. Never: a
-// client, a request.
+// Always: the reason of an error is decided where the error is created, but for an API
+// server that did not answer, which [Of] finds in any error. Never: a client, a
+// request.
 package problem

@@ -2,8 +2,6 @@ package problem
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -17,6 +15,9 @@ type Problem struct {
 	Message string
 	// Heals reports that another attempt may succeed without intervention.
 	Heals bool
+	// Unavailable reports that the API server did not answer. The same request may
+	// succeed as soon as it does.
+	Unavailable bool
 }
 
 // Of returns the problem of an error. origin is the place in the Configuration.
@@ -26,20 +27,9 @@ func Of(origin string, err error) Problem {
 		problem.Reason, problem.Heals = found.Reason, found.Heals
 		problem.Message = origin + ": " + found.Error()
 	}
+	if unavailable(err) {
+		problem.Reason, problem.Heals, problem.Unavailable = v0.ReasonServerUnavailable, true, true
+		problem.Message = origin + ": " + describeUnavailable(err)
+	}
 	return problem
-}
-
-// Retry returns an error that names the problems that another attempt may solve,
-// or nil if there is none.
-func Retry(problems []Problem) error {
-	var messages []string
-	for _, problem := range problems {
-		if problem.Heals {
-			messages = append(messages, problem.Message)
-		}
-	}
-	if len(messages) == 0 {
-		return nil
-	}
-	return fmt.Errorf("not everything could be applied: %s", strings.Join(messages, "; "))
 }

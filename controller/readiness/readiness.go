@@ -25,7 +25,7 @@ func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 	result, err := status.Compute(object)
 	switch {
 	case err != nil:
-		return false, shorten(err.Error())
+		return false, "its status cannot be interpreted" // the error quotes it
 	case result.Status == status.CurrentStatus:
 		return true, ""
 	case result.Message == "":
@@ -42,7 +42,7 @@ func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reas
 	}
 	switch holds, err := condition.Holds(object.Object); {
 	case err != nil:
-		return shorten("ready-when: " + err.Error())
+		return shorten(err.Error())
 	case !holds:
 		return "the ready-when condition is not met"
 	}

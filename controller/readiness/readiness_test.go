@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"akri.sh/akri/controller/readiness"
+	"akri.sh/akri/templating/readywhen"
 )
 
 func TestOf(t *testing.T) {
@@ -56,6 +57,14 @@ func TestOf(t *testing.T) {
 			object: `{apiVersion: x.example/v1, kind: X, status: {conditions: [{type: Ready, status: "False", message: no water}]}}`,
 			reason: "no water",
 		},
+		"a custom resource whose status is a text": {
+			object: `{apiVersion: x.example/v1, kind: X, status: hush}`,
+			reason: "its status cannot be interpreted",
+		},
+		"a custom resource whose conditions are texts": {
+			object: `{apiVersion: x.example/v1, kind: X, status: {conditions: [hush]}}`,
+			reason: "its status cannot be interpreted",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var object unstructured.Unstructured
@@ -66,9 +75,33 @@ func TestOf(t *testing.T) {
 			if isReady != test.ready || isReady != (reason == "") || !strings.Contains(reason, test.reason) {
 				t.Errorf("ready %v, reason %q; want %v, %q", isReady, reason, test.ready, test.reason)
 			}
+			if strings.Contains(reason, "hush") {
+				t.Errorf("the reason %q quotes a value", reason)
+			}
 			if ended := readiness.Ended(&object); ended != test.ended {
 				t.Errorf("ended %v, want %v", ended, test.ended)
 			}
 		})
+	}
+}
+
+func TestBy(t *testing.T) {
+	condition, err := readywhen.Compile(`self.data[self.data.k] == "a"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for object, want := range map[string]string{
+		`{data: {k: k}}`:       "the ready-when condition is not met",
+		`{data: {k: a, a: a}}`: "",
+		`{data: {k: hush}}`:    "ready-when: a field does not exist: self.data[self.data.k]",
+		`{data: {k: a, a: a}, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}}`: "being deleted",
+	} {
+		var content unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(object), &content.Object); err != nil {
+			t.Fatal(err)
+		}
+		if reason := readiness.By(&content, condition); reason != want {
+			t.Errorf("%s: the reason is %q, want %q", object, reason, want)
+		}
 	}
 }

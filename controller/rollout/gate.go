@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,92 +15,117 @@ func MaxUnavailable(setting intstr.IntOrString, instances int) (int, error) {
 }
 
 // Gate holds one entry for each Configuration that limits its rollouts. It is
-// safe for concurrent use.
+// safe for concurrent use. What its methods do takes the same time however many
+// Instances a Configuration has, except for [Gate.Members] and [Gate.Forget].
 type Gate struct {
 	wake func(types.NamespacedName)
 
 	mu     sync.Mutex
-	groups map[types.NamespacedName]*group
-}
-
-// group is what is known about a Configuration's Instances.
-type group struct {
-	members []string // as of the latest Pass
-	limit   int      // as of the latest Pass
-	// available holds whether an Instance was ready when last reported and has not
-	// passed since. An Instance that is missing has not been reported.
-	available map[string]bool
-	waiting   map[string]bool
+	groups map[types.UID]*group
 }
 
 // NewGate returns a Gate that calls wake for each Instance that may try to pass
 // again. wake must not block.
 func NewGate(wake func(types.NamespacedName)) *Gate {
-	return &Gate{wake: wake, groups: map[types.NamespacedName]*group{}}
+	return &Gate{wake: wake, groups: map[types.UID]*group{}}
+}
+
+// Len returns how many Configurations have an entry.
+func (g *Gate) Len() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.groups)
+}
+
+// Members adds the Instances of a Configuration, as listed now, and sets the limit
+// of how many may be unavailable. Before, only Instances that are unavailable anyway
+// pass.
+func (g *Gate) Members(configuration types.UID, namespace string, instances []string, limit intstr.IntOrString) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	group := g.group(configuration)
+	group.namespace, group.setting, group.complete = namespace, limit, true
+	group.update(instances)
+	g.open(group)
 }
 
 // Know records whether an Instance is ready before it is changed. For a known
 // Instance only "not ready" is recorded: a ready one may just have passed.
-func (g *Gate) Know(configuration types.NamespacedName, instance string, ready bool) {
+func (g *Gate) Know(configuration types.UID, instance string, ready bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group := g.group(configuration)
-	if _, known := group.available[instance]; !known || !ready {
-		group.available[instance] = ready
-		g.open(configuration, group)
+	if member := group.member(instance); !member.reported || !ready {
+		group.report(member, ready)
+		g.open(group)
 	}
 }
 
 // Pass reports whether an Instance may be changed now. If so, it counts as
-// unavailable until [Gate.Settle] records otherwise; if not, it is woken when its
-// turn may have come. An Instance that is unavailable anyway always passes.
-func (g *Gate) Pass(configuration types.NamespacedName, instance string, all []string, limit int) bool {
+// unavailable until [Gate.Settle] records otherwise; if not, it is woken when it is
+// its turn. An Instance that is unavailable anyway always passes.
+func (g *Gate) Pass(configuration types.UID, instance string, limit intstr.IntOrString) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group := g.group(configuration)
-	group.members, group.limit = all, limit
-	if group.available[instance] && group.free() < 1 {
-		group.waiting[instance] = true
+	group.setting = limit // the list of members may be older than an edit
+	member := group.member(instance)
+	group.returnTurn(member)
+	if member.available && group.free() < 1 {
+		group.wait(member)
 		return false
 	}
-	delete(group.waiting, instance)
-	group.available[instance] = false
+	member.waiting = false
+	group.report(member, false)
+	g.open(group)
 	return true
 }
 
 // Settle records whether an Instance is ready after a pass that held nothing back.
-func (g *Gate) Settle(configuration types.NamespacedName, instance string, ready bool) {
+func (g *Gate) Settle(configuration types.UID, instance string, ready bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group, found := g.groups[configuration]
 	if !found {
-		return // the group's rollouts are not limited
+		return // its rollouts are not limited
 	}
-	group.available[instance] = ready
-	delete(group.waiting, instance)
-	g.open(configuration, group)
+	member := group.member(instance)
+	member.waiting = false
+	group.report(member, ready)
+	g.open(group)
 }
 
-// Gone records that an Instance no longer exists, whatever its Configuration.
-func (g *Gate) Gone(instance types.NamespacedName) {
+// Done records the end of a pass. If an Instance was woken and has not tried to
+// pass, another is woken in its place.
+func (g *Gate) Done(configuration types.UID, instance string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for configuration, group := range g.groups {
-		if configuration.Namespace != instance.Namespace {
-			continue
-		}
-		if _, known := group.available[instance.Name]; known {
-			delete(group.available, instance.Name)
-			delete(group.waiting, instance.Name)
-			group.members = slices.DeleteFunc(slices.Clone(group.members), func(name string) bool { return name == instance.Name })
-			g.open(configuration, group)
+	group, found := g.groups[configuration]
+	if !found {
+		return
+	}
+	if member, found := group.members[instance]; found && member.woken {
+		group.returnTurn(member)
+		g.open(group)
+	}
+}
+
+// Gone records that an Instance no longer exists, or is being deleted.
+func (g *Gate) Gone(configuration types.UID, instance string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if group, found := g.groups[configuration]; found {
+		group.remove(instance)
+		g.open(group)
+		if len(group.members) == 0 && !group.complete {
+			delete(g.groups, configuration) // its Configuration was gone before its Instances
 		}
 	}
 }
 
 // Forget drops a Configuration that no longer exists, or no longer limits its
 // rollouts. Waiting Instances are woken.
-func (g *Gate) Forget(configuration types.NamespacedName) {
+func (g *Gate) Forget(configuration types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group, found := g.groups[configuration]
@@ -109,43 +133,30 @@ func (g *Gate) Forget(configuration types.NamespacedName) {
 		return
 	}
 	delete(g.groups, configuration)
-	for name := range group.waiting {
-		g.wake(types.NamespacedName{Namespace: configuration.Namespace, Name: name})
+	for _, member := range group.members {
+		if member.waiting {
+			g.wake(types.NamespacedName{Namespace: group.namespace, Name: member.name})
+		}
 	}
 }
 
 // group returns the entry of a Configuration. The caller holds the lock.
-func (g *Gate) group(configuration types.NamespacedName) *group {
+func (g *Gate) group(configuration types.UID) *group {
 	found := g.groups[configuration]
 	if found == nil {
-		found = &group{available: map[string]bool{}, waiting: map[string]bool{}}
+		found = &group{members: map[string]*member{}}
 		g.groups[configuration] = found
 	}
 	return found
 }
 
-// open wakes as many waiting Instances as may pass, in the order of their names.
-// The caller holds the lock.
-func (g *Gate) open(configuration types.NamespacedName, group *group) {
-	free := group.free()
-	for _, name := range group.members {
-		if free < 1 {
+// open wakes as many waiting Instances as may pass. The caller holds the lock.
+func (g *Gate) open(group *group) {
+	for group.free() > 0 {
+		next := group.next()
+		if next == nil {
 			return
 		}
-		if group.waiting[name] {
-			g.wake(types.NamespacedName{Namespace: configuration.Namespace, Name: name})
-			free--
-		}
+		g.wake(types.NamespacedName{Namespace: group.namespace, Name: next.name})
 	}
-}
-
-// free returns how many more Instances may become unavailable.
-func (g *group) free() int {
-	free := g.limit
-	for _, name := range g.members {
-		if !g.available[name] {
-			free--
-		}
-	}
-	return free
 }

@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-var cameras = types.NamespacedName{Namespace: "ns", Name: "cameras"}
+const cameras types.UID = "cameras"
+
+var one = intstr.FromInt32(1)
 
 // names of n Instances, sorted.
 func names(n int) []string {
@@ -48,94 +50,199 @@ func TestMaxUnavailable(t *testing.T) {
 	}
 }
 
+// newGate returns a Gate that knows the Instances of one Configuration.
+func newGate(w *woken, all []string) *Gate {
+	gate := NewGate(w.wake)
+	gate.Members(cameras, "ns", all, one)
+	return gate
+}
+
+func (w *woken) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if got := w.take(); !slices.Equal(got, want) {
+		t.Errorf("woke %v, want %v", got, want)
+	}
+}
+
 func TestNonePassesBeforeAllAreReported(t *testing.T) {
 	var w woken
-	gate, all := NewGate(w.wake), names(3)
+	all := names(3)
+	gate := newGate(&w, all)
 	gate.Know(cameras, all[0], true)
-	if gate.Pass(cameras, all[0], all, 1) {
+	if gate.Pass(cameras, all[0], one) {
 		t.Fatal("passed although the others have not been reported")
 	}
 	gate.Know(cameras, all[1], true)
-	if got := w.take(); got != nil {
-		t.Fatalf("woke %v although one has not been reported", got)
-	}
+	w.expect(t)
 	gate.Know(cameras, all[2], true)
-	if got := w.take(); !slices.Equal(got, all[:1]) {
-		t.Fatalf("woke %v, want the one that waits", got)
-	}
-	if !gate.Pass(cameras, all[0], all, 1) {
+	w.expect(t, all[0])
+	if !gate.Pass(cameras, all[0], one) {
 		t.Fatal("did not pass although all are ready")
 	}
 }
 
+func TestNonePassesBeforeTheMembersAreKnown(t *testing.T) {
+	var w woken
+	all, gate := names(2), NewGate(w.wake)
+	for _, name := range all {
+		gate.Know(cameras, name, true)
+	}
+	if gate.Pass(cameras, all[0], one) {
+		t.Error("passed although there may be more Instances")
+	}
+	gate.Members(cameras, "ns", all, one)
+	w.expect(t, all[0])
+}
+
 func TestTheUnavailableGoFirstAndCount(t *testing.T) {
 	var w woken
-	gate, all := NewGate(w.wake), names(3)
+	all := names(3)
+	gate := newGate(&w, all)
 	gate.Know(cameras, all[0], true)
 	gate.Know(cameras, all[1], true)
 	gate.Know(cameras, all[2], false)
-	if gate.Pass(cameras, all[0], all, 1) {
+	if gate.Pass(cameras, all[0], one) {
 		t.Error("passed although another is not ready")
 	}
-	if !gate.Pass(cameras, all[2], all, 1) {
+	if !gate.Pass(cameras, all[2], one) {
 		t.Error("the one that is not ready must wait")
 	}
 	gate.Settle(cameras, all[2], true)
-	if got := w.take(); !slices.Equal(got, all[:1]) {
-		t.Errorf("woke %v, want the one that waits", got)
-	}
+	w.expect(t, all[0])
 }
 
 func TestAnInstanceThatBreaksWhileWaitingPasses(t *testing.T) {
-	gate, all := NewGate(new(woken).wake), names(2)
+	all := names(2)
+	gate := newGate(new(woken), all)
 	gate.Know(cameras, all[0], true)
 	gate.Know(cameras, all[1], false)
-	if gate.Pass(cameras, all[0], all, 1) {
+	if gate.Pass(cameras, all[0], one) {
 		t.Fatal("passed although another is not ready")
 	}
 	gate.Know(cameras, all[0], false)
-	if !gate.Pass(cameras, all[0], all, 1) {
+	if !gate.Pass(cameras, all[0], one) {
 		t.Error("must wait although it is not ready")
 	}
 }
 
+// A device that has gone holds up no other: whether it was broken, was never
+// reported, or was about to be changed.
 func TestAnUnpluggedDeviceHoldsUpNone(t *testing.T) {
-	var w woken
-	gate, all := NewGate(w.wake), names(2)
-	gate.Know(cameras, all[0], true)
-	gate.Know(cameras, all[1], false)
-	gate.Pass(cameras, all[0], all, 1)
-	gate.Gone(types.NamespacedName{Namespace: "ns", Name: all[1]})
-	if got := w.take(); !slices.Equal(got, all[:1]) {
-		t.Errorf("woke %v, want the one that waits", got)
+	for name, before := range map[string]func(*Gate, string){
+		"broken":         func(gate *Gate, name string) { gate.Know(cameras, name, false) },
+		"never reported": func(*Gate, string) {},
+		"being changed": func(gate *Gate, name string) {
+			gate.Know(cameras, name, true)
+			gate.Pass(cameras, name, one)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w woken
+			all := names(2)
+			gate := newGate(&w, all)
+			gate.Know(cameras, all[0], true)
+			before(gate, all[1])
+			if gate.Pass(cameras, all[0], one) {
+				t.Error("passed although the other is not ready")
+			}
+			gate.Gone(cameras, all[1])
+			w.expect(t, all[0])
+		})
 	}
+}
+
+// The same if the list of Instances is older than the event.
+func TestAnOldListHoldsUpNone(t *testing.T) {
+	var w woken
+	all := names(2)
+	gate := newGate(&w, all)
+	gate.Gone(cameras, all[1])
+	gate.Members(cameras, "ns", all, one)
+	gate.Know(cameras, all[0], true)
+	if gate.Pass(cameras, all[0], one) {
+		t.Error("passed although the list has another")
+	}
+	gate.Know(cameras, "new", true)
+	gate.Members(cameras, "ns", all[:1], one)
+	w.expect(t, all[0])
+	gate.Settle(cameras, "new", false) // is not forgotten because it is newer than the list
+	if gate.Pass(cameras, all[0], one) {
+		t.Error("passed although a new one is not ready")
+	}
+}
+
+// An Instance that does not use its turn, because its templates cannot be rendered,
+// holds up no other.
+func TestAnUnusedTurnGoesToTheNext(t *testing.T) {
+	var w woken
+	all := names(3)
+	gate := newGate(&w, all)
+	for _, name := range all {
+		gate.Know(cameras, name, true)
+	}
+	gate.Pass(cameras, all[0], one)
+	gate.Pass(cameras, all[1], one)
+	gate.Pass(cameras, all[2], one)
+	gate.Settle(cameras, all[0], true)
+	w.expect(t, all[1])
+	gate.Done(cameras, all[0]) // it had no turn
+	w.expect(t)
+	gate.Done(cameras, all[1])
+	w.expect(t, all[2])
+	if !gate.Pass(cameras, all[2], one) {
+		t.Error("must wait in its turn")
+	}
+}
+
+// A new limit counts at once.
+func TestTheLimitChanges(t *testing.T) {
+	var w woken
+	all := names(4)
+	gate := NewGate(w.wake)
+	gate.Members(cameras, "ns", all, intstr.FromString("100%"))
+	for _, name := range all {
+		gate.Know(cameras, name, true)
+	}
+	if !gate.Pass(cameras, all[0], one) || gate.Pass(cameras, all[1], one) || gate.Pass(cameras, all[2], one) {
+		t.Error("the limit is not the one of the templates")
+	}
+	gate.Members(cameras, "ns", all, intstr.FromString("50%"))
+	w.expect(t, all[1])
 }
 
 func TestWithoutLimitNoneWaits(t *testing.T) {
 	var w woken
-	gate, all := NewGate(w.wake), names(2)
+	all := names(2)
+	gate := newGate(&w, all)
 	gate.Know(cameras, all[0], true)
-	gate.Pass(cameras, all[0], all, 1)
+	gate.Pass(cameras, all[0], one)
 	gate.Forget(cameras)
-	if got := w.take(); !slices.Equal(got, all[:1]) {
-		t.Errorf("woke %v, want the one that waits", got)
+	w.expect(t, all[0])
+	if gate.Len() != 0 {
+		t.Error("the Configuration is remembered")
 	}
 }
 
-// Whatever the order in which Instances are reconciled, become ready or stay
-// broken for a while, the limit holds and all pass in the end.
+// Whatever the order in which Instances are reconciled, become ready, stay broken
+// for a while or go, the limit holds and all pass in the end.
 func TestRandomRollouts(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		all := names(1 + random.IntN(12))
 		most := 1 + random.IntN(len(all))
+		limit := intstr.FromInt(most)
 		queue := slices.Clone(all)
 		gate := NewGate(func(name types.NamespacedName) { queue = append(queue, name.Name) })
+		gate.Members(cameras, "ns", all, limit)
 		changed, settling := map[string]bool{}, []string{}
 		for len(queue)+len(settling) > 0 {
 			if len(settling) > 0 && (len(queue) == 0 || random.IntN(2) == 0) {
 				i := random.IntN(len(settling))
-				gate.Settle(cameras, settling[i], true)
+				if random.IntN(10) == 0 {
+					gate.Gone(cameras, settling[i])
+				} else {
+					gate.Settle(cameras, settling[i], true)
+				}
 				settling = slices.Delete(settling, i, i+1)
 				continue
 			}
@@ -143,19 +250,79 @@ func TestRandomRollouts(t *testing.T) {
 			name := queue[i]
 			queue = slices.Delete(queue, i, i+1)
 			if changed[name] {
+				gate.Done(cameras, name)
+				continue
+			}
+			if random.IntN(10) == 0 { // it fails, and is tried again
+				queue = append(queue, name)
+				gate.Done(cameras, name)
 				continue
 			}
 			gate.Know(cameras, name, true)
-			if gate.Pass(cameras, name, all, most) {
+			if gate.Pass(cameras, name, limit) {
 				changed[name] = true
 				settling = append(settling, name)
 			}
+			gate.Done(cameras, name)
 			if len(settling) > most {
 				t.Fatalf("seed %d: %d are unavailable, %d may be", seed, len(settling), most)
 			}
 		}
 		if len(changed) != len(all) {
 			t.Fatalf("seed %d: %d of %d were changed", seed, len(changed), len(all))
+		}
+	}
+}
+
+// rollOut takes n Instances through a rollout and returns how many times one of
+// them was reconciled.
+func rollOut(n int, limit intstr.IntOrString) (passes int) {
+	all := names(n)
+	queue := slices.Clone(all)
+	gate := NewGate(func(name types.NamespacedName) { queue = append(queue, name.Name) })
+	gate.Members(cameras, "ns", all, limit)
+	changed := make(map[string]bool, n)
+	for len(queue) > 0 {
+		passes++
+		name := queue[0]
+		queue = queue[1:]
+		if changed[name] {
+			gate.Settle(cameras, name, true)
+			gate.Done(cameras, name)
+			continue
+		}
+		gate.Know(cameras, name, true)
+		if gate.Pass(cameras, name, limit) {
+			changed[name] = true
+			queue = append(queue, name) // its objects become ready
+		}
+		gate.Done(cameras, name)
+	}
+	return passes
+}
+
+// An Instance of a large rollout is reconciled as often as one of a small rollout.
+func TestPassesPerInstance(t *testing.T) {
+	for _, limit := range []intstr.IntOrString{one, intstr.FromInt32(10), intstr.FromString("25%"), intstr.FromString("100%")} {
+		few, many := float64(rollOut(50, limit))/50, float64(rollOut(5000, limit))/5000
+		if many > 1.1*few {
+			t.Errorf("limit %s: %.2f passes for each of 5000 Instances, %.2f for each of 50", limit.String(), many, few)
+		}
+	}
+}
+
+// BenchmarkRollout measures the gate's share of a rollout for each Instance. The
+// figures for 50 and for 5000 Instances are to be about the same.
+func BenchmarkRollout(b *testing.B) {
+	for _, n := range []int{50, 5000} {
+		for _, limit := range []intstr.IntOrString{one, intstr.FromString("25%")} {
+			b.Run(fmt.Sprintf("%d/%s", n, limit.String()), func(b *testing.B) {
+				b.ReportAllocs()
+				for range b.N {
+					rollOut(n, limit)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/Instance")
+			})
 		}
 	}
 }

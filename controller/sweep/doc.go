@@ -3,7 +3,7 @@
 // owner reference was removed, or they are in another namespace and their parent was
 // deleted without its finalizer.
 //
-// Always: an object is swept only if it has the controller's labels, the controller
-// applied it, its deletion policy is not orphan, and its Configuration or Instance does not
-// exist. Never: an object with an owner, which is left to garbage collection.
+// Always: an object is swept only if the controller applied it, no other client has
+// changed the labels that name its parent, its deletion policy is not orphan, and its
+// Configuration or Instance does not exist. Never: an object with an owner, which is left to garbage collection.
 package sweep

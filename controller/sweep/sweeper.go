@@ -19,9 +19,9 @@ import (
 	"akri.sh/akri/controller/ownership"
 )
 
-// selector selects the objects that the controller applied and may remove.
-const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelConfiguration + "," +
-	v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
+// selector selects the objects that the controller applied and may remove. Services of
+// instanceServiceSpec have no label with their Configuration.
+const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
 
 // maxFirst bounds the time from the start to the first sweep; pageSize is how many
 // objects are read at once.
@@ -141,6 +141,9 @@ func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadat
 		return false, nil
 	}
 	state := ownership.Of(object)
+	if state.Parent.Name == "" || state.Owner == "" && !state.Confirmed {
+		return false, nil // its labels are not the controller's
+	}
 	parent := &metav1.PartialObjectMetadata{}
 	parent.SetGroupVersionKind(state.Parent.Kind())
 	err := s.parents.Get(ctx, state.Parent.NamespacedName, parent)

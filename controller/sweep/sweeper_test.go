@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"maps"
 	"os"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ type object struct {
 	namespace string // empty: the namespace of the parents
 	labels    map[string]string
 	owner     string
+	relabel   map[string]string // set afterwards by another client
 	manager   string
 	swept     bool
 }
@@ -41,7 +43,15 @@ func (o object) apply(t *testing.T, api client.Client, name string) error {
 	if o.owner != "" {
 		body.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "akri.sh/v0", Kind: "Configuration", Name: "gone", UID: "1"}})
 	}
-	return api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(body), client.FieldOwner(o.manager))
+	err := api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(body), client.FieldOwner(o.manager))
+	if err != nil || o.relabel == nil {
+		return err
+	}
+	before := body.DeepCopy()
+	labels := body.GetLabels()
+	maps.Copy(labels, o.relabel)
+	body.SetLabels(labels)
+	return api.Patch(t.Context(), body, client.MergeFrom(before), client.FieldOwner("kubectl-label"))
 }
 
 func TestSweep(t *testing.T) {
@@ -76,6 +86,23 @@ func TestSweep(t *testing.T) {
 			labels:  map[string]string{v0.LabelConfiguration: "alive", v0.LabelInstance: "gone"},
 			manager: ours,
 			swept:   true,
+		},
+		"lost-legacy": {
+			reason:  "the same, for the Service of instanceServiceSpec, whose labels do not name its Configuration",
+			labels:  map[string]string{v0.LabelInstance: "gone"},
+			manager: ours,
+			swept:   true,
+		},
+		"relabeled": {
+			reason:  "another client has set the labels that name the parent",
+			labels:  map[string]string{v0.LabelConfiguration: "alive"},
+			relabel: map[string]string{v0.LabelConfiguration: "gone"},
+			manager: ours,
+		},
+		"unlabeled": {
+			reason:  "no parent is known",
+			labels:  map[string]string{},
+			manager: ours,
 		},
 		"far-lost": {
 			reason:    "its parent was deleted without its finalizer",

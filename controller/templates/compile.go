@@ -2,6 +2,7 @@ package templates
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -94,27 +95,29 @@ func (t *Templates) Name(level templating.Level, index int) string {
 // Place returns an origin, or a diagnostic's list, with the template named as the
 // author knows it.
 func (t *Templates) Place(level templating.Level, origin string) string {
-	for index, name := range t.names[level] {
-		if rest, found := strings.CutPrefix(origin, fmt.Sprintf("%s[%d]", level, index)); found {
-			return name + rest
+	if rest, found := strings.CutPrefix(origin, level.String()+"["); found {
+		number, rest, _ := strings.Cut(rest, "]")
+		if index, err := strconv.Atoi(number); err == nil && index >= 0 && index < len(t.names[level]) {
+			return t.names[level][index] + rest
 		}
 	}
 	return origin
 }
 
-// Diagnosed returns the problems of diagnostics.
+// Diagnosed returns the problems of diagnostics. Many can read a problem's message, so
+// it does not contain what the author wrote into a Secret.
 func (t *Templates) Diagnosed(level templating.Level, reason string, diagnostics templating.Diagnostics) []problem.Problem {
 	var problems []problem.Problem
 	for _, diagnostic := range diagnostics {
 		diagnostic.List = t.Place(level, diagnostic.List)
-		problems = append(problems, problem.Problem{Reason: reason, Message: diagnostic.Error()})
+		problems = append(problems, problem.Problem{Reason: reason, Message: diagnostic.Redact().Error()})
 	}
 	return problems
 }
 
 // legacyFields converts Akri's legacy fields into broker resources.
 func legacyFields(configuration *v0.Configuration) (convert.Lists, error) {
-	fields := convert.Fields{Generation: configuration.Generation}
+	var fields convert.Fields
 	var broker v0.BrokerSpec
 	if configuration.Spec.BrokerSpec != nil {
 		broker = *configuration.Spec.BrokerSpec

@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"maps"
+
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating"
 )
@@ -9,7 +11,7 @@ import (
 // templates are rendered for one of its Instances.
 func InstanceValues(configuration *v0.Configuration, instance *v0.Instance) templating.Values {
 	values := valuesOf(configuration)
-	values.Instance = valuesOfInstance(instance)
+	values.Instance = valuesOfInstance(configuration, instance)
 	return values
 }
 
@@ -18,7 +20,7 @@ func InstanceValues(configuration *v0.Configuration, instance *v0.Instance) temp
 func GroupValues(configuration *v0.Configuration, instances []v0.Instance) templating.Values {
 	values := valuesOf(configuration)
 	for i := range instances {
-		values.Instances = append(values.Instances, valuesOfInstance(&instances[i]))
+		values.Instances = append(values.Instances, valuesOfInstance(configuration, &instances[i]))
 	}
 	return values
 }
@@ -31,11 +33,26 @@ func valuesOf(configuration *v0.Configuration) templating.Values {
 	}
 }
 
-func valuesOfInstance(instance *v0.Instance) templating.Instance {
+func valuesOfInstance(configuration *v0.Configuration, instance *v0.Instance) templating.Instance {
 	return templating.Instance{
 		Name:       instance.Name,
-		Properties: instance.Spec.BrokerProperties,
+		Properties: propertiesOf(configuration, instance),
 		Nodes:      instance.Spec.Nodes,
 		Shared:     instance.Spec.Shared,
 	}
+}
+
+// propertiesOf returns the properties of an Instance. Those that the Configuration sets
+// take precedence, whatever the agent that wrote the Instance made of them.
+func propertiesOf(configuration *v0.Configuration, instance *v0.Instance) map[string]string {
+	for name, value := range configuration.Spec.BrokerProperties {
+		if written, found := instance.Spec.BrokerProperties[name]; found && written == value {
+			continue
+		}
+		properties := make(map[string]string, len(instance.Spec.BrokerProperties)+len(configuration.Spec.BrokerProperties))
+		maps.Copy(properties, instance.Spec.BrokerProperties)
+		maps.Copy(properties, configuration.Spec.BrokerProperties)
+		return properties
+	}
+	return instance.Spec.BrokerProperties // shared with the cache: rendering does not change it
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,4 +61,13 @@ func TestAvailability(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended by %v", err)
 	}
+}
+
+func TestConformance(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "availability")
+	handlertest.Run(t, Handler{AvailabilityFile: file}, handlertest.Case{
+		Details: "descriptions: [foo0, foo1]", MinDevices: 2,
+		Invalid: []string{"", "discriptions: [foo0]", "descriptions: [foo0, foo0]", "descriptions: ["},
+		Change:  func(context.Context) error { return os.WriteFile(file, []byte("OFFLINE"), 0o600) },
+	})
 }

@@ -5,6 +5,7 @@
 //	programs, err := akri.Build(ctx, os.Stderr)
 //	err = akri.Install(ctx, c, programs)
 //
-// Always: [Install] applies the manifests of config/, as an operator would.
+// Always: [Install] applies the manifests of config/, as an operator would who does not use
+// the chart. Package install and the demo use the chart; a test of the chart compares both.
 // Never: a setting that the manifests do not have.
 package akri

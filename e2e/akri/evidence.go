@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"akri.sh/akri/kubebox/cluster"
 )
 
 // Evidence returns the information needed to diagnose a failure of Akri: the objects
 // in a namespace, and Akri's own pods and logs.
-func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string {
+func Evidence(ctx context.Context, c Client, namespace string) string {
 	var text strings.Builder
 	for _, arguments := range [][]string{
 		{"--namespace", namespace, "get", "configurations,instances,pods,services,deployments", "--output=wide"},
@@ -21,7 +19,7 @@ func Evidence(ctx context.Context, c *cluster.Cluster, namespace string) string 
 		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-debug-echo-discovery"},
 		{"--namespace", Namespace, "logs", "--tail=200", "deployment/akri-controller"},
 		{"--namespace", Namespace, "logs", "--tail=200", "--all-pods", "deployment/akri-webhook"},
-		{"--namespace", Namespace, "logs", "--tail=200", "daemonset/akri-agent"},
+		{"--namespace", Namespace, "logs", "--tail=200", "--all-pods", "daemonset/akri-agent"},
 	} {
 		output, err := c.Kubectl(ctx, arguments...)
 		fmt.Fprintf(&text, "$ kubectl %s\n%s", strings.Join(arguments, " "), output)

@@ -38,6 +38,19 @@ func Install(ctx context.Context, c *cluster.Cluster, programs Programs) error {
 	return nil
 }
 
+// InstallHandler installs the handler in a directory of config/, and returns when it is
+// ready. The name of its DaemonSet is akri-NAME-discovery.
+func InstallHandler(ctx context.Context, c *cluster.Cluster, programs Programs, name string) error {
+	if err := applyBase(ctx, c, programs, name); err != nil {
+		return err
+	}
+	workload := "daemonset/akri-" + name + "-discovery"
+	if _, err := c.Kubectl(ctx, "rollout", "status", "--namespace", Namespace, "--timeout=60s", workload); err != nil {
+		return fmt.Errorf("wait for %s: %w", workload, err)
+	}
+	return nil
+}
+
 // InstallCRDs installs only Akri's CRDs.
 func InstallCRDs(ctx context.Context, c *cluster.Cluster, programs Programs) error {
 	if err := applyBase(ctx, c, programs, "crd"); err != nil {

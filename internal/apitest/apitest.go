@@ -46,7 +46,7 @@ func Run(m *testing.M) int {
 // rights and without rate limit. The first call starts the API server.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
-	assets := assets(t)
+	assets := assets(t, "etcd", "kube-apiserver")
 
 	shared.Lock()
 	defer shared.Unlock()
@@ -65,6 +65,28 @@ func Start(t testing.TB) *rest.Config {
 	}
 	config := rest.CopyConfig(shared.config)
 	config.QPS = -1 // the API server's priority and fairness limits requests
+	return config
+}
+
+// Fresh starts another API server without Akri's CRDs, for a test that looks at the whole
+// cluster or needs other CRDs. It stops when the test ends.
+func Fresh(t testing.TB) *rest.Config {
+	t.Helper()
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory:    assets(t, "etcd", "kube-apiserver"),
+		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
+	}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatalf("apitest: start an API server: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Errorf("apitest: stop the API server: %v", err)
+		}
+	})
+	config.QPS = -1
 	return config
 }
 
@@ -103,14 +125,14 @@ func stop() {
 	}
 }
 
-// assets returns the directory with the binaries. Without them it skips the test.
-func assets(t testing.TB) string {
+// assets returns the directory that has the binaries. Without them it skips the test.
+func assets(t testing.TB, binaries ...string) string {
 	t.Helper()
 	dir := os.Getenv(assetsVariable)
 	if dir == "" {
 		dir = filepath.Join(root(), "bin", "k8s")
 	}
-	for _, binary := range []string{"etcd", "kube-apiserver"} {
+	for _, binary := range binaries {
 		if _, err := os.Stat(filepath.Join(dir, binary)); err == nil {
 			continue
 		}

@@ -5,6 +5,6 @@
 // [World] is what most tests need. There is no kubelet, no garbage collector and no
 // other controller.
 //
-// Always: one API server for each test binary, a namespace of its own for each test.
+// Always: one API server for each test binary, unless a test starts a [Fresh] one; a namespace of its own for each test.
 // Never: a name is used twice, so that what a test leaves behind disturbs no other.
 package apitest

@@ -21,19 +21,9 @@ import (
 func (k *Kubelet) Admit(pod *corev1.Pod) error {
 	k.inAdmission.Lock()
 	defer k.inAdmission.Unlock()
-	if pod.UID == "" {
-		pod.UID = types.UID(fmt.Sprintf("%s-%d", pod.Name, time.Now().UnixNano()))
-	}
-	if pod.Namespace == "" {
-		pod.Namespace = "default"
-	}
-	state := &podState{pod: pod, ids: map[string]map[string][]string{}, responses: map[string][]*plugin.ContainerAllocateResponse{}}
-	pod.Status.Phase = corev1.PodPending
 	k.mu.Lock()
-	k.pods[string(pod.UID)] = state
-	k.order = append(k.order, string(pod.UID))
-	k.broadcast(pods.EventType_ADDED, pod)
-	k.mu.Unlock()
+	state := k.add(pod)
+	k.mu.Unlock() // the Pods API shows the pod with its first status, after its admission
 
 	reusable := map[string][]string{} // of plain init containers, by resource
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -56,8 +46,25 @@ func (k *Kubelet) Admit(pod *corev1.Pod) error {
 			}
 		}
 	}
+	k.bookkeeping.RLock()
+	defer k.bookkeeping.RUnlock()
 	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	return nil
+}
+
+// add adds a pod that is being admitted. The caller holds mu.
+func (k *Kubelet) add(pod *corev1.Pod) *podState {
+	if pod.UID == "" {
+		pod.UID = types.UID(fmt.Sprintf("%s-%d", pod.Name, time.Now().UnixNano()))
+	}
+	if pod.Namespace == "" {
+		pod.Namespace = "default"
+	}
+	pod.Status.Phase = corev1.PodPending
+	state := &podState{pod: pod, ids: map[string]map[string][]string{}, responses: map[string][]*plugin.ContainerAllocateResponse{}}
+	k.pods[string(pod.UID)] = state
+	k.order = append(k.order, string(pod.UID))
+	return state
 }
 
 func without(ids, gone []string) []string {
@@ -92,13 +99,19 @@ func (k *Kubelet) allocate(state *podState, container, resource string, count in
 	}
 	k.mu.Lock()
 	k.calls = append(k.calls, "Allocate "+strings.Join(chosen, " "))
+	k.inCall++
 	k.mu.Unlock()
 	response, err := p.client.Allocate(context.Background(), &plugin.AllocateRequest{
 		ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: chosen}},
 	})
+	k.mu.Lock()
+	k.inCall--
+	k.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("UnexpectedAdmissionError: %w", err)
 	}
+	k.bookkeeping.RLock()
+	defer k.bookkeeping.RUnlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, id := range chosen {
@@ -153,11 +166,83 @@ func (k *Kubelet) used(resource string) map[string]bool {
 	return used
 }
 
+// Stall stops the kubelet's sync loop between the response to an Allocate and its
+// effect, until release is called. The list is served meanwhile.
+func (k *Kubelet) Stall() (release func()) {
+	k.bookkeeping.Lock()
+	return k.bookkeeping.Unlock
+}
+
 func (k *Kubelet) fail(state *podState) {
 	k.setPhase(state, corev1.PodFailed, corev1.ContainerState{})
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	state.ended = true
+}
+
+// readmitDelay is when the kubelet admits its pods again after a start.
+const readmitDelay = 900 * time.Millisecond
+
+// Crash stops a pod's containers. They restart in place, unless the kubelet starts
+// while their devices are not healthy.
+func (k *Kubelet) Crash(pod *corev1.Pod) {
+	k.mu.Lock()
+	state := k.pods[string(pod.UID)]
+	state.crashed = true
+	k.mu.Unlock()
+	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
+}
+
+// Phase returns the phase of a pod.
+func (k *Kubelet) Phase(pod *corev1.Pod) corev1.PodPhase {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.pods[string(pod.UID)].pod.Status.Phase
+}
+
+// AwaitReadmission waits until the kubelet has admitted its pods again.
+func (k *Kubelet) AwaitReadmission() {
+	k.mu.Lock()
+	admitted := k.admitted
+	k.mu.Unlock()
+	<-admitted
+}
+
+// readmit fails the pods that are not running and whose devices are not healthy, as a
+// kubelet that has started does.
+func (k *Kubelet) readmit(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(readmitDelay):
+	}
+	var denied []*podState
+	k.mu.Lock()
+	for _, state := range k.pods {
+		if state.crashed && !state.ended && !k.healthy(state) {
+			denied = append(denied, state)
+		}
+	}
+	k.mu.Unlock()
+	for _, state := range denied {
+		k.fail(state)
+	}
+}
+
+// healthy reports whether all devices of a pod are. The caller holds mu.
+func (k *Kubelet) healthy(state *podState) bool {
+	for _, byResource := range state.ids {
+		for resource, ids := range byResource {
+			p := k.plugins[resource]
+			for _, id := range ids {
+				if p == nil || !p.connected || p.devices[id] != plugin.Healthy {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // End terminates a pod's containers: its phase is final, and its devices are free.
@@ -173,11 +258,41 @@ func (k *Kubelet) End(pod *corev1.Pod) {
 func (k *Kubelet) Remove(pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.pods, string(pod.UID))
-	k.order = slices.DeleteFunc(k.order, func(uid string) bool { return uid == string(pod.UID) })
+	k.remove(pod)
 	k.broadcast(pods.EventType_DELETED, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 	}})
+}
+
+// remove implements Remove. The caller holds mu.
+func (k *Kubelet) remove(pod *corev1.Pod) {
+	delete(k.pods, string(pod.UID))
+	k.order = slices.DeleteFunc(k.order, func(uid string) bool { return uid == string(pod.UID) })
+}
+
+// Show adds a running pod that has no ids.
+func (k *Kubelet) Show(pod *corev1.Pod) {
+	k.mu.Lock()
+	state := k.add(pod)
+	k.mu.Unlock()
+	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+}
+
+// Duplicate adds a running pod whose container has the IDs of another pod, too, as a kubelet
+// does that has forgotten a reservation.
+func (k *Kubelet) Duplicate(pod, of *corev1.Pod) {
+	k.mu.Lock()
+	state := k.add(pod)
+	state.ids = k.pods[string(of.UID)].ids
+	k.mu.Unlock()
+	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+}
+
+// Lose removes a pod like Remove, but the Pods API loses the event.
+func (k *Kubelet) Lose(pod *corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(pod)
 }
 
 // ForceDelete removes a pod from the list while its containers keep running, as a
@@ -191,7 +306,7 @@ func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
 	now := metav1.Now()
 	changed.DeletionTimestamp = &now
 	state.pod = changed
-	k.broadcast(pods.EventType_MODIFIED, changed)
+	k.show(state)
 }
 
 // Responses returns the responses for a container of a pod.
@@ -218,5 +333,14 @@ func (k *Kubelet) setPhase(state *podState, phase corev1.PodPhase, s corev1.Cont
 		changed.Status.ContainerStatuses = append(changed.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: s})
 	}
 	state.pod = changed
-	k.broadcast(pods.EventType_MODIFIED, changed)
+	k.show(state)
+}
+
+// show sends a pod's status to the watchers of the Pods API. The caller holds mu.
+func (k *Kubelet) show(state *podState) {
+	kind := pods.EventType_MODIFIED
+	if !state.shown {
+		state.shown, kind = true, pods.EventType_ADDED
+	}
+	k.broadcast(kind, state.pod)
 }

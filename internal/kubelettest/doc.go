@@ -2,13 +2,22 @@
 // with both registration paths, admission of pods with one Allocate per container,
 // the podresources list and the Pods API, on real Unix sockets.
 //
-// It behaves as kubelet 1.37.1 was observed to, including its pitfalls: devices of
-// plain init containers are offered again to later containers of the pod and are
-// missing from the list; a stream that ended is not reopened; sockets in
-// device-plugins are removed at each start; for some time after a start, the list is
-// empty and the Pods API refuses requests; a force-deleted pod leaves the list
-// while its container runs; an id that leaves a plugin's list between its choice and
-// its use crashes the kubelet (the stub only counts it, see [Kubelet.Crashes]).
+// It behaves as kubelet 1.37.1 was observed to, including its pitfalls:
+//
+//   - Devices of plain init containers are offered again to later containers of the
+//     pod, healthy or not, and are missing from the list.
+//   - A pod is in the list before its ids are, and in the Pods API only after that.
+//   - A stream that ended is not reopened. A socket name that is registered while it is
+//     connected is lost until the kubelet restarts.
+//   - Sockets in device-plugins are removed at each start. For some time after it, the
+//     list is empty and the Pods API refuses requests. Then pods whose containers are
+//     not running are admitted again, and fail if their devices are not healthy.
+//   - A force-deleted pod leaves the list while its container runs, and its ids are
+//     offered again at once.
+//   - A list during an Allocate may make the kubelet give the same device to a second
+//     container. The stub only counts such lists: see [Kubelet.Overlaps].
+//   - An id that leaves a plugin's list between its choice and its use crashes the
+//     kubelet. The stub counts that, and fails the test: see [Kubelet.Crashes].
 //
 // Always: real sockets and protocols. Never: imported by production code.
 //

@@ -24,10 +24,17 @@ type Options struct {
 	NoWatcher bool
 	// UnwatchedDir creates the directory but does not watch it.
 	UnwatchedDir bool
+	// ScanDelay is how long after a start the plugin watcher looks for sockets.
+	ScanDelay time.Duration
 	// NoPodsAPI omits the Pods API, as kubelets before 1.37 do.
 	NoPodsAPI bool
+	// StalePodsAPI leaves a socket of the Pods API behind on which nothing listens
+	// until [Kubelet.ServePodsAPI] is called.
+	StalePodsAPI bool
 	// Warmup is how long after a start the podresources list is empty.
 	Warmup time.Duration
+	// MayCrash means that the test expects [Kubelet.Crashes]. Otherwise they fail it.
+	MayCrash bool
 }
 
 // Kubelet is a running stub.
@@ -47,11 +54,20 @@ type Kubelet struct {
 	order    []string
 	watchers map[chan *pods.WatchPodsEvent]bool
 	crashes  int
+	inCall   int // Allocate calls in progress
+	overlaps int
 	calls    []string
-	changed  chan struct{} // closed at each change of a plugin's list
+	dead     map[string]bool // socket names whose registration can never succeed
+	changed  chan struct{}   // closed at each change of a plugin's list
+	listErr  func(context.Context) error
+	podsErr  error
+	register func(context.Context) error
+	admitted chan struct{} // closed when the pods have been admitted after a start
 
 	// inAdmission serializes admissions.
 	inAdmission sync.Mutex
+	// bookkeeping is write-locked while the sync loop is stalled.
+	bookkeeping sync.RWMutex
 }
 
 // podState is a pod that was admitted or is being admitted.
@@ -59,6 +75,8 @@ type podState struct {
 	pod       *corev1.Pod
 	ids       map[string]map[string][]string // container, resource, ids
 	unlisted  bool                           // force-deleted: not in the list, still running
+	shown     bool                           // to the watchers of the Pods API
+	crashed   bool                           // its containers are not running
 	ended     bool
 	responses map[string][]*plugin.ContainerAllocateResponse
 }
@@ -91,6 +109,9 @@ func Start(t testing.TB, options Options) *Kubelet {
 	t.Cleanup(func() {
 		k.Stop()
 		_ = os.RemoveAll(dir)
+		if crashes := k.Crashes(); crashes > 0 && !options.MayCrash {
+			t.Errorf("the kubelet would have crashed %d times: an id left the list while a call named it", crashes)
+		}
 	})
 	return k
 }
@@ -137,17 +158,43 @@ func (k *Kubelet) start() {
 	k.mu.Lock()
 	k.cancel = cancel
 	k.readyAt = time.Now().Add(k.options.Warmup)
-	k.plugins, k.seen = map[string]*pluginState{}, map[string]bool{}
+	k.admitted = make(chan struct{})
+	k.plugins, k.seen, k.dead = map[string]*pluginState{}, map[string]bool{}, map[string]bool{}
 	k.mu.Unlock()
 
 	k.serve("pod-resources/kubelet.sock", func(s *grpc.Server) { podresources.RegisterPodResourcesListerServer(s, &lister{k: k}) })
-	if !k.options.NoPodsAPI {
-		k.serve("pods-api/pods-api.sock", func(s *grpc.Server) { pods.RegisterPodsServer(s, &podsAPI{k: k}) })
+	switch {
+	case k.options.NoPodsAPI:
+	case k.options.StalePodsAPI:
+		k.leaveSocket(podsSocket)
+	default:
+		k.ServePodsAPI()
 	}
 	k.serve("device-plugins/kubelet.sock", func(s *grpc.Server) { plugin.RegisterRegistrationServer(s, &registration{k: k, ctx: ctx}) })
 	if !k.options.NoWatcher && !k.options.UnwatchedDir {
 		k.running.Go(func() { k.scan(ctx) })
 	}
+	k.running.Go(func() { k.readmit(ctx, k.admitted) })
+}
+
+const podsSocket = "pods-api/pods-api.sock"
+
+// ServePodsAPI starts the Pods API.
+func (k *Kubelet) ServePodsAPI() {
+	k.serve(podsSocket, func(s *grpc.Server) { pods.RegisterPodsServer(s, &podsAPI{k: k}) })
+}
+
+// leaveSocket creates a socket on which nothing listens.
+func (k *Kubelet) leaveSocket(socket string) {
+	path := filepath.Join(k.dir, socket)
+	_ = os.Remove(path)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+	if err != nil {
+		k.t.Errorf("kubelet: %v", err)
+		return
+	}
+	listener.SetUnlinkOnClose(false)
+	_ = listener.Close()
 }
 
 // serve listens on a socket and replaces one from an earlier start.
@@ -179,6 +226,15 @@ func (k *Kubelet) Crashes() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.crashes
+}
+
+// Overlaps returns how many lists were requested while an Allocate was in progress. The
+// kubelet may then give the device of that Allocate to a second container
+// (https://github.com/kubernetes/kubernetes/pull/137534).
+func (k *Kubelet) Overlaps() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.overlaps
 }
 
 // Calls returns the calls to plugins, as "Allocate id id".

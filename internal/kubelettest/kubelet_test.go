@@ -70,13 +70,18 @@ func serve(t *testing.T, k *kubelettest.Kubelet, drops bool) {
 	plugin.RegisterDevicePluginServer(server, n)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	_, err = plugin.NewRegistrationClient(dial(t, k, "device-plugins/kubelet.sock")).Register(t.Context(), &plugin.RegisterRequest{
-		Version: plugin.Version, Endpoint: "naive.sock", ResourceName: resource,
-	})
-	if err != nil {
+	if err := register(t, k); err != nil {
 		t.Fatal(err)
 	}
 	k.Await(resource, func(devices map[string]string) bool { return len(devices) == 2 })
+}
+
+func register(t *testing.T, k *kubelettest.Kubelet) error {
+	t.Helper()
+	_, err := plugin.NewRegistrationClient(dial(t, k, "device-plugins/kubelet.sock")).Register(t.Context(), &plugin.RegisterRequest{
+		Version: plugin.Version, Endpoint: "naive.sock", ResourceName: resource,
+	})
+	return err
 }
 
 func dial(t *testing.T, k *kubelettest.Kubelet, socket string) *grpc.ClientConn {
@@ -91,7 +96,7 @@ func dial(t *testing.T, k *kubelettest.Kubelet, socket string) *grpc.ClientConn 
 
 func TestRemovedIDCrashesTheKubelet(t *testing.T) {
 	for _, drops := range []bool{false, true} {
-		k := kubelettest.Start(t, kubelettest.Options{})
+		k := kubelettest.Start(t, kubelettest.Options{MayCrash: drops})
 		serve(t, k, drops)
 		if err := k.Admit(kubelettest.Pod("p", resource, 1)); err != nil {
 			t.Fatal(err)
@@ -122,5 +127,19 @@ func TestInitContainersAreOfferedAgain(t *testing.T) {
 	}
 	if containers := list.GetPodResources()[0].GetContainers(); len(containers) != 1 || containers[0].GetName() != "app" {
 		t.Errorf("the list shows %v", containers)
+	}
+}
+
+// TestConnectedNameIsLost checks that a socket name that is registered while it is
+// connected cannot be used until the kubelet restarts.
+func TestConnectedNameIsLost(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{})
+	serve(t, k, false)
+	if err := register(t, k); err == nil {
+		t.Error("a connected name was registered again")
+	}
+	k.Drop(resource)
+	if err := register(t, k); err == nil {
+		t.Error("a lost name was registered again")
 	}
 }

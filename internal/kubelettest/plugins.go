@@ -2,6 +2,7 @@ package kubelettest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,7 +27,9 @@ type pluginState struct {
 	client    plugin.DevicePluginClient
 	preferred bool
 	devices   map[string]string // id, health
+	lists     int               // received
 	connected bool
+	forgotten bool // the end of the stream is not noticed
 }
 
 func (p *pluginState) close() {
@@ -42,7 +45,21 @@ type registration struct {
 	ctx context.Context
 }
 
-func (r *registration) Register(_ context.Context, request *plugin.RegisterRequest) (*plugin.Empty, error) {
+// BreakRegistration makes the registration service fail with the result of a function,
+// which may block. nil repairs it.
+func (k *Kubelet) BreakRegistration(result func(context.Context) error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.register = result
+}
+
+func (r *registration) Register(ctx context.Context, request *plugin.RegisterRequest) (*plugin.Empty, error) {
+	r.k.mu.Lock()
+	broken := r.k.register
+	r.k.mu.Unlock()
+	if broken != nil {
+		return nil, broken(ctx)
+	}
 	path := filepath.Join(r.k.dir, "device-plugins", request.GetEndpoint())
 	if err := r.k.connect(r.ctx, request.GetResourceName(), path); err != nil {
 		return nil, status.Error(codes.Unknown, err.Error())
@@ -68,6 +85,10 @@ func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 		_ = conn.Close()
 		return err
 	}
+	if k.trapped(resource, path) {
+		_ = conn.Close()
+		return fmt.Errorf("device plugin already connected to %s", path)
+	}
 	p := &pluginState{
 		socket: path, conn: conn, client: client, connected: true,
 		preferred: options.GetGetPreferredAllocationAvailable(), devices: map[string]string{},
@@ -84,11 +105,14 @@ func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 			list, err := stream.Recv()
 			k.mu.Lock()
 			if err != nil {
-				p.close()
+				if !p.forgotten {
+					p.close()
+				}
 				k.notify()
 				k.mu.Unlock()
 				return
 			}
+			p.lists++
 			p.devices = map[string]string{}
 			for _, d := range list.GetDevices() {
 				p.devices[d.GetID()] = d.GetHealth()
@@ -100,8 +124,26 @@ func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 	return nil
 }
 
+// trapped reports whether a socket name was registered while it was connected. The
+// kubelet then forgets the live connection, so that it does not notice its end, and
+// refuses the name until it restarts.
+func (k *Kubelet) trapped(resource, path string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old := k.plugins[resource]; old != nil && old.connected && old.socket == path {
+		k.dead[path] = true
+		old.forgotten = true
+	}
+	return k.dead[path]
+}
+
 // scan looks for plugins in plugins_registry.
 func (k *Kubelet) scan(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(k.options.ScanDelay):
+	}
 	tick := time.NewTicker(scanInterval)
 	defer tick.Stop()
 	for {
@@ -117,7 +159,7 @@ func (k *Kubelet) scan(ctx context.Context) {
 			if known {
 				continue
 			}
-			if err := k.register(ctx, path); err != nil {
+			if err := k.handle(ctx, path); err != nil {
 				k.mu.Lock()
 				delete(k.seen, path) // retried, as the kubelet does
 				k.mu.Unlock()
@@ -125,6 +167,11 @@ func (k *Kubelet) scan(ctx context.Context) {
 		}
 		k.mu.Lock()
 		maps.DeleteFunc(k.seen, func(path string, _ bool) bool { return !present[path] })
+		for _, p := range k.plugins { // a plugin whose socket was deleted is deregistered
+			if filepath.Base(filepath.Dir(p.socket)) == "plugins_registry" && !present[p.socket] {
+				p.close()
+			}
+		}
 		k.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -134,8 +181,8 @@ func (k *Kubelet) scan(ctx context.Context) {
 	}
 }
 
-// register handles a socket that scan found.
-func (k *Kubelet) register(ctx context.Context, path string) error {
+// handle handles a socket that scan found.
+func (k *Kubelet) handle(ctx context.Context, path string) error {
 	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
@@ -172,6 +219,16 @@ func (k *Kubelet) Devices(resource string) map[string]string {
 		return nil
 	}
 	return maps.Clone(p.devices)
+}
+
+// Lists returns how many lists the plugin of a resource has sent on its stream.
+func (k *Kubelet) Lists(resource string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.plugins[resource]; p != nil {
+		return p.lists
+	}
+	return 0
 }
 
 // LastDevices returns the last list of a resource, even if its plugin is no longer

@@ -33,7 +33,16 @@ type lister struct {
 	k *Kubelet
 }
 
-func (l *lister) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+func (l *lister) List(ctx context.Context, _ *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+	l.k.mu.Lock()
+	broken := l.k.listErr
+	if l.k.inCall > 0 {
+		l.k.overlaps++
+	}
+	l.k.mu.Unlock()
+	if broken != nil {
+		return nil, broken(ctx)
+	}
 	response := &podresources.ListPodResourcesResponse{}
 	if !l.k.ready() {
 		return response, nil // no error, as in the kubelet
@@ -42,8 +51,8 @@ func (l *lister) List(context.Context, *podresources.ListPodResourcesRequest) (*
 	defer l.k.mu.Unlock()
 	for _, uid := range l.k.order {
 		state := l.k.pods[uid]
-		if state.ended || state.unlisted || state.pod.Status.Phase != corev1.PodRunning {
-			continue
+		if state.ended || state.unlisted {
+			continue // a pod in admission is listed, without the ids that it does not have yet
 		}
 		entry := &podresources.PodResources{Name: state.pod.Name, Namespace: state.pod.Namespace}
 		for _, c := range listed(state.pod) {
@@ -80,14 +89,39 @@ type podsAPI struct {
 	k *Kubelet
 }
 
+// BreakList makes the list fail with the result of a function, which may block. nil
+// repairs it.
+func (k *Kubelet) BreakList(result func(context.Context) error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.listErr = result
+}
+
+// BreakPodsAPI makes the Pods API refuse new streams with an error. nil repairs it.
+func (k *Kubelet) BreakPodsAPI(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.podsErr = err
+}
+
 func (a *podsAPI) WatchPods(_ *pods.WatchPodsRequest, stream grpc.ServerStreamingServer[pods.WatchPodsEvent]) error {
+	a.k.mu.Lock()
+	broken := a.k.podsErr
+	a.k.mu.Unlock()
+	if broken != nil {
+		return broken
+	}
 	if !a.k.ready() {
 		return status.Error(codes.FailedPrecondition, "Kubelet is initializing")
 	}
 	events := make(chan *pods.WatchPodsEvent, 1000)
 	a.k.mu.Lock()
 	for _, uid := range a.k.order {
-		events <- event(pods.EventType_ADDED, a.k.pods[uid].pod)
+		// Unlike later events, the first ones include a pod in admission, and omit a
+		// force-deleted one.
+		if state := a.k.pods[uid]; !state.unlisted {
+			events <- event(pods.EventType_ADDED, state.pod)
+		}
 	}
 	events <- &pods.WatchPodsEvent{Type: pods.EventType_INITIAL_SYNC_COMPLETE}
 	a.k.watchers[events] = true

@@ -3,6 +3,7 @@
 package metricsdoc
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -35,7 +36,7 @@ func (r *Recorder) MustRegister(collectors ...prometheus.Collector) {
 }
 
 var (
-	// row matches a row of a table: metric, labels, help.
+	// row matches a row of a table: metric, labels or "none", help.
 	row         = regexp.MustCompile("(?m)^\\| `(akri_[a-z_]+)` \\| ([a-z_, ]+) \\| (.+) \\|$")
 	description = regexp.MustCompile(`^Desc\{fqName: "(akri_[a-z_]+)", help: "([^"]*)",.* constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 )
@@ -63,7 +64,8 @@ func Check(t *testing.T, docs, program string, recorder *Recorder) {
 		close(descriptions)
 		for each := range descriptions {
 			if match := description.FindStringSubmatch(each.String()); match != nil {
-				registered = append(registered, fmt.Sprintf("| `%s` | %s | %s |", match[1], strings.ReplaceAll(match[3], ",", ", "), match[2]))
+				labels := cmp.Or(strings.ReplaceAll(match[3], ",", ", "), "none")
+				registered = append(registered, fmt.Sprintf("| `%s` | %s | %s |", match[1], labels, match[2]))
 			}
 		}
 	}

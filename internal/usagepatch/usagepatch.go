@@ -10,9 +10,9 @@ import (
 
 const path = "/spec/deviceUsage"
 
-// Set returns the operations that set the owners of slots to those in to, where ""
-// frees a slot. usage is deviceUsage as read. A slot is free if it is "" or absent,
-// or if the whole field is absent; a patch must distinguish these.
+// Set returns the operations that set the owners of slots to those in to. usage is
+// deviceUsage as read. A slot is free if it is "" or absent, or if the whole field is
+// absent; a patch must distinguish these.
 func Set(usage, to map[string]v0.SlotOwner) jsonpatch.Patch {
 	if len(to) == 0 {
 		return nil
@@ -32,8 +32,10 @@ func Set(usage, to map[string]v0.SlotOwner) jsonpatch.Patch {
 	return patch
 }
 
-// Remove returns the operations that remove slots, which must be in usage.
-func Remove(usage map[string]v0.SlotOwner, slots []string) jsonpatch.Patch {
+// Free returns the operations that free slots, which must be in usage. They remove the
+// entries: an agent of the original Akri cannot claim a slot whose entry another field
+// manager owns, even if it is "".
+func Free(usage map[string]v0.SlotOwner, slots []string) jsonpatch.Patch {
 	var patch jsonpatch.Patch
 	for _, slot := range slices.Sorted(slices.Values(slots)) {
 		at := path + jsonpatch.Pointer(slot)

@@ -7,7 +7,7 @@ import (
 	"akri.sh/akri/internal/jsonpatch"
 )
 
-func TestSetAndRemove(t *testing.T) {
+func TestSetAndFree(t *testing.T) {
 	type usage = map[string]v0.SlotOwner
 	for name, test := range map[string]struct {
 		reason string
@@ -27,9 +27,9 @@ func TestSetAndRemove(t *testing.T) {
 			"a free slot must still be free", Set(usage{"a": ""}, usage{"a": "n"}),
 			`[{"op":"test","path":"/spec/deviceUsage/a","value":""},{"op":"replace","path":"/spec/deviceUsage/a","value":"n"}]`,
 		},
-		"Remove": {
-			"a slot to remove must be unchanged since it was read", Remove(usage{"a": ""}, []string{"a"}),
-			`[{"op":"test","path":"/spec/deviceUsage/a","value":""},{"op":"remove","path":"/spec/deviceUsage/a","value":null}]`,
+		"Free": {
+			"a slot to free must be unchanged since it was read", Free(usage{"a": "n"}, []string{"a"}),
+			`[{"op":"test","path":"/spec/deviceUsage/a","value":"n"},{"op":"remove","path":"/spec/deviceUsage/a","value":null}]`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,8 @@ import (
 // to use instead of bin/k8s in the repository.
 const DirVariable = "AKRI_K8S_BIN"
 
-// DefaultDir returns the directory of executables to use by default.
+// DefaultDir returns the directory of executables to use by default: that of the
+// requested versions.
 func DefaultDir() (string, error) {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return filepath.Abs(dir)
@@ -21,8 +23,20 @@ func DefaultDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: or set %s to the directory of executables", err, DirVariable)
 	}
-	return filepath.Join(root, "bin", "k8s"), nil
+	return dirFor(root, Requested()), nil
 }
+
+// dirFor returns the directory of the executables of some versions, unless
+// [DirVariable] names another.
+func dirFor(root string, versions Versions) string {
+	if dir := os.Getenv(DirVariable); dir != "" {
+		return dir
+	}
+	return filepath.Join(root, binDir, versions.dir())
+}
+
+// binDir is the directory below the repository's root that holds all executables.
+const binDir = "bin"
 
 // moduleDir is the directory of this package's module below the repository's root.
 const moduleDir = "kubebox"
@@ -52,15 +66,15 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s lacks %s: run make kubernetes", e.Dir, strings.Join(e.Files, ", "))
+	return fmt.Sprintf("%s lacks %s: run %s", e.Dir, strings.Join(e.Files, ", "), Requested().makeTarget())
 }
 
 // Check returns a *MissingError unless dir has everything that a control plane needs
 // and, if nodes is true, everything that nodes need.
 func Check(dir string, nodes bool) error {
-	want := append([]string{kubenode}, programs...)
+	want := slices.Clone(programs) // links to kubenode
 	if nodes {
-		want = append(want, "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni/ptp", "cni/host-local", pauseArchive)
+		want = append(want, coredns, "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni/ptp", "cni/host-local", pauseArchive)
 	}
 	missing := &MissingError{Dir: dir}
 	for _, name := range want {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
 
 // runc returns the step that builds runc. It is the only program that contains C, and
@@ -27,6 +26,7 @@ func (b *builder) runc() step {
 			text: []string{runcVersion},
 		},
 		results: []string{"runc"},
+		fetch:   b.goBuildRunc("").fetch,
 		run: func(ctx context.Context) error {
 			var failures []error
 			ways := []func(context.Context) error{b.runcWithSeccomp, b.runcWithoutSeccomp, b.runcFromDebian, b.runcInstalled}
@@ -61,7 +61,7 @@ func (b *builder) runcWithSeccomp(ctx context.Context) error {
 	if err := requirePrograms("gcc", "pkg-config"); err != nil {
 		return err
 	}
-	root, err := b.unpack(ctx, "libseccomp-dev")
+	root, err := b.unpack(ctx, "libseccomp-dev", "libseccomp-dev")
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (b *builder) runcWithoutSeccomp(ctx context.Context) error {
 }
 
 func (b *builder) runcFromDebian(ctx context.Context) error {
-	root, err := b.unpack(ctx, "runc")
+	root, err := b.unpack(ctx, "runc", "runc")
 	if err != nil {
 		return err
 	}
@@ -124,49 +124,6 @@ func (b *builder) copyRunc(ctx context.Context, path string) error {
 	}
 	if out, err := exec.CommandContext(ctx, b.result("runc"), "--version").CombinedOutput(); err != nil {
 		return fmt.Errorf("running %s: %w: %s", path, err, out)
-	}
-	return nil
-}
-
-// unpack downloads a Debian package and unpacks it into the work directory.
-func (b *builder) unpack(ctx context.Context, name string) (root string, err error) {
-	if err := requirePrograms("apt-get", "dpkg"); err != nil {
-		return "", err
-	}
-	dir := b.work(name)
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	if err := run(ctx, dir, "apt-get", "download", name); err != nil {
-		return "", err
-	}
-	found, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if len(found) == 0 {
-		return "", fmt.Errorf("apt-get download %s: no package was downloaded", name)
-	}
-	root = filepath.Join(dir, "root")
-	return root, run(ctx, dir, "dpkg", "-x", found[0], root)
-}
-
-// run runs a program; its error includes the output.
-func run(ctx context.Context, dir, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
-	}
-	return nil
-}
-
-// requirePrograms returns an error unless all programs are on the PATH.
-func requirePrograms(programs ...string) error {
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			return fmt.Errorf("%s is not installed", p)
-		}
 	}
 	return nil
 }

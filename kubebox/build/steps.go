@@ -2,9 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"akri.sh/akri/kubebox/image"
@@ -14,15 +11,22 @@ import (
 // the two go.mod files.
 const (
 	kubernetesVersion = "v1.37.1"
+	corednsVersion    = "v1.14.6"
 	containerdVersion = "v2.4.2"
 	runcVersion       = "1.5.2"
 )
 
-const kubenode = "kubenode"
+const (
+	kubenode = "kubenode"
+	coredns  = "coredns"
+)
 
-// programs are the names by which kubenode is invoked. Tests that need only an API
+// programs are the names of the links to kubenode. Tests that need only an API
 // server use etcd, kube-apiserver and kubectl.
-var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
+var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl"}
+
+// nodePrograms are those of the programs that run on nodes.
+var nodePrograms = []string{"kubelet", "kube-proxy"}
 
 const (
 	imageDir     = "images"
@@ -37,40 +41,65 @@ var archives = map[string]image.Image{
 	"nginx.tar": {Name: "docker.io/library/nginx:stable-alpine", Entrypoint: []string{"/workload"}, Env: []string{"PORTS=6052,80"}},
 }
 
-func (b *builder) steps() []step {
-	return []step{b.kubernetes(), b.containerd(), b.cni(), b.runc(), b.own(), b.images()}
+// shared returns the steps that do not depend on Kubernetes, in the order of their
+// downloads' size: the first ones compile while the later ones download.
+func (b *builder) shared() []step {
+	return []step{b.own(), b.cni(), b.runc(), b.containerd(), b.nftables()}
 }
 
 // kubernetes returns the step that builds Kubernetes and etcd as one executable with
 // several names.
-func (b *builder) kubernetes() step {
+func (b *builder) kubernetes(version string) step {
+	source := filepath.Join(b.module, "kubernetes")
 	g := goBuild{
-		dir: filepath.Join(b.module, "kubernetes"),
+		dir: source,
 		out: b.result(kubenode),
-		ldflags: "-X k8s.io/component-base/version.gitVersion=" + kubernetesVersion +
-			" -X k8s.io/client-go/pkg/version.gitVersion=" + kubernetesVersion,
+		ldflags: "-X k8s.io/component-base/version.gitVersion=" + version +
+			" -X k8s.io/client-go/pkg/version.gitVersion=" + version,
 		targets: []string{"."},
+	}
+	inputs := g.inputs()
+	if version != kubernetesVersion {
+		g.dir = b.work("kubernetes")
 	}
 	return step{
 		name:    "kubernetes",
-		title:   "Kubernetes " + kubernetesVersion + " and etcd",
-		inputs:  g.inputs(),
+		title:   "Kubernetes " + version + " and etcd",
+		inputs:  inputs,
 		results: append([]string{kubenode}, programs...),
+		fetch: func(ctx context.Context) error {
+			if g.dir != source {
+				if err := b.generate(ctx, version, g.dir); err != nil {
+					return err
+				}
+			}
+			return g.fetch(ctx)
+		},
 		run: func(ctx context.Context) error {
 			if err := b.compile(ctx, "Kubernetes", g); err != nil {
 				return err
 			}
 			for _, p := range programs {
-				if err := os.Remove(b.result(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-				if err := os.Symlink(kubenode, b.result(p)); err != nil {
+				if err := replaceLink(kubenode, b.result(p)); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
+}
+
+// coredns returns the step that builds the cluster's DNS server. It is in the module of
+// Kubernetes, whose packages it shares.
+func (b *builder) coredns() step {
+	module := filepath.Join(b.module, "kubernetes")
+	g := goBuild{
+		dir:     module,
+		sources: []string{filepath.Join(module, "coredns")},
+		out:     b.result(coredns),
+		targets: []string{"./coredns"},
+	}
+	return b.simple("coredns", "CoreDNS "+corednsVersion, g, coredns)
 }
 
 func (b *builder) containerd() step {
@@ -133,6 +162,7 @@ func (b *builder) simple(name, title string, g goBuild, results ...string) step 
 		title:   title,
 		inputs:  g.inputs(),
 		results: results,
+		fetch:   g.fetch,
 		run:     func(ctx context.Context) error { return b.compile(ctx, title, g) },
 	}
 }

@@ -47,6 +47,10 @@ func (c *Cluster) Dir() string { return c.dir }
 // Nodes returns the names of the nodes.
 func (c *Cluster) Nodes() []string { return slices.Clone(c.state.Nodes) }
 
+// RoutesServices reports whether nodes and pods reach Services at their addresses. If it
+// is false, the machine lacks nft, and a progress message of [Start] said so.
+func (c *Cluster) RoutesServices() bool { return c.state.RoutesServices }
+
 // Server returns the API server's URL for use on this machine.
 func (c *Cluster) Server() string { return c.state.Server }
 
@@ -100,8 +104,8 @@ func (c *Cluster) BecomeKubectl(args ...string) error {
 	return syscall.Exec(path, append([]string{path}, args...), append(os.Environ(), "KUBECONFIG="+c.Kubeconfig()))
 }
 
-// WaitReady waits until the API server is ready, every kubelet is healthy and every
-// node is Ready, for example after components were restarted.
+// WaitReady waits until the API server is ready, every kubelet is healthy, and every node
+// is Ready and routes Services, for example after components were restarted.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	pki := func(name string) string { return filepath.Join(supervisor.PKIDir(c.dir), name) }
 	client, err := readiness.NewClient(c.state.Server, pki("ca.crt"), pki("admin.crt"), pki("admin.key"))
@@ -116,8 +120,13 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 			return c.Dial(ctx, n, network, address)
 		}
-		if err := readiness.Kubelet(ctx, n, dial); err != nil {
+		if err := readiness.HTTP(ctx, "the kubelet of "+n, "http://127.0.0.1:10248/healthz", dial); err != nil {
 			return err
+		}
+		if c.state.RoutesServices {
+			if err := readiness.Port(ctx, "kube-proxy of "+n, supervisor.DNSService, dial); err != nil {
+				return err
+			}
 		}
 		if err := client.Node(ctx, n); err != nil {
 			return err

@@ -63,7 +63,9 @@ func TestOneNode(t *testing.T) {
 	})
 	t.Run("a pod answers at its address", c.testDial)
 	t.Run("a test can listen inside", c.testListen)
+	t.Run("a Service can be reached from the machine", c.testForward)
 	t.Run("a command runs in the node, with input and exit status", c.testExec)
+	t.Run("output and errors go to the same writer", c.testExecSameWriter)
 	t.Run("a command is killed when its context ends", c.testExecCanceled)
 	t.Run("directories of the node are visible on the machine", c.testDirectories)
 	t.Run("an image can be loaded", c.testLoad)
@@ -71,7 +73,7 @@ func TestOneNode(t *testing.T) {
 	t.Run("the audit log records requests", func(t *testing.T) { assertAudited(t, audit, "create", "pods") })
 
 	components, err := c.Components(t.Context())
-	if err != nil || len(components) != 7 {
+	if err != nil || len(components) != 9 {
 		t.Errorf("components are %+v, %v", components, err)
 	}
 	for _, s := range components {
@@ -174,6 +176,18 @@ func (c oneNode) testExec(t *testing.T) {
 	})
 	exit, ok := errors.AsType[*cluster.ExitError](err)
 	if !ok || exit.Status != 3 || exit.Output != "no" || out.String() != "node1\ntyped" {
+		t.Errorf("got %v and output %q", err, out.String())
+	}
+}
+
+// testExecSameWriter closes standard output before standard error: what one copy of the
+// output has written must outlive the end of the other.
+func (c oneNode) testExecSameWriter(t *testing.T) {
+	var out bytes.Buffer
+	err := c.Exec(t.Context(), cluster.Command{
+		Args: []string{"sh", "-c", "echo 1; echo 2 >&2; echo 3; exec >&-; sleep 0.2"}, Stdout: &out, Stderr: &out,
+	})
+	if err != nil || out.String() != "1\n2\n3\n" {
 		t.Errorf("got %v and output %q", err, out.String())
 	}
 }

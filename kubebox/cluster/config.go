@@ -34,7 +34,7 @@ type Config struct {
 	// Nil: FastControllers, those that workloads need.
 	Controllers []string
 	// Flags are additional command line flags by program: etcd, kube-apiserver,
-	// kube-controller-manager, kube-scheduler, kubelet or containerd.
+	// kube-controller-manager, kube-scheduler, coredns, kubelet, kube-proxy or containerd.
 	Flags map[string][]string
 	// Detached lets the cluster outlive the program that started it.
 	Detached bool

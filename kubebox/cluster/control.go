@@ -33,8 +33,10 @@ type Status = process.Status
 // Do performs an action on a component. The components are
 //
 //	etcd, kube-apiserver, kube-controller-manager, kube-scheduler
+//	coredns                            if the cluster has nodes
 //	node1                              the whole node: Kill acts like a power failure
 //	node1/kubelet, node1/containerd
+//	node1/kube-proxy                   if [Cluster.RoutesServices]
 //
 // Do returns when a stopped component has exited, or as soon as a started one is
 // running; use WaitReady to wait until it is ready.

@@ -3,9 +3,9 @@
 //
 // A cluster consists of etcd, kube-apiserver, kube-controller-manager and
 // kube-scheduler of the release in kubebox/kubernetes, and any number of nodes, each
-// with its own containerd and kubelet in its own namespaces. Pods really run, with
-// networking, device plugins, probes, logs and exec. Package build builds the
-// executables from Go modules.
+// with its own containerd, kubelet and kube-proxy in its own namespaces. Pods really run,
+// with networking, Services, DNS, device plugins, probes, logs and exec. Package build
+// builds the executables from Go modules.
 //
 //	func TestMain(m *testing.M) {
 //		cluster.Reexec() // the test's executable is also the supervisor
@@ -24,10 +24,17 @@
 //
 // The API server is reachable from this machine through Kubeconfig, at a free
 // loopback port. Everything else has addresses in the cluster's own network, which
-// [Cluster.Dial] and [Cluster.Listen] reach from here. Pods reach each other and the
-// API server by IP address. There is no DNS and no kube-proxy, so "kubernetes" is
-// the only Service that is reachable at its ClusterIP. The API server resolves
-// Services itself, so webhooks work.
+// [Cluster.Dial] and [Cluster.Listen] reach from here.
+//
+// A cluster with nodes routes Services as most clusters do. kube-proxy, in nftables mode,
+// makes ClusterIPs and NodePorts reachable from pods and nodes. The API server is not on
+// a node; it resolves Services itself, so webhooks work. Pods find Services by name:
+// CoreDNS serves cluster.local as the Service kube-dns. Unlike in most clusters, it is a
+// process next to the API server and not a Deployment, so it is there before the first
+// pod and does not end with a node. Names outside the cluster do not exist. On a machine
+// without the program nft, names resolve, but no Service is routed, except "kubernetes";
+// see [Cluster.RoutesServices]. [Cluster.Forward] makes a Service reachable from this
+// machine in any case.
 //
 // In the run directory, log/ and node1/log/ contain the logs of the programs,
 // node1/kubelet is the node's /var/lib/kubelet (including device-plugins,

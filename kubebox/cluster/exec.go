@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ type Command struct {
 	Env            []string // in addition to PATH, HOME and KUBECONFIG
 	Dir            string   // empty: /
 	Stdin          io.Reader
-	Stdout, Stderr io.Writer // an *os.File is passed to the program directly
+	Stdout, Stderr io.Writer // an *os.File is passed to the program directly; the same writer is not written to concurrently
 }
 
 // ExitError reports that a command ran and failed.
@@ -63,9 +64,11 @@ func (c *Cluster) Exec(ctx context.Context, command Command) error {
 	if err != nil {
 		return err
 	}
-	stderr, err := p.sink(command.Stderr)
-	if err != nil {
-		return err
+	stderr := stdout
+	if !sameWriter(command.Stdout, command.Stderr) {
+		if stderr, err = p.sink(command.Stderr); err != nil {
+			return err
+		}
 	}
 	request := wire.Request{Op: wire.Exec, Args: command.Args, Env: command.Env, Dir: command.Dir}
 	response, _, err := wire.Call(ctx, socket, request, stdin, stdout, stderr)
@@ -85,6 +88,12 @@ func (c *Cluster) Output(ctx context.Context, node string, args ...string) ([]by
 	var out bytes.Buffer
 	err := c.Exec(ctx, Command{Node: node, Args: args, Stdout: &out})
 	return out.Bytes(), err
+}
+
+// sameWriter reports whether a and b are the same writer. Writers whose type cannot be
+// compared are not.
+func sameWriter(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
 }
 
 // pipes connects a command's readers and writers to pipes, whose far ends are passed

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/build"
 )
 
 // machine is the state of this machine that a cluster must not change.
@@ -17,6 +20,7 @@ type machine struct {
 	mounts     string
 	interfaces []string
 	settings   string
+	rules      string // of the firewall
 }
 
 // snapshotMachine records the current state.
@@ -34,9 +38,25 @@ func snapshotMachine(t *testing.T) machine {
 	for _, i := range interfaces {
 		m.interfaces = append(m.interfaces, i.Name)
 	}
-	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward"} {
-		value, _ := os.ReadFile("/proc/sys/" + name) // a missing file counts as empty
-		m.settings += fmt.Sprintf("%s=%s", name, value)
+	names := []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"}
+	for _, pattern := range []string{"net/ipv4/*", "net/ipv4/conf/*/*", "net/bridge/*", "net/netfilter/*", "net/*"} {
+		more, _ := filepath.Glob("/proc/sys/" + pattern)
+		for _, file := range more {
+			names = append(names, strings.TrimPrefix(file, "/proc/sys/"))
+		}
+	}
+	for _, name := range names {
+		if name == "net/netfilter/nf_conntrack_count" {
+			continue // not a setting
+		}
+		value, _ := os.ReadFile("/proc/sys/" + name) // a missing file, or a directory, counts as empty
+		m.settings += fmt.Sprintf("%s=%s\n", name, value)
+	}
+	buckets, _ := os.ReadFile("/sys/module/nf_conntrack/parameters/hashsize")
+	m.settings += fmt.Sprintf("buckets of the connection table: %s", buckets)
+	if bin, err := build.DefaultDir(); err == nil {
+		rules, err := exec.Command(filepath.Join(bin, "nft"), "--stateless", "list", "ruleset").CombinedOutput()
+		m.rules = fmt.Sprintf("%s%v", rules, err) // an error is the same before and after
 	}
 	return m
 }
@@ -52,8 +72,17 @@ func (before machine) assertSame(t *testing.T) {
 		t.Errorf("the machine's interfaces changed from %v to %v", before.interfaces, after.interfaces)
 	}
 	if after.settings != before.settings {
-		t.Errorf("the machine's settings changed from\n%s to\n%s", before.settings, after.settings)
+		t.Errorf("the machine's settings changed: %s", changed(before.settings, after.settings))
 	}
+	if after.rules != before.rules {
+		t.Errorf("the machine's firewall changed from\n%s to\n%s", before.rules, after.rules)
+	}
+}
+
+// changed returns the lines of after that before lacks.
+func changed(before, after string) []string {
+	had := strings.Split(before, "\n")
+	return slices.DeleteFunc(strings.Split(after, "\n"), func(line string) bool { return slices.Contains(had, line) })
 }
 
 // process is a process on this machine, with its namespaces.

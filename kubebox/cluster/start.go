@@ -131,8 +131,13 @@ func (c *Cluster) launch(ctx context.Context, config Config) error {
 	}
 	stop := context.AfterFunc(ctx, func() { c.lifeline.Close() })
 	defer stop()
-	if err := follow(reports, config.Progress); err != nil {
+	ready, err := follow(reports, config.Progress)
+	if err != nil {
 		return c.explain(ctx, err)
+	}
+	c.state.RoutesServices = ready.RoutesServices
+	if err := c.state.write(c.dir); err != nil {
+		return err
 	}
 	if !stop() {
 		return context.Cause(ctx)
@@ -200,24 +205,24 @@ func (c *Cluster) fork(config supervisor.Config, listener *os.File) (reports *os
 	return reports, nil
 }
 
-// follow forwards progress until the cluster is ready. It returns an error if the
-// cluster fails to start.
-func follow(reports io.Reader, progress func(string)) error {
+// follow forwards progress until the cluster is ready, and returns the report that says
+// so. It returns an error if the cluster fails to start.
+func follow(reports io.Reader, progress func(string)) (supervisor.Report, error) {
 	for lines := bufio.NewScanner(reports); lines.Scan(); {
 		var r supervisor.Report
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return err
+			return r, err
 		}
 		switch {
 		case r.Ready:
-			return nil
+			return r, nil
 		case r.Error != "":
-			return errors.New(r.Error)
+			return r, errors.New(r.Error)
 		case r.Progress != "":
 			progress(r.Progress)
 		}
 	}
-	return errSilent
+	return supervisor.Report{}, errSilent
 }
 
 // errSilent means that the supervisor exited without reporting a reason.

@@ -12,11 +12,14 @@ import (
 
 // state is the record of a cluster in its run directory.
 type state struct {
-	Name      string
-	Bin       string
-	Nodes     []string
-	Server    string // URL for use on this machine
-	Isolated  bool   // false: ordinary processes; see Probe
+	Name     string
+	Bin      string
+	Nodes    []string
+	Server   string // URL for use on this machine
+	Isolated bool   // false: ordinary processes; see Probe
+
+	RoutesServices bool // known when the cluster is ready
+
 	Pid       int    // of the supervisor
 	StartTime string // of that process, as in /proc/PID/stat
 }

@@ -43,8 +43,8 @@ webhooks:
     caBundle: %[2]s
 `
 
-// TestWebhookIsReachedThroughItsService shows how a test serves a webhook. There is no
-// kube-proxy, but the API server resolves a Service's endpoints itself.
+// TestWebhookIsReachedThroughItsService shows how a test serves a webhook. The API server
+// is not on a node with a kube-proxy, but resolves a Service's endpoints itself.
 func TestWebhookIsReachedThroughItsService(t *testing.T) {
 	c := clustertest.Start(t, cluster.Config{})
 	authority, err := pki.NewAuthority("webhook", time.Now())

@@ -52,6 +52,20 @@ func Start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	return c
 }
 
+// Existing returns the running cluster in a run directory or, if dir is empty, the
+// cluster that the tests of this run share; see [Shared].
+func Existing(t testing.TB, dir string, config cluster.Config) *cluster.Cluster {
+	t.Helper()
+	if dir == "" {
+		return Shared(t, config)
+	}
+	c, err := cluster.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // Shared returns the cluster that the tests of this run share. The first call starts
 // it. All calls must use the same number of nodes. Each test must use its own namespace
 // and clean up after itself.

@@ -1,15 +1,19 @@
 package image
 
 import (
+	"archive/tar"
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 func TestSameFilesProduceTheSameArchive(t *testing.T) {
@@ -69,13 +73,75 @@ func TestArchiveHasTheNameThatPodsUse(t *testing.T) {
 
 func TestWriteRejectsInvalidImages(t *testing.T) {
 	for reason, i := range map[string]Image{
-		"no entrypoint":       {Name: "a:1"},
-		"a relative path":     {Name: "a:1", Files: map[string]string{"program": "/dev/null"}, Entrypoint: []string{"x"}},
-		"no such file":        {Name: "a:1", Files: map[string]string{"/program": "/no/such/file"}, Entrypoint: []string{"x"}},
+		"no entrypoint":   {Name: "a:1"},
+		"a relative path": {Name: "a:1", Files: map[string]string{"program": "/dev/null"}, Entrypoint: []string{"x"}},
+		"no such file":    {Name: "a:1", Files: map[string]string{"/program": "/no/such/file"}, Entrypoint: []string{"x"}},
+		"a file given twice": {
+			Name: "a:1", Files: map[string]string{"/a": "/dev/null"}, Contents: map[string][]byte{"/a": nil}, Entrypoint: []string{"x"},
+		},
+		"no architecture":     {Name: "a:1", Platform: "linux", Entrypoint: []string{"x"}},
 		"a name with a space": {Name: "a b", Entrypoint: []string{"x"}},
 	} {
 		if err := Write(filepath.Join(t.TempDir(), "x.tar"), i); err == nil {
 			t.Errorf("%s: got no error", reason)
 		}
+	}
+}
+
+func TestImageShowsWhatItIs(t *testing.T) {
+	created := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	i := Image{
+		Platform:    "linux/arm/v7",
+		Contents:    map[string][]byte{"/etc/passwd": []byte("root:x:0:0")},
+		Entrypoint:  []string{"/program"},
+		User:        "65532",
+		Labels:      map[string]string{"org.opencontainers.image.title": "label"},
+		Annotations: map[string]string{"org.opencontainers.image.title": "annotation"},
+		Created:     created,
+	}
+	built, err := i.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := built.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := built.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.Platform().String(); got != i.Platform {
+		t.Errorf("the platform is %s", got)
+	}
+	if config.Config.User != i.User || !config.Created.Equal(created) || !maps.Equal(config.Config.Labels, i.Labels) {
+		t.Errorf("the configuration is %+v", config)
+	}
+	if !maps.Equal(manifest.Annotations, i.Annotations) || manifest.MediaType != types.OCIManifestSchema1 {
+		t.Errorf("the manifest is %+v", manifest)
+	}
+	files := mutate.Extract(built)
+	defer files.Close()
+	archive := tar.NewReader(files)
+	var names []string
+	for header, err := archive.Next(); err != io.EOF; header, err = archive.Next() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, header.Name)
+	}
+	if want := []string{"etc", "etc/passwd"}; !slices.Equal(names, want) {
+		t.Errorf("the image contains %q, want %q", names, want)
+	}
+}
+
+func TestLayersAreComplete(t *testing.T) {
+	content, err := Image{Contents: map[string][]byte{"/etc/passwd": []byte("root:x:0:0")}}.layer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Go reads an archive without its end, but other programs do not.
+	if end := make([]byte, 1024); len(content)%512 != 0 || !bytes.HasSuffix(content, end) {
+		t.Errorf("the archive has %d bytes, and does not end with two empty blocks", len(content))
 	}
 }

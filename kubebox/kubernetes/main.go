@@ -20,6 +20,7 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
@@ -32,6 +33,7 @@ var programs = map[string]func(){
 	"kubelet":                 serve(func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) }),
 	"kube-apiserver":          serve(apiserver.NewAPIServerCommand),
 	"kube-controller-manager": serve(controllermanager.NewControllerManagerCommand),
+	"kube-proxy":              serve(proxy.NewProxyCommand),
 	"kube-scheduler":          serve(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
 }
 

@@ -14,10 +14,9 @@ import (
 // still checked.
 func decodeConfiguration(d *source.Document) (configuration, []error) {
 	r := &reader{document: d}
-	c := configuration{generation: 1, capacity: 1}
+	c := configuration{capacity: 1}
 	field(r, &c.name, "text", "metadata", "name")
 	field(r, &c.namespace, "text", "metadata", "namespace")
-	field(r, &c.generation, "a whole number", "metadata", "generation")
 	field(r, &c.capacity, "a whole number", "spec", "capacity")
 	field(r, &c.properties, "a map of text to text", "spec", "brokerProperties")
 	field(r, &c.samples, "a map of text to text", "spec", "sampleProperties")
@@ -25,7 +24,6 @@ func decodeConfiguration(d *source.Document) (configuration, []error) {
 	field(r, &c.fields.BrokerJobSpec, "the spec of a Job", "spec", "brokerSpec", "brokerJobSpec")
 	field(r, &c.fields.InstanceServiceSpec, "the spec of a Service", "spec", "instanceServiceSpec")
 	field(r, &c.fields.ConfigurationServiceSpec, "the spec of a Service", "spec", "configurationServiceSpec")
-	c.fields.Generation = max(c.generation, 1)
 	c.perInstance = r.templates(templating.InstanceLevel)
 	c.group = r.templates(templating.ConfigurationLevel)
 	return c, r.problems

@@ -16,7 +16,6 @@ import (
 // configuration is the part of a Configuration that rendering depends on.
 type configuration struct {
 	name, namespace     string
-	generation          int64
 	capacity            int64
 	properties, samples map[string]string
 	fields              convert.Fields

@@ -1,8 +1,12 @@
 package convert
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -13,10 +17,11 @@ type Fields struct {
 	BrokerJobSpec            map[string]any
 	InstanceServiceSpec      map[string]any
 	ConfigurationServiceSpec map[string]any
-	// Generation is the Configuration's metadata.generation. It is part of a Job's
-	// name, so that Jobs run again when the Configuration changes.
-	Generation int64
 }
+
+// broker reports whether the fields have a broker, whose Pods carry the labels of
+// Akri's brokers.
+func (f Fields) broker() bool { return f.BrokerPodSpec != nil || f.BrokerJobSpec != nil }
 
 // Resource is a template and the old field that it was converted from.
 type Resource struct {
@@ -49,14 +54,20 @@ func BrokerResources(f Fields) (Lists, error) {
 		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerPodSpec", pod(f.BrokerPodSpec)})
 	}
 	if f.BrokerJobSpec != nil {
-		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerJobSpec", job(f.BrokerJobSpec, f.Generation)})
+		template, err := job(f.BrokerJobSpec)
+		if err != nil {
+			return lists, fmt.Errorf("brokerSpec.brokerJobSpec: %w", err)
+		}
+		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerJobSpec", template})
 	}
 	if f.InstanceServiceSpec != nil {
-		template := service(f.InstanceServiceSpec, instanceWord, "akri.sh/instance", "{{ INSTANCE_NAME }}")
+		selector := f.selector("akri.sh/instance", "{{ INSTANCE_NAME }}")
+		template := service(f.InstanceServiceSpec, instanceWord, selector)
 		lists.Instance = append(lists.Instance, Resource{"instanceServiceSpec", template})
 	}
 	if f.ConfigurationServiceSpec != nil {
-		template := service(f.ConfigurationServiceSpec, configurationWord, "akri.sh/configuration", "{{ CONFIGURATION_NAME }}")
+		selector := f.selector("akri.sh/configuration", "{{ CONFIGURATION_NAME }}")
+		template := service(f.ConfigurationServiceSpec, configurationWord, selector)
 		lists.Configuration = append(lists.Configuration, Resource{"configurationServiceSpec", template})
 	}
 	return lists, nil
@@ -73,7 +84,7 @@ const (
 	podApp  = `{{ if or SHARED (gt (len NODES) 1) }}{{ labelValue NODE (` + instanceWord + `) "pod" }}` +
 		`{{ else }}{{ labelValue (` + instanceWord + `) "pod" }}{{ end }}`
 	// withinCapacity is true for as many nodes as the device has slots.
-	withinCapacity = `{{ has NODE (slice NODES 0 (min CAPACITY (len NODES))) }}`
+	withinCapacity = `{{ has NODE BROKER_NODES }}`
 )
 
 // object returns the template of an object. App is the value of the label app: the
@@ -104,7 +115,14 @@ func pod(old map[string]any) map[string]any {
 	}, spec)
 }
 
-func job(old map[string]any, generation int64) map[string]any {
+// job returns the template of a Job. Its name contains a digest of the old field, where
+// Akri has the Configuration's generation: a Job runs again when its own specification
+// changes, and not when another field of the Configuration does.
+func job(old map[string]any) (map[string]any, error) {
+	digest, err := digestOf(old)
+	if err != nil {
+		return nil, err
+	}
 	spec := escape(old).(map[string]any)
 	if template, ok := spec["template"].(map[string]any); ok {
 		oldTemplate := old["template"].(map[string]any)
@@ -116,16 +134,37 @@ func job(old map[string]any, generation int64) map[string]any {
 			labels["controller"] = controller
 		}
 	}
-	name := fmt.Sprintf("%s-%d-job", instanceName, generation)
-	app := fmt.Sprintf(`{{ labelValue (%s) "%d" "job" }}`, instanceWord, generation)
-	return object("batch/v1", "Job", name, app, map[string]any{"akri.sh/once": "true"}, spec)
+	name := fmt.Sprintf("%s-%s-job", instanceName, digest)
+	app := fmt.Sprintf(`{{ labelValue (%s) %q "job" }}`, instanceWord, digest)
+	return object("batch/v1", "Job", name, app, map[string]any{"akri.sh/once": "true"}, spec), nil
 }
 
-func service(old map[string]any, word, label, value string) map[string]any {
+// digestOf returns six hexadecimal digits, as many as names of Instances have. If two specifications have the same, the
+// Job is recreated, because they differ in an immutable field.
+func digestOf(old map[string]any) (string, error) {
+	data, err := json.Marshal(old) // with sorted keys
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:3]), nil
+}
+
+// selector returns what a Service selects besides what its author wrote. Only the Pods
+// of a broker in these fields have the label controller. Those of
+// instanceBrokerResources have Akri's own labels, and a Pod that the author creates
+// has what its Service needs.
+func (f Fields) selector(label, value string) map[string]any {
+	selector := map[string]any{label: value}
+	if f.broker() {
+		selector["controller"] = controller
+	}
+	return selector
+}
+
+func service(old map[string]any, word string, selector map[string]any) map[string]any {
 	spec := escape(old).(map[string]any)
-	selector := child(spec, "selector")
-	selector["controller"] = controller
-	selector[label] = value
+	maps.Copy(child(spec, "selector"), selector)
 	return object("v1", "Service", `{{ `+word+` }}-svc`, `{{ labelValue (`+word+`) "svc" }}`, map[string]any{}, spec)
 }
 

@@ -77,7 +77,6 @@ func convertAndRender(t *testing.T, s spec) string {
 	lists, err := convert.BrokerResources(convert.Fields{
 		BrokerPodSpec: s.BrokerSpec.BrokerPodSpec, BrokerJobSpec: s.BrokerSpec.BrokerJobSpec,
 		InstanceServiceSpec: s.InstanceServiceSpec, ConfigurationServiceSpec: s.ConfigurationServiceSpec,
-		Generation: 3,
 	})
 	if err != nil {
 		return err.Error() + "\n"

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/env"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
@@ -17,9 +18,6 @@ import (
 const (
 	// MaxBytes is the length limit of a condition.
 	MaxBytes = 1024
-	// maxCost bounds one evaluation, in CEL's units: a field or a comparison is
-	// about one.
-	maxCost = 100_000
 	// maxNesting bounds the recursion of the parser.
 	maxNesting = 50
 )
@@ -27,6 +25,7 @@ const (
 // Condition is a compiled condition.
 type Condition struct {
 	source  string
+	tree    *ast.AST
 	program cel.Program
 }
 
@@ -57,18 +56,18 @@ func Compile(source string) (c *Condition, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := celEnv.Compile(source)
+	tree, issues := celEnv.Compile(source)
 	if issues.Err() != nil {
 		return nil, errors.New(firstIssue(issues))
 	}
-	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+	if out := tree.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("the condition yields %s, not true or false", out)
 	}
-	program, err := celEnv.Program(ast, cel.EvalOptions(cel.OptTrackCost), cel.CostLimit(maxCost))
+	program, err := celEnv.Program(tree, cel.CostTracking(costs{}), cel.CostLimit(maxCost))
 	if err != nil {
 		return nil, errors.New("the condition cannot be compiled")
 	}
-	return &Condition{source: source, program: program}, nil
+	return &Condition{source: source, tree: tree.NativeRep(), program: program}, nil
 }
 
 // firstIssue returns the first mistake that CEL found, on one line.
@@ -95,16 +94,17 @@ func (c *Condition) String() string {
 func (c *Condition) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Holds evaluates the condition over a live object. A missing field is an error, as
-// in an object that was just created; conditions check with has() first.
+// in an object that was just created; conditions check with has() first. Errors
+// contain nothing of the object.
 func (c *Condition) Holds(self map[string]any) (holds bool, err error) {
 	defer func() {
 		if p := recover(); p != nil { // no such input is known; a new one must not crash the process
-			holds, err = false, errors.New("the condition cannot be evaluated")
+			holds, err = false, errors.New("ready-when: the condition cannot be evaluated")
 		}
 	}()
 	value, _, err := c.program.Eval(map[string]any{"self": self})
 	if err != nil {
-		return false, fmt.Errorf("ready-when: %w", err)
+		return false, errors.New("ready-when: " + c.explain(err))
 	}
 	result, ok := value.(types.Bool)
 	if !ok {

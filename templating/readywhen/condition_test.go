@@ -1,8 +1,10 @@
 package readywhen_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"akri.sh/akri/templating/readywhen"
 )
@@ -24,7 +26,7 @@ func TestCondition(t *testing.T) {
 			self:   running, want: true,
 		},
 		"a number":                   {source: `self.status.n >= 3`, self: running, want: true},
-		"not there yet":              {source: `self.status.x == 1`, self: running, err: "no such key"},
+		"not there yet":              {source: `self.status.x == 1`, self: running, err: "ready-when: a field does not exist: self.status.x"},
 		"not there yet, asked first": {source: `has(self.status.x) && self.status.x == 1`, self: running},
 		"known when it runs":         {source: `self.kind`, self: running, err: "not true or false"},
 		"no condition":               {source: `"a"`, err: "yields string"},
@@ -59,4 +61,46 @@ func TestCondition(t *testing.T) {
 // doubling doubles a text as often as a condition can be long.
 func doubling() string {
 	return `["a"]` + strings.Repeat(".map(x, x+x)", 40) + `[0] == "" || self.status.n == 3`
+}
+
+// The cost of an evaluation follows its work, so the limit also bounds its time.
+func TestCostFollowsTheObject(t *testing.T) {
+	items, names := make([]any, 300), make([]any, 40)
+	for i := range items {
+		items[i] = map[string]any{"text": strings.Repeat("x", 1000)}
+	}
+	for i := range names {
+		names[i] = map[string]any{"type": fmt.Sprint("Condition", i), "status": "True"}
+	}
+	self := map[string]any{"items": items, "text": strings.Repeat("x", 1<<20), "conditions": names}
+	for source, allowed := range map[string]bool{
+		`self.items.all(a, self.items.all(b, self == self))`:                             false,
+		`self.items.all(a, self.items != [])`:                                            true,
+		`self.items.all(a, self.items == self.items)`:                                    false,
+		`self.items.all(a, [a, self] == [a, self])`:                                      false,
+		`self.items.all(a, {'x': self} == {'x': self})`:                                  false,
+		`self.items.all(a, a in self.items)`:                                             false,
+		`self.items.all(a, self.text.size() > 0)`:                                        false,
+		`self.items.all(a, self.text.contains('xxxxxxxxxxy'))`:                           false,
+		`self.items.all(a, size(a.text) == 1000)`:                                        false,
+		`self.conditions.all(c, size(c.type) > 0 && c.status in ['True', 'False'])`:      true,
+		`self.conditions.exists(c, c.type == 'Condition39' && c.status == 'True')`:       true,
+		`self.conditions.all(a, self.conditions.exists_one(b, b.type == a.type))`:        true,
+		`self.conditions[0] == {'type': 'Condition0', 'status': 'True'} && self == self`: false,
+		`self.conditions == self.conditions && self.items.size() == 300`:                 true,
+	} {
+		condition, err := readywhen.Compile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		holds, err := condition.Holds(self)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s took %v", source, took)
+		}
+		limited := err != nil && strings.Contains(err.Error(), "cost limit")
+		if limited == allowed || allowed && !holds {
+			t.Errorf("%s: %v, %v; want it to be allowed: %v", source, holds, err, allowed)
+		}
+	}
 }

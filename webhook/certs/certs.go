@@ -37,7 +37,7 @@ const (
 var managed atomic.Int32
 
 // Manage adds to a manager without leader election the controllers that create and
-// renew the certificate, and keep the files in dir equal to the Secret.
+// renew the certificate and the path, and keep the files in dir equal to the Secret.
 func Manage(mgr manager.Manager, secret types.NamespacedName, dir string) (*Files, error) {
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionregistrationv1.AddToScheme} {
 		if err := add(mgr.GetScheme()); err != nil {
@@ -68,6 +68,10 @@ func Manage(mgr manager.Manager, secret types.NamespacedName, dir string) (*File
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create certificates for the webhook: %w", err)
+	}
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return files.managePath(ctx, mgr.GetClient()) }))
+	if err != nil {
+		return nil, fmt.Errorf("create a path for the webhook: %w", err)
 	}
 	return files, nil
 }

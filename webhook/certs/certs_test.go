@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -66,7 +67,10 @@ func TestFiles(t *testing.T) {
 		return &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: RegistrationName},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte(ca)},
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{
+					CABundle: []byte(ca),
+					Service:  &admissionregistrationv1.ServiceReference{Path: new(newPath(time.Now()))},
+				},
 			}},
 		}
 	}

@@ -3,12 +3,14 @@
 // cert-controller creates the certificate, renews it, stores it in a Secret and
 // writes its CA into the ValidatingWebhookConfiguration. This package writes the
 // Secret's certificate into files as soon as it changes (files.go): a kubelet
-// would take up to two minutes to update a mounted Secret.
+// would take up to two minutes to update a mounted Secret. It also creates the path at
+// which the webhook is served (path.go), stores it in the same Secret and registers it.
 //
 // Always: every replica has the certificate that is in the Secret. Replicas may
 // race to create or renew it; the Secret's resourceVersion decides, and the others
 // take over what the winner wrote. A replica is not ready before the API server
-// trusts its certificate.
+// trusts its certificate. A path is served before it is registered, and until every API
+// server knows its successor.
 //
 // Never: reads a Secret or a webhook configuration other than the webhook's own.
 package certs

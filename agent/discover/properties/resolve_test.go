@@ -122,20 +122,16 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestReduce(t *testing.T) {
-	object, err := reduce(&unstructured.Unstructured{Object: map[string]any{
+func TestValues(t *testing.T) {
+	data := valuesOf(&unstructured.Unstructured{Object: map[string]any{
 		"kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "y"},
 		"data": map[string]any{"text": "plain", "both": "of data"}, "binaryData": map[string]any{"raw": "/w==", "both": "/w=="},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := object.(*values).data
 	if string(data["text"]) != "plain" || string(data["raw"]) != "\xff" || string(data["both"]) != "of data" {
 		t.Errorf("a ConfigMap is read as %q", data)
 	}
-	object, _ = reduce(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": map[string]any{"password": "czNjcmV0"}}})
-	if data := object.(*values).data; string(data["password"]) != "s3cret" {
+	data = valuesOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": map[string]any{"password": "czNjcmV0"}}})
+	if string(data["password"]) != "s3cret" {
 		t.Errorf("a Secret is read as %q", data)
 	}
 }

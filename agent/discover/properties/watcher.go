@@ -3,13 +3,9 @@ package properties
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"io"
 	"log/slog"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +13,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
 )
 
@@ -44,18 +39,11 @@ type Watcher struct {
 
 // object is one watched Secret or ConfigMap.
 type object struct {
-	informer cache.SharedIndexInformer
-	stop     context.CancelFunc
+	stop context.CancelFunc
 	// users are the Configurations that refer to the object.
 	users map[types.NamespacedName]bool
-	// err is the reason why the last attempt to read the object failed.
-	err error
-}
-
-// values is a Secret or ConfigMap reduced to its values.
-type values struct {
-	metav1.ObjectMeta
-	data map[string][]byte
+	// known is what the last attempt to read the object has found.
+	known lookup
 }
 
 // NewWatcher returns a watcher that calls changed, which must not block, with
@@ -108,88 +96,43 @@ func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]b
 	}
 }
 
-// find returns an object from the cache.
+// find returns what is known about an object.
 func (w *Watcher) find(ref reference) lookup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	object := w.objects[ref]
-	switch {
-	case object == nil:
-		return lookup{pending: true}
-	case object.err != nil:
-		return lookup{err: object.err}
-	case !object.informer.HasSynced():
-		return lookup{pending: true}
+	if object := w.objects[ref]; object != nil {
+		return object.known
 	}
-	stored, exists, err := object.informer.GetStore().GetByKey(ref.NamespacedName.String())
-	if err != nil || !exists {
-		return lookup{err: err}
-	}
-	return lookup{values: stored.(*values).data}
+	return lookup{pending: true}
 }
 
 // start watches an object. The caller holds mu.
 func (w *Watcher) start(ref reference) *object {
-	selector := fields.OneTermEqualSelector("metadata.name", ref.Name).String()
-	inf := informer.Objects(w.client.Resource(resources[ref.kind]).Namespace(ref.Namespace),
-		func(options *metav1.ListOptions) { options.FieldSelector = selector }, reduce)
 	ctx, stop := context.WithCancel(w.base)
-	started := &object{informer: inf, stop: stop, users: map[types.NamespacedName]bool{}}
-	// Both fail only if the informer is running or has stopped.
-	_ = inf.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.failed(ref, started, err) })
-	registration, _ := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { w.synced(started) },
-		UpdateFunc: func(any, any) { w.synced(started) },
-		DeleteFunc: func(any) { w.synced(started) },
-	})
-	w.running.Go(func() { inf.RunWithContext(ctx) })
-	w.running.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			w.synced(started) // even if the object does not exist
-		}
-	})
+	started := &object{stop: stop, users: map[types.NamespacedName]bool{}, known: lookup{pending: true}}
+	follower := &follower{
+		client:   w.client.Resource(resources[ref.kind]).Namespace(ref.Namespace),
+		selector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(),
+		found:    func(found lookup) { w.found(started, found) },
+		log:      w.log.With("object", ref),
+	}
+	w.running.Go(func() { follower.run(ctx) })
 	return started
 }
 
-// failed records the reason why an object cannot be read. It ignores errors that do
-// not concern the object: a watch that ended, an unreachable API server.
-func (w *Watcher) failed(ref reference, object *object, err error) {
-	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err) {
-		if !errors.Is(err, io.EOF) {
-			w.log.Debug("Watch interrupted", "object", ref, "err", err)
-		}
-		return
-	}
-	w.mu.Lock()
-	object.err = err
-	w.mu.Unlock()
-	w.notifyUsers(object)
-}
-
-// synced records that the object was read.
-func (w *Watcher) synced(object *object) {
-	w.mu.Lock()
-	object.err = nil
-	w.mu.Unlock()
-	w.notifyUsers(object)
-}
-
-func (w *Watcher) notifyUsers(object *object) {
+// found records what is known about an object, and notifies its users.
+func (w *Watcher) found(object *object, found lookup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	object.known = found
 	for user := range object.users {
 		w.changed(user)
 	}
 }
 
-// reduce returns the values of a Secret or a ConfigMap.
-func reduce(whole *unstructured.Unstructured) (metav1.Object, error) {
-	reduced := &values{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: whole.GetNamespace(), Name: whole.GetName(), UID: whole.GetUID(), ResourceVersion: whole.GetResourceVersion(),
-		},
-		data: map[string][]byte{},
-	}
+// valuesOf returns the values of a Secret or a ConfigMap.
+func valuesOf(whole *unstructured.Unstructured) map[string][]byte {
+	values := map[string][]byte{}
 	data, _, _ := unstructured.NestedStringMap(whole.Object, "data")
 	binary, _, _ := unstructured.NestedStringMap(whole.Object, "binaryData")
 	var encoded map[string]string
@@ -198,7 +141,7 @@ func reduce(whole *unstructured.Unstructured) (metav1.Object, error) {
 	} else {
 		encoded = binary
 		for key, text := range data {
-			reduced.data[key] = []byte(text)
+			values[key] = []byte(text)
 		}
 	}
 	for key, text := range encoded {
@@ -206,9 +149,9 @@ func reduce(whole *unstructured.Unstructured) (metav1.Object, error) {
 		if err != nil {
 			continue // the API server refuses such values
 		}
-		if _, found := reduced.data[key]; !found {
-			reduced.data[key] = value
+		if _, found := values[key]; !found {
+			values[key] = value
 		}
 	}
-	return reduced, nil
+	return values
 }

@@ -2,18 +2,14 @@ package publish
 
 import (
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/jsonpatch"
 )
-
-// AuthorPatience is how long an Instance may contradict its Configuration before an
-// agent that is not its author corrects it.
-const AuthorPatience = 10 * time.Second
 
 // Action is an action on one Instance.
 type Action string
@@ -21,48 +17,46 @@ type Action string
 // The actions.
 const (
 	Keep   Action = "Keep"   // it matches
-	Apply  Action = "Apply"  // apply Want
-	Leave  Action = "Leave"  // apply Want, which lacks this node
+	Create Action = "Create" // create Want
+	Update Action = "Update" // send Patch: join it or correct it
+	Leave  Action = "Leave"  // send Patch, which removes this node
 	Delete Action = "Delete" // delete it if it still is Have
-	Wait   Action = "Wait"   // wait for an event, or until Until
+	Wait   Action = "Wait"   // wait for an event
 )
 
 // Step is a decision about one Instance.
 type Step struct {
 	Action Action
-	Name   string
 	Have   *v0.Instance // nil if none is known
 	Want   *v0.Instance
-	// Force takes over fields from other field managers.
-	Force bool
-	Until time.Time
+	Patch  jsonpatch.Patch
 }
 
 // nodeView is the state that one node's decisions are based on.
 type nodeView struct {
 	node          string
 	configuration *v0.Configuration
-	now           time.Time
+	// collected reports that garbage collection deletes the Instances that the
+	// Configuration owns.
+	collected bool
 }
 
-// find returns the Instance of a device among those of its Configuration, or nil,
-// and the name that the device's Instance has or should get.
-func (s nodeView) find(d streams.Device, have []*v0.Instance) (*v0.Instance, string) {
+// find returns the Instance of a device among those of its Configuration, by name, or
+// nil, and the name that the device's Instance has or should get.
+func (s nodeView) find(d streams.Device, have map[string]*v0.Instance) (*v0.Instance, string) {
 	short := v0.InstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
-	long := v0.LongInstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
-	name := short
-	for _, instance := range have {
-		if instance.Name != short && instance.Name != long {
-			continue
-		}
-		if belongsTo(instance, d) {
-			return instance, instance.Name
-		}
-		if instance.Name == short {
-			name = long // taken
-		}
+	candidate := have[short]
+	if candidate != nil && belongsTo(candidate, d) {
+		return candidate, short
 	}
-	return nil, name
+	long := v0.LongInstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
+	switch other := have[long]; {
+	case other != nil && belongsTo(other, d):
+		return other, long
+	case candidate != nil: // the short name is taken
+		return nil, long
+	}
+	return nil, short
 }
 
 // belongsTo reports whether an Instance belongs to a device. One without the
@@ -72,38 +66,32 @@ func belongsTo(instance *v0.Instance, d streams.Device) bool {
 	return (!found || id == d.ID) && instance.Spec.Shared == d.Shared
 }
 
-// present decides about a device that exists. differs is the time since which its
-// Instance contradicts the Configuration; zero if that was not known before.
-func (s nodeView) present(d streams.Device, have *v0.Instance, name string, differs time.Time) Step {
+// present decides about a device that exists.
+func (s nodeView) present(d streams.Device, have *v0.Instance, name string) Step {
 	want := intent(s.configuration, d, s.node, name)
-	step := Step{Name: name, Have: have, Want: want}
+	step := Step{Action: Keep, Have: have, Want: want}
 	switch {
 	case have == nil:
-		step.Action = Apply
+		step.Action = Create
 	case have.DeletionTimestamp != nil:
 		step.Action = Wait // created again after the deletion
-	case orphaned(have, want):
+	case orphaned(have, want) && deserted(have, s.node):
 		step.Action = Delete
-	case s.author(have) && matches(have, want):
-		step.Action = Keep
-	case s.author(have):
-		step.Action, step.Force = Apply, true
-	case !joined(have, want):
-		step.Action, step.Want = Apply, following(want, have, s.configuration, false)
-		step.Force = slices.Contains(have.Spec.Nodes, s.node) // its labels or annotations were edited
-	case matches(have, following(want, have, s.configuration, true)):
-		step.Action = Keep
-	case differs.IsZero():
-		step.Action, step.Until = Wait, s.now.Add(AuthorPatience)
-	case differs.Add(AuthorPatience).After(s.now):
-		step.Action, step.Until = Wait, differs.Add(AuthorPatience)
+	case orphaned(have, want):
+		step.Action = Wait // garbage collection deletes it
 	default:
-		step.Action, step.Force, step.Want = Apply, true, following(want, have, s.configuration, true)
+		if s.author(have) {
+			step.Patch = description(have, want) // the author corrects it; the policy for agents allows nobody else to
+		}
+		if step.Patch = append(step.Patch, membership(have, want)...); len(step.Patch) > 0 {
+			step.Action = Update
+		}
 	}
 	return step
 }
 
-// author reports whether this node's agent is the Instance's author.
+// author reports whether this node's agent is the Instance's author. The policy for
+// agents (config/policy/agents.yaml) decides in the same way.
 func (s nodeView) author(have *v0.Instance) bool {
 	return len(have.Spec.Nodes) == 0 || have.Spec.Nodes[0] == s.node
 }
@@ -118,17 +106,22 @@ func orphaned(have, want *v0.Instance) bool {
 	})
 }
 
-// absent decides about an Instance of this node without a device.
+// absent decides about an Instance of this node without a device. To leave the list of
+// nodes, to leave the agent's selection and to delete the Instance are three steps: a
+// node whose containers have slots takes only the first one, and the others when the
+// last slot is free.
 func (s nodeView) absent(have *v0.Instance) Step {
-	step := Step{Name: have.Name, Have: have}
-	others := slices.ContainsFunc(have.Spec.Nodes, func(node string) bool { return node != s.node })
-	switch {
+	step := Step{Action: Wait, Have: have}
+	switch alone := deserted(have, s.node); {
 	case have.DeletionTimestamp != nil:
-		step.Action = Wait
-	case others:
-		step.Action, step.Want = Leave, departing(have)
-	default:
+	case alone:
 		step.Action = Delete
+	case s.collected && metav1.GetControllerOfNoCopy(have) != nil:
+		// Garbage collection deletes it or, with --cascade=orphan, removes the owner.
+	default:
+		if step.Patch = departure(have, s.node); len(step.Patch) > 0 {
+			step.Action = Leave
+		}
 	}
 	return step
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -21,35 +19,34 @@ import (
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/jsonpatch"
 )
 
 const (
 	parallelWrites = 8
-	// maxAttempts bounds how often a decision is repeated after a conflict.
-	maxAttempts = 5
+	// maxAttempts is how often a decision is made before the next pass: with the cached
+	// Instance, and with the current one.
+	maxAttempts = 3
 	// refusedRetryDelay is the delay before a rejected request is retried.
 	refusedRetryDelay = time.Minute
 )
 
-// Publisher writes the Instances of one node.
+// Publisher writes the Instances of one node. It is safe for concurrent use with
+// different Configurations.
 type Publisher struct {
 	client    dynamic.NamespaceableResourceInterface
 	instances *instances.Store
 	node      string
 	manager   string
 	log       *slog.Logger
-
-	mu sync.Mutex
-	// differs is the time since which an Instance contradicts its Configuration.
-	differs map[types.NamespacedName]time.Time
+	pace      *pace
+	results   results
 }
 
 // New returns a publisher for a node that writes as a field manager.
 func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
-		differs: map[types.NamespacedName]time.Time{},
+		pace: newPace(), results: newResults(),
 	}
 }
 
@@ -59,39 +56,54 @@ type Result struct {
 	Devices []device.Device
 	// Next is the time to publish again without an event; zero for never.
 	Next time.Time
-	// Refused are the API server's reasons for rejecting Instances. A user must
-	// resolve them.
+	// Refused are the reasons why devices are not published, which a user must resolve:
+	// they are too large, or the API server rejects their Instances.
 	Refused []string
+}
+
+func (r *Result) again(at time.Time) {
+	if r.Next.IsZero() || !at.IsZero() && at.Before(r.Next) {
+		r.Next = at
+	}
 }
 
 // Publish creates, updates and deletes the Instances of a Configuration to match a
 // snapshot of its devices. After an error it continues with the other Instances.
 func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, snapshot streams.Snapshot) (Result, error) {
 	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
+	p.results.clear(name) // before the Instances are read: no event is missed
 	have := p.instances.Of(name)
-	here := nodeView{node: p.node, configuration: configuration, now: time.Now()}
+	here := nodeView{node: p.node, configuration: configuration}
 
 	var result Result
 	var errs []error
 	var mu sync.Mutex // guards result and errs
 	claimed := map[string]bool{}
+	matching := map[types.NamespacedName]match{}
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	for _, known := range snapshot.Devices {
-		found, instanceName := here.find(known.Device, have)
-		claimed[instanceName] = true
+	candidates := here.candidates(snapshot.Devices, have)
+	for _, c := range candidates {
+		claimed[c.name] = true
 		group.Go(func() error {
-			instance, until, err := p.ensure(ctx, here, known.Device, found, instanceName)
+			instance, later, err := c.have, time.Time{}, error(nil) // if the device is refused, its Instance stays as it is
+			if c.refused == "" {
+				instance, later, err = p.ensure(ctx, here, c.known.Device, c.have, c.name)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if instance != nil {
-				result.Devices = append(result.Devices, published(instance, known))
+				offered := published(configuration, instance, c.known)
+				result.Devices = append(result.Devices, offered)
+				if c.refused == "" && err == nil && later.IsZero() {
+					matching[offered.Instance] = match{configuration, c.known, offered}
+				}
 			}
-			result.Next = earliest(result.Next, until)
+			result.again(later)
 			switch {
 			case isRefusal(err):
 				result.Refused = append(result.Refused, err.Error())
-				result.Next = earliest(result.Next, here.now.Add(refusedRetryDelay))
+				result.again(time.Now().Add(refusedRetryDelay))
 			case err != nil:
 				errs = append(errs, err)
 			}
@@ -100,60 +112,59 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	}
 	_ = group.Wait() // failures are in errs
 
+	var gone []*v0.Instance
 	for _, instance := range have {
-		if claimed[instance.Name] {
-			continue
+		switch {
+		case claimed[instance.Name]:
+		case snapshot.Settled:
+			gone = append(gone, instance)
+		case instance.DeletionTimestamp == nil:
+			result.Devices = append(result.Devices, adopted(configuration, instance))
 		}
-		if !snapshot.Settled {
-			if instance.DeletionTimestamp == nil {
-				result.Devices = append(result.Devices, adopted(instance))
-			}
-			continue
-		}
-		group.Go(func() error {
-			if err := p.drop(ctx, here, instance); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
-			return nil
-		})
 	}
-	_ = group.Wait() // failures are in errs
+	later, err := p.dropAll(ctx, here, gone)
+	result.again(later)
+	errs = append(errs, err)
 	slices.SortFunc(result.Devices, func(a, b device.Device) int { return compareNames(a.Instance, b.Instance) })
 	slices.Sort(result.Refused)
+	result.Refused = append(refusals(candidates), result.Refused...)
+	p.results.set(name, matching)
 	return result, errors.Join(errs...)
 }
 
-// Withdraw removes this node from all Instances of a deleted Configuration.
-func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName) error {
-	here := nodeView{node: p.node, now: time.Now()}
-	var errs []error
-	for _, instance := range p.instances.Of(configuration) {
-		errs = append(errs, p.drop(ctx, here, instance))
-	}
-	return errors.Join(errs...)
+// Withdraw removes this node from all Instances of a Configuration that is not
+// served. Those that other nodes see are left to garbage collection if the
+// Configuration no longer exists: otherwise, each node would write each of them.
+//
+// It returns when to withdraw again without an event; zero for never.
+func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
+	p.results.clear(configuration)
+	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, p.instances.Of(configuration))
 }
 
-// Complete lists the free slots of the Instances whose author is this node. It runs
-// last, because nothing depends on it.
-func (p *Publisher) Complete(ctx context.Context, configuration types.NamespacedName) error {
-	here := nodeView{node: p.node}
-	var errs []error
-	var mu sync.Mutex
+// dropAll removes this node from Instances. It returns when to try again if it may not
+// write all now.
+func (p *Publisher) dropAll(ctx context.Context, here nodeView, list []*v0.Instance) (time.Time, error) {
+	var next Result
+	var mu sync.Mutex // guards next
+	err := inParallel(list, func(instance *v0.Instance) error {
+		later, err := p.drop(ctx, here, instance)
+		mu.Lock()
+		defer mu.Unlock()
+		next.again(later)
+		return err
+	})
+	return next.Next, err
+}
+
+// inParallel calls write for each Instance, a few at a time, and returns the errors.
+func inParallel(list []*v0.Instance, write func(*v0.Instance) error) error {
+	errs := make([]error, len(list))
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	for _, instance := range p.instances.Of(configuration) {
-		patch := slotPatch(instance)
-		if len(patch) == 0 || !here.author(instance) || instance.DeletionTimestamp != nil {
-			continue
-		}
+	for i, instance := range list {
 		group.Go(func() error {
-			if err := p.patch(ctx, instance, patch); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
+			errs[i] = write(instance)
 			return nil
 		})
 	}
@@ -162,171 +173,108 @@ func (p *Publisher) Complete(ctx context.Context, configuration types.Namespaced
 }
 
 // ensure creates or corrects the Instance of a device. It returns the Instance, even
-// with an error, or nil if there is none, and the time of the next check.
+// with an error, or nil if there is none, and when to try again if it may not write
+// now.
 func (p *Publisher) ensure(
 	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
-) (*v0.Instance, time.Time, error) {
+) (instance *v0.Instance, later time.Time, err error) {
 	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}
-	for range maxAttempts {
-		step := here.present(d, have, key.Name, p.differsSince(key))
-		switch step.Action {
-		case Keep:
-			p.differ(key, time.Time{})
+	for attempt := range maxAttempts {
+		step := here.present(d, have, key.Name)
+		if step.Action == Keep || step.Action == Wait {
 			return have, time.Time{}, nil
-		case Wait:
-			if !step.Until.IsZero() {
-				p.differ(key, step.Until.Add(-AuthorPatience))
-			}
-			return have, step.Until, nil
-		case Delete:
-			// The deletion event triggers the creation.
-			return nil, time.Time{}, p.delete(ctx, have)
 		}
-		applied, err := p.apply(ctx, step.Want, step.Force)
-		if err == nil {
-			p.log.Info("Published the Instance", "instance", key, "device", d.ID, "new", step.Have == nil)
-			p.differ(key, time.Time{})
-			if extra := removeExtra(applied, step.Want); step.Force && len(extra) > 0 {
-				err = p.patch(ctx, applied, extra)
+		if attempt == 0 {
+			if later := p.pace.admit(key, step.Action, time.Now()); !later.IsZero() {
+				return have, later, nil
 			}
-			return applied, time.Time{}, err
 		}
-		if !apierrors.IsConflict(err) {
+		written, err := p.write(ctx, step)
+		switch {
+		case err == nil && step.Action == Delete:
+			return nil, time.Time{}, nil // the deletion event triggers the creation
+		case err == nil:
+			p.log.Info("Published the Instance", "instance", key, "device", d.ID, "new", step.Action == Create)
+			return written, time.Time{}, nil
+		case !hasChanged(err):
+			p.pace.failed(key)
 			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, err)
 		}
-		// Another agent changed the Instance first.
+		// Another agent changed the Instance first, or the API server rejects the request.
+		rejected := err
 		if have, err = p.get(ctx, key); err != nil {
 			return step.Have, time.Time{}, err
 		}
-		if have != nil && !belongsTo(have, d) {
+		switch {
+		case have != nil && !belongsTo(have, d):
 			have, key.Name = nil, v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
+		case sameVersion(have, step.Have) && !apierrors.IsAlreadyExists(rejected):
+			p.pace.failed(key)
+			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, rejected)
 		}
 	}
-	return nil, time.Time{}, fmt.Errorf("publish Instance %s of device %q: it changed %d times; retrying", key, d.ID, maxAttempts)
+	return have, p.pace.contended(key, time.Now()), nil
 }
 
-// drop removes this node from an Instance.
-func (p *Publisher) drop(ctx context.Context, here nodeView, have *v0.Instance) error {
-	key := instances.NameOf(have)
-	p.differ(key, time.Time{})
-	for range maxAttempts {
-		var err error
-		switch step := here.absent(have); step.Action {
-		case Delete:
-			err = p.delete(ctx, have)
-		case Leave:
-			if _, err = p.apply(ctx, step.Want, false); err == nil {
-				p.log.Info("Left the Instance to other nodes", "instance", key)
-			}
-		default:
-			return nil
+// drop removes this node from an Instance, as far as it may. It returns when to try
+// again if it may not write now.
+func (p *Publisher) drop(ctx context.Context, here nodeView, have *v0.Instance) (later time.Time, err error) {
+	key, uid := instances.NameOf(have), have.UID
+	for attempt := range maxAttempts {
+		step := here.absent(have)
+		if step.Action == Wait {
+			return time.Time{}, nil
 		}
-		if !apierrors.IsConflict(err) {
-			if err != nil {
-				return fmt.Errorf("remove node %s from Instance %s: %w", here.node, key, err)
+		if attempt == 0 {
+			if later := p.pace.admit(key, step.Action, time.Now()); !later.IsZero() {
+				return later, nil
 			}
-			return nil
 		}
-		uid := have.UID
+		_, err := p.write(ctx, step)
+		if err == nil && step.Action == Leave {
+			p.log.Info("Left the Instance", "instance", key)
+		}
+		if err == nil {
+			return time.Time{}, nil
+		}
+		if !hasChanged(err) {
+			p.pace.failed(key)
+			return time.Time{}, fmt.Errorf("remove node %s from Instance %s: %w", here.node, key, err)
+		}
+		rejected := err
 		if have, err = p.get(ctx, key); err != nil {
-			return err
+			return time.Time{}, err
 		}
 		if have == nil || have.UID != uid {
-			return nil
+			return time.Time{}, nil
+		}
+		if sameVersion(have, step.Have) {
+			p.pace.failed(key)
+			return time.Time{}, fmt.Errorf("remove node %s from Instance %s: %w", here.node, key, rejected)
 		}
 	}
-	return fmt.Errorf("remove node %s from Instance %s: it changed %d times; retrying", here.node, key, maxAttempts)
+	return p.pace.contended(key, time.Now()), nil
 }
 
-// apply applies the Instance and returns the result.
-func (p *Publisher) apply(ctx context.Context, want *v0.Instance, force bool) (*v0.Instance, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
-	if err != nil {
-		return nil, err
-	}
-	object := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(object.Object, "status")
-	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
-	answer, err := p.client.Namespace(want.Namespace).Apply(ctx, want.Name, object,
-		metav1.ApplyOptions{FieldManager: p.manager, Force: force})
-	if err != nil {
-		return nil, err
-	}
-	return p.keep(answer)
+// hasChanged reports whether a request may have failed because the Instance is not as
+// it was read. A test of a patch that fails, and a change that the policy for agents
+// denies, look like a rejection of the request.
+func hasChanged(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) ||
+		apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
 }
 
-// patch patches the Instance if it still exists as read.
-func (p *Publisher) patch(ctx context.Context, have *v0.Instance, patch jsonpatch.Patch) error {
-	// By now, another Instance may have the same name.
-	bound := append(jsonpatch.Patch{jsonpatch.Test("/metadata/uid", have.UID)}, patch...)
-	answer, err := p.client.Namespace(have.Namespace).Patch(ctx, have.Name, types.JSONPatchType, bound.Encode(),
-		metav1.PatchOptions{FieldManager: p.manager})
-	switch {
-	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // it has changed, which triggers another reconciliation
-	case err != nil:
-		return fmt.Errorf("patch Instance %s: %w", instances.NameOf(have), err)
-	}
-	_, err = p.keep(answer)
-	return err
-}
-
-// delete deletes an Instance if it has not changed since it was read. Otherwise it
-// returns a conflict.
-func (p *Publisher) delete(ctx context.Context, have *v0.Instance) error {
-	err := p.client.Namespace(have.Namespace).Delete(ctx, have.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion},
-	})
-	if err == nil {
-		p.log.Info("Deleted the Instance", "instance", instances.NameOf(have))
-	}
-	if err == nil || apierrors.IsNotFound(err) {
-		p.instances.Forget(have)
-		return nil
-	}
-	return err
-}
-
-// get returns an Instance from the API server, or nil.
-func (p *Publisher) get(ctx context.Context, key types.NamespacedName) (*v0.Instance, error) {
-	object, err := p.client.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read Instance %s: %w", key, err)
-	}
-	return instances.Read(object)
-}
-
-// keep records the response to a write, so that later reads see it before the watch
-// does.
-func (p *Publisher) keep(answer *unstructured.Unstructured) (*v0.Instance, error) {
-	instance, err := instances.Read(answer)
-	if err != nil {
-		return nil, err
-	}
-	p.instances.Keep(instance)
-	return instance, nil
-}
-
-func (p *Publisher) differsSince(key types.NamespacedName) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.differs[key]
-}
-
-func (p *Publisher) differ(key types.NamespacedName, since time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if since.IsZero() {
-		delete(p.differs, key)
-	} else {
-		p.differs[key] = since
-	}
+// sameVersion reports whether two versions of an Instance, which may be nil, are the
+// same.
+func sameVersion(a, b *v0.Instance) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.ResourceVersion == b.ResourceVersion
 }
 
 // isRefusal reports whether retrying a rejected Instance is pointless.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -52,13 +53,14 @@ func unixEndpoint(name, address string) (Endpoint, error) {
 }
 
 // networkEndpoint returns the endpoint of a registration with endpoint_type
-// NETWORK. Handlers send it with or without the scheme.
+// NETWORK. Handlers send it with or without the scheme, which does not matter: the
+// operator decides whether connections use TLS.
 func networkEndpoint(name, address string) (Endpoint, error) {
 	wanted := fmt.Errorf("endpoint %q: want http://HOST:PORT or HOST:PORT", address)
 	hostPort := address
 	if strings.Contains(address, "://") {
 		location, err := url.Parse(address)
-		if err != nil || location.Scheme != "http" {
+		if err != nil || location.Scheme != "http" && location.Scheme != "https" {
 			return Endpoint{}, wanted
 		}
 		hostPort = location.Host
@@ -83,19 +85,23 @@ func checked(e Endpoint) (Endpoint, error) {
 	return e, nil
 }
 
-// Connect returns an established connection. The caller closes it.
-func (e Endpoint) Connect(ctx context.Context) (*grpc.ClientConn, error) {
+// connect returns an established connection, which uses TLS if there is a
+// configuration. The caller closes it.
+func (e Endpoint) connect(ctx context.Context, dialer *net.Dialer, secured *tls.Config) (*grpc.ClientConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	failures := make(chan error, 1)
 	connection, err := grpc.NewClient("passthrough:///handler",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // dial adds TLS, because gRPC hides its errors
 		grpc.WithAuthority(e.authority()),
 		grpc.WithReadBufferSize(bufferBytes),
 		grpc.WithWriteBufferSize(bufferBytes),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			socket, err := e.dial(ctx)
+			socket, err := e.dial(ctx, dialer)
+			if err == nil && secured != nil {
+				socket, err = handshake(ctx, socket, secured)
+			}
 			if err != nil {
 				select {
 				case failures <- err:
@@ -133,15 +139,23 @@ func (e Endpoint) authority() string {
 	return "localhost"
 }
 
-func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
+func (e Endpoint) dial(ctx context.Context, dialer *net.Dialer) (net.Conn, error) {
 	if !e.Network {
-		var dialer net.Dialer
 		return dialer.DialContext(ctx, "unix", e.Address)
 	}
-	// TCP notices a host that vanished. Many servers refuse gRPC's own pings at a
-	// useful rate.
-	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
-		Enable: true, Idle: 15 * time.Second, Interval: 10 * time.Second, Count: 3,
-	}}
 	return dialer.DialContext(ctx, "tcp", e.Address)
+}
+
+// keepAlive makes TCP notice a host that vanished. Many servers refuse gRPC's own pings at
+// a useful rate.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 10 * time.Second, Count: 3}
+
+// handshake adds TLS to a connection, or closes it.
+func handshake(ctx context.Context, socket net.Conn, config *tls.Config) (net.Conn, error) {
+	secured := tls.Client(socket, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		socket.Close()
+		return nil, err
+	}
+	return secured, nil
 }

@@ -2,12 +2,18 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
+
+	"google.golang.org/grpc"
 )
 
 // maxEndpoints bounds the memory that handlers can make the agent use.
@@ -20,6 +26,20 @@ type Entry struct {
 	Endpoint
 	// Shared means that other nodes see the same devices.
 	Shared bool `json:"shared"`
+	// Unconfirmed means that the endpoint is known from an earlier run of the agent,
+	// and must not be used until it registers again.
+	Unconfirmed bool `json:"-"`
+}
+
+// Static is a handler on the network that the operator has configured: it is known
+// without a registration, and is never forgotten.
+type Static struct {
+	// Name of the handler, as Configurations refer to it.
+	Name string
+	// Address is HOST:PORT. The host may be a name, such as that of a Service.
+	Address string
+	// Shared means that other nodes see the same devices.
+	Shared bool
 }
 
 // Status is an entry with its state.
@@ -35,6 +55,7 @@ type Status struct {
 // Registry holds the endpoints. It is safe for concurrent use.
 type Registry struct {
 	dir     string
+	network Network
 	log     *slog.Logger
 	recheck chan struct{} // an endpoint may have gone offline
 
@@ -44,10 +65,12 @@ type Registry struct {
 }
 
 // New returns the registry of the handlers in a directory. It starts with the
-// endpoints that the agent's last run stored there.
-func New(dir string, log *slog.Logger) *Registry {
+// endpoints that the agent's last run stored there and that are permitted. The address
+// of a handler on the network may belong to somebody else by now, so such a handler
+// must register again. Static handlers are known from the start.
+func New(dir string, network Network, log *slog.Logger, static ...Static) *Registry {
 	r := &Registry{
-		dir: dir, log: log,
+		dir: dir, network: network, log: log,
 		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{},
 	}
@@ -56,7 +79,19 @@ func New(dir string, log *slog.Logger) *Registry {
 		log.Warn("Cannot read the stored discovery handlers; each one must register again", "err", err)
 	}
 	for _, entry := range entries {
-		r.records[entry.Endpoint] = &record{shared: entry.Shared}
+		if err := network.permit(entry.Endpoint); err != nil {
+			log.Warn("Forgot a stored discovery handler", "handler", entry.Name, "err", err)
+			continue
+		}
+		known := &record{shared: entry.Shared}
+		if entry.Network {
+			known.unconfirmed = true
+			known.offline(time.Now())
+		}
+		r.records[entry.Endpoint] = known
+	}
+	for _, handler := range static {
+		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = &record{shared: handler.Shared, static: true}
 	}
 	return r
 }
@@ -72,6 +107,9 @@ func (r *Registry) Subscribe(changed func(handler string)) {
 
 // Register adds an endpoint or marks it as available again.
 func (r *Registry) Register(entry Entry) error {
+	if err := r.network.permit(entry.Endpoint); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	known := r.records[entry.Endpoint]
 	if known == nil {
@@ -82,8 +120,11 @@ func (r *Registry) Register(entry Entry) error {
 		known = &record{shared: !entry.Shared}
 		r.records[entry.Endpoint] = known
 	}
+	if known.static {
+		entry.Shared = known.shared // the operator decides
+	}
 	changed := known.shared != entry.Shared
-	known.registered(entry.Shared)
+	known.registered(entry.Shared, time.Now())
 	if changed {
 		r.save()
 	}
@@ -103,11 +144,23 @@ func (r *Registry) Endpoints(handler string) []Entry {
 	var entries []Entry
 	for endpoint, known := range r.records {
 		if endpoint.Name == handler {
-			entries = append(entries, Entry{endpoint, known.shared})
+			entries = append(entries, Entry{endpoint, known.shared, known.unconfirmed})
 		}
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return a.Compare(b.Endpoint) })
 	return entries
+}
+
+// Has reports whether a handler has an endpoint.
+func (r *Registry) Has(handler string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for endpoint := range r.records {
+		if endpoint.Name == handler {
+			return true
+		}
+	}
+	return false
 }
 
 // Snapshot returns the status of every endpoint, sorted.
@@ -116,25 +169,69 @@ func (r *Registry) Snapshot() []Status {
 	defer r.mu.Unlock()
 	var all []Status
 	for endpoint, known := range r.records {
-		all = append(all, Status{Entry{endpoint, known.shared}, known.state(), known.offlineSince, known.streams})
+		all = append(all, Status{Entry{endpoint, known.shared, known.unconfirmed}, known.state(), known.offlineSince, known.streams})
 	}
 	slices.SortFunc(all, func(a, b Status) int { return a.Compare(b.Endpoint) })
 	return all
 }
 
-// Opened records that a stream to an endpoint is open. Closed or Broke follows.
-func (r *Registry) Opened(endpoint Endpoint) {
-	r.change(endpoint, func(known *record) { known.opened() })
+// Connect returns an established connection to an endpoint. The caller closes it.
+func (r *Registry) Connect(ctx context.Context, endpoint Endpoint) (*grpc.ClientConn, error) {
+	var secured *tls.Config
+	if endpoint.Network {
+		var err error
+		if secured, err = r.network.tls(endpoint.Name); err != nil {
+			return nil, fmt.Errorf("connect to discovery handler %s: %w", endpoint, err)
+		}
+	}
+	return endpoint.connect(ctx, r.dialer(endpoint), secured)
 }
 
-// Closed records that the agent closed a stream.
-func (r *Registry) Closed(endpoint Endpoint) {
-	r.change(endpoint, func(known *record) { known.closed() })
+// dialer returns how to connect to an endpoint. Only addresses that the operator permits
+// are used, also if a name resolves to others.
+func (r *Registry) dialer(endpoint Endpoint) *net.Dialer {
+	if !endpoint.Network {
+		return &net.Dialer{}
+	}
+	return &net.Dialer{
+		KeepAliveConfig: keepAlive,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			return r.network.permit(Endpoint{Name: endpoint.Name, Network: true, Address: address})
+		},
+	}
 }
 
-// Broke records that a stream ended without the agent closing it.
-func (r *Registry) Broke(endpoint Endpoint) {
-	r.change(endpoint, func(known *record) { known.broke(time.Now()) })
+// Stream is an open stream to an endpoint. Exactly one of its methods is called, once.
+type Stream struct {
+	registry *Registry
+	endpoint Endpoint
+	of       *record // nil if the endpoint was forgotten
+}
+
+// Opened records that a stream to an endpoint is open and that the endpoint answers.
+func (r *Registry) Opened(endpoint Endpoint) Stream {
+	opened := Stream{registry: r, endpoint: endpoint}
+	r.change(endpoint, func(known *record) {
+		known.opened()
+		opened.of = known
+	})
+	return opened
+}
+
+// Closed records that the agent closed the stream.
+func (s Stream) Closed() { s.ended((*record).closed) }
+
+// Broke records that the stream ended without the agent closing it.
+func (s Stream) Broke() { s.ended(func(known *record) { known.broke(time.Now()) }) }
+
+// ended records the end of the stream, unless the endpoint has been forgotten since:
+// if it is known again, the new record does not count the stream.
+func (s Stream) ended(transition func(*record)) {
+	s.registry.change(s.endpoint, func(known *record) {
+		if known == s.of {
+			transition(known)
+		}
+	})
 }
 
 // Failed records that an endpoint did not answer.
@@ -222,7 +319,9 @@ func (r *Registry) notify(handler string) {
 func (r *Registry) save() {
 	var entries []Entry
 	for _, endpoint := range slices.SortedFunc(maps.Keys(r.records), Endpoint.Compare) {
-		entries = append(entries, Entry{endpoint, r.records[endpoint].shared})
+		if !r.records[endpoint].static {
+			entries = append(entries, Entry{Endpoint: endpoint, Shared: r.records[endpoint].shared})
+		}
 	}
 	if err := store(r.dir, entries); err != nil {
 		r.log.Warn("Cannot store the discovery handlers; after a restart of the agent each one must register again", "err", err)

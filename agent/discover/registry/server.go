@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -66,6 +67,9 @@ func (s *service) RegisterDiscoveryHandler(_ context.Context, request *protocol.
 		entry.Endpoint, err = unixEndpoint(request.GetName(), request.GetEndpoint())
 	case protocol.RegisterDiscoveryHandlerRequest_NETWORK:
 		entry.Endpoint, err = networkEndpoint(request.GetName(), request.GetEndpoint())
+		if err == nil && strings.HasPrefix(request.GetEndpoint(), "https:") && s.registry.network.CAFile == "" {
+			err = fmt.Errorf("endpoint %q: run the agents with --network-handlers-ca-file to use TLS", request.GetEndpoint())
+		}
 	default:
 		err = fmt.Errorf("endpoint_type %d: want UDS (0) or NETWORK (1)", kind)
 	}
@@ -75,7 +79,11 @@ func (s *service) RegisterDiscoveryHandler(_ context.Context, request *protocol.
 	}
 	if err := s.registry.Register(entry); err != nil {
 		s.registry.log.Warn("Refused the registration of a discovery handler", "handler", request.GetName(), "err", err)
-		return nil, status.Error(codes.ResourceExhausted, err.Error())
+		code := codes.PermissionDenied
+		if errors.Is(err, errTooMany) {
+			code = codes.ResourceExhausted
+		}
+		return nil, status.Error(code, err.Error())
 	}
 	return &protocol.Empty{}, nil
 }

@@ -5,6 +5,10 @@ import "time"
 // ForgetAfter is how long an endpoint may be offline before it is forgotten.
 const ForgetAfter = 5 * time.Minute
 
+// retrying is the time after a failure in which a stream is certainly tried again, if
+// one is needed.
+const retrying = 30 * time.Second
+
 // State is the state of an endpoint.
 type State string
 
@@ -25,6 +29,16 @@ type record struct {
 	// offlineSince is the time when the endpoint first did not answer; zero if it is
 	// not known to be offline.
 	offlineSince time.Time
+	// failedAt is the time of the last failure of a stream.
+	failedAt time.Time
+	// probed means that a probe found the endpoint offline, so a probe may find it
+	// back. A stream that failed says more than a probe.
+	probed bool
+	// static means that the operator has configured the endpoint: it is never forgotten.
+	static bool
+	// unconfirmed means that an earlier run of the agent knew the endpoint, which must
+	// register again before it is used.
+	unconfirmed bool
 }
 
 func (r *record) state() State {
@@ -37,16 +51,21 @@ func (r *record) state() State {
 	return Waiting
 }
 
-// registered records a registration.
-func (r *record) registered(shared bool) {
-	r.shared = shared
-	r.offlineSince = time.Time{}
+// registered records a registration. While a stream fails again and again, that the
+// handler registers does not mean that it works; it is only not forgotten yet.
+func (r *record) registered(shared bool, now time.Time) {
+	r.shared, r.unconfirmed = shared, false
+	if r.state() == Offline && !r.failedAt.IsZero() && now.Sub(r.failedAt) < retrying {
+		r.offlineSince = now
+		return
+	}
+	r.available()
 }
 
 // opened records that a stream is open.
 func (r *record) opened() {
 	r.streams++
-	r.offlineSince = time.Time{}
+	r.available()
 }
 
 // closed records that the agent closed a stream, which says nothing about the
@@ -61,15 +80,44 @@ func (r *record) broke(now time.Time) {
 
 // failed records that the endpoint did not answer.
 func (r *record) failed(now time.Time) {
+	r.offline(now)
+	r.probed, r.failedAt = false, now
+}
+
+// unreachable records that a probe could not connect to the endpoint.
+func (r *record) unreachable(now time.Time) {
+	if r.state() == Waiting {
+		r.offline(now)
+		r.probed = true
+	}
+}
+
+// reachable records that a probe could connect to the endpoint.
+func (r *record) reachable(now time.Time) {
+	if r.probed || r.static && now.Sub(r.failedAt) >= retrying {
+		r.available()
+	}
+}
+
+func (r *record) offline(now time.Time) {
 	if r.streams == 0 && r.offlineSince.IsZero() {
 		r.offlineSince = now
 	}
 }
 
-// forgetAt returns the time when the endpoint is forgotten, and whether it is
-// offline.
+func (r *record) available() { r.offlineSince, r.probed = time.Time{}, false }
+
+// idle reports whether no stream is open or being retried, so that only a probe finds
+// out whether the endpoint still exists. A static endpoint that is offline is probed, too:
+// it never registers again.
+func (r *record) idle() bool {
+	return !r.unconfirmed && (r.state() == Waiting || r.probed || r.static && r.streams == 0)
+}
+
+// forgetAt returns the time when the endpoint is forgotten, and whether it is offline
+// and may be forgotten.
 func (r *record) forgetAt() (time.Time, bool) {
-	if r.state() != Offline {
+	if r.static || r.state() != Offline {
 		return time.Time{}, false
 	}
 	return r.offlineSince.Add(ForgetAfter), true

@@ -44,11 +44,28 @@ func TestStates(t *testing.T) {
 		},
 		"back by registration": {
 			reason:  "a handler that registers is available",
-			happens: func(r *record) { r.failed(at(1)); r.registered(false) }, want: Waiting,
+			happens: func(r *record) { r.failed(at(1)); r.registered(false, at(100)) }, want: Waiting,
+		},
+		"registers, but fails every call": {
+			reason:  "the state does not alternate; it is kept, because it registers",
+			happens: func(r *record) { r.failed(at(1)); r.failed(at(90)); r.registered(false, at(100)); r.failed(at(101)) },
+			want:    Offline, forgetAt: at(400),
 		},
 		"back by a stream": {
 			reason:  "a later attempt succeeded",
 			happens: func(r *record) { r.failed(at(1)); r.opened() }, want: Active,
+		},
+		"not reached by a probe": {
+			reason:  "its Pod is gone",
+			happens: func(r *record) { r.unreachable(at(1)); r.unreachable(at(60)) }, want: Offline, forgetAt: at(301),
+		},
+		"reached by a later probe": {
+			reason:  "it was restarting",
+			happens: func(r *record) { r.unreachable(at(1)); r.reachable(at(100)) }, want: Waiting,
+		},
+		"reached by a probe, but failing": {
+			reason:  "it accepts connections and fails every call",
+			happens: func(r *record) { r.failed(at(1)); r.reachable(at(100)) }, want: Offline, forgetAt: at(301),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,16 @@ type grace struct {
 	Shared, Local time.Duration
 }
 
-// defaultGrace applies to all Configurations: they cannot set it yet.
+// defaultGrace applies to Configurations that do not set a grace period.
 var defaultGrace = grace{Shared: 5 * time.Minute, Local: 0}
+
+// graceOf returns the grace of a Configuration with a grace period; zero for none.
+func graceOf(period time.Duration) grace {
+	if period == 0 {
+		return defaultGrace
+	}
+	return grace{Shared: period, Local: period}
+}
 
 const (
 	// restartAllowance is how long a stream may be broken before anything changes. A
@@ -26,7 +34,8 @@ const (
 
 	// settleLimit bounds the wait for the endpoints' first messages after the agent
 	// has started, or after the Configuration names another handler. By then the
-	// registry has forgotten endpoints that do not answer.
+	// registry has forgotten endpoints that do not answer. A longer grace period of the
+	// Configuration extends it.
 	settleLimit = registry.ForgetAfter
 
 	// failurePatience is how long a stream may fail before the Configuration's

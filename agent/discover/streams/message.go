@@ -4,17 +4,22 @@ import (
 	"fmt"
 
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/discover/hostpaths"
+	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/discovery/protocol"
+	"akri.sh/akri/internal/text"
 )
 
 const (
 	maxDevices = 10_000
 	maxIDBytes = 4096
+	// maxShownBytes bounds a device's id in a message.
+	maxShownBytes = 64
 )
 
-// devicesOf returns the devices of a message. It skips devices without a valid id and
-// describes the last one in complaint.
-func devicesOf(message *protocol.DiscoverResponse, shared bool) (devices []Device, complaint string) {
+// devicesOf returns the devices in a message of a handler. It skips devices without a
+// valid id and describes the last one in complaint.
+func devicesOf(message *protocol.DiscoverResponse, from registry.Entry, permitted hostpaths.Policy) (devices []Device, complaint string) {
 	seen := map[string]bool{}
 	for i, d := range message.GetDevices() {
 		switch id := d.GetId(); {
@@ -32,22 +37,38 @@ func devicesOf(message *protocol.DiscoverResponse, shared bool) (devices []Devic
 			continue
 		}
 		seen[d.GetId()] = true
-		devices = append(devices, deviceOf(d, shared))
+		devices = append(devices, deviceOf(d, from, permitted))
 	}
 	return devices, complaint
 }
 
-func deviceOf(message *protocol.Device, shared bool) Device {
-	d := Device{Key: Key{ID: message.GetId(), Shared: shared}, Properties: message.GetProperties()}
+// deviceOf returns a device. If something of the node that it needs is not permitted,
+// it is refused as a whole: containers would start without it, and fail.
+func deviceOf(message *protocol.Device, from registry.Entry, permitted hostpaths.Policy) Device {
+	d := Device{Key: Key{ID: message.GetId(), Shared: from.Shared}, Properties: message.GetProperties()}
+	handler := hostpaths.Handler{Name: from.Name, Network: from.Network}
+	refuse := func(err error) Device {
+		d.Refused = fmt.Sprintf("device %q: %v", text.Truncate(d.ID, maxShownBytes), err)
+		d.Mounts, d.Files = nil, nil
+		return d
+	}
 	for _, mount := range message.GetMounts() {
-		d.Mounts = append(d.Mounts, device.Mount{
+		clean, err := permitted.Mount(handler, device.Mount{
 			ContainerPath: mount.GetContainerPath(), HostPath: mount.GetHostPath(), ReadOnly: mount.GetReadOnly(),
 		})
+		if err != nil {
+			return refuse(err)
+		}
+		d.Mounts = append(d.Mounts, clean)
 	}
 	for _, spec := range message.GetDeviceSpecs() {
-		d.Files = append(d.Files, device.File{
+		clean, err := permitted.DeviceFile(handler, device.File{
 			ContainerPath: spec.GetContainerPath(), HostPath: spec.GetHostPath(), Permissions: spec.GetPermissions(),
 		})
+		if err != nil {
+			return refuse(err)
+		}
+		d.Files = append(d.Files, clean)
 	}
 	return d
 }

@@ -2,14 +2,11 @@ package streams
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/discovery/protocol"
@@ -17,9 +14,16 @@ import (
 )
 
 const (
-	minRetryDelay   = 100 * time.Millisecond
-	maxRetryDelay   = 15 * time.Second
-	maxMessageBytes = 16 << 20
+	minRetryDelay = 100 * time.Millisecond
+	maxRetryDelay = 15 * time.Second
+
+	// maxMessageBytes bounds what one message can make the agent allocate.
+	maxMessageBytes = 4 << 20
+
+	// steadyAfter is how long a call must last without an answer before its handler
+	// counts as available: some handlers never send an empty first list, others accept
+	// connections and fail every call.
+	steadyAfter = 10 * time.Second
 )
 
 // stream sends one request to one endpoint, and sends it again whenever the stream
@@ -27,20 +31,24 @@ const (
 type stream struct {
 	entry   registry.Entry
 	request *protocol.DiscoverRequest
+	connect func(context.Context, registry.Endpoint) (*grpc.ClientConn, error)
 
 	stop context.CancelFunc
 	wake chan struct{} // the endpoint has registered: retry now
+
+	// inUse is the open stream, as the registry counts it. Only the listener uses it.
+	inUse registry.Stream
 }
 
 // listener receives the events of a stream, one at a time.
 type listener interface {
-	// opened is called when the connection is established.
+	// opened is called when the handler has answered, or has kept the call open.
 	opened(*stream)
-	// received is called for each message.
+	// received is called with the newest message.
 	received(*stream, *protocol.DiscoverResponse)
 	// broke is called with the reason when the stream ends, or cannot be opened.
 	broke(s *stream, wasOpen bool, err error)
-	// closed is called instead of broke when the agent closed the stream.
+	// closed is called instead of broke when the agent closed an open stream.
 	closed(*stream)
 }
 
@@ -48,11 +56,13 @@ type listener interface {
 func (s *stream) run(ctx context.Context, to listener) {
 	failures := 0
 	for {
-		if received := s.once(ctx, to); received {
-			failures = 0
-		}
+		started := time.Now()
+		s.once(ctx, to)
 		if ctx.Err() != nil {
 			return
+		}
+		if time.Since(started) >= maxRetryDelay { // not a handler that ends each stream at once
+			failures = 0
 		}
 		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
 		timer := time.NewTimer(delay - rand.N(delay/4))
@@ -69,43 +79,61 @@ func (s *stream) run(ctx context.Context, to listener) {
 	}
 }
 
-// once runs one stream until it ends, and reports whether it received a message.
-func (s *stream) once(ctx context.Context, to listener) (received bool) {
-	connection, err := s.entry.Connect(ctx)
+// once runs one stream until it ends.
+func (s *stream) once(ctx context.Context, to listener) {
+	connection, err := s.connect(ctx, s.entry.Endpoint)
 	if err != nil {
 		if ctx.Err() == nil {
-			to.broke(s, false, err)
+			to.broke(s, false, &connectError{err})
 		}
-		return false
+		return
 	}
 	defer connection.Close()
-	to.opened(s)
+	open := false
 	err = s.listen(ctx, connection, func(message *protocol.DiscoverResponse) {
-		received = true
-		to.received(s, message)
+		if !open {
+			open = true
+			to.opened(s)
+		}
+		if message != nil {
+			to.received(s, message)
+		}
 	})
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() == nil:
+		to.broke(s, open, err)
+	case open:
 		to.closed(s)
-	} else {
-		to.broke(s, true, err)
 	}
-	return received
 }
 
-func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, received func(*protocol.DiscoverResponse)) error {
+// listen calls heard with the messages of one call, and with nil when the call has
+// lasted for steadyAfter, until the call ends.
+func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard func(*protocol.DiscoverResponse)) error {
 	call, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, s.request, grpc.MaxCallRecvMsgSize(maxMessageBytes))
 	if err != nil {
 		return err
 	}
+	newest, ended := make(chan *protocol.DiscoverResponse, 1), make(chan error, 1)
+	go func() { ended <- read(call, newest) }()
+	steady := time.NewTimer(steadyAfter)
+	defer steady.Stop()
+	pace := rate.NewLimiter(handleRate, handleBurst)
 	for {
-		message, err := call.Recv()
-		if errors.Is(err, io.EOF) {
-			return errors.New("the handler ended the stream")
-		}
-		if err != nil {
+		select {
+		case message := <-newest:
+			heard(message)
+			_ = pace.Wait(ctx) // it fails if ctx is done, which ends the call
+		case <-steady.C:
+			heard(nil)
+		case err := <-ended:
+			select {
+			case message := <-newest:
+				heard(message)
+			default:
+			}
 			return err
 		}
-		received(message)
 	}
 }
 
@@ -115,15 +143,4 @@ func (s *stream) retryNow() {
 	case s.wake <- struct{}{}:
 	default:
 	}
-}
-
-// refused reports whether the endpoint rejects the request, as opposed to failing.
-func refused(err error) bool { return status.Code(err) == codes.InvalidArgument }
-
-// reason returns the text of an error without gRPC's prefix.
-func reason(err error) string {
-	if s, ok := status.FromError(err); ok && s.Message() != "" {
-		return s.Message()
-	}
-	return err.Error()
 }

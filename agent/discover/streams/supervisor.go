@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/types"
 
+	"akri.sh/akri/agent/discover/hostpaths"
 	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/discovery/protocol"
 )
@@ -24,10 +25,11 @@ type Request struct {
 // Supervisor owns the streams of all Configurations. It is safe for concurrent
 // use.
 type Supervisor struct {
-	registry *registry.Registry
-	notify   func(types.NamespacedName)
-	log      *slog.Logger
-	metrics  *Metrics
+	registry  *registry.Registry
+	permitted hostpaths.Policy
+	notify    func(types.NamespacedName)
+	log       *slog.Logger
+	metrics   *Metrics
 
 	// base is the parent of every stream's context.
 	base    context.Context
@@ -51,8 +53,14 @@ type discovery struct {
 
 // NewSupervisor returns a supervisor that calls notify, which must not block, with
 // each Configuration whose snapshot or whose handler's endpoints may have changed.
-func NewSupervisor(handlers *registry.Registry, notify func(types.NamespacedName), metrics *Metrics, log *slog.Logger) *Supervisor {
-	s := &Supervisor{registry: handlers, notify: notify, log: log, metrics: metrics, discoveries: map[types.NamespacedName]*discovery{}}
+// Devices that need what is not permitted are refused.
+func NewSupervisor(
+	handlers *registry.Registry, permitted hostpaths.Policy, notify func(types.NamespacedName), metrics *Metrics, log *slog.Logger,
+) *Supervisor {
+	s := &Supervisor{
+		registry: handlers, permitted: permitted, notify: notify, log: log, metrics: metrics,
+		discoveries: map[types.NamespacedName]*discovery{},
+	}
 	s.base, s.end = context.WithCancel(context.Background())
 	handlers.Subscribe(s.handlerChanged)
 	return s
@@ -71,6 +79,24 @@ func (s *Supervisor) Discover(configuration types.NamespacedName, request Reques
 	}
 	d.view.Hold(false, time.Now())
 	d.sync(entries)
+}
+
+// Served reports whether a Configuration's handler has endpoints on this node. If it
+// has none, no request is sent until Discover is called again; notify is called when
+// an endpoint registers. From now on, the Configuration's devices are kept for the grace
+// period; zero stands for the default.
+func (s *Supervisor) Served(configuration types.NamespacedName, handler string, gracePeriod time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.discovery(configuration, handler) // first, so that no registration is missed
+	d.view.grace = graceOf(gracePeriod)
+	if len(s.registry.Endpoints(handler)) > 0 {
+		return true
+	}
+	d.request = nil
+	d.view.Hold(false, time.Now())
+	d.sync(nil)
+	return false
 }
 
 // Hold records that a Configuration's request is incomplete for now. Open streams
@@ -157,7 +183,7 @@ func (d *discovery) sync(entries []registry.Entry) {
 	for _, entry := range entries {
 		expected[entry.Endpoint] = true
 		running := d.streams[entry.Endpoint]
-		if d.request == nil || running != nil && running.entry == entry && running.request == d.request {
+		if d.request == nil || entry.Unconfirmed || running != nil && running.entry == entry && running.request == d.request {
 			continue
 		}
 		if running != nil {
@@ -176,7 +202,7 @@ func (d *discovery) sync(entries []registry.Entry) {
 func (d *discovery) start(entry registry.Entry) {
 	ctx, cancel := context.WithCancel(d.supervisor.base)
 	started := &stream{
-		entry: entry, request: d.request,
+		entry: entry, request: d.request, connect: d.supervisor.registry.Connect,
 		stop: cancel, wake: make(chan struct{}, 1),
 	}
 	d.streams[entry.Endpoint] = started
@@ -193,27 +219,32 @@ func (d *discovery) stop(endpoint registry.Endpoint) {
 }
 
 func (d *discovery) opened(from *stream) {
-	d.supervisor.registry.Opened(from.entry.Endpoint)
+	from.inUse = d.supervisor.registry.Opened(from.entry.Endpoint)
 	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
 func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
-	devices, complaint := devicesOf(message, from.entry.Shared)
+	devices, complaint := devicesOf(message, from.entry, d.supervisor.permitted)
 	d.supervisor.metrics.message(from.entry.Name)
 	if complaint != "" {
+		d.supervisor.metrics.failure(from.entry.Name, "faulty_list")
 		d.supervisor.log.Warn("Discovery handler sent a faulty list", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", complaint)
 	}
 	d.handle(from, func() { d.view.Received(from.entry.Endpoint, devices, complaint) })
 }
 
 func (d *discovery) broke(from *stream, wasOpen bool, err error) {
-	if wasOpen && refused(err) {
-		d.supervisor.registry.Closed(from.entry.Endpoint) // it works, but the request is wrong
-	} else if wasOpen {
-		d.supervisor.registry.Broke(from.entry.Endpoint)
-	} else {
+	switch {
+	case refused(err) && !wasOpen:
+		d.supervisor.registry.Opened(from.entry.Endpoint).Closed() // it works, but the request is wrong
+	case refused(err):
+		from.inUse.Closed()
+	case wasOpen:
+		from.inUse.Broke()
+	default:
 		d.supervisor.registry.Failed(from.entry.Endpoint)
 	}
+	d.supervisor.metrics.failure(from.entry.Name, class(err))
 	d.supervisor.log.Debug("Discovery stream ended", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", err)
 	d.handle(from, func() {
 		if refused(err) {
@@ -224,7 +255,7 @@ func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	})
 }
 
-func (d *discovery) closed(from *stream) { d.supervisor.registry.Closed(from.entry.Endpoint) }
+func (d *discovery) closed(from *stream) { from.inUse.Closed() }
 
 // handle runs the reaction to an event, unless its stream has been replaced.
 func (d *discovery) handle(from *stream, react func()) {

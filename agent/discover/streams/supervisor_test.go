@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/types"
 
+	"akri.sh/akri/agent/discover/hostpaths"
 	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/discovery/protocol"
 )
@@ -98,8 +99,14 @@ type setup struct {
 
 func newSetup(t *testing.T) *setup {
 	log := slog.New(slog.DiscardHandler)
-	s := &setup{t: t, registry: registry.New(t.TempDir(), log), changed: make(chan types.NamespacedName, 1000)}
-	s.supervisor = NewSupervisor(s.registry, func(name types.NamespacedName) { s.changed <- name }, NewMetrics(prometheus.NewRegistry()), log)
+	s := &setup{t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), changed: make(chan types.NamespacedName, 1000)}
+	s.supervisor = NewSupervisor(
+		s.registry,
+		hostpaths.Policy{},
+		func(name types.NamespacedName) { s.changed <- name },
+		NewMetrics(prometheus.NewRegistry()),
+		log,
+	)
 	t.Cleanup(s.supervisor.Close)
 	return s
 }
@@ -138,7 +145,7 @@ func (s *setup) await(details, want string) {
 	end := time.After(10 * time.Second)
 	for {
 		s.ask(details)
-		got := text(s.supervisor.Snapshot(door))
+		got := textOf(s.supervisor.Snapshot(door))
 		got, _, _ = strings.Cut(got, " @")
 		if got == want {
 			return
@@ -237,7 +244,7 @@ func TestStreams(t *testing.T) {
 	s.await("three", "a c d settled")
 
 	s.supervisor.Drop(door)
-	if got := text(s.supervisor.Snapshot(door)); got != "" {
+	if got := textOf(s.supervisor.Snapshot(door)); got != "" {
 		t.Errorf("a dropped Configuration has %q", got)
 	}
 }

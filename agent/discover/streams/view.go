@@ -16,6 +16,9 @@ type Device struct {
 	Properties map[string]string
 	Mounts     []device.Mount
 	Files      []device.File
+	// Refused is the reason why containers may not get the device; empty if they may.
+	// Its mounts and files are then missing.
+	Refused string
 }
 
 // Key identifies a device of a Configuration.
@@ -28,7 +31,7 @@ type Key struct {
 type Known struct {
 	Device
 	// Online is false while no endpoint reports the device and it is kept for its
-	// grace period.
+	// grace period, and if it is refused.
 	Online bool
 }
 
@@ -158,7 +161,7 @@ func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint 
 // Broke records that a stream broke or could not be opened.
 func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.current, s.failure = false, false, failure
+		s.open, s.current, s.refused, s.failure = false, false, false, failure
 		if s.lostAt.IsZero() {
 			s.lostAt = now
 		}
@@ -191,8 +194,9 @@ func (v *view) At(now time.Time) Snapshot {
 	union := map[Key]Known{}
 	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
 		s := v.sources[endpoint]
-		online := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
+		reachable := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
 		for _, d := range s.devices {
+			online := reachable && d.Refused == ""
 			if seen, found := union[d.Key]; !found || online && !seen.Online {
 				union[d.Key] = Known{d, online}
 			}
@@ -249,7 +253,7 @@ func (v *view) settle(now time.Time, next *alarm) {
 	case refused:
 		return
 	case expected > 0 && missing == 0:
-	case !next.due(v.asked.Add(settleLimit), now):
+	case !next.due(v.asked.Add(max(settleLimit, v.grace.Shared, v.grace.Local)), now):
 		return
 	}
 	v.settled = true
@@ -280,4 +284,22 @@ func boolToInt(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// The states of a stream, for metrics.
+const (
+	streamOpen    = "open"
+	streamRefused = "refused"
+	streamFailing = "failing" // it broke or is not open yet
+)
+
+// State returns the state of an endpoint's stream.
+func (v *view) State(endpoint registry.Endpoint) string {
+	switch s := v.sources[endpoint]; {
+	case s != nil && s.open:
+		return streamOpen
+	case s != nil && s.refused:
+		return streamRefused
+	}
+	return streamFailing
 }

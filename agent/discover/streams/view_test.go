@@ -59,9 +59,9 @@ func (s *timeline) refused(endpoint registry.Endpoint) *timeline {
 	return s
 }
 
-// text formats a snapshot in one line: devices, with offline ones in parentheses,
+// textOf formats a snapshot in one line: devices, with offline ones in parentheses,
 // "settled", failures after "!", and the time of the next change after "@".
-func text(p Snapshot) string {
+func textOf(p Snapshot) string {
 	var parts []string
 	for _, d := range p.Devices {
 		if d.Online {
@@ -139,6 +139,30 @@ func TestView(t *testing.T) {
 			timeline: func(s *timeline) { s.expect(camera).opened(camera).received(camera, "a").at(10).broke(camera) },
 			at:       40, want: "(a) settled !/camera.sock gone @310",
 		},
+		"a grace period of the Configuration": {
+			reason: "it holds for local devices, too",
+			timeline: func(s *timeline) {
+				s.view.grace = graceOf(time.Hour)
+				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).expect()
+			},
+			at: 3609, want: "(a) settled !/usb.sock gone @3610",
+		},
+		"a grace period of the Configuration is over": {
+			reason: "the device is removed",
+			timeline: func(s *timeline) {
+				s.view.grace = graceOf(time.Hour)
+				s.expect(usb).opened(usb).received(usb, "a").at(10).broke(usb).expect()
+			},
+			at: 3610, want: "settled",
+		},
+		"an agent that restarts in the grace period": {
+			reason: "it waits as long as the earlier agent would have",
+			timeline: func(s *timeline) {
+				s.view.grace = graceOf(time.Hour)
+				s.expect()
+			},
+			at: 3599, want: "@3600",
+		},
 		"the grace of shared devices is over": {
 			reason:   "five minutes after the stream broke",
 			timeline: func(s *timeline) { s.expect(camera).opened(camera).received(camera, "a").at(10).broke(camera) },
@@ -192,6 +216,13 @@ func TestView(t *testing.T) {
 				s.at(11).opened(usb).refused(usb)
 			},
 			at: 2000, want: "a settled !/usb.sock no",
+		},
+		"a handler refuses the details, and then is gone": {
+			reason: "its devices are not kept for ever",
+			timeline: func(s *timeline) {
+				s.expect(usb).opened(usb).received(usb, "a").at(10).refused(usb).at(20).broke(usb).expect()
+			},
+			at: 50, want: "@300",
 		},
 		"the details are refused from the start": {
 			reason:   "the devices of the last run are kept until the handler accepts the request",
@@ -253,10 +284,10 @@ func TestView(t *testing.T) {
 			s := &timeline{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
 			tc.timeline(s)
 			now := time.Unix(int64(tc.at), 0)
-			if got := text(s.view.At(now)); got != tc.want {
+			if got := textOf(s.view.At(now)); got != tc.want {
 				t.Errorf("%s\n got %s\nwant %s", tc.reason, got, tc.want)
 			}
-			if again := text(s.view.At(now)); again != tc.want {
+			if again := textOf(s.view.At(now)); again != tc.want {
 				t.Errorf("reading changed the snapshot: %s", again)
 			}
 		})

@@ -8,28 +8,79 @@ import (
 
 // change is the effect of a claim or a release on slots.
 type change struct {
-	slots  []string
-	from   v0.Owner
-	to     v0.Owner
-	pinned bool // the patch applies only to the version that was read
+	slots  map[string]transition // by slot
+	pinned bool                  // the patch applies only to the version that was read
+}
+
+// transition is a change of one slot's owner. Claims begin, and releases end, with a
+// free slot.
+type transition struct{ from, to v0.Owner }
+
+// done reports whether a part of the change is done already.
+func (c change) done(instance *v0.Instance) bool {
+	for slot, t := range c.slots {
+		if string(instance.Spec.DeviceUsage[slot]) == t.to.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// shrunk reports whether slots beyond the capacity have owners, and whether a claim of
+// more slots would then leave more owners than the capacity. Otherwise, each slot bounds
+// its own claims.
+func shrunk(instance *v0.Instance, more int) (shrunk, full bool) {
+	owners := 0
+	for slot, owner := range instance.Spec.DeviceUsage {
+		number, err := v0.ParseSlotName(instance.Name, slot)
+		if err == nil && owner != "" {
+			owners++
+			shrunk = shrunk || number >= int(instance.Spec.Capacity)
+		}
+	}
+	return shrunk, owners+more > int(instance.Spec.Capacity)
 }
 
 // patch returns the patch that makes the change. It is empty if the Instance already
-// has it. patch returns false if a slot has another owner.
+// has it. patch returns false if a slot has another owner, or if the capacity was reduced
+// below the number of owners.
 func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, bool) {
-	to := map[string]v0.SlotOwner{}
-	for _, slot := range c.slots {
-		switch owner := string(instance.Spec.DeviceUsage[slot]); owner {
-		case c.to.String():
-		case c.from.String():
-			to[slot] = v0.SlotOwner(c.to.String())
-		default:
+	to, free := map[string]v0.SlotOwner{}, []string(nil)
+	for slot, t := range c.slots {
+		switch owner := string(instance.Spec.DeviceUsage[slot]); {
+		case owner == t.to.String():
+		case owner != t.from.String():
 			return nil, false
+		case t.to.Free():
+			free = append(free, slot)
+		default:
+			to[slot] = v0.SlotOwner(t.to.String())
 		}
 	}
-	patch := usagepatch.Set(instance.Spec.DeviceUsage, to)
-	if c.pinned && len(patch) > 0 {
+	pinned := c.pinned
+	if shrunk, full := shrunk(instance, len(to)); shrunk && !pinned {
+		if full && len(to) > 0 {
+			return nil, false
+		}
+		pinned = true // another node may claim another slot at the same time
+	}
+	patch := append(usagepatch.Set(instance.Spec.DeviceUsage, to), usagepatch.Free(instance.Spec.DeviceUsage, free)...)
+	if pinned && len(patch) > 0 {
 		patch = append(jsonpatch.Patch{jsonpatch.Test("/metadata/resourceVersion", instance.ResourceVersion)}, patch...)
 	}
 	return patch, true
+}
+
+// probe returns a patch that claims the first free slot for an owner. If no slot is
+// free, the patch changes nothing, but it passes admission, too.
+func probe(instance *v0.Instance, owner v0.Owner) jsonpatch.Patch {
+	patch := jsonpatch.Patch{jsonpatch.Test("/metadata/uid", instance.UID)}
+	for number := range instance.Spec.Capacity {
+		slot := v0.SlotName(instance.Name, int(number))
+		if instance.Spec.DeviceUsage[slot] == "" {
+			to := map[string]v0.SlotOwner{slot: v0.SlotOwner(owner.String())}
+			return append(patch, usagepatch.Set(instance.Spec.DeviceUsage, to)...)
+		}
+	}
+	return patch
 }

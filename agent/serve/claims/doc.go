@@ -4,6 +4,8 @@
 // Read change.go (the patch), then executor.go (the deadline, and the handling of
 // lost responses).
 //
+// A probe is a claim that the API server checks but does not write.
+//
 // Always: one patch per Instance, all or nothing; a claim changes only free slots, a
 // release only slots of this node; a release tests the resourceVersion it was made
 // for, so that a delayed one cannot free a slot that was allocated again.

@@ -37,18 +37,18 @@ type Store interface {
 	Keep(*v0.Instance)
 }
 
-// Executor claims and releases slots for one node. It is safe for concurrent use.
+// Executor claims and releases slots. It is safe for concurrent use.
 type Executor struct {
 	client  dynamic.NamespaceableResourceInterface
 	store   Store
-	node    string
 	manager string
+	dryRun  []string
 }
 
-// New returns an executor for a node, which writes as the given field manager. The
+// New returns an executor that writes as the given field manager. The
 // client should have no rate limit: the kubelet waits for it.
-func New(client dynamic.Interface, store Store, node, manager string) *Executor {
-	return &Executor{client: client.Resource(v0.InstanceResource), store: store, node: node, manager: manager}
+func New(client dynamic.Interface, store Store, manager string) *Executor {
+	return &Executor{client: client.Resource(v0.InstanceResource), store: store, manager: manager}
 }
 
 // Result is the outcome of a claim or a release.
@@ -61,41 +61,53 @@ type Result struct {
 	Tried uint64
 	// Gone reports that the Instance does not exist.
 	Gone bool
+	// Kept reports that a claim found slots which had their owner already.
+	Kept bool
 	// Err is the reason if the outcome is not Written.
 	Err error
 }
 
-// Claim makes the node the owner of free slots. It keeps slots that the node
-// already owns. It claims all slots or none.
-func (e *Executor) Claim(ctx context.Context, instance types.NamespacedName, numbers []int) Result {
-	return e.run(ctx, instance, change{
-		slots: slotNames(instance.Name, numbers),
-		to:    v0.Owner{Node: e.node},
-	})
-}
-
-// Release frees slots that the node owns. Slots that are already free stay free.
-func (e *Executor) Release(ctx context.Context, instance types.NamespacedName, numbers []int) Result {
-	return e.run(ctx, instance, change{
-		slots:  slotNames(instance.Name, numbers),
-		from:   v0.Owner{Node: e.node},
-		pinned: true,
-	})
-}
-
-func slotNames(instance string, numbers []int) []string {
-	names := make([]string, 0, len(numbers))
-	for _, number := range numbers {
-		names = append(names, v0.SlotName(instance, number))
+// Claim gives owners to free slots. A slot that already has the owner keeps it. Claim
+// changes all slots or none.
+func (e *Executor) Claim(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner) Result {
+	c := change{slots: map[string]transition{}}
+	for number, owner := range owners {
+		c.slots[v0.SlotName(instance.Name, number)] = transition{to: owner}
 	}
-	return names
+	kept := false // in the version that the last patch was made for
+	result := e.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, bool) {
+		kept = !a.unknown && c.done(a.instance)
+		return c.patch(a.instance)
+	})
+	result.Kept = kept
+	return result
+}
+
+// Release frees slots that have the given owners. Slots that are already free stay
+// free.
+func (e *Executor) Release(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner) Result {
+	c := change{slots: map[string]transition{}, pinned: true}
+	for number, owner := range owners {
+		c.slots[v0.SlotName(instance.Name, number)] = transition{from: owner}
+	}
+	return e.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, bool) { return c.patch(a.instance) })
+}
+
+// Probe finds out, with a dry run, whether the API server would now accept a claim for
+// an owner. It does not claim a slot. The record of its result is one that was read.
+func (e *Executor) Probe(ctx context.Context, instance types.NamespacedName, owner v0.Owner) Result {
+	dry := *e
+	dry.dryRun = []string{metav1.DryRunAll}
+	return dry.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, bool) { return probe(a.instance, owner), true })
 }
 
 var errTaken = errors.New("a slot has another owner")
 
-// run retries a change until it is written or refused, or the deadline passes. A
-// refusal must come from a fresh read, a success from the API server.
-func (e *Executor) run(ctx context.Context, name types.NamespacedName, c change) Result {
+// run sends the patches that build returns until one is written or refused, or the
+// deadline passes. A refusal must come from a fresh read, a success from the API server.
+func (e *Executor) run(
+	ctx context.Context, name types.NamespacedName, build func(*attempt) (patch jsonpatch.Patch, possible bool),
+) Result {
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
 	a := attempt{Executor: e, name: name}
@@ -107,7 +119,7 @@ func (e *Executor) run(ctx context.Context, name types.NamespacedName, c change)
 				return a.failed(fmt.Errorf("read Instance %s: %w", name, err))
 			}
 		}
-		patch, possible := c.patch(a.instance)
+		patch, possible := build(&a)
 		switch {
 		case fresh && !possible:
 			return a.failed(errTaken)
@@ -136,6 +148,7 @@ type attempt struct {
 	gone     bool         // the Instance does not exist
 	unknown  bool         // a patch was sent and not answered
 	tried    uint64
+	rejected string // the version of the Instance for which a patch was last rejected
 }
 
 func (a *attempt) read(ctx context.Context) error {
@@ -164,7 +177,10 @@ func (a *attempt) send(ctx context.Context, patch jsonpatch.Patch) (written *v0.
 	defer cancel()
 	a.current = nil
 	object, err := a.client.Namespace(a.name.Namespace).Patch(request, a.name.Name, types.JSONPatchType, patch.Encode(),
-		metav1.PatchOptions{FieldManager: a.manager})
+		metav1.PatchOptions{FieldManager: a.manager, DryRun: a.dryRun})
+	if err == nil && a.dryRun != nil {
+		return a.instance, false, nil // the response has a claim that was not written
+	}
 	if err == nil {
 		if written, err = instances.Read(object); err == nil {
 			return written, false, nil
@@ -173,8 +189,14 @@ func (a *attempt) send(ctx context.Context, patch jsonpatch.Patch) (written *v0.
 		return nil, true, err
 	}
 	switch code := statusCode(err); {
-	case code == http.StatusConflict || code == http.StatusUnprocessableEntity || code == http.StatusTooManyRequests:
-		return nil, false, err // a test failed, or another writer was faster
+	case code == http.StatusUnprocessableEntity:
+		// A test failed because the Instance has changed or, if it has not, the
+		// change is invalid.
+		again := a.rejected == a.instance.ResourceVersion
+		a.rejected = a.instance.ResourceVersion
+		return nil, again, err
+	case code == http.StatusConflict || code == http.StatusTooManyRequests:
+		return nil, false, err
 	case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
 		a.gone = code == http.StatusNotFound
 		return nil, true, err

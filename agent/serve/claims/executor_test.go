@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +40,7 @@ func TestSilence(t *testing.T) {
 					e.store.Keep(known())
 				}
 				start := time.Now()
-				got := e.Claim(t.Context(), ref, []int{0})
+				got := e.Claim(t.Context(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
 				if took := time.Since(start); took > Deadline {
 					t.Errorf("took %s", took)
 				}
@@ -68,12 +69,43 @@ func TestForbidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := New(client, &MemoryStore{}, "node-a", "akri-agent.node-a")
+	e := New(client, &MemoryStore{}, "akri-agent.node-a")
 	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
 	e.store.Keep(known())
-	got := e.Claim(context.Background(), ref, []int{0})
+	got := e.Claim(context.Background(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
 	if got.Outcome != slots.Refused || got.Record != nil || requests != 1 {
 		t.Errorf("got %+v after %d requests", got, requests)
+	}
+}
+
+// TestInvalid checks that a change that the API server finds invalid is given up when
+// the Instance turns out to be unchanged: four requests instead of sixteen.
+func TestInvalid(t *testing.T) {
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.Method)
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte(`{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default",` +
+				`"resourceVersion":"6"}}`))
+			return
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
+	}))
+	defer server.Close()
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := New(client, &MemoryStore{}, "akri-agent.node-a")
+	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
+	got := e.Claim(context.Background(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
+	if got.Outcome != slots.Refused || got.Record != nil {
+		t.Errorf("got %+v", got)
+	}
+	if want := []string{"GET", "PATCH", "GET", "PATCH"}; !slices.Equal(requests, want) {
+		t.Errorf("requests %v, want %v", requests, want)
 	}
 }
 
@@ -91,5 +123,5 @@ func newExecutor(t *testing.T, transport http.RoundTripper) *Executor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(client, &MemoryStore{}, "node-a", "akri-agent.node-a")
+	return New(client, &MemoryStore{}, "akri-agent.node-a")
 }

@@ -7,13 +7,17 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Record returns the owners of an Instance's slots. It skips keys that are not
-// slots of the Instance. A value that cannot be parsed counts as another owner.
+// Record returns the owners of an Instance's slots. It skips keys that cannot be slots
+// of the Instance. A value that cannot be parsed counts as another owner.
 func Record(instance *v0.Instance) slots.Record {
-	record := slots.Record{Version: Version(instance), Usage: make(map[int]v0.Owner, len(instance.Spec.DeviceUsage))}
+	record := slots.Record{
+		Version:       Version(instance),
+		Configuration: instance.Spec.ConfigurationName,
+		Usage:         make(map[int]v0.Owner, len(instance.Spec.DeviceUsage)),
+	}
 	for name, value := range instance.Spec.DeviceUsage {
 		slot, err := v0.ParseSlotName(instance.Name, name)
-		if err != nil {
+		if err != nil || slot >= v0.MaxSlots {
 			continue
 		}
 		owner, err := v0.ParseOwner(string(value))

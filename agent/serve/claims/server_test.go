@@ -1,11 +1,15 @@
 package claims_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -39,7 +44,10 @@ func client(t *testing.T, config *rest.Config) dynamic.Interface {
 // absent.
 func instance(t *testing.T, c dynamic.Interface, namespace, name string, usage map[string]any) types.NamespacedName {
 	t.Helper()
-	spec := map[string]any{"configurationName": "cam", "cdiName": "akri.sh/cam=123456", "capacity": int64(2), "shared": true}
+	configuration, _, _ := strings.Cut(name, "-")
+	spec := map[string]any{
+		"configurationName": configuration, "cdiName": v0.CDIName(configuration, name), "capacity": int64(2), "shared": true,
+	}
 	if usage != nil {
 		spec["deviceUsage"] = usage
 	}
@@ -66,6 +74,15 @@ func usage(t *testing.T, c dynamic.Interface, name types.NamespacedName) map[int
 	return claims.Record(read).Usage
 }
 
+// owned returns slots owned by a node through the Instance's resource.
+func owned(node string, numbers ...int) map[int]v0.Owner {
+	owners := map[int]v0.Owner{}
+	for _, number := range numbers {
+		owners[number] = v0.Owner{Node: node}
+	}
+	return owners
+}
+
 func TestClaimAndRelease(t *testing.T) {
 	config := apitest.Start(t)
 	c := client(t, config)
@@ -75,38 +92,24 @@ func TestClaimAndRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := instance(t, c, namespace, name, start)
-			a, b := claims.New(
-				c,
-				&claims.MemoryStore{},
-				"node-a",
-				"akri-agent."+"node-a",
-			), claims.New(
-				c,
-				&claims.MemoryStore{},
-				"node-b",
-				"akri-agent."+"node-b",
-			)
-			if got := a.Claim(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
+			a, b := claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-a"), claims.New(c, &claims.MemoryStore{}, "akri-agent."+"node-b")
+			if got := a.Claim(t.Context(), ref, owned("node-a", 0)); got.Outcome != slots.Written {
 				t.Fatalf("claim of a free slot: %+v", got)
 			}
-			if got := a.Claim(t.Context(), ref, []int{0, 1}); got.Outcome != slots.Written {
+			if got := a.Claim(t.Context(), ref, owned("node-a", 0, 1)); got.Outcome != slots.Written {
 				t.Fatalf("claim of an owned and a free slot: %+v", got)
 			}
-			if got := b.Claim(
-				t.Context(),
-				ref,
-				[]int{1},
-			); got.Outcome != slots.Refused || got.Record == nil ||
+			if got := b.Claim(t.Context(), ref, owned("node-b", 1)); got.Outcome != slots.Refused || got.Record == nil ||
 				got.Record.Usage[1].Node != "node-a" {
 				t.Fatalf("claim of another node's slot: %+v", got)
 			}
-			if got := b.Release(t.Context(), ref, []int{1}); got.Outcome != slots.Refused {
+			if got := b.Release(t.Context(), ref, owned("node-b", 1)); got.Outcome != slots.Refused {
 				t.Fatalf("release of another node's slot: %+v", got)
 			}
-			if got := a.Release(t.Context(), ref, []int{0, 1}); got.Outcome != slots.Written {
+			if got := a.Release(t.Context(), ref, owned("node-a", 0, 1)); got.Outcome != slots.Written {
 				t.Fatalf("release: %+v", got)
 			}
-			if got := b.Claim(t.Context(), ref, []int{1}); got.Outcome != slots.Written {
+			if got := b.Claim(t.Context(), ref, owned("node-b", 1)); got.Outcome != slots.Written {
 				t.Fatalf("claim of a released slot: %+v", got)
 			}
 			if got := usage(t, c, ref); !got[0].Free() || got[1].Node != "node-b" {
@@ -124,11 +127,11 @@ func TestRace(t *testing.T) {
 	if testing.Short() {
 		rounds = 50
 	}
-	ref := instance(t, c, apitest.Namespace(t, config), "race", nil)
+	ref := instance(t, c, apitest.Namespace(t, config), "race-1", nil)
 	nodes := []string{"node-a", "node-b"}
 	executors := []*claims.Executor{
-		claims.New(c, &claims.MemoryStore{}, nodes[0], "akri-agent."+nodes[0]),
-		claims.New(c, &claims.MemoryStore{}, nodes[1], "akri-agent."+nodes[1]),
+		claims.New(c, &claims.MemoryStore{}, "akri-agent."+nodes[0]),
+		claims.New(c, &claims.MemoryStore{}, "akri-agent."+nodes[1]),
 	}
 	wins := map[string]int{}
 	start := time.Now()
@@ -136,7 +139,7 @@ func TestRace(t *testing.T) {
 		results := make([]claims.Result, 2)
 		var wg sync.WaitGroup
 		for i, e := range executors {
-			wg.Go(func() { results[i] = e.Claim(t.Context(), ref, []int{0}) })
+			wg.Go(func() { results[i] = e.Claim(t.Context(), ref, owned(nodes[i], 0)) })
 		}
 		wg.Wait()
 		winner := -1
@@ -161,23 +164,26 @@ func TestRace(t *testing.T) {
 			continue
 		}
 		wins[nodes[owner]]++
-		for executors[owner].Release(t.Context(), ref, []int{0}).Outcome != slots.Written {
+		for executors[owner].Release(t.Context(), ref, owned(nodes[owner], 0)).Outcome != slots.Written {
 			t.Logf("round %d: retrying the release", round)
 		}
 	}
 	t.Logf("%d rounds in %s, wins %v", rounds, time.Since(start), wins)
 }
 
-// lossy drops the response to a patch, or the patch itself.
+// lossy drops the response to a patch, or the patch itself, or sends it later.
 type lossy struct {
 	next http.RoundTripper
 	mode atomic.Int32
+	// late is a request that was held back.
+	late *http.Request
 }
 
 const (
 	pass = iota
 	loseAnswer
 	loseRequest
+	holdBack
 )
 
 func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -194,6 +200,14 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("the response is lost")
 	case loseRequest:
 		return nil, errors.New("the request is lost")
+	case holdBack:
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		l.late = r.Clone(context.Background())
+		l.late.Body = io.NopCloser(bytes.NewReader(body))
+		return nil, errors.New("the request is on its way")
 	}
 	return l.next.RoundTrip(r)
 }
@@ -205,19 +219,19 @@ func TestLostAnswers(t *testing.T) {
 	l := &lossy{}
 	unreliable := rest.CopyConfig(config)
 	unreliable.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
-	e := claims.New(client(t, unreliable), &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a")
+	e := claims.New(client(t, unreliable), &claims.MemoryStore{}, "akri-agent."+"node-a")
 	for i, mode := range []int32{loseAnswer, loseRequest} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			ref := instance(t, plain, namespace, fmt.Sprintf("lost-%d", i), nil)
 			l.mode.Store(mode)
-			if got := e.Claim(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
+			if got := e.Claim(t.Context(), ref, owned("node-a", 0)); got.Outcome != slots.Written {
 				t.Fatalf("claim: %+v", got)
 			}
 			if got := usage(t, plain, ref); got[0].Node != "node-a" {
 				t.Fatalf("deviceUsage is %v", got)
 			}
 			l.mode.Store(mode)
-			if got := e.Release(t.Context(), ref, []int{0}); got.Outcome != slots.Written {
+			if got := e.Release(t.Context(), ref, owned("node-a", 0)); got.Outcome != slots.Written {
 				t.Fatalf("release: %+v", got)
 			}
 			if got := usage(t, plain, ref); !got[0].Free() {
@@ -227,13 +241,122 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// TestLatePatches checks that a patch that arrives after its outcome was decided does
+// nothing, even if the slot again looks as it did when the patch was sent.
+func TestLatePatches(t *testing.T) {
+	config := apitest.Start(t)
+	plain := client(t, config)
+	namespace := apitest.Namespace(t, config)
+	l := &lossy{}
+	unreliable := rest.CopyConfig(config)
+	unreliable.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
+	e := claims.New(client(t, unreliable), &claims.MemoryStore{}, "akri-agent."+"node-a")
+	other := claims.New(plain, &claims.MemoryStore{}, "akri-agent."+"node-b")
+	write := func(r claims.Result) {
+		t.Helper()
+		if r.Outcome != slots.Written {
+			t.Fatalf("%+v", r)
+		}
+	}
+	arrive := func(ref types.NamespacedName, want string) {
+		t.Helper()
+		response, err := l.next.RoundTrip(l.late)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if got := usage(t, plain, ref)[0].String(); got != want || response.StatusCode < 400 {
+			t.Errorf("after the late patch (%s) the owner is %q, want %q", response.Status, got, want)
+		}
+	}
+	group := map[int]v0.Owner{0: {Node: "node-a", VirtualID: "4"}}
+
+	released := instance(t, plain, namespace, "late-1", nil)
+	write(e.Claim(t.Context(), released, group))
+	l.mode.Store(holdBack)
+	write(e.Release(t.Context(), released, group))
+	write(e.Claim(t.Context(), released, group)) // for the next container
+	arrive(released, "C:4:node-a")
+
+	claimed := instance(t, plain, namespace, "late-2", nil)
+	l.mode.Store(holdBack)
+	write(e.Claim(t.Context(), claimed, group))
+	write(e.Release(t.Context(), claimed, group))
+	write(other.Claim(t.Context(), claimed, owned("node-b", 0)))
+	arrive(claimed, "node-b")
+}
+
 // TestGone checks that a claim on an Instance that does not exist is refused, and
 // that the result reports the Instance as gone.
 func TestGone(t *testing.T) {
 	config := apitest.Start(t)
-	e := claims.New(client(t, config), &claims.MemoryStore{}, "node-a", "akri-agent."+"node-a")
-	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "nothing"}, []int{0})
+	e := claims.New(client(t, config), &claims.MemoryStore{}, "akri-agent."+"node-a")
+	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "nothing"}, owned("node-a", 0))
 	if got.Outcome != slots.Refused || got.Record != nil || got.Err == nil || !got.Gone {
 		t.Fatalf("claim without an Instance: %+v", got)
 	}
+}
+
+// TestProbe checks that a probe is refused when claims are, and that it changes
+// nothing.
+func TestProbe(t *testing.T) {
+	config := apitest.Start(t)
+	c := client(t, config)
+	namespace := apitest.Namespace(t, config)
+	ref := instance(t, c, namespace, "probe-1", map[string]any{"probe-1-0": "node-b"})
+	store := &claims.MemoryStore{}
+	a := claims.New(c, store, "akri-agent."+"node-a")
+	probe := func() claims.Result { return a.Probe(t.Context(), ref, v0.Owner{Node: "node-a"}) }
+
+	got := probe()
+	if got.Outcome != slots.Written || got.Record == nil || got.Record.Usage[0].Node != "node-b" || !got.Record.Usage[1].Free() {
+		t.Fatalf("probe of a free slot: %+v", got)
+	}
+	if got := usage(t, c, ref); !got[1].Free() {
+		t.Fatalf("the probe has claimed a slot: %v", got)
+	}
+	if kept := store.Get(ref); kept.Spec.DeviceUsage["probe-1-1"] != "" {
+		t.Fatalf("the cache has a claim that was not written: %v", kept.Spec.DeviceUsage)
+	}
+
+	forbidClaims(t, c, namespace)
+	deadline := time.Now().Add(20 * time.Second) // policies take effect with a delay
+	for got = probe(); got.Outcome == slots.Written && time.Now().Before(deadline); got = probe() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if got.Outcome != slots.Refused || got.Err == nil {
+		t.Fatalf("probe where a policy denies claims: %+v", got)
+	}
+	ref.Name = "probe-2"
+	if got := probe(); got.Outcome != slots.Refused || !got.Gone {
+		t.Fatalf("probe without an Instance: %+v", got)
+	}
+}
+
+// forbidClaims creates a policy that denies changes of deviceUsage in a namespace.
+func forbidClaims(t *testing.T, c dynamic.Interface, namespace string) {
+	t.Helper()
+	create := func(resource, kind, name string, spec map[string]any) {
+		t.Helper()
+		of := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": of.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
+		}}
+		if _, err := c.Resource(of).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Resource(of).Delete(context.Background(), name, metav1.DeleteOptions{}) })
+	}
+	create("validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespace, map[string]any{
+		"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
+			"apiGroups": []any{v0.GroupVersion.Group}, "apiVersions": []any{"v0"}, "operations": []any{"UPDATE"}, "resources": []any{"instances"},
+		}}},
+		"validations": []any{map[string]any{"expression": "object.spec.deviceUsage == oldObject.spec.deviceUsage"}},
+	})
+	create("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespace, map[string]any{
+		"policyName": namespace, "validationActions": []any{"Deny"},
+		"matchResources": map[string]any{"namespaceSelector": map[string]any{
+			"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace},
+		}},
+	})
 }

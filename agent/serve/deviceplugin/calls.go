@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/serve/slots"
 )
 
@@ -11,30 +14,53 @@ import (
 // response blocks every pod of the node.
 const allocateDeadline = 2 * time.Second
 
+// request is a call of the kubelet that has not been answered.
+type request struct {
+	resource slots.Resource
+	ids      []int
+	answers  chan<- answer
+}
+
+// answer ends a request.
+type answer struct {
+	ids     []int           // of a preference
+	devices []device.Device // of an allocation
+	err     error
+}
+
 // allocate implements [allocator].
-func (s *Server) allocate(ctx context.Context, instance string, numbers []int) error {
-	a := s.call(ctx, func(call slots.Call) slots.Event {
-		return slots.AllocateRequested{Call: call, Instance: instance, Slots: numbers}
+func (s *Server) allocate(ctx context.Context, resource slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error) {
+	s.allocations.begin()
+	defer s.allocations.end()
+	a := s.call(ctx, resource, ids, func(call slots.Call) slots.Event {
+		return slots.AllocateRequested{Call: call, Resource: resource, IDs: ids}
 	})
-	return a.err
+	if a.err != nil {
+		return nil, a.err
+	}
+	response, omissions := respond(a.devices)
+	for _, o := range omissions {
+		s.warnOfInstance(o.device.Instance, "", o.reason, o.what)
+	}
+	return response, nil
 }
 
 // prefer implements [allocator].
-func (s *Server) prefer(ctx context.Context, instance string, available, must []int, size int) ([]int, error) {
-	a := s.call(ctx, func(call slots.Call) slots.Event {
-		return slots.PreferenceAsked{Call: call, Instance: instance, Available: available, Must: must, Size: size}
+func (s *Server) prefer(ctx context.Context, resource slots.Resource, available, must []int, size int) ([]int, error) {
+	a := s.call(ctx, resource, must, func(call slots.Call) slots.Event {
+		return slots.PreferenceAsked{Call: call, Resource: resource, Available: available, Must: must, Size: size}
 	})
-	return a.slots, a.err
+	return a.ids, a.err
 }
 
 // call passes a call of the kubelet to the loop and waits for the answer.
-func (s *Server) call(ctx context.Context, event func(slots.Call) slots.Event) answer {
+func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int, event func(slots.Call) slots.Event) answer {
 	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)
 	defer cancel()
 	answers, calls := make(chan answer, 1), make(chan slots.Call, 1)
 	s.queue.post(func() {
 		s.nextCall++
-		s.answers[s.nextCall] = answers
+		s.requests[s.nextCall] = request{resource, ids, answers}
 		calls <- s.nextCall
 		s.step(event(s.nextCall))
 	})

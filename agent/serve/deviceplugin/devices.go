@@ -1,7 +1,8 @@
 package deviceplugin
 
 import (
-	"slices"
+	"maps"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,65 +13,98 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// devices holds the published devices, and the Instance that each resource stands
-// for. The kubelet knows a resource only by the Instance's name, so the second of
-// two Instances with the same name in different namespaces is refused until the
-// first is gone.
+// devices holds what this node knows about its Instances. The kubelet and the machine
+// know an Instance only by its name, so the second of two Instances with the same name
+// in different namespaces is refused until the first is gone.
 type devices struct {
-	names     map[string]types.NamespacedName // by resource
-	published map[types.NamespacedName]device.Device
-	lists     map[types.NamespacedName][]types.NamespacedName // by Configuration
-	waiting   map[types.NamespacedName]bool                   // refused
+	known     map[string]*known // by the Instance's name
+	published map[types.NamespacedName]map[types.NamespacedName]device.Device
+	waiting   map[types.NamespacedName]bool // refused Instances
+}
+
+// known is an Instance that has been published or recorded.
+type known struct {
+	name types.NamespacedName
+	// configuration is the name of the Configuration, in the same namespace.
+	configuration string
+	// device is the device as last published. It is kept until the Instance is
+	// forgotten, for the containers that have it.
+	device   device.Device
+	reported bool
+	// own are the slots that the record assigns to this node.
+	own map[int]v0.Owner
 }
 
 func newDevices() *devices {
 	return &devices{
-		names:     map[string]types.NamespacedName{},
-		published: map[types.NamespacedName]device.Device{},
-		lists:     map[types.NamespacedName][]types.NamespacedName{},
+		known:     map[string]*known{},
+		published: map[types.NamespacedName]map[types.NamespacedName]device.Device{},
 		waiting:   map[types.NamespacedName]bool{},
 	}
 }
 
-// nameOf returns the Instance that a resource stands for.
-func (d *devices) nameOf(resource string) types.NamespacedName { return d.names[resource] }
-
-// get returns the device that a resource stands for.
-func (d *devices) get(resource string) (device.Device, bool) {
-	found, ok := d.published[d.names[resource]]
-	return found, ok
+// nameOf returns the namespace and name of an Instance.
+func (d *devices) nameOf(instance string) types.NamespacedName {
+	if k := d.known[instance]; k != nil {
+		return k.name
+	}
+	return types.NamespacedName{Name: instance}
 }
 
-// replace replaces the devices of a Configuration. It returns the Instances that
-// are no longer among them.
-func (d *devices) replace(configuration types.NamespacedName, list []device.Device) (withdrawn []types.NamespacedName) {
-	var names []types.NamespacedName
-	for _, one := range list {
-		d.published[one.Instance] = one
-		names = append(names, one.Instance)
+// of returns the devices of slots, and whether all of them are known.
+func (d *devices) of(refs []slots.Ref) ([]device.Device, bool) {
+	list := make([]device.Device, 0, len(refs))
+	for _, ref := range refs {
+		k := d.known[ref.Instance]
+		if k == nil || !k.reported {
+			return nil, false
+		}
+		list = append(list, k.device)
 	}
-	for _, name := range d.lists[configuration] {
-		if !slices.Contains(names, name) {
-			delete(d.published, name)
-			withdrawn = append(withdrawn, name)
+	return list, true
+}
+
+// replace replaces the devices of a Configuration. It returns those that are new or
+// have changed, and the Instances that are no longer among them.
+func (d *devices) replace(configuration types.NamespacedName, list []device.Device) (changed []device.Device, gone []types.NamespacedName) {
+	before, now := d.published[configuration], make(map[types.NamespacedName]device.Device, len(list))
+	for _, one := range list {
+		now[one.Instance] = one
+		if old, found := before[one.Instance]; !found || !reflect.DeepEqual(old, one) {
+			changed = append(changed, one)
 		}
 	}
-	if len(names) == 0 {
-		delete(d.lists, configuration)
-	} else {
-		d.lists[configuration] = names
+	for name := range before {
+		if _, found := now[name]; !found {
+			gone = append(gone, name)
+		}
 	}
-	return withdrawn
+	if len(now) == 0 {
+		delete(d.published, configuration)
+	} else {
+		d.published[configuration] = now
+	}
+	return changed, gone
+}
+
+// get returns the published device of an Instance.
+func (d *devices) get(name types.NamespacedName) (device.Device, bool) {
+	for _, list := range d.published {
+		if one, found := list[name]; found {
+			return one, true
+		}
+	}
+	return device.Device{}, false
 }
 
 // Publish implements [device.Sink].
 func (s *Server) Publish(configuration types.NamespacedName, list []device.Device) {
 	s.queue.post(func() {
-		withdrawn := s.devices.replace(configuration, list)
-		for _, d := range list {
+		changed, gone := s.devices.replace(configuration, list)
+		for _, d := range changed {
 			s.offer(d)
 		}
-		for _, name := range withdrawn {
+		for _, name := range gone {
 			if s.devices.nameOf(name.Name) == name {
 				s.step(slots.DeviceWithdrawn{Instance: name.Name})
 			}
@@ -78,35 +112,39 @@ func (s *Server) Publish(configuration types.NamespacedName, list []device.Devic
 	})
 }
 
-// offer passes a published device to the machine and to its service.
+// offer passes a published device to the machine.
 func (s *Server) offer(d device.Device) {
-	name := d.Instance
-	if !s.own(name) {
+	k := s.own(d.Instance)
+	if k == nil {
 		return
 	}
-	if r := s.resources[name.Name]; r != nil {
-		r.setDevice(d)
-	}
-	s.step(slots.DevicePublished{Instance: name.Name, Shared: d.Shared, Capacity: int(d.Capacity), Online: d.Online})
+	k.configuration, k.device, k.reported = d.Configuration, d, true
+	s.step(slots.DevicePublished{
+		Instance: d.Instance.Name, Configuration: d.Configuration, Shared: d.Shared,
+		Capacity: int(min(d.Capacity, v0.MaxSlots)), Online: d.Online,
+	})
 }
 
-// own assigns an Instance the resource of its name, and reports whether it could. An
-// Instance that is refused waits until the other one is gone.
-func (s *Server) own(name types.NamespacedName) bool {
-	owner, found := s.devices.names[name.Name]
-	if found && owner != name && s.machine.InUse(name.Name) {
+// own returns what is known about an Instance, or nil if another Instance has its
+// name. An Instance that is refused waits until the other one is gone.
+func (s *Server) own(name types.NamespacedName) *known {
+	k := s.devices.known[name.Name]
+	if k != nil && k.name != name && s.machine.InUse(name.Name) {
 		if !s.devices.waiting[name] {
-			s.log.Error("Another Instance with the same name has the resource", "instance", name, "other", owner)
+			s.devices.waiting[name] = true
+			s.warnOfInstance(name, "", reasonNameTaken, "Instance "+k.name.String()+" has the same name: delete one of them")
 		}
-		s.devices.waiting[name] = true
-		return false
+		return nil
 	}
 	delete(s.devices.waiting, name)
-	s.devices.names[name.Name] = name
-	return true
+	if k == nil || k.name != name {
+		k = &known{name: name}
+		s.devices.known[name.Name] = k
+	}
+	return k
 }
 
-// offerWaiting offers the Instances whose resource has become available.
+// offerWaiting offers the Instances whose name has become available.
 func (s *Server) offerWaiting() {
 	for name := range s.devices.waiting {
 		if s.machine.InUse(name.Name) {
@@ -116,7 +154,7 @@ func (s *Server) offerWaiting() {
 		if instance := s.options.Instances.Get(name); instance != nil {
 			s.recorded(instance)
 		}
-		if d, ok := s.devices.published[name]; ok {
+		if d, found := s.devices.get(name); found {
 			s.offer(d)
 		}
 	}
@@ -137,19 +175,28 @@ func (s *Server) instanceEvents() instances.Handler {
 	}
 }
 
+// recorded passes an Instance to the machine. Slots that this node has not written
+// itself are a reason to observe the pods: after a start, or after an edit.
 func (s *Server) recorded(instance *v0.Instance) {
-	name := instances.NameOf(instance)
-	if !s.own(name) {
-		return
-	}
-	record := claims.Record(instance)
-	s.step(slots.InstanceRecorded{Instance: name.Name, Record: record})
-	for _, owner := range record.Usage {
-		if owner.Node == s.options.NodeName {
+	if k := s.own(instances.NameOf(instance)); k != nil {
+		k.configuration = instance.Spec.ConfigurationName
+		record := claims.Record(instance)
+		s.step(slots.InstanceRecorded{Instance: instance.Name, Record: record})
+		if s.remember(k, record) {
 			s.observeSoon()
-			break
 		}
 	}
+}
+
+// remember records which slots this node owns. It reports whether they have changed.
+func (s *Server) remember(k *known, record slots.Record) (changed bool) {
+	own := maps.Clone(record.Usage)
+	maps.DeleteFunc(own, func(_ int, owner v0.Owner) bool { return owner.Node != s.options.NodeName })
+	if maps.Equal(own, k.own) {
+		return false
+	}
+	k.own = own
+	return true
 }
 
 // lost passes the event of an Instance that the watch no longer shows.
@@ -158,13 +205,13 @@ func (s *Server) lost(instance *v0.Instance, event slots.Event) {
 	delete(s.devices.waiting, name)
 	if s.devices.nameOf(name.Name) == name {
 		s.step(event)
-		s.forgetName(name.Name)
+		s.forget(name.Name)
 	}
 }
 
-// forgetName removes the entry of a resource that is no longer needed.
-func (s *Server) forgetName(resource string) {
-	if s.resources[resource] == nil && !s.machine.InUse(resource) {
-		delete(s.devices.names, resource)
+// forget drops what is known about an Instance that is no longer needed.
+func (s *Server) forget(instance string) {
+	if r := s.resources[instance]; (r == nil || r.resource.Group) && !s.machine.InUse(instance) {
+		delete(s.devices.known, instance)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"akri.sh/akri/agent/serve/claims"
 	"akri.sh/akri/agent/serve/slots"
 )
 
@@ -15,26 +14,34 @@ func (s *Server) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	ended := ctx.Done()
-	var last <-chan time.Time
-	for ended != nil || len(s.answers) > 0 {
+	var last, check <-chan time.Time
+	for ended != nil || len(s.requests) > 0 {
 		timer.Stop()
 		if at, found := s.machine.Deadline(); found {
 			timer.Reset(max(at-s.now(), time.Millisecond))
 		}
+		s.options.Heartbeat.Rest()
 		select {
 		case <-ended:
 			ended, last = nil, time.After(allocateDeadline)
 		case <-last:
 			return
 		case <-s.queue.ready:
+			s.options.Heartbeat.Beat()
 			for _, f := range s.queue.take() {
 				f()
 			}
+			if check == nil {
+				check = time.After(checkInterval)
+			}
+		case <-check:
+			check = nil
+			s.check()
 		case <-timer.C:
+			s.options.Heartbeat.Beat()
 			s.do(s.machine.Step(slots.Ticked{Now: s.now()}))
 		}
 		s.offerWaiting()
-		s.metrics.count(s.machine.Counts())
 	}
 }
 
@@ -50,41 +57,53 @@ func (s *Server) step(e slots.Event) {
 // do carries out commands. None of them blocks.
 func (s *Server) do(commands []slots.Command) {
 	for _, command := range commands {
-		s.log.Debug("Carrying out a command", "command", command.String())
+		s.log.Debug("Carrying out a command", "command", command)
 		switch c := command.(type) {
 		case slots.Answer:
-			s.metrics.allocation(c.Err)
-			if errors.Is(c.Err, slots.ErrTaken) {
-				s.observeSoon()
-			}
-			s.reply(c.Call, answer{err: c.Err})
+			s.answer(c)
 		case slots.Suggest:
-			s.reply(c.Call, answer{slots: c.Slots})
+			s.reply(c.Call, answer{ids: c.IDs})
 		case slots.Claim:
-			s.patch(c.Instance, patch{c.Slots, s.executor.Claim, s.metrics.claims, func(r claims.Result) slots.Event {
-				return slots.ClaimSettled{Instance: c.Instance, Slots: c.Slots, Outcome: r.Outcome, Record: r.Record}
-			}})
+			s.claim(c)
 		case slots.Release:
-			s.patch(c.Instance, patch{c.Slots, s.executor.Release, s.metrics.releases, func(r claims.Result) slots.Event {
-				return slots.ReleaseSettled{
-					Instance: c.Instance, Slots: c.Slots, Outcome: r.Outcome, Record: r.Record, Tried: r.Tried, Gone: r.Gone,
-				}
-			}})
+			s.release(c)
+		case slots.Probe:
+			s.probe(c)
 		case slots.Advertise:
-			s.resource(c.Instance).setList(c.List)
+			s.advertise(c.Resource, c.List)
 		case slots.Withdraw:
-			s.withdraw(c.Instance)
-			s.forgetName(c.Instance)
+			s.withdraw(c.Resource)
+			s.forget(c.Resource.Name)
 		case slots.Report:
-			s.log.Error("The record names another owner for a slot in use; the slot stays unhealthy until deviceUsage is corrected",
-				"slot", c.Slot.String(), "what", c.What)
+			s.warnOfContradiction(c)
 		}
 	}
 }
 
+// answer ends an allocation.
+func (s *Server) answer(c slots.Answer) {
+	a := answer{err: c.Err}
+	if c.Err == nil {
+		if devices, found := s.devices.of(c.Slots); found {
+			a.devices = devices
+		} else {
+			a.err = slots.ErrGone
+		}
+	}
+	s.metrics.allocation(a.err)
+	if errors.Is(a.err, slots.ErrTaken) || errors.Is(a.err, slots.ErrFull) || errors.Is(a.err, slots.ErrTooFew) {
+		s.observeSoon() // a container may have ended
+	}
+	if r, found := s.requests[c.Call]; found && a.err != nil {
+		s.warnOfRefusal(r.resource, r.ids, a.err)
+	}
+	s.reply(c.Call, a)
+}
+
+// reply ends a request.
 func (s *Server) reply(call slots.Call, a answer) {
-	if ch := s.answers[call]; ch != nil {
-		ch <- a // buffered: does not block
-		delete(s.answers, call)
+	if r, found := s.requests[call]; found {
+		r.answers <- a // buffered: does not block
+		delete(s.requests, call)
 	}
 }

@@ -2,24 +2,42 @@ package deviceplugin
 
 import (
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
 )
 
 // outcomes are the values of the label "outcome" for patches.
 var outcomes = map[slots.Outcome]string{slots.Written: "written", slots.Refused: "refused", slots.Unknown: "unknown"}
 
+// latencies are the buckets of the time until a slot is free, in seconds. The
+// observation of pods is delayed by 50 ms, and at worst 10 s after the pod.
+var latencies = []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30}
+
+var (
+	slotsDescription = prometheus.NewDesc("akri_agent_slots",
+		"Slots of this node's devices, by state: free, held by this node, taken by another node, or contradicted, "+
+			"and by level: instance or configuration; free slots belong to both.", []string{"state", "level"}, nil)
+	unwritableDescription = prometheus.NewDesc("akri_agent_unwritable_instances",
+		"Instances whose slots this node cannot claim at present, by Configuration.", []string{"configuration"}, nil)
+	resourcesDescription = prometheus.NewDesc("akri_agent_resources",
+		"Resources that this node offers, by state: connected if the kubelet receives their lists, or disconnected.", []string{"state"}, nil)
+)
+
 // Metrics are the metrics of the serving half. Their cardinality does not depend on
 // the devices.
 type Metrics struct {
 	claims, releases, allocations *prometheus.CounterVec
-	slots                         *prometheus.GaugeVec
+	releaseLatency                *prometheus.HistogramVec
+	violations                    *prometheus.GaugeVec
 }
 
-// NewMetrics returns the metrics, registered with registerer unless that is nil.
-func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+// NewMetrics returns the metrics, registered with registerer. At each scrape, read
+// returns what the gauges show.
+func NewMetrics(registerer prometheus.Registerer, read func() (Snapshot, bool)) (*Metrics, error) {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
 	}
@@ -30,16 +48,17 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			"akri_agent_allocations_total",
 			"Answers to the kubelet's Allocate, by outcome: granted, or the reason of the refusal.",
 		),
-		slots: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "akri_agent_slots",
-			Help: "Slots of this node's devices, by state: free, held by this node, taken by another owner, or contradicted.",
-		}, []string{"state"}),
-	}
-	if registerer == nil {
-		return m, nil
+		releaseLatency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "akri_agent_release_latency_seconds", Buckets: latencies,
+			Help: "Time from the notice that a container has ended until its slot is recorded as free, by level: instance or configuration.",
+		}, []string{"level"}),
+		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "akri_agent_invariant_violations",
+			Help: "Violations of what always holds for slots, by invariant. Each is a bug.",
+		}, []string{"invariant"}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.claims, m.releases, m.allocations, m.slots} {
+	for _, c := range []prometheus.Collector{m.claims, m.releases, m.allocations, m.releaseLatency, m.violations, gauges{read}} {
 		errs = append(errs, registerer.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -53,6 +72,8 @@ func (m *Metrics) allocation(err error) {
 		outcome = "granted"
 	case errors.Is(err, slots.ErrTaken):
 		outcome = "taken"
+	case errors.Is(err, slots.ErrFull), errors.Is(err, slots.ErrTooFew):
+		outcome = "full"
 	case errors.Is(err, slots.ErrDeadline):
 		outcome = "deadline"
 	case errors.Is(err, slots.ErrUnavailable):
@@ -61,10 +82,72 @@ func (m *Metrics) allocation(err error) {
 	m.allocations.WithLabelValues(outcome).Inc()
 }
 
-// count sets the gauge of slots by state.
-func (m *Metrics) count(c slots.Counts) {
-	m.slots.WithLabelValues("free").Set(float64(c.Free))
-	m.slots.WithLabelValues("held").Set(float64(c.Held))
-	m.slots.WithLabelValues("taken").Set(float64(c.Taken))
-	m.slots.WithLabelValues("contradicted").Set(float64(c.Contradicted))
+// released records that a slot with an owner has become free.
+func (m *Metrics) released(owner v0.Owner, since time.Time) {
+	m.releaseLatency.WithLabelValues(levelOf(owner)).Observe(time.Since(since).Seconds())
+}
+
+// violated records the violated invariants.
+func (m *Metrics) violated(violations []slots.Violation) {
+	m.violations.Reset()
+	for _, v := range violations {
+		m.violations.WithLabelValues(v.Invariant).Inc()
+	}
+}
+
+func levelOf(owner v0.Owner) string {
+	if owner.VirtualID != "" {
+		return "configuration"
+	}
+	return "instance"
+}
+
+// gauges are computed when they are scraped, so that events cost nothing.
+type gauges struct{ read func() (Snapshot, bool) }
+
+func (g gauges) Describe(to chan<- *prometheus.Desc) {
+	to <- slotsDescription
+	to <- unwritableDescription
+	to <- resourcesDescription
+}
+
+func (g gauges) Collect(to chan<- prometheus.Metric) {
+	snapshot, found := g.read()
+	if !found {
+		return
+	}
+	for state, n := range map[string]int{"connected": snapshot.Connected, "disconnected": snapshot.Disconnected} {
+		to <- prometheus.MustNewConstMetric(resourcesDescription, prometheus.GaugeValue, float64(n), state)
+	}
+	state := snapshot.Slots
+	type key struct{ state, level string }
+	counts := map[key]int{{"free", "both"}: 0, {"contradicted", "instance"}: 0, {"contradicted", "configuration"}: 0}
+	for _, level := range []string{"instance", "configuration"} {
+		counts[key{"held", level}], counts[key{"taken", level}] = 0, 0
+	}
+	unwritable := map[string]int{}
+	for _, instance := range state.Instances {
+		unwritable[instance.Configuration] += 0
+		if instance.Suspended {
+			unwritable[instance.Configuration]++
+		}
+		for _, slot := range instance.Slots {
+			switch owner := slot.Owner; {
+			case slot.Contradicted:
+				counts[key{"contradicted", levelOf(slot.Held)}]++
+			case owner.Free():
+				counts[key{"free", "both"}]++
+			case owner.Node == state.Node:
+				counts[key{"held", levelOf(owner)}]++
+			default:
+				counts[key{"taken", levelOf(owner)}]++
+			}
+		}
+	}
+	for k, n := range counts {
+		to <- prometheus.MustNewConstMetric(slotsDescription, prometheus.GaugeValue, float64(n), k.state, k.level)
+	}
+	for configuration, n := range unwritable {
+		to <- prometheus.MustNewConstMetric(unwritableDescription, prometheus.GaugeValue, float64(n), configuration)
+	}
 }

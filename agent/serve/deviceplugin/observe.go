@@ -1,10 +1,13 @@
 package deviceplugin
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"akri.sh/akri/agent/serve/slots"
@@ -13,11 +16,20 @@ import (
 const (
 	// gatherTime debounces triggers before an observation: the kubelet's list
 	// lags a pod's event by some 10 ms.
-	gatherTime = 200 * time.Millisecond
+	gatherTime = 50 * time.Millisecond
 	// minInterval is the first delay between observations while a slot is
 	// undecided; maxInterval is the interval without any trigger.
-	minInterval = time.Second
+	minInterval = 250 * time.Millisecond
 	maxInterval = 10 * time.Second
+	// repeats is how often an observation is repeated after a pod changed, in case the
+	// kubelet's list lags for longer.
+	repeats = 2
+	// maxRate and maxTriggerRate bound the observations per second, and those that are
+	// not triggered by a pod of this node: the owners of an Instance's slots change as
+	// often as other nodes' pods do. The kubelet answers 100 lists per second, to all of
+	// its clients.
+	maxRate, maxTriggerRate = 10, 1
+	burst                   = 5
 )
 
 // observeSoon requests an observation.
@@ -29,64 +41,82 @@ func (s *Server) observeSoon() {
 }
 
 func newObserveBackoff() wait.Backoff {
-	return wait.Backoff{Duration: minInterval, Factor: 2, Steps: 8}
+	return wait.Backoff{Duration: minInterval, Factor: 2, Jitter: 0.2, Steps: 10}
 }
 
 // observe observes the node's pods until ctx is done: after a trigger, repeatedly
 // while a slot is undecided, and at least every maxInterval.
 func (s *Server) observe(ctx context.Context) {
-	delay, backoff := gatherTime, newObserveBackoff()
+	limiter, triggers := rate.NewLimiter(maxRate, burst), rate.NewLimiter(maxTriggerRate, burst)
+	next, backoff, due := time.Now().Add(gatherTime), newObserveBackoff(), 0
+	var noticed time.Time // the reason for an observation, until one has decided
 	for {
-		timer := time.NewTimer(delay)
+		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return
+		case <-timer.C:
+			noticed = cmp.Or(noticed, time.Now())
+			due--
 		case <-s.trigger:
-			timer.Stop()
-			backoff = newObserveBackoff()
+			if !triggers.Allow() {
+				timer.Stop()
+				next = earlier(next, time.Now().Add(time.Second/maxTriggerRate))
+				continue
+			}
+			noticed, backoff = cmp.Or(noticed, time.Now()), newObserveBackoff()
 			sleep(ctx, gatherTime)
 		case <-s.observer.Changed():
-			timer.Stop()
-			backoff = newObserveBackoff()
+			noticed, backoff, due = time.Now(), newObserveBackoff(), repeats
 			sleep(ctx, gatherTime)
-		case <-timer.C:
 		}
-		if ctx.Err() != nil {
-			return
+		timer.Stop()
+		if limiter.Wait(ctx) != nil {
+			return // ctx is done
 		}
-		delay = maxInterval - maxInterval/10 + rand.N(maxInterval/5)
-		if again := s.observeOnce(ctx); again {
-			delay = min(backoff.Step(), delay)
+		next = time.Now().Add(maxInterval - maxInterval/10 + rand.N(maxInterval/5))
+		again := s.observeOnce(ctx, noticed)
+		if again || due > 0 {
+			next = earlier(next, time.Now().Add(backoff.Step()))
+		}
+		if !again {
+			noticed = time.Time{}
 		}
 	}
 }
 
-// observeOnce makes one observation. It reports whether another one is due soon.
-func (s *Server) observeOnce(ctx context.Context) (again bool) {
-	var own []slots.Ref
-	var since slots.Generation
-	var began time.Duration
-	ready := make(chan struct{})
-	s.queue.post(func() {
-		own, since, began = s.machine.Held(), s.machine.Generation(), s.now()
-		close(ready)
-	})
-	select {
-	case <-ready:
-	case <-ctx.Done():
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// observeOnce makes one observation, for a reason that was noticed at a time. It reports
+// whether another one is due soon.
+func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool) {
+	type ledger struct {
+		own   []slots.Use
+		since slots.Generation
+		began time.Duration
+	}
+	l, err := ask(ctx, s, func() ledger { return ledger{s.machine.Uses(), s.machine.Generation(), s.now()} })
+	if err != nil {
 		return false
 	}
-	o, err := s.observer.Observe(ctx, own)
+	o, err := s.observer.Observe(ctx, l.own)
 	if err != nil {
 		s.log.Debug("Cannot observe the pods of the node", "err", err)
+		return len(l.own) > 0
 	}
-	if len(o.Held)+len(o.Ended) > 0 {
-		s.queue.post(func() {
-			s.step(slots.PodsObserved{Since: since, Began: began, Held: o.Held, Ended: o.Ended})
-		})
-	}
-	return len(o.Open)+len(o.Ended) > 0 || err != nil && len(own) > 0
+	s.queue.post(func() {
+		s.noticed = noticed
+		s.step(slots.PodsObserved{Since: l.since, Began: l.began, Listed: o.Listed, Open: o.Open, Lingering: o.Lingering})
+		s.noticed = time.Time{}
+		for _, d := range o.Duplicates {
+			s.warnOfDuplicate(d)
+		}
+	})
+	return slices.ContainsFunc(l.own, func(use slots.Use) bool { return !slices.Contains(o.Listed, use) })
 }
 
 func sleep(ctx context.Context, d time.Duration) {

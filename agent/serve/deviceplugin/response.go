@@ -2,6 +2,7 @@ package deviceplugin
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,39 +11,56 @@ import (
 	"akri.sh/akri/agent/device"
 )
 
-// respond returns the response for a container that gets slots of a device: mounts,
-// device files, and each property as NAME and NAME_HASH, where HASH distinguishes
-// the device from others in the same container. One response holds everything,
-// because the kubelet reads only the first one (pkg/kubelet/cm/devicemanager,
+// respond returns the response for a container that gets slots of these devices: their
+// properties, mounts and device files. One response holds everything, because the
+// kubelet reads only the first one (pkg/kubelet/cm/devicemanager,
 // ContainerResponses[0]).
-func respond(d device.Device) *plugin.ContainerAllocateResponse {
-	response := &plugin.ContainerAllocateResponse{Envs: map[string]string{}}
-	suffix := "_" + hash(d.Instance.Name)
-	for name, value := range d.Properties {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			continue // not a valid environment variable
+//
+// If several devices have something at the same path in the container, that of the
+// first Instance by name takes precedence, as in the kubelet for several resources
+// (deviceRunContainerOptions). Refusing the container instead would make its
+// Deployment create one failed pod after another.
+func respond(devices []device.Device) (*plugin.ContainerAllocateResponse, []omission) {
+	devices = slices.Clone(devices)
+	slices.SortFunc(devices, func(a, b device.Device) int { return strings.Compare(a.Instance.Name, b.Instance.Name) })
+	devices = slices.CompactFunc(devices, func(a, b device.Device) bool { return a.Instance == b.Instance })
+	response := &plugin.ContainerAllocateResponse{}
+	var omissions []omission
+	response.Envs, omissions = environment(devices)
+
+	mounts, files := map[string]*plugin.Mount{}, map[string]*plugin.DeviceSpec{}
+	for _, d := range devices {
+		conflict := func(kind, path string) {
+			omissions = append(omissions, omission{
+				d, "PathConflict",
+				fmt.Sprintf("a container gets the device without its %s at %s, because another of its devices has that path", kind, path),
+			})
 		}
-		response.Envs[name] = value
-		response.Envs[name+suffix] = value
-	}
-	for _, m := range d.Mounts {
-		response.Mounts = append(response.Mounts, &plugin.Mount{
-			ContainerPath: m.ContainerPath, HostPath: m.HostPath, ReadOnly: m.ReadOnly,
-		})
-	}
-	for _, f := range d.Files {
-		response.Devices = append(response.Devices, &plugin.DeviceSpec{
-			ContainerPath: cmp.Or(f.ContainerPath, f.HostPath), HostPath: f.HostPath, Permissions: cmp.Or(f.Permissions, "rw"),
-		})
+		for _, m := range d.Mounts {
+			mount := &plugin.Mount{ContainerPath: m.ContainerPath, HostPath: m.HostPath, ReadOnly: m.ReadOnly}
+			switch first := mounts[m.ContainerPath]; {
+			case first == nil:
+				mounts[m.ContainerPath] = mount
+				response.Mounts = append(response.Mounts, mount)
+			case first.GetHostPath() != mount.GetHostPath() || first.GetReadOnly() != mount.GetReadOnly():
+				conflict("mount", m.ContainerPath)
+			}
+		}
+		for _, f := range d.Files {
+			file := &plugin.DeviceSpec{
+				ContainerPath: cmp.Or(f.ContainerPath, f.HostPath), HostPath: f.HostPath, Permissions: cmp.Or(f.Permissions, "rw"),
+			}
+			switch first := files[file.GetContainerPath()]; {
+			case first == nil:
+				files[file.GetContainerPath()] = file
+				response.Devices = append(response.Devices, file)
+			case first.GetHostPath() != file.GetHostPath() || first.GetPermissions() != file.GetPermissions():
+				conflict("device file", file.GetContainerPath())
+			}
+		}
 	}
 	slices.SortStableFunc(response.Devices, func(a, b *plugin.DeviceSpec) int {
-		return strings.Compare(a.ContainerPath, b.ContainerPath)
+		return strings.Compare(a.GetContainerPath(), b.GetContainerPath())
 	})
-	return response
-}
-
-// hash returns the part of an Instance's name after its Configuration's name, in
-// upper case.
-func hash(instance string) string {
-	return strings.ToUpper(instance[strings.LastIndexByte(instance, '-')+1:])
+	return response, omissions
 }

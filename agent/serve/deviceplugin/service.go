@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
-	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
@@ -20,6 +20,8 @@ import (
 const (
 	// coalesce is how long changes of a list are debounced before it is sent.
 	coalesce = 50 * time.Millisecond
+	// listBurst is how many lists may exceed listRate.
+	listBurst = 10
 	// flushTimeout bounds how long a refusal waits for a list to be sent.
 	flushTimeout = 200 * time.Millisecond
 	// refusalDelay is the time between sending a list and refusing an Allocate.
@@ -28,12 +30,18 @@ const (
 	refusalDelay = 20 * time.Millisecond
 )
 
+// listRate bounds the lists per second of a device that flaps: the kubelet writes its
+// checkpoint to disk for each. A list that a call waits for is sent at once. It is a
+// variable for tests.
+var listRate rate.Limit = 1
+
 // allocator decides the calls of the kubelet.
 type allocator interface {
-	// allocate gives slots to a container. It returns within its own deadline.
-	allocate(ctx context.Context, instance string, numbers []int) error
-	// prefer chooses among the slots that are available to the kubelet.
-	prefer(ctx context.Context, instance string, available, must []int, size int) ([]int, error)
+	// allocate gives IDs of a resource to a container. It returns within its own
+	// deadline.
+	allocate(ctx context.Context, resource slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error)
+	// prefer chooses among the IDs that are available to the kubelet.
+	prefer(ctx context.Context, resource slots.Resource, available, must []int, size int) ([]int, error)
 }
 
 // service implements the device plugin of one resource. It outlives the sockets on
@@ -41,11 +49,11 @@ type allocator interface {
 // from one socket to the next.
 type service struct {
 	plugin.UnimplementedDevicePluginServer
-	instance  string
+	resource  slots.Resource
 	allocator allocator
+	lists     *rate.Limiter
 
 	mu            sync.Mutex
-	device        device.Device
 	list          []slots.Health
 	version       int           // of list
 	changed       chan struct{} // closed when list changes
@@ -54,21 +62,15 @@ type service struct {
 	sent          map[string]bool
 	sentV         int           // version of the list in sent
 	ended         bool          // the current list is the last
+	streams       int           // open streams
 	done          chan struct{} // closed when sent changes
 }
 
-func newService(instance string, a allocator) *service {
+func newService(resource slots.Resource, a allocator) *service {
 	return &service{
-		instance: instance, allocator: a, sent: map[string]bool{},
+		resource: resource, allocator: a, lists: rate.NewLimiter(listRate, listBurst), sent: map[string]bool{},
 		changed: make(chan struct{}), urgentChanged: make(chan struct{}), done: make(chan struct{}),
 	}
-}
-
-// setDevice replaces the device that containers get.
-func (s *service) setDevice(d device.Device) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.device = d
 }
 
 // setList replaces the list. The stream sends it after coalesce.
@@ -81,13 +83,13 @@ func (s *service) setList(list []slots.Health) {
 	s.changed = make(chan struct{})
 }
 
-// sendUnhealthy sends a last list, in which every slot is unhealthy, and ends the
+// sendUnhealthy sends a last list, in which every ID is unhealthy, and ends the
 // streams.
 func (s *service) sendUnhealthy() {
 	s.mu.Lock()
 	list := make([]slots.Health, 0, len(s.list))
 	for _, h := range s.list {
-		list = append(list, slots.Health{Slot: h.Slot})
+		list = append(list, slots.Health{ID: h.ID})
 	}
 	connected := s.sentV > 0
 	s.ended = true
@@ -121,7 +123,7 @@ func (s *service) flush(ctx context.Context) {
 	s.mu.Unlock()
 }
 
-// announceRefusal returns when the list that shows the refused slots has been
+// announceRefusal returns when the list that shows the refused IDs has been
 // sent and the kubelet has had time to read it. The wait is bounded.
 func (s *service) announceRefusal(ctx context.Context) {
 	s.flush(ctx)
@@ -137,6 +139,8 @@ func (s *service) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugi
 
 // ListAndWatch sends the list and its changes.
 func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListAndWatchServer) error {
+	s.countStream(1)
+	defer s.countStream(-1)
 	sentVersion := -1
 	for {
 		version, changed := s.state()
@@ -146,6 +150,9 @@ func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListA
 				return nil
 			case <-changed:
 			}
+		}
+		// Also after a change during Send: a device that flaps must not evade the limit.
+		if sentVersion >= 0 {
 			s.gather(stream.Context())
 		}
 		version, response := s.take()
@@ -159,6 +166,19 @@ func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListA
 	}
 }
 
+func (s *service) countStream(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams += n
+}
+
+// connected reports whether the kubelet receives the list.
+func (s *service) connected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams > 0
+}
+
 // gather waits for further changes of the list, unless a call waits for it.
 func (s *service) gather(ctx context.Context) {
 	s.mu.Lock()
@@ -167,7 +187,7 @@ func (s *service) gather(ctx context.Context) {
 	if urgent {
 		return
 	}
-	timer := time.NewTimer(coalesce)
+	timer := time.NewTimer(max(coalesce, s.lists.Reserve().Delay()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -190,7 +210,7 @@ func (s *service) take() (int, *plugin.ListAndWatchResponse) {
 	response := &plugin.ListAndWatchResponse{}
 	sent := map[string]bool{}
 	for _, h := range s.list {
-		id, health := v0.SlotName(s.instance, h.Slot), plugin.Unhealthy
+		id, health := formatID(s.resource, h.ID), plugin.Unhealthy
 		if h.Healthy {
 			health = plugin.Healthy
 		}
@@ -211,49 +231,47 @@ func (s *service) markSent(version int) (last bool) {
 	return s.ended && version == s.version
 }
 
-// slots parses ids. Each must be in the last list: the kubelet looks it up there
+// numbers parses ids. Each must be in the last list: the kubelet looks it up there
 // and crashes if it is missing.
-func (s *service) slots(ids []string) ([]int, error) {
+func (s *service) numbers(ids []string) ([]int, error) {
 	s.mu.Lock()
-	sent := maps.Clone(s.sent)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
 	var numbers []int
 	for _, id := range ids {
-		number, err := v0.ParseSlotName(s.instance, id)
-		if err != nil || !sent[id] {
+		number, err := parseID(s.resource, id)
+		if err != nil || !s.sent[id] {
 			return nil, status.Errorf(codes.NotFound, "id %q is not in the last list", id)
 		}
 		numbers = append(numbers, number)
 	}
-	return numbers, nil
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
 }
 
-// Allocate gives slots to containers. Each container request gets one response.
+// Allocate gives IDs to containers. Each container request gets one response.
 func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
 	answer := &plugin.AllocateResponse{}
 	for _, c := range request.GetContainerRequests() {
-		numbers, err := s.slots(c.GetDevicesIds())
+		ids, err := s.numbers(c.GetDevicesIds())
 		if err != nil {
 			return nil, err
 		}
-		if err := s.allocator.allocate(ctx, s.instance, numbers); err != nil {
+		response, err := s.allocator.allocate(ctx, s.resource, ids)
+		if err != nil {
 			s.announceRefusal(ctx)
-			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.instance), c.GetDevicesIds(), err))
+			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.resource.Name), c.GetDevicesIds(), err))
 		}
-		if _, err := s.slots(c.GetDevicesIds()); err != nil {
+		if _, err := s.numbers(c.GetDevicesIds()); err != nil {
 			return nil, err
 		}
-		s.mu.Lock()
-		d := s.device
-		s.mu.Unlock()
-		answer.ContainerResponses = append(answer.ContainerResponses, respond(d))
+		answer.ContainerResponses = append(answer.ContainerResponses, response)
 	}
 	return answer, nil
 }
 
 func code(err error) codes.Code {
 	switch {
-	case errors.Is(err, slots.ErrTaken):
+	case errors.Is(err, slots.ErrTaken), errors.Is(err, slots.ErrFull), errors.Is(err, slots.ErrTooFew):
 		return codes.ResourceExhausted
 	case errors.Is(err, slots.ErrDeadline), errors.Is(err, context.DeadlineExceeded):
 		return codes.DeadlineExceeded
@@ -263,28 +281,28 @@ func code(err error) codes.Code {
 	return codes.Unavailable
 }
 
-// GetPreferredAllocation chooses slots. The kubelet calls it for each allocation
+// GetPreferredAllocation chooses IDs. The kubelet calls it for each allocation
 // and follows the answer.
 func (s *service) GetPreferredAllocation(
 	ctx context.Context, request *plugin.PreferredAllocationRequest,
 ) (*plugin.PreferredAllocationResponse, error) {
 	answer := &plugin.PreferredAllocationResponse{}
 	for _, c := range request.GetContainerRequests() {
-		available, err := s.slots(c.GetAvailableDeviceIDs())
+		available, err := s.numbers(c.GetAvailableDeviceIDs())
 		if err != nil {
 			return nil, err
 		}
-		must, err := s.slots(c.GetMustIncludeDeviceIDs())
+		must, err := s.numbers(c.GetMustIncludeDeviceIDs())
 		if err != nil {
 			return nil, err
 		}
-		chosen, err := s.allocator.prefer(ctx, s.instance, available, must, int(c.GetAllocationSize()))
+		chosen, err := s.allocator.prefer(ctx, s.resource, available, must, int(c.GetAllocationSize()))
 		if err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
 		response := &plugin.ContainerPreferredAllocationResponse{}
 		for _, number := range chosen {
-			response.DeviceIDs = append(response.DeviceIDs, v0.SlotName(s.instance, number))
+			response.DeviceIDs = append(response.DeviceIDs, formatID(s.resource, number))
 		}
 		answer.ContainerResponses = append(answer.ContainerResponses, response)
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/kubelettest"
 )
@@ -30,40 +32,49 @@ func TestMain(m *testing.M) {
 
 const camResource = "akri.sh/cam-1a2b3c"
 
-// stubAllocator grants every slot that is not taken.
+// stubAllocator grants every ID that is not taken.
 type stubAllocator struct {
 	mu    sync.Mutex
 	taken map[int]bool
 	deny  func(int)
+	// devices are what containers get.
+	devices []device.Device
+	calls   [][]int
 }
 
-func (a *stubAllocator) allocate(_ context.Context, _ string, numbers []int) error {
+func (a *stubAllocator) allocate(_ context.Context, _ slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, number := range numbers {
-		if a.taken[number] {
-			a.deny(number)
-			return slots.ErrTaken
+	a.calls = append(a.calls, ids)
+	for _, id := range ids {
+		if a.taken[id] {
+			a.deny(id)
+			return nil, slots.ErrTaken
 		}
 	}
-	return nil
+	response, _ := respond(a.devices)
+	return response, nil
 }
 
-func (a *stubAllocator) prefer(_ context.Context, _ string, available, must []int, size int) ([]int, error) {
+func (a *stubAllocator) prefer(_ context.Context, _ slots.Resource, available, must []int, size int) ([]int, error) {
 	return append(must, available[len(available)-size:]...), nil
 }
 
 // offering serves a device with three slots without a Server.
 func offering(t *testing.T, k *kubelettest.Kubelet) (*service, *stubAllocator) {
 	t.Helper()
-	a := &stubAllocator{taken: map[int]bool{}}
-	s := newService("cam-1a2b3c", a)
-	a.deny = func(int) { s.setList([]slots.Health{{Slot: 0}, {Slot: 1, Healthy: true}, {Slot: 2, Healthy: true}}) }
-	s.setDevice(device.Device{Properties: map[string]string{"URL": "rtsp://x"}})
-	s.device.Instance.Name = "cam-1a2b3c"
-	s.setList([]slots.Health{{Slot: 0, Healthy: true}, {Slot: 1, Healthy: true}, {Slot: 2, Healthy: true}})
+	return serving(t, k, slots.Resource{Name: "cam-1a2b3c"}, camera("cam-1a2b3c", map[string]string{"URL": "rtsp://x"}))
+}
+
+// serving serves a resource with three IDs without a Server.
+func serving(t *testing.T, k *kubelettest.Kubelet, of slots.Resource, devices ...device.Device) (*service, *stubAllocator) {
+	t.Helper()
+	a := &stubAllocator{taken: map[int]bool{}, devices: devices}
+	s := newService(of, a)
+	a.deny = func(int) { s.setList([]slots.Health{{ID: 0}, {ID: 1, Healthy: true}, {ID: 2, Healthy: true}}) }
+	s.setList([]slots.Health{{ID: 0, Healthy: true}, {ID: 1, Healthy: true}, {ID: 2, Healthy: true}})
 	log := slog.New(slog.DiscardHandler)
-	connected := kubelet.Plugin{Resource: camResource, Server: s, Registrar: kubelet.NewRegistrar(k.Dir(), log), Log: log}
+	connected := kubelet.Plugin{Resource: v0.ResourceName(of.Name), Server: s, Registrar: kubelet.NewRegistrar(k.Dir(), log), Log: log}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { connected.Run(ctx) })
@@ -88,11 +99,9 @@ func healthy(n int) func(map[string]string) bool {
 
 func TestContainerGetsTheDevice(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
-	s, _ := offering(t, k)
-	d := s.device
-	d.Mounts = []device.Mount{{ContainerPath: "/in", HostPath: "/out", ReadOnly: true}}
-	d.Files = []device.File{{HostPath: "/dev/video0"}}
-	s.setDevice(d)
+	_, a := offering(t, k)
+	a.devices[0].Mounts = []device.Mount{{ContainerPath: "/in", HostPath: "/out", ReadOnly: true}}
+	a.devices[0].Files = []device.File{{HostPath: "/dev/video0"}}
 	k.Await(camResource, healthy(3))
 	pod := kubelettest.Pod("p", camResource, 2)
 	if err := k.Admit(pod); err != nil {
@@ -117,13 +126,67 @@ func TestContainerGetsTheDevice(t *testing.T) {
 	}
 }
 
+// TestContainerGetsTwoDevices checks that the response to one request for two IDs of a
+// group has both devices: the kubelet ignores further responses.
+func TestContainerGetsTwoDevices(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{})
+	serving(t, k, slots.Resource{Name: "cam", Group: true},
+		camera("cam-222222", map[string]string{"URL": "b"}), camera("cam-111111", map[string]string{"URL": "a"}))
+	k.Await("akri.sh/cam", healthy(3))
+	pod := kubelettest.Pod("p", "akri.sh/cam", 2)
+	if err := k.Admit(pod); err != nil {
+		t.Fatal(err)
+	}
+	responses := k.Responses(pod, "app")
+	if len(responses) != 1 {
+		t.Fatalf("%d responses, want one", len(responses))
+	}
+	if want := map[string]string{"URL": "a", "URL_111111": "a", "URL_222222": "b"}; !maps.Equal(responses[0].Envs, want) {
+		t.Errorf("environment %v, want %v", responses[0].Envs, want)
+	}
+	if ids := k.IDs(pod, "app", "akri.sh/cam"); !slices.Equal(ids, []string{"1", "2"}) {
+		t.Errorf("IDs %v: the preference was not followed", ids)
+	}
+}
+
+// TestOneResponsePerContainer checks that each container request gets one response,
+// also if it repeats an ID.
+func TestOneResponsePerContainer(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{})
+	s, a := serving(t, k, slots.Resource{Name: "cam", Group: true}, camera("cam-111111", nil))
+	k.Await("akri.sh/cam", healthy(3))
+	requests := []*plugin.ContainerAllocateRequest{{DevicesIds: []string{"2", "0", "2"}}, {DevicesIds: []string{"1"}}, {}}
+	answer, err := s.Allocate(t.Context(), &plugin.AllocateRequest{ContainerRequests: requests})
+	if err != nil || len(answer.GetContainerResponses()) != len(requests) {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	if want := [][]int{{0, 2}, {1}, {}}; !slices.EqualFunc(a.calls, want, slices.Equal) {
+		t.Errorf("calls %v, want %v", a.calls, want)
+	}
+}
+
+// TestIDs checks the IDs of both kinds of resources.
+func TestIDs(t *testing.T) {
+	instance, group := slots.Resource{Name: "cam-1a2b3c"}, slots.Resource{Name: "cam", Group: true}
+	for id, of := range map[string]slots.Resource{"cam-1a2b3c-7": instance, "7": group} {
+		if number, err := parseID(of, id); err != nil || number != 7 || formatID(of, number) != id {
+			t.Errorf("%q is parsed as %d (%v) and formatted as %q", id, number, err, formatID(of, 7))
+		}
+	}
+	for _, id := range []string{"", "-1", "+1", "07", "cam-7", "cam-1a2b3c-7", "7 ", "99999999999999999999"} {
+		if number, err := parseID(group, id); err == nil {
+			t.Errorf("%q is parsed as %d", id, number)
+		}
+	}
+}
+
 // TestUnlisted checks that an id absent from the last list is refused: granting it
 // would crash the kubelet.
 func TestUnlisted(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
 	s, _ := offering(t, k)
 	k.Await(camResource, healthy(3))
-	s.setList([]slots.Health{{Slot: 0, Healthy: true}})
+	s.setList([]slots.Health{{ID: 0, Healthy: true}})
 	k.Await(camResource, healthy(1))
 	for _, id := range []string{"cam-1a2b3c-2", "cam-1a2b3c-9", "door-1a2b3c-0", ""} {
 		_, err := s.Allocate(

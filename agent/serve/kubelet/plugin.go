@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
@@ -40,6 +43,11 @@ func newRetryBackoff() wait.Backoff {
 
 // Run serves the resource until ctx is done.
 func (p *Plugin) Run(ctx context.Context) {
+	if err := checkName(p.Resource); err != nil {
+		p.Log.Error("The kubelet does not accept the name of the resource; it is not offered", "err", err)
+		<-ctx.Done()
+		return
+	}
 	backoff := newRetryBackoff()
 	for ctx.Err() == nil {
 		path, retry := p.Registrar.current()
@@ -65,6 +73,15 @@ func (p *Plugin) Run(ctx context.Context) {
 		case <-time.After(delay):
 		}
 	}
+}
+
+// checkName reports why the kubelet refuses a resource, as its IsExtendedResourceName
+// (pkg/apis/core/v1/helper) does.
+func checkName(resource string) error {
+	if problems := validation.IsQualifiedName("requests." + resource); len(problems) > 0 {
+		return fmt.Errorf("%s: %s: use a shorter name for the Configuration", resource, strings.Join(problems, ", "))
+	}
+	return nil
 }
 
 // attempt serves on a new socket. It returns an error if the kubelet does not use
@@ -105,15 +122,16 @@ func (p *Plugin) attempt(ctx context.Context, path registrationPath, retry <-cha
 		}
 	}
 	p.Log.Debug("Serving the resource", "path", path.String(), "socket", socket)
-	return p.await(ctx, path, retry, streams, failures)
+	return p.await(ctx, path, socket, retry, streams, failures)
 }
 
 // await returns when an attempt ends; see attempt.
 func (p *Plugin) await(
-	ctx context.Context, path registrationPath, retry <-chan struct{}, streams *streamCount, failures <-chan error,
+	ctx context.Context, path registrationPath, socket string, retry <-chan struct{}, streams *streamCount, failures <-chan error,
 ) error {
 	timer := time.NewTimer(p.Registrar.timeout)
 	defer timer.Stop()
+	started := p.Registrar.nextStart()
 	for {
 		select {
 		case <-ctx.Done():
@@ -122,6 +140,12 @@ func (p *Plugin) await(
 			return nil
 		case err := <-failures:
 			return err
+		case <-started: // a new kubelet has the whole time
+			if deleted(socket) {
+				return errDeleted
+			}
+			started = p.Registrar.nextStart()
+			timer.Reset(p.Registrar.timeout)
 		case <-streams.changed:
 			if streams.open() > 0 {
 				p.Registrar.connected(path)
@@ -130,6 +154,9 @@ func (p *Plugin) await(
 			}
 			if path == byRegister {
 				return errors.New("the kubelet closed its stream") // and never reopens it
+			}
+			if deleted(socket) {
+				return errDeleted
 			}
 			timer.Reset(p.Registrar.timeout)
 		case <-timer.C:
@@ -143,6 +170,13 @@ func (p *Plugin) await(
 			}
 		}
 	}
+}
+
+var errDeleted = errors.New("the socket was deleted")
+
+func deleted(socket string) bool {
+	_, err := os.Lstat(socket)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // connection is the plugin's service on one socket. It counts the open streams.

@@ -2,13 +2,17 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/internal/kubelettest"
@@ -35,6 +39,10 @@ func (oneDevice) ListAndWatch(_ *deviceplugin.Empty, stream deviceplugin.DeviceP
 	return nil
 }
 
+func (oneDevice) Allocate(_ context.Context, r *deviceplugin.AllocateRequest) (*deviceplugin.AllocateResponse, error) {
+	return &deviceplugin.AllocateResponse{ContainerResponses: make([]*deviceplugin.ContainerAllocateResponse, len(r.ContainerRequests))}, nil
+}
+
 func listed(devices map[string]string) bool { return devices["0"] == deviceplugin.Healthy }
 
 // serve keeps a plugin connected to a kubelet until the test ends. timeout is how long
@@ -47,7 +55,11 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration) {
 	plugin := Plugin{Resource: camResource, Server: oneDevice{}, Registrar: r, Log: log}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { r.Run(ctx, func() {}) })
+	running.Go(func() {
+		if err := r.Run(ctx, func() {}); err != nil {
+			t.Error(err)
+		}
+	})
 	running.Go(func() { plugin.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
@@ -58,17 +70,18 @@ func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration) {
 	})
 }
 
+// outage is how long tests stop the kubelet. Meanwhile the delay between two attempts
+// grows to more than 3 s, and an attempt has just failed. Only an attempt triggered by
+// the kubelet's start is in time, even on a busy machine.
+const outage = 3500 * time.Millisecond
+
 // TestRegistrationPaths checks that a plugin reconnects through its registration
 // path as soon as the kubelet restarts.
 func TestRegistrationPaths(t *testing.T) {
 	const (
 		// The kubelet admits pods 0.9 s after it starts. A busy machine delays some
-		// recoveries, so one of five must be in time.
-		maxRecovery = 600 * time.Millisecond
-		// During the outage the delay between two attempts grows to more than 3 s,
-		// and an attempt has just failed. Only an attempt triggered by the kubelet's
-		// start is in time, even on a busy machine.
-		outage         = 3500 * time.Millisecond
+		// recoveries, so one of several must be in time.
+		maxRecovery    = 600 * time.Millisecond
 		maxAfterOutage = 2 * time.Second
 	)
 	for name, tc := range map[string]struct {
@@ -108,8 +121,12 @@ func TestRegistrationPaths(t *testing.T) {
 			if fastest > maxRecovery {
 				t.Errorf("reconnected %s after the kubelet's start; pods are admitted after 0.9 s", fastest)
 			}
-			if took := restart(outage); took > maxAfterOutage {
-				t.Errorf("reconnected %s after an outage of %s: the kubelet's start triggered no attempt", took, outage)
+			fastest = restart(outage)
+			for attempt := 1; attempt < 3 && fastest > maxAfterOutage; attempt++ {
+				fastest = min(fastest, restart(outage))
+			}
+			if fastest > maxAfterOutage {
+				t.Errorf("reconnected %s after an outage of %s: the kubelet's start triggered no attempt", fastest, outage)
 			}
 		})
 	}
@@ -126,5 +143,145 @@ func TestStreamEnds(t *testing.T) {
 	k.Await(camResource, listed)
 	if k.Socket(camResource) == first {
 		t.Error("the same socket name was registered twice")
+	}
+}
+
+// TestSocketDeleted checks that a socket deleted by hand, which the kubelet's plugin
+// watcher treats as the plugin's end, is replaced at once.
+func TestSocketDeleted(t *testing.T) {
+	t.Parallel()
+	for _, down := range []bool{false, true} {
+		k := kubelettest.Start(t, kubelettest.Options{})
+		serve(t, k, connectTimeout)
+		k.Await(camResource, listed)
+		first := k.Socket(camResource)
+		if down {
+			k.Stop()
+		}
+		if err := os.Remove(first); err != nil {
+			t.Fatal(err)
+		}
+		if down {
+			k.StartAgain()
+		}
+		start := time.Now()
+		k.Await(camResource, func(devices map[string]string) bool { return listed(devices) && k.Socket(camResource) != first })
+		if took := time.Since(start); took > connectTimeout/2 {
+			t.Errorf("kubelet down %v: reconnected after %s", down, took)
+		}
+	}
+}
+
+// TestPatience checks that a kubelet that has just started has the whole time to find a
+// socket that it used before.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	const timeout = 2 * time.Second
+	k := kubelettest.Start(t, kubelettest.Options{ScanDelay: timeout * 3 / 4})
+	serve(t, k, timeout)
+	k.Await(camResource, listed)
+	first := k.Socket(camResource)
+	k.Stop()
+	time.Sleep(timeout / 2) // the time would be up before the new kubelet looks for sockets
+	k.StartAgain()
+	k.Await(camResource, listed)
+	if k.Socket(camResource) != first {
+		t.Error("the socket was given up before the kubelet looked for it")
+	}
+}
+
+// TestCrashLoopingPod checks that a pod whose container is not running when the kubelet
+// restarts survives: its devices are there when the kubelet admits it again.
+func TestCrashLoopingPod(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]kubelettest.Options{"plugin watcher": {}, "registration": {NoWatcher: true}} {
+		k := kubelettest.Start(t, options)
+		serve(t, k, connectTimeout)
+		k.Await(camResource, listed)
+		pod := kubelettest.Pod("p", camResource, 1)
+		if err := k.Admit(pod); err != nil {
+			t.Fatal(err)
+		}
+		k.Crash(pod)
+		k.Stop()
+		time.Sleep(outage)
+		k.StartAgain()
+		k.AwaitReadmission()
+		if phase := k.Phase(pod); phase != corev1.PodRunning {
+			t.Errorf("%s: the pod is %s", name, phase)
+		}
+	}
+}
+
+// TestRegistrationFails checks that a registration that is refused, or that the kubelet
+// does not answer, is repeated with another socket.
+func TestRegistrationFails(t *testing.T) {
+	for name, result := range map[string]func(context.Context) error{
+		"refused": func(context.Context) error { return errors.New("refused") },
+		"slow": func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
+			failed := make(chan struct{}, 1)
+			k.BreakRegistration(func(ctx context.Context) error {
+				k.BreakRegistration(nil)
+				close(failed)
+				return result(ctx)
+			})
+			serve(t, k, connectTimeout)
+			<-failed
+			k.Await(camResource, listed)
+		})
+	}
+}
+
+// TestDirectoryReplaced checks that the agent follows when the kubelet's directory is
+// replaced by another one.
+func TestDirectoryReplaced(t *testing.T) {
+	t.Parallel()
+	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
+	serve(t, k, connectTimeout)
+	k.Await(camResource, listed)
+	k.Stop()
+	dir := filepath.Join(k.Dir(), devicesDir)
+	old := filepath.Join(k.Dir(), "old")
+	if err := os.Mkdir(old, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, filepath.Join(old, devicesDir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	k.StartAgain()
+	k.Await(camResource, listed)
+	// The new directory is watched, too.
+	k.Restart()
+	start := time.Now()
+	k.Await(camResource, listed)
+	if took := time.Since(start); took > connectTimeout/2 {
+		t.Errorf("reconnected after %s", took)
+	}
+}
+
+// TestNameTooLong checks that a resource that the kubelet refuses is told once, instead of
+// being offered again and again.
+func TestNameTooLong(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{NoWatcher: true})
+	var log strings.Builder
+	plugin := Plugin{
+		Resource: "akri.sh/" + strings.Repeat("x", 64), Server: oneDevice{}, Registrar: NewRegistrar(k.Dir(), slog.New(slog.DiscardHandler)),
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	plugin.Run(ctx)
+	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "use a shorter name") {
+		t.Errorf("log:\n%s", log.String())
 	}
 }

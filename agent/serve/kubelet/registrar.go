@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -26,7 +24,10 @@ const (
 	registerTimeout = 10 * time.Second
 	// rewatchDelay is the delay before the kubelet's directory is watched again
 	// after an error.
-	rewatchDelay = 10 * time.Second
+	rewatchDelay = time.Second
+	// checkInterval is how often the directory is compared with the watched one, in
+	// case the watch lost events.
+	checkInterval = 10 * time.Second
 )
 
 // registrationPath is how the kubelet learns of the agent's sockets.
@@ -50,16 +51,21 @@ type Registrar struct {
 	kubeletDir string
 	log        *slog.Logger
 	timeout    time.Duration // connectTimeout
+	interval   time.Duration // checkInterval
 
 	mu     sync.Mutex
 	path   registrationPath
 	proven bool          // the kubelet has connected on this path
-	retry  chan struct{} // closed when the kubelet starts or the path changes
+	retry  chan struct{} // closed when another attempt is due
+	start  chan struct{} // closed when the kubelet starts
 }
 
 // NewRegistrar returns a registrar for the kubelet with the given root directory.
 func NewRegistrar(kubeletDir string, log *slog.Logger) *Registrar {
-	r := &Registrar{kubeletDir: kubeletDir, log: log, timeout: connectTimeout, retry: make(chan struct{})}
+	r := &Registrar{
+		kubeletDir: kubeletDir, log: log, timeout: connectTimeout, interval: checkInterval,
+		retry: make(chan struct{}), start: make(chan struct{}),
+	}
 	if info, err := os.Stat(filepath.Join(kubeletDir, pluginsDir)); err != nil || !info.IsDir() {
 		r.path = byRegister
 	}
@@ -72,6 +78,13 @@ func (r *Registrar) current() (registrationPath, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.path, r.retry
+}
+
+// nextStart returns a channel that is closed when the kubelet starts.
+func (r *Registrar) nextStart() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.start
 }
 
 // dir returns the directory for the sockets of a path.
@@ -144,54 +157,13 @@ func (r *Registrar) register(ctx context.Context, resource, socket string) error
 	return nil
 }
 
-// Run watches the kubelet's registration socket until ctx is done, and calls started
-// each time the socket is created.
-func (r *Registrar) Run(ctx context.Context, started func()) {
-	for ctx.Err() == nil {
-		if err := r.watch(ctx, started); err != nil && ctx.Err() == nil {
-			r.log.Warn("Cannot watch the kubelet's registration socket", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(rewatchDelay):
-		}
-	}
-}
-
-func (r *Registrar) watch(ctx context.Context, started func()) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer watcher.Close()
-	dir := filepath.Join(r.kubeletDir, devicesDir)
-	if err := watcher.Add(dir); err != nil {
-		return err
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-watcher.Errors:
-			return err
-		case event, open := <-watcher.Events:
-			switch {
-			case !open:
-				return errors.New("the file watch ended")
-			case event.Name == dir:
-				return fmt.Errorf("directory %s: %s", dir, event.Op)
-			case filepath.Base(event.Name) == registerSocket && event.Has(fsnotify.Create):
-				r.log.Info("The kubelet started")
-				r.kubeletStarted()
-				started()
-			}
-		}
-	}
-}
-
+// kubeletStarted records that the kubelet has created its registration socket.
 func (r *Registrar) kubeletStarted() {
+	r.log.Info("The kubelet started")
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	close(r.start)
+	r.start = make(chan struct{})
 	if r.path == byRegister {
 		r.wake()
 	}

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,40 +10,119 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Observation is what the kubelet and its pods show about slots.
+// Observation is what the kubelet and its pods show about Akri's resources.
 type Observation struct {
-	// Held are the slots that containers have, including slots that the record
-	// does not assign to this node.
-	Held []slots.Ref
-	// Ended are slots of this node that no container has.
-	Ended []slots.Ref
-	// Open are slots of this node that are still undecided.
-	Open []slots.Ref
+	// Listed are the IDs that containers have.
+	Listed []slots.Use
+	// Open are resources with IDs that a container may have although they are not
+	// listed.
+	Open []string
+	// Lingering are the open resources with IDs that a container may have although the
+	// kubelet considers them free. Pods that wait for their admission do not count: they
+	// get IDs only by calls of the device plugin.
+	Lingering []string
+	// Duplicates are IDs that more than one container has, sorted. That is a defect of the
+	// kubelet.
+	Duplicates []Duplicate
 }
 
-// account decides which of this node's own slots have ended. The listings are
-// ordered by age, the latest last; the pods were read after the last listing.
-func account(own []slots.Ref, listings []kubelet.Listing, pods []podInfo) Observation {
-	var o Observation
+// Duplicate is an ID that more than one container has.
+type Duplicate struct {
+	slots.Use
+	// Pods are the pods of the containers as NAMESPACE/NAME, sorted. There is only one if
+	// it has all of the containers.
+	Pods []string
+}
+
+// complete reports whether the list alone decides about all of these uses, which are
+// sorted. It does not if one is repeated: see [slots.Machine.Uses].
+func (o Observation) complete(own []slots.Use) bool {
+	for i, use := range own {
+		if i > 0 && use == own[i-1] || !slices.Contains(o.Listed, use) {
+			return false
+		}
+	}
+	return true
+}
+
+// frees reports whether any of these uses, which are sorted, has ended.
+func (o Observation) frees(own []slots.Use) bool {
+	for i, use := range own {
+		repeated := i > 0 && use == own[i-1]
+		if (repeated || !slices.Contains(o.Listed, use)) && !slices.Contains(o.Open, use.Resource) {
+			return true
+		}
+	}
+	return false
+}
+
+// account decides which resources are open. The listings are ordered by age, the
+// latest last; the pods were read after the last listing.
+func account(listings []kubelet.Listing, pods []podInfo) Observation {
 	last := listings[len(listings)-1]
-	o.Held = listedSlots(last)
-	listed := map[slots.Ref]bool{}
+	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last)}
+	open, lingering := unaccounted(last, pods), unaccounted(last, admitted(pods))
 	for _, l := range listings {
-		for _, ref := range listedSlots(l) {
-			listed[ref] = true
+		for _, use := range listedUses(l) {
+			if !slices.Contains(o.Listed, use) {
+				open[v0.ResourceName(use.Resource)] = true
+				lingering[v0.ResourceName(use.Resource)] = true
+			}
 		}
 	}
-	open := unaccounted(last, pods)
-	for _, ref := range own {
-		switch {
-		case listed[ref]:
-		case open[v0.ResourceName(ref.Instance)]:
-			o.Open = append(o.Open, ref)
-		default:
-			o.Ended = append(o.Ended, ref)
-		}
-	}
+	o.Open, o.Lingering = resourcesOf(open), resourcesOf(lingering)
 	return o
+}
+
+// admitted returns the pods without those that wait for their admission.
+func admitted(pods []podInfo) []podInfo {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod podInfo) bool { return pod.Waiting })
+}
+
+// resourcesOf returns the resources with these names, sorted.
+func resourcesOf(names map[string]bool) []string {
+	var resources []string
+	for name := range names {
+		resources = append(resources, resourceOf(name))
+	}
+	slices.Sort(resources)
+	return resources
+}
+
+// undecided returns what a list shows without the pods: which IDs containers have, but
+// not which uses have ended.
+func undecided(own []slots.Use, listing kubelet.Listing) Observation {
+	o := Observation{Listed: listedUses(listing), Duplicates: duplicates(listing)}
+	for _, use := range own {
+		o.Open = append(o.Open, use.Resource)
+	}
+	slices.Sort(o.Open)
+	o.Open = slices.Compact(o.Open)
+	o.Lingering = o.Open
+	return o
+}
+
+// covers reports whether the pods include all those of a list. The kubelet lists a pod
+// before it is admitted, but its ids only after the responses of the device plugins, and
+// the Pods API shows the pod only after that. A list with a pod that the Pods API has not
+// shown therefore lacks ids.
+//
+// A pod that has ended is listed until the kubelet has removed its sandbox, with its ids.
+// Without them, it is rather a successor of the same name.
+func covers(pods []podInfo, listing kubelet.Listing) bool {
+	byName := map[string][]podInfo{}
+	for _, pod := range pods {
+		byName[pod.key()] = append(byName[pod.key()], pod)
+	}
+	for _, holding := range listing {
+		known := slices.ContainsFunc(byName[holding.Namespace+"/"+holding.Name], func(pod podInfo) bool {
+			return !pod.Ended || pod.satisfiedBy(holding.IDs)
+		})
+		if !known {
+			return false
+		}
+	}
+	return true
 }
 
 // unaccounted returns the resources for which a pod that has not ended may have more
@@ -50,25 +130,32 @@ func account(own []slots.Ref, listings []kubelet.Listing, pods []podInfo) Observ
 // list does not distinguish a deleted pod from its successor.
 func unaccounted(listing kubelet.Listing, pods []podInfo) map[string]bool {
 	open := map[string]bool{}
-	missing := map[string]map[string]int{}
+	missing, sameName := map[string]map[string]int{}, map[string]int{}
 	for _, pod := range pods {
-		if pod.Ended {
+		if pod.Ended || !pod.wantsDevices() {
 			continue
 		}
 		for name := range pod.Hidden {
 			open[name] = true
 		}
-		if missing[pod.key()] == nil {
-			missing[pod.key()] = map[string]int{}
+		key := pod.key()
+		if sameName[key]++; missing[key] == nil {
+			missing[key] = map[string]int{}
 		}
 		for name, count := range pod.Requests {
-			missing[pod.key()][name] += count
+			missing[key][name] += count
 		}
 	}
 	for _, holding := range listing {
-		for name, ids := range holding.IDs {
-			if counts := missing[holding.Namespace+"/"+holding.Name]; counts != nil {
-				counts[name] -= len(ids)
+		counts := missing[holding.Namespace+"/"+holding.Name]
+		if counts == nil {
+			continue
+		}
+		for name := range counts {
+			if ids := len(holding.IDs[name]); ids > 0 {
+				counts[name] -= ids
+			} else if holding.DRA && sameName[holding.Namespace+"/"+holding.Name] == 1 {
+				delete(counts, name) // served by DRA, so the list never shows ids
 			}
 		}
 	}
@@ -82,20 +169,38 @@ func unaccounted(listing kubelet.Listing, pods []podInfo) map[string]bool {
 	return open
 }
 
-// listedSlots returns the slots in a list, sorted. It skips ids that are not slots
-// of an Instance (those of a Configuration's resource).
-func listedSlots(l kubelet.Listing) []slots.Ref {
-	var refs []slots.Ref
+// listedUses returns the IDs in a list, sorted.
+func listedUses(l kubelet.Listing) []slots.Use {
+	return slices.SortedFunc(maps.Keys(holders(l)), slots.CompareUses)
+}
+
+// duplicates returns the IDs that more than one container has.
+func duplicates(l kubelet.Listing) []Duplicate {
+	var all []Duplicate
+	for use, pods := range holders(l) {
+		if len(pods) > 1 {
+			slices.Sort(pods)
+			all = append(all, Duplicate{use, slices.Compact(pods)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Duplicate) int { return slots.CompareUses(a.Use, b.Use) })
+	return all
+}
+
+// holders returns the IDs in a list, each with the pods of the containers that have it: a
+// pod once per container.
+func holders(l kubelet.Listing) map[slots.Use][]string {
+	all := map[slots.Use][]string{}
 	for _, holding := range l {
 		for name, ids := range holding.IDs {
-			instance := strings.TrimPrefix(name, v0.Domain+"/")
 			for _, id := range ids {
-				if slot, err := v0.ParseSlotName(instance, id); err == nil {
-					refs = append(refs, slots.Ref{Instance: instance, Slot: slot})
-				}
+				use := slots.Use{Resource: resourceOf(name), ID: id}
+				all[use] = append(all[use], holding.Namespace+"/"+holding.Name)
 			}
 		}
 	}
-	slices.SortFunc(refs, slots.Compare)
-	return slices.Compact(refs)
+	return all
 }
+
+// resourceOf is the inverse of [v0.ResourceName].
+func resourceOf(name string) string { return strings.TrimPrefix(name, v0.Domain+"/") }

@@ -1,7 +1,9 @@
 package observer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 
 	"akri.sh/akri/agent/serve/kubelet"
@@ -10,12 +12,12 @@ import (
 
 func TestAccount(t *testing.T) {
 	const cam, door = "akri.sh/cam-1", "akri.sh/door-1"
-	own := func(numbers ...int) []slots.Ref {
-		var refs []slots.Ref
+	own := func(numbers ...int) []slots.Use {
+		var uses []slots.Use
 		for _, n := range numbers {
-			refs = append(refs, slots.Ref{Instance: "cam-1", Slot: n})
+			uses = append(uses, slots.Use{Resource: "cam-1", ID: fmt.Sprintf("cam-1-%d", n)})
 		}
-		return refs
+		return uses
 	}
 	has := func(name, resource string, ids ...string) kubelet.Holding {
 		return kubelet.Holding{Namespace: "default", Name: name, IDs: map[string][]string{resource: ids}}
@@ -26,7 +28,7 @@ func TestAccount(t *testing.T) {
 	one := map[string]int{cam: 1}
 	for name, tc := range map[string]struct {
 		reason            string
-		own               []slots.Ref
+		own               []slots.Use
 		listings          []kubelet.Listing
 		pods              []podInfo
 		held, ended, open string
@@ -69,7 +71,7 @@ func TestAccount(t *testing.T) {
 		},
 		"in the first list only": {
 			reason: "one list with the slot is enough to keep it",
-			own:    own(0), listings: []kubelet.Listing{{has("p", cam, "cam-1-0")}, {}},
+			own:    own(0), listings: []kubelet.Listing{{has("p", cam, "cam-1-0")}, {}}, open: "[cam-1-0]",
 		},
 		"successor of the same name": {
 			reason: "a force-deleted pod of a StatefulSet still runs while its successor is listed under its name",
@@ -77,26 +79,96 @@ func TestAccount(t *testing.T) {
 			pods: []podInfo{wants("p", one), {UID: "p-old", Namespace: "default", Name: "p", Requests: one}},
 			held: "[cam-1-1]", open: "[cam-1-0]",
 		},
+		"served by DRA": {
+			reason: "the pod has a claim for its extended resources, so its request is no id of the device plugin",
+			own:    own(0), listings: []kubelet.Listing{{{Namespace: "default", Name: "p", DRA: true}}},
+			pods: []podInfo{wants("p", one)}, ended: "[cam-1-0]",
+		},
+		"one resource served by DRA": {
+			reason: "the resource with an id in the list is not",
+			own:    own(0), listings: []kubelet.Listing{{
+				{Namespace: "default", Name: "p", DRA: true, IDs: map[string][]string{cam: {"cam-1-1"}}},
+			}},
+			pods: []podInfo{wants("p", map[string]int{cam: 2, door: 1})}, held: "[cam-1-1]", open: "[cam-1-0]",
+		},
+		"successor served by DRA": {
+			reason: "the pod of the same name that still runs may be served by the device plugin",
+			own:    own(0), listings: []kubelet.Listing{{{Namespace: "default", Name: "p", DRA: true}}},
+			pods: []podInfo{wants("p", one), {UID: "p-old", Namespace: "default", Name: "p", Requests: one}}, open: "[cam-1-0]",
+		},
 		"ids of a Configuration": {
-			reason:   "virtual ids are not slots",
-			listings: []kubelet.Listing{{has("p", "akri.sh/cam", "0", "1")}},
+			reason:   "virtual ids are listed like slots",
+			listings: []kubelet.Listing{{has("p", "akri.sh/cam", "0", "1")}}, held: "[0 1]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := account(tc.own, tc.listings, tc.pods)
+			o := account(tc.listings, tc.pods)
+			var held, ended, open []string
+			for _, use := range o.Listed {
+				held = append(held, use.ID)
+			}
+			for _, use := range tc.own {
+				switch {
+				case slices.Contains(o.Listed, use):
+				case slices.Contains(o.Open, use.Resource):
+					open = append(open, use.ID)
+				default:
+					ended = append(ended, use.ID)
+				}
+			}
 			for _, part := range []struct {
 				name string
-				got  []slots.Ref
+				got  []string
 				want string
-			}{{"held", o.Held, tc.held}, {"ended", o.Ended, tc.ended}, {"open", o.Open, tc.open}} {
-				want := part.want
-				if want == "" {
-					want = "[]"
-				}
-				if got := fmt.Sprint(part.got); got != want {
-					t.Errorf("%s: %s\n got %s\nwant %s", tc.reason, part.name, got, want)
+			}{{"held", held, tc.held}, {"ended", ended, tc.ended}, {"open", open, tc.open}} {
+				if got := fmt.Sprint(part.got); got != cmp.Or(part.want, "[]") {
+					t.Errorf("%s: %s\n got %s\nwant %s", tc.reason, part.name, got, part.want)
 				}
 			}
 		})
+	}
+}
+
+// TestCovers checks that a list with a pod that is being admitted decides nothing: its
+// ids are missing, and the Pods API does not show it yet.
+func TestCovers(t *testing.T) {
+	pod := func(ended bool, requests map[string]int) []podInfo {
+		return []podInfo{{UID: "1", Namespace: "default", Name: "p", Ended: ended, Requests: requests}}
+	}
+	list := func(ids map[string][]string) kubelet.Listing {
+		return kubelet.Listing{{Namespace: "default", Name: "p", IDs: ids}}
+	}
+	two := map[string]int{"akri.sh/cam": 2}
+	for name, tc := range map[string]struct {
+		pods    []podInfo
+		listing kubelet.Listing
+		want    bool
+	}{
+		"all known":                    {pod(false, two), list(nil), true},
+		"nothing listed":               {pod(false, two), nil, true},
+		"in admission":                 {nil, list(nil), false},
+		"in admission, same namespace": {[]podInfo{{UID: "2", Namespace: "default", Name: "q"}}, list(nil), false},
+		"the successor of an ended pod in admission":    {pod(true, two), list(nil), false},
+		"the successor has one of two ids":              {pod(true, two), list(map[string][]string{"akri.sh/cam": {"0"}}), false},
+		"ended, and its sandbox cannot be removed":      {pod(true, two), list(map[string][]string{"akri.sh/cam": {"0", "1"}}), true},
+		"another ended pod, its sandbox is not removed": {pod(true, nil), list(nil), true},
+	} {
+		if got := covers(tc.pods, tc.listing); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+func TestDuplicates(t *testing.T) {
+	has := func(name, resource string, ids ...string) kubelet.Holding {
+		return kubelet.Holding{Namespace: "default", Name: name, IDs: map[string][]string{resource: ids}}
+	}
+	got := account([]kubelet.Listing{{
+		has("a", "akri.sh/cam-1", "cam-1-0", "cam-1-1"), has("b", "akri.sh/cam-1", "cam-1-2", "cam-1-2"), has("c", "akri.sh/cam-1", "cam-1-0"),
+		has("d", "akri.sh/cam", "0"), has("e", "akri.sh/door", "0"),
+	}}, nil).Duplicates
+	want := "[{{cam-1 cam-1-0} [default/a default/c]} {{cam-1 cam-1-2} [default/b]}]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }

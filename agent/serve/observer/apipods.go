@@ -3,6 +3,7 @@ package observer
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,10 @@ import (
 )
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// apiTimeout bounds a list of the pods: an API server that does not respond must not
+// stop the observations.
+const apiTimeout = 5 * time.Second
 
 // apiPods reads this node's pods from the API server.
 type apiPods struct {
@@ -27,6 +32,8 @@ func (a apiPods) options() metav1.ListOptions {
 // list reads the pods into a store and returns the resourceVersion to watch from.
 // The request names no resourceVersion, so the read is consistent.
 func (a apiPods) list(ctx context.Context, into *store) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
 	list, err := a.client.Resource(podResource).List(ctx, a.options())
 	if err != nil {
 		return "", fmt.Errorf("list the pods of node %s: %w", a.node, err)
@@ -40,8 +47,9 @@ func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 }
 
 // watch lists and watches the pods until the watch ends, and returns why it ended.
-func (a apiPods) watch(ctx context.Context, into *store) error {
-	defer into.distrust()
+// It calls synced when the watch has begun.
+func (a apiPods) watch(ctx context.Context, into *store, synced func()) error {
+	defer into.trust(false)
 	version, err := a.list(ctx, into)
 	if err != nil {
 		return err
@@ -53,6 +61,8 @@ func (a apiPods) watch(ctx context.Context, into *store) error {
 		return fmt.Errorf("watch the pods of node %s: %w", a.node, err)
 	}
 	defer events.Stop()
+	into.trust(true)
+	synced()
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,7 +93,10 @@ func readPod(object *unstructured.Unstructured) podInfo {
 		uid: string(object.GetUID()), namespace: object.GetNamespace(), name: object.GetName(),
 		deleting: object.GetDeletionTimestamp() != nil,
 	}
+	_, admitted, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "startTime")
+	f.waiting = !admitted
 	f.phase, _, _ = unstructured.NestedString(object.Object, "status", "phase")
+	f.claimed = readClaimed(object)
 	f.containers = readContainers(object, "containers")
 	f.inits = readContainers(object, "initContainers")
 	f.statuses = readStates(object, "containerStatuses")
@@ -96,8 +109,10 @@ func readContainers(object *unstructured.Unstructured, field string) []container
 	var containers []container
 	for _, item := range list {
 		fields, _ := item.(map[string]any)
+		name, _, _ := unstructured.NestedString(fields, "name")
 		policy, _, _ := unstructured.NestedString(fields, "restartPolicy")
 		containers = append(containers, container{
+			name:     name,
 			limits:   readQuantities(fields, "limits"),
 			requests: readQuantities(fields, "requests"),
 			sidecar:  policy == "Always",
@@ -113,6 +128,19 @@ func readQuantities(fields map[string]any, list string) map[string]string {
 		quantities[name] = fmt.Sprint(value)
 	}
 	return quantities
+}
+
+// readClaimed reads the requests that are served by DRA.
+func readClaimed(object *unstructured.Unstructured) map[request]bool {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "extendedResourceClaimStatus", "requestMappings")
+	claimed := map[request]bool{}
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		container, _, _ := unstructured.NestedString(fields, "containerName")
+		name, _, _ := unstructured.NestedString(fields, "resourceName")
+		claimed[request{container, name}] = true
+	}
+	return claimed
 }
 
 func readStates(object *unstructured.Unstructured, field string) []containerState {

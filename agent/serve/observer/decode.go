@@ -76,6 +76,8 @@ func decodePod(message []byte) (podInfo, error) {
 					f.statuses = append(f.statuses, decodeState(value, sub))
 				case 10, 13:
 					f.others = append(f.others, decodeState(value, sub))
+				case 18:
+					f.claimed = decodeClaimed(value, sub)
 				}
 			})
 		}
@@ -108,6 +110,8 @@ func decodeContainer(message []byte, sub visitor) container {
 	}
 	sub(message, func(number protowire.Number, value []byte) {
 		switch number {
+		case 1:
+			c.name = string(value)
 		case 8: // resources
 			sub(value, func(number protowire.Number, value []byte) {
 				switch number {
@@ -122,6 +126,27 @@ func decodeContainer(message []byte, sub visitor) container {
 		}
 	})
 	return c
+}
+
+// decodeClaimed decodes the mappings of a PodExtendedResourceClaimStatus.
+func decodeClaimed(message []byte, sub visitor) map[request]bool {
+	claimed := map[request]bool{}
+	sub(message, func(number protowire.Number, value []byte) {
+		if number != 1 {
+			return
+		}
+		var r request
+		sub(value, func(number protowire.Number, value []byte) {
+			switch number {
+			case 1:
+				r.container = string(value)
+			case 2:
+				r.resource = string(value)
+			}
+		})
+		claimed[r] = true
+	})
+	return claimed
 }
 
 func decodeState(message []byte, sub visitor) containerState {

@@ -4,12 +4,12 @@ package observer
 // [kubelet.PodEvents].
 type kubeletPods struct {
 	store  *store
-	synced bool
-	first  map[string]podInfo // by UID, until Synced
+	synced func()             // called when the store is complete
+	first  map[string]podInfo // by UID; nil after Synced
 }
 
-func newKubeletPods(s *store) *kubeletPods {
-	return &kubeletPods{store: s, first: map[string]podInfo{}}
+func newKubeletPods(s *store, synced func()) *kubeletPods {
+	return &kubeletPods{store: s, synced: synced, first: map[string]podInfo{}}
 }
 
 func (k *kubeletPods) Put(message []byte) error {
@@ -17,7 +17,7 @@ func (k *kubeletPods) Put(message []byte) error {
 	if err != nil {
 		return err
 	}
-	if k.synced {
+	if k.first == nil {
 		k.store.put(pod)
 	} else {
 		k.first[pod.UID] = pod
@@ -40,6 +40,8 @@ func (k *kubeletPods) Synced() {
 	for _, pod := range k.first {
 		pods = append(pods, pod)
 	}
+	k.first = nil
 	k.store.replace(pods)
-	k.first, k.synced = map[string]podInfo{}, true
+	k.store.trust(true)
+	k.synced()
 }

@@ -4,40 +4,51 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/dynamic"
 
 	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
+	"akri.sh/akri/internal/kubeversion"
 )
 
-const (
-	// listInterval is the time between the two lists that are needed without the
-	// Pods API: right after the kubelet starts, its list is empty.
-	listInterval = time.Second
-	// reconnectDelay is the delay before a broken stream of pods is reopened.
-	// Meanwhile, the pods are unknown.
-	reconnectDelay = 500 * time.Millisecond
-	// probeInterval is how often the agent looks for a Pods API that the kubelet
-	// does not have yet.
-	probeInterval = 10 * time.Second
-)
+// listInterval is the time between the two lists that are needed without the Pods API:
+// right after the kubelet starts, its list is empty.
+const listInterval = time.Second
+
+// Lister reads the kubelet's list; see [kubelet.Lister].
+type Lister interface {
+	List(ctx context.Context) (kubelet.Listing, error)
+	Close() error
+}
+
+// Pods reads the kubelet's Pods API; see [kubelet.Pods].
+type Pods interface {
+	Available() bool
+	Watch(ctx context.Context, to kubelet.PodEvents) error
+	Close() error
+}
 
 // Observer observes slots through the kubelet and the pods of the node.
 type Observer struct {
-	lister    *kubelet.Lister
-	pods      *kubelet.Pods
-	byKubelet *store
-	byAPI     *store
-	api       apiPods
-	log       *slog.Logger
-	changed   chan struct{}
+	lister Lister
+	pods   Pods
+	api    apiPods
+	log    *slog.Logger
+
+	byKubelet, byAPI *store
+	changed          chan struct{} // capacity 1
+	source           *source
+	health           *health
+	resync           time.Duration // resyncInterval
+	beforeList       func(context.Context)
 }
 
 // New returns an observer for a node whose kubelet has the given root directory. The
-// client is used only if the kubelet has no Pods API.
-func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*Observer, error) {
+// client is used only if the kubelet does not serve the Pods API.
+func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger, metrics *Metrics) (*Observer, error) {
 	lister, err := kubelet.NewLister(kubeletDir)
 	if err != nil {
 		return nil, err
@@ -46,127 +57,111 @@ func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger) (*
 	if err != nil {
 		return nil, errors.Join(err, lister.Close())
 	}
-	return &Observer{
-		lister: lister, pods: pods,
-		byKubelet: newStore(), byAPI: newStore(),
-		api: apiPods{client, node}, log: log,
-		changed: make(chan struct{}, 1),
-	}, nil
+	return NewFrom(lister, pods, node, client, log, metrics), nil
 }
+
+// NewFrom returns an observer that reads the kubelet's list and pods as given.
+func NewFrom(lister Lister, pods Pods, node string, client dynamic.Interface, log *slog.Logger, metrics *Metrics) *Observer {
+	changed := make(chan struct{}, 1)
+	o := &Observer{
+		lister: lister, pods: pods, api: apiPods{client, node}, log: log,
+		byKubelet: newStore(changed), byAPI: newStore(changed), changed: changed,
+		source: newSource(!pods.Available()), resync: resyncInterval, health: &health{log: log, metrics: metrics},
+		beforeList: func(context.Context) {},
+	}
+	o.report()
+	return o
+}
+
+// BeforeList sets a function that each list of the kubelet waits for. Call it before Run.
+func (o *Observer) BeforeList(wait func(context.Context)) { o.beforeList = wait }
 
 // Changed returns a channel that signals changes of pods that request Akri's
 // resources.
-func (w *Observer) Changed() <-chan struct{} { return w.changed }
+func (o *Observer) Changed() <-chan struct{} { return o.changed }
 
 // Run watches the node's pods until ctx is done: through the kubelet's Pods API if
-// there is one, otherwise through the API server.
-func (w *Observer) Run(ctx context.Context) error {
-	defer func() {
-		_ = w.lister.Close() // only to end its goroutines
-		_ = w.pods.Close()
-	}()
-	for ctx.Err() == nil {
-		var err error
-		if w.pods.Available() {
-			err = w.follow(ctx, w.byKubelet, w.watchKubelet)
-		} else {
-			err = w.follow(ctx, w.byAPI, w.watchAPI)
-		}
-		if err != nil && ctx.Err() == nil {
-			w.log.Debug("The stream of pods ended", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(reconnectDelay):
-		}
+// it serves that, otherwise through the API server.
+func (o *Observer) Run(ctx context.Context) {
+	if byAPI, _ := o.source.current(); byAPI {
+		o.log.Info("The kubelet has no Pods API; using the node's pods of the API server", "consequence", kubeversion.WithoutPodsAPI)
 	}
-	return nil
+	var running sync.WaitGroup
+	running.Go(func() { o.followKubelet(ctx) })
+	running.Go(func() { o.followAPI(ctx) })
+	running.Wait()
+	_ = o.lister.Close() // only to end its goroutines
+	_ = o.pods.Close()
 }
 
-// follow runs a watch and forwards the store's change signals.
-func (w *Observer) follow(ctx context.Context, s *store, watch func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- watch(ctx) }()
-	for {
-		select {
-		case <-s.changed:
-			select {
-			case w.changed <- struct{}{}:
-			default:
-			}
-		case err := <-done:
-			return err
-		}
-	}
-}
-
-// watchKubelet watches the pods in the kubelet's Pods API.
-func (w *Observer) watchKubelet(ctx context.Context) error {
-	defer w.byKubelet.distrust()
-	return w.pods.Watch(ctx, newKubeletPods(w.byKubelet))
-}
-
-// watchAPI watches the pods in the API server until the kubelet has a Pods API.
-func (w *Observer) watchAPI(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- w.api.watch(ctx, w.byAPI) }()
-	probe := time.NewTicker(probeInterval)
-	defer probe.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-probe.C:
-			if w.pods.Available() {
-				cancel()
-				return <-done
-			}
-		}
-	}
-}
-
-// Observe returns which slots containers have. For each slot of own, the slots
-// that this node owns, it decides whether it has ended if the list lacks it.
-// Without the Pods API that takes a second.
-func (w *Observer) Observe(ctx context.Context, own []slots.Ref) (Observation, error) {
-	first, err := w.lister.List(ctx)
+// Observe returns which IDs containers have. own are the IDs through which this node
+// owns slots, sorted; if all of them are listed, nothing else is read. Without the Pods
+// API, an ID that is not listed takes a second.
+func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, error) {
+	defer o.report()
+	first, err := o.list(ctx)
 	if err != nil {
 		return Observation{}, err
 	}
-	if w.pods.Available() {
-		pods, trusted := w.byKubelet.snapshot()
-		if !trusted {
+	if listed := account([]kubelet.Listing{first}, nil); listed.complete(own) {
+		return listed, nil
+	}
+	if byAPI, _ := o.source.current(); !byAPI {
+		pods, trusted := o.byKubelet.snapshot()
+		if !trusted || !covers(pods, first) {
 			return undecided(own, first), nil
 		}
-		return account(own, []kubelet.Listing{first}, pods), nil
+		return account([]kubelet.Listing{first}, pods), nil
 	}
-	if len(undecided(own, first).Open) == 0 {
-		return undecided(own, first), nil
+	// The watch may be behind, which is no reason for a request while it shows a pod
+	// that may have the ID.
+	if pods, trusted := o.byAPI.snapshot(); trusted {
+		if seen := account([]kubelet.Listing{first}, pods); !seen.frees(own) {
+			return seen, nil
+		}
 	}
 	select {
 	case <-ctx.Done():
 		return Observation{}, ctx.Err()
 	case <-time.After(listInterval):
 	}
-	second, err := w.lister.List(ctx)
+	second, err := o.list(ctx)
 	if err != nil {
 		return Observation{}, err
 	}
-	if _, err := w.api.list(ctx, w.byAPI); err != nil {
-		return undecided(own, second), err
+	_, err = o.api.list(ctx, o.byAPI)
+	o.health.readPods(err)
+	if err != nil {
+		return undecided(own, second), nil
 	}
-	pods, _ := w.byAPI.snapshot()
-	return account(own, []kubelet.Listing{first, second}, pods), nil
+	pods, _ := o.byAPI.snapshot()
+	return account([]kubelet.Listing{first, second}, pods), nil
 }
 
-// undecided returns what a list shows without the pods: which containers have a
-// slot, but not which slots have ended.
-func undecided(own []slots.Ref, listing kubelet.Listing) Observation {
-	o := account(own, []kubelet.Listing{listing}, nil)
-	o.Open, o.Ended = o.Ended, nil
-	return o
+// Source returns where the pods are read: "pods-api" or "api-server", as in the metric.
+func (o *Observer) Source() string {
+	if byAPI, _ := o.source.current(); byAPI {
+		return apiServer
+	}
+	return podsAPI
+}
+
+// list reads the kubelet's list.
+func (o *Observer) list(ctx context.Context) (kubelet.Listing, error) {
+	o.beforeList(ctx)
+	listing, err := o.lister.List(ctx)
+	if ctx.Err() == nil {
+		o.health.readList(err)
+	}
+	return listing, err
+}
+
+// report updates the metric.
+func (o *Observer) report() {
+	switch byAPI, _ := o.source.current(); {
+	case byAPI:
+		o.health.report(apiServer, o.byAPI.isTrusted())
+	default:
+		o.health.report(podsAPI, o.byKubelet.isTrusted())
+	}
 }

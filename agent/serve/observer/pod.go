@@ -1,7 +1,6 @@
 package observer
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,12 +16,15 @@ type podInfo struct {
 	// Requests is how many devices of each resource the list must show: the sum
 	// over containers and sidecars.
 	Requests map[string]int
-	// Hidden are the resources for which a plain init container requests more
-	// devices than the containers and sidecars do. The list never shows the
-	// difference, and the kubelet keeps it until the pod ends.
+	// Hidden are the resources that have ids which only a plain init container of
+	// the pod got. The list never shows them, and the kubelet keeps them until the
+	// pod ends.
 	Hidden map[string]bool
 	// Ended means that no container of the pod runs or will run again.
 	Ended bool
+	// Waiting means that the kubelet has not reported that it has admitted the pod. Only
+	// the API server shows such pods.
+	Waiting bool
 }
 
 // key returns the pod's name as the podresources list shows it.
@@ -31,18 +33,35 @@ func (p podInfo) key() string { return p.Namespace + "/" + p.Name }
 // wantsDevices reports whether the pod requests any of Akri's resources.
 func (p podInfo) wantsDevices() bool { return len(p.Requests) > 0 || len(p.Hidden) > 0 }
 
+// satisfiedBy reports whether these ids, by resource, are as many as the pod requests.
+func (p podInfo) satisfiedBy(ids map[string][]string) bool {
+	for name, count := range p.Requests {
+		if len(ids[name]) < count {
+			return false
+		}
+	}
+	return true
+}
+
 // podFacts are the fields read from either form of a pod; digest turns them into
 // a podInfo.
 type podFacts struct {
 	uid, namespace, name string
-	deleting             bool
+	deleting, waiting    bool
 	phase                string
 	containers, inits    []container
 	statuses             []containerState // of the containers
 	others               []containerState // of init and ephemeral containers
+	// claimed are the requests that are served by DRA instead of a device plugin
+	// (status.extendedResourceClaimStatus).
+	claimed map[request]bool
 }
 
+// request names a resource that a container requests.
+type request struct{ container, resource string }
+
 type container struct {
+	name             string
 	limits, requests map[string]string
 	sidecar          bool
 }
@@ -56,30 +75,42 @@ const (
 )
 
 func (f podFacts) digest() podInfo {
-	pod := podInfo{UID: f.uid, Namespace: f.namespace, Name: f.name, Requests: map[string]int{}, Hidden: map[string]bool{}}
-	plain := map[string]int{}
-	for _, c := range append(f.inits, f.containers...) {
-		for name, count := range c.deviceCounts() {
-			pod.Requests[name] += count
-		}
-	}
+	pod := podInfo{UID: f.uid, Namespace: f.namespace, Name: f.name, Ended: f.ended(), Waiting: f.waiting}
+	reusable := map[string]int{}
 	for _, c := range f.inits {
-		if c.sidecar {
-			continue
-		}
-		for name, count := range c.deviceCounts() {
-			pod.Requests[name] -= count
-			plain[name] = max(plain[name], count)
+		for name, count := range f.deviceCounts(c) {
+			if c.sidecar {
+				pod.request(name, count, reusable)
+			} else {
+				reusable[name] = max(reusable[name], count)
+			}
 		}
 	}
-	for name, count := range plain {
-		if count > pod.Requests[name] {
+	for _, c := range f.containers {
+		for name, count := range f.deviceCounts(c) {
+			pod.request(name, count, reusable)
+		}
+	}
+	for name, count := range reusable {
+		if count > 0 {
+			if pod.Hidden == nil {
+				pod.Hidden = map[string]bool{}
+			}
 			pod.Hidden[name] = true
 		}
 	}
-	maps.DeleteFunc(pod.Requests, func(_ string, count int) bool { return count == 0 })
-	pod.Ended = f.ended()
 	return pod
+}
+
+// request adds the devices of a container or a sidecar. As in the kubelet
+// (devicesToReuse in pkg/kubelet/cm/devicemanager), it first gets ids of the plain
+// init containers before it, and these are not given to a third container.
+func (p *podInfo) request(name string, count int, reusable map[string]int) {
+	if p.Requests == nil {
+		p.Requests = map[string]int{}
+	}
+	p.Requests[name] += count
+	reusable[name] -= min(count, reusable[name])
 }
 
 // ended reports whether the phase is final, or the pod is being deleted and its
@@ -99,15 +130,19 @@ func (f podFacts) ended() bool {
 	return f.phase == "Succeeded" || f.phase == "Failed" || f.deleting && stopped
 }
 
-// deviceCounts returns how many devices of each resource a container requests.
-func (c container) deviceCounts() map[string]int {
-	counts := map[string]int{}
+// deviceCounts returns how many devices of each resource a container requests from
+// the device plugin.
+func (f podFacts) deviceCounts(c container) map[string]int {
+	var counts map[string]int
 	for _, list := range []map[string]string{c.requests, c.limits} {
 		for name, quantity := range list {
-			if !strings.HasPrefix(name, v0.Domain+"/") {
+			if !strings.HasPrefix(name, v0.Domain+"/") || f.claimed[request{c.name, name}] {
 				continue
 			}
 			if q, err := resource.ParseQuantity(quantity); err == nil && q.Value() > 0 {
+				if counts == nil {
+					counts = map[string]int{}
+				}
 				counts[name] = int(q.Value())
 			}
 		}

@@ -2,6 +2,7 @@ package observer
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"akri.sh/akri/agent/serve/kubelet"
 )
 
 func deviceContainer(name, resourceName, count string) corev1.Container {
@@ -42,10 +45,46 @@ func TestPodForms(t *testing.T) {
 		"running": {
 			"containers and sidecars count",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
-				Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")},
+				Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "2")},
 			},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isRunning)}},
 			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
+		},
+		"init container after a sidecar": {
+			"the sidecar keeps its id, so the init container got three others, and only two went to the container",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+				Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "3")},
+			}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 3}, Hidden: map[string]bool{"akri.sh/cam": true}},
+		},
+		"init container before a sidecar": {
+			"the sidecar and the container got the three ids of the init container",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+				Containers: app, InitContainers: []corev1.Container{deviceContainer("init", "akri.sh/cam", "3"), sidecar},
+			}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
+		},
+		"init containers around a sidecar": {
+			"the second init container got one id again and one more, which went to the container",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+				Containers: app, InitContainers: []corev1.Container{
+					deviceContainer("first", "akri.sh/cam", "2"), sidecar, deviceContainer("second", "akri.sh/cam", "2"),
+				},
+			}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 3}},
+		},
+		"served by DRA": {
+			"the device plugin is not involved in the requests of the claim",
+			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+				Containers: app, InitContainers: []corev1.Container{sidecar, deviceContainer("init", "akri.sh/cam", "9")},
+			},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{
+					ResourceClaimName: "p-extended-resources-x", RequestMappings: []corev1.ContainerExtendedResourceRequest{
+						{ContainerName: "app", ResourceName: "akri.sh/cam", RequestName: "r0"},
+						{ContainerName: "init", ResourceName: "akri.sh/cam", RequestName: "r1"},
+					},
+				}}},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 1}},
 		},
 		"init container with more": {
 			"the list does not show what only a plain init container has",
@@ -104,12 +143,7 @@ func TestPodForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := tc.want
 			want.UID, want.Namespace, want.Name = "u", "n", "p"
-			if want.Requests == nil {
-				want.Requests = map[string]int{}
-			}
-			if want.Hidden == nil {
-				want.Hidden = map[string]bool{}
-			}
+			tc.pod.Status.StartTime = &now
 			message, err := tc.pod.Marshal()
 			if err != nil {
 				t.Fatal(err)
@@ -129,6 +163,45 @@ func TestPodForms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWaitingPod checks that a pod waits for its admission until the kubelet has reported
+// its start, and that one that vanishes before counts as admitted: the report may be late.
+func TestWaitingPod(t *testing.T) {
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: "u", Namespace: "n", Name: "p"},
+		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}},
+		Status:     corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	read := func() podInfo {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return readPod(&unstructured.Unstructured{Object: object})
+	}
+	lingering := func(pods ...podInfo) []string {
+		o := account([]kubelet.Listing{{}}, pods)
+		if !slices.Equal(o.Open, []string{"cam"}) {
+			t.Errorf("open is %q, want cam", o.Open)
+		}
+		return o.Lingering
+	}
+	if got := lingering(read()); len(got) > 0 {
+		t.Errorf("a pod that waits for its admission: lingering is %q, want none", got)
+	}
+	pods := newStore(make(chan struct{}, 1))
+	pods.put(read())
+	pods.remove("u", false)
+	vanished, _ := pods.snapshot()
+	if got := lingering(vanished...); !slices.Equal(got, []string{"cam"}) {
+		t.Errorf("a pod that vanished: lingering is %q, want cam", got)
+	}
+	now := metav1.Now()
+	pod.Status.StartTime = &now
+	if got := lingering(read()); !slices.Equal(got, []string{"cam"}) {
+		t.Errorf("an admitted pod: lingering is %q, want cam", got)
 	}
 }
 
@@ -153,11 +226,17 @@ func FuzzDecodePod(f *testing.F) {
 // long as its container may run.
 func TestVanished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStore()
+		s := newStore(make(chan struct{}, 1))
 		wants := map[string]int{"akri.sh/cam": 1}
 		count := func() int {
 			pods, _ := s.snapshot()
-			return len(pods)
+			wanting := 0
+			for _, pod := range pods {
+				if pod.wantsDevices() {
+					wanting++
+				}
+			}
+			return wanting
 		}
 		s.replace(
 			[]podInfo{
@@ -183,8 +262,40 @@ func TestVanished(t *testing.T) {
 		if got := count(); got != 0 {
 			t.Errorf("%d pods after the hold", got)
 		}
-		if s.distrust(); s.trusted {
-			t.Error("the store is still trusted")
-		}
 	})
+}
+
+// TestSignals checks that only changes that can end a use are signaled: a list that shows
+// the same pods again must not cause the next one.
+func TestSignals(t *testing.T) {
+	changed := make(chan struct{}, 1)
+	s := newStore(changed)
+	pod := podInfo{UID: "u", Requests: map[string]int{"akri.sh/cam": 1}}
+	ended := pod
+	ended.Ended = true
+	for _, step := range []struct {
+		name string
+		do   func()
+		want bool
+	}{
+		{"created", func() { s.replace([]podInfo{pod}) }, true},
+		{"listed again", func() { s.replace([]podInfo{pod}) }, false},
+		{"another status", func() { s.put(pod) }, false},
+		{"a pod without devices", func() { s.put(podInfo{UID: "other"}) }, false},
+		{"ended", func() { s.put(ended) }, true},
+		{"deleted", func() { s.remove("u", true) }, true},
+		{"deleted again", func() { s.remove("u", true) }, false},
+	} {
+		step.do()
+		select {
+		case <-changed:
+			if !step.want {
+				t.Errorf("%s: signaled", step.name)
+			}
+		default:
+			if step.want {
+				t.Errorf("%s: not signaled", step.name)
+			}
+		}
+	}
 }

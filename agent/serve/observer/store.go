@@ -11,14 +11,16 @@ import (
 // once.
 const vanishHold = 5 * time.Second
 
-// store holds the node's pods that request Akri's resources.
+// store holds the pods of the node, as one source shows them.
 type store struct {
 	mu       sync.Mutex
 	trusted  bool // all pods of the node are known
 	pods     map[string]podInfo
 	vanished map[string]vanishedPod // deleted before they ended
 
-	changed chan struct{} // capacity 1
+	// changed, of capacity 1, signals that a pod that requests devices was created,
+	// has ended or was deleted.
+	changed chan<- struct{}
 }
 
 type vanishedPod struct {
@@ -26,22 +28,23 @@ type vanishedPod struct {
 	until time.Time
 }
 
-func newStore() *store {
-	return &store{pods: map[string]podInfo{}, vanished: map[string]vanishedPod{}, changed: make(chan struct{}, 1)}
+func newStore(changed chan<- struct{}) *store {
+	return &store{pods: map[string]podInfo{}, vanished: map[string]vanishedPod{}, changed: changed}
 }
 
 // put records a pod that exists.
 func (s *store) put(pod podInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.pods[pod.UID]
+	s.set(pod)
+}
+
+// set implements put. The caller holds mu.
+func (s *store) set(pod podInfo) {
+	before, known := s.pods[pod.UID]
 	delete(s.vanished, pod.UID)
-	if pod.wantsDevices() {
-		s.pods[pod.UID] = pod
-	} else {
-		delete(s.pods, pod.UID)
-	}
-	if known || pod.wantsDevices() {
+	s.pods[pod.UID] = pod
+	if pod.wantsDevices() && (!known || before.Ended != pod.Ended) {
 		s.notify()
 	}
 }
@@ -56,40 +59,48 @@ func (s *store) remove(uid string, proven bool) {
 
 // drop implements remove. The caller holds mu.
 func (s *store) drop(uid string, proven bool) {
-	pod, known := s.pods[uid]
-	if !known {
+	pod := s.pods[uid]
+	delete(s.pods, uid)
+	if !pod.wantsDevices() {
 		return
 	}
-	delete(s.pods, uid)
 	if !proven && !pod.Ended {
+		pod.Waiting = false // the kubelet may have admitted it just before
 		s.vanished[uid] = vanishedPod{pod, time.Now().Add(vanishHold)}
 	}
 	s.notify()
 }
 
-// replace records all pods of the node at once. The store is trusted from now on.
+// replace records all pods of the node at once.
 func (s *store) replace(pods []podInfo) {
-	current := map[string]bool{}
-	for _, pod := range pods {
-		s.put(pod)
-		current[pod.UID] = true
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	current := map[string]bool{}
+	for _, pod := range pods {
+		s.set(pod)
+		current[pod.UID] = true
+	}
 	for uid := range s.pods {
 		if !current[uid] {
 			s.drop(uid, false)
 		}
 	}
-	s.trusted = true
-	s.notify()
 }
 
-// distrust records that pods may be created and deleted unnoticed from now on.
-func (s *store) distrust() {
+// trust records whether every creation and deletion of a pod is seen from now on.
+func (s *store) trust(trusted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trusted = false
+	if s.trusted = trusted; trusted {
+		s.notify()
+	}
+}
+
+// isTrusted reports whether all pods of the node are known.
+func (s *store) isTrusted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trusted
 }
 
 // snapshot returns the pods, including those that vanished within vanishHold, and
@@ -97,7 +108,7 @@ func (s *store) distrust() {
 func (s *store) snapshot() ([]podInfo, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var pods []podInfo
+	pods := make([]podInfo, 0, len(s.pods)+len(s.vanished))
 	for _, pod := range s.pods {
 		pods = append(pods, pod)
 	}

@@ -3,19 +3,20 @@ package slots
 import (
 	"maps"
 	"slices"
-	"time"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
 func (e DevicePublished) apply(m *Machine) []Command {
 	inst := m.instance(e.Instance)
-	inst.published, inst.shared, inst.capacity, inst.online = true, e.Shared, e.Capacity, e.Online
-	for number := range e.Capacity {
+	inst.published, inst.shared, inst.online = true, e.Shared, e.Online
+	inst.capacity = min(max(e.Capacity, 0), v0.MaxSlots)
+	for number := range inst.capacity {
 		inst.slot(number)
 	}
+	m.join(inst, e.Configuration)
 	m.changed(inst)
-	return m.resume(e.Instance)
+	return m.resume(inst)
 }
 
 func (e DeviceWithdrawn) apply(m *Machine) []Command {
@@ -25,75 +26,74 @@ func (e DeviceWithdrawn) apply(m *Machine) []Command {
 	}
 	inst.published, inst.online = false, false
 	m.changed(inst)
-	return m.resume(e.Instance)
+	return m.resume(inst)
 }
 
 // advertise returns the lists that differ from the kubelet's, and forgets Instances
-// that no longer have any state.
+// and groups that no longer have any state.
 func (m *Machine) advertise() []Command {
 	var commands []Command
 	for _, name := range slices.Sorted(maps.Keys(m.touched)) {
-		inst := m.instances[name]
-		if inst == nil {
+		inst := m.touched[name]
+		commands = append(commands, inst.roster.advertise(Resource{Name: name}, m.list(inst), inst.published)...)
+		m.forget(inst)
+		if m.instances[name] == nil {
+			m.schedule.set(Resource{Name: name}, 0, false)
 			continue
 		}
-		list := m.list(inst)
-		switch {
-		case len(list) == 0 && len(inst.advertised) > 0 && !inst.published:
-			inst.advertised = nil
-			commands = append(commands, Withdraw{name})
-		case !slices.Equal(list, inst.advertised):
-			inst.advertised = list
-			commands = append(commands, Advertise{name, list})
-		}
-		m.forget(inst)
+		at, found := m.due(inst)
+		m.schedule.set(Resource{Name: name}, at, found)
 	}
 	clear(m.touched)
+	for _, name := range slices.Sorted(maps.Keys(m.touchedGroups)) {
+		commands = append(commands, m.advertiseGroup(m.touchedGroups[name])...)
+	}
+	clear(m.touchedGroups)
 	return commands
 }
 
-// list returns the list of an Instance's slots for the kubelet.
+// list returns the list of an Instance's slots for the kubelet. At most as many free
+// slots are healthy as the capacity allows: a shrink can leave owners beyond it.
 func (m *Machine) list(inst *instance) []Health {
-	var list []Health
-	for _, number := range inst.numbers() {
-		s := inst.slots[number]
-		if inst.published && number < inst.capacity {
-			s.listed, s.retiring = true, false
-			usable := s.free() || s.mine(m.node)
-			list = append(list, Health{number, inst.online && usable && !s.contradicted})
-			continue
+	wanted := map[int]bool{}
+	if inst.published {
+		left := inst.capacity - inst.owners
+		for _, number := range inst.numbers() {
+			s := inst.slots[number]
+			own := s.owner == v0.Owner{Node: m.node} || s.want == v0.Owner{Node: m.node}
+			switch {
+			case number >= inst.capacity:
+				// A slot in use is unhealthy, so that its container keeps it and no other
+				// gets it.
+				if own && inst.roster.entries[number] == nil {
+					wanted[number] = false
+				}
+			case own:
+				wanted[number] = inst.online && inst.ready(s)
+			case inst.usable(number, s) && left > 0:
+				wanted[number] = inst.online
+				left--
+			default:
+				wanted[number] = false
+			}
 		}
-		// The slot is beyond the capacity, or the device is gone. A slot in use is
-		// unhealthy, so that its container keeps it and no other gets it.
-		if inst.published && s.mine(m.node) {
-			s.listed = true
-		}
-		if !s.listed {
-			continue
-		}
-		if !s.retiring {
-			s.retiring, s.retiredAt = true, m.now
-		}
-		if !m.keeps(inst, s) && m.now-s.quietFrom() >= Quiet {
-			s.listed, s.retiring = false, false
-			continue
-		}
-		list = append(list, Health{number, false})
 	}
-	return list
+	return inst.roster.update(wanted, m.now, func(number int) bool { return m.keeps(inst, number) })
 }
 
-// quietFrom returns when a retiring slot was last healthy or named by a call.
-func (s *slot) quietFrom() time.Duration { return max(s.retiredAt, s.named) }
-
-// keeps reports whether a retiring slot stays listed for longer than [Quiet]: a
-// container has it, or a patch or a call is in flight. The status of the container's
-// pod would show a missing id as healthy.
-func (m *Machine) keeps(inst *instance, s *slot) bool {
-	if s.busy() || s.granted || s.mine(m.node) {
+// keeps reports whether a slot stays listed although it is beyond the capacity or the
+// device is gone: a container has it, or a patch or a call is in flight.
+func (m *Machine) keeps(inst *instance, number int) bool {
+	s := inst.slots[number]
+	if s != nil && (s.busy() || !s.held.Free() || s.owner == v0.Owner{Node: m.node}) {
 		return true
 	}
-	return slices.ContainsFunc(m.waiting, func(c *call) bool { return c.instance == inst.name })
+	return m.awaited(Resource{Name: inst.name})
+}
+
+// awaited reports whether a call of a resource is in progress.
+func (m *Machine) awaited(r Resource) bool {
+	return slices.ContainsFunc(m.waiting, func(c *call) bool { return c.resource == r })
 }
 
 // forget removes slots, and the Instance, if they no longer have any state.
@@ -108,12 +108,17 @@ func (m *Machine) forget(inst *instance) {
 		}
 	}
 	for number, s := range inst.slots {
-		if s.free() && !s.listed && !s.busy() && !s.granted {
+		if s.free() && inst.roster.entries[number] == nil && !s.busy() && s.held.Free() {
 			delete(inst.slots, number)
 		}
 	}
-	if !inst.recorded && len(inst.slots) == 0 && inst.advertised == nil {
+	m.changed(inst)
+	if !inst.recorded && len(inst.slots) == 0 && inst.roster.advertised == nil {
+		if inst.group != nil {
+			m.quit(inst)
+		}
 		delete(m.instances, inst.name)
+		delete(m.holding, inst.name)
 	}
 }
 
@@ -121,11 +126,9 @@ func (m *Machine) forget(inst *instance) {
 // may name this node.
 func (m *Machine) holds(inst *instance) bool {
 	for _, s := range inst.slots {
-		if s.granted || s.contradicted || s.busy() || s.mine(m.node) {
+		if s.busy() || !s.held.Free() || s.owner.Node == m.node {
 			return true
 		}
 	}
 	return false
 }
-
-func sortedKeys[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }

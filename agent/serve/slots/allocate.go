@@ -1,25 +1,61 @@
 package slots
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-func (e AllocateRequested) apply(m *Machine) []Command {
-	inst := m.instances[e.Instance]
-	if inst == nil {
-		return []Command{Answer{e.Call, ErrNoSlot}}
+// call is a request of the kubelet that has not been answered.
+type call struct {
+	id       Call
+	resource Resource
+	ids      []int
+	// targets are the slots chosen for the IDs; of a group, they may change until all
+	// are claimed.
+	targets []Ref
+	// claimed are the slots that were claimed for this call.
+	claimed map[Ref]bool
+}
+
+// roster returns the list of a resource, or nil.
+func (m *Machine) roster(r Resource) *roster {
+	if r.Group {
+		if g := m.groups[r.Name]; g != nil {
+			return g.roster
+		}
+	} else if inst := m.instances[r.Name]; inst != nil {
+		return inst.roster
 	}
-	m.name(inst, e.Slots)
-	for _, number := range e.Slots {
-		if s := inst.slots[number]; s != nil {
-			m.touch(s) // a release that began earlier must not free this slot
+	return nil
+}
+
+// touchResource records that the list of a resource may have to be sent again.
+func (m *Machine) touchResource(r Resource) {
+	if g := m.groups[r.Name]; r.Group && g != nil {
+		m.touchedGroups[r.Name] = g
+	}
+	if inst := m.instances[r.Name]; !r.Group && inst != nil {
+		m.touched[r.Name] = inst
+	}
+}
+
+func (e AllocateRequested) apply(m *Machine) []Command {
+	c := &call{id: e.Call, resource: e.Resource, ids: e.IDs, claimed: map[Ref]bool{}}
+	r := m.roster(e.Resource)
+	if r == nil || slices.ContainsFunc(e.IDs, func(id int) bool { return r.entries[id] == nil }) || repeated(e.IDs) {
+		return []Command{Answer{Call: e.Call, Err: ErrNoSlot}}
+	}
+	m.generation++
+	r.name(e.IDs, m.now, m.generation)
+	m.touchResource(e.Resource)
+	for _, id := range e.IDs {
+		if s := m.named(e.Resource, id); s != nil {
+			s.touched = m.generation // a release that began earlier must not free this slot
 			s.asked = m.now
 		}
 	}
-	c := &call{id: e.Call, instance: e.Instance, slots: e.Slots}
 	commands, done := m.advance(c)
 	if !done {
 		m.waiting = append(m.waiting, c)
@@ -27,174 +63,331 @@ func (e AllocateRequested) apply(m *Machine) []Command {
 	return commands
 }
 
+func repeated(ids []int) bool {
+	return len(slices.Compact(slices.Sorted(slices.Values(ids)))) != len(ids)
+}
+
+// named returns the slot that an ID of a resource has, or nil.
+func (m *Machine) named(r Resource, id int) *slot {
+	if !r.Group {
+		return m.instances[r.Name].slots[id]
+	}
+	_, s, _ := m.groups[r.Name].current(m.owner(r, id).VirtualID)
+	return s
+}
+
 func (e CallExpired) apply(m *Machine) []Command {
-	before := len(m.waiting)
-	m.waiting = slices.DeleteFunc(m.waiting, func(c *call) bool { return c.id == e.Call })
-	if len(m.waiting) == before {
+	i := slices.IndexFunc(m.waiting, func(c *call) bool { return c.id == e.Call })
+	if i < 0 {
 		return nil
 	}
-	return []Command{Answer{e.Call, ErrDeadline}}
+	c := m.waiting[i]
+	m.waiting = slices.Delete(m.waiting, i, i+1)
+	return m.refuse(c, ErrDeadline)
 }
 
-// name records that a call names slots, so that they stay in the list.
-func (m *Machine) name(inst *instance, numbers []int) {
-	for _, number := range numbers {
-		if s := inst.slots[number]; s != nil {
-			s.named = m.now
-		}
+// refuse ends a call, and releases what was claimed for it: no container has had it.
+func (m *Machine) refuse(c *call, err error) []Command {
+	m.touchResource(c.resource)
+	commands := []Command{Answer{Call: c.id, Err: err}}
+	unwanted := map[string][]int{}
+	for ref := range c.claimed {
+		unwanted[ref.Instance] = append(unwanted[ref.Instance], ref.Slot)
 	}
-	m.changed(inst)
+	for _, name := range slices.Sorted(maps.Keys(unwanted)) {
+		commands = append(commands, m.releaseUnwanted(name, unwanted[name], c)...)
+	}
+	return commands
 }
 
-// advance answers a call, requests a claim for it, or lets it wait for a patch in
+// releaseUnwanted releases those of the slots that this node owns although no container
+// has them and no call but c waits for them.
+func (m *Machine) releaseUnwanted(name string, numbers []int, c *call) []Command {
+	inst := m.instances[name]
+	if inst == nil || !inst.recorded {
+		return nil
+	}
+	numbers = slices.DeleteFunc(slices.Sorted(slices.Values(numbers)), func(number int) bool {
+		s := inst.slots[number]
+		return s == nil || s.busy() || s.owner.Node != m.node || !s.held.Free() || m.targeted(Ref{name, number}, c)
+	})
+	if len(numbers) == 0 {
+		return nil
+	}
+	return []Command{m.release(inst, numbers)}
+}
+
+// targeted reports whether a call other than c waits for a slot.
+func (m *Machine) targeted(ref Ref, c *call) bool {
+	return slices.ContainsFunc(m.waiting, func(o *call) bool { return o != c && slices.Contains(o.targets, ref) })
+}
+
+// advance answers a call, requests the claims it needs, or lets it wait for a patch in
 // flight. It reports whether the call is answered.
 func (m *Machine) advance(c *call) ([]Command, bool) {
-	refuse := func(err error) ([]Command, bool) { return []Command{Answer{c.id, err}}, true }
-	inst := m.instances[c.instance]
-	if inst == nil {
-		return refuse(ErrGone)
-	}
-	var wanted, doubtful []int
-	wait := false
-	for _, number := range c.slots {
-		s := inst.slots[number]
-		switch {
-		case s == nil:
-			return refuse(ErrNoSlot)
-		case !inst.shared && s.mine(m.node) && s.phase != releasing:
-		case s.busy():
-			wait = true
-		case s.mine(m.node) && inst.doubtful(s):
-			doubtful = append(doubtful, number)
-		case s.mine(m.node) && !s.unwritten:
-		case !s.free() && !s.mine(m.node):
-			return refuse(ErrTaken)
-		case !inst.published:
-			return refuse(ErrGone)
-		case number >= inst.capacity && !s.mine(m.node):
-			return refuse(ErrNoSlot)
-		default:
-			wanted = append(wanted, number)
+	var wait bool
+	var err error
+	if c.resource.Group {
+		g := m.groups[c.resource.Name]
+		if g == nil {
+			return m.refuse(c, ErrGone), true
+		}
+		var targets []Ref
+		targets, wait, err = m.plan(g, c)
+		if targets != nil {
+			c.targets = targets
+		}
+	} else if c.targets == nil {
+		for _, id := range c.ids {
+			c.targets = append(c.targets, Ref{c.resource.Name, id})
 		}
 	}
 	if wait {
 		return nil, false
 	}
-	if len(doubtful) > 0 {
-		return []Command{m.release(inst, doubtful)}, false
+	if err != nil {
+		return m.refuse(c, err), true
 	}
-	if len(wanted) > 0 && inst.shared {
-		return []Command{m.claim(inst, wanted)}, false
+	return m.take(c)
+}
+
+// take gives the targets of a call to its container, if this node owns them. Otherwise
+// it requests what is missing.
+func (m *Machine) take(c *call) ([]Command, bool) {
+	claims, releases, later := map[string]map[int]v0.Owner{}, map[string][]int{}, map[string]map[int]v0.Owner{}
+	wait := false
+	for i, ref := range c.targets {
+		inst := m.instances[ref.Instance]
+		if inst == nil {
+			return m.refuse(c, ErrGone), true
+		}
+		owner := m.owner(c.resource, c.ids[i])
+		step, err := m.need(inst, ref.Slot, owner)
+		more := len(claims[inst.name]) + len(later[inst.name])
+		if err == nil && step == claimIt && inst.slots[ref.Slot].free() && inst.owners+more >= inst.capacity {
+			err = ErrFull
+		}
+		if err != nil {
+			return m.refuse(c, err), true
+		}
+		switch {
+		case step == waitForIt:
+			wait = true
+		case step == releaseIt:
+			releases[inst.name] = append(releases[inst.name], ref.Slot)
+		case step == claimIt && inst.shared:
+			add(claims, ref, owner)
+		case step == claimIt:
+			add(later, ref, owner)
+		}
 	}
 	var commands []Command
-	if len(wanted) > 0 { // no other node can reach the device, so the record may follow
-		for _, number := range wanted {
-			s := inst.slots[number]
-			s.owner, s.unwritten = v0.Owner{Node: m.node}, true
+	for _, name := range slices.Sorted(maps.Keys(releases)) {
+		for _, number := range releases[name] { // the kubelet knows that its container has ended
+			m.instances[name].slots[number].held = v0.Owner{}
 		}
-		commands = append(commands, m.claim(inst, wanted))
+		commands = append(commands, m.release(m.instances[name], releases[name]))
 	}
-	for _, number := range c.slots {
-		s := inst.slots[number]
-		s.granted, s.asked = true, m.now // the kubelet assigns the slot from now on
-	}
-	return append([]Command{Answer{c.id, nil}}, commands...), true
-}
-
-// claim marks slots as claiming and returns the command.
-func (m *Machine) claim(inst *instance, numbers []int) Command {
-	for _, number := range numbers {
-		inst.slots[number].phase = claiming
-	}
-	return Claim{inst.name, numbers}
-}
-
-func (e ClaimSettled) apply(m *Machine) []Command {
-	inst := m.settle(e.Instance, e.Slots, claiming, e.Record)
-	if inst == nil {
-		return nil
-	}
-	for _, number := range e.Slots {
-		if s := inst.slots[number]; s != nil && e.Outcome != Written {
-			s.retryAt = m.now + retryInterval
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		commands = append(commands, m.claim(m.instances[name], claims[name]))
+		for number := range claims[name] {
+			c.claimed[Ref{name, number}] = true
 		}
 	}
-	commands := m.record(inst, e.Record)
-	return append(commands, m.proceed(inst, e.Slots, e.Record)...)
-}
-
-// proceed advances the calls that waited for a patch, or refuses them if the API
-// server did not respond.
-func (m *Machine) proceed(inst *instance, numbers []int, record *Record) []Command {
-	if record == nil {
-		return m.giveUp(inst, numbers)
+	if wait || len(commands) > 0 {
+		return commands, false
 	}
-	return m.resume(inst.name)
+	return m.grant(c, later), true
 }
 
-// giveUp refuses the calls that wait for these slots and cannot succeed without
-// them, and advances the others.
-func (m *Machine) giveUp(inst *instance, numbers []int) []Command {
-	var commands []Command
-	m.waiting = slices.DeleteFunc(m.waiting, func(c *call) bool {
-		hopeless := c.instance == inst.name && slices.ContainsFunc(c.slots, func(n int) bool {
-			s := inst.slots[n]
-			return slices.Contains(numbers, n) && !(s != nil && s.mine(m.node) && !inst.doubtful(s) && !s.unwritten)
-		})
-		if hopeless {
-			commands = append(commands, Answer{c.id, ErrUnavailable})
-		}
-		return hopeless
-	})
-	return append(commands, m.resume(inst.name)...)
+func add(to map[string]map[int]v0.Owner, ref Ref, owner v0.Owner) {
+	if to[ref.Instance] == nil {
+		to[ref.Instance] = map[int]v0.Owner{}
+	}
+	to[ref.Instance][ref.Slot] = owner
 }
 
-// resume advances the calls that wait for an Instance.
-func (m *Machine) resume(instance string) []Command {
-	var commands []Command
-	m.waiting = slices.DeleteFunc(m.waiting, func(c *call) bool {
-		if c.instance != instance {
-			return false
+// grant answers a call. Slots of local devices that this node does not own yet are
+// claimed afterwards: no other node can reach the device.
+func (m *Machine) grant(c *call, claims map[string]map[int]v0.Owner) []Command {
+	m.touchResource(c.resource)
+	commands := []Command{Answer{Call: c.id, Slots: c.targets}}
+	for i, ref := range c.targets {
+		inst, owner := m.instances[ref.Instance], m.owner(c.resource, c.ids[i])
+		s := inst.slots[ref.Slot]
+		s.unwritten = s.unwritten || s.owner != owner
+		s.owner, s.held, s.assumed = owner, owner, false
+		s.asked, s.answered = m.now, m.now // the kubelet assigns the slot from now on
+		m.touch(s)
+		m.changed(inst)
+		if v := m.sharing(c.resource, owner); v != nil {
+			for other, slot := range v.slots {
+				// A slot that was given just before may be that of an init container of the
+				// same pod: it is kept as long as the ID is in use.
+				slot.superseded = other != ref && m.now-slot.answered >= Quiet
+			}
+			v.current = ref
 		}
-		more, done := m.advance(c)
-		commands = append(commands, more...)
-		return done
-	})
+	}
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		commands = append(commands, m.claim(m.instances[name], claims[name]))
+	}
 	return commands
 }
 
-// apply suggests first the slots in Must, then those that this node already owns,
-// which cost no request, then free ones, the lowest first.
-func (e PreferenceAsked) apply(m *Machine) []Command {
-	inst := m.instances[e.Instance]
-	if inst == nil {
-		return []Command{Suggest{Call: e.Call}}
+// sharing returns the virtual ID of an owner, or nil.
+func (m *Machine) sharing(r Resource, owner v0.Owner) *virtual {
+	if !r.Group {
+		return nil
 	}
-	m.name(inst, e.Available)
-	chosen := slices.Clone(e.Must)
-	rest := slices.DeleteFunc(slices.Clone(e.Available), func(n int) bool { return slices.Contains(e.Must, n) })
-	slices.SortFunc(rest, func(a, b int) int {
-		return cmp.Or(cmp.Compare(m.rank(inst, a), m.rank(inst, b)), cmp.Compare(a, b))
-	})
-	for _, number := range rest {
-		if len(chosen) >= e.Size {
-			break
-		}
-		chosen = append(chosen, number)
-	}
-	return []Command{Suggest{e.Call, chosen}}
+	return m.groups[r.Name].virtual[owner.VirtualID]
 }
 
-// rank orders slots for a suggestion; the lowest rank comes first.
-func (m *Machine) rank(inst *instance, number int) int {
+// step is what a slot needs before a container can be given it.
+type step int
+
+const (
+	nothing step = iota
+	waitForIt
+	releaseIt
+	claimIt
+)
+
+// need returns what a slot needs before a container can be given it with an owner, or
+// why it cannot.
+func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error) {
 	s := inst.slots[number]
 	switch {
 	case s == nil:
-		return 3
-	case s.mine(m.node) && !inst.doubtful(s) && s.phase != releasing:
-		return 0
-	case s.free():
-		return 1
+		return 0, ErrNoSlot
+	case !inst.shared && s.owner == owner && !s.contradicted && !s.ending():
+		return nothing, nil
+	case s.busy():
+		return waitForIt, nil
+	case s.contradicted:
+		return 0, ErrTaken
+	case s.owner == owner && inst.doubtful(s) && m.unaccounted(inst, number, s):
+		return waitForIt, nil
+	case s.owner == owner && inst.doubtful(s):
+		if inst.probe.failing {
+			return 0, ErrUnavailable
+		}
+		return releaseIt, nil
+	case s.owner == owner && !s.unwritten:
+		return nothing, nil
+	case inst.probe.failing: // the record may be out of date, too
+		return 0, ErrUnavailable
+	case s.owner != owner && !s.free(), s.free() && inst.restoring[number]:
+		return 0, ErrTaken
+	case !inst.published || inst.gone && inst.shared:
+		return 0, ErrGone
+	case s.free() && number >= inst.capacity:
+		return 0, ErrNoSlot
 	}
-	return 2
+	return claimIt, nil
+}
+
+// unaccounted reports whether a container that the kubelet no longer lists may still
+// have a slot: that of a pod that was deleted by force. The kubelet offers its ID again
+// at once, but other nodes must not see the slot free, not even for a moment. The call
+// waits for the next observation.
+func (m *Machine) unaccounted(inst *instance, number int, s *slot) bool {
+	return !s.held.Free() && slices.Contains(m.lingering, inst.use(number, s.held).Resource)
+}
+
+// claim marks slots as claiming and returns the command.
+func (m *Machine) claim(inst *instance, owners map[int]v0.Owner) Command {
+	for number, owner := range owners {
+		s := inst.slots[number]
+		s.phase, s.want, s.sent, s.asked = claiming, owner, inst.version, max(s.asked, m.now)
+	}
+	m.changed(inst)
+	return Claim{inst.name, owners}
+}
+
+// rewrite writes the owners of slots that a container has, and whose record differs. A
+// claim of this agent that was given up may have been written late, with another owner:
+// it is released first.
+func (m *Machine) rewrite(inst *instance, numbers []int) []Command {
+	claims, releases := map[int]v0.Owner{}, map[int]v0.Owner{}
+	for _, number := range numbers {
+		if owner := inst.usage[number]; owner.Node == m.node && owner != inst.slots[number].owner {
+			releases[number] = owner
+		} else {
+			claims[number] = inst.slots[number].owner
+		}
+	}
+	var commands []Command
+	if len(claims) > 0 {
+		commands = append(commands, m.claim(inst, claims))
+	}
+	if len(releases) > 0 {
+		for number := range releases {
+			s := inst.slots[number]
+			s.phase, s.sent = releasing, inst.version
+		}
+		m.changed(inst)
+		commands = append(commands, Release{inst.name, releases})
+	}
+	return commands
+}
+
+func (e ClaimSettled) apply(m *Machine) []Command {
+	inst := m.instances[e.Instance]
+	if inst == nil {
+		return nil
+	}
+	sent := m.settle(inst, e.Slots, claiming)
+	for _, number := range e.Slots {
+		s := inst.slots[number]
+		if s != nil && e.Outcome != Written {
+			s.retryAt = m.now + retryInterval
+		}
+		if s != nil && (e.Outcome != Written || e.Kept) {
+			s.want = v0.Owner{} // an earlier agent may have claimed it
+		}
+	}
+	var commands []Command
+	if e.Gone {
+		commands = m.deleted(inst)
+	} else {
+		commands = m.believe(inst, e.Record, sent)
+	}
+	refused := len(e.Slots) > 0
+	for _, number := range e.Slots {
+		if s := inst.slots[number]; s != nil {
+			s.want = v0.Owner{}
+			refused = refused && (s.free() || s.unwritten)
+		}
+	}
+	switch {
+	case e.Outcome == Written:
+		inst.probe = probe{}
+	case refused && !e.Gone:
+		m.suspend(inst)
+	}
+	m.changed(inst)
+	commands = append(commands, m.resume(inst)...)
+	return append(commands, m.releaseUnwanted(inst.name, e.Slots, nil)...)
+}
+
+// resume advances the calls that may wait for an Instance.
+func (m *Machine) resume(inst *instance) []Command {
+	var commands []Command
+	for _, c := range slices.Clone(m.waiting) {
+		if c.resource.Name != inst.name && (inst.group == nil || c.resource.Name != inst.group.name) {
+			continue
+		}
+		commands = append(commands, m.retry(c)...)
+	}
+	return commands
+}
+
+// retry advances a call that waits.
+func (m *Machine) retry(c *call) []Command {
+	commands, done := m.advance(c)
+	if done {
+		m.waiting = slices.DeleteFunc(m.waiting, func(o *call) bool { return o == c })
+	}
+	return commands
 }

@@ -3,7 +3,11 @@ package slots
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 // Command is an action that this node should take. The commands of one step are
@@ -21,6 +25,12 @@ var (
 	ErrTaken = errors.New("the slot is in use elsewhere")
 	// ErrNoSlot means that the slot does not exist, or no longer exists.
 	ErrNoSlot = errors.New("the device has no such slot")
+	// ErrFull means that as many slots have owners as the capacity allows. After a
+	// shrink, these may be slots beyond the capacity.
+	ErrFull = errors.New("as many slots of the device are in use as its capacity allows")
+	// ErrTooFew means that a container requests more slots of a group than there are
+	// different Instances with a slot for it.
+	ErrTooFew = errors.New("fewer devices with a free slot than requested")
 	// ErrGone means that this node no longer offers the device.
 	ErrGone = errors.New("the device is gone")
 	// ErrUnavailable means that the API server did not confirm the claim.
@@ -32,47 +42,56 @@ var (
 // Answer ends a call of [AllocateRequested].
 type Answer struct {
 	Call Call
+	// Slots are what the container gets, if Err is nil: one slot per ID, in the order
+	// of the IDs.
+	Slots []Ref
 	// Err is nil when the container may have the slots.
 	Err error
 }
 
 // Suggest ends a call of [PreferenceAsked].
 type Suggest struct {
-	Call  Call
-	Slots []int
+	Call Call
+	IDs  []int
 }
 
-// Claim requests one patch that makes this node the owner of free slots. Its result
-// is [ClaimSettled].
+// Claim requests one patch that gives owners to free slots of an Instance. Each owner
+// is this node, through the Instance's resource or the group's. A slot that already
+// has the owner keeps it. Its result is [ClaimSettled].
 type Claim struct {
 	Instance string
-	Slots    []int
+	Owners   map[int]v0.Owner
 }
 
-// Release requests one patch that frees slots of this node. The patch must test the
-// version of the Instance it was made for, so that a delayed one cannot free a slot
-// that was allocated again. Its result is [ReleaseSettled].
+// Release requests one patch that frees slots which have the given owners. The patch
+// must test the version of the Instance it was made for, so that a delayed one cannot
+// free a slot that was allocated again. Its result is [ReleaseSettled].
 type Release struct {
 	Instance string
-	Slots    []int
+	Owners   map[int]v0.Owner
 }
 
-// Advertise replaces the kubelet's list of an Instance's resource.
+// Probe requests a dry run of a patch, to find out whether claims of an Instance's
+// slots can be written again. Its result is [ProbeSettled].
+type Probe struct{ Instance string }
+
+// Advertise replaces the kubelet's list of a resource.
 type Advertise struct {
-	Instance string
+	Resource Resource
 	List     []Health
 }
 
-// Health is one slot in a list. The kubelet gives an unhealthy slot to no new
+// Health is one ID in a list. The kubelet gives an unhealthy ID to no new
 // container; the containers that have it are not affected.
 type Health struct {
-	Slot    int
+	// ID is the number of a slot, or a virtual ID.
+	ID      int
 	Healthy bool
 }
 
-// Withdraw ends the resource of an Instance. Its list has had no healthy slot, and no
-// call has named its slots, for [Quiet].
-type Withdraw struct{ Instance string }
+// Withdraw ends a resource. Its list has had no healthy ID, and no call has named its
+// IDs, for [Quiet].
+type Withdraw struct{ Resource Resource }
 
 // Report describes a contradiction that this node does not resolve itself.
 type Report struct {
@@ -84,6 +103,7 @@ func (Answer) command()    {}
 func (Suggest) command()   {}
 func (Claim) command()     {}
 func (Release) command()   {}
+func (Probe) command()     {}
 func (Advertise) command() {}
 func (Withdraw) command()  {}
 func (Report) command()    {}
@@ -92,20 +112,26 @@ func (c Answer) String() string {
 	if c.Err != nil {
 		return fmt.Sprintf("answer %d: refused, %v", c.Call, c.Err)
 	}
-	return fmt.Sprintf("answer %d: ok", c.Call)
+	words := make([]string, 0, len(c.Slots))
+	for _, ref := range c.Slots {
+		words = append(words, ref.String())
+	}
+	return fmt.Sprintf("answer %d: %s", c.Call, strings.Join(words, " "))
 }
 
 func (c Suggest) String() string {
-	return fmt.Sprintf("suggest %d: %s", c.Call, numbers(c.Slots))
+	return fmt.Sprintf("suggest %d: %s", c.Call, numbers(c.IDs))
 }
 
 func (c Claim) String() string {
-	return fmt.Sprintf("claim %s: %s", c.Instance, numbers(c.Slots))
+	return fmt.Sprintf("claim %s: %s", c.Instance, owners(c.Owners))
 }
 
 func (c Release) String() string {
-	return fmt.Sprintf("release %s: %s", c.Instance, numbers(c.Slots))
+	return fmt.Sprintf("release %s: %s", c.Instance, owners(c.Owners))
 }
+
+func (c Probe) String() string { return "probe " + c.Instance }
 
 func (c Advertise) String() string {
 	words := make([]string, 0, len(c.List))
@@ -114,14 +140,27 @@ func (c Advertise) String() string {
 		if !h.Healthy {
 			sign = "-"
 		}
-		words = append(words, fmt.Sprintf("%s%d", sign, h.Slot))
+		words = append(words, fmt.Sprintf("%s%d", sign, h.ID))
 	}
-	return fmt.Sprintf("advertise %s: %s", c.Instance, strings.Join(words, " "))
+	return fmt.Sprintf("advertise %s: %s", c.Resource.Name, strings.Join(words, " "))
 }
 
-func (c Withdraw) String() string { return "withdraw " + c.Instance }
+func (c Withdraw) String() string { return "withdraw " + c.Resource.Name }
 
 func (c Report) String() string { return fmt.Sprintf("report %s: %s", c.Slot, c.What) }
+
+// owners prints slots with their owners; the virtual ID follows the slot.
+func owners(slots map[int]v0.Owner) string {
+	words := make([]string, 0, len(slots))
+	for _, slot := range slices.Sorted(maps.Keys(slots)) {
+		word := fmt.Sprint(slot)
+		if id := slots[slot].VirtualID; id != "" {
+			word += "=C:" + id
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
 
 func numbers(slots []int) string {
 	words := make([]string, 0, len(slots))

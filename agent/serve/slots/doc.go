@@ -1,16 +1,34 @@
-// Package slots decides which slots of devices this node owns.
+// Package slots decides which slots of devices this node owns, and which slot a
+// container gets.
 //
 // A [Machine] is one node's view of the field deviceUsage of its Instances. It
 // receives Events (what this node observed) and returns Commands (what this node
 // should do). Its caller carries them out and reports their results as further
-// events, in any order or never. Read machine.go, allocate.go, record.go,
-// release.go, advertise.go, then testdata.
+// events, in any order or never. A slot is given through the resource of its Instance,
+// or through that of the Configuration, whose virtual IDs the machine maps to slots of
+// different Instances when they are allocated.
 //
-// Always: the invariants of invariants_test.go. A slot is given to a container only
+// Read events.go and commands.go, then slot.go (what is known), allocate.go (a call,
+// from the request to the answer), mapping.go and groups.go (virtual IDs), record.go
+// (what the API server says), release.go (what the kubelet says), probe.go, roster.go
+// (how IDs leave a list), then testdata. model_test.go runs nodes, kubelets and an API
+// server with random faults; AKRI_MODEL_SCHEDULES sets how many schedules, and CI runs
+// 100000.
+//
+// Always: the invariants of invariants.go. A slot is given to a container only
 // while the record in the API server names this node, or, for a device that no
 // other node can reach, will name it; a slot is released only on evidence that is
-// later than the last call naming it.
+// later than the last call naming it. An event costs what it concerns: one Instance
+// and, if its offer changes, its group.
 //
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
 // the time since the caller started. A Machine is not safe for concurrent use.
+//
+// Known limits. Only the record says which slot a virtual ID has. If a local device's
+// slot was given while the API server was down, and the agent ends before the owner is
+// written, that is forgotten: the ID is not given again while a container has it, but
+// its slot may be. The same is true if the slot was given while a release without a
+// response could still arrive, and it arrives while the agent is down. Until the first
+// observation after a start, a slot that is given again is released and claimed; a
+// container of a pod that was deleted by force at this moment does not prevent it.
 package slots

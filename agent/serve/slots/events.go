@@ -18,6 +18,23 @@ type Call uint64
 // later.
 type Generation uint64
 
+// Resource is a resource of this node, akri.sh/NAME.
+type Resource struct {
+	// Name is the name of an Instance or, for a group, of a Configuration.
+	Name string
+	// Group means that the resource stands for all Instances of a Configuration. Its
+	// IDs are virtual: the machine maps each to a slot when it is allocated.
+	Group bool
+}
+
+// Use is an ID of a resource that a container has, as the kubelet lists it.
+type Use struct {
+	// Resource is the name of an Instance or of a Configuration.
+	Resource string
+	// ID is the name of a slot ([v0.SlotName]) or a virtual ID.
+	ID string
+}
+
 // Ref is a slot of an Instance.
 type Ref struct {
 	Instance string
@@ -32,6 +49,8 @@ type Record struct {
 	// Version orders the records of the API server. An older record than the latest
 	// is ignored.
 	Version uint64
+	// Configuration is the name of the Instance's Configuration; "" if it is not known.
+	Configuration string
 	// Usage are the owners. A slot without an entry is free.
 	Usage map[int]v0.Owner
 }
@@ -57,6 +76,8 @@ type Ticked struct{ Now time.Duration }
 // changed.
 type DevicePublished struct {
 	Instance string
+	// Configuration is the name of the Instance's Configuration.
+	Configuration string
 	// Shared is false for a device that no other node can reach.
 	Shared   bool
 	Capacity int
@@ -84,21 +105,22 @@ type InstanceDeleted struct {
 	Version uint64
 }
 
-// AllocateRequested is the kubelet's request to give slots to one container.
+// AllocateRequested is the kubelet's request to give IDs of a resource to one
+// container: slots of an Instance, or virtual IDs of a group.
 type AllocateRequested struct {
 	Call     Call
-	Instance string
-	Slots    []int
+	Resource Resource
+	IDs      []int
 }
 
 // CallExpired reports that the deadline of a call has passed. It does not affect a
 // call that was answered.
 type CallExpired struct{ Call Call }
 
-// PreferenceAsked is the kubelet's request to choose among its available slots.
+// PreferenceAsked is the kubelet's request to choose among its available IDs.
 type PreferenceAsked struct {
 	Call      Call
-	Instance  string
+	Resource  Resource
 	Available []int
 	Must      []int
 	Size      int
@@ -111,6 +133,11 @@ type ClaimSettled struct {
 	Outcome  Outcome
 	// Record is the record last read or written; nil if there was no response.
 	Record *Record
+	// Gone reports that the Instance does not exist.
+	Gone bool
+	// Kept reports that slots had their owner already, so that no patch, or none of
+	// known outcome, gave it to them.
+	Kept bool
 }
 
 // ReleaseSettled is the result of a [Release].
@@ -125,14 +152,26 @@ type ReleaseSettled struct {
 	Gone bool
 }
 
+// ProbeSettled is the result of a [Probe].
+type ProbeSettled struct {
+	Instance string
+	Outcome  Outcome
+	// Record is the record that was read; nil if there was no response.
+	Record *Record
+}
+
 // PodsObserved is an observation of the kubelet and its pods.
 type PodsObserved struct {
 	// Since and Began are [Machine.Generation] and the time at the beginning of
 	// the observation.
 	Since Generation
 	Began time.Duration
-	// Held are slots that a container on this node has.
-	Held []Ref
-	// Ended are slots that no container on this node has.
-	Ended []Ref
+	// Listed are the IDs that containers on this node have.
+	Listed []Use
+	// Open are the resources whose list may be incomplete. An ID of another resource
+	// that is not listed is not used by any container.
+	Open []string
+	// Lingering are the open resources with IDs that a container may have although the
+	// kubelet considers them free.
+	Lingering []string
 }

@@ -1,19 +1,13 @@
 package slots
 
 import (
-	"maps"
 	"slices"
 	"time"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 const (
-	// Quiet is how long an id stays in the kubelet's list, unhealthy and not named
-	// by any call, before it is removed. The kubelet (1.37) crashes when an id
-	// leaves the list between its choice and its use (pkg/kubelet/cm/devicemanager:
-	// allocateContainerResources reads the topology of an absent device). On an
-	// idle machine 20 ms was enough; a stalled one is slower.
-	Quiet = 30 * time.Second
-
 	// SettleTime is how long after an Allocate an observation does not apply to its
 	// slots: the kubelet assigns them only after the answer.
 	SettleTime = 2 * time.Second
@@ -30,13 +24,25 @@ type Machine struct {
 	now        time.Duration
 	generation Generation
 	instances  map[string]*instance
+	groups     map[string]*group
 	waiting    []*call // in the order of their arrival
-	touched    map[string]bool
+	counts     Counts
+	// holding are the Instances with a slot of this node.
+	holding map[string]*instance
+	// lingering is what the last observation reported as such.
+	lingering []string
+	// touched and touchedGroups are what the current step has changed.
+	touched       map[string]*instance
+	touchedGroups map[string]*group
+	schedule      schedule
 }
 
 // New returns a machine for a node that has no devices yet.
 func New(node string) *Machine {
-	return &Machine{node: node, instances: map[string]*instance{}, touched: map[string]bool{}}
+	return &Machine{
+		node: node, instances: map[string]*instance{}, groups: map[string]*group{}, holding: map[string]*instance{},
+		touched: map[string]*instance{}, touchedGroups: map[string]*group{}, schedule: newSchedule(),
+	}
 }
 
 // Step handles an event and returns the commands, in order. Lists come before
@@ -50,18 +56,35 @@ func (m *Machine) Step(e Event) []Command {
 // Generation returns the value of Since for an observation that begins now.
 func (m *Machine) Generation() Generation { return m.generation }
 
-// Held returns the slots that this node owns, sorted.
-func (m *Machine) Held() []Ref {
-	var held []Ref
-	for name, inst := range m.instances {
+// Uses returns the IDs through which this node owns slots, sorted. A virtual ID is
+// repeated if the node owns several slots through it. A container has at most one of
+// them.
+func (m *Machine) Uses() []Use {
+	var uses []Use
+	for _, inst := range m.holding {
 		for number, s := range inst.slots {
-			if s.mine(m.node) || s.contradicted {
-				held = append(held, Ref{name, number})
+			if !s.held.Free() {
+				uses = append(uses, inst.use(number, s.held))
+			}
+			if s.owner.Node == m.node && s.owner != s.held {
+				uses = append(uses, inst.use(number, s.owner))
 			}
 		}
 	}
-	slices.SortFunc(held, Compare)
-	return held
+	slices.SortFunc(uses, CompareUses)
+	return uses
+}
+
+// use returns the ID as which a container has a slot with an owner.
+func (i *instance) use(number int, owner v0.Owner) Use {
+	if owner.VirtualID == "" {
+		return Use{i.name, v0.SlotName(i.name, number)}
+	}
+	use := Use{ID: owner.VirtualID}
+	if i.group != nil {
+		use.Resource = i.group.name
+	}
+	return use
 }
 
 // InUse reports whether an Instance is published or recorded. Another Instance of
@@ -71,64 +94,29 @@ func (m *Machine) InUse(instance string) bool {
 	return inst != nil && (inst.published || inst.recorded)
 }
 
-// Counts are the numbers of slots by state.
-type Counts struct{ Free, Held, Taken, Contradicted int }
-
 // Counts returns how many slots are free, held by this node, taken by another
 // owner, and contradicted.
-func (m *Machine) Counts() Counts {
-	var c Counts
-	for _, inst := range m.instances {
-		for _, s := range inst.slots {
-			switch {
-			case s.contradicted:
-				c.Contradicted++
-			case s.free():
-				c.Free++
-			case s.owner.Node == m.node:
-				c.Held++
-			default:
-				c.Taken++
-			}
-		}
-	}
-	return c
-}
+func (m *Machine) Counts() Counts { return m.counts }
 
 // Deadline returns the earliest time at which a [Ticked] has an effect, and whether
 // there is one.
-func (m *Machine) Deadline() (time.Duration, bool) {
-	var earliest time.Duration
-	found := false
-	for _, inst := range m.instances {
-		for _, s := range inst.slots {
-			if at, waits := m.slotDeadline(inst, s); waits && (!found || at < earliest) {
-				earliest, found = at, true
-			}
-		}
-	}
-	return earliest, found
-}
-
-func (m *Machine) slotDeadline(inst *instance, s *slot) (time.Duration, bool) {
-	switch {
-	case s.retiring && !m.keeps(inst, s):
-		return s.quietFrom() + Quiet, true
-	case s.unwritten && inst.recorded && !s.busy():
-		return s.retryAt, true
-	}
-	return 0, false
-}
+func (m *Machine) Deadline() (time.Duration, bool) { return m.schedule.next() }
 
 func (e Ticked) apply(m *Machine) []Command {
 	m.now = max(m.now, e.Now)
 	var commands []Command
-	for _, name := range slices.Sorted(maps.Keys(m.instances)) {
-		inst := m.instances[name]
-		if numbers := m.overdue(inst); len(numbers) > 0 {
-			commands = append(commands, m.claim(inst, numbers))
+	for _, r := range m.schedule.due(m.now) {
+		if g := m.groups[r.Name]; r.Group && g != nil {
+			m.touchedGroups[g.name] = g
 		}
-		if slices.ContainsFunc(inst.numbers(), func(n int) bool { return inst.slots[n].retiring }) {
+		if inst := m.instances[r.Name]; !r.Group && inst != nil {
+			if numbers := m.overdue(inst); len(numbers) > 0 {
+				commands = append(commands, m.rewrite(inst, numbers)...)
+			}
+			commands = append(commands, m.probeDue(inst)...)
+			if inst.recorded && inst.restoredAt <= m.now {
+				inst.restoring = nil
+			}
 			m.changed(inst)
 		}
 	}
@@ -149,18 +137,39 @@ func (m *Machine) overdue(inst *instance) []int {
 	return numbers
 }
 
+// due returns when a [Ticked] next affects an Instance.
+func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
+	at, found = inst.roster.due(func(id int) bool { return m.keeps(inst, id) })
+	earlier := func(t time.Duration) {
+		if !found || t < at {
+			at, found = t, true
+		}
+	}
+	if inst.recorded {
+		for _, s := range inst.slots {
+			if s.unwritten && !s.busy() {
+				earlier(s.retryAt)
+			}
+		}
+	}
+	if inst.recorded && len(inst.restoring) > 0 {
+		earlier(inst.restoredAt)
+	}
+	if inst.probe.failing && inst.published {
+		earlier(inst.probe.at)
+	}
+	return at, found
+}
+
 // instance returns an Instance, and adds it if necessary.
 func (m *Machine) instance(name string) *instance {
 	inst := m.instances[name]
 	if inst == nil {
-		inst = &instance{name: name, slots: map[int]*slot{}}
+		inst = &instance{name: name, slots: map[int]*slot{}, roster: newRoster()}
 		m.instances[name] = inst
 	}
 	return inst
 }
-
-// changed records that the list of an Instance may have to be sent again.
-func (m *Machine) changed(inst *instance) { m.touched[inst.name] = true }
 
 // touch excludes a slot from observations that began earlier.
 func (m *Machine) touch(s *slot) {

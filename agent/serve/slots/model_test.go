@@ -1,12 +1,15 @@
 package slots_test
 
 import (
-	"errors"
+	"container/heap"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,465 +18,311 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 600, "how many random schedules to run")
+	schedules = flag.Int("schedules", defaultSchedules(), "how many random schedules to run; the default can be set with AKRI_MODEL_SCHEDULES")
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
 )
 
-// TestSchedules runs nodes that share a device, randomly reorders, delays and loses
-// their messages, and checks the invariants after every step.
+func defaultSchedules() int {
+	if n, err := strconv.Atoi(os.Getenv("AKRI_MODEL_SCHEDULES")); err == nil {
+		return n
+	}
+	return 1500
+}
+
+// TestSchedules runs nodes that share devices, with their kubelets and one API server,
+// and checks the invariants. Each schedule is a random sequence of pods, faults and
+// delays, in simulated time. The seed of a failed one is printed; it fails again.
 func TestSchedules(t *testing.T) {
-	count := *schedules
-	if testing.Short() {
-		count = 200
-	}
-	for seed := *firstSeed; seed < *firstSeed+uint64(count); seed++ {
-		w := newWorld(seed)
-		w.run(300)
-		if len(w.violations) > 0 {
-			for _, line := range w.tail(90) {
-				t.Log(line)
-			}
-			t.Fatalf("seed %d: %s\nreplay: go test ./agent/serve/slots -run TestSchedules -seed %d -schedules 1", seed, w.violations[0], seed)
+	last := *firstSeed + uint64(*schedules) - 1
+	total, violated := runSchedules(*firstSeed, last)
+	if violated > last {
+		t.Logf("seeds %d to %d: %+v", *firstSeed, last, total)
+		if *schedules >= 1000 && (total.Granted == 0 || total.Groups == 0 || total.Several == 0 || total.Crashes == 0 || total.Ghosts == 0) {
+			t.Errorf("the schedules no longer reach what they should: %+v", total)
 		}
+		return
 	}
+	w := newWorld(violated, true) // the same once more, with a log
+	w.run()
+	for _, line := range w.log[max(0, len(w.log)-1500):] {
+		t.Log(line)
+	}
+	t.Fatalf("seed %d: %s\nreplay: go test ./agent/serve/slots -run TestSchedules -seed %d -schedules 1", violated, w.violation, violated)
 }
 
-const device = "cam"
+// runSchedules runs a range of seeds on all processors, up to the first that violates an
+// invariant. Without a violation, that is the one after the last.
+func runSchedules(first, last uint64) (total stats, violated uint64) {
+	var (
+		workers sync.WaitGroup
+		mu      sync.Mutex
+		next    = first
+	)
+	violated = last + 1
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				mu.Lock()
+				seed := next
+				next++
+				done := seed >= violated
+				mu.Unlock()
+				if done {
+					return
+				}
+				w := newWorld(seed, false)
+				w.run()
+				mu.Lock()
+				total.add(w.stats)
+				if w.violation != "" {
+					violated = min(violated, seed)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return total, violated
+}
 
-// world is the record of one device in the API server, and the nodes that share it.
+// stats show what the schedules reach.
+type stats struct{ Events, Granted, Groups, Several, Refused, Crashes, Ghosts, Landed int }
+
+func (s *stats) add(o stats) {
+	s.Events += o.Events
+	s.Granted += o.Granted
+	s.Groups += o.Groups
+	s.Several += o.Several
+	s.Refused += o.Refused
+	s.Crashes += o.Crashes
+	s.Ghosts += o.Ghosts
+	s.Landed += o.Landed
+}
+
+// world is the API server with its Instances, and the nodes. It runs what is planned in
+// the order of its time.
 type world struct {
-	rng        *rand.Rand
-	now        time.Duration
-	version    uint64
-	usage      map[int]v0.Owner
-	shared     bool
-	capacity   int
-	nodes      []*simNode
-	nextCall   slots.Call
-	violations []string
-	log        []string
+	rng       *rand.Rand
+	now       time.Duration
+	plan      plan
+	planned   int
+	version   uint64
+	objects   map[string]*object
+	names     []string // of objects, sorted
+	nodes     []*node
+	nextCall  slots.Call
+	faults    map[fault]bool
+	calm      bool // no further pods and faults
+	violation string
+	verbose   bool
+	log       []string
+	stats     stats
+	// excused are slots that a user edited or deleted while a container had them, until
+	// no container has them.
+	excused map[slots.Ref]bool
+	// late are the patches that arrive after their agents have given them up.
+	late []*patch
+	// edited are slots whose owner a user has changed.
+	edited map[slots.Ref]bool
 }
 
-// simNode is a kubelet, its pods and the machine of its agent.
-type simNode struct {
-	w           *world
-	name        string
-	m           *slots.Machine
-	list        []slots.Health
-	named       map[int]time.Duration
-	pods        []*simPod
-	calls       map[slots.Call]*simPod
-	patches     []*patch // sent, not answered
-	late        []*patch // abandoned by the agent; may still reach the API server
-	watch       []slots.Event
-	observation *slots.PodsObserved
+// action is something that happens at a time.
+type action struct {
+	at    time.Duration
+	order int
+	do    func()
 }
 
-type simPod struct {
-	slots   []int
-	running bool
-	since   time.Duration
+// plan implements [heap.Interface].
+type plan []action
+
+func (p plan) Len() int { return len(p) }
+func (p plan) Less(i, j int) bool {
+	return p[i].at < p[j].at || p[i].at == p[j].at && p[i].order < p[j].order
+}
+func (p plan) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p *plan) Push(x any)   { *p = append(*p, x.(action)) }
+func (p *plan) Pop() any {
+	old := *p
+	last := old[len(old)-1]
+	*p = old[:len(old)-1]
+	return last
 }
 
-// patch carries, for a release, the version it was made for.
-type patch struct {
-	release bool
-	slots   []int
-	version uint64
-	tries   int
+func (w *world) after(d time.Duration, do func()) {
+	w.planned++
+	heap.Push(&w.plan, action{w.now + d, w.planned, do})
 }
 
-func newWorld(seed uint64) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), usage: map[int]v0.Owner{}, version: 1}
-	w.shared = w.rng.IntN(4) > 0
-	w.capacity = 1 + w.rng.IntN(3)
-	count := 1
-	if w.shared {
-		count = 2 + w.rng.IntN(2)
+// upTo returns a random duration below a limit.
+func (w *world) upTo(limit time.Duration) time.Duration {
+	return time.Duration(w.rng.Int64N(int64(limit)))
+}
+
+func (w *world) chance(percent int) bool { return w.rng.IntN(100) < percent }
+
+func (w *world) note(format string, args ...any) {
+	if w.verbose {
+		w.log = append(w.log, fmt.Sprintf("%9.3f ", w.now.Seconds())+fmt.Sprintf(format, args...))
 	}
-	for i := range count {
-		n := &simNode{w: w, name: fmt.Sprintf("node-%c", 'a'+i), named: map[int]time.Duration{}, calls: map[slots.Call]*simPod{}}
+}
+
+func (w *world) fail(format string, args ...any) {
+	if w.violation == "" {
+		w.violation = fmt.Sprintf("at %.3fs: ", w.now.Seconds()) + fmt.Sprintf(format, args...)
+	}
+}
+
+const (
+	// busyTime is how long pods come and faults happen; calmTime is how long the world
+	// is then observed, without either.
+	busyTime = 40 * time.Second
+	calmTime = 20 * time.Second
+)
+
+func newWorld(seed uint64, verbose bool) *world {
+	w := &world{
+		rng: rand.New(rand.NewPCG(seed, 0)), objects: map[string]*object{}, version: 1, verbose: verbose,
+		faults: map[fault]bool{}, excused: map[slots.Ref]bool{}, edited: map[slots.Ref]bool{},
+	}
+	for f := range numberOfFaults {
+		w.faults[f] = w.chance(35)
+	}
+	for i := range 1 + w.rng.IntN(3) {
+		name := fmt.Sprintf("cam-%c", 'a'+i)
+		o := &object{
+			w: w, name: name, exists: true, shared: w.chance(80), capacity: 1 + w.rng.IntN(3),
+			usage: map[int]v0.Owner{}, labels: map[string]bool{},
+		}
+		w.objects[name], w.names = o, append(w.names, name)
+	}
+	for i := range 1 + w.rng.IntN(3) {
+		n := newNode(w, fmt.Sprintf("node-%c", 'a'+i))
 		w.nodes = append(w.nodes, n)
-		n.boot()
+	}
+	for _, name := range w.names {
+		for i, n := range w.nodes {
+			if w.objects[name].shared || i == 0 {
+				n.sees[name], w.objects[name].labels[n.name] = true, true
+			}
+		}
+		w.objects[name].changed()
 	}
 	return w
 }
 
-// tail returns the last events, without most of those of settle.
-func (w *world) tail(lines int) []string {
-	end := len(w.log)
-	if i := slices.Index(w.log, "all pods end, everything arrives"); i >= 0 {
-		end = min(end, i+20)
+func (w *world) run() {
+	for _, n := range w.nodes {
+		n.boot()
+		w.after(w.upTo(2*time.Second), n.podArrives)
 	}
-	return w.log[max(0, end-lines):end]
-}
-
-func (w *world) fail(format string, args ...any) {
-	w.violations = append(w.violations, fmt.Sprintf(format, args...))
-}
-
-func (w *world) run(steps int) {
-	for range steps {
-		w.now += time.Duration(w.rng.IntN(1500)) * time.Millisecond
-		n := w.nodes[w.rng.IntN(len(w.nodes))]
-		switch w.rng.IntN(14) {
-		case 0, 1, 2:
-			n.startPod()
-		case 3:
-			n.endPod()
-		case 4, 5, 6:
-			n.answerPatch()
-		case 7, 8:
-			n.deliver()
-		case 9:
-			n.observe()
-		case 10, 11:
-			n.reportObservation()
-		case 12:
-			n.injectFault()
-		case 13:
-			n.step(slots.Ticked{Now: w.now})
-		}
-		w.check()
-		if len(w.violations) > 0 {
+	w.after(w.upTo(4*time.Second), w.faultHappens)
+	w.after(time.Second, w.tick)
+	w.after(busyTime, w.calmDown)
+	for len(w.plan) > 0 && w.violation == "" {
+		next := heap.Pop(&w.plan).(action)
+		if next.at > busyTime+calmTime {
 			return
 		}
+		w.now = next.at
+		w.stats.Events++
+		next.do()
+		w.checkUses()
 	}
-	w.log = append(w.log, "all pods end, everything arrives")
-	w.settle()
 }
 
-// settle ends all pods and delivers everything: no slot may stay taken (I7).
-func (w *world) settle() {
+// calmDown ends all pods and all faults.
+func (w *world) calmDown() {
+	w.note("calm: all pods end, no further faults")
+	w.calm = true
 	for _, n := range w.nodes {
-		for len(n.pods) > 0 {
-			n.endPod()
-		}
-	}
-	for range 40 {
-		w.now += 5 * time.Second
-		for _, n := range w.nodes {
-			n.step(slots.Ticked{Now: w.now})
-			for len(n.late) > 0 {
-				n.land(0)
+		for _, p := range slices.Clone(n.pods) {
+			if p.running {
+				n.end(p, false)
 			}
-			for len(n.patches) > 0 && len(w.violations) == 0 {
-				n.execute(n.patches[0])
-			}
-			for len(n.watch) > 0 {
-				n.deliver()
-			}
-			n.observe()
-			n.reportObservation()
-			w.check()
-		}
-		if len(w.violations) > 0 {
-			return
-		}
-	}
-	for slot, owner := range w.usage {
-		if !owner.Free() {
-			w.fail("I7: slot %d is still owned by %s although no container has it", slot, owner)
-		}
-	}
-	for _, n := range w.nodes {
-		if len(n.calls) > 0 {
-			w.fail("I8: %s left %d calls unanswered", n.name, len(n.calls))
 		}
 	}
 }
 
-// check checks the invariants across all nodes.
-func (w *world) check() {
-	holders := map[int]string{}
-	for _, n := range w.nodes {
-		for _, p := range n.pods {
-			for _, s := range p.slots {
-				if !p.running {
-					continue
-				}
-				if other := holders[s]; other != "" && other != n.name {
-					w.fail("I2: slot %d is used on %s and on %s", s, other, n.name)
-				}
-				holders[s] = n.name
-				if owner := w.usage[s]; w.shared && owner.Node != n.name {
-					w.fail("I2: slot %d is used on %s, but the record names %q", s, n.name, owner)
-				}
+// tick checks what depends on time.
+func (w *world) tick() {
+	w.after(time.Second, w.tick)
+	for _, name := range w.names {
+		o := w.objects[name]
+		for number, owner := range o.usage {
+			if n := w.node(owner.Node); n != nil && !owner.Free() {
+				n.checkRelease(o, number, owner)
 			}
 		}
+	}
+	for _, n := range w.nodes {
+		if n.m == nil {
+			continue
+		}
+		n.checkWritten()
 		for _, v := range slots.Check(n.m.State()) {
 			w.fail("%s: %s", n.name, v)
 		}
 	}
 }
 
-// write changes the record if every slot matches its test (I1).
-func (w *world) write(node string, p *patch) bool {
-	if p.release && p.version != w.version {
-		return false
-	}
-	to := v0.Owner{Node: node}
-	if p.release {
-		to = v0.Owner{}
-	}
-	change := false
-	for _, s := range p.slots {
-		switch owner := w.usage[s]; {
-		case owner == to:
-		case p.release && owner != v0.Owner{Node: node}:
-			return false
-		case !p.release && !owner.Free():
-			return false
-		default:
-			change = true
-		}
-	}
-	if !change {
-		return true
-	}
-	for _, s := range p.slots {
-		w.usage[s] = to
-	}
-	w.version++
+func (w *world) node(name string) *node {
 	for _, n := range w.nodes {
-		n.watch = append(n.watch, slots.InstanceRecorded{Instance: device, Record: *w.record()})
-	}
-	return true
-}
-
-func (w *world) record() *slots.Record {
-	usage := map[int]v0.Owner{}
-	maps.Copy(usage, w.usage)
-	return &slots.Record{Version: w.version, Usage: usage}
-}
-
-// boot starts the agent. Its containers keep running.
-func (n *simNode) boot() {
-	n.m = slots.New(n.name)
-	n.list, n.watch, n.observation = nil, nil, nil
-	n.step(slots.Ticked{Now: n.w.now})
-	events := []slots.Event{
-		slots.DevicePublished{Instance: device, Shared: n.w.shared, Capacity: n.w.capacity, Online: true},
-		slots.InstanceRecorded{Instance: device, Record: *n.w.record()},
-	}
-	if n.w.rng.IntN(2) == 0 {
-		slices.Reverse(events)
-	}
-	for _, e := range events {
-		n.step(e)
-	}
-}
-
-func (n *simNode) step(e slots.Event) {
-	if _, tick := e.(slots.Ticked); !tick {
-		n.step(slots.Ticked{Now: n.w.now})
-	}
-	n.w.log = append(n.w.log, fmt.Sprintf("%8s %s < %T%+v", n.w.now, n.name, e, e))
-	for _, command := range n.m.Step(e) {
-		n.w.log = append(n.w.log, fmt.Sprintf("%8s %s > %s", n.w.now, n.name, command))
-		n.do(command)
-	}
-}
-
-func (n *simNode) do(command slots.Command) {
-	switch c := command.(type) {
-	case slots.Answer:
-		p := n.calls[c.Call]
-		if p == nil {
-			n.w.fail("I8: call %d answered twice", c.Call)
-			return
+		if n.name == name {
+			return n
 		}
-		delete(n.calls, c.Call)
-		if c.Err != nil {
-			if errors.Is(c.Err, slots.ErrTaken) && !slices.ContainsFunc(p.slots, func(s int) bool {
-				owner := n.w.usage[s]
-				return owner != v0.Owner{Node: n.name}
-			}) {
-				n.w.fail("I4: %s owns %v but was refused", n.name, p.slots)
+	}
+	return nil
+}
+
+// checkUses checks that each slot is used by at most one container at a time, on the
+// node and as the owner that the record names.
+func (w *world) checkUses() {
+	type holder struct {
+		n *node
+		u use
+	}
+	holders := map[slots.Ref]holder{}
+	for _, n := range w.nodes {
+		for _, p := range n.pods {
+			if !p.live {
+				continue
 			}
-			n.pods = slices.DeleteFunc(n.pods, func(q *simPod) bool { return q == p })
-			return
-		}
-		p.running, p.since = true, n.w.now
-	case slots.Claim:
-		n.patches = append(n.patches, &patch{slots: c.Slots})
-	case slots.Release:
-		n.patches = append(n.patches, &patch{release: true, slots: c.Slots, version: n.w.version})
-	case slots.Advertise:
-		for _, h := range n.list {
-			dropped := !slices.ContainsFunc(c.List, func(o slots.Health) bool { return o.Slot == h.Slot })
-			if dropped && n.w.now-n.named[h.Slot] < slots.Quiet {
-				n.w.fail("I6: slot %d left the list of %s %s after a call", h.Slot, n.name, n.w.now-n.named[h.Slot])
+			for _, u := range p.uses {
+				o := w.objects[u.ref.Instance]
+				if !o.exists || n.known[o.name].Version < o.edited { // the node cannot know yet
+					w.excuse(u.ref)
+				}
+				if w.excused[u.ref] {
+					continue
+				}
+				h, found := holders[u.ref]
+				switch {
+				case found && h.n != n:
+					w.fail("I2: %s is used on %s and on %s", u.ref, h.n.name, n.name)
+				case found && h.u.owner != u.owner:
+					w.fail("I2: %s is used as %q and as %q", u.ref, h.u.owner, u.owner)
+				}
+				holders[u.ref] = holder{n, u}
+				if owner := o.usage[u.ref.Slot]; o.shared && owner != u.owner {
+					w.fail("I2: %s is used as %q, but the record names %q", u.ref, u.owner, owner)
+				}
 			}
 		}
-		n.list = c.List
-	case slots.Report:
-		n.w.fail("contradiction on %s: %s", n.name, c)
+	}
+	for ref := range w.excused {
+		if !w.inUse(ref) {
+			delete(w.excused, ref)
+		}
 	}
 }
 
-// startPod lets the kubelet admit a pod with one or two containers that use the same
-// slots, as an init container and an app container do.
-func (n *simNode) startPod() {
-	var free []int
-	for _, h := range n.list {
-		used := slices.ContainsFunc(n.pods, func(p *simPod) bool { return slices.Contains(p.slots, h.Slot) })
-		if h.Healthy && !used {
-			free = append(free, h.Slot)
+// inUse reports whether a container has a slot, may get it, or its node thinks so.
+func (w *world) inUse(ref slots.Ref) bool {
+	for _, n := range w.nodes {
+		if n.uses(ref) {
+			return true
 		}
 	}
-	if len(free) == 0 {
-		return
-	}
-	n.w.rng.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
-	p := &simPod{slots: free[:1+n.w.rng.IntN(len(free))]}
-	n.pods = append(n.pods, p)
-	for range 1 + n.w.rng.IntN(2) {
-		if !slices.Contains(n.pods, p) {
-			return
-		}
-		n.w.nextCall++
-		n.calls[n.w.nextCall] = p
-		for _, s := range p.slots {
-			n.named[s] = n.w.now
-		}
-		n.step(slots.AllocateRequested{Call: n.w.nextCall, Instance: device, Slots: p.slots})
-	}
-}
-
-func (n *simNode) endPod() {
-	if len(n.pods) == 0 {
-		return
-	}
-	i := n.w.rng.IntN(len(n.pods))
-	p := n.pods[i]
-	for call, q := range n.calls {
-		if p == q {
-			n.step(slots.CallExpired{Call: call})
-			delete(n.calls, call)
-		}
-	}
-	n.pods = slices.DeleteFunc(n.pods, func(q *simPod) bool { return p == q })
-}
-
-// observe asks the kubelet which slots its containers have. A slot that was assigned
-// just before may be missing.
-func (n *simNode) observe() {
-	e := &slots.PodsObserved{Since: n.m.Generation(), Began: n.w.now}
-	for s := range 4 {
-		ref := slots.Ref{Instance: device, Slot: s}
-		used := slices.ContainsFunc(n.pods, func(p *simPod) bool {
-			booked := n.w.now-p.since >= slots.SettleTime || n.w.rng.IntN(2) == 0
-			return slices.Contains(p.slots, s) && p.running && booked
-		})
-		switch {
-		case used:
-			e.Held = append(e.Held, ref)
-		case slices.Contains(n.m.Held(), ref):
-			e.Ended = append(e.Ended, ref)
-		}
-	}
-	n.observation = e
-}
-
-func (n *simNode) reportObservation() {
-	if n.observation != nil {
-		e := *n.observation
-		n.observation = nil
-		n.step(e)
-	}
-}
-
-func (n *simNode) deliver() {
-	if len(n.watch) > 0 {
-		e := n.watch[0]
-		n.watch = n.watch[1:]
-		n.step(e)
-	}
-}
-
-func (n *simNode) answerPatch() {
-	if len(n.patches) == 0 {
-		if len(n.late) > 0 && n.w.rng.IntN(3) == 0 {
-			n.land(n.w.rng.IntN(len(n.late)))
-		}
-		return
-	}
-	p := n.patches[n.w.rng.IntN(len(n.patches))]
-	switch n.w.rng.IntN(6) {
-	case 0: // no answer; it may be applied at any later time
-		n.late = append(n.late, p)
-		n.answer(p, slots.Unknown, nil)
-	case 1: // the answer is lost, and the record is read before the patch is applied
-		n.late = append(n.late, p)
-		n.answer(p, slots.Unknown, n.w.record())
-	case 2: // applied, but the answer is lost and the read fails
-		n.w.write(n.name, p)
-		n.answer(p, slots.Unknown, nil)
-	case 3: // refused for another reason
-		n.answer(p, slots.Refused, nil)
-	default:
-		n.execute(p)
-	}
-}
-
-func (n *simNode) execute(p *patch) {
-	p.tries++
-	switch {
-	case n.w.write(n.name, p):
-		n.answer(p, slots.Written, n.w.record())
-	case p.release && p.version != n.w.version && p.tries < 5:
-		p.version = n.w.version // read, then retried
-	default:
-		n.answer(p, slots.Refused, n.w.record())
-	}
-}
-
-func (n *simNode) answer(p *patch, outcome slots.Outcome, record *slots.Record) {
-	n.patches = slices.DeleteFunc(n.patches, func(q *patch) bool { return p == q })
-	if p.release {
-		n.step(slots.ReleaseSettled{Instance: device, Slots: p.slots, Outcome: outcome, Record: record, Tried: p.version})
-		return
-	}
-	n.step(slots.ClaimSettled{Instance: device, Slots: p.slots, Outcome: outcome, Record: record})
-}
-
-func (n *simNode) land(i int) {
-	n.w.write(n.name, n.late[i])
-	n.late = slices.Delete(n.late, i, i+1)
-}
-
-// injectFault restarts the agent, edits the capacity or flaps the device.
-func (n *simNode) injectFault() {
-	switch n.w.rng.IntN(4) {
-	case 0:
-		for _, p := range n.patches { // in flight when the agent died
-			if n.w.rng.IntN(2) == 0 {
-				n.w.write(n.name, p)
-			}
-		}
-		for len(n.late) > 0 {
-			n.land(0)
-		}
-		n.patches = nil
-		for _, p := range n.calls { // the kubelet sees an error
-			n.pods = slices.DeleteFunc(n.pods, func(q *simPod) bool { return p == q })
-		}
-		clear(n.calls)
-		clear(n.named)
-		n.boot()
-	case 1:
-		n.w.capacity = 1 + n.w.rng.IntN(3)
-		for _, o := range n.w.nodes {
-			o.step(slots.DevicePublished{Instance: device, Shared: n.w.shared, Capacity: n.w.capacity, Online: true})
-		}
-	case 2:
-		n.step(slots.DevicePublished{Instance: device, Shared: n.w.shared, Capacity: n.w.capacity, Online: false})
-	case 3:
-		if n.w.rng.IntN(4) == 0 {
-			n.step(slots.DeviceWithdrawn{Instance: device})
-		} else {
-			n.step(slots.DevicePublished{Instance: device, Shared: n.w.shared, Capacity: n.w.capacity, Online: true})
-		}
-	}
+	return false
 }

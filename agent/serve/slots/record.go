@@ -2,6 +2,8 @@ package slots
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -10,7 +12,7 @@ func (e InstanceRecorded) apply(m *Machine) []Command {
 	inst := m.instance(e.Instance)
 	inst.left = false
 	commands := m.record(inst, &e.Record)
-	return append(commands, m.resume(e.Instance)...)
+	return append(commands, m.resume(inst)...)
 }
 
 func (e InstanceLeft) apply(m *Machine) []Command {
@@ -28,39 +30,60 @@ func (e InstanceDeleted) apply(m *Machine) []Command {
 	if inst == nil {
 		return nil
 	}
-	inst.left = false
-	inst.recorded, inst.usage, inst.version = false, nil, max(inst.version, e.Version)
-	for _, s := range inst.slots {
-		switch {
-		case s.busy(): // its result follows
-		case s.granted && s.mine(m.node):
-			s.unwritten = true // the device may be published again
-		default:
-			s.owner, s.contradicted, s.unwritten = v0.Owner{}, false, false
+	// A record of the next Instance may have been read already, with a later version.
+	// The watch delivers it again after the deletion.
+	if e.Version > 0 {
+		inst.version = e.Version
+	}
+	return append(m.deleted(inst), m.resume(inst)...)
+}
+
+// restoreTime is how long after the creation of an Instance the agents of other nodes may
+// take to write the owners that it had before.
+const restoreTime = 5 * time.Second
+
+// deleted applies the deletion of an Instance. Slots that a container has are claimed
+// again if the Instance is created again.
+func (m *Machine) deleted(inst *instance) []Command {
+	for number, owner := range inst.usage {
+		if !owner.Free() && owner.Node != m.node {
+			if inst.restoring == nil {
+				inst.restoring = map[int]bool{}
+			}
+			inst.restoring[number] = true
 		}
 	}
-	m.changed(inst)
-	return nil
+	inst.left, inst.gone = false, true
+	inst.recorded, inst.usage = false, nil
+	return m.record(inst, nil)
 }
 
 // record adopts a later record for all slots without a patch in flight. The others
 // change when their patch settles.
 func (m *Machine) record(inst *instance, record *Record) []Command {
 	if record != nil && record.Version >= inst.version { // the watch may lag behind this node's own patches
-		inst.recorded, inst.version, inst.usage = true, record.Version, record.Usage
-	}
-	if !inst.recorded {
-		return nil
+		if !inst.recorded {
+			inst.restoredAt = m.now + restoreTime
+		}
+		inst.recorded, inst.gone = true, false
+		inst.version, inst.usage = record.Version, record.Usage
+		m.join(inst, record.Configuration)
 	}
 	for number, owner := range inst.usage {
 		if !owner.Free() {
 			inst.slot(number)
+			delete(inst.restoring, number)
 		}
 	}
 	var commands []Command
 	var again []int
 	for _, number := range inst.numbers() {
-		if s := inst.slots[number]; !s.busy() {
+		s := inst.slots[number]
+		switch {
+		case s.busy(): // its result follows
+		case !inst.recorded:
+			s.forgetRecord()
+		default:
 			report, reclaim := m.takeOver(inst, number, inst.usage[number])
 			commands = append(commands, report...)
 			if reclaim {
@@ -70,29 +93,40 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	}
 	m.changed(inst)
 	if len(again) > 0 {
-		commands = append(commands, m.claim(inst, again))
+		commands = append(commands, m.rewrite(inst, again)...)
 	}
 	return commands
 }
 
 // takeOver sets the owner of one slot from the record. A slot that is free in the
-// record although a container of this node has it is claimed again. It reports
-// whether a claim is due.
+// record although a container of this node has it is claimed again. So is a slot of a
+// local device that names this node through the other resource. It reports whether a
+// claim is due.
 func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report []Command, reclaim bool) {
 	s := inst.slots[number]
-	if owner.Free() && s.granted {
-		s.owner, s.unwritten, s.contradicted = v0.Owner{Node: m.node}, true, false
-		return nil, s.retryAt <= m.now
+	if s.assumed && owner.Node == m.node {
+		s.held = owner // the former record was out of date
 	}
-	if !owner.Free() && owner != (v0.Owner{Node: m.node}) && s.granted {
+	switch {
+	case !s.held.Free() && (owner.Free() || !inst.shared && owner.Node == m.node && owner != s.held):
+		s.owner, s.unwritten, s.doubt = s.held, true, 0
+		s.contradicted, s.reported = false, false
+		return nil, s.retryAt <= m.now
+	case !owner.Free() && !s.held.Free() && owner != s.held:
 		return m.contradict(inst, number, owner), false
 	}
-	// This is the first record of the slot. A container may have been given it
-	// just before this agent started, so it counts as granted until an observation.
-	if owner == (v0.Owner{Node: m.node}) && s.owner != owner && s.touched == 0 {
-		s.granted, s.asked = true, m.now
+	claimed := s.want == owner && s.sent > 0 // it was free when this agent claimed it
+	if owner.Node == m.node && s.owner != owner && !claimed {
+		// An earlier agent of this node has claimed the slot, or given it to a container
+		// just before this one started. So a container may have it until an observation,
+		// and the earlier agent's release may still reach the API server, at any version.
+		s.held, s.assumed, s.asked, s.doubt = owner, true, m.now, math.MaxUint64
 	}
-	s.owner, s.unwritten, s.contradicted = owner, false, false
+	if owner.Node != m.node {
+		s.doubt, s.superseded = 0, false
+	}
+	s.owner, s.unwritten = owner, false
+	s.contradicted, s.reported = false, false
 	return nil, false
 }
 
@@ -100,36 +134,49 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report [
 // another owner. The slot stays unhealthy until a user corrects the record.
 func (m *Machine) contradict(inst *instance, number int, owner v0.Owner) []Command {
 	s := inst.slots[number]
-	known := s.contradicted && s.owner == owner
-	s.owner, s.unwritten, s.contradicted = owner, false, true
+	known := s.contradicted && s.reported && s.owner == owner
+	s.owner, s.unwritten, s.contradicted, s.reported = owner, false, true, !s.assumed
 	m.changed(inst)
-	if known {
+	if known || s.assumed {
 		return nil
 	}
 	what := fmt.Sprintf("a container of node %s has the slot, but the record names %q", m.node, owner)
+	if s.held.VirtualID != "" {
+		what = fmt.Sprintf("a container of node %s has the slot as %q, but the record names %q", m.node, s.held, owner)
+	}
 	return []Command{Report{Ref{inst.name, number}, what}}
 }
 
-// settle ends the patches of slots. It returns nil if the Instance is unknown.
-func (m *Machine) settle(name string, numbers []int, patch phase, record *Record) *instance {
-	inst := m.instances[name]
-	if inst == nil {
-		return nil
-	}
+// settle ends the patches of slots. It returns the version of the Instance that was
+// known when they were sent.
+func (m *Machine) settle(inst *instance, numbers []int, patch phase) (sent uint64) {
 	for _, number := range numbers {
 		if s := inst.slots[number]; s != nil && s.phase == patch {
-			s.phase = settled
+			s.phase, sent = settled, s.sent
 			m.touch(s)
-		}
-	}
-	if record == nil && !inst.recorded {
-		// The Instance was deleted while the patch was in flight.
-		for _, number := range numbers {
-			if s := inst.slots[number]; s != nil && !s.granted {
-				s.owner, s.unwritten = v0.Owner{}, false
+			if inst.group != nil {
+				inst.group.touch(m.virtualIDs(s), m.generation)
 			}
 		}
 	}
-	m.changed(inst)
-	return inst
+	return sent
+}
+
+// maxOlder is how many consecutive responses with an old version are ignored.
+const maxOlder = 2
+
+// believe adopts the record of a response. A response to a request that was sent when a
+// later version was already known shows that versions have gone back: a backup of etcd
+// was restored. After several such responses, the record counts all the same.
+func (m *Machine) believe(inst *instance, record *Record, sent uint64) []Command {
+	switch {
+	case record == nil:
+	case record.Version >= sent:
+		inst.older = 0
+	case inst.older < maxOlder:
+		inst.older++
+	default:
+		inst.older, inst.version = 0, record.Version
+	}
+	return m.record(inst, record)
 }

@@ -1,101 +1,263 @@
 package slots
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
 func (e PodsObserved) apply(m *Machine) []Command {
-	claims, releases := map[string][]int{}, map[string][]int{}
+	m.lingering = e.Lingering
+	o := observation{PodsObserved: e, m: m, listed: map[Use]bool{}, claims: map[string][]int{}, releases: map[string][]int{}}
+	for _, use := range e.Listed {
+		o.listed[use] = true
+	}
 	var commands []Command
-	for _, ref := range e.Held {
-		inst, s := m.observed(ref, e, true)
-		if s == nil {
-			continue
-		}
-		s.granted = true
-		switch {
-		case s.mine(m.node):
-		case s.free():
-			s.owner, s.unwritten = v0.Owner{Node: m.node}, true
-			if inst.recorded {
-				claims[ref.Instance] = append(claims[ref.Instance], ref.Slot)
-			}
-		default:
-			commands = append(commands, m.contradict(inst, ref.Slot, s.owner)...)
-		}
+	for _, use := range e.Listed {
+		commands = append(commands, o.confirm(use)...)
 	}
-	for _, ref := range e.Ended {
-		inst, s := m.observed(ref, e, false)
-		if s == nil {
-			continue
-		}
-		s.granted, s.contradicted = false, false
-		m.changed(inst)
-		switch {
-		case !s.mine(m.node):
-		case !inst.recorded:
-			s.owner, s.unwritten = v0.Owner{}, false
-		default:
-			releases[ref.Instance] = append(releases[ref.Instance], ref.Slot)
-		}
+	commands = append(commands, o.confirmOrphans()...)
+	for _, name := range slices.Sorted(maps.Keys(m.holding)) {
+		o.end(m.holding[name])
 	}
-	for _, name := range sortedKeys(claims) {
-		commands = append(commands, m.claim(m.instances[name], claims[name]))
+	for _, name := range slices.Sorted(maps.Keys(o.claims)) {
+		commands = append(commands, m.rewrite(m.instances[name], o.claims[name])...)
 	}
-	for _, name := range sortedKeys(releases) {
-		commands = append(commands, m.release(m.instances[name], releases[name]))
+	for _, name := range slices.Sorted(maps.Keys(o.releases)) {
+		commands = append(commands, m.release(m.instances[name], o.releases[name]))
+	}
+	for _, c := range slices.Clone(m.waiting) { // for what was not accounted for
+		commands = append(commands, m.retry(c)...)
 	}
 	return commands
 }
 
-// observed returns the slot to which an observation applies, or nil if it does not
-// apply: the slot is unknown, a patch of it is in flight, or a call named it after
-// the observation began or so shortly before that the kubelet may not have assigned
-// it yet.
-func (m *Machine) observed(ref Ref, e PodsObserved, held bool) (*instance, *slot) {
-	inst := m.instances[ref.Instance]
-	if inst == nil {
-		return nil, nil
+// observation is the state of applying one [PodsObserved].
+type observation struct {
+	PodsObserved
+	m                *Machine
+	listed           map[Use]bool
+	claims, releases map[string][]int
+}
+
+// confirm records that a container has the slots of an ID.
+func (o *observation) confirm(use Use) []Command {
+	inst := o.m.instances[use.Resource]
+	number, err := v0.ParseSlotName(use.Resource, use.ID)
+	if inst != nil && err == nil {
+		if inst.slots[number] == nil && !inst.recorded {
+			return nil
+		}
+		return o.hold(inst, number, v0.Owner{Node: o.m.node})
 	}
-	s := inst.slots[ref.Slot]
-	if s == nil && held && inst.recorded {
-		s = inst.slot(ref.Slot)
+	g := o.m.groups[use.Resource]
+	if g == nil || g.virtual[use.ID] == nil {
+		return nil
 	}
-	if s == nil || s.busy() || s.touched > e.Since {
-		return inst, nil
+	owner := v0.Owner{Node: o.m.node, VirtualID: use.ID}
+	var recorded, other []Ref
+	for ref, s := range g.virtual[use.ID].slots {
+		switch {
+		case s.superseded:
+		case s.owner == owner:
+			recorded = append(recorded, ref)
+		default:
+			other = append(other, ref)
+		}
 	}
-	if !held && e.Began-s.asked < SettleTime {
-		return inst, nil
+	if len(recorded) == 0 { // the record of the container's slot names another owner
+		recorded = other
 	}
-	return inst, s
+	free := func(ref Ref) bool { return g.virtual[use.ID].slots[ref].held.Free() }
+	if slices.ContainsFunc(recorded, func(ref Ref) bool { return !free(ref) }) {
+		// The container has a slot that it is known to have. No container has the others:
+		// their release was not confirmed.
+		for _, ref := range recorded {
+			if s := g.virtual[use.ID].slots[ref]; free(ref) && o.applies(g.instances[ref.Instance], ref.Slot, s) {
+				s.superseded = true
+			}
+		}
+		recorded = slices.DeleteFunc(recorded, free)
+	}
+	slices.SortFunc(recorded, compareRefs)
+	var commands []Command
+	for _, ref := range recorded {
+		commands = append(commands, o.hold(g.instances[ref.Instance], ref.Slot, owner)...)
+	}
+	return commands
+}
+
+// hold records that a container has a slot.
+func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command {
+	s := inst.slot(number)
+	if !o.applies(inst, number, s) {
+		return nil
+	}
+	s.held = owner
+	switch {
+	case s.owner == owner:
+		s.doubt = 0 // an agent that had sent a release would not have given the slot away
+		// A virtual ID does not name the slot, so the record may still be out of date.
+		s.confirmations++
+		s.assumed = s.assumed && owner.VirtualID != "" && s.confirmations < reportAfter
+	case s.free():
+		s.owner, s.unwritten = owner, true
+		if inst.recorded {
+			o.claims[inst.name] = append(o.claims[inst.name], number)
+		}
+	default:
+		s.confirmations = 0
+		s.contradictions++
+		s.assumed = s.contradictions < reportAfter
+		return o.m.contradict(inst, number, s.owner)
+	}
+	s.contradictions = 0
+	o.m.changed(inst)
+	return nil
+}
+
+// applies reports whether an observation says something about a slot. It does not while
+// a patch is in flight or a call waits for the slot, or if a call named the slot after
+// the observation began.
+func (o *observation) applies(inst *instance, number int, s *slot) bool {
+	return !s.busy() && s.touched <= o.Since && !o.m.targeted(Ref{inst.name, number}, nil)
+}
+
+// end releases the slots of an Instance that no container has any more.
+func (o *observation) end(inst *instance) {
+	changed := false
+	for _, number := range inst.numbers() {
+		s := inst.slots[number]
+		if !o.ended(inst, number, s) {
+			continue
+		}
+		changed = true
+		s.held, s.assumed, s.contradicted, s.reported = v0.Owner{}, false, false, false
+		switch {
+		case s.owner.Node != o.m.node:
+		case !inst.recorded:
+			s.owner, s.unwritten = v0.Owner{}, false
+		default:
+			o.releases[inst.name] = append(o.releases[inst.name], number)
+		}
+	}
+	if changed {
+		o.m.changed(inst)
+	}
+}
+
+// ended reports whether no container has a slot of this node. The kubelet assigns a slot
+// only after the answer, so an answer just before the observation counts as a use.
+func (o *observation) ended(inst *instance, number int, s *slot) bool {
+	owner := s.held
+	if owner.Free() {
+		owner = s.owner
+	}
+	if owner.Node != o.m.node || !o.applies(inst, number, s) || o.Began-s.asked < SettleTime {
+		return false
+	}
+	use := inst.use(number, owner)
+	if use.Resource == "" || slices.Contains(o.Open, use.Resource) {
+		return false
+	}
+	return s.superseded || !o.listed[use]
+}
+
+// reportAfter is how many observations contradict the records before that is reported.
+// After the start of an agent, its cache may be out of date.
+const reportAfter = 3
+
+// orphan is since when a container has had an ID without a slot, and whether that was
+// reported, after orphanDelay.
+type orphan struct {
+	since    time.Duration
+	reported bool
+}
+
+const orphanDelay = 5 * time.Second
+
+// confirmOrphans records the virtual IDs that a container has although no slot has them.
+// They are not given to another container.
+func (o *observation) confirmOrphans() []Command {
+	var commands []Command
+	orphans := map[string]map[string]orphan{}
+	for _, use := range o.Listed {
+		g := o.m.groups[use.Resource]
+		number, numeric := virtualNumber(use.ID)
+		if g == nil || !numeric || g.virtual[use.ID] != nil {
+			continue
+		}
+		if e := g.roster.entries[number]; e != nil && e.touched > o.Since {
+			continue
+		}
+		if orphans[g.name] == nil {
+			orphans[g.name] = map[string]orphan{}
+		}
+		found, again := g.orphans[use.ID]
+		if !again {
+			found.since = o.m.now
+		}
+		due := !found.reported && o.m.now-found.since >= orphanDelay
+		found.reported = found.reported || due
+		orphans[g.name][use.ID] = found
+		if due {
+			what := fmt.Sprintf("a container of node %s has the ID %s of the Configuration's resource, but no record names it", o.m.node, use.ID)
+			commands = append(commands, Report{Ref{g.name, number}, what})
+		}
+	}
+	for name, g := range o.m.groups {
+		if slices.Contains(o.Open, name) {
+			continue
+		}
+		if len(g.orphans) > 0 || len(orphans[name]) > 0 {
+			g.orphans = orphans[name]
+			o.m.touchedGroups[name] = g
+		}
+	}
+	return commands
 }
 
 // release marks slots as releasing and returns the command. Unwritten slots need the
 // patch too, because a claim may be in flight.
 func (m *Machine) release(inst *instance, numbers []int) Command {
-	slices.Sort(numbers)
+	owners := map[int]v0.Owner{}
 	for _, number := range numbers {
 		s := inst.slots[number]
-		s.phase, s.unwritten = releasing, false
+		s.phase, s.unwritten, s.sent = releasing, false, inst.version
+		owners[number] = s.owner
 	}
-	return Release{inst.name, numbers}
+	m.changed(inst)
+	return Release{inst.name, owners}
 }
 
 func (e ReleaseSettled) apply(m *Machine) []Command {
-	inst := m.settle(e.Instance, e.Slots, releasing, e.Record)
+	inst := m.instances[e.Instance]
 	if inst == nil {
 		return nil
 	}
-	if e.Gone && inst.left { // the watch does not show the deletion
-		return append(InstanceDeleted{Instance: e.Instance}.apply(m), m.resume(e.Instance)...)
+	sent := m.settle(inst, e.Slots, releasing)
+	if e.Gone {
+		return append(m.deleted(inst), m.resume(inst)...)
 	}
 	for _, number := range e.Slots {
-		if s := inst.slots[number]; s != nil && e.Outcome == Unknown {
+		s := inst.slots[number]
+		if s != nil && e.Outcome == Unknown {
 			s.doubt = max(s.doubt, e.Tried)
 		}
+		if s != nil && e.Outcome != Written {
+			s.retryAt = m.now + retryInterval
+		}
 	}
-	commands := m.record(inst, e.Record)
-	return append(commands, m.proceed(inst, e.Slots, e.Record)...)
+	commands := m.believe(inst, e.Record, sent)
+	failed := slices.ContainsFunc(e.Slots, func(number int) bool {
+		s := inst.slots[number]
+		return s != nil && s.owner.Node == m.node && m.targeted(Ref{inst.name, number}, nil)
+	})
+	if failed && e.Outcome != Written {
+		m.suspend(inst)
+	}
+	return append(commands, m.resume(inst)...)
 }

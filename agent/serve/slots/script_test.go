@@ -85,6 +85,12 @@ func (l *line) numbers(list []string) []int {
 
 func (l *line) call() slots.Call { return slots.Call(l.number(l.word(0))) }
 
+// resource returns the resource that a word names: INSTANCE or @CONFIGURATION.
+func (l *line) resource(n int) slots.Resource {
+	name, group := strings.CutPrefix(l.word(n), "@")
+	return slots.Resource{Name: name, Group: group}
+}
+
 func (l *line) version(option string) uint64 { return uint64(l.number(cmp.Or(l.options[option], "0"))) }
 
 func (l *line) outcome() slots.Outcome {
@@ -93,11 +99,15 @@ func (l *line) outcome() slots.Outcome {
 	}[l.options["outcome"]]
 }
 
-func (l *line) refs(option string) []slots.Ref {
-	var out []slots.Ref
+// uses parses the IDs that containers have: SLOT or RESOURCE/ID.
+func (l *line) uses(option string) []slots.Use {
+	var out []slots.Use
 	for text := range strings.FieldsSeq(l.options[option]) {
-		at := strings.LastIndex(text, "-")
-		out = append(out, slots.Ref{Instance: text[:at], Slot: l.number(text[at+1:])})
+		resource, id, group := strings.Cut(text, "/")
+		if !group {
+			resource, id = text[:strings.LastIndex(text, "-")], text
+		}
+		out = append(out, slots.Use{Resource: resource, ID: id})
 	}
 	return out
 }
@@ -106,7 +116,7 @@ func (l *line) record() *slots.Record {
 	if l.options["version"] == "" {
 		return nil
 	}
-	r := &slots.Record{Version: l.version("version"), Usage: map[int]v0.Owner{}}
+	r := &slots.Record{Version: l.version("version"), Configuration: l.options["of"], Usage: map[int]v0.Owner{}}
 	for entry := range strings.FieldsSeq(l.options["usage"]) {
 		slot, value, _ := strings.Cut(entry, ":")
 		owner, err := v0.ParseOwner(value)
@@ -129,10 +139,11 @@ func (l *line) event(m *slots.Machine) slots.Event {
 		return slots.Ticked{Now: at}
 	case "published":
 		return slots.DevicePublished{
-			Instance: l.word(0),
-			Capacity: l.number(l.options["capacity"]),
-			Shared:   l.options["local"] == "",
-			Online:   l.options["offline"] == "",
+			Instance:      l.word(0),
+			Configuration: l.options["of"],
+			Capacity:      l.number(l.options["capacity"]),
+			Shared:        l.options["local"] == "",
+			Online:        l.options["offline"] == "",
 		}
 	case "withdrawn":
 		return slots.DeviceWithdrawn{Instance: l.word(0)}
@@ -143,16 +154,25 @@ func (l *line) event(m *slots.Machine) slots.Event {
 	case "deleted":
 		return slots.InstanceDeleted{Instance: l.word(0), Version: uint64(l.number(l.options["version"]))}
 	case "allocate":
-		return slots.AllocateRequested{Call: l.call(), Instance: l.word(1), Slots: l.numbers(l.words[2:])}
+		return slots.AllocateRequested{Call: l.call(), Resource: l.resource(1), IDs: l.numbers(l.words[2:])}
 	case "expired":
 		return slots.CallExpired{Call: l.call()}
 	case "prefer":
 		return slots.PreferenceAsked{
-			Call: l.call(), Instance: l.word(1), Size: l.number(l.options["size"]),
+			Call: l.call(), Resource: l.resource(1), Size: l.number(l.options["size"]),
 			Available: l.numbers(strings.Fields(l.options["available"])), Must: l.numbers(strings.Fields(l.options["must"])),
 		}
 	case "claimed":
-		return slots.ClaimSettled{Instance: l.word(0), Slots: l.numbers(l.words[1:]), Outcome: l.outcome(), Record: l.record()}
+		return slots.ClaimSettled{
+			Instance: l.word(0),
+			Slots:    l.numbers(l.words[1:]),
+			Outcome:  l.outcome(),
+			Record:   l.record(),
+			Gone:     l.options["gone"] != "",
+			Kept:     l.options["kept"] != "",
+		}
+	case "probed":
+		return slots.ProbeSettled{Instance: l.word(0), Outcome: l.outcome(), Record: l.record()}
 	case "released":
 		return slots.ReleaseSettled{
 			Instance: l.word(0),
@@ -167,7 +187,11 @@ func (l *line) event(m *slots.Machine) slots.Event {
 		if l.options["since"] != "" {
 			since = slots.Generation(l.number(l.options["since"]))
 		}
-		return slots.PodsObserved{Since: since, Began: m.State().Now, Held: l.refs("held"), Ended: l.refs("ended")}
+		lingering := strings.Fields(l.options["lingering"])
+		return slots.PodsObserved{
+			Since: since, Began: m.State().Now, Listed: l.uses("held"),
+			Open: append(strings.Fields(l.options["open"]), lingering...), Lingering: lingering,
+		}
 	}
 	l.d.Fatalf(l.t, "unknown command %s", l.d.Cmd)
 	return nil
@@ -178,20 +202,24 @@ func printState(state slots.State) string {
 	fmt.Fprintf(&b, "generation %d\n", state.Generation)
 	for _, inst := range state.Instances {
 		for _, s := range inst.Slots {
-			owner := s.Owner.String()
-			if owner == "" {
-				owner = "free"
-			}
-			fmt.Fprintf(&b, "%s-%d: %s %s", inst.Name, s.Slot, owner, s.Phase)
+			fmt.Fprintf(&b, "%s-%d: %s %s", inst.Name, s.Slot, cmp.Or(s.Owner.String(), "free"), s.Phase)
 			for _, fact := range []struct {
 				name  string
 				holds bool
-			}{{"granted", s.Granted}, {"unwritten", s.Unwritten}, {"contradicted", s.Contradicted}} {
+			}{
+				{"held", !s.Held.Free()}, {"unwritten", s.Unwritten}, {"contradicted", s.Contradicted},
+				{"superseded", s.Superseded}, {"doubtful", s.Doubtful},
+			} {
 				if fact.holds {
 					b.WriteString(" " + fact.name)
 				}
 			}
 			b.WriteString("\n")
+		}
+	}
+	for _, g := range state.Groups {
+		for _, id := range g.IDs {
+			fmt.Fprintf(&b, "%s/%s: %s\n", g.Name, id.ID, strings.Join(id.Slots, " "))
 		}
 	}
 	return b.String()

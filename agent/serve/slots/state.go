@@ -1,119 +1,138 @@
 package slots
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-// phase is the patch in flight for a slot, if any. There is at most one.
-type phase int
-
-const (
-	settled phase = iota
-	claiming
-	releasing
-)
-
-func (p phase) String() string {
-	return [...]string{"settled", "claiming", "releasing"}[p]
+// State is a copy of what a machine knows, for debugging and for [Check].
+type State struct {
+	Node       string
+	Now        time.Duration
+	Generation Generation
+	Instances  []InstanceState
+	Groups     []GroupState
+	Waiting    []CallState
 }
 
-// slot is what this node knows about one slot.
-type slot struct {
-	// owner is the owner in the record, except while unwritten.
-	owner v0.Owner
-	phase phase
-	// granted means that a container of this node has the slot or may have it. It
-	// is set by an answer, by an observation and, to be safe, when the first
-	// record names this node. Only an observation clears it.
-	granted bool
-	// unwritten means that owner is this node although the record does not show it
-	// yet.
-	unwritten bool
-	// doubt is the version for which a release of unknown outcome was sent. The
-	// release may still be applied until the Instance has a later version.
-	doubt uint64
-	// contradicted means that the slot is granted but the record names another
-	// owner.
-	contradicted bool
-
-	// touched is the generation of the last call naming the slot or of its last
-	// settled patch.
-	touched Generation
-	// named is when a call last named the slot. asked is when an Allocate for it
-	// was last received or answered. Negative values mean never.
-	named, asked time.Duration
-	// retryAt is when the claim of an unwritten owner is repeated.
-	retryAt time.Duration
-
-	// listed means that the slot is in the kubelet's list. retiring means that,
-	// since retiredAt, it is waiting to be removed from the list; see [Quiet].
-	listed    bool
-	retiring  bool
-	retiredAt time.Duration
+// InstanceState is one Instance in a [State].
+type InstanceState struct {
+	Name          string
+	Configuration string
+	Published     bool
+	Online        bool
+	Shared        bool
+	Recorded      bool
+	// Left means that the Instance is no longer watched.
+	Left bool
+	// Suspended means that claims cannot be written.
+	Suspended bool
+	Version   uint64
+	Capacity  int
+	Slots     []SlotState
 }
 
-func (s *slot) free() bool            { return s.owner.Free() }
-func (s *slot) busy() bool            { return s.phase != settled }
-func (s *slot) mine(node string) bool { return s.owner == v0.Owner{Node: node} }
-
-// instance is what this node knows about one Instance.
-type instance struct {
-	name string
-
-	// As published by the discovering half; valid only if published.
-	published bool
-	shared    bool
-	capacity  int
-	online    bool
-
-	// As recorded in the API server. version only grows, so it is kept even without
-	// a record.
-	recorded bool
-	version  uint64
-	usage    map[int]v0.Owner
-	// left means that the record is no longer kept up to date, because the
-	// Instance does not have this node's label.
-	left bool
-
-	slots map[int]*slot
-
-	// advertised is the last list; nil before the first one and after the resource
-	// was withdrawn.
-	advertised []Health
+// SlotState is one slot in a [State].
+type SlotState struct {
+	Slot         int
+	Owner        v0.Owner
+	Held         v0.Owner
+	Phase        string
+	Unwritten    bool
+	Contradicted bool
+	Superseded   bool
+	Doubtful     bool
+	// Restoring means that another node owned the slot when the Instance was deleted, and
+	// may write that again.
+	Restoring bool
+	Listed    bool
+	Healthy   bool
 }
 
-// slot returns a slot, and adds it if necessary.
-func (i *instance) slot(number int) *slot {
-	s := i.slots[number]
-	if s == nil {
-		s = &slot{named: -Quiet, asked: -Quiet}
-		i.slots[number] = s
+// GroupState is the resource of one Configuration in a [State].
+type GroupState struct {
+	Name string
+	// Offering are the Instances with a slot for one more container.
+	Offering []string
+	IDs      []IDState
+}
+
+// IDState is a virtual ID that is listed or in use.
+type IDState struct {
+	ID string
+	// Slots are those with the ID, the current one first.
+	Slots   []string
+	Listed  bool
+	Healthy bool
+}
+
+// CallState is an unanswered Allocate in a [State].
+type CallState struct {
+	Call     Call
+	Resource Resource
+	IDs      []int
+	// Targets are the slots chosen for the IDs.
+	Targets []Ref
+}
+
+// State returns a copy of what the machine knows, in a fixed order.
+func (m *Machine) State() State {
+	state := State{Node: m.node, Now: m.now, Generation: m.generation}
+	for _, name := range slices.Sorted(maps.Keys(m.instances)) {
+		state.Instances = append(state.Instances, m.instances[name].state())
 	}
-	return s
+	for _, name := range slices.Sorted(maps.Keys(m.groups)) {
+		state.Groups = append(state.Groups, m.groups[name].state())
+	}
+	for _, c := range m.waiting {
+		state.Waiting = append(state.Waiting, CallState{c.id, c.resource, slices.Clone(c.ids), slices.Clone(c.targets)})
+	}
+	return state
 }
 
-// doubtful reports whether a release may still reach the API server. Such a slot is
-// allocated again only after another release, which makes the first one fail.
-func (i *instance) doubtful(s *slot) bool { return s.doubt > 0 && i.version <= s.doubt }
-
-// numbers returns the known slots, sorted.
-func (i *instance) numbers() []int {
-	return slices.Sorted(maps.Keys(i.slots))
+func (i *instance) state() InstanceState {
+	state := InstanceState{
+		Name: i.name, Published: i.published, Online: i.online, Shared: i.shared, Recorded: i.recorded, Left: i.left,
+		Suspended: i.probe.failing, Version: i.version, Capacity: i.capacity,
+	}
+	if i.group != nil {
+		state.Configuration = i.group.name
+	}
+	for _, number := range i.numbers() {
+		s := i.slots[number]
+		state.Slots = append(state.Slots, SlotState{
+			Slot: number, Owner: s.owner, Held: s.held, Phase: s.phase.String(), Unwritten: s.unwritten,
+			Contradicted: s.contradicted, Superseded: s.superseded, Doubtful: i.doubtful(s), Restoring: i.restoring[number],
+			Listed: i.roster.entries[number] != nil, Healthy: i.roster.healthy(number),
+		})
+	}
+	return state
 }
 
-// call is a request of the kubelet that has not been answered.
-type call struct {
-	id       Call
-	instance string
-	slots    []int
-}
-
-// Compare orders slots by Instance and number.
-func Compare(a, b Ref) int {
-	return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Slot, b.Slot))
+func (g *group) state() GroupState {
+	state := GroupState{Name: g.name, Offering: slices.Sorted(maps.Keys(g.offering))}
+	for _, id := range slices.Sorted(maps.Keys(g.virtual)) {
+		v := g.virtual[id]
+		is := IDState{ID: id, Slots: []string{v.current.String()}}
+		for _, ref := range slices.SortedFunc(maps.Keys(v.slots), compareRefs) {
+			if ref != v.current {
+				is.Slots = append(is.Slots, ref.String())
+			}
+		}
+		if number, ok := virtualNumber(id); ok {
+			is.Listed, is.Healthy = g.roster.entries[number] != nil, g.roster.healthy(number)
+		}
+		state.IDs = append(state.IDs, is)
+	}
+	for _, h := range g.roster.advertised {
+		id := strconv.Itoa(h.ID)
+		if g.virtual[id] == nil {
+			state.IDs = append(state.IDs, IDState{ID: id, Listed: true, Healthy: h.Healthy})
+		}
+	}
+	return state
 }

@@ -135,8 +135,7 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string `yaml:"kind"`
 		Metadata   struct {
-			Name       string `yaml:"name"`
-			Generation int64  `yaml:"generation"`
+			Name string `yaml:"name"`
 		} `yaml:"metadata"`
 		Spec struct {
 			BrokerSpec struct {
@@ -160,7 +159,6 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 	lists, err := convert.BrokerResources(convert.Fields{
 		BrokerPodSpec: object.Spec.BrokerSpec.BrokerPodSpec, BrokerJobSpec: object.Spec.BrokerSpec.BrokerJobSpec,
 		InstanceServiceSpec: object.Spec.InstanceServiceSpec, ConfigurationServiceSpec: object.Spec.ConfigurationServiceSpec,
-		Generation: max(object.Metadata.Generation, 1),
 	})
 	if err != nil {
 		return nil, err
@@ -193,7 +191,7 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 var differs = map[string]string{
 	"brokerSpec.brokerPodSpec": "the capacity limits the number of Pods, and each Pod is pinned to its node even if the broker " +
 		"has its own node affinity; Akri did neither",
-	"brokerSpec.brokerJobSpec": "the number in the Job's name no longer follows the generation: change it to run a changed Job again",
+	"brokerSpec.brokerJobSpec": "the digest in the Job's name no longer follows the Job: change it to run a changed Job again",
 	"instanceServiceSpec": "the Service exists as long as its device does, not only while a broker runs, and also selects the Pods of " +
 		"Jobs",
 	"configurationServiceSpec": "the Service exists as long as there is a device, not only while a broker runs, and also selects the Pods " +

@@ -14,6 +14,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/discovery/builtin"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
@@ -22,6 +23,7 @@ import (
 type lintOptions struct {
 	files     []string
 	instances []string
+	unchecked []string
 }
 
 func newLint(streams cli.Streams) *cobra.Command {
@@ -33,7 +35,8 @@ func newLint(streams cli.Streams) *cobra.Command {
 values, template errors, kinds that are not allowed. Then render the templates, for
 the given Instances or for two sample devices; errors that occur with sample
 devices are warnings. The fields and types of rendered Pods, Deployments and other
-kinds built into Kubernetes are checked too.
+kinds built into Kubernetes are checked too, and so are discoveryDetails of the
+built-in discovery handlers.
 
 The exit code is 0 if there are no errors, 1 if there are errors, and 2 if a file
 cannot be read.`,
@@ -45,6 +48,8 @@ cannot be read.`,
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory to check; - reads standard input")
 	command.Flags().StringArrayVarP(&o.instances, "instance", "i", nil,
 		"`file` or directory with Instances to render for; - reads standard input")
+	command.Flags().StringSliceVar(&o.unchecked, "skip-details-of", nil,
+		"`names` of built-in discovery handlers whose discoveryDetails are not checked, because the cluster has other handlers of these names")
 	command.RunE = func(command *cobra.Command, args []string) error { return o.run(command, streams, args) }
 	return command
 }
@@ -54,11 +59,15 @@ func (o *lintOptions) run(command *cobra.Command, streams cli.Streams, args []st
 	if len(names) == 0 {
 		return cli.Usage(command, manifest.ErrNoFile)
 	}
+	validators, err := builtin.Without(o.unchecked)
+	if err != nil {
+		return cli.Usage(command, fmt.Errorf("--skip-details-of: %w", err))
+	}
 	all, err := manifest.Read(command, streams, names, o.instances)
 	if err != nil {
 		return err
 	}
-	findings := check(all)
+	findings := check(all, validators)
 	count := manifest.Show(streams.Out, manifest.Sort(findings, all), all)
 	if count > 0 {
 		return errFound(count, "")
@@ -71,8 +80,9 @@ func (o *lintOptions) run(command *cobra.Command, streams cli.Streams, args []st
 	return nil
 }
 
-// check returns all findings about files.
-func check(all manifest.Files) []manifest.Finding {
+// check returns all findings about files. The validators are those of discoveryDetails,
+// by handler.
+func check(all manifest.Files, validators map[string]func(string) error) []manifest.Finding {
 	var findings []manifest.Finding
 	seen := false
 	for _, f := range all {
@@ -99,6 +109,7 @@ func check(all manifest.Files) []manifest.Finding {
 	}
 	for _, c := range all.OfKind("Configuration") {
 		findings = append(findings, checkConfined(c)...)
+		findings = append(findings, checkDetails(c, validators)...)
 	}
 	return findings
 }
@@ -263,7 +274,7 @@ func confineObject(template map[string]any, namespace string) error {
 		namespace = metadataOf(template, "namespace")
 	}
 	namespaced := !slices.Contains(clusterScoped, kind.GroupKind())
-	return (confine.Policy{}).Object(confine.ObjectOf(kind, namespaced, template), namespace)
+	return (confine.Policy{}).Object(confine.ObjectOf(kind, namespaced, template, templating.OnConflictOf(template)), namespace)
 }
 
 // clusterScoped lists the cluster-scoped kinds that templates are most likely to use.

@@ -156,7 +156,13 @@ func TestCheck(t *testing.T) {
 		"a fractional number": {object: rollout("1.5"), want: []string{"must be an integer or a string, not the number 1.5"}},
 		"zero": {object: rollout("0"),
 			want: []string{"spec.rollout.maxUnavailable: maxUnavailable must be an integer of at least 1"}},
-		"more than 100%":   {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
+		"more than 100%": {object: rollout("101%"), want: []string{"or a percentage from 1% to 100%"}},
+		"a property that is too long": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: {discoveryHandler: " +
+			"{name: b}, brokerProperties: {K: " + strings.Repeat("x", 8193) + "}}}",
+			want: []string{"spec.brokerProperties: the name of a property has at most 253 characters, and its value at most 8192"}},
+		"properties that are too long together": {object: "{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: a}, spec: " +
+			"{discoveryHandler: {name: b}, sampleProperties: {K: " + strings.Repeat("x", 8192) + ", L: " + strings.Repeat("x", 8192) + "}}}",
+			want: []string{"at most 16384 characters"}},
 		"a short Instance": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: [a]}}"},
 		"nodes as a string": {object: "{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: a}, spec: {nodes: a}}",
 			want: []string{"spec.nodes: must be a list"}},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 
 	"akri.sh/akri/templating"
 )
@@ -17,7 +19,7 @@ import (
 // that is reported already, and the rule fails because of it.
 func (c *checker) rules(n *node, value any, valid bool) {
 	for _, r := range n.Rules {
-		if isTransition(r.Rule) {
+		if isTransition(r) {
 			continue
 		}
 		result, err := evaluate(r.Rule, value)
@@ -40,9 +42,9 @@ func (c *checker) violated(r rule, value any) {
 	c.problems = append(c.problems, Problem{Path: at, Cause: cause, Hint: hint})
 }
 
-// isTransition reports whether a rule compares two versions of an object, which only
-// the API server has.
-func isTransition(rule string) bool { return strings.Contains(rule, "oldSelf") }
+// isTransition reports whether a rule applies only to two versions of an object, which
+// only the API server has.
+func isTransition(r rule) bool { return strings.Contains(r.Rule, "oldSelf") && !r.OptionalOldSelf }
 
 // mentioned returns the path of the field that a message starts with, or nil if the
 // value does not have it.
@@ -65,7 +67,7 @@ func evaluate(rule string, value any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	result, _, err := program.Eval(map[string]any{"self": withoutNull(value)})
+	result, _, err := program.Eval(map[string]any{"self": withoutNull(value), "oldSelf": types.OptionalNone})
 	if err != nil {
 		return false, err
 	}
@@ -81,12 +83,34 @@ const maxCost = 1_000_000
 
 var programs sync.Map // of cel.Program, by rule
 
-// compile returns the program of a rule. A test compiles all rules of the definitions.
+// environment returns the part of the API server's CEL environment that the rules use.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType),
+		cel.OptionalTypes(),
+		cel.Function("sum", cel.MemberOverload("list_int_sum", []*cel.Type{cel.ListType(cel.IntType)}, cel.IntType, cel.UnaryBinding(sum))),
+	)
+})
+
+// sum returns the sum of a list of integers.
+func sum(list ref.Val) ref.Val {
+	var total ref.Val = types.IntZero
+	for i := list.(traits.Lister).Iterator(); i.HasNext() == types.True; {
+		total = total.(types.Int).Add(i.Next())
+		if types.IsError(total) {
+			return total
+		}
+	}
+	return total
+}
+
+// compile returns the program of a rule. A test compiles all rules of the definitions
+// that are used here.
 func compile(rule string) (cel.Program, error) {
 	if p, found := programs.Load(rule); found {
 		return p.(cel.Program), nil
 	}
-	env, err := cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
+	env, err := environment()
 	if err != nil {
 		return nil, err
 	}

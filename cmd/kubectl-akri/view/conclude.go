@@ -118,7 +118,7 @@ func templatesNotAccepted(f *Facts) []finding {
 	if accepted == nil || accepted.Status != metav1.ConditionFalse {
 		return nil
 	}
-	return findingf(remedyOf(accepted.Reason, f),
+	return findingf(f.remedyOf(accepted.Reason),
 		"The templates of Configuration %s are not accepted (%s); nothing changes until they are corrected:\n%s",
 		f.Configuration.Name, accepted.Reason, accepted.Message)
 }
@@ -129,24 +129,28 @@ func notApplied(f *Facts) []finding {
 		len(templatesNotAccepted(f)) > 0 {
 		return nil
 	}
-	return findingf(remedyOf(applied.Reason, f), "Not all objects could be applied (%s):\n%s", applied.Reason, applied.Message)
+	return findingf(f.remedyOf(applied.Reason), "Not all objects could be applied (%s):\n%s", applied.Reason, applied.Message)
+}
+
+func (f *Facts) remedyOf(reason string) string {
+	if reason == v0.ReasonRenderFailed {
+		return "the device has " + propertiesText(f.Instance.Spec.BrokerProperties) +
+			"; correct the template, or set the missing property in spec.brokerProperties"
+	}
+	return remedyOf(reason, f.Instance.Namespace, f.Instance.Spec.ConfigurationName)
 }
 
 // remedyOf returns the remedy for a condition's reason, in addition to the message.
-func remedyOf(reason string, f *Facts) string {
-	configuration := f.Instance.Spec.ConfigurationName
+func remedyOf(reason, namespace, configuration string) string {
 	switch reason {
 	case v0.ReasonForbidden:
-		return fmt.Sprintf("kubectl akri rbac -n %s %s | kubectl apply -f -", f.Instance.Namespace, configuration)
-	case v0.ReasonInvalidTemplate, v0.ReasonRefused:
+		return fmt.Sprintf("kubectl akri rbac -n %s %s | kubectl apply -f -", namespace, configuration)
+	case v0.ReasonInvalidTemplate, v0.ReasonRefused, v0.ReasonRenderFailed:
 		return "correct the Configuration; kubectl akri lint -f FILE checks it without a cluster"
-	case v0.ReasonRenderFailed:
-		return "the device has " + propertiesText(f.Instance.Spec.BrokerProperties) +
-			"; correct the template, or set the missing property in spec.brokerProperties"
 	case v0.ReasonKindUnavailable:
 		return "install the CustomResourceDefinition; the controller detects it"
 	case v0.ReasonConflict, v0.ReasonImmutable, v0.ReasonApplyFailed:
-		return fmt.Sprintf("kubectl akri diff -n %s %s shows the differences", f.Instance.Namespace, configuration)
+		return fmt.Sprintf("kubectl akri diff -n %s %s shows the differences", namespace, configuration)
 	}
 	return ""
 }
@@ -163,40 +167,35 @@ func propertiesText(properties map[string]string) string {
 	return "the properties " + strings.Join(keys, ", ")
 }
 
-func podUnschedulable(f *Facts) []finding {
-	var findings []finding
-	for i := range f.Pods {
-		pod := &f.Pods[i]
-		message, found := unschedulable(pod)
-		if !found {
-			continue
-		}
-		resource := resourceOf(pod, f)
-		if !strings.Contains(message, "Insufficient "+resource) {
-			findings = append(findings, findingf("", "%s cannot be scheduled: %s", f.podName(pod), message)...)
-			continue
-		}
-		findings = append(findings, f.slotShortage(pod, resource, message))
+func podUnschedulable(f *Facts) []finding { return perPod(f.Pods, f.unschedulable) }
+
+func podFailed(f *Facts) []finding { return perPod(f.Pods, f.failed) }
+
+func containerWaiting(f *Facts) []finding { return perPod(f.Pods, f.waiting) }
+
+// unschedulable explains why the scheduler finds no node for a Pod.
+func (f *Facts) unschedulable(pod *corev1.Pod) []finding {
+	message, found := unschedulable(pod)
+	if !found {
+		return nil
 	}
-	return findings
+	resource := resourceOf(pod, f)
+	if !strings.Contains(message, "Insufficient "+resource) {
+		return findingf("", "%s cannot be scheduled: %s", f.podName(pod), message)
+	}
+	return []finding{f.slotShortage(pod, resource, message)}
 }
 
-// unschedulable returns the scheduler's message if it finds no node for a Pod.
-func unschedulable(pod *corev1.Pod) (message string, found bool) {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return condition.Message, true
-		}
-	}
-	return "", false
-}
+func (f *Facts) failed(pod *corev1.Pod) []finding { return failedPod(pod, f.podName(pod)) }
+
+func (f *Facts) waiting(pod *corev1.Pod) []finding { return waitingPod(pod, f.podName(pod)) }
 
 // slotShortage reports which Pods use the slots that a Pod waits for.
 func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) finding {
 	if resource == v0.ResourceName(f.Instance.Spec.ConfigurationName) {
 		return finding{
 			problem: fmt.Sprintf("%s waits for %s, any device of the Configuration: %s", f.podName(pod), resource, message),
-			remedy:  "kubectl akri tree shows the slots of all devices",
+			remedy:  "kubectl akri why configuration/" + f.Instance.Spec.ConfigurationName,
 		}
 	}
 	var nodes, users []string
@@ -246,71 +245,6 @@ func resourceOf(pod *corev1.Pod, f *Facts) string {
 		return own
 	}
 	return v0.ResourceName(f.Instance.Spec.ConfigurationName)
-}
-
-// Requests reports whether a container of a Pod requests a resource.
-func Requests(pod *corev1.Pod, resource string) bool {
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, container := range containers {
-			_, limited := container.Resources.Limits[corev1.ResourceName(resource)]
-			_, requested := container.Resources.Requests[corev1.ResourceName(resource)]
-			if limited || requested {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func podFailed(f *Facts) []finding {
-	var findings []finding
-	for i := range f.Pods {
-		pod := &f.Pods[i]
-		if pod.Status.Phase != corev1.PodFailed {
-			continue
-		}
-		why := pod.Status.Reason
-		if pod.Status.Message != "" {
-			why = strings.TrimPrefix(why+": "+pod.Status.Message, ": ")
-		}
-		if why == "" {
-			why = "a container terminated with an error; check kubectl logs"
-		}
-		findings = append(findings,
-			findingf("it is replaced with increasing back-off; if it keeps failing, check the agent's log on "+pod.Spec.NodeName,
-				"%s has failed on %s: %s", f.podName(pod), pod.Spec.NodeName, why)...)
-	}
-	return findings
-}
-
-func containerWaiting(f *Facts) []finding {
-	var findings []finding
-	for i := range f.Pods {
-		pod := &f.Pods[i]
-		reason, message, container := waitingContainer(pod)
-		if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
-			continue
-		}
-		remedy := fmt.Sprintf("kubectl describe pod -n %s %s", pod.Namespace, pod.Name)
-		if reason == "CrashLoopBackOff" {
-			remedy = fmt.Sprintf("kubectl logs -n %s %s -c %s --previous", pod.Namespace, pod.Name, container)
-		}
-		findings = append(findings, findingf(remedy, "%s is on %s, but its container %s is not running: %s",
-			f.podName(pod), pod.Spec.NodeName, container, strings.TrimSuffix(reason+": "+message, ": "))...)
-	}
-	return findings
-}
-
-// waitingContainer returns the first container of a Pod that waits, and why.
-func waitingContainer(pod *corev1.Pod) (reason, message, container string) {
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for _, status := range statuses {
-			if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "" {
-				return waiting.Reason, waiting.Message, status.Name
-			}
-		}
-	}
-	return "", "", ""
 }
 
 func slotWithoutPod(f *Facts) []finding {

@@ -21,9 +21,40 @@ type Rights struct {
 	// controller needs the permissions.
 	ServiceAccount string
 	Resources      []schema.GroupResource
-	// Controller and Webhook are the ServiceAccounts of the controller and of the
-	// admission webhook.
-	Controller, Webhook types.NamespacedName
+	// References are the Secrets and ConfigMaps in discoveryProperties, which agents
+	// read.
+	References []Reference
+	// Controller, Webhook and Agent are the ServiceAccounts of the controller, of the
+	// admission webhook and of the agents.
+	Controller, Webhook, Agent types.NamespacedName
+}
+
+// Reference names a Secret or a ConfigMap.
+type Reference struct {
+	types.NamespacedName
+	// Resource is secrets or configmaps.
+	Resource string
+}
+
+// References returns the objects that the discoveryProperties of a Configuration refer
+// to.
+func References(configuration *v0.Configuration) []Reference {
+	var all []Reference
+	for _, property := range configuration.Spec.DiscoveryHandler.DiscoveryProperties {
+		if property.ValueFrom == nil {
+			continue
+		}
+		for resource, key := range map[string]*v0.KeyReference{
+			"secrets": property.ValueFrom.SecretKeyRef, "configmaps": property.ValueFrom.ConfigMapKeyRef,
+		} {
+			if key != nil {
+				all = append(all, Reference{types.NamespacedName{
+					Namespace: cmp.Or(key.Namespace, configuration.Namespace), Name: key.Name,
+				}, resource})
+			}
+		}
+	}
+	return all
 }
 
 // granted lists the resources that the installed controller may manage: those of
@@ -44,33 +75,34 @@ var (
 // aggregated labels a ClusterRole that is aggregated to the controller's.
 var aggregated = map[string]string{v0.LabelAggregate: "true"}
 
-// Roles returns the roles that the objects of a Configuration need in addition to
-// the installed ones, as YAML. It returns "" if nothing is missing.
+// Roles returns the roles that a Configuration needs in addition to the installed ones,
+// as YAML: for its objects, and for agents to read its discoveryProperties. It returns ""
+// if nothing is missing.
 func Roles(rights Rights) string {
 	missing := slices.DeleteFunc(slices.Clone(rights.Resources), func(resource schema.GroupResource) bool {
 		return slices.Contains(granted[resource.Group], resource.Resource)
 	})
 	var documents []string
 	add := func(object any) { documents = append(documents, manifest(object)) }
+	bind := func(namespace, name string, rules []rbacv1.PolicyRule, accounts ...types.NamespacedName) {
+		var subjects []rbacv1.Subject
+		for _, account := range accounts {
+			subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace})
+		}
+		meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
+		add(rbacv1.Role{TypeMeta: kindOfRBAC("Role"), ObjectMeta: meta, Rules: rules})
+		add(rbacv1.RoleBinding{
+			TypeMeta: kindOfRBAC("RoleBinding"), ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+			Subjects: subjects,
+		})
+	}
 	verbs := manageVerbs
 	if rights.ServiceAccount != "" && len(rights.Resources) > 0 {
 		verbs = watchVerbs // the controller watches with its own permissions
-		bind := func(name string, rules []rbacv1.PolicyRule, accounts ...types.NamespacedName) {
-			var subjects []rbacv1.Subject
-			for _, account := range accounts {
-				subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: account.Namespace})
-			}
-			meta := metav1.ObjectMeta{Name: name, Namespace: rights.Namespace}
-			add(rbacv1.Role{TypeMeta: kindOfRBAC("Role"), ObjectMeta: meta, Rules: rules})
-			add(rbacv1.RoleBinding{
-				TypeMeta: kindOfRBAC("RoleBinding"), ObjectMeta: meta,
-				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-				Subjects: subjects,
-			})
-		}
-		bind("akri-"+rights.Configuration, rules(rights.Resources, manageVerbs),
+		bind(rights.Namespace, "akri-"+rights.Configuration, rules(rights.Resources, manageVerbs),
 			types.NamespacedName{Namespace: rights.Namespace, Name: rights.ServiceAccount})
-		bind("akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
+		bind(rights.Namespace, "akri-acts-as-"+rights.ServiceAccount, []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{rights.ServiceAccount},
 			Verbs: []string{"impersonate"},
 		}}, rights.Controller, rights.Webhook) // the webhook impersonates it in dry runs
@@ -82,7 +114,38 @@ func Roles(rights Rights) string {
 			Rules:      rules(missing, verbs),
 		})
 	}
+	byNamespace := referenceRules(rights.References)
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		name := "akri-discovery-" + rights.Configuration
+		if namespace != rights.Namespace {
+			name = "akri-discovery-" + rights.Namespace + "-" + rights.Configuration
+		}
+		bind(namespace, name, byNamespace[namespace], rights.Agent)
+	}
 	return strings.Join(documents, "")
+}
+
+// referenceRules returns the rules that let agents read the references, by namespace.
+func referenceRules(references []Reference) map[string][]rbacv1.PolicyRule {
+	names := map[string]map[string][]string{} // by namespace and resource
+	for _, reference := range references {
+		if names[reference.Namespace] == nil {
+			names[reference.Namespace] = map[string][]string{}
+		}
+		of := names[reference.Namespace]
+		of[reference.Resource] = append(of[reference.Resource], reference.Name)
+	}
+	all := map[string][]rbacv1.PolicyRule{}
+	for namespace, resources := range names {
+		for _, resource := range slices.Sorted(maps.Keys(resources)) {
+			slices.Sort(resources[resource])
+			all[namespace] = append(all[namespace], rbacv1.PolicyRule{
+				APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: slices.Compact(resources[resource]),
+				Verbs: []string{"list", "watch"},
+			})
+		}
+	}
+	return all
 }
 
 func kindOfRBAC(kind string) metav1.TypeMeta {

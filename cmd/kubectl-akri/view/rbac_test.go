@@ -55,6 +55,32 @@ func TestGranted(t *testing.T) {
 	}
 }
 
+// The roles for agents are in the namespaces of what they read.
+func TestRolesForAgents(t *testing.T) {
+	reference := func(namespace, resource, name string) Reference {
+		return Reference{types.NamespacedName{Namespace: namespace, Name: name}, resource}
+	}
+	roles := Roles(Rights{
+		Namespace: "plant", Configuration: "cam", Agent: types.NamespacedName{Namespace: "akri-system", Name: "akri-agent"},
+		References: []Reference{
+			reference("plant", "secrets", "login"), reference("plant", "configmaps", "ranges"), reference("plant", "secrets", "login"),
+			reference("vault", "secrets", "token"),
+		},
+	})
+	for _, part := range []string{
+		"  name: akri-discovery-cam\n  namespace: plant\nrules:", "  name: akri-discovery-plant-cam\n  namespace: vault\nrules:",
+		"  resourceNames:\n  - login\n  resources:\n  - secrets\n  verbs:\n  - list\n  - watch\n",
+		"  resourceNames:\n  - ranges\n  resources:\n  - configmaps\n", "  name: akri-agent\n  namespace: akri-system\n",
+	} {
+		if !strings.Contains(roles, part) {
+			t.Errorf("the roles lack %q:\n%s", part, roles)
+		}
+	}
+	if strings.Contains(roles, "ClusterRole") {
+		t.Errorf("want no ClusterRole:\n%s", roles)
+	}
+}
+
 func TestRoles(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	secrets := schema.GroupResource{Resource: "secrets"}

@@ -52,17 +52,20 @@ func addInstance(tree treeprint.Tree, instance *v0.Instance) {
 	addConditions(branch, instance.Status.Conditions)
 	for slot := range int(instance.Spec.Capacity) {
 		name := v0.SlotName(instance.Name, slot)
-		branch.AddNode(fmt.Sprintf("slot %s  %s", name, ownerText(instance.Spec.DeviceUsage[name])))
+		branch.AddNode(fmt.Sprintf("slot %s  %s", name, ownerText(instance.Spec.DeviceUsage[name], instance.Spec.ConfigurationName)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(instance.Spec.DeviceUsage)) {
 		if slot, err := v0.ParseSlotName(instance.Name, name); err != nil || slot >= int(instance.Spec.Capacity) {
-			branch.AddNode(fmt.Sprintf("slot %s  %s, exceeds the capacity", name, ownerText(instance.Spec.DeviceUsage[name])))
+			branch.AddNode(
+				fmt.Sprintf("slot %s  %s, exceeds the capacity", name, ownerText(instance.Spec.DeviceUsage[name], instance.Spec.ConfigurationName)),
+			)
 		}
 	}
 	addResources(branch, instance.Status.Resources)
 }
 
-func ownerText(value v0.SlotOwner) string {
+// ownerText describes the owner of a slot of one of a Configuration's devices.
+func ownerText(value v0.SlotOwner, configuration string) string {
 	owner, err := v0.ParseOwner(string(value))
 	switch {
 	case err != nil:
@@ -70,7 +73,7 @@ func ownerText(value v0.SlotOwner) string {
 	case owner.Free():
 		return "free"
 	case owner.VirtualID != "":
-		return fmt.Sprintf("used on %s, as %s of the Configuration", owner.Node, owner.VirtualID)
+		return fmt.Sprintf("used on %s through %s (id %s)", owner.Node, v0.ResourceName(configuration), owner.VirtualID)
 	}
 	return "used on " + owner.Node
 }

@@ -27,7 +27,7 @@ func TestTree(t *testing.T) {
 	instance := v0.Instance{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam-8120fe",
 			OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: &controller}}},
-		Spec: v0.InstanceSpec{Capacity: 2, Nodes: []string{"node-a", "node-b"}, DeviceUsage: map[string]v0.SlotOwner{
+		Spec: v0.InstanceSpec{ConfigurationName: "cam", Capacity: 2, Nodes: []string{"node-a", "node-b"}, DeviceUsage: map[string]v0.SlotOwner{
 			"cam-8120fe-0": "node-a", "cam-8120fe-5": "C:3:node-b", "cam-8120fe-1": "",
 		}},
 		Status: v0.InstanceStatus{
@@ -53,7 +53,7 @@ func TestTree(t *testing.T) {
     │   └── and another
     ├── slot cam-8120fe-0  used on node-a
     ├── slot cam-8120fe-1  free
-    ├── slot cam-8120fe-5  used on node-b, as 3 of the Configuration, exceeds the capacity
+    ├── slot cam-8120fe-5  used on node-b through akri.sh/cam (id 3), exceeds the capacity
     └── Pod cam-8120fe-pod  not ready: Pod is in the Pending phase
 Configuration plant/usb  udev: no devices, capacity 1 each  (not reconciled yet)
 `

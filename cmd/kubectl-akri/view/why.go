@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	v0 "akri.sh/akri/api/v0"
@@ -42,29 +43,14 @@ func Why(out io.Writer, f *Facts) error {
 	fmt.Fprintf(&b, "  found by   Configuration %s%s\n", instance.Spec.ConfigurationName, handlerText(f.Configuration))
 	fmt.Fprintf(&b, "  seen from  %s\n", f.nodesText())
 	for _, slot := range f.slots() {
-		fmt.Fprintf(&b, "  slot       %s  %s%s\n", slot.name, ownerText(slot.value), slot.usersText(f))
+		fmt.Fprintf(&b, "  slot       %s  %s%s\n", slot.name, ownerText(slot.value, instance.Spec.ConfigurationName), slot.usersText(f))
 	}
-	b.WriteString("\nConditions:\n")
-	for _, condition := range instance.Status.Conditions {
-		fmt.Fprintf(&b, "  %s=%s  %s: %s\n", condition.Type, condition.Status, condition.Reason, indented(condition.Message, 6))
-	}
-	if len(instance.Status.Conditions) == 0 {
-		b.WriteString("  none yet\n")
-	}
+	writeConditions(&b, instance.Status.Conditions)
 	writeObjects(&b, instance.Status.Resources)
 	f.writePods(&b)
-	f.writeEvents(&b)
-	b.WriteString("\nConclusion:\n")
-	for _, finding := range conclude(f) {
-		fmt.Fprintf(&b, "  %s\n", indented(finding.problem, 4))
-		if finding.remedy != "" {
-			fmt.Fprintf(&b, "    → %s\n", indented(finding.remedy, 6))
-		}
-	}
-	if _, err := io.WriteString(out, b.String()); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	writeEvents(&b, f.Events, f.Now)
+	writeConclusion(&b, conclude(f))
+	return printed(out, b.String())
 }
 
 func handlerText(configuration *v0.Configuration) string {
@@ -151,17 +137,7 @@ func (f *Facts) usersOf(s slot) []string {
 	return users
 }
 
-func terminated(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// podName includes the namespace if it differs from the Instance's.
-func (f *Facts) podName(pod *corev1.Pod) string {
-	if pod.Namespace == f.Instance.Namespace {
-		return "Pod " + pod.Name
-	}
-	return "Pod " + pod.Namespace + "/" + pod.Name
-}
+func (f *Facts) podName(pod *corev1.Pod) string { return podName(pod, f.Instance.Namespace) }
 
 func writeObjects(b *strings.Builder, resources []v0.ResourceStatus) {
 	if len(resources) == 0 {
@@ -180,41 +156,49 @@ func (f *Facts) writePods(b *strings.Builder) {
 	b.WriteString("\nPods that request the device:\n")
 	for i := range f.Pods {
 		pod := &f.Pods[i]
-		node := pod.Spec.NodeName
-		if node == "" {
-			node = "no node yet"
-		}
 		anyDevice := ""
 		if !Requests(pod, v0.ResourceName(f.Instance.Name)) {
 			anyDevice = ", for any of the Configuration's devices"
 		}
-		fmt.Fprintf(b, "  %s  on %s%s  %s\n", f.podName(pod), node, anyDevice, podState(pod))
+		fmt.Fprintf(b, "  %s  %s%s  %s\n", f.podName(pod), nodeText(pod), anyDevice, PodState(pod))
 	}
 }
 
-// podState returns a Pod's phase, or the reason why one of its containers waits.
-func podState(pod *corev1.Pod) string {
-	if reason, _, _ := waitingContainer(pod); reason != "" {
-		return reason
-	}
-	if pod.Status.Reason != "" {
-		return pod.Status.Reason
-	}
-	return string(pod.Status.Phase)
-}
-
-func (f *Facts) writeEvents(b *strings.Builder) {
-	if len(f.Events) == 0 {
+// writeEvents prints the latest events.
+func writeEvents(b *strings.Builder, all []corev1.Event, now time.Time) {
+	if len(all) == 0 {
 		return
 	}
 	b.WriteString("\nLatest events:\n")
-	events := slices.Clone(f.Events)
+	events := slices.Clone(all)
 	slices.SortStableFunc(events, func(x, y corev1.Event) int {
 		return cmp.Or(eventTime(&x).Compare(eventTime(&y)), cmp.Compare(x.Name, y.Name))
 	})
 	for _, event := range events[max(0, len(events)-maxEvents):] {
-		fmt.Fprintf(b, "  %s ago  %s %s  %s: %s\n", duration.HumanDuration(f.Now.Sub(eventTime(&event))),
+		fmt.Fprintf(b, "  %s ago  %s %s  %s: %s\n", duration.HumanDuration(now.Sub(eventTime(&event))),
 			event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Reason, indented(strings.TrimSpace(event.Message), 6))
+	}
+}
+
+// writeConditions prints conditions, one per line.
+func writeConditions(b *strings.Builder, conditions []metav1.Condition) {
+	b.WriteString("\nConditions:\n")
+	for _, condition := range conditions {
+		fmt.Fprintf(b, "  %s=%s  %s: %s\n", condition.Type, condition.Status, condition.Reason, indented(condition.Message, 6))
+	}
+	if len(conditions) == 0 {
+		b.WriteString("  none yet\n")
+	}
+}
+
+// writeConclusion prints findings with their remedies.
+func writeConclusion(b *strings.Builder, findings []finding) {
+	b.WriteString("\nConclusion:\n")
+	for _, finding := range findings {
+		fmt.Fprintf(b, "  %s\n", indented(finding.problem, 4))
+		if finding.remedy != "" {
+			fmt.Fprintf(b, "    → %s\n", indented(finding.remedy, 6))
+		}
 	}
 }
 

@@ -149,7 +149,9 @@ func TestConclude(t *testing.T) {
 			func(f *Facts) {
 				f.Pods = append(f.Pods, pending("any", "akri.sh/cam", "1 Insufficient akri.sh/cam."))
 			},
-			[]string{"Pod any waits for akri.sh/cam, any device of the Configuration: 1 Insufficient akri.sh/cam. → kubectl akri tree"},
+			[]string{
+				"Pod any waits for akri.sh/cam, any device of the Configuration: 1 Insufficient akri.sh/cam. → kubectl akri why configuration/cam",
+			},
 		},
 		"rejected by the kubelet": {
 			func(f *Facts) {

@@ -3,38 +3,41 @@ package details
 import (
 	"fmt"
 
-	"sigs.k8s.io/yaml"
+	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/internal/text"
 )
 
-const expected = "discoveryDetails of debugEcho: want YAML with a list of strings, such as \"descriptions: [foo0, foo1]\""
+// maxQuoted is how many bytes of a description a message quotes.
+const maxQuoted = 60
 
-// Parse returns the descriptions in discoveryDetails.
-func Parse(details string) ([]string, error) {
+// Parse returns the descriptions in discoveryDetails. An error is a *[details.Fault].
+func Parse(discoveryDetails string) ([]string, error) {
 	var fields struct {
 		Descriptions *[]string `json:"descriptions"`
 	}
-	if err := yaml.Unmarshal([]byte(details), &fields); err != nil {
-		return nil, fmt.Errorf("%s: %w", expected, err)
+	if err := details.Decode(discoveryDetails, &fields); err != nil {
+		return nil, err
 	}
 	if fields.Descriptions == nil {
-		return nil, fmt.Errorf("%s: descriptions is missing", expected)
+		return nil, details.Faultf("descriptions", "missing").Hint(`write a list of strings, such as "descriptions: [foo0, foo1]"`)
 	}
 	seen := map[string]bool{}
-	for i, text := range *fields.Descriptions {
+	for i, description := range *fields.Descriptions {
+		path := fmt.Sprintf("descriptions[%d]", i)
 		switch {
-		case text == "":
-			return nil, fmt.Errorf("%s: descriptions[%d] is empty", expected, i)
-		case seen[text]:
-			return nil, fmt.Errorf("%s: descriptions[%d] repeats %q: use a different one for each device", expected, i, text)
+		case description == "":
+			return nil, details.Faultf(path, "empty").Hint("it is the device's id: write a text")
+		case seen[description]:
+			return nil, details.Faultf(path, "repeats %q", text.Truncate(description, maxQuoted)).Hint("use a different one for each device")
 		}
-		seen[text] = true
+		seen[description] = true
 	}
 	return *fields.Descriptions, nil
 }
 
 // Validate returns an error if the handler would refuse a Configuration's
 // discoveryDetails.
-func Validate(details string) error {
-	_, err := Parse(details)
+func Validate(discoveryDetails string) error {
+	_, err := Parse(discoveryDetails)
 	return err
 }

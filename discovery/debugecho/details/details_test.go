@@ -10,13 +10,14 @@ func TestParse(t *testing.T) {
 		"a list":          {"descriptions: [foo0, foo1]", "foo0 foo1"},
 		"a list in lines": {"descriptions:\n- foo0\n- \"1\"\n", "foo0 1"},
 		"an empty list":   {"descriptions: []", ""},
-		"empty details":   {"", "descriptions is missing"},
-		"a misspelling":   {"discriptions: [foo0]", "descriptions is missing"},
-		"a string":        {"descriptions: foo0", "want YAML with a list of strings"},
-		"a number":        {"descriptions: [1]", "1"},
-		"an empty string": {"descriptions: [foo0, \"\"]", "descriptions[1] is empty"},
-		"a duplicate":     {"descriptions: [foo0, foo0]", "descriptions[1] repeats"},
-		"not YAML":        {"descriptions: [", "want YAML with a list of strings"},
+		"empty details":   {"", "descriptions: missing"},
+		"a misspelling":   {"discriptions: [foo0]", "did you mean descriptions?"},
+		"an unknown key":  {"descriptions: [foo0]\nshared: true", "shared: unknown key"},
+		"a string":        {"descriptions: foo0", "descriptions: want a list"},
+		"a number":        {"descriptions: [1]", "descriptions[0]: want a string, not 1; put it in quotes"},
+		"an empty string": {"descriptions: [foo0, \"\"]", "descriptions[1]: empty"},
+		"a duplicate":     {"descriptions: [foo0, foo0]", "descriptions[1]: repeats"},
+		"not YAML":        {"descriptions: [", "line 1: not valid YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			texts, err := Parse(tc.details)

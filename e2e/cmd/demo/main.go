@@ -1,178 +1,66 @@
-// Command demo starts a Kubernetes cluster with Akri and the example debug-echo, and
-// shows the discovered devices and the objects created for them.
+// Command demo shows Akri with virtual devices and examples: the discovered devices, the
+// objects created for them, and their web pages. It starts a Kubernetes cluster for that,
+// or uses the one of the current kubeconfig context.
 //
-//	demo up     # build anything out of date, start everything, show the result
-//	demo down   # stop and remove everything
+//	demo up                       # build anything out of date, start everything, show the result
+//	demo down                     # stop and remove everything
+//	demo --cluster=current up     # the same in a cluster that exists: asks first
+//	demo --cluster=current down   # take it out again
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
-	"time"
 
-	"akri.sh/akri/e2e/akri"
-	"akri.sh/akri/kubebox/build"
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// dir is the run directory of the demo's cluster. processDir is the directory of Akri's
-// processes where Akri cannot run in pods.
-const (
-	dir        = "/tmp/akri-demo"
-	processDir = "/tmp/akri-demo-processes"
-)
-
-// configuration is the name of the example's Configuration.
-const configuration = "akri-debug-echo-foo"
+// usage is shown if the arguments are not valid.
+const usage = "usage: demo [--cluster=current [--registry=HOST/PATH] [--yes]] up|down"
 
 func main() {
 	cluster.Reexec()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	switch {
-	case len(os.Args) == 2 && os.Args[1] == "up":
-		err = up(ctx)
-	case len(os.Args) == 2 && os.Args[1] == "down":
-		err = down()
-	default:
-		err = errors.New("usage: demo up|down")
-	}
-	if err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-// down stops and removes everything.
-func down() error {
-	err := errors.Join(akri.StopProcesses(processDir), cluster.Down(dir))
-	if err == nil {
-		logf("stopped and removed everything")
-	}
-	return err
-}
-
-// up starts everything, or shows the demo that is already running.
-func up(ctx context.Context) error {
-	if err := build.All(ctx, build.Options{Log: os.Stderr}); err != nil {
+// run runs the command with these arguments.
+func run(ctx context.Context, arguments []string) error {
+	var where string
+	var o options
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.StringVar(&where, "cluster", "", "current: use the cluster of the current kubeconfig context; empty: start one")
+	flags.StringVar(&o.registry, "registry", "", "push images to this registry, such as registry.example/akri; nodes pull from it")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask before something is added to that cluster")
+	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	programs, err := akri.Build(ctx, os.Stderr)
-	if err != nil {
-		return err
+	switch {
+	case where != "" && where != "current":
+		return fmt.Errorf("--cluster=%s: only the value current is known", where)
+	case where == "" && (o.registry != "" || o.yes):
+		return errors.New("--registry and --yes are only for --cluster=current")
+	case flags.NArg() != 1:
+		return errors.New(usage)
+	case flags.Arg(0) == "up" && where == "":
+		return up(ctx)
+	case flags.Arg(0) == "down" && where == "":
+		return down()
+	case flags.Arg(0) == "up":
+		return upCurrent(ctx, o)
+	case flags.Arg(0) == "down":
+		return downCurrent(ctx)
 	}
-	if running, err := cluster.Open(dir); err == nil {
-		logf("already running in %s; stop it with: make demo-down", running.Dir())
-		return show(ctx, running, programs)
-	}
-	began := time.Now()
-	c, err := start(ctx, programs)
-	if err != nil {
-		return err
-	}
-	example := filepath.Join(programs.Root, "examples", "debug-echo", "configuration.yaml")
-	logf("applying %s", example)
-	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-f", example); err != nil {
-		return abort(ctx, c, err)
-	}
-	if err := awaitExample(ctx, c); err != nil {
-		return abort(ctx, c, err)
-	}
-	logf("ready after %.0fs", time.Since(began).Seconds())
-	return show(ctx, c, programs)
-}
-
-// start starts the cluster and installs Akri in it.
-func start(ctx context.Context, programs akri.Programs) (*cluster.Cluster, error) {
-	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { logf("%s", text) }}
-	if missing := cluster.Probe(); missing != nil {
-		logf("pods cannot run on this machine: %v", missing)
-		logf("starting only a control plane, and Akri as local processes: the example's Pods will stay Pending")
-		config.Nodes = 0
-	}
-	logf("starting Kubernetes in %s", dir)
-	c, err := cluster.Start(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	logf("installing Akri")
-	if config.Nodes > 0 {
-		err = akri.Install(ctx, c, programs)
-	} else {
-		err = akri.StartProcesses(ctx, c, programs, processDir)
-	}
-	if err != nil {
-		return nil, abort(ctx, c, err)
-	}
-	return c, nil
-}
-
-// abort shows the state of Akri after a failure, and then stops everything.
-func abort(ctx context.Context, c *cluster.Cluster, err error) error {
-	if ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, akri.Evidence(ctx, c, "default"))
-	}
-	return errors.Join(err, down())
-}
-
-// awaitExample waits until the example's objects exist and, with nodes, are ready.
-func awaitExample(ctx context.Context, c *cluster.Cluster) error {
-	condition := "Ready"
-	if len(c.Nodes()) == 0 {
-		condition = "Applied" // no Pod becomes ready without nodes
-	}
-	logf("waiting until the example is %s", condition)
-	// Applied is True before the first device is found, so wait for the devices too.
-	for _, wait := range [][]string{
-		{"--for=jsonpath={.status.instances}=2"},
-		{"--for=condition=" + condition},
-	} {
-		arguments := append([]string{"wait", "--timeout=60s", "configuration/" + configuration}, wait...)
-		if _, err := c.Kubectl(ctx, arguments...); err != nil {
-			return fmt.Errorf("wait for the example: %w", err)
-		}
-	}
-	return nil
-}
-
-// show prints the example's objects, and commands to explore them.
-func show(ctx context.Context, c *cluster.Cluster, programs akri.Programs) error {
-	fmt.Println()
-	tree := exec.CommandContext(ctx, filepath.Join(programs.Dir, "kubectl-akri"), "tree", "--kubeconfig", c.Kubeconfig())
-	tree.Stdout, tree.Stderr = os.Stdout, os.Stderr
-	if err := tree.Run(); err != nil {
-		return fmt.Errorf("kubectl akri tree: %w", err)
-	}
-	fmt.Println()
-	objects, err := c.Kubectl(ctx, "get", "akric,akrii,pods,services", "--selector=!component")
-	if err != nil {
-		return err
-	}
-	os.Stdout.Write(objects)
-	availability := filepath.Join(processDir, "debug-echo", "debug-echo-availability.txt")
-	if len(c.Nodes()) > 0 {
-		availability = filepath.Join(c.AkriDir("node1"), "debug-echo", "debug-echo-availability.txt")
-	}
-	fmt.Printf(`
-Explore the cluster:
-  export KUBECONFIG=%s PATH=%s:%s:$PATH
-  kubectl get akric,akrii,pods,services
-  kubectl describe akric %s
-  kubectl akri tree
-Unplug the devices, and plug them in again:
-  echo OFFLINE > %s
-  echo ONLINE > %s
-Stop the demo and remove everything:
-  make demo-down
-`, c.Kubeconfig(), programs.Dir, filepath.Join(programs.Dir, "k8s"), configuration, availability, availability)
-	return nil
+	return errors.New(usage)
 }
 
 // logf prints progress.

@@ -14,16 +14,24 @@ func newBuild() *cobra.Command {
 	var o build.Options
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "Build Kubernetes, etcd, containerd, runc and CNI plugins from Go modules",
-		Long: "Build Kubernetes, etcd, containerd, runc and CNI plugins from Go modules.\n" +
-			"The first build takes minutes; later builds skip everything that is up to date.",
+		Short: "Build Kubernetes, etcd, CoreDNS, containerd, runc and CNI plugins from Go modules",
+		Long: "Build Kubernetes, etcd, CoreDNS, containerd, runc and CNI plugins from Go modules.\n" +
+			"The first build takes minutes; later builds skip everything that is up to date.\n\n" +
+			"--kubernetes and --kubelet select other versions than the pinned one. Each is built in\n" +
+			"a directory of its own, such as bin/k8s-v1.36.3. A kubelet may be up to three minor\n" +
+			"releases older than the control plane.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = cmd.ErrOrStderr()
 			return build.All(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Dir, "bin", "", "directory for the results (default bin/k8s in the repository)")
+	requested := build.Requested()
+	cmd.Flags().StringVar(&o.Versions.Kubernetes, "kubernetes", requested.Kubernetes,
+		"version of the control plane, such as v1.36.3 ("+build.KubernetesVariable+"; default the pinned version)")
+	cmd.Flags().StringVar(&o.Versions.Kubelet, "kubelet", requested.Kubelet,
+		"version of kubelet and kube-proxy ("+build.KubeletVariable+"; default that of the control plane)")
+	cmd.Flags().StringVar(&o.Dir, "bin", "", "directory for the results (default bin/k8s in the repository, with the versions if set)")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "rebuild everything, even if it is up to date")
 	return cmd
 }

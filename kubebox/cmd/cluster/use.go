@@ -74,8 +74,8 @@ func newDo(dir *string) *cobra.Command {
 		Use:   "do ACTION COMPONENT",
 		Short: "Start, stop, restart, kill, pause or resume a component",
 		Long: "Start, stop, restart, kill, pause or resume a component:\n" +
-			"etcd, kube-apiserver, kube-controller-manager, kube-scheduler,\n" +
-			"node1/kubelet, node1/containerd, or node1 (the whole node).",
+			"etcd, kube-apiserver, kube-controller-manager, kube-scheduler, coredns,\n" +
+			"node1/kubelet, node1/kube-proxy, node1/containerd, or node1 (the whole node).",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := cluster.Open(*dir)

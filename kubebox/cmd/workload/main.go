@@ -3,6 +3,11 @@
 //
 // The ports are its arguments, or else $PORTS, separated by commas, or else 6052.
 // With the argument "end" instead of ports, it exits after printing.
+//
+// It is also a client, to be run in a pod by kubectl exec:
+//
+//	workload get 10 http://svc/   # the first line of each of ten responses
+//	workload lookup svc other     # the addresses of hosts
 package main
 
 import (
@@ -25,6 +30,14 @@ func main() {
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	if len(os.Args) > 1 {
+		if command, ok := commands[os.Args[1]]; ok {
+			if err := command(ctx, os.Args[2:]); err != nil {
+				log.Fatal(err)
+			}
+			return
+		}
+	}
 	for _, setting := range environment() {
 		fmt.Println(setting)
 	}
@@ -43,6 +56,19 @@ func main() {
 	}
 	<-ctx.Done()
 	fmt.Println("terminating")
+}
+
+// commands are the clients by name.
+var commands = map[string]func(context.Context, []string) error{
+	"get": func(ctx context.Context, args []string) error {
+		if len(args) != 2 {
+			return errors.New("usage: workload get COUNT URL")
+		}
+		return get(ctx, os.Stdout, args[0], args[1])
+	},
+	"lookup": func(ctx context.Context, args []string) error {
+		return lookup(ctx, os.Stdout, args...)
+	},
 }
 
 // environment returns the sorted environment.

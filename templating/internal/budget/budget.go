@@ -10,7 +10,9 @@ type Budget struct {
 
 	iterations  int64
 	objectBytes int64
-	exhausted   *LimitError
+	// objectAllocation is what the current object may still allocate.
+	objectAllocation int64
+	exhausted        *LimitError
 }
 
 // New returns the budget of one template.
@@ -26,6 +28,7 @@ func newBudget(steps, allocation int64) *Budget {
 func (b *Budget) NextObject() {
 	b.iterations = MaxIterations
 	b.objectBytes = MaxObjectBytes
+	b.objectAllocation = maxObjectAllocation
 	if !b.Spent() {
 		b.exhausted = nil
 	}
@@ -56,11 +59,18 @@ func (b *Budget) Step(n int64) error {
 // Allocate pays for memory before it is allocated.
 func (b *Budget) Allocate(bytes int64) error {
 	b.allocation -= bytes
-	if b.allocation < 0 {
+	b.objectAllocation -= bytes
+	switch {
+	case b.allocation < 0:
 		return b.Exhaust(memoryLimit())
+	case b.objectAllocation < 0:
+		return b.Exhaust(objectMemoryLimit())
 	}
 	return nil
 }
+
+// ObjectAllocated returns the memory, in bytes, that was paid for the current object.
+func (b *Budget) ObjectAllocated() int64 { return maxObjectAllocation - max(b.objectAllocation, 0) }
 
 // Iterate pays for one pass of a range.
 func (b *Budget) Iterate() error {

@@ -22,6 +22,9 @@ const (
 	// maxAllocation is the memory, in bytes, that one template may allocate while
 	// it is rendered, its objects included.
 	maxAllocation = 22 << 20
+	// maxObjectAllocation is the part of it that one object may allocate. It bounds
+	// the memory of callers that hold one object at a time.
+	maxObjectAllocation = 8 << 20
 	// maxRenders bounds the cost of a whole list, in templates that use up their
 	// budget.
 	maxRenders = 4
@@ -60,6 +63,11 @@ func stepLimit() *LimitError {
 func memoryLimit() *LimitError {
 	const what = "results and intermediate results of one template and all its objects"
 	return &LimitError{What: what, Limit: maxAllocation >> 20, Unit: "MiB", Hint: lessWork}
+}
+
+func objectMemoryLimit() *LimitError {
+	const what = "results and intermediate results of one object"
+	return &LimitError{What: what, Limit: maxObjectAllocation >> 20, Unit: "MiB", Hint: lessWork}
 }
 
 func depthLimit() *LimitError {

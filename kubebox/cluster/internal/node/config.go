@@ -10,6 +10,11 @@ type Config struct {
 	PodCIDR string
 	Server  string // URL of the API server as seen from the node
 
+	PodRanges      string // contains the PodCIDRs of all nodes
+	RoutesServices bool   // run kube-proxy
+	ClusterDomain  string
+	DNS            string // address of the cluster's DNS server
+
 	Dir    string              // the node's directory; see below
 	Bin    string              // directory of the executables
 	PKI    string              // directory of the certificates

@@ -15,11 +15,16 @@ var example = Config{
 	Name:    "node1",
 	Address: "10.99.0.11/24",
 	PodCIDR: "10.244.1.0/24",
-	Dir:     "/tmp/akri-x/node1",
-	Bin:     "/repo/bin/k8s",
-	PKI:     "/tmp/akri-x/pki",
-	Cgroup:  "akri-x/node1",
-	Flags:   map[string][]string{"kubelet": {"--v=4"}},
+
+	PodRanges:     "10.244.0.0/16",
+	ClusterDomain: "cluster.local",
+	DNS:           "10.96.0.10",
+
+	Dir:    "/tmp/akri-x/node1",
+	Bin:    "/repo/bin/k8s",
+	PKI:    "/tmp/akri-x/pki",
+	Cgroup: "akri-x/node1",
+	Flags:  map[string][]string{"kubelet": {"--v=4"}},
 }
 
 func TestConfigurationFiles(t *testing.T) {
@@ -30,6 +35,7 @@ func TestConfigurationFiles(t *testing.T) {
 		"containerd-resources.toml": mayRaise.containerd(),
 		"cni.json":                  example.cni(),
 		"kubelet.json":              example.kubelet(),
+		"kube-proxy.json":           example.proxy(),
 	} {
 		file := filepath.Join("testdata", name)
 		if *update {

@@ -33,6 +33,8 @@ disabled_plugins = [
   snapshotter = 'overlayfs'
   [plugins.'io.containerd.cri.v1.images'.pinned_images]
     sandbox = {{quote .Sandbox}}
+  [plugins.'io.containerd.cri.v1.images'.registry]
+    config_path = '/etc/containerd/certs.d'
 
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = {{.RestrictOOM}}

@@ -1,5 +1,5 @@
 // Package node runs one Kubernetes node: the first process in its own namespaces, with
-// containerd and a kubelet as its children.
+// containerd, a kubelet and a kube-proxy as its children.
 //
 // A node sees the machine's files, but has its own /var, /etc and /run, so that every
 // program finds its files in the usual places: the kubelet's below /var/lib/kubelet,
@@ -7,8 +7,8 @@
 // subdirectories of the node's directory. Pods have their own addresses and reach
 // pods of other nodes by plain routing.
 //
-// Read init.go first, then containerd.go, kubelet.go and cni.go, which render the
-// configuration files.
+// Read init.go first, then containerd.go, kubelet.go, proxy.go and cni.go, which
+// render the configuration files.
 //
 // Always: when the first process exits, nothing is left of the node except its
 // directory and its cgroup. Never: a write to the machine's own /var, /etc, /run or

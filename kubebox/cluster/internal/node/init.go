@@ -53,7 +53,11 @@ func Init(input, reports *os.File) error {
 	}
 	containerd := component("containerd", append([]string{"--config=" + containerdConfig}, c.Flags["containerd"]...)...)
 	kubelet := component("kubelet", c.kubeletFlags()...)
+	proxy := component(KubeProxy, append([]string{"--config=" + proxyConfig, "--v=2"}, c.Flags[KubeProxy]...)...)
 	operator := &control.Operator{Table: table, Components: []control.Controlled{containerd, kubelet}, Env: c.Env}
+	if c.RoutesServices {
+		operator.Components = append(operator.Components, proxy)
+	}
 	if err := wire.Serve(ctx, ControlSocket(c.Dir), operator.Handle); err != nil {
 		return err
 	}
@@ -64,11 +68,25 @@ func Init(input, reports *os.File) error {
 	if err := c.importImages(ctx, table); err != nil {
 		return err
 	}
-	if err := c.awaitServer(ctx); err != nil {
+	client, err := readiness.NewClient(c.Server, c.pki("ca.crt"), c.pki(c.Name+".crt"), c.pki(c.Name+".key"))
+	if err != nil {
+		return err
+	}
+	// A kubelet that starts before the API server fails and backs off, and so does a
+	// kube-proxy that starts before its Node exists.
+	if err := client.APIServer(ctx); err != nil {
 		return err
 	}
 	if err := kubelet.Start(); err != nil {
 		return err
+	}
+	if c.RoutesServices {
+		if err := client.NodeAddress(ctx, c.Name); err != nil {
+			return err
+		}
+		if err := proxy.Start(); err != nil {
+			return err
+		}
 	}
 	<-ctx.Done()
 	return nil
@@ -94,6 +112,7 @@ func (c Config) prepare() error {
 	for path, content := range map[string][]byte{
 		containerdConfig:                  c.containerd(),
 		kubeletConfig:                     c.kubelet(),
+		proxyConfig:                       c.proxy(),
 		cniConfigDir + "/10-ptp.conflist": c.cni(),
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -201,14 +220,4 @@ func (c Config) importImage(table *process.Table, path string) error {
 // input, inside a node.
 func ImportCommand(bin string) []string {
 	return []string{filepath.Join(bin, "ctr"), "--address=" + containerdSocket, "--namespace=k8s.io", "images", "import", "--local", "-"}
-}
-
-// awaitServer waits for the API server. A kubelet that starts earlier fails and backs
-// off.
-func (c Config) awaitServer(ctx context.Context) error {
-	client, err := readiness.NewClient(c.Server, c.pki("ca.crt"), c.pki(c.Name+".crt"), c.pki(c.Name+".key"))
-	if err != nil {
-		return err
-	}
-	return client.APIServer(ctx)
 }

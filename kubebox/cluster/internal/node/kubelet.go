@@ -40,7 +40,8 @@ func (c Config) kubelet() []byte {
 		"authorization":     object{"mode": "Webhook"},
 		"tlsCertFile":       c.pki(c.Name + ".crt"),
 		"tlsPrivateKeyFile": c.pki(c.Name + ".key"),
-		"clusterDomain":     "cluster.local",
+		"clusterDomain":     c.ClusterDomain,
+		"clusterDNS":        []string{c.DNS},
 		"resolvConf":        "",
 
 		"cgroupDriver":           "cgroupfs",

@@ -47,9 +47,26 @@ func MakeCgroup(name string) error {
 					return err
 				}
 			}
+			if err := setShares(dir); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// shares is the share of the processor that all pods of a cluster have together, if it is
+// contended: ten times that of a process outside, such as a compiler. With the default,
+// the pods of a whole cluster have as much as one such process.
+const shares = "10240"
+
+// setShares sets the share of a cgroup, if it is in the cpu hierarchy.
+func setShares(dir string) error {
+	file := filepath.Join(dir, "cpu.shares")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return os.WriteFile(file, []byte(shares), 0o644)
 }
 
 // inherit copies a cpuset setting from the parent. In v1 it is initially empty, and no
@@ -76,8 +93,21 @@ func makeUnified(root, name string) error {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("creating a cgroup: %w", err)
 		}
+		if err := setWeight(dir); err != nil {
+			return err
+		}
 	}
 	return delegate(dir)
+}
+
+// setWeight does in a v2 hierarchy what setShares does in v1, where 1024 corresponds to
+// 100.
+func setWeight(dir string) error {
+	file := filepath.Join(dir, "cpu.weight")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return os.WriteFile(file, []byte("1000"), 0o644)
 }
 
 // delegate makes all controllers of dir available to the cgroups below it.

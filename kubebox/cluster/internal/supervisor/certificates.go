@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"akri.sh/akri/kubebox/cluster/internal/node"
 	"akri.sh/akri/kubebox/cluster/internal/pki"
 )
 
@@ -64,6 +65,10 @@ func (c Config) identities() map[string]pki.Identity {
 		"admin":                    {User: "admin", Groups: []string{"system:masters"}},
 		"controller-manager":       {User: "system:kube-controller-manager"},
 		"scheduler":                {User: "system:kube-scheduler"},
+	}
+	if c.Nodes > 0 {
+		all[node.KubeProxy] = pki.Identity{User: "system:kube-proxy"}
+		all[coredns] = pki.Identity{User: dnsUser}
 	}
 	for i := range c.Nodes {
 		name := NodeName(i)

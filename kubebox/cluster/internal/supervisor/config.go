@@ -35,6 +35,8 @@ type Report struct {
 	Progress string `json:"progress,omitempty"`
 	Ready    bool   `json:"ready,omitempty"`
 	Error    string `json:"error,omitempty"`
+
+	RoutesServices bool `json:"routesServices,omitempty"` // if Ready
 }
 
 // The network inside. All clusters use the same addresses, as none sees another.
@@ -42,7 +44,8 @@ const (
 	bridgeAddress  = "10.99.0.1"
 	bridgePrefix   = bridgeAddress + "/24"
 	serviceRange   = "10.96.0.0/16"
-	serviceAddress = "10.96.0.1" // of the Service kubernetes, which works without kube-proxy
+	serviceAddress = "10.96.0.1" // of the Service kubernetes, which works even without kube-proxy
+	podRanges      = "10.244.0.0/16"
 	insideServer   = "https://" + bridgeAddress + ":443"
 	firstNode      = 11 // 10.99.0.11 is node1
 )

@@ -60,6 +60,14 @@ func TestNodesHaveCertificatesForTheirAddresses(t *testing.T) {
 	if _, extra := ids["node3"]; extra {
 		t.Error("there is a third node")
 	}
+	for _, user := range []string{"kube-proxy", "coredns"} {
+		if _, ok := ids[user]; !ok {
+			t.Errorf("%s has no certificate", user)
+		}
+		if _, ok := (Config{}).identities()[user]; ok {
+			t.Errorf("%s has a certificate without nodes", user)
+		}
+	}
 	if hosts := ids["apiserver"].Hosts; !slices.Contains(hosts, "127.0.0.1") || !slices.Contains(hosts, serviceAddress) {
 		t.Errorf("hosts of the API server: %q", hosts)
 	}

@@ -86,12 +86,15 @@ func (c Config) apiserverFlags(etcd, port string) []string {
 		"--kubelet-client-key=" + c.pki("apiserver-kubelet-client.key"),
 		"--kubelet-certificate-authority=" + c.pki("ca.crt"),
 		"--kubelet-preferred-address-types=InternalIP",
-		"--enable-aggregator-routing=true", // reach Services through their endpoints, as there is no kube-proxy
+		"--enable-aggregator-routing=true", // reach Services through their endpoints: only nodes have a kube-proxy
+		// See apiserverEndpoint. An API server that manages its endpoint removes it when it
+		// stops, and pods reach it only after kube-proxy has noticed its return.
+		"--endpoint-reconciler-type=none",
 	}
 	if c.Isolated {
 		flags = append(flags, "--bind-address=0.0.0.0", "--advertise-address="+bridgeAddress)
 	} else {
-		flags = append(flags, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none")
+		flags = append(flags, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1")
 	}
 	if c.AuditLog != "" {
 		flags = append(flags,

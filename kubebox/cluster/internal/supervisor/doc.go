@@ -9,7 +9,7 @@
 // Where the kernel grants no namespaces, the supervisor runs only the control plane,
 // as ordinary processes on the loopback device.
 //
-// Read supervisor.go first, then controlplane.go and nodes.go.
+// Read supervisor.go first, then controlplane.go, nodes.go and services.go.
 //
 // Always: nothing of the cluster is left when Run returns. Never: a process of the
 // cluster outlives the supervisor.

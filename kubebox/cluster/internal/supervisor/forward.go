@@ -5,18 +5,6 @@ import (
 	"net"
 )
 
-// forward relays connections from a listener in the machine's network to an address
-// in the cluster's network.
-func forward(listener net.Listener, address string) {
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		go relay(conn.(*net.TCPConn), address)
-	}
-}
-
 // relay copies between two connections; when one side closes for writing, so does the
 // other.
 func relay(outside *net.TCPConn, address string) {

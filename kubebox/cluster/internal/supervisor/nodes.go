@@ -41,6 +41,7 @@ func (s *Supervisor) newMachine(i int) *machine {
 			Address:        NodeAddress(i) + "/24",
 			Gateway:        bridgeAddress,
 			PodCIDR:        podRange(i),
+			PodRanges:      podRanges,
 			Server:         insideServer,
 			Dir:            dir,
 			Bin:            s.config.Bin,
@@ -49,8 +50,13 @@ func (s *Supervisor) newMachine(i int) *machine {
 			Images:         s.config.Images,
 			Flags:          s.config.Flags,
 			Env:            s.env,
+			ClusterDomain:  clusterDomain,
+			DNS:            bridgeAddress,
 			MayRaiseLimits: sandbox.MayRaiseLimits(),
 		},
+	}
+	if s.routed {
+		m.config.DNS, m.config.RoutesServices = dnsAddress, true
 	}
 	m.Component = &process.Component{
 		Name:  name,

@@ -35,7 +35,10 @@ type Supervisor struct {
 	env      []string
 	operator *control.Operator
 	machines []*machine
+	dns      *process.Component // nil without nodes
+	routed   bool               // every node has a kube-proxy
 	reports  *json.Encoder
+	forwards forwards
 
 	end    context.CancelCauseFunc
 	up     atomic.Bool // ready; from now on, a component that exits does not stop the cluster
@@ -64,7 +67,7 @@ func Run(input, lifeline, reports, listener *os.File) error {
 	os.Setenv("PATH", strings.TrimPrefix(s.env[0], "PATH=")) // for looking up commands
 	err := s.start(ctx, listener)
 	if err == nil {
-		_ = s.reports.Encode(Report{Ready: true})
+		_ = s.reports.Encode(Report{Ready: true, RoutesServices: s.routed})
 		reports.Close()
 		<-ctx.Done()
 		log.Printf("Stopping: %v", context.Cause(ctx))
@@ -107,6 +110,11 @@ func (s *Supervisor) start(ctx context.Context, listener *os.File) error {
 	for _, p := range programs {
 		s.operator.Components = append(s.operator.Components, p)
 	}
+	if s.config.Nodes > 0 {
+		if err := s.prepareServices(); err != nil {
+			return err
+		}
+	}
 	for i := range s.config.Nodes {
 		m := s.newMachine(i)
 		s.machines = append(s.machines, m)
@@ -137,7 +145,7 @@ func (s *Supervisor) isolate(listener *os.File) error {
 	if err != nil {
 		return fmt.Errorf("taking over the listener: %w", err)
 	}
-	go forward(outside, bridgeAddress+":443")
+	go forwardTo(outside, func() (string, error) { return bridgeAddress + ":443", nil })
 	return nil
 }
 
@@ -172,6 +180,11 @@ func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component)
 			return err
 		}
 	}
+	if s.dns != nil {
+		if err := s.startServices(ctx, client); err != nil {
+			return err
+		}
+	}
 	var all sync.WaitGroup
 	failures := make([]error, len(s.machines))
 	for i, m := range s.machines {
@@ -186,7 +199,14 @@ func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component)
 		progress("the controllers are running")
 	}
 	all.Wait()
-	return errors.Join(append(failures, accountFailure)...)
+	if err := errors.Join(append(failures, accountFailure)...); err != nil || s.dns == nil {
+		return err
+	}
+	if err := s.awaitServices(ctx); err != nil {
+		return err
+	}
+	progress("Services are routed and have names")
+	return nil
 }
 
 // died handles a component that exited by itself.
@@ -205,6 +225,13 @@ func (s *Supervisor) handle(ctx context.Context, r wire.Request, files []*os.Fil
 	if r.Op == wire.End {
 		s.end(errStopRequested)
 		select {} // the response is the end of the connection, when this process exits
+	}
+	if r.Op == wire.Forward {
+		response, err := s.forward(r, files)
+		if err != nil {
+			response.Error = err.Error()
+		}
+		return response, nil
 	}
 	return s.operator.Handle(ctx, r, files)
 }

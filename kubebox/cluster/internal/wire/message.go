@@ -5,7 +5,7 @@ import "akri.sh/akri/kubebox/cluster/internal/process"
 // Request is a request to a supervisor or node.
 type Request struct {
 	Op      string   `json:"op"`                // one of the operations below
-	Name    string   `json:"name,omitempty"`    // of a component or node
+	Name    string   `json:"name,omitempty"`    // of a component or node; for Forward: NAMESPACE/SERVICE:PORT
 	Action  string   `json:"action,omitempty"`  // for Control
 	Args    []string `json:"args,omitempty"`    // for Exec: program and arguments
 	Env     []string `json:"env,omitempty"`     // for Exec: in addition to the node's own
@@ -21,6 +21,7 @@ const (
 	Report  = "status"  // return the status of all components
 	Dial    = "dial"    // return a socket connected to Address
 	Listen  = "listen"  // return a listening socket
+	Forward = "forward" // relay connections from the passed listener to a Service
 	End     = "end"     // stop the whole cluster; the connection ends with the supervisor
 )
 
@@ -30,4 +31,5 @@ type Response struct {
 	Error      string           `json:"error,omitempty"`
 	Exit       int              `json:"exit,omitempty"`
 	Components []process.Status `json:"components,omitempty"`
+	Address    string           `json:"address,omitempty"` // for Forward: of the listener in use
 }

@@ -18,6 +18,10 @@ const (
 	maxFiles  = 8
 )
 
+// ErrNoResponse is returned by a Call whose connection was closed without a response, as by
+// a server that exits.
+var ErrNoResponse = errors.New("the supervisor closed the connection before it responded")
+
 // Handler performs a request. After it returns, the files of the request and those it
 // returned are closed.
 type Handler func(ctx context.Context, r Request, files []*os.File) (Response, []*os.File)
@@ -60,7 +64,9 @@ func serve(ctx context.Context, conn *net.UnixConn, handle Handler) {
 	}()
 	response, out := handle(ctx, request, files)
 	defer closeAll(out)
-	_ = send(conn, response, out)
+	if err := send(conn, response, out); err != nil {
+		_ = send(conn, Response{Error: fmt.Sprintf("sending the response: %v", err)}, nil) // the files may be the reason
+	}
 }
 
 // Call sends a request with files to the socket path and waits for the response. The
@@ -84,7 +90,7 @@ func Call(ctx context.Context, path string, r Request, files ...*os.File) (Respo
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		} else if errors.Is(err, io.EOF) {
-			err = errors.New("the supervisor exited before it responded")
+			err = ErrNoResponse
 		}
 		return Response{}, nil, fmt.Errorf("%s: %w", r.Op, err)
 	}

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +81,33 @@ func TestOversizedMessageIsNotSent(t *testing.T) {
 	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) { return Response{}, nil })
 	_, _, err := Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", maxPacket)}})
 	if err == nil || !strings.Contains(err.Error(), "over the limit") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestResponseThatCannotBeSent(t *testing.T) {
+	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) {
+		return Response{Address: strings.Repeat("x", maxPacket)}, nil
+	})
+	if _, _, err := Call(t.Context(), path, Request{Op: Dial}); err == nil || !strings.Contains(err.Error(), "sending the response: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServerThatDoesNotRespond(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen(network, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			_, _ = conn.Read(make([]byte, maxPacket))
+			conn.Close()
+		}
+	}()
+	if _, _, err := Call(t.Context(), path, Request{Op: Dial}); !errors.Is(err, ErrNoResponse) {
 		t.Errorf("got %v", err)
 	}
 }

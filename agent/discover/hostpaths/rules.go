@@ -1,0 +1,71 @@
+package hostpaths
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	anyHandler    = "*"
+	networkSuffix = "@network"
+	readOnly      = ":ro"
+)
+
+// Rules permit directories to handlers. The zero value permits nothing.
+type Rules []rule
+
+type rule struct {
+	// handler is a handler's name, or anyHandler.
+	handler string
+	// network means that the handler listens on the network; otherwise, it listens on
+	// a Unix socket of the node.
+	network bool
+	dir     string
+	// readOnly means that mounts must be read-only.
+	readOnly bool
+}
+
+// Parse parses rules of the form HANDLER=DIRECTORY or HANDLER=DIRECTORY:ro. HANDLER is
+// a name, or * for all handlers on Unix sockets; with the suffix @network, it is that of
+// a handler on the network.
+func Parse(values []string) (Rules, error) {
+	var rules Rules
+	for _, value := range values {
+		if value == "" {
+			continue // permits nothing
+		}
+		handler, dir, found := strings.Cut(strings.TrimSpace(value), "=")
+		parsed := rule{}
+		parsed.handler, parsed.network = strings.CutSuffix(handler, networkSuffix)
+		parsed.dir, parsed.readOnly = strings.CutSuffix(dir, readOnly)
+		if !found || parsed.handler == "" || clean(parsed.dir) == "" || parsed.network && parsed.handler == anyHandler {
+			return nil, fmt.Errorf("%q: want HANDLER=DIRECTORY, such as udev=/dev, with an absolute directory", value)
+		}
+		parsed.dir = clean(parsed.dir)
+		rules = append(rules, parsed)
+	}
+	return rules, nil
+}
+
+// permits reports whether a handler may use a path, which is clean.
+func (r Rules) permits(handler Handler, file string, writable bool) bool {
+	return slices.ContainsFunc(r, func(r rule) bool {
+		return (r.handler == handler.Name || r.handler == anyHandler) && r.network == handler.Network &&
+			within(file, r.dir) && !(r.readOnly && writable)
+	})
+}
+
+func within(file, dir string) bool {
+	return file == dir || strings.HasPrefix(file, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// clean returns an absolute path in its shortest form, or "" if it is not absolute or
+// has a component "..".
+func clean(file string) string {
+	if !path.IsAbs(file) || slices.Contains(strings.Split(file, "/"), "..") || strings.ContainsRune(file, 0) {
+		return ""
+	}
+	return path.Clean(file)
+}

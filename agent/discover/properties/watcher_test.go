@@ -1,0 +1,218 @@
+package properties
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+// transport is a http.RoundTripper.
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
+
+func login(namespace string) *v0.Configuration {
+	return &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cam"},
+		Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{DiscoveryProperties: []v0.DiscoveryProperty{{
+			Name: "PASSWORD", ValueFrom: &v0.DiscoveryPropertySource{SecretKeyRef: &v0.KeyReference{Name: "login", Key: "password"}},
+		}}}},
+	}
+}
+
+type cluster struct {
+	*testing.T
+	api       dynamic.Interface
+	namespace string
+	lists     atomic.Int64
+	watcher   *Watcher
+	changed   chan struct{}
+}
+
+// enter starts a watcher that acts as a user without permissions.
+func enter(t *testing.T) *cluster {
+	config := apitest.Start(t)
+	c := &cluster{T: t, namespace: apitest.Namespace(t, config), changed: make(chan struct{}, 100)}
+	var err error
+	if c.api, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	acting := rest.CopyConfig(config)
+	acting.Impersonate = rest.ImpersonationConfig{UserName: "agent-" + c.namespace, Groups: []string{"system:authenticated"}}
+	acting.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(request *http.Request) (*http.Response, error) {
+			if !request.URL.Query().Has("watch") {
+				c.lists.Add(1)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	client, err := dynamic.NewForConfig(acting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.watcher = NewWatcher(client, false, func(types.NamespacedName) {
+		select {
+		case c.changed <- struct{}{}:
+		default:
+		}
+	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(c.watcher.Close)
+	return c
+}
+
+func (c *cluster) create(group, version, resource string, content map[string]any) {
+	c.Helper()
+	object := &unstructured.Unstructured{Object: content}
+	_, err := c.api.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).
+		Namespace(c.namespace).Create(c.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) grant() {
+	c.Helper()
+	const group = "rbac.authorization.k8s.io"
+	c.create(group, "v1", "roles", map[string]any{
+		"apiVersion": group + "/v1", "kind": "Role", "metadata": map[string]any{"name": "login"},
+		"rules": []any{map[string]any{
+			"apiGroups": []any{""}, "resources": []any{"secrets"}, "resourceNames": []any{"login"}, "verbs": []any{"list", "watch"},
+		}},
+	})
+	c.create(group, "v1", "rolebindings", map[string]any{
+		"apiVersion": group + "/v1", "kind": "RoleBinding", "metadata": map[string]any{"name": "login"},
+		"roleRef":  map[string]any{"apiGroup": group, "kind": "Role", "name": "login"},
+		"subjects": []any{map[string]any{"kind": "User", "apiGroup": group, "name": "agent-" + c.namespace}},
+	})
+}
+
+// await resolves the properties when they change, until they are as wanted.
+func (c *cluster) await(what string, wanted func(Resolved) bool) {
+	c.Helper()
+	end := time.After(30 * time.Second)
+	for {
+		got := c.watcher.Resolve(login(c.namespace))
+		if wanted(got) {
+			return
+		}
+		select {
+		case <-c.changed:
+		case <-end:
+			c.Fatalf("%s: got %v, %v", what, got.Properties, got.Err)
+		}
+	}
+}
+
+func password(value string) func(Resolved) bool {
+	return func(r Resolved) bool { return r.Err == nil && string(r.Properties["PASSWORD"].GetVec()) == value }
+}
+
+func failing(part string) func(Resolved) bool {
+	return func(r Resolved) bool { return r.Err != nil && strings.Contains(r.Err.Error(), part) }
+}
+
+func TestWatcher(t *testing.T) {
+	c := enter(t)
+	c.await("without a permission", failing("forbidden"))
+	c.grant()
+	c.await("with a permission", failing("does not exist"))
+	c.create("", "v1", "secrets", map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login"}, "stringData": map[string]any{"password": "one"},
+	})
+	c.create("", "v1", "secrets", map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "other"}, "stringData": map[string]any{"password": "no"},
+	})
+	c.await("created", password("one"))
+	lists := c.lists.Load()
+	secrets := c.api.Resource(resources[secret]).Namespace(c.namespace)
+	patch := []byte(`{"stringData":{"password":"two"}}`)
+	if _, err := secrets.Patch(t.Context(), "login", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.await("changed", password("two"))
+	if err := secrets.Delete(t.Context(), "login", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.await("deleted", failing("does not exist"))
+	if now := c.lists.Load(); now != lists {
+		t.Errorf("changes cost %d lists, want watch events only", now-lists)
+	}
+	c.watcher.Drop(types.NamespacedName{Namespace: c.namespace, Name: "cam"})
+	if n := len(c.watcher.objects); n != 0 {
+		t.Errorf("%d objects are watched after the Configuration was dropped", n)
+	}
+}
+
+// Without a grant, and after it was revoked, an agent asks rarely.
+func TestRetriesAreRare(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code         int
+		reason       string
+		fewest, most int64
+	}{
+		"forbidden":   {code: http.StatusForbidden, reason: "Forbidden", fewest: 20, most: 45},
+		"unavailable": {code: http.StatusServiceUnavailable, reason: "ServiceUnavailable", fewest: 120, most: 250},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var requests atomic.Int64
+				answer := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + tc.reason + `"}`
+				client, err := dynamic.NewForConfig(&rest.Config{QPS: -1, Transport: transport(func(request *http.Request) (*http.Response, error) {
+					requests.Add(1)
+					return &http.Response{
+						StatusCode: tc.code, Header: http.Header{"Content-Type": {"application/json"}},
+						Body: io.NopCloser(strings.NewReader(answer)), Request: request,
+					}, nil
+				})})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				f := follower{
+					client: client.Resource(resources[secret]).Namespace("plant"), found: func(lookup) {}, log: slog.New(slog.DiscardHandler),
+				}
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					f.run(ctx)
+				}()
+				time.Sleep(time.Hour)
+				cancel()
+				<-ended
+				if n := requests.Load(); n < tc.fewest || n > tc.most {
+					t.Errorf("%d requests in an hour, want %d to %d", n, tc.fewest, tc.most)
+				}
+			})
+		})
+	}
+}
+
+func TestNoGoroutineStays(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	c := enter(t)
+	c.await("without a permission", failing("forbidden"))
+	c.watcher.Close()
+	goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"))
+}

@@ -1,0 +1,41 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery"
+)
+
+// A handler that reports another value with each message makes the agent write once per
+// second; the last value is written in the end.
+func TestWritesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	a := w.node("a")
+	a.startAgent()
+	handler := scripted{make(chan []discovery.Device)}
+	a.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: a.directory, Logger: slog.New(slog.DiscardHandler)})
+	})
+	w.configure("pace", "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "scripted"} })
+	report := func(value string) {
+		handler.lists <- []discovery.Device{{ID: "meter", Properties: map[string]string{"VALUE": value}}}
+	}
+	report("first")
+	w.awaitDevices("meter")
+	before := w.instances()["meter"].Generation // counts the writes of the spec
+	began := time.Now()
+	for i := 0; time.Since(began) < 2500*time.Millisecond; i++ {
+		report(fmt.Sprint(i))
+	}
+	report("last")
+	w.await("the last value is written", func() bool { return w.instances()["meter"].Spec.BrokerProperties["VALUE"] == "last" })
+	took := time.Since(began) // the agent reads what such a handler has sent with a delay
+	writes := int(w.instances()["meter"].Generation - before)
+	if most := int(took/time.Second) + 3; writes > most || writes < 2 {
+		t.Errorf("%d writes in %s, want from 2 to %d", writes, took, most)
+	}
+}

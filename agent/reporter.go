@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
+)
+
+const (
+	// reportSpread spreads the reports of many agents that fail for one reason, such as
+	// a missing Secret. Most of them then see that the status is full, and write nothing.
+	// It doubles with each conflict, up to maxReportSpread.
+	reportSpread    = time.Second
+	maxReportSpread = 10 * time.Second
+	// fullDelay is how long an agent waits after the API server found the status full,
+	// at least; it may wait twice as long.
+	fullDelay = time.Minute
+)
+
+var failuresDescription = prometheus.NewDesc("akri_discovery_failures",
+	"Failures of discovery on this node, by Configuration, and whether the status has room for them.",
+	[]string{"namespace", "configuration", "reported"}, nil)
+
+// reporter writes a node's failures to the status of Configurations. It is safe for
+// concurrent use.
+type reporter struct {
+	client  dynamic.Interface
+	manager string
+	// others returns the number of failures that other nodes report.
+	others func(types.NamespacedName) int
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	reports map[types.NamespacedName]report
+}
+
+// report is what the reporter knows about one Configuration.
+type report struct {
+	// failures is the number of failures on this node, and unreported is how many of
+	// them the status has no room for.
+	failures, unreported int
+	// due is when the next write may be made; zero if none is needed.
+	due time.Time
+	// conflicts is the number of writes since the last success that others came before.
+	conflicts int
+}
+
+// report applies the failures unless the status already shows them, or has no room. It
+// returns when to call it again, if a write must wait.
+func (r *reporter) report(
+	ctx context.Context, configuration *v0.Configuration, wanted []v0.DiscoveryFailure,
+) (again time.Time, err error) {
+	name := keyOf(configuration)
+	have := slices.SortedFunc(slices.Values(configuration.Status.DiscoveryFailures), func(a, b v0.DiscoveryFailure) int {
+		return cmp.Compare(a.Handler, b.Handler)
+	})
+	fitting := wanted[:min(len(wanted), max(v0.MaxDiscoveryFailures-r.others(name), 0))]
+	if unreported := len(wanted) - len(fitting); r.record(name, len(wanted), unreported) {
+		r.log.Warn("The status of the Configuration has no room for all failures of this node",
+			"configuration", name, "unreported", unreported, "first", wanted[len(fitting)].Message)
+	}
+	if slices.Equal(have, fitting) {
+		r.written(name)
+		return time.Time{}, nil
+	}
+	if due := r.dueAt(name); time.Now().Before(due) {
+		return due, nil
+	}
+	return r.apply(ctx, configuration, fitting)
+}
+
+// apply writes the node's entries. Without entries, the node's field manager leaves the
+// object, too.
+func (r *reporter) apply(
+	ctx context.Context, configuration *v0.Configuration, wanted []v0.DiscoveryFailure,
+) (again time.Time, err error) {
+	name := keyOf(configuration)
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v0.GroupVersion.String(), "kind": v0.ConfigurationKind.Kind,
+		"metadata": map[string]any{"namespace": name.Namespace, "name": name.Name, "uid": string(configuration.UID)},
+	}}
+	// Without a version, the API server itself retries, and a hundred requests at a time
+	// keep it busy for minutes.
+	object.SetResourceVersion(configuration.ResourceVersion)
+	if len(wanted) > 0 {
+		entries := make([]any, 0, len(wanted))
+		for _, failure := range wanted {
+			entries = append(entries, map[string]any{"node": failure.Node, "handler": failure.Handler, "message": failure.Message})
+		}
+		object.Object["status"] = map[string]any{"discoveryFailures": entries}
+	}
+	_, err = r.client.Resource(v0.ConfigurationResource).Namespace(name.Namespace).
+		ApplyStatus(ctx, name.Name, object, metav1.ApplyOptions{FieldManager: r.manager, Force: true})
+	switch {
+	case apierrors.IsInvalid(err): // full
+		return r.wait(name, fullDelay+rand.N(fullDelay)), nil
+	case apierrors.IsConflict(err):
+		return r.conflict(name), nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return time.Time{}, fmt.Errorf("write the status of Configuration %s: %w", name, err)
+	}
+	r.written(name)
+	return time.Time{}, nil
+}
+
+// forget drops what is known about a Configuration.
+func (r *reporter) forget(name types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.reports, name)
+}
+
+// record sets the numbers of failures, and reports whether some became unreported.
+func (r *reporter) record(name types.NamespacedName, failures, unreported int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.reports[name]
+	became := unreported > 0 && known.unreported == 0
+	known.failures, known.unreported = failures, unreported
+	r.set(name, known)
+	return became
+}
+
+// dueAt returns when the next write may be made.
+func (r *reporter) dueAt(name types.NamespacedName) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.reports[name]
+	if known.due.IsZero() {
+		known.due = time.Now().Add(rand.N(reportSpread))
+		r.set(name, known)
+	}
+	return known.due
+}
+
+// wait postpones the next write.
+func (r *reporter) wait(name types.NamespacedName, delay time.Duration) (due time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.reports[name]
+	known.due = time.Now().Add(delay)
+	r.set(name, known)
+	return known.due
+}
+
+// conflict postpones the next write after a conflict.
+func (r *reporter) conflict(name types.NamespacedName) (due time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.reports[name]
+	known.due = time.Now().Add(rand.N(backoff.Delay(reportSpread, maxReportSpread, known.conflicts)))
+	known.conflicts++
+	r.set(name, known)
+	return known.due
+}
+
+// written records that no write is needed.
+func (r *reporter) written(name types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.reports[name]
+	known.due, known.conflicts = time.Time{}, 0
+	r.set(name, known)
+}
+
+// set stores a report. The caller holds mu.
+func (r *reporter) set(name types.NamespacedName, known report) {
+	if known == (report{}) {
+		delete(r.reports, name)
+		return
+	}
+	if r.reports == nil {
+		r.reports = map[types.NamespacedName]report{}
+	}
+	r.reports[name] = known
+}
+
+// Describe implements [prometheus.Collector].
+func (r *reporter) Describe(to chan<- *prometheus.Desc) { to <- failuresDescription }
+
+// Collect implements [prometheus.Collector].
+func (r *reporter) Collect(to chan<- prometheus.Metric) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, known := range r.reports {
+		for reported, count := range map[string]int{"true": known.failures - known.unreported, "false": known.unreported} {
+			to <- prometheus.MustNewConstMetric(failuresDescription, prometheus.GaugeValue, float64(count), name.Namespace, name.Name, reported)
+		}
+	}
+}

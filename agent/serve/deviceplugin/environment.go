@@ -1,0 +1,78 @@
+package deviceplugin
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/internal/text"
+)
+
+const (
+	// maxValueBytes is the longest value of an environment variable. With more than
+	// 128 KiB, including the name, Linux starts no program (MAX_ARG_STRLEN).
+	maxValueBytes = 32 << 10
+	// maxEnvironmentBytes bounds the names and values of a container's properties.
+	// By default, Linux accepts 2 MiB for the whole environment and the arguments (a
+	// quarter of the stack).
+	maxEnvironmentBytes = 1 << 20
+	// maxOmittedBytes bounds the list of names in a message.
+	maxOmittedBytes = 512
+)
+
+// omission is something of a device that a container does not get.
+type omission struct {
+	device device.Device
+	reason string // in CamelCase, for an Event
+	what   string
+}
+
+// environment returns the environment variables of a container with these devices,
+// which are sorted by Instance. Each property is in NAME_HASH, where HASH is that of
+// its Instance. Those of the first device are in NAME, too; NAME is never from another
+// device, so that a container does not get a mixture. NAME_HASH of one property takes
+// precedence over NAME of another.
+func environment(devices []device.Device) (map[string]string, []omission) {
+	variables, room := map[string]string{}, maxEnvironmentBytes
+	omitted := make([][]string, len(devices))
+	add := func(i int, suffix string) {
+		for _, name := range slices.Sorted(maps.Keys(devices[i].Properties)) {
+			value := devices[i].Properties[name]
+			name += suffix
+			if _, found := variables[name]; found {
+				continue
+			}
+			invalid := name == suffix || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00")
+			if invalid || len(value) > maxValueBytes || len(name)+len(value) > room {
+				omitted[i] = append(omitted[i], name)
+				continue
+			}
+			room -= len(name) + len(value)
+			variables[name] = value
+		}
+	}
+	for i, d := range devices {
+		add(i, "_"+hash(d.Instance.Name))
+	}
+	if len(devices) > 0 {
+		add(0, "")
+	}
+	var omissions []omission
+	for i, names := range omitted {
+		if len(names) > 0 {
+			omissions = append(omissions, omission{devices[i], "PropertiesOmitted", fmt.Sprintf(
+				"a container gets the device without %d environment variables, which are invalid or too large "+
+					"(%d bytes each, %d bytes in all): %s",
+				len(names), maxValueBytes, maxEnvironmentBytes, text.Truncate(strings.Join(names, ", "), maxOmittedBytes))})
+		}
+	}
+	return variables, omissions
+}
+
+// hash returns the part of an Instance's name after its Configuration's name, in
+// upper case.
+func hash(instance string) string {
+	return strings.ToUpper(instance[strings.LastIndexByte(instance, '-')+1:])
+}

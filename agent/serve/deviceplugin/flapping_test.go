@@ -1,0 +1,70 @@
+package deviceplugin
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/agent/serve/slots"
+	"akri.sh/akri/internal/kubelettest"
+)
+
+// TestListsOfAFlappingDeviceAreBounded checks that the kubelet, which writes a file for
+// each list, gets a list a second of a device that flaps, and the last one in the end.
+func TestListsOfAFlappingDeviceAreBounded(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{})
+	s, _ := offering(t, k)
+	k.Await(camResource, healthy(3))
+	online := false
+	start := time.Now()
+	for ; time.Since(start) < 3*time.Second; time.Sleep(5 * time.Millisecond) {
+		online = !online
+		s.setList([]slots.Health{{ID: 0, Healthy: online}, {ID: 1, Healthy: online}, {ID: 2, Healthy: online}})
+	}
+	s.setList([]slots.Health{{ID: 0, Healthy: true}, {ID: 1}, {ID: 2}})
+	k.Await(camResource, healthy(1))
+	took := time.Since(start)
+	// Besides the first list, and one whose timer began before.
+	if lists := k.Lists(camResource); lists > listBurst+int(took.Seconds()*float64(listRate))+3 {
+		t.Errorf("%d lists within %s", lists, took)
+	}
+}
+
+// slowStream is a stream to a kubelet that takes a while to receive each list. It counts
+// the lists.
+type slowStream struct {
+	plugin.DevicePlugin_ListAndWatchServer
+	ctx   context.Context
+	lists int
+}
+
+func (s *slowStream) Context() context.Context { return s.ctx }
+
+func (s *slowStream) Send(*plugin.ListAndWatchResponse) error {
+	time.Sleep(20 * time.Millisecond)
+	s.lists++
+	return nil
+}
+
+func TestListsThatChangeDuringSendAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, stream := newService(slots.Resource{Name: "cam-1a2b3c"}, nil), &slowStream{ctx: ctx}
+		s.setList([]slots.Health{{ID: 0}})
+		ended := make(chan error)
+		go func() { ended <- s.ListAndWatch(nil, stream) }()
+		const seconds = 30
+		for i := range seconds * 200 {
+			time.Sleep(5 * time.Millisecond)
+			s.setList([]slots.Health{{ID: 0, Healthy: i%2 == 0}})
+		}
+		cancel()
+		<-ended
+		if most := 1 + listBurst + seconds*int(listRate); stream.lists < seconds || stream.lists > most {
+			t.Errorf("%d lists in %d s, want at most %d", stream.lists, seconds, most)
+		}
+	})
+}

@@ -1,0 +1,432 @@
+package deviceplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/agent/serve/kubelet"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// maxCall bounds a call of the kubelet: [allocateDeadline], and the time to announce a
+// refusal.
+const maxCall = allocateDeadline + flushTimeout + refusalDelay + 10*time.Millisecond
+
+// memoryKubelet is the kubelet of one node in memory, with the rules of
+// internal/kubelettest. It is [plugins], an observer.Lister and an observer.Pods.
+type memoryKubelet struct {
+	node      string
+	violation func(format string, arguments ...any)
+	admitting chan struct{} // capacity 1: one pod at a time
+
+	mu        sync.Mutex
+	life      context.Context // ends when the kubelet stops
+	stop      context.CancelFunc
+	started   chan struct{} // closed when it starts again
+	readyAt   time.Time
+	resources map[string]*memoryResource
+	pods      []*memoryPod
+	changed   chan struct{} // closed when pods change
+}
+
+type memoryResource struct {
+	server plugin.DevicePluginServer // nil: disconnected
+	health map[string]string
+}
+
+// memoryPod is a pod whose containers have IDs.
+type memoryPod struct {
+	object     *corev1.Pod
+	containers []memoryContainer
+	running    bool
+	ended      bool
+}
+
+// memoryContainer is a container that has got devices.
+type memoryContainer struct {
+	name, resource string
+	ids            []string
+	devices        []string // Instances, from the response
+	init           bool
+}
+
+func newMemoryKubelet(node string, violation func(string, ...any)) *memoryKubelet {
+	k := &memoryKubelet{
+		node: node, violation: violation, admitting: make(chan struct{}, 1), started: make(chan struct{}),
+		resources: map[string]*memoryResource{}, changed: make(chan struct{}),
+	}
+	k.life, k.stop = context.WithCancel(context.Background())
+	return k
+}
+
+// restart stops the kubelet and starts it again. Containers keep running. For some
+// time, it does not know its pods.
+func (k *memoryKubelet) restart(warmup time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stop()
+	k.life, k.stop = context.WithCancel(context.Background())
+	k.readyAt = time.Now().Add(warmup)
+	close(k.started)
+	k.started = make(chan struct{})
+}
+
+// notify wakes the watches of pods. The caller holds mu.
+func (k *memoryKubelet) notify() {
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// Clean implements [plugins].
+func (k *memoryKubelet) Clean() error { return nil }
+
+// Run implements [plugins].
+func (k *memoryKubelet) Run(ctx context.Context, started func()) error {
+	for {
+		k.mu.Lock()
+		again := k.started
+		k.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again:
+			started()
+		}
+	}
+}
+
+// Serve implements [plugins]: the kubelet connects after some milliseconds, and again
+// after each of its starts.
+func (k *memoryKubelet) Serve(ctx context.Context, name string, server plugin.DevicePluginServer) {
+	for pause(ctx, 5*time.Millisecond) == nil {
+		k.mu.Lock()
+		life := k.life
+		r := k.resources[name]
+		if r == nil {
+			r = &memoryResource{health: map[string]string{}}
+			k.resources[name] = r
+		}
+		r.server = server
+		k.mu.Unlock()
+		stream, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(life, cancel)
+		if err := server.ListAndWatch(&plugin.Empty{}, &memoryStream{ctx: stream, k: k, r: r}); err != nil {
+			k.violation("%s: ListAndWatch of %s: %v", k.node, name, err)
+		}
+		stop()
+		cancel()
+		k.mu.Lock()
+		if r.server == server {
+			r.server = nil
+		}
+		k.mu.Unlock()
+	}
+}
+
+// memoryStream is a stream of lists.
+type memoryStream struct {
+	grpc.ServerStream
+	ctx context.Context
+	k   *memoryKubelet
+	r   *memoryResource
+}
+
+func (s *memoryStream) Context() context.Context { return s.ctx }
+
+func (s *memoryStream) Send(list *plugin.ListAndWatchResponse) error {
+	if s.ctx.Err() != nil {
+		return nil // the kubelet is gone, which the plugin notices later
+	}
+	s.k.mu.Lock()
+	defer s.k.mu.Unlock()
+	s.r.health = map[string]string{}
+	for _, d := range list.GetDevices() {
+		s.r.health[d.GetID()] = d.GetHealth()
+	}
+	return nil
+}
+
+// List implements observer.Lister.
+func (k *memoryKubelet) List(context.Context) (kubelet.Listing, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var listing kubelet.Listing
+	for _, pod := range k.pods {
+		if pod.ended || !pod.running || time.Now().Before(k.readyAt) {
+			continue
+		}
+		holding := kubelet.Holding{Namespace: pod.object.Namespace, Name: pod.object.Name, IDs: map[string][]string{}}
+		for _, c := range pod.containers {
+			if !c.init {
+				holding.IDs[c.resource] = append(holding.IDs[c.resource], c.ids...)
+			}
+		}
+		listing = append(listing, holding)
+	}
+	return listing, nil
+}
+
+// Available implements observer.Pods.
+func (k *memoryKubelet) Available() bool { return true }
+
+// Close implements observer.Lister and observer.Pods.
+func (k *memoryKubelet) Close() error { return nil }
+
+// Watch implements observer.Pods.
+func (k *memoryKubelet) Watch(ctx context.Context, to kubelet.PodEvents) error {
+	k.mu.Lock()
+	life := k.life
+	initializing := time.Now().Before(k.readyAt)
+	k.mu.Unlock()
+	if initializing {
+		return status.Error(codes.FailedPrecondition, "Kubelet is initializing")
+	}
+	shown := map[types.UID]*corev1.Pod{}
+	for synced := false; ; synced = true {
+		k.mu.Lock()
+		changed := k.changed
+		now := map[types.UID]*corev1.Pod{}
+		for _, pod := range k.pods {
+			now[pod.object.UID] = pod.object
+		}
+		k.mu.Unlock()
+		for uid, object := range now {
+			if shown[uid] != object {
+				if err := to.Put(encodePod(object)); err != nil {
+					return err
+				}
+			}
+		}
+		for uid, object := range shown {
+			if now[uid] == nil {
+				if err := to.Delete(encodePod(object)); err != nil {
+					return err
+				}
+			}
+		}
+		shown = now
+		if !synced {
+			to.Synced()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-life.Done():
+			return status.Error(codes.Unavailable, "the kubelet has stopped")
+		case <-changed:
+		}
+	}
+}
+
+func encodePod(pod *corev1.Pod) []byte {
+	message, err := pod.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	return message
+}
+
+// setPhase replaces the pod's object. The caller holds mu.
+func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state corev1.ContainerState) {
+	pod.object = pod.object.DeepCopy()
+	pod.object.Status.Phase = phase
+	pod.object.Status.ContainerStatuses = nil
+	for _, c := range pod.object.Spec.Containers {
+		pod.object.Status.ContainerStatuses = append(pod.object.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: state})
+	}
+	k.notify()
+}
+
+// newMemoryPod returns a pod with one container, and a plain init container before it
+// if requested. Both request count of a resource.
+func newMemoryPod(name, resourceName string, count int, init bool) *memoryPod {
+	limits := corev1.ResourceList{corev1.ResourceName(resourceName): *apiresource.NewQuantity(int64(count), apiresource.DecimalSI)}
+	container := func(name string) corev1.Container {
+		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: limits, Requests: limits}}
+	}
+	object := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{container("app")}},
+		Status:     corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	if init {
+		object.Spec.InitContainers = []corev1.Container{container("init")}
+	}
+	return &memoryPod{object: object}
+}
+
+// admit admits a pod as the kubelet's sync loop does. It reports whether the pod runs.
+func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bool {
+	k.admitting <- struct{}{}
+	defer func() { <-k.admitting }()
+	k.mu.Lock()
+	k.pods = append(k.pods, pod)
+	k.notify()
+	k.mu.Unlock()
+	var reusable []string
+	for _, c := range slices.Concat(pod.object.Spec.InitContainers, pod.object.Spec.Containers) {
+		ids, devices, err := k.allocate(resourceName, count, reusable)
+		k.mu.Lock()
+		if err != nil {
+			pod.ended = true
+			k.setPhase(pod, corev1.PodFailed, corev1.ContainerState{})
+			k.mu.Unlock()
+			return false
+		}
+		reusable = ids
+		init := len(pod.containers) < len(pod.object.Spec.InitContainers)
+		pod.containers = append(pod.containers, memoryContainer{c.Name, resourceName, ids, devices, init})
+		k.mu.Unlock()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	pod.running = true
+	k.setPhase(pod, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	return true
+}
+
+var errAdmission = errors.New("UnexpectedAdmissionError")
+
+// allocate chooses IDs, those of an init container first, and calls Allocate.
+func (k *memoryKubelet) allocate(name string, count int, reusable []string) (ids, devices []string, err error) {
+	k.mu.Lock()
+	r := k.resources[name]
+	var server plugin.DevicePluginServer
+	var available []string
+	if r != nil {
+		server = r.server
+		used := map[string]bool{}
+		for _, pod := range k.pods {
+			for _, c := range pod.containers {
+				for _, id := range c.ids {
+					used[id] = used[id] || !pod.ended && c.resource == name
+				}
+			}
+		}
+		for id, health := range r.health {
+			if health == plugin.Healthy && !used[id] {
+				available = append(available, id)
+			}
+		}
+	}
+	k.mu.Unlock()
+	ids = slices.Clone(reusable)
+	need := count - len(ids)
+	if server == nil || need > len(available) {
+		return nil, nil, errAdmission
+	}
+	ctx := context.Background()
+	if need > 0 {
+		slices.Sort(available)
+		available = k.prefer(ctx, server, available, ids, count)
+		ids = append(ids, available[:need]...)
+	}
+	began := time.Now()
+	answer, err := server.Allocate(ctx, &plugin.AllocateRequest{ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: ids}}})
+	if took := time.Since(began); took > maxCall {
+		k.violation("I8 %s: Allocate of %s %v took %v", k.node, name, ids, took)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errAdmission, err)
+	}
+	if len(answer.GetContainerResponses()) != 1 {
+		k.violation("I8 %s: Allocate of %s %v has %d responses", k.node, name, ids, len(answer.GetContainerResponses()))
+		return nil, nil, errAdmission
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		if _, listed := r.health[id]; !listed {
+			k.violation("I6 %s: id %s of %s left the list during Allocate: the kubelet crashes", k.node, id, name)
+		}
+	}
+	for _, file := range answer.GetContainerResponses()[0].GetDevices() {
+		devices = append(devices, file.GetHostPath())
+	}
+	want := 1
+	if name == v0.ResourceName(group) {
+		want = len(ids)
+	}
+	if len(devices) != want { // the response names a device once
+		k.violation("I5 %s: a container with the ids %v of %s got the devices %v", k.node, ids, name, devices)
+	}
+	return ids, devices, nil
+}
+
+// prefer moves the IDs that the plugin prefers to the front.
+func (k *memoryKubelet) prefer(ctx context.Context, server plugin.DevicePluginServer, available, must []string, count int) []string {
+	answer, err := server.GetPreferredAllocation(ctx, &plugin.PreferredAllocationRequest{
+		ContainerRequests: []*plugin.ContainerPreferredAllocationRequest{{
+			AvailableDeviceIDs: slices.Concat(must, available), MustIncludeDeviceIDs: must, AllocationSize: int32(count),
+		}},
+	})
+	if err != nil {
+		return available
+	}
+	var front []string
+	for _, id := range answer.GetContainerResponses()[0].GetDeviceIDs() {
+		if slices.Contains(available, id) {
+			front = append(front, id)
+		}
+	}
+	return append(front, slices.DeleteFunc(available, func(id string) bool { return slices.Contains(front, id) })...)
+}
+
+// end terminates the containers of a pod, and removes it.
+func (k *memoryKubelet) end(pod *memoryPod, remove bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !pod.ended {
+		pod.ended = true
+		k.setPhase(pod, corev1.PodSucceeded, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+	}
+	if remove {
+		k.pods = slices.DeleteFunc(k.pods, func(other *memoryPod) bool { return other == pod })
+		k.notify()
+	}
+}
+
+// holders returns the containers that may use their devices.
+func (k *memoryKubelet) holders() []memoryContainer {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []memoryContainer
+	for _, pod := range k.pods {
+		if !pod.ended && len(pod.containers) > 0 {
+			all = append(all, pod.containers[len(pod.containers)-1]) // an init container has ended when the next one starts
+		}
+	}
+	return all
+}
+
+// live returns the pods whose containers have not ended.
+func (k *memoryKubelet) live() []*memoryPod {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(k.pods), func(pod *memoryPod) bool { return !pod.running && !pod.ended })
+}
+
+// lists returns the health of all IDs, for a failure.
+func (k *memoryKubelet) lists() map[string]map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := map[string]map[string]string{}
+	for name, r := range k.resources {
+		all[name] = maps.Clone(r.health)
+	}
+	return all
+}

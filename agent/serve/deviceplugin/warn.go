@@ -1,0 +1,92 @@
+package deviceplugin
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/agent/serve/events"
+	"akri.sh/akri/agent/serve/observer"
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Reasons of Events; see also omission.
+const (
+	reasonNameTaken    = "ResourceNameTaken"
+	reasonRefused      = "AllocationRefused"
+	reasonContradicted = "SlotContradicted"
+	reasonDuplicate    = "AllocatedTwice"
+	reasonUnwritable   = "ClaimsUnwritable"
+)
+
+// warnOfInstance emits an Event of an Instance, and logs it.
+func (s *Server) warnOfInstance(name types.NamespacedName, subject, reason, message string) {
+	object := events.Object{Kind: "Instance", Namespace: name.Namespace, Name: name.Name}
+	if instance := s.options.Instances.Get(name); instance != nil {
+		object.UID = instance.UID
+	}
+	s.events.Warn(object, subject, reason, message)
+}
+
+// warnOfRefusal emits the refusal of a call. The kubelet shows the reason in the
+// status of the pod, which is often deleted soon.
+func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
+	subject := ""
+	if len(ids) > 0 {
+		subject = formatID(of, ids[0])
+	}
+	message := fmt.Sprintf("node %s did not give %s (%v) to a container: %v", s.options.NodeName, v0.ResourceName(of.Name), subject, err)
+	if !of.Group {
+		s.warnOfInstance(s.devices.nameOf(of.Name), subject, reasonRefused, message)
+		return
+	}
+	if object, found := s.configuration(of.Name); found {
+		s.events.Warn(object, "", reasonRefused, message)
+	}
+}
+
+// warnOfContradiction emits a contradiction as an Event of the Instance. An ID of a
+// group that no slot has is one of the Configuration.
+func (s *Server) warnOfContradiction(c slots.Report) {
+	message := c.What + "; it stays unhealthy until deviceUsage is corrected, or the container ends"
+	s.warnOfResource(c.Slot.Instance, c.Slot.String(), reasonContradicted, message)
+}
+
+// warnOfDuplicate emits that more than one container has an ID.
+func (s *Server) warnOfDuplicate(d observer.Duplicate) {
+	message := fmt.Sprintf("the kubelet of node %s gave %s (%s) to more than one container, of %s; delete one of the Pods",
+		s.options.NodeName, v0.ResourceName(d.Resource), d.ID, strings.Join(d.Pods, " and "))
+	s.warnOfResource(d.Resource, d.ID, reasonDuplicate, message)
+}
+
+// warnOfResource emits an Event of the Instance with a name, or of the Configuration if
+// there is no such Instance.
+func (s *Server) warnOfResource(name, subject, reason, message string) {
+	if s.devices.known[name] == nil {
+		if object, found := s.configuration(name); found {
+			s.events.Warn(object, subject, reason, message)
+			return
+		}
+	}
+	s.warnOfInstance(s.devices.nameOf(name), subject, reason, message)
+}
+
+// configuration returns a Configuration with an Instance on this node.
+func (s *Server) configuration(name string) (events.Object, bool) {
+	for _, k := range s.devices.known {
+		if k.configuration != name {
+			continue
+		}
+		object := events.Object{Kind: "Configuration", Namespace: k.name.Namespace, Name: name}
+		if instance := s.options.Instances.Get(k.name); instance != nil {
+			if owner := metav1.GetControllerOf(instance); owner != nil {
+				object.UID = owner.UID
+			}
+		}
+		return object, true
+	}
+	return events.Object{}, false
+}

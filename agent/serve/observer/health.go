@@ -1,0 +1,107 @@
+package observer
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// failingAfter is how long the kubelet's list or the node's pods must have been
+// unreadable before the agent warns: a restart of the kubelet takes some seconds.
+const failingAfter = 30 * time.Second
+
+// The values of the label "state".
+const (
+	podsAPI   = "pods-api"
+	apiServer = "api-server"
+	untrusted = "untrusted"
+	failing   = "failing"
+)
+
+// Metrics is the metric of an [Observer].
+type Metrics struct{ state *prometheus.GaugeVec }
+
+// NewMetrics returns the metric, registered with registerer unless that is nil.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{state: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "akri_agent_observer",
+		Help: "How the agent observes which slots are in use, 1 for the current state: pods-api, api-server, untrusted or failing.",
+	}, []string{"state"})}
+	if registerer == nil {
+		return m, nil
+	}
+	return m, registerer.Register(m.state)
+}
+
+// set sets the current state.
+func (m *Metrics) set(state string) {
+	for _, each := range []string{podsAPI, apiServer, untrusted, failing} {
+		value := 0.0
+		if each == state {
+			value = 1
+		}
+		m.state.WithLabelValues(each).Set(value)
+	}
+}
+
+// health warns, once per outage, if slots cannot be freed, and exports the reason.
+type health struct {
+	log     *slog.Logger
+	metrics *Metrics
+
+	mu         sync.Mutex
+	list, pods outage
+}
+
+// outage is a series of failures.
+type outage struct {
+	since  time.Time // zero if the last attempt succeeded
+	warned bool
+}
+
+// readList records an attempt to read the kubelet's podresources list.
+func (h *health) readList(err error) {
+	h.record(&h.list, err, "Cannot read the kubelet's podresources list; slots of pods that ended stay taken until it can be read",
+		"check that the kubelet runs, and that the agent may use pod-resources/kubelet.sock in the kubelet's directory",
+		"The kubelet's podresources list can be read again")
+}
+
+// readPods records an attempt to read the node's pods from the API server.
+func (h *health) readPods(err error) {
+	h.record(&h.pods, err, "Cannot read the node's pods; slots of pods that ended stay taken until they can be read",
+		"check the connection to the API server, and that the agent may list and watch pods",
+		"The node's pods can be read again")
+}
+
+func (h *health) record(o *outage, err error, failed, remedy, recovered string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err == nil:
+		if o.warned {
+			h.log.Info(recovered)
+		}
+		*o = outage{}
+	case o.since.IsZero():
+		o.since = time.Now()
+	case time.Since(o.since) >= failingAfter && !o.warned:
+		o.warned = true
+		h.log.Warn(failed, "err", err, "remedy", remedy)
+	}
+}
+
+// report sets the metric. The state is the source if all of its pods are known.
+func (h *health) report(source string, trusted bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state := source
+	switch {
+	case h.list.warned || source == apiServer && h.pods.warned:
+		state = failing
+	case !trusted:
+		state = untrusted
+	}
+	h.metrics.set(state)
+}

@@ -1,0 +1,293 @@
+package slots_test
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+const configuration = "cam"
+
+// object is an Instance in the API server.
+type object struct {
+	w        *world
+	name     string
+	exists   bool
+	shared   bool
+	capacity int
+	usage    map[int]v0.Owner
+	labels   map[string]bool // by node
+	version  uint64
+	edited   uint64         // the version when a user last changed or created it
+	history  []slots.Record // the last ones
+	// since is when the owner of a slot was last changed.
+	since map[int]time.Duration
+}
+
+func (o *object) record() slots.Record {
+	return slots.Record{Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage)}
+}
+
+// changed gives the object a new version and sends it to the nodes.
+func (o *object) changed() {
+	o.w.version++
+	o.version = o.w.version
+	o.history = append(o.history, o.record())
+	if len(o.history) > 3 {
+		o.history = o.history[1:]
+	}
+	for _, n := range o.w.nodes {
+		n.notify(o)
+	}
+}
+
+func (o *object) own(number int, owner v0.Owner) {
+	o.usage[number] = owner
+	if o.since == nil {
+		o.since = map[int]time.Duration{}
+	}
+	o.since[number] = o.w.now
+}
+
+// patch is a claim or a release on its way.
+type patch struct {
+	n       *node
+	epoch   int
+	o       *object
+	release bool
+	owners  map[int]v0.Owner
+	version uint64 // that a release tests
+	tries   int
+	sent    time.Duration
+	settled bool
+	kept    bool // a slot had its owner before
+}
+
+// send carries out a claim or a release as the agent does: with a deadline, and with a
+// read if there is no response. What the API server has received may be applied late,
+// even after the agent's end.
+func (n *node) send(instance string, owners map[int]v0.Owner, release bool) {
+	w := n.w
+	p := &patch{n: n, epoch: n.epoch, o: w.objects[instance], release: release, owners: owners, sent: w.now}
+	p.version = p.o.version
+	latency := time.Millisecond + w.upTo(20*time.Millisecond)
+	switch {
+	case w.now < n.cutOff && w.chance(30):
+		w.after(2*time.Second+w.upTo(10*time.Second), p.land)
+		w.after(deadline, func() { p.settle(slots.Unknown, nil) })
+	case w.now < n.cutOff && w.chance(50):
+		w.after(deadline, func() { p.settle(slots.Unknown, nil) })
+	case w.now < n.cutOff:
+		w.after(latency, func() { p.settle(slots.Refused, nil) })
+	case w.now < n.forbidden:
+		w.after(latency, func() {
+			record := p.o.record()
+			if w.chance(50) && p.o.exists {
+				p.settle(slots.Refused, &record)
+			} else {
+				p.settle(slots.Refused, nil)
+			}
+		})
+	default:
+		n.sendOverNetwork(p, latency)
+	}
+}
+
+// deadline is that of a claim, a release and a call of the kubelet.
+const deadline = 2 * time.Second
+
+func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
+	w := n.w
+	r := w.rng.IntN(100)
+	if w.calm || r < 82 {
+		w.after(latency, p.arrive)
+		return
+	}
+	n.restless = max(n.restless, w.now+deadline)
+	switch {
+	case r < 86: // applied, but the response is lost and the read fails
+		w.after(latency, p.land)
+		w.after(deadline, func() { p.settle(slots.Unknown, nil) })
+	case r < 90: // applied late, after the read
+		p.landLate()
+		w.after(deadline, func() {
+			record := p.o.record()
+			if p.o.exists {
+				p.settle(slots.Unknown, &record)
+			} else {
+				p.settleGone()
+			}
+		})
+	case r < 93: // the same, and the read fails
+		p.landLate()
+		w.after(deadline, func() { p.settle(slots.Unknown, nil) })
+	case r < 97: // slow
+		w.after(w.upTo(deadline-100*time.Millisecond), p.arrive)
+	default:
+		w.after(latency, func() { p.settle(slots.Refused, nil) })
+	}
+}
+
+// arrive applies a patch and responds.
+func (p *patch) arrive() {
+	w := p.n.w
+	p.tries++
+	if !p.o.exists {
+		p.settleGone()
+		return
+	}
+	written := p.write()
+	record := p.o.record()
+	back := time.Millisecond + w.upTo(10*time.Millisecond)
+	switch {
+	case written:
+		w.after(back, func() { p.settle(slots.Written, &record) })
+	case p.release && p.version != p.o.version && p.tries < 5 && p.epoch == p.n.epoch:
+		w.after(back, func() { // the agent reads, then retries
+			p.version = p.o.version
+			w.after(back, p.arrive)
+		})
+	default:
+		w.after(back, func() { p.settle(slots.Refused, &record) })
+	}
+}
+
+// land applies a patch whose response nobody receives.
+func (p *patch) land() {
+	if p.o.exists && p.write() {
+		p.n.w.stats.Landed++
+	}
+}
+
+// landLate applies a patch after its agent has given it up.
+func (p *patch) landLate() {
+	w := p.n.w
+	w.late = append(w.late, p)
+	w.after(deadline+w.upTo(10*time.Second), func() {
+		w.late = slices.DeleteFunc(w.late, func(o *patch) bool { return o == p })
+		p.land()
+	})
+}
+
+// mayFree reports whether a release that its agent has given up may still free a slot.
+func (w *world) mayFree(ref slots.Ref) bool {
+	return slices.ContainsFunc(w.late, func(p *patch) bool {
+		_, named := p.owners[ref.Slot]
+		return named && p.release && p.o.name == ref.Instance && p.version == p.o.version
+	})
+}
+
+// write changes the object if the patch's tests pass.
+func (p *patch) write() bool {
+	o := p.o
+	if p.release && p.version != o.version || !p.release && !o.labels[p.n.name] {
+		return false
+	}
+	to := map[int]v0.Owner{}
+	for number, owner := range p.owners {
+		current := o.usage[number]
+		switch {
+		case p.release && current == owner:
+			to[number] = v0.Owner{}
+		case p.release && current.Free():
+		case !p.release && current == owner:
+			p.kept = true
+		case !p.release && current.Free():
+			to[number] = owner
+		default:
+			return false
+		}
+	}
+	if len(to) == 0 {
+		return true
+	}
+	for number, owner := range to {
+		o.own(number, owner)
+	}
+	o.w.note("API server: %s %v", o.name, o.usage)
+	o.changed()
+	return true
+}
+
+func (p *patch) settleGone() {
+	p.end(slots.Refused, nil, true)
+}
+
+func (p *patch) settle(outcome slots.Outcome, record *slots.Record) { p.end(outcome, record, false) }
+
+func (p *patch) end(outcome slots.Outcome, record *slots.Record, gone bool) {
+	if p.settled || p.epoch != p.n.epoch {
+		return
+	}
+	p.settled = true
+	numbers := slices.Sorted(maps.Keys(p.owners))
+	if p.n.told[p.o.name] { // a machine may forget what it has left
+		p.n.learn(p.o.name, record)
+	}
+	if p.release {
+		p.n.step(slots.ReleaseSettled{
+			Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record, Tried: p.version, Gone: gone,
+		})
+		return
+	}
+	p.n.step(slots.ClaimSettled{
+		Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record, Gone: gone, Kept: p.kept,
+	})
+}
+
+// notify sends a change of an object to a node that watches it, in order, now or late.
+func (n *node) notify(o *object) {
+	selected := o.exists && o.labels[n.name]
+	if !selected && !n.told[o.name] || n.m == nil {
+		return
+	}
+	if n.w.now < n.cutOff {
+		return // it is listed again at the end of the outage
+	}
+	n.told[o.name] = selected
+	record := o.record()
+	var e slots.Event = slots.InstanceRecorded{Instance: o.name, Record: record}
+	switch {
+	case !o.exists:
+		e = slots.InstanceDeleted{Instance: o.name, Version: o.version}
+	case !selected:
+		e = slots.InstanceLeft{Instance: o.name}
+	}
+	delay := time.Millisecond + n.w.upTo(20*time.Millisecond)
+	if !n.w.calm && n.w.chance(10) {
+		delay = n.w.upTo(2 * time.Second)
+	}
+	n.delivered = max(n.delivered, n.w.now+delay)
+	epoch := n.epoch
+	n.w.after(n.delivered-n.w.now, func() {
+		if epoch == n.epoch {
+			before := n.ownSlots(o.name)
+			if r, ok := e.(slots.InstanceRecorded); ok {
+				n.learn(o.name, &r.Record)
+			} else {
+				delete(n.known, o.name)
+			}
+			n.step(e)
+			if !maps.Equal(before, n.ownSlots(o.name)) { // by a late patch, or by a user
+				n.observeSoon()
+			}
+		}
+	})
+}
+
+// ownSlots returns the slots that this node owns, as far as its agent knows.
+func (n *node) ownSlots(instance string) map[int]v0.Owner {
+	owned := maps.Clone(n.known[instance].Usage)
+	maps.DeleteFunc(owned, func(_ int, owner v0.Owner) bool { return owner.Node != n.name })
+	return owned
+}
+
+// listAgain reads all objects, after the watch was interrupted.
+func (n *node) listAgain() {
+	for _, name := range n.w.names {
+		n.notify(n.w.objects[name])
+	}
+}

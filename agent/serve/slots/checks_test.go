@@ -1,0 +1,281 @@
+package slots_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// releaseTime is within which a slot without a container is free (I7).
+const releaseTime = 12 * time.Second
+
+// learn records what the agent of a node knows of an Instance.
+func (n *node) learn(name string, r *slots.Record) {
+	if r != nil && r.Version >= n.known[name].Version {
+		n.known[name] = *r
+	}
+}
+
+// uses reports whether a container of a node has a slot, or the kubelet thinks so.
+func (n *node) uses(ref slots.Ref) bool {
+	return slices.ContainsFunc(n.pods, func(p *pod) bool {
+		return slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref })
+	})
+}
+
+// checkRelease checks that a slot that no container of its owner has does not stay
+// owned (I7). The time begins when nothing delays the release any more.
+func (n *node) checkRelease(o *object, number int, owner v0.Owner) {
+	ref := slots.Ref{Instance: o.name, Slot: number}
+	if n.m == nil || n.uses(ref) || n.mayUse(owner) || n.w.now < n.initial {
+		n.restless = max(n.restless, n.w.now)
+		return
+	}
+	since := max(n.restless, o.since[number])
+	// Delayed events of the watch, and the former life of an Instance that is created
+	// again, tell the agent later.
+	if since = max(since, n.delivered); n.w.now-since > releaseTime {
+		n.w.fail("I7: %s is owned by %q although no container has had it for %s", ref, owner, n.w.now-since)
+	}
+}
+
+// checkWritten checks that the slots of local devices are recorded, although they are
+// given before.
+func (n *node) checkWritten() {
+	for _, p := range n.pods {
+		for _, u := range p.uses {
+			o := n.w.objects[u.ref.Instance]
+			since := max(p.answered, n.restless, n.delivered, o.since[u.ref.Slot])
+			if p.running && p.booked && !o.shared && o.exists && o.labels[n.name] && !n.w.excused[u.ref] &&
+				o.usage[u.ref.Slot] != u.owner && n.w.now-since > releaseTime {
+				n.w.fail("I2: %s is used as %q for %s, but the record names %q", u.ref, u.owner, n.w.now-since, o.usage[u.ref.Slot])
+			}
+		}
+	}
+}
+
+// mayUse reports whether a pod has the virtual ID of an owner: the agent cannot know
+// then that a second slot with this ID is not used.
+func (n *node) mayUse(owner v0.Owner) bool {
+	if owner.VirtualID == "" {
+		return false
+	}
+	return slices.ContainsFunc(n.pods, func(p *pod) bool {
+		id, err := strconv.Atoi(owner.VirtualID)
+		return err == nil && p.has(slots.Resource{Name: configuration, Group: true}, id)
+	})
+}
+
+// checkCommands checks what a machine orders against what its node knows.
+func (n *node) checkCommands(commands []slots.Command) {
+	for _, command := range commands {
+		switch c := command.(type) {
+		case slots.Claim:
+			owners, further := 0, 0
+			for _, owner := range n.known[c.Instance].Usage {
+				if !owner.Free() {
+					owners++
+				}
+			}
+			for number := range c.Owners {
+				if n.known[c.Instance].Usage[number].Free() && !n.holds(slots.Ref{Instance: c.Instance, Slot: number}) {
+					further++
+				}
+			}
+			if capacity := n.capacity[c.Instance]; further > 0 && owners+further > capacity {
+				n.w.fail("I3: %s claims %v of %s, but %d of %d slots have owners", n.name, c.Owners, c.Instance, owners, capacity)
+			}
+			for number, owner := range c.Owners {
+				if owner.Node != n.name {
+					n.w.fail("I1: %s claims %s-%d for %q", n.name, c.Instance, number, owner)
+				}
+			}
+		case slots.Release:
+			for number, owner := range c.Owners {
+				ref := slots.Ref{Instance: c.Instance, Slot: number}
+				if owner.Node != n.name {
+					n.w.fail("I1: %s releases %s of %q", n.name, ref, owner)
+				}
+				// Until the first observation after its start, the agent cannot know that a
+				// pod was deleted by force, and a slot that is given again is released and
+				// claimed, because of releases of the former agent.
+				if n.w.now-n.booted < 4*time.Second && n.onlyGhosts(ref) {
+					n.w.excused[ref] = true
+				}
+			}
+		case slots.Answer:
+			n.checkUnavailable(c)
+		}
+	}
+}
+
+// holds reports whether the agent thinks that a container may have a slot: it is claimed
+// again then, whatever the capacity.
+func (n *node) holds(ref slots.Ref) bool {
+	for _, inst := range n.m.State().Instances {
+		for _, s := range inst.Slots {
+			if inst.Name == ref.Instance && s.Slot == ref.Slot {
+				return !s.Held.Free()
+			}
+		}
+	}
+	return false
+}
+
+// onlyGhosts reports whether only containers of pods that were deleted by force use a
+// slot.
+func (n *node) onlyGhosts(ref slots.Ref) bool {
+	return !slices.ContainsFunc(n.pods, func(p *pod) bool {
+		return !p.ended && slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref })
+	})
+}
+
+// checkUnavailable checks that IDs that cannot be claimed become unhealthy: an error
+// costs a Deployment ten failed pods a second, an unhealthy ID none.
+func (n *node) checkUnavailable(a slots.Answer) {
+	s := n.calls[a.Call]
+	if s == nil || !errors.Is(a.Err, slots.ErrUnavailable) {
+		return
+	}
+	r := s.pod.requests[s.request]
+	if r.resource.Group {
+		return
+	}
+	for _, inst := range n.m.State().Instances {
+		for _, slot := range inst.Slots {
+			if inst.Name == r.resource.Name && inst.Shared && slot.Healthy && slot.Owner.Free() {
+				n.w.fail("%s: %s-%d is healthy after a call was refused: %v", n.name, inst.Name, slot.Slot, a.Err)
+			}
+		}
+	}
+}
+
+// checkAnswer checks one answer to the kubelet.
+func (n *node) checkAnswer(s *step, a slots.Answer) {
+	r := &s.pod.requests[s.request]
+	if took := n.w.now - s.sent; took > deadline {
+		n.w.fail("I8: %s answered call %d after %s", n.name, a.Call, took)
+	}
+	if a.Err != nil {
+		n.checkRefusal(r, a)
+		return
+	}
+	if len(a.Slots) != len(r.ids) {
+		n.w.fail("call %d names %d IDs and gets %d slots", a.Call, len(r.ids), len(a.Slots))
+		return
+	}
+	for i, ref := range a.Slots {
+		if !r.resource.Group && ref != (slots.Ref{Instance: r.resource.Name, Slot: r.ids[i]}) {
+			n.w.fail("call %d gets %s for ID %d", a.Call, ref, r.ids[i])
+		}
+		for _, other := range a.Slots[:i] {
+			if r.resource.Group && other.Instance == ref.Instance || other == ref {
+				n.w.fail("I5: a container on %s gets %s and %s", n.name, other, ref)
+			}
+		}
+	}
+	if s.container > 0 && !slices.Equal(r.answer, a.Slots) && n.same(r) {
+		n.w.fail("call %d: a pod's containers get %v and %v", a.Call, r.answer, a.Slots)
+	}
+	r.answer = a.Slots
+}
+
+// same reports whether the containers of a pod must get the same slots.
+func (n *node) same(r *request) bool {
+	return !slices.ContainsFunc(r.answer, func(ref slots.Ref) bool {
+		o := n.w.objects[ref.Instance]
+		return !o.exists || !n.sees[ref.Instance] || !n.up[ref.Instance] || n.w.excused[ref] || !o.labels[n.name]
+	})
+}
+
+// checkRefusal checks that a call for slots that the node owns is not refused for
+// ownership (I4).
+func (n *node) checkRefusal(r *request, a slots.Answer) {
+	if !errors.Is(a.Err, slots.ErrTaken) && !errors.Is(a.Err, slots.ErrTooFew) && !errors.Is(a.Err, slots.ErrFull) {
+		return
+	}
+	instances := map[string]bool{}
+	for _, id := range r.ids {
+		ref, owned := n.owned(r.resource, id)
+		o := n.w.objects[ref.Instance]
+		if !owned || n.w.excused[ref] || !n.up[ref.Instance] || !n.sees[ref.Instance] || o.version != n.known[o.name].Version {
+			return
+		}
+		instances[ref.Instance] = true
+	}
+	if r.resource.Group && len(instances) < len(r.ids) {
+		return
+	}
+	n.w.fail("I4: %s owns %v of %s but was refused: %v", n.name, r.ids, r.resource.Name, a.Err)
+}
+
+// owned returns the slot that a node owns through an ID, if there is exactly one.
+func (n *node) owned(r slots.Resource, id int) (found slots.Ref, ok bool) {
+	if !r.Group {
+		return slots.Ref{Instance: r.Name, Slot: id}, n.w.objects[r.Name].usage[id] == v0.Owner{Node: n.name}
+	}
+	for _, name := range n.w.names {
+		for number, owner := range n.w.objects[name].usage {
+			if owner == (v0.Owner{Node: n.name, VirtualID: strconv.Itoa(id)}) {
+				if ok {
+					return found, false
+				}
+				found, ok = slots.Ref{Instance: name, Slot: number}, true
+			}
+		}
+	}
+	return found, ok
+}
+
+// checkPreference checks that a suggestion for a group has IDs of different Instances,
+// if there are enough.
+func (n *node) checkPreference(r *request, available, chosen []int) {
+	for i, id := range chosen {
+		if !slices.Contains(available, id) || slices.Contains(chosen[:i], id) {
+			n.w.fail("%s suggests %v of %v", n.name, chosen, available)
+		}
+	}
+	if !r.resource.Group {
+		return
+	}
+	mapped, releasing := map[string]string{}, map[string]bool{}
+	var offering []string
+	state := n.m.State()
+	for _, inst := range state.Instances {
+		for _, s := range inst.Slots {
+			releasing[v0.SlotName(inst.Name, s.Slot)] = s.Phase == "releasing"
+		}
+	}
+	for _, g := range state.Groups {
+		offering = append(offering, g.Offering...)
+		for _, id := range g.IDs {
+			if len(id.Slots) > 0 && id.Healthy && !releasing[id.Slots[0]] {
+				mapped[id.ID] = id.Slots[0][:len("cam-a")]
+			}
+		}
+	}
+	different := map[string]bool{}
+	repeated := false
+	for _, id := range chosen {
+		if inst := mapped[strconv.Itoa(id)]; inst != "" {
+			repeated = repeated || different[inst]
+			different[inst] = true
+		}
+	}
+	possible := map[string]bool{}
+	for _, id := range available {
+		if inst := mapped[strconv.Itoa(id)]; inst != "" {
+			possible[inst] = true
+		}
+	}
+	for _, inst := range offering {
+		possible[inst] = true
+	}
+	if repeated && len(possible) >= r.count {
+		n.w.fail("%s suggests %v, two of one Instance, although there are %d", n.name, chosen, len(possible))
+	}
+}

@@ -1,0 +1,310 @@
+package slots_test
+
+import (
+	"slices"
+	"time"
+
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// fault is a kind of fault. A schedule has some of them.
+type fault int
+
+const (
+	crashes      fault = iota // of the agent
+	restarts                  // of the kubelet
+	outages                   // of the API server, for one node
+	prohibitions              // 403 and 422 that persist
+	interrupts                // the watch ends
+	departures                // a node leaves a device and joins it again
+	offlines                  // a device goes offline
+	resizes                   // of the capacity
+	deletions                 // of the Instance
+	edits                     // of deviceUsage, by a user
+	stalls                    // of the kubelet
+	forced                    // deletion of pods
+	numberOfFaults
+)
+
+// faultHappens injects one of the schedule's faults.
+func (w *world) faultHappens() {
+	if w.calm {
+		return
+	}
+	w.after(w.upTo(5*time.Second), w.faultHappens)
+	f := fault(w.rng.IntN(int(numberOfFaults)))
+	if !w.faults[f] {
+		return
+	}
+	n := w.nodes[w.rng.IntN(len(w.nodes))]
+	o := w.objects[w.names[w.rng.IntN(len(w.names))]]
+	switch f {
+	case crashes:
+		if n.m != nil {
+			n.crash()
+		}
+	case restarts:
+		n.initial = w.now + w.upTo(5*time.Second)
+		n.restless = max(n.restless, n.initial)
+		w.note("%s: the kubelet restarts", n.name)
+	case outages:
+		n.cut(w.now + w.upTo(10*time.Second))
+	case prohibitions:
+		n.forbidden = w.now + w.upTo(20*time.Second)
+		n.restless = max(n.restless, n.forbidden)
+		w.note("%s may not write until %s", n.name, n.forbidden)
+	case interrupts:
+		n.cut(w.now + w.upTo(2*time.Second))
+	case departures:
+		n.depart(o)
+	case offlines:
+		n.up[o.name] = !n.up[o.name]
+		n.publish(o.name)
+	case resizes:
+		w.resize(o)
+	case deletions:
+		w.remove(o)
+	case edits:
+		w.edit(o)
+	}
+}
+
+// cut separates a node from the API server.
+func (n *node) cut(until time.Duration) {
+	n.w.note("%s does not reach the API server until %s", n.name, until)
+	n.cutOff = max(n.cutOff, until)
+	n.restless = max(n.restless, n.cutOff)
+	n.w.after(n.cutOff-n.w.now, func() {
+		if n.w.now >= n.cutOff {
+			n.listAgain()
+		}
+	})
+}
+
+// depart lets a node leave a device. It keeps its label until its slots are free, unless
+// a user removes it. Then the node joins again.
+func (n *node) depart(o *object) {
+	if !n.sees[o.name] {
+		return
+	}
+	n.w.note("%s no longer sees %s", n.name, o.name)
+	n.sees[o.name] = false
+	n.step(slots.DeviceWithdrawn{Instance: o.name})
+	if n.w.chance(30) {
+		n.unlabel(o)
+	}
+	n.leaveWhenFree(o)
+	n.w.after(n.w.upTo(15*time.Second), func() {
+		n.w.note("%s sees %s again", n.name, o.name)
+		n.sees[o.name] = true
+		n.label(o)
+		n.publish(o.name)
+	})
+}
+
+func (n *node) leaveWhenFree(o *object) {
+	if n.sees[o.name] || !o.labels[n.name] {
+		return
+	}
+	for _, owner := range o.usage {
+		if owner.Node == n.name {
+			n.w.after(500*time.Millisecond, func() { n.leaveWhenFree(o) })
+			return
+		}
+	}
+	n.unlabel(o)
+}
+
+func (n *node) label(o *object) {
+	if o.exists && !o.labels[n.name] {
+		o.labels[n.name] = true
+		o.changed()
+	}
+}
+
+func (n *node) unlabel(o *object) {
+	if o.labels[n.name] {
+		n.w.note("%s leaves %s", n.name, o.name)
+		delete(o.labels, n.name)
+		o.changed()
+	}
+}
+
+// resize edits the capacity. The nodes learn it at different times.
+func (w *world) resize(o *object) {
+	o.capacity = 1 + w.rng.IntN(3)
+	w.note("%s has capacity %d", o.name, o.capacity)
+	for _, n := range w.nodes {
+		w.after(w.upTo(time.Second), func() { n.publish(o.name) })
+	}
+}
+
+// remove deletes an Instance. It is created again, without owners, as long as a node
+// sees the device.
+func (w *world) remove(o *object) {
+	if !o.exists {
+		return
+	}
+	w.note("%s is deleted", o.name)
+	for number := range maxSlot {
+		w.excuse(slots.Ref{Instance: o.name, Slot: number})
+	}
+	o.exists = false
+	clear(o.usage)
+	clear(o.since)
+	clear(o.labels)
+	o.changed()
+	w.after(w.upTo(4*time.Second), func() {
+		w.note("%s is created again", o.name)
+		o.exists, o.history, o.edited = true, nil, w.version+1
+		for _, n := range w.nodes {
+			if n.sees[o.name] {
+				o.labels[n.name] = true
+			}
+			n.restless = max(n.restless, w.now)
+		}
+		o.changed()
+	})
+}
+
+// maxSlot is above all slots of the model.
+const maxSlot = 4
+
+// excuse accepts that a slot in use is used twice: a user removed its owner.
+func (w *world) excuse(ref slots.Ref) {
+	w.edited[ref] = true
+	if w.inUse(ref) {
+		w.excused[ref] = true
+	}
+}
+
+// userOwners are owners that a user writes: of this node and of others, of either kind
+// of resource, unknown and invalid ones.
+var userOwners = []v0.Owner{
+	{}, {Node: "garbage::"}, {Node: "node-z"}, {Node: "node-a"}, {Node: "node-b", VirtualID: "7"}, {Node: "node-a", VirtualID: "akri-0"},
+}
+
+// edit changes a slot's owner as a user does who knows no better.
+func (w *world) edit(o *object) {
+	number := w.rng.IntN(maxSlot)
+	owner := userOwners[w.rng.IntN(len(userOwners))]
+	if !o.exists || o.usage[number] == owner {
+		return
+	}
+	if n := w.node(owner.Node); n != nil && !o.labels[n.name] {
+		return // nobody watches it
+	}
+	w.note("a user gives %s-%d to %q", o.name, number, owner)
+	w.excuse(slots.Ref{Instance: o.name, Slot: number})
+	o.own(number, owner)
+	o.changed()
+	o.edited = o.version
+	if n := w.node(owner.Node); owner.Node != "" && n == nil {
+		w.after(w.upTo(10*time.Second), func() {
+			if o.exists && o.usage[number] == owner {
+				o.own(number, v0.Owner{})
+				o.changed()
+			}
+		})
+	}
+}
+
+// observeSoon is a trigger of the observer.
+func (n *node) observeSoon() {
+	n.backoff = 0
+	n.observeAfter(200 * time.Millisecond)
+}
+
+// observeAfter plans an observation, instead of the one that is planned.
+func (n *node) observeAfter(d time.Duration) {
+	n.observed++
+	planned := n.observed
+	n.w.after(d, func() {
+		switch {
+		case planned != n.observed:
+		case n.observing: // one at a time
+			n.observeAfter(100 * time.Millisecond)
+		default:
+			n.observe()
+		}
+	})
+}
+
+// observe lists the IDs that containers have, as the observer of the agent does: at its
+// beginning or at its end.
+func (n *node) observe() {
+	n.observeAfter(10 * time.Second)
+	if n.m == nil {
+		return
+	}
+	uses := n.m.Uses()
+	e := slots.PodsObserved{Since: n.m.Generation(), Began: n.w.now}
+	epoch, planned := n.epoch, n.observed
+	early := n.w.chance(50)
+	if early {
+		n.list(&e, uses)
+	}
+	n.observing = true
+	n.w.after(n.w.upTo(1200*time.Millisecond), func() {
+		n.observing = false
+		if epoch != n.epoch {
+			return
+		}
+		if !early {
+			n.list(&e, uses)
+		}
+		undecided := slices.ContainsFunc(uses, func(u slots.Use) bool { return !slices.Contains(e.Listed, u) })
+		n.backoff = min(max(time.Second, 2*n.backoff), 8*time.Second)
+		switch {
+		case planned != n.observed: // triggered meanwhile
+		case undecided:
+			n.observeAfter(n.backoff)
+		default:
+			n.observeAfter(9*time.Second + n.w.upTo(time.Second))
+		}
+		n.step(e)
+	})
+}
+
+// list observes the IDs that the kubelet lists, and the resources whose list may lack
+// some: while the kubelet starts, while a pod waits for its admission or is being admitted
+// for long, and while a container runs whose pod was deleted by force.
+func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
+	if n.w.now < n.initial {
+		for _, u := range uses {
+			e.Open = append(e.Open, u.Resource)
+		}
+		e.Lingering = e.Open
+		return
+	}
+	if n.admitting != nil && n.w.chance(50) { // the API server shows it already
+		for _, r := range n.admitting.requests {
+			e.Open = append(e.Open, r.resource.Name)
+		}
+		n.restless = max(n.restless, n.w.now)
+	}
+	for _, p := range n.pods {
+		for _, r := range p.requests {
+			switch {
+			case p.booked:
+				for _, id := range r.ids {
+					e.Listed = append(e.Listed, useOf(r.resource, id))
+				}
+			case p.live && (p.ended || p.answered+slots.SettleTime <= n.w.now):
+				e.Open = append(e.Open, r.resource.Name)
+				if p.ended {
+					e.Lingering = append(e.Lingering, r.resource.Name)
+				}
+				n.restless = max(n.restless, n.w.now)
+			}
+		}
+	}
+}
+
+func useOf(r slots.Resource, id int) slots.Use {
+	if r.Group {
+		return slots.Use{Resource: r.Name, ID: v0.SlotName("x", id)[2:]}
+	}
+	return slots.Use{Resource: r.Name, ID: v0.SlotName(r.Name, id)}
+}

@@ -1,0 +1,484 @@
+package slots_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// node is a kubelet with its pods, and the agent with its machine.
+type node struct {
+	w     *world
+	name  string
+	sees  map[string]bool // devices
+	up    map[string]bool // devices that are online
+	m     *slots.Machine  // nil while the agent is down
+	epoch int             // of the agent
+
+	told              map[string]bool // Instances that the agent knows
+	delivered         time.Duration   // when the last event of the watch arrives
+	known             map[string]slots.Record
+	cutOff, forbidden time.Duration // no API server, or no right to write, until then
+
+	lists     map[slots.Resource][]slots.Health // as the kubelet has them
+	named     map[slots.Resource]map[int]time.Duration
+	pods      []*pod
+	admitting *pod
+	calls     map[slots.Call]*step
+	initial   time.Duration // the kubelet lists no pods until then
+	backoff   time.Duration
+	observed  int // observations planned
+	observing bool
+	// restless is when something last delayed the release of slots.
+	restless time.Duration
+	booted   time.Duration
+	capacity map[string]int // as the agent knows it
+}
+
+// pod has one or two containers, which get the same IDs, as an init container and an
+// app container do.
+type pod struct {
+	requests   []request
+	containers int
+	uses       []use
+	live       bool          // a container runs
+	running    bool          // all containers were admitted
+	answered   time.Duration // for the first time
+	booked     bool          // the kubelet lists its IDs
+	ended      bool          // the kubelet knows that it has ended
+}
+
+// request is a number of IDs of a resource.
+type request struct {
+	resource slots.Resource
+	ids      []int
+	count    int
+	answer   []slots.Ref
+}
+
+// use is a slot that a container has.
+type use struct {
+	ref   slots.Ref
+	owner v0.Owner
+}
+
+// step is one Allocate of an admission.
+type step struct {
+	pod       *pod
+	container int
+	request   int
+	sent      time.Duration
+}
+
+func newNode(w *world, name string) *node {
+	return &node{
+		w: w, name: name, capacity: map[string]int{}, sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
+		lists: map[slots.Resource][]slots.Health{}, named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
+	}
+}
+
+// boot starts the agent. Its containers keep running. The first record of an Instance
+// may be old: it comes from a cache.
+func (n *node) boot() {
+	if n.w.now < n.cutOff { // an agent that cannot read Instances offers none
+		n.w.after(n.cutOff-n.w.now, n.boot)
+		return
+	}
+	n.epoch++
+	n.booted = n.w.now
+	n.m = slots.New(n.name)
+	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
+	n.restless = max(n.restless, n.w.now)
+	n.w.note("%s: the agent starts", n.name)
+	for _, name := range n.w.names {
+		o := n.w.objects[name]
+		if o.exists && o.labels[n.name] {
+			n.told[name] = true
+			record := o.history[n.w.rng.IntN(len(o.history))]
+			if !o.shared { // given without asking, so the agent must begin with a consistent list
+				record = o.record()
+			}
+			if n.w.chance(50) {
+				n.publish(name)
+			}
+			n.learn(name, &record)
+			n.step(slots.InstanceRecorded{Instance: name, Record: record})
+			n.notify(o)
+		}
+		n.publish(name)
+	}
+	n.observeAfter(200 * time.Millisecond)
+}
+
+// publish passes a device to the machine.
+func (n *node) publish(name string) {
+	o := n.w.objects[name]
+	if n.m != nil && n.sees[name] {
+		n.capacity[name] = o.capacity
+		n.step(slots.DevicePublished{
+			Instance: name, Configuration: configuration, Shared: o.shared, Capacity: o.capacity, Online: n.up[name],
+		})
+	}
+}
+
+// crash ends the agent. The kubelet's calls fail.
+func (n *node) crash() {
+	n.w.note("%s: the agent ends", n.name)
+	n.w.stats.Crashes++
+	for _, p := range n.pods { // what was given before it was written, or is released late, is forgotten
+		for _, u := range p.uses {
+			if o := n.w.objects[u.ref.Instance]; !o.shared && (o.usage[u.ref.Slot] != u.owner || n.w.mayFree(u.ref)) {
+				n.w.excuse(u.ref)
+			}
+		}
+	}
+	n.m = nil
+	n.epoch++
+	if p := n.admitting; p != nil {
+		n.reject(p)
+	}
+	clear(n.calls)
+	clear(n.named)
+	for _, list := range n.lists { // the kubelet's connection ends
+		for i := range list {
+			list[i].Healthy = false
+		}
+	}
+	n.w.after(n.w.upTo(3*time.Second), n.boot)
+}
+
+// step passes an event to the machine and carries out its commands. The agent may end
+// between any two of them.
+func (n *node) step(e slots.Event) {
+	if n.m == nil {
+		return
+	}
+	if _, tick := e.(slots.Ticked); !tick {
+		n.step(slots.Ticked{Now: n.w.now})
+		if n.m == nil {
+			return
+		}
+	}
+	if n.w.verbose {
+		n.w.note("%s < %T%+v", n.name, e, e)
+	}
+	commands := n.m.Step(e)
+	n.checkCommands(commands)
+	epoch := n.epoch
+	for _, c := range commands {
+		n.w.note("%s > %s", n.name, c)
+		if n.w.faults[crashes] && !n.w.calm && n.w.rng.IntN(300) == 0 {
+			n.crash()
+		}
+		if n.epoch != epoch {
+			return
+		}
+		n.do(c)
+	}
+	if at, found := n.m.Deadline(); found {
+		n.w.after(max(at-n.w.now, time.Millisecond), func() {
+			if epoch == n.epoch && n.m != nil && n.w.now >= at {
+				if again, found := n.m.Deadline(); found && again <= n.w.now {
+					n.step(slots.Ticked{Now: n.w.now})
+				}
+			}
+		})
+	}
+}
+
+func (n *node) do(command slots.Command) {
+	switch c := command.(type) {
+	case slots.Answer:
+		n.answered(c)
+	case slots.Suggest:
+	case slots.Claim:
+		n.send(c.Instance, c.Owners, false)
+	case slots.Release:
+		n.send(c.Instance, c.Owners, true)
+	case slots.Probe:
+		n.probe(c.Instance)
+	case slots.Advertise:
+		n.receive(c.Resource, c.List)
+	case slots.Withdraw:
+		n.receive(c.Resource, nil)
+	case slots.Report:
+		if !n.w.edited[c.Slot] && (c.Slot.Instance != configuration || len(n.w.edited) == 0) {
+			n.w.fail("contradiction on %s: %s", n.name, c)
+		}
+	}
+}
+
+func (n *node) probe(instance string) {
+	o, epoch := n.w.objects[instance], n.epoch
+	n.w.after(n.w.upTo(20*time.Millisecond), func() {
+		if epoch != n.epoch {
+			return
+		}
+		outcome, record := slots.Written, o.record()
+		if n.w.now < n.cutOff || n.w.now < n.forbidden || !o.exists {
+			n.step(slots.ProbeSettled{Instance: instance, Outcome: slots.Refused})
+			return
+		}
+		n.learn(instance, &record)
+		n.step(slots.ProbeSettled{Instance: instance, Outcome: outcome, Record: &record})
+	})
+}
+
+// receive replaces the kubelet's list (I6).
+func (n *node) receive(r slots.Resource, list []slots.Health) {
+	for _, h := range n.lists[r] {
+		dropped := !slices.ContainsFunc(list, func(o slots.Health) bool { return o.ID == h.ID })
+		if at, found := n.named[r][h.ID]; dropped && found && n.w.now-at < slots.Quiet {
+			n.w.fail("I6: ID %d left the list of %s on %s %s after a call", h.ID, r.Name, n.name, n.w.now-at)
+		}
+	}
+	n.lists[r] = slices.Clone(list)
+}
+
+// podArrives lets the kubelet admit a pod, one at a time.
+func (n *node) podArrives() {
+	if n.w.calm {
+		return
+	}
+	n.w.after(n.w.upTo(3*time.Second), n.podArrives)
+	if n.admitting != nil || n.m == nil {
+		return
+	}
+	resources := slices.SortedFunc(maps.Keys(n.lists), func(a, b slots.Resource) int { return len(a.Name) - len(b.Name) })
+	slices.SortFunc(resources, func(a, b slots.Resource) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
+	if len(resources) == 0 {
+		return
+	}
+	p := &pod{containers: 1 + n.w.rng.IntN(2)}
+	for range 1 + n.w.rng.IntN(2) {
+		r := resources[n.w.rng.IntN(len(resources))]
+		if !slices.ContainsFunc(p.requests, func(o request) bool { return o.resource == r }) {
+			p.requests = append(p.requests, request{resource: r, count: 1 + n.w.rng.IntN(2)})
+		}
+	}
+	for _, r := range p.requests { // the scheduler's condition
+		if len(n.available(r.resource)) < r.count {
+			return
+		}
+	}
+	n.admitting = p
+	n.pods = append(n.pods, p)
+	n.allocate(&step{pod: p})
+}
+
+// available returns the healthy IDs of a resource that no pod has.
+func (n *node) available(r slots.Resource) []int {
+	var ids []int
+	for _, h := range n.lists[r] {
+		if h.Healthy && !slices.ContainsFunc(n.pods, func(p *pod) bool { return !p.ended && p.has(r, h.ID) }) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+func (p *pod) has(r slots.Resource, id int) bool {
+	return slices.ContainsFunc(p.requests, func(o request) bool { return o.resource == r && slices.Contains(o.ids, id) })
+}
+
+// allocate chooses IDs for a container and calls the agent. The kubelet may stall in
+// between.
+func (n *node) allocate(s *step) {
+	r := &s.pod.requests[s.request]
+	if s.container == 0 {
+		ids := n.available(r.resource)
+		if len(ids) < r.count || n.m == nil {
+			n.reject(s.pod)
+			return
+		}
+		n.w.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		r.ids = n.prefer(r, ids)
+		n.nameIDs(r)
+	}
+	delay := n.w.upTo(20 * time.Millisecond)
+	if n.w.faults[stalls] && n.w.chance(5) {
+		delay = n.w.upTo(5 * time.Second)
+	}
+	n.w.after(delay, func() { n.call(s) })
+}
+
+// prefer returns the IDs that the agent prefers, or any.
+func (n *node) prefer(r *request, ids []int) []int {
+	chosen := slices.Clone(ids[:r.count])
+	if n.w.chance(30) {
+		return chosen
+	}
+	n.step(slots.Ticked{Now: n.w.now})
+	if n.m == nil {
+		return chosen
+	}
+	n.w.nextCall++
+	for _, c := range n.m.Step(slots.PreferenceAsked{Call: n.w.nextCall, Resource: r.resource, Available: ids, Size: r.count}) {
+		switch c := c.(type) {
+		case slots.Suggest:
+			n.w.note("%s > %s of %s", n.name, c, r.resource.Name)
+			if len(c.IDs) != r.count {
+				n.w.fail("%s suggests %v of %v, but %d are needed", n.name, c.IDs, ids, r.count)
+				return chosen
+			}
+			n.checkPreference(r, ids, c.IDs)
+			return slices.Clone(c.IDs)
+		default:
+			n.do(c)
+		}
+	}
+	return chosen
+}
+
+// nameIDs records that a call names IDs.
+func (n *node) nameIDs(r *request) {
+	if n.named[r.resource] == nil {
+		n.named[r.resource] = map[int]time.Duration{}
+	}
+	for _, id := range r.ids {
+		n.named[r.resource][id] = n.w.now
+	}
+}
+
+func (n *node) call(s *step) {
+	if n.m == nil || n.admitting != s.pod {
+		return
+	}
+	r := &s.pod.requests[s.request]
+	n.nameIDs(r)
+	for _, id := range r.ids { // the service answers by itself
+		if !slices.ContainsFunc(n.lists[r.resource], func(h slots.Health) bool { return h.ID == id }) {
+			n.reject(s.pod)
+			return
+		}
+	}
+	n.w.nextCall++
+	call, epoch := n.w.nextCall, n.epoch
+	s.sent = n.w.now
+	n.calls[call] = s
+	n.w.after(deadline, func() {
+		if epoch == n.epoch && n.calls[call] != nil {
+			n.step(slots.CallExpired{Call: call})
+			if epoch == n.epoch && n.calls[call] != nil {
+				n.w.fail("I8: %s did not answer call %d in time", n.name, call)
+			}
+		}
+	})
+	n.step(slots.AllocateRequested{Call: call, Resource: r.resource, IDs: slices.Clone(r.ids)})
+}
+
+// reject ends an admission: the kubelet frees the IDs at once.
+func (n *node) reject(p *pod) {
+	if n.admitting == p {
+		n.admitting = nil
+	}
+	n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+	n.restless = max(n.restless, n.w.now)
+}
+
+// answered handles the answer to a call.
+func (n *node) answered(a slots.Answer) {
+	s := n.calls[a.Call]
+	if s == nil {
+		n.w.fail("I8: %s answered call %d, which is not waiting", n.name, a.Call)
+		return
+	}
+	delete(n.calls, a.Call)
+	r := &s.pod.requests[s.request]
+	n.checkAnswer(s, a)
+	if a.Err != nil {
+		n.w.stats.Refused++
+		n.reject(s.pod)
+		if errors.Is(a.Err, slots.ErrTaken) {
+			n.observeSoon()
+		}
+		return
+	}
+	n.w.stats.Granted++
+	if r.resource.Group && len(a.Slots) > 1 {
+		n.w.stats.Several++
+	}
+	for _, id := range r.ids { // pkg/kubelet/cm/devicemanager: allocateContainerResources
+		if !slices.ContainsFunc(n.lists[r.resource], func(h slots.Health) bool { return h.ID == id }) {
+			n.w.fail("I6: the kubelet of %s crashes: ID %d is not in its list of %s", n.name, id, r.resource.Name)
+		}
+	}
+	for i, ref := range a.Slots {
+		owner := v0.Owner{Node: n.name}
+		if r.resource.Group {
+			owner.VirtualID = strconv.Itoa(r.ids[i])
+			n.w.stats.Groups++
+		}
+		if u := (use{ref, owner}); !slices.Contains(s.pod.uses, u) {
+			s.pod.uses = append(s.pod.uses, u)
+		}
+	}
+	if !s.pod.live {
+		s.pod.live, s.pod.answered = true, n.w.now
+	}
+	next := *s
+	if next.request++; next.request == len(s.pod.requests) {
+		next.request, next.container = 0, s.container+1
+	}
+	if next.container < s.pod.containers {
+		n.allocate(&next)
+		return
+	}
+	n.admitted(s.pod)
+}
+
+// admitted starts a pod's containers. The kubelet needs a moment until it lists the IDs.
+func (n *node) admitted(p *pod) {
+	n.admitting = nil
+	p.running = true
+	delay := n.w.upTo(time.Second)
+	if n.w.faults[stalls] && n.w.chance(20) {
+		delay = n.w.upTo(6 * time.Second)
+	}
+	n.w.after(delay, func() { p.booked = true })
+	n.w.after(delay+n.w.upTo(10*time.Second), func() {
+		if !p.ended && p.live {
+			n.end(p, n.w.faults[forced] && n.w.chance(30))
+		}
+	})
+	if n.w.calm {
+		n.end(p, false)
+	}
+}
+
+// end ends a pod. The container of a pod that is deleted by force runs on, although the
+// kubelet gives its IDs to others at once.
+func (n *node) end(p *pod, force bool) {
+	lag := n.w.upTo(1500 * time.Millisecond)
+	forget := func() {
+		p.ended, p.booked = true, false
+		if !p.live {
+			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+		}
+		n.restless = max(n.restless, n.w.now)
+		n.observeSoon()
+	}
+	stop := func() {
+		p.live = false
+		if p.ended {
+			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+		}
+		n.restless = max(n.restless, n.w.now)
+		n.observeSoon()
+	}
+	if force {
+		n.w.note("%s: a pod with %v is deleted by force", n.name, p.uses)
+		n.w.stats.Ghosts++
+		forget()
+		n.w.after(n.w.upTo(3*time.Second), stop)
+		return
+	}
+	n.w.note("%s: a pod with %v ends", n.name, p.uses)
+	stop()
+	n.w.after(lag, forget)
+}

@@ -1,0 +1,154 @@
+package slots_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// TestHugeCapacity checks that a capacity beyond what the API server accepts, and records
+// that nobody should have written, cost no memory.
+func TestHugeCapacity(t *testing.T) {
+	m := slots.New("node-a")
+	m.Step(slots.InstanceRecorded{Instance: "cam", Record: slots.Record{
+		Version: 1, Usage: map[int]v0.Owner{1 << 40: {Node: "node-b"}, 7: {Node: "node-a", VirtualID: "1099511627776"}},
+	}})
+	for _, capacity := range []int{2_000_000_000, -1} {
+		for _, c := range m.Step(slots.DevicePublished{Instance: "cam", Configuration: "cams", Shared: true, Capacity: capacity, Online: true}) {
+			if a, ok := c.(slots.Advertise); ok && len(a.List) > v0.MaxSlots+2 {
+				t.Errorf("capacity %d: %s has a list of %d", capacity, a.Resource.Name, len(a.List))
+			}
+		}
+	}
+	if got := len(m.State().Instances[0].Slots); got > v0.MaxSlots+2 {
+		t.Errorf("%d slots", got)
+	}
+}
+
+// TestDeadline checks that a machine at rest has no deadline, so that its caller sleeps.
+func TestDeadline(t *testing.T) {
+	m := slots.New("node-a")
+	m.Step(slots.DevicePublished{Instance: "cam", Configuration: "cams", Shared: true, Capacity: 2, Online: true})
+	if at, found := m.Deadline(); found {
+		t.Errorf("published: deadline %s", at)
+	}
+	m.Step(slots.DeviceWithdrawn{Instance: "cam"})
+	if at, found := m.Deadline(); !found || at != slots.Quiet {
+		t.Errorf("withdrawn: deadline %s (%v), want %s", at, found, slots.Quiet)
+	}
+	m.Step(slots.Ticked{Now: slots.Quiet})
+	if at, found := m.Deadline(); found || len(m.State().Instances)+len(m.State().Groups) > 0 {
+		t.Errorf("forgotten: deadline %s, %+v", at, m.State())
+	}
+}
+
+// TestStateIsComplete checks that counts agree with the state after many events.
+func TestStateIsComplete(t *testing.T) {
+	w := newWorld(11, false)
+	w.run()
+	for _, n := range w.nodes {
+		if n.m == nil {
+			continue
+		}
+		var want slots.Counts
+		for _, inst := range n.m.State().Instances {
+			for _, s := range inst.Slots {
+				switch {
+				case s.Contradicted:
+					want.Contradicted++
+				case s.Owner.Free():
+					want.Free++
+				case s.Owner.Node == n.name:
+					want.Held++
+				default:
+					want.Taken++
+				}
+			}
+		}
+		if got := n.m.Counts(); got != want {
+			t.Errorf("%s counts %+v, but has %+v", n.name, got, want)
+		}
+	}
+}
+
+// BenchmarkEvents measures events on a node with 1000 Instances of 5 slots each. They
+// cost what they concern: one Instance and, if its offer changes, the list of its group.
+func BenchmarkEvents(b *testing.B) {
+	const instances = 1000
+	setUp := func() *slots.Machine {
+		m := slots.New("node-a")
+		for i := range instances {
+			name := fmt.Sprintf("cam-%04d", i)
+			m.Step(slots.DevicePublished{Instance: name, Configuration: "cam", Shared: true, Capacity: 5, Online: true})
+			m.Step(slots.InstanceRecorded{Instance: name, Record: slots.Record{Version: 1}})
+		}
+		return m
+	}
+	b.Run("recorded", func(b *testing.B) {
+		m := setUp()
+		b.ResetTimer()
+		for i := range b.N {
+			owner := v0.Owner{Node: "node-b"}
+			if i/instances%2 == 1 {
+				owner = v0.Owner{}
+			}
+			m.Step(slots.InstanceRecorded{Instance: fmt.Sprintf("cam-%04d", i%instances), Record: slots.Record{
+				Version: uint64(i + 2), Usage: map[int]v0.Owner{0: owner},
+			}})
+		}
+	})
+	b.Run("ticked", func(b *testing.B) {
+		m := setUp()
+		b.ResetTimer()
+		for i := range b.N {
+			m.Step(slots.Ticked{Now: time.Duration(i)})
+			m.Deadline()
+		}
+	})
+	b.Run("counts", func(b *testing.B) {
+		m := setUp()
+		b.ResetTimer()
+		for range b.N {
+			m.Counts()
+		}
+	})
+	b.Run("allocated", func(b *testing.B) {
+		m := setUp()
+		version := uint64(2)
+		b.ResetTimer()
+		for i := range b.N {
+			name := fmt.Sprintf("cam-%04d", i%instances)
+			mine := slots.Record{Version: version, Usage: map[int]v0.Owner{0: {Node: "node-a"}}}
+			version++
+			m.Step(slots.AllocateRequested{Call: slots.Call(i), Resource: slots.Resource{Name: name}, IDs: []int{0}})
+			m.Step(slots.ClaimSettled{Instance: name, Slots: []int{0}, Record: &mine})
+			m.Step(slots.InstanceRecorded{Instance: name, Record: mine})
+		}
+	})
+	b.Run("allocated of group", func(b *testing.B) {
+		m := setUp()
+		version := uint64(2)
+		b.ResetTimer()
+		for i := range b.N {
+			e := slots.AllocateRequested{Call: slots.Call(i), Resource: slots.Resource{Name: "cam", Group: true}, IDs: []int{i % instances}}
+			for _, c := range m.Step(e) {
+				if claim, ok := c.(slots.Claim); ok {
+					version++
+					written := slots.Record{Version: version, Usage: claim.Owners}
+					m.Step(slots.ClaimSettled{Instance: claim.Instance, Slots: numbersOf(claim.Owners), Record: &written})
+				}
+			}
+		}
+	})
+}
+
+func numbersOf(owners map[int]v0.Owner) []int {
+	var numbers []int
+	for number := range owners {
+		numbers = append(numbers, number)
+	}
+	return numbers
+}

@@ -1,0 +1,92 @@
+package slots
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// apply suggests first the IDs in Must, then those that this node already owns, which
+// cost no request, then free ones, the lowest first. Of a group, it suggests IDs that
+// map to different Instances, if there are enough.
+func (e PreferenceAsked) apply(m *Machine) []Command {
+	r := m.roster(e.Resource)
+	if r == nil {
+		return []Command{Suggest{Call: e.Call}}
+	}
+	r.name(e.Available, m.now, m.generation)
+	m.touchResource(e.Resource)
+	rest := slices.DeleteFunc(slices.Clone(e.Available), func(id int) bool { return slices.Contains(e.Must, id) })
+	var chosen []int
+	if e.Resource.Group {
+		chosen = m.preferGroup(m.groups[e.Resource.Name], e, rest)
+	} else {
+		chosen = m.preferSlots(m.instances[e.Resource.Name], e, rest)
+	}
+	return []Command{Suggest{e.Call, chosen}}
+}
+
+func (m *Machine) preferSlots(inst *instance, e PreferenceAsked, rest []int) []int {
+	slices.SortFunc(rest, func(a, b int) int {
+		return cmp.Or(cmp.Compare(m.rank(inst, a), m.rank(inst, b)), cmp.Compare(a, b))
+	})
+	return append(slices.Clone(e.Must), rest[:min(len(rest), max(0, e.Size-len(e.Must)))]...)
+}
+
+// rank orders slots for a suggestion; the lowest rank comes first.
+func (m *Machine) rank(inst *instance, number int) int {
+	s := inst.slots[number]
+	switch {
+	case s == nil:
+		return 3
+	case s.owner == m.owner(Resource{Name: inst.name}, number) && !inst.doubtful(s) && !s.ending():
+		return 0
+	case s.free():
+		return 1
+	}
+	return 2
+}
+
+func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
+	slices.Sort(rest)
+	chosen := slices.Clone(e.Must)
+	used := map[string]bool{}
+	mapped := func(id int) (*instance, bool) { // false: the ID takes any Instance
+		ref, s, found := g.current(strconv.Itoa(id))
+		if !found || s.ending() {
+			return nil, false
+		}
+		inst := g.instances[ref.Instance]
+		return inst, inst.ready(s) && inst.online
+	}
+	unmapped := 0 // among Must
+	for _, id := range e.Must {
+		if inst, found := mapped(id); found {
+			used[inst.name] = true
+		} else {
+			unmapped++
+		}
+	}
+	var fresh, last []int
+	for _, id := range rest {
+		inst, found := mapped(id)
+		switch {
+		case !found:
+			fresh = append(fresh, id)
+		case len(chosen) < e.Size && !used[inst.name]:
+			chosen = append(chosen, id)
+			used[inst.name] = true
+		default:
+			last = append(last, id)
+		}
+	}
+	different := -unmapped // Instances left for fresh IDs
+	for name := range g.offering {
+		if !used[name] {
+			different++
+		}
+	}
+	n := min(max(0, different), len(fresh))
+	ordered := slices.Concat(fresh[:n], last, fresh[n:])
+	return append(chosen, ordered[:min(len(ordered), max(0, e.Size-len(chosen)))]...)
+}

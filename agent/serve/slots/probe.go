@@ -1,0 +1,70 @@
+package slots
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+)
+
+const (
+	// minProbe and maxProbe bound the delay before a probe. It doubles with each.
+	minProbe = time.Second
+	maxProbe = 60 * time.Second
+)
+
+// probe is the state of an Instance whose slots could not be claimed although they are
+// free: the API server does not respond, or refuses the patch. An error to the kubelet
+// costs a Deployment ten failed pods a second, an unhealthy ID none. So the free slots
+// are unhealthy until a [Probe] succeeds.
+type probe struct {
+	failing bool
+	attempt int
+	at      time.Duration // of the next probe
+}
+
+// suspend makes the free slots of an Instance unhealthy. No other node can reach a
+// local device: its slots need no claim.
+func (m *Machine) suspend(inst *instance) {
+	if !inst.shared || inst.probe.failing {
+		return
+	}
+	inst.probe = probe{failing: true, at: m.now + m.probeDelay(inst.name, 0)}
+	m.changed(inst)
+}
+
+// probeDue returns the probe that is due, if any. A probe without a result is repeated.
+func (m *Machine) probeDue(inst *instance) []Command {
+	p := &inst.probe
+	if !p.failing || !inst.published || p.at > m.now {
+		return nil
+	}
+	p.attempt++
+	p.at = m.now + m.probeDelay(inst.name, p.attempt)
+	return []Command{Probe{inst.name}}
+}
+
+// probeDelay returns the delay before the next probe. The jitter differs by node and
+// Instance, so that probes do not coincide.
+func (m *Machine) probeDelay(instance string, attempt int) time.Duration {
+	delay := maxProbe
+	if attempt < 6 {
+		delay = min(minProbe<<attempt, maxProbe)
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(m.node + "/" + instance + "/" + strconv.Itoa(attempt))) // never fails
+	const steps = 1000
+	return delay - time.Duration(hash.Sum32()%steps)*(delay/5)/steps
+}
+
+func (e ProbeSettled) apply(m *Machine) []Command {
+	inst := m.instances[e.Instance]
+	if inst == nil {
+		return nil
+	}
+	if e.Outcome == Written {
+		inst.probe = probe{}
+	}
+	commands := m.record(inst, e.Record)
+	m.changed(inst)
+	return append(commands, m.resume(inst)...)
+}

@@ -1,0 +1,109 @@
+package slots
+
+import (
+	"maps"
+	"slices"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Counts are the numbers of slots by state.
+type Counts struct{ Free, Held, Taken, Contradicted int }
+
+// summary is what is counted of an Instance's slots. It is computed when the Instance
+// changes, so that other events need not look at it.
+type summary struct {
+	counts Counts
+	// owners is the number of slots that have an owner or are being claimed.
+	owners int
+	// available is the number of slots that a container can be given.
+	available int
+	// own means that this node owns a slot, or that a container has one.
+	own bool
+	// virtual are the virtual IDs of this node's slots.
+	virtual map[int][]string
+	// member means that the Instance is published, and offers that it has an available
+	// slot for its Configuration's resource.
+	member, offers bool
+	// health is that of the slots in virtual.
+	health map[int]bool
+}
+
+func (m *Machine) summarize(inst *instance) summary {
+	s := summary{member: inst.published}
+	for number, slot := range inst.slots {
+		switch {
+		case slot.contradicted:
+			s.counts.Contradicted++
+		case slot.free():
+			s.counts.Free++
+		case slot.owner.Node == m.node:
+			s.counts.Held++
+		default:
+			s.counts.Taken++
+		}
+		if !slot.free() || slot.phase == claiming || inst.restoring[number] {
+			s.owners++
+		}
+		if inst.usable(number, slot) {
+			s.available++
+		}
+		s.own = s.own || slot.owner.Node == m.node || !slot.held.Free()
+		for _, id := range m.virtualIDs(slot) {
+			if s.virtual == nil {
+				s.virtual, s.health = map[int][]string{}, map[int]bool{}
+			}
+			s.virtual[number] = append(s.virtual[number], id)
+			s.health[number] = inst.online && inst.ready(slot)
+		}
+	}
+	for number := range s.health {
+		if number >= inst.capacity && s.owners > inst.capacity { // the slot is not given again after a shrink
+			s.health[number] = false
+		}
+	}
+	s.available = min(s.available, max(0, inst.capacity-s.owners))
+	s.offers = inst.online && s.available > 0
+	return s
+}
+
+// virtualIDs returns the virtual IDs as which this node owns the slot, claims it or has
+// given it to a container.
+func (m *Machine) virtualIDs(s *slot) []string {
+	var ids []string
+	for _, owner := range [...]v0.Owner{s.owner, s.held, s.want} {
+		if owner.Node == m.node && owner.VirtualID != "" && (!slices.Contains(ids, owner.VirtualID)) {
+			ids = append(ids, owner.VirtualID)
+		}
+	}
+	return ids
+}
+
+// changed updates what depends on an Instance, and records that its list and its
+// group's may have to be sent again.
+func (m *Machine) changed(inst *instance) {
+	m.touched[inst.name] = inst
+	before := inst.summary
+	inst.summary = m.summarize(inst)
+	m.counts.Free += inst.counts.Free - before.counts.Free
+	m.counts.Held += inst.counts.Held - before.counts.Held
+	m.counts.Taken += inst.counts.Taken - before.counts.Taken
+	m.counts.Contradicted += inst.counts.Contradicted - before.counts.Contradicted
+	if inst.own {
+		m.holding[inst.name] = inst
+	} else {
+		delete(m.holding, inst.name)
+	}
+	if inst.group != nil {
+		inst.group.update(inst, before)
+		if inst.group.dirty {
+			m.touchedGroups[inst.group.name] = inst.group
+		}
+	}
+}
+
+// sameVirtual reports whether two summaries are the same for the group's list.
+func (s summary) sameVirtual(o summary) bool {
+	return s.member == o.member && s.offers == o.offers && maps.Equal(s.health, o.health) &&
+		maps.EqualFunc(s.virtual, o.virtual, slices.Equal)
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"akri.sh/akri/bench/stub"
+	"akri.sh/akri/discovery"
+)
+
+// manyDevices is the number of devices for the measurements with many.
+const manyDevices = 50
+
+// The limits for this part: milliseconds, seconds, MB and percent of a core.
+const (
+	maxMessageMedian = 6
+	maxMessageP95    = 15
+	maxLeaveP95      = 20
+	maxManyVisible   = 200
+	maxEmptyMemory   = 18
+	maxFullMemory    = 22
+	maxIdleCPU       = 0.05
+)
+
+// agentBench is a running agent, as it is shipped, with a kubelet and a handler.
+type agentBench struct {
+	b         *bench
+	namespace string
+	dir       string // of the handlers' and the agent's sockets
+	process   *process
+	kubelet   *stub.Kubelet
+	local     *stub.Handler
+	devices   int // created so far
+}
+
+// agent measures one agent.
+func (b *bench) agent(ctx context.Context) (err error) {
+	b.logf("building the agent")
+	executable, err := buildProgram(ctx, agentName, b.dir, b.Profiles != "")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &agentBench{b: b, dir: filepath.Join(b.dir, "a", "h")}
+	if a.namespace, err = b.emptyNamespace(ctx); err != nil {
+		return err
+	}
+	kubelets, err := stub.NewKubelets()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kubelets.Close()) }()
+	kubeletDir := filepath.Join(b.dir, "a", "k")
+	if a.kubelet, err = kubelets.Add(kubeletDir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.dir, 0o700); err != nil { // the agent does not create it
+		return fmt.Errorf("create the directory of the handlers: %w", err)
+	}
+	a.process, err = b.startProgram(executable, "--node-name=bench", "--discovery-handlers-dir="+a.dir, "--kubelet-dir="+kubeletDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.process.stop(syscall.SIGTERM)) }()
+	a.local = stub.NewHandler("local", a.dir, false)
+	shared := stub.NewHandler("shared", a.dir, true)
+	served := make(chan error, 2)
+	go func() { served <- a.local.Serve(ctx) }()
+	go func() { served <- shared.Serve(ctx) }()
+	defer func() {
+		cancel()
+		err = errors.Join(err, <-served, <-served)
+	}()
+	if err := a.local.Register(ctx, a.dir); err != nil { // also waits until the agent serves
+		return err
+	}
+	if err := a.measure(ctx); err != nil {
+		return err
+	}
+	if err := a.allocate(ctx, shared); err != nil {
+		return err
+	}
+	return b.clear(ctx, a.namespace)
+}
+
+// measure takes the measurements with local devices. Memory comes first: the resource
+// of a device that has left remains for half a minute.
+func (a *agentBench) measure(ctx context.Context) error {
+	if err := a.rest(ctx, "without devices", maxEmptyMemory); err != nil {
+		return err
+	}
+	if err := a.configure(ctx, "local", 1); err != nil {
+		return err
+	}
+	a.local.Set(a.next(manyDevices))
+	if err := a.awaitKubelet(ctx, func() bool { return a.kubelet.Offered("local") >= manyDevices }); err != nil {
+		return err
+	}
+	if err := a.rest(ctx, fmt.Sprintf("with %d Instances", manyDevices), maxFullMemory); err != nil {
+		return err
+	}
+	a.local.Set(nil)
+	if err := a.awaitKubelet(ctx, func() bool { return len(a.kubelet.Resources()) == 0 }); err != nil {
+		return err
+	}
+	if err := a.rest(ctx, "after they have left", maxFullMemory); err != nil {
+		return err
+	}
+	if err := a.messages(ctx); err != nil {
+		return err
+	}
+	return a.many(ctx)
+}
+
+// configure creates a Configuration for the handler with the same name.
+func (a *agentBench) configure(ctx context.Context, name string, capacity int64) error {
+	return a.b.configure(ctx, object("akri.sh/v0", "Configuration", a.namespace, name, map[string]any{
+		"spec": map[string]any{"discoveryHandler": map[string]any{"name": name}, "capacity": capacity},
+	}))
+}
+
+// next returns devices that have not existed before.
+func (a *agentBench) next(count int) []discovery.Device {
+	a.devices += count
+	return stub.Devices(a.devices)[a.devices-count:]
+}
+
+// messagePause is the time between two messages. The agent handles two messages of a
+// handler per second, after a burst; the time that a message waits for that is not
+// measured.
+const messagePause = 550 * time.Millisecond
+
+// messages measures single devices that come and go.
+func (a *agentBench) messages(ctx context.Context) error {
+	events, err := a.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	var added, deleted []float64
+	for range a.b.Messages {
+		for _, change := range []struct {
+			devices []discovery.Device
+			kind    watch.EventType
+			times   *[]float64
+		}{{a.next(1), watch.Added, &added}, {nil, watch.Deleted, &deleted}} {
+			began := time.Now()
+			a.local.Set(change.devices)
+			if err := awaitEvents(ctx, events, change.kind, 1); err != nil {
+				return err
+			}
+			*change.times = append(*change.times, milliseconds(time.Since(began)))
+			sleep(ctx, messagePause)
+		}
+	}
+	p50, p95 := percentile(added, 50), percentile(added, 95)
+	a.b.add(figure{
+		What:     fmt.Sprintf("handler's message until the Instance is visible, p50 / p95 of %d", a.b.Messages),
+		Measured: fmt.Sprintf("%.1f / %.1f ms", p50, p95),
+		Bar:      fmt.Sprintf("<= %d / %d ms", maxMessageMedian, maxMessageP95), Met: p50 <= maxMessageMedian && p95 <= maxMessageP95,
+		Raw: map[string]any{"ms": added},
+	})
+	gone := percentile(deleted, 95)
+	a.b.add(figure{
+		What:     fmt.Sprintf("device left until its Instance is gone, p50 / p95 of %d", a.b.Messages),
+		Measured: fmt.Sprintf("%.1f / %.1f ms", percentile(deleted, 50), gone),
+		Bar:      fmt.Sprintf("p95 <= %d ms", maxLeaveP95), Met: gone <= maxLeaveP95,
+		Raw: map[string]any{"ms": deleted},
+	})
+	return nil
+}
+
+// many measures many devices in one message.
+func (a *agentBench) many(ctx context.Context) error {
+	const rounds = 5
+	events, err := a.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	var visible, offered []float64
+	for range rounds {
+		sleep(ctx, messagePause)
+		devices, began := a.next(manyDevices), time.Now()
+		a.local.Set(devices)
+		if err := awaitEvents(ctx, events, watch.Added, manyDevices); err != nil {
+			return err
+		}
+		visible = append(visible, milliseconds(time.Since(began)))
+		if err := a.awaitKubelet(ctx, func() bool { return a.kubelet.Offered("local") >= manyDevices }); err != nil {
+			return err
+		}
+		offered = append(offered, milliseconds(time.Since(began)))
+		sleep(ctx, messagePause)
+		a.local.Set(nil)
+		if err := awaitEvents(ctx, events, watch.Deleted, manyDevices); err != nil {
+			return err
+		}
+		if err := a.awaitKubelet(ctx, func() bool { return a.kubelet.Offered("local") == 0 }); err != nil {
+			return err
+		}
+	}
+	a.b.add(figure{
+		What:     fmt.Sprintf("%d devices in one message, median of %d: last Instance; all resources at the kubelet", manyDevices, rounds),
+		Measured: fmt.Sprintf("%.0f ms; %.0f ms", median(visible), median(offered)),
+		Bar:      fmt.Sprintf("<= %d ms (Instance)", maxManyVisible), Met: median(visible) <= maxManyVisible,
+		Raw: map[string]any{"visible_ms": visible, "offered_ms": offered},
+	})
+	return nil
+}
+
+// watch watches the Instances of the namespace.
+func (a *agentBench) watch(ctx context.Context) (watch.Interface, error) {
+	events, err := a.b.admin.Resource(instances).Namespace(a.namespace).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("watch the Instances: %w", err)
+	}
+	return events, nil
+}
+
+// awaitEvents waits for count events of one type.
+func awaitEvents(ctx context.Context, events watch.Interface, kind watch.EventType, count int) error {
+	const timeout = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for count > 0 {
+		select {
+		case event, open := <-events.ResultChan():
+			switch {
+			case !open:
+				return errors.New("the watch was closed")
+			case event.Type == kind:
+				count--
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("%d events %s are missing: %w", count, kind, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// awaitKubelet waits until the kubelet is in a state.
+func (a *agentBench) awaitKubelet(ctx context.Context, reached func() bool) error {
+	const timeout = 2 * time.Minute
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for !reached() {
+		if !sleep(ctx, time.Millisecond) {
+			return fmt.Errorf("the kubelet has %d resources: %w", len(a.kubelet.Resources()), ctx.Err())
+		}
+	}
+	return nil
+}
+
+// rest measures the memory and the requests of an agent that has nothing to do.
+func (a *agentBench) rest(ctx context.Context, state string, maxMemory float64) error {
+	if _, err := a.b.log.awaitQuiet(ctx, a.b.log.mark(), agentName, quietFor); err != nil {
+		return err
+	}
+	row, err := a.b.observeRest(ctx, a.process.pid())
+	if err != nil {
+		return err
+	}
+	row.What = fmt.Sprintf("agent %s: writes and lists within %s", state, row.What)
+	a.b.add(row)
+	memory, err := a.process.memory()
+	if err != nil {
+		return err
+	}
+	now := float64(memory.now) / 1e6
+	a.b.add(figure{
+		What: "RSS of the agent " + state,
+		Measured: fmt.Sprintf("%.1f MB, including %.1f MB of file pages; peak %.1f MB",
+			now, float64(memory.file)/1e6, float64(memory.peak)/1e6),
+		Bar: fmt.Sprintf("<= %.0f MB", maxMemory), Met: now <= maxMemory,
+		Raw: map[string]any{"bytes": memory.now, "file_bytes": memory.file, "peak_bytes": memory.peak},
+	})
+	return a.b.profileHeap(ctx, a.process, "agent "+state)
+}
+
+// observeRest counts the requests and the processor time of agents at rest. The name
+// of the row it returns is the time.
+func (b *bench) observeRest(ctx context.Context, pid int) (figure, error) {
+	mark := b.log.mark()
+	before, err := cpu(pid)
+	if err != nil {
+		return figure{}, err
+	}
+	if !sleep(ctx, b.Rest) {
+		return figure{}, ctx.Err()
+	}
+	after, err := cpu(pid)
+	if err != nil {
+		return figure{}, err
+	}
+	requests, err := b.log.awaitQuiet(ctx, mark, agentName, 0)
+	if err != nil {
+		return figure{}, err
+	}
+	refused := 0
+	for _, r := range requests {
+		if r.isWrite() || r.Verb == "list" {
+			refused++
+		}
+	}
+	percent := 100 * (after - before).Seconds() / b.Rest.Seconds()
+	return figure{
+		What:     fmt.Sprintf("%v at rest", b.Rest),
+		Measured: fmt.Sprintf("%d; other requests: %d; CPU %.2f %%", refused, len(requests)-refused, percent),
+		Bar:      "0", Met: refused == 0,
+		Raw: map[string]any{"requests": tallyOutcomes(requests), "cpu_percent": percent, "seconds": b.Rest.Seconds()},
+	}, nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/bench/stub"
+)
+
+const (
+	// slotsPerDevice is the capacity of the devices that are allocated.
+	slotsPerDevice = 10
+	// maxAllocations is the number of slots.
+	maxAllocations = manyDevices * slotsPerDevice
+	// maxAllocateRatio limits Allocate at the 99th percentile, compared with one JSON
+	// Patch.
+	maxAllocateRatio = 1.2
+)
+
+// allocate compares Allocate for shared devices, each time of a free slot, with the
+// JSON Patch that a bare client would send to claim one. The two alternate. Nobody
+// releases a slot meanwhile: the kubelet lists all of them.
+func (a *agentBench) allocate(ctx context.Context, handler *stub.Handler) error {
+	handler.Set(stub.Devices(manyDevices))
+	if err := a.configure(ctx, "shared", slotsPerDevice); err != nil {
+		return err
+	}
+	if err := a.awaitKubelet(ctx, func() bool { return a.kubelet.Offered("shared") >= manyDevices }); err != nil {
+		return err
+	}
+	if _, err := a.b.log.awaitQuiet(ctx, a.b.log.mark(), agentName, quietFor); err != nil {
+		return err
+	}
+	bare, err := a.copyInstances(ctx)
+	if err != nil {
+		return err
+	}
+	resources := a.kubelet.Resources()
+	maps.DeleteFunc(resources, func(_ string, resource stub.Resource) bool { return len(resource.Healthy) != slotsPerDevice })
+	names := slices.Sorted(maps.Keys(resources))
+	if len(names) != manyDevices {
+		return fmt.Errorf("the kubelet has %d resources with %d slots, want %d", len(names), slotsPerDevice, manyDevices)
+	}
+	var ours, theirs []float64
+	for i := range a.b.Allocations { // a slot of each device, then the next slot of each
+		name := names[i%len(names)]
+		began := time.Now()
+		if err := a.kubelet.Allocate(ctx, name, resources[name].Healthy[i/len(names)]); err != nil {
+			return err
+		}
+		ours = append(ours, milliseconds(time.Since(began)))
+		began = time.Now()
+		if err := a.bareClaim(ctx, bare[i%len(bare)], i/len(bare)); err != nil {
+			return err
+		}
+		theirs = append(theirs, milliseconds(time.Since(began)))
+	}
+	ratio := percentile(ours, 99) / percentile(theirs, 99)
+	a.b.add(figure{
+		What: fmt.Sprintf("Allocate of a shared device, p50 / p99 of %d", len(ours)),
+		Measured: fmt.Sprintf("%.1f / %.1f ms, ratio of p99 %.2f, of p50 %.2f",
+			percentile(ours, 50), percentile(ours, 99), ratio, percentile(ours, 50)/percentile(theirs, 50)),
+		Bare: fmt.Sprintf("%.1f / %.1f ms", percentile(theirs, 50), percentile(theirs, 99)),
+		Bar:  fmt.Sprintf("ratio <= %.1f", maxAllocateRatio), Met: ratio <= maxAllocateRatio,
+		Raw: map[string]any{"akri_ms": ours, "bare_ms": theirs},
+	})
+	return nil
+}
+
+// copyInstances creates a copy of each shared Instance that no agent watches.
+func (a *agentBench) copyInstances(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	client := a.b.bare.Resource(instances).Namespace(a.namespace)
+	all, err := client.List(ctx, metav1.ListOptions{LabelSelector: "akri.sh/configuration=shared"})
+	if err != nil {
+		return nil, fmt.Errorf("list the Instances: %w", err)
+	}
+	var copies []*unstructured.Unstructured
+	for i := range all.Items {
+		content := all.Items[i].Object
+		content["metadata"] = map[string]any{"name": fmt.Sprint("shared-copy-", i)}
+		made, err := client.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: bareAgent})
+		if err != nil {
+			return nil, fmt.Errorf("copy an Instance: %w", err)
+		}
+		copies = append(copies, made)
+	}
+	if len(copies) != manyDevices {
+		return nil, fmt.Errorf("found %d shared Instances, want %d", len(copies), manyDevices)
+	}
+	return copies, nil
+}
+
+// bareClaim claims the slot with a number of a copied Instance.
+func (a *agentBench) bareClaim(ctx context.Context, instance *unstructured.Unstructured, slot int) error {
+	operations := fmt.Sprintf(`[{"op":"test","path":"/metadata/uid","value":%q},`+
+		`{"op":"test","path":"/spec/deviceUsage/%[2]s","value":null},{"op":"add","path":"/spec/deviceUsage/%[2]s","value":"bench"}]`,
+		instance.GetUID(), fmt.Sprintf("%s-%d", instance.GetName(), slot))
+	_, err := a.b.bare.Resource(instances).Namespace(a.namespace).
+		Patch(ctx, instance.GetName(), types.JSONPatchType, []byte(operations), metav1.PatchOptions{FieldManager: bareAgent})
+	if err != nil {
+		return fmt.Errorf("bare client: claim a slot: %w", err)
+	}
+	return nil
+}

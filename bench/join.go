@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The limits for this part.
+const (
+	maxJoinMedian   = 50  // milliseconds
+	maxBytesPerNode = 100 // of a shared Instance
+	// maxLeftBehind is the bytes that a node may leave behind in an Instance. The
+	// resourceVersion may gain a digit.
+	maxLeftBehind = 1
+)
+
+// join has nodes join shared devices one after the other, and leave them again.
+func (f *fleet) join(ctx context.Context) error {
+	before, err := f.sizes(ctx)
+	if err != nil {
+		return err
+	}
+	mark, joins := f.b.log.mark(), f.b.Joins
+	var offered []float64
+	for range joins {
+		began := time.Now()
+		if err := f.start(ctx, 1, f.late); err != nil {
+			return err
+		}
+		if _, err := f.awaitOffered(ctx, f.nodes[len(f.nodes)-1:]); err != nil {
+			return err
+		}
+		offered = append(offered, milliseconds(time.Since(began)))
+	}
+	requests, err := f.b.log.awaitQuiet(ctx, mark, agentName, quietFor)
+	if err != nil {
+		return err
+	}
+	if err := f.audit(ctx, f.shape.Nodes+joins); err != nil {
+		return err
+	}
+	joined, err := f.sizes(ctx)
+	if err != nil {
+		return err
+	}
+	took := joinTimes(requests, f.shape.Nodes)
+	if want := joins * f.shape.Devices; len(took) != want {
+		return fmt.Errorf("found the requests of %d joins, want %d", len(took), want)
+	}
+	p50, p95 := percentile(took, 50), percentile(took, 95)
+	f.add(figure{
+		What: fmt.Sprintf("a node joins an Instance, p50 / p95 of %d", len(took)),
+		Measured: fmt.Sprintf("%.1f / %.1f ms, %.2f writes; an agent from its start to the last resource %.0f / %.0f ms", p50, p95,
+			float64(len(writes(requests)))/float64(len(took)), percentile(offered, 50), percentile(offered, 95)),
+		Bar: fmt.Sprintf("p50 <= %d ms", maxJoinMedian), Met: p50 <= maxJoinMedian,
+		Raw: map[string]any{"ms": took, "requests": tallyOutcomes(requests), "offered_ms": offered},
+	})
+	perNode := func(a, b size) (all, managed float64) {
+		return float64(b.all-a.all) / float64(joins), float64(b.managed-a.managed) / float64(joins)
+	}
+	all, managed := perNode(before, joined)
+	f.add(figure{
+		What: "bytes of a shared Instance per node",
+		Measured: fmt.Sprintf("%.0f, including %.0f of managedFields; the Instance with %d nodes %.1f KB",
+			all, managed, f.shape.Nodes+joins, float64(joined.all)/1e3),
+		Bar: fmt.Sprintf("<= %d", maxBytesPerNode), Met: all <= maxBytesPerNode,
+		Raw: map[string]any{"bytes_per_node": all, "managed_bytes_per_node": managed, "bytes": joined.all},
+	})
+	return f.leave(ctx, before)
+}
+
+// leave has the nodes that joined leave, and compares what remains with the size
+// before they joined.
+func (f *fleet) leave(ctx context.Context, before size) error {
+	mark := f.b.log.mark()
+	f.late.Set(nil)
+	requests, err := f.b.log.awaitQuiet(ctx, mark, agentName, quietFor)
+	if err != nil {
+		return err
+	}
+	if err := f.audit(ctx, f.shape.Nodes); err != nil {
+		return err
+	}
+	left, err := f.sizes(ctx)
+	if err != nil {
+		return err
+	}
+	behind := float64(left.all-before.all) / float64(f.b.Joins)
+	f.add(figure{
+		What:     "bytes that a node leaves behind in an Instance",
+		Measured: fmt.Sprintf("%.1f; %.2f writes per Instance", behind, float64(len(writes(requests)))/float64(f.b.Joins*f.shape.Devices)),
+		Bar:      "0", Met: behind <= maxLeftBehind,
+		Raw: map[string]any{"bytes": behind, "requests": tallyOutcomes(requests)},
+	})
+	return nil
+}
+
+// size is the mean size of the Instances as JSON, and that of their managedFields.
+type size struct{ all, managed int }
+
+func (f *fleet) sizes(ctx context.Context) (size, error) {
+	all, err := f.instances(ctx)
+	if err != nil {
+		return size{}, err
+	}
+	var sum size
+	for i := range all {
+		text, err := all[i].MarshalJSON()
+		if err != nil {
+			return size{}, err
+		}
+		managed, _, err := unstructured.NestedSlice(all[i].Object, "metadata", "managedFields")
+		if err != nil {
+			return size{}, err
+		}
+		managedText, err := json.Marshal(managed)
+		if err != nil {
+			return size{}, err
+		}
+		sum.all += len(text)
+		sum.managed += len(managedText)
+	}
+	return size{all: sum.all / len(all), managed: sum.managed / len(all)}, nil
+}
+
+// joinTimes returns how long the agents of nodes with at least the given number took
+// to write themselves into each Instance, in milliseconds: from the beginning of the
+// first attempt to the response of the first that succeeded.
+func joinTimes(requests []request, first int) []float64 {
+	type join struct {
+		began time.Time
+		done  bool
+	}
+	joins := map[string]*join{}
+	var took []float64
+	for _, r := range requests {
+		number, err := strconv.Atoi(r.Version)
+		if err != nil || number < first || r.Resource != "instances" || !r.isWrite() {
+			continue
+		}
+		key := r.Version + "/" + r.Name
+		j := joins[key]
+		if j == nil {
+			j = &join{began: r.Began}
+			joins[key] = j
+		}
+		if !j.done && r.Code < 300 {
+			j.done = true
+			took = append(took, milliseconds(r.Done.Sub(j.began)))
+		}
+	}
+	return took
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

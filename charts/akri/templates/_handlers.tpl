@@ -1,0 +1,50 @@
+{{/* What a handler mounts, as {volumes, mounts}: akri.handlerVolumes (list KEY VALUES). */}}
+{{- define "akri.handlerVolumes" -}}
+{{- $key := index . 0 }}
+{{- $values := index . 1 }}
+{{- $handler := get $values.handlers $key }}
+{{- $volumes := list }}
+{{- $mounts := list }}
+{{- if eq $handler.kind "DaemonSet" }}
+{{- $dir := trimSuffix "/" $values.agent.handlersDir }}
+{{- $volumes = append $volumes (dict "name" "handlers" "hostPath" (dict "path" $dir "type" "DirectoryOrCreate")) }}
+{{- $mounts = append $mounts (dict "name" "handlers" "mountPath" "/var/lib/akri") }}
+{{- if eq $key "udev" }}
+{{- /* The database of udevd. Empty on nodes without udevd. */}}
+{{- $volumes = append $volumes (dict "name" "udev" "hostPath" (dict "path" $handler.udevDir "type" "DirectoryOrCreate")) }}
+{{- $mounts = append $mounts (dict "name" "udev" "mountPath" "/run/udev" "readOnly" true) }}
+{{- else if eq $key "debugEcho" }}
+{{- /* Contains debug-echo-availability.txt: "OFFLINE" in it makes the devices disappear. */}}
+{{- $echo := dict "path" (printf "%s/debug-echo" $dir) "type" "DirectoryOrCreate" }}
+{{- $volumes = append $volumes (dict "name" "availability" "hostPath" $echo) }}
+{{- $mounts = append $mounts (dict "name" "availability" "mountPath" "/tmp") }}
+{{- end }}
+{{- end }}
+{{- dict "volumes" (concat $volumes $handler.extraVolumes) "mounts" (concat $mounts $handler.extraVolumeMounts) | toYaml }}
+{{- end }}
+
+{{/* The agents' arguments, as a YAML list: akri.agentArgs (list ROOT VALUES). */}}
+{{- define "akri.agentArgs" -}}
+{{- $root := index . 0 }}
+{{- $values := index . 1 }}
+{{- $args := list }}
+{{- $static := $values.agent.staticHandlers }}
+{{- range $key, $handler := $values.handlers }}
+{{- if and $handler.enabled (eq $handler.kind "Deployment") }}
+{{- if not $values.agent.networkHandlers }}
+{{- fail (printf "handlers.%s.kind: agents connect to a Deployment only in the ranges in agent.networkHandlers: set it to the range of the cluster's Services, for example --set agent.networkHandlers={10.96.0.0/12}" $key) }}
+{{- end }}
+{{- $service := printf "%s.%s.svc:10000" (include "akri.handlerObject" $key) $root.Release.Namespace }}
+{{- $static = append $static (printf "%s=%s+shared" (default $key $handler.name) $service) }}
+{{- end }}
+{{- end }}
+{{- with $static }}
+{{- $args = append $args (printf "--static-handlers=%s" (join "," .)) }}
+{{- end }}
+{{- with $values.agent.networkHandlers }}
+{{- $args = append $args (printf "--allow-network-handlers=%s" (join "," .)) }}
+{{- end }}
+{{- with concat $args $values.agent.args }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}

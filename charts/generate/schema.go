@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// node is a part of a JSON schema.
+type node = map[string]any
+
+// writeSchema writes values.schema.json, which refuses keys that do not exist.
+func writeSchema(chart string, all *allValues) error {
+	root := table()
+	root["$schema"] = "https://json-schema.org/draft-07/schema#"
+	root["title"] = "Values of the chart akri"
+	// Helm adds it to all charts.
+	root["properties"].(node)["global"] = node{"type": "object"}
+	for _, v := range all.own {
+		if err := add(root, v); err != nil {
+			return err
+		}
+		if v.path[0] == "handlers" {
+			for _, h := range all.handler {
+				h.path = append([]string{"handlers", v.path[1]}, h.path...)
+				if err := add(root, h); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, v := range all.akri {
+		if err := add(root, v); err != nil {
+			return err
+		}
+	}
+	for _, g := range all.gone {
+		path := strings.Split(g.Key, ".")
+		at(root, path[:len(path)-1])["properties"].(node)[path[len(path)-1]] = node{"description": "No meaning here: " + g.Message}
+	}
+	only(root, "handlers", "udev", "kind", "DaemonSet")
+	at(root, nil)["properties"].(node)["configurations"] = configurations()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(root); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(chart, "values.schema.json"), out.Bytes(), 0o644)
+}
+
+// table is the schema of an object with the keys that are added to it, and no others.
+func table() node {
+	return node{"type": "object", "additionalProperties": false, "properties": node{}}
+}
+
+// at returns the table at a path, and creates it if necessary.
+func at(root node, path []string) node {
+	for _, key := range path {
+		properties := root["properties"].(node)
+		next, ok := properties[key].(node)
+		if !ok {
+			next = table()
+			properties[key] = next
+		}
+		root = next
+	}
+	return root
+}
+
+// add adds a key. Two files may describe the same key: then both types are accepted.
+func add(root node, v value) error {
+	types, err := schemaOf(v.kind)
+	if err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(v.path, "."), err)
+	}
+	if v.nullable {
+		types = append(types, node{"type": "null"})
+	}
+	properties := at(root, v.path[:len(v.path)-1])["properties"].(node)
+	key := v.path[len(v.path)-1]
+	if old, ok := properties[key].(node); ok {
+		for _, t := range old["anyOf"].([]node) {
+			if !slices.ContainsFunc(types, func(other node) bool { return fmt.Sprint(t) == fmt.Sprint(other) }) {
+				types = append(types, t)
+			}
+		}
+		properties[key] = node{"description": old["description"], "anyOf": types}
+		return nil
+	}
+	properties[key] = node{"description": v.description, "anyOf": types}
+	return nil
+}
+
+// only restricts a key to one value.
+func only(root node, path ...string) {
+	last := len(path) - 1
+	properties := at(root, path[:last-1])["properties"].(node)
+	properties[path[last-1]].(node)["anyOf"] = []node{{"enum": []string{path[last]}}}
+}
+
+// schemaOf returns the alternatives that a type in a comment stands for.
+func schemaOf(kind string) ([]node, error) {
+	simple := map[string]node{
+		"bool": {"type": "boolean"}, "string": {"type": "string"}, "int": {"type": "integer"}, "number": {"type": "number"},
+		"object": {"type": "object"}, "any": {},
+		"map":      {"type": "object", "additionalProperties": node{"type": "string"}},
+		"[string]": {"type": "array", "items": node{"type": "string"}},
+		"[object]": {"type": "array", "items": node{"type": "object"}},
+		"[any]":    {"type": "array"},
+		"resources": {"type": "object", "additionalProperties": false, "properties": node{
+			"requests": node{"type": "object"}, "limits": node{"type": "object"}, "claims": node{"type": "array"},
+			// Keys of Akri's chart.
+			"memoryRequest": node{}, "cpuRequest": node{}, "memoryLimit": node{}, "cpuLimit": node{},
+		}},
+	}
+	var result []node
+	var words []string
+	for name := range strings.SplitSeq(kind, "|") {
+		if t, ok := simple[name]; ok {
+			result = append(result, t)
+		} else {
+			words = append(words, name)
+		}
+	}
+	if len(words) == 1 {
+		return nil, fmt.Errorf("unknown type %q", words[0])
+	}
+	if len(words) > 0 {
+		result = append(result, node{"enum": words})
+	}
+	return result, nil
+}
+
+// configurations is the schema of the list of Configurations, whose specs the API
+// server validates.
+func configurations() node {
+	entry := table()
+	entry["required"] = []string{"name", "spec"}
+	entry["properties"] = node{
+		"name": node{"type": "string"}, "namespace": node{"type": "string"},
+		"labels": node{"type": "object"}, "annotations": node{"type": "object"}, "spec": node{"type": "object"},
+	}
+	return node{"type": "array", "items": entry}
+}

@@ -1,0 +1,202 @@
+package helm_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNoWildcards reads every rendered rule.
+func TestNoWildcards(t *testing.T) {
+	rules := 0
+	for id, o := range render(t, read(t, "testdata/everything.values.yaml")) {
+		rules += checkRules(t, id, o)
+	}
+	hooks, err := release().Hooks(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hook := range hooks {
+		for id, o := range objects(t, hook.Manifest) {
+			rules += checkRules(t, id, o)
+		}
+	}
+	if rules < 25 {
+		t.Errorf("only %d rules were read", rules)
+	}
+}
+
+// checkRules reports wildcards in the rules of an object, and Secrets that are not named,
+// and returns the number of rules.
+func checkRules(t *testing.T, id string, o object) int {
+	t.Helper()
+	if kind := o["kind"]; kind != "ClusterRole" && kind != "Role" {
+		return 0
+	}
+	rules, _ := o["rules"].([]any)
+	for _, r := range rules {
+		rule := r.(object)
+		for _, key := range []string{"apiGroups", "resources", "verbs", "nonResourceURLs"} {
+			list, _ := rule[key].([]any)
+			if slices.ContainsFunc(list, func(v any) bool { return strings.Contains(fmt.Sprint(v), "*") }) {
+				t.Errorf("%s: a wildcard in %v", id, rule)
+			}
+		}
+		resources, _ := rule["resources"].([]any)
+		if slices.Contains(resources, any("secrets")) && rule["resourceNames"] == nil {
+			t.Errorf("%s: all Secrets: %v", id, rule)
+		}
+	}
+	return len(rules)
+}
+
+// TestStable renders twice, and checks that no hook runs an image of others, or at
+// another time than at a test.
+func TestStable(t *testing.T) {
+	values := read(t, "testdata/everything.values.yaml")
+	first, err := release().Render(parse(t, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := release().Render(parse(t, values))
+	if err != nil || first != second {
+		t.Error("the same values render two different texts", err)
+	}
+	hooks, err := release().Hooks(parse(t, values))
+	if err != nil || len(hooks) == 0 {
+		t.Fatal(hooks, err)
+	}
+	for _, hook := range hooks {
+		if len(hook.Events) != 1 || hook.Events[0].String() != "test" {
+			t.Errorf("%s runs at %v", hook.Name, hook.Events)
+		}
+		for line := range strings.SplitSeq(hook.Manifest, "\n") {
+			if strings.Contains(line, "image: ") && !strings.Contains(line, "image: registry.example.com/akri/controller:v1.2.3") {
+				t.Errorf("%s: %s", hook.Name, line)
+			}
+		}
+	}
+}
+
+// TestTypos checks that keys that do not exist are refused, at every level.
+func TestTypos(t *testing.T) {
+	for values, want := range map[string]string{
+		"contoller: {}":                                      "contoller",
+		"controller: {replica: 2}":                           "replica",
+		"controller: {replicas: two}":                        "controller/replicas",
+		"controller: {resources: {limit: {memory: 1Gi}}}":    "limit",
+		"handlers: {udv: {enabled: true}}":                   "udv",
+		"handlers: {udev: {enable: true}}":                   "enable",
+		"handlers: {udev: {kind: Deployment}}":               "handlers/udev/kind",
+		"handlers: {onvif: {kind: ReplicaSet}}":              "handlers/onvif/kind",
+		"handlers: {onvif: {udevDir: /run/udev}}":            "udevDir",
+		"handlers: {mqtt: {enabled: 'yes'}}":                 "handlers/mqtt/enabled",
+		"image: {digests: {agnt: x}}":                        "agnt",
+		"image: {pullPolicy: always}":                        "image/pullPolicy",
+		"certificates: {provider: vault}":                    "certificates/provider",
+		"metrics: {podMonitor: {enable: true}}":              "enable",
+		"udev: {typo: {enabled: true}}":                      "typo",
+		"udev: {configuration: {discoveryDetails: {x: 1}}}":  "x",
+		"onvif: {configuration: {brokerPod: {iamge: {}}}}":   "iamge",
+		"agent: {host: {kubelet: /x}}":                       "kubelet",
+		"configurations: [{name: a}]":                        "spec",
+		"configurations: [{name: a, spec: {}, capacity: 1}]": "capacity",
+		"webhook: {failurePolicy: fail}":                     "webhook/failurePolicy",
+		"podMonitor: {enabled: true}":                        "podMonitor",
+	} {
+		_, err := release().Render(parse(t, values))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %q", values, err, want)
+		}
+	}
+}
+
+// TestOptions checks what options change.
+func TestOptions(t *testing.T) {
+	const agent = "DaemonSet akri-system/akri-agent"
+	everything := read(t, "testdata/everything.values.yaml")
+	rendered := map[string]map[string]object{} // by values
+	for name, test := range map[string]struct {
+		values, id string
+		want, not  string
+	}{
+		"registry, tag and digest": {values: everything, id: agent, want: "image: registry.example.com/akri/agent:v1.2.3@sha256:0123"},
+		"a Deployment's address": {
+			values: everything, id: agent,
+			want: "siteOnvif=akri-onvif-discovery.akri-system.svc:10000+shared",
+		},
+		"ranges of addresses": {values: everything, id: agent, want: "--allow-network-handlers=10.96.0.0/12,10.0.0.0/8"},
+		"privileged":          {values: everything, id: agent, want: "privileged: true", not: "allowPrivilegeEscalation"},
+		"a Deployment's user": {
+			values: everything, id: "Deployment akri-system/akri-onvif-discovery",
+			want: "runAsNonRoot: true", not: "hostPath",
+		},
+		"labels": {values: everything, id: "ClusterRole /akri-controller", want: "team: edge"},
+		"spread of one component": {
+			values: everything, id: "Deployment akri-system/akri-controller",
+			want: "whenUnsatisfiable: DoNotSchedule",
+		},
+		"egress":    {values: everything, id: "NetworkPolicy akri-system/akri-mqtt-discovery", want: "- Egress"},
+		"no egress": {values: everything, id: "NetworkPolicy akri-system/akri-agent", not: "- Egress"},
+		"only agents call": {
+			values: everything, id: "NetworkPolicy akri-system/akri-opcua-discovery",
+			want: "app.kubernetes.io/name: akri-agent",
+		},
+		"a dashboard":     {values: everything, id: "ConfigMap akri-system/akri-dashboard-fleet", want: "grafana_dashboard"},
+		"an extra object": {values: everything, id: "ConfigMap /extra-akri", want: "extra-akri"},
+		"further kinds":   {values: everything, id: "ClusterRole /akri-controller-extra", want: "kubevirt.io"},
+		"keep": {
+			values: "", id: "CustomResourceDefinition /instances.akri.sh",
+			want: "helm.sh/resource-policy: keep",
+		},
+		"do not keep": {
+			values: "crds: {keep: false}", id: "CustomResourceDefinition /instances.akri.sh",
+			not: "resource-policy",
+		},
+		"cert-manager's CA": {
+			values: "certificates: {provider: cert-manager}", id: "ValidatingWebhookConfiguration /akri-configurations",
+			want: "cert-manager.io/inject-ca-from: akri-system/akri-webhook",
+		},
+		"cert-manager's certificate": {
+			values: "certificates: {provider: cert-manager}", id: "Deployment akri-system/akri-webhook",
+			want: "secretName: akri-webhook-tls", not: "--cert-secret",
+		},
+		"alerts": {
+			values: "metrics: {prometheusRule: {enabled: true}}", id: "PrometheusRule akri-system/akri",
+			want: "AkriControllerDown",
+		},
+		"the release": {
+			values: "metrics: {podMonitor: {enabled: true}, labels: {release: prom}}", id: "PodMonitor akri-system/akri",
+			want: "release: prom",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if rendered[test.values] == nil {
+				rendered[test.values] = render(t, test.values)
+			}
+			o := rendered[test.values][test.id]
+			if o == nil {
+				t.Fatalf("no %s", test.id)
+			}
+			if got := text(t, o); !strings.Contains(got, test.want) || test.not != "" && strings.Contains(got, test.not) {
+				t.Errorf("want %q, not %q:\n%s", test.want, test.not, got)
+			}
+		})
+	}
+}
+
+func TestNotes(t *testing.T) {
+	for values, want := range map[string]string{
+		"":                                  "Discovery handlers: none.",
+		"handlers: {udev: {enabled: true}}": "Discovery handlers: udev.",
+		"webhook: {enabled: false}":         "The webhook is off",
+		"crds: {keep: false}":               "also all Configurations",
+		"onvif: {configuration: {enabled: true}}": "get akric akri-onvif",
+	} {
+		notes, err := release().Notes(parse(t, values))
+		if err != nil || !strings.Contains(notes, want) {
+			t.Errorf("%s: no %q in\n%s\n%v", values, want, notes, err)
+		}
+	}
+}

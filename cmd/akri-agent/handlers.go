@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"akri.sh/akri/agent"
+	"akri.sh/akri/agent/discover/hostpaths"
+	"akri.sh/akri/agent/discover/registry"
+)
+
+// handlerFlags adds the flags that say what discovery handlers are trusted with.
+func handlerFlags(flags *pflag.FlagSet, options *agent.Options) {
+	flags.Var(&prefixes{&options.NetworkHandlers.Addresses}, "allow-network-handlers",
+		"CIDRs of the addresses at which discovery handlers may listen on the network, comma-separated; "+
+			"without TLS, any process at such an address can get the values of discoveryProperties; default: none")
+	flags.StringVar(&options.NetworkHandlers.CAFile, "network-handlers-ca-file", "",
+		"PEM file of the CA of discovery handlers on the network; their certificates must be valid for the handler's name")
+	flags.StringVar(&options.NetworkHandlers.CertFile, "network-handlers-cert-file", "",
+		"PEM file of the agent's certificate for discovery handlers on the network")
+	flags.StringVar(&options.NetworkHandlers.KeyFile, "network-handlers-key-file", "",
+		"PEM file of the key of that certificate")
+	flags.Var(&statics{&options.StaticHandlers}, "static-handlers",
+		"discovery handlers on the network that do not register: NAME=HOST:PORT, or NAME=HOST:PORT+shared if other nodes see the "+
+			"same devices; comma-separated. Needs --allow-network-handlers or --network-handlers-ca-file")
+	options.HostPaths.DeviceFiles, _ = hostpaths.Parse([]string{defaultDeviceFiles})
+	flags.Var(&rules{list: &options.HostPaths.DeviceFiles, text: defaultDeviceFiles}, "allow-device-files",
+		"device files that discovery handlers may give to containers: HANDLER=DIRECTORY[:ro], comma-separated; "+
+			"HANDLER is a name, * for all on Unix sockets, or NAME@network for one on the network")
+	flags.Var(&rules{list: &options.HostPaths.Mounts}, "allow-mounts",
+		"files and directories of the node that discovery handlers may mount into containers, in the same form; default: none")
+}
+
+// defaultDeviceFiles permits what handlers on the node usually need.
+const defaultDeviceFiles = "*=/dev"
+
+// prefixes is the value of a flag with CIDRs.
+type prefixes struct{ list *[]netip.Prefix }
+
+func (p *prefixes) Type() string   { return "CIDRs" }
+func (p *prefixes) String() string { return "" }
+
+func (p *prefixes) Set(value string) error {
+	for one := range strings.SplitSeq(value, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(one))
+		if err != nil {
+			return fmt.Errorf("%q: want a CIDR, such as 10.244.0.0/16", one)
+		}
+		*p.list = append(*p.list, prefix.Masked())
+	}
+	return nil
+}
+
+// statics is the value of a flag with static handlers.
+type statics struct{ list *[]registry.Static }
+
+func (s *statics) Type() string   { return "handlers" }
+func (s *statics) String() string { return "" }
+
+func (s *statics) Set(value string) error {
+	for one := range strings.SplitSeq(value, ",") {
+		handler, err := registry.ParseStatic(strings.TrimSpace(one))
+		if err != nil {
+			return err
+		}
+		*s.list = append(*s.list, handler)
+	}
+	return nil
+}
+
+// rules is the value of a flag with rules for paths. What is set replaces the default.
+type rules struct {
+	list *hostpaths.Rules
+	text string
+	set  bool
+}
+
+func (r *rules) Type() string   { return "rules" }
+func (r *rules) String() string { return r.text }
+
+func (r *rules) Set(value string) error {
+	parsed, err := hostpaths.Parse(strings.Split(value, ","))
+	if err != nil {
+		return err
+	}
+	if !r.set {
+		*r.list, r.text, r.set = nil, "", true
+	}
+	*r.list = append(*r.list, parsed...)
+	r.text = strings.TrimPrefix(r.text+","+value, ",")
+	return nil
+}

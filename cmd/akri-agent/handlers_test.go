@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/agent"
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/discover/hostpaths"
+)
+
+func parseFlags(t *testing.T, arguments ...string) (agent.Options, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	return parse(append([]string{"--kubeconfig=" + file}, arguments...), func(string) string { return "" }, &out, &out)
+}
+
+func TestPathFlags(t *testing.T) {
+	onDev := device.File{ContainerPath: "/dev/a", HostPath: "/dev/a", Permissions: "rw"}
+	onOpt := device.File{ContainerPath: "/dev/a", HostPath: "/opt/a", Permissions: "rw"}
+	mount := device.Mount{ContainerPath: "/a", HostPath: "/opt/a", ReadOnly: true}
+	for name, tc := range map[string]struct {
+		arguments         []string
+		dev, opt, mounted bool
+	}{
+		"default":  {nil, true, false, false},
+		"nothing":  {[]string{"--allow-device-files="}, false, false, false},
+		"replaced": {[]string{"--allow-device-files=udev=/opt"}, false, true, false},
+		"a list":   {[]string{"--allow-device-files=udev=/opt,*=/dev"}, true, true, false},
+		"twice":    {[]string{"--allow-device-files=udev=/opt", "--allow-device-files=udev=/dev"}, true, true, false},
+		"mounts":   {[]string{"--allow-mounts=udev=/opt:ro"}, true, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options, err := parseFlags(t, tc.arguments...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			udev := hostpaths.Handler{Name: "udev"}
+			_, dev := options.HostPaths.DeviceFile(udev, onDev)
+			_, opt := options.HostPaths.DeviceFile(udev, onOpt)
+			_, mounted := options.HostPaths.Mount(udev, mount)
+			if (dev == nil) != tc.dev || (opt == nil) != tc.opt || (mounted == nil) != tc.mounted {
+				t.Errorf("/dev: %v; /opt: %v; mount: %v", dev, opt, mounted)
+			}
+		})
+	}
+	if _, err := parseFlags(t, "--allow-mounts=/opt"); err == nil || !strings.Contains(err.Error(), "want HANDLER=DIRECTORY") {
+		t.Errorf("a rule without a handler: %v", err)
+	}
+}
+
+func TestNetworkFlags(t *testing.T) {
+	options, err := parseFlags(t)
+	if err != nil || len(options.NetworkHandlers.Addresses) != 0 {
+		t.Errorf("default: %v, %v; want no addresses", options.NetworkHandlers, err)
+	}
+	options, err = parseFlags(t, "--allow-network-handlers=10.244.1.0/16,fd00::/64", "--network-handlers-ca-file=/ca")
+	if err != nil || len(options.NetworkHandlers.Addresses) != 2 || options.NetworkHandlers.Addresses[0].String() != "10.244.0.0/16" ||
+		options.NetworkHandlers.CAFile != "/ca" {
+		t.Errorf("got %+v, %v", options.NetworkHandlers, err)
+	}
+	if _, err := parseFlags(t, "--allow-network-handlers=10.244.0.1"); err == nil || !strings.Contains(err.Error(), "want a CIDR") {
+		t.Errorf("an address: %v", err)
+	}
+}
+
+func TestStaticHandlers(t *testing.T) {
+	options, err := parseFlags(t, "--static-handlers=onvif=onvif.svc:1+shared, opcua=10.0.0.1:2", "--static-handlers=http=h:3")
+	if err != nil || fmt.Sprint(options.StaticHandlers) != "[{onvif onvif.svc:1 true} {opcua 10.0.0.1:2 false} {http h:3 false}]" {
+		t.Errorf("got %v, %v", options.StaticHandlers, err)
+	}
+	if _, err := parseFlags(t, "--static-handlers=onvif"); err == nil || !strings.Contains(err.Error(), "want NAME=HOST:PORT") {
+		t.Errorf("without an address: %v", err)
+	}
+	var out bytes.Buffer
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	arguments := []string{"--kubeconfig", file, "--node-name=n", "--discovery-handlers-dir=" + t.TempDir(), "--static-handlers=a=b:1"}
+	err = run(t.Context(), arguments, func(string) string { return "" }, &out, &out)
+	if err == nil || !strings.Contains(err.Error(), "handlers on the network are off") {
+		t.Errorf("without a permission: %v", err)
+	}
+}

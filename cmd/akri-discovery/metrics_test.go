@@ -1,0 +1,66 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/internal/metricsdoc"
+	"akri.sh/akri/internal/version"
+)
+
+// TestMetricsAreDocumented compares the metrics with the documentation.
+func TestMetricsAreDocumented(t *testing.T) {
+	recorder := metricsdoc.NewRecorder()
+	monitor.New(recorder)
+	recorder.MustRegister(version.NewCollector("discovery"))
+	metricsdoc.Check(t, "../../docs/metrics.md", "akri-discovery", recorder)
+}
+
+func TestProbes(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	registry := prometheus.NewRegistry()
+	monitor.New(registry)
+	registered := false
+	stop, err := serveMetrics(address, registry, func() bool { return registered })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	get := func(path string) (int, string) {
+		t.Helper()
+		response, err := http.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(body)
+	}
+	if code, text := get("/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz: %d %s", code, text)
+	}
+	if code, text := get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "not registered") {
+		t.Errorf("/readyz before the registration: %d %s", code, text)
+	}
+	registered = true
+	if code, text := get("/readyz"); code != http.StatusOK {
+		t.Errorf("/readyz: %d %s", code, text)
+	}
+	if code, text := get("/metrics"); code != http.StatusOK || !strings.Contains(text, "akri_handler_devices 0") {
+		t.Errorf("/metrics: %d %s", code, text)
+	}
+}

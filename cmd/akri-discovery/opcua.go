@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/mdns/browse"
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/opcua"
+)
+
+const opcuaManual = `opcua runs the handler opcua, which finds OPC UA servers. All nodes see the same
+servers, so their devices are shared.
+
+    discoveryHandler:
+      name: opcua
+      discoveryDetails: |
+        opcuaDiscoveryMethod:
+          standard:                 # FindServers, of servers and discovery servers
+            discoveryUrls:          # default: opc.tcp://localhost:4840/
+            - opc.tcp://10.1.2.3:4840/
+        applicationNames:           # these three: Include or Exclude exact values
+          action: Exclude
+          items: []
+        applicationUris: {action: Include, items: ["urn:plant:oven"]}
+        productUris: {action: Exclude, items: []}
+        applicationTypes: [Server, ClientAndServer]    # the default
+        id: url                     # or applicationUri, if those are unique
+        intervalSeconds: 10         # between polls
+        misses: 3                   # polls in a row until a server is gone
+        allowHosts: []              # see below
+
+opcuaDiscoveryMethod has one or more of these:
+
+    standard: {discoveryUrls: [...]}    # FindServers
+    network: {discoveryUrls: [...]}     # FindServersOnNetwork, of an LDS-ME
+    mdns: {}                            # _opcua-tcp._tcp
+    scan:                               # only with --scan-networks
+      cidrs: [10.1.2.0/24]
+      ports: [4840]
+      connectionsPerSecond: 50
+      intervalSeconds: 300
+
+The handler connects to a server that a discovery server refers to only if it is on the
+discovery server's own host, or if allowHosts has its address, its name, a CIDR, or a
+name such as *.plant.example.
+
+The id of a device is the URL of the server. If its host does not exist, or is the
+loopback device of a discovery server that is elsewhere, it is replaced by the host of
+the discovery server.
+
+The properties are OPCUA_DISCOVERY_URL and, if known, OPCUA_APPLICATION_NAME,
+OPCUA_APPLICATION_URI, OPCUA_PRODUCT_URI and OPCUA_ENDPOINTS, which has security policies
+and modes, such as Basic256Sha256/SignAndEncrypt,None/None.
+
+The environment variables in parentheses are the defaults of the flags.`
+
+func newOPCUA(environment func(string) string) *cobra.Command {
+	var serve serveFlags
+	var networks []string
+	cmd := &cobra.Command{
+		Use:   "opcua",
+		Short: "Find OPC UA servers",
+		Long:  opcuaManual,
+		Args:  cobra.NoArgs,
+	}
+	cmd.Flags().StringSliceVar(&networks, "scan-networks", nil,
+		"networks, such as 10.1.0.0/16, that Configurations may scan; none by default")
+	serve.add(cmd, environment)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var options opcua.Options
+		for _, text := range networks {
+			network, err := netip.ParsePrefix(text)
+			if err != nil {
+				return fmt.Errorf("--scan-networks: %q is not a network: write one such as 10.1.0.0/16", text)
+			}
+			options.ScanNetworks = append(options.ScanNetworks, network.Masked())
+		}
+		serve.options.Shared = true
+		return serve.serve(cmd, opcua.Name, func(metrics *monitor.Metrics) discovery.Handler {
+			options.Metrics, options.Log = metrics, serve.options.Logger
+			options.Browser = browser{browse.New(browse.Options{})}
+			return opcua.New(options)
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+)
+
+// Printable returns a writer that replaces control characters, apart from line breaks
+// and tabs, by a visible form such as ^[. What the commands print comes from the
+// cluster, where others choose it: an escape sequence could hide lines from the
+// reader, or write others.
+func Printable(to io.Writer) io.Writer { return printable{to} }
+
+type printable struct{ to io.Writer }
+
+func (p printable) Write(text []byte) (int, error) {
+	safe := text
+	if bytes.ContainsFunc(text, isControl) {
+		var replaced bytes.Buffer
+		for _, r := range string(text) {
+			switch {
+			case !isControl(r):
+				replaced.WriteRune(r)
+			case r < 0x80:
+				replaced.Write([]byte{'^', byte(r) ^ 0x40})
+			default:
+				replaced.WriteRune('\uFFFD') // a C1 control, which some terminals obey
+			}
+		}
+		safe = replaced.Bytes()
+	}
+	if _, err := p.to.Write(safe); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// isControl reports whether a terminal may act on a character.
+func isControl(r rune) bool {
+	return r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
+}

@@ -1,0 +1,188 @@
+package migration
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestImports checks that nothing here can reach a cluster.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for name := range strings.FieldsSeq(string(out)) {
+		for _, prefix := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "akri.sh/akri/agent"} {
+			if name == prefix || strings.HasPrefix(name, prefix+"/") {
+				t.Errorf("%s is among the dependencies and can reach a cluster: move the code that needs it to cmd/kubectl-akri", name)
+			}
+		}
+	}
+}
+
+func daemonSet(name, image string) Workload {
+	return Workload{Kind: "DaemonSet", Namespace: "default", Name: name, Pod: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "c", Image: image}},
+	}}
+}
+
+func TestRoles(t *testing.T) {
+	custom := daemonSet("scanners", "scanners:1")
+	custom.Pod.Containers[0].Env = []corev1.EnvVar{{Name: "DISCOVERY_HANDLERS_DIRECTORY", Value: "/var/lib/akri"}}
+	webhook := daemonSet("checker", "ghcr.io/project-akri/akri/webhook-configuration:v0.13.8")
+	webhook.Kind = "Deployment"
+	for _, test := range []struct {
+		workload Workload
+		want     Role
+	}{
+		{daemonSet("akri-agent-daemonset", "mirror:5000/agent"), RoleAgent},
+		{daemonSet("akri-agent", "akri.sh/agent:v1"), RoleNewAgent},
+		{daemonSet("akri-udev-discovery-daemonset", "x"), RoleHandler},
+		{daemonSet("akri-udev-discovery", "x"), RoleNewHandler},
+		{daemonSet("node-exporter", "x"), RoleNone},
+		{custom, RoleHandler},
+		{webhook, RoleWebhook},
+	} {
+		if got := test.workload.Role(); got != test.want {
+			t.Errorf("%s: role %q, want %q", test.workload.Name, got, test.want)
+		}
+	}
+}
+
+func TestVersions(t *testing.T) {
+	labeled := daemonSet("a", "registry:5000/agent@sha256:0123")
+	labeled.Labels = map[string]string{"helm.sh/chart": "akri-0.13.8"}
+	for _, test := range []struct {
+		workload Workload
+		want     string
+		old      bool
+	}{
+		{daemonSet("a", "ghcr.io/project-akri/akri/agent:v0.13.26-dev"), "0.13.26-dev", false},
+		{daemonSet("a", "ghcr.io/project-akri/akri/agent:v0.12.20"), "0.12.20", true},
+		{daemonSet("a", "ghcr.io/deislabs/akri/agent:v0.8.4"), "0.8.4", true},
+		{daemonSet("a", "registry:5000/agent:latest"), "", false},
+		{labeled, "0.13.8", false},
+	} {
+		got := test.workload.version()
+		if got != test.want || tooOld(got) != test.old {
+			t.Errorf("%s: version %q, too old %t", test.workload.Pod.Containers[0].Image, got, tooOld(got))
+		}
+	}
+}
+
+func TestReadRelease(t *testing.T) {
+	encode := func(text string, compress bool) []byte {
+		data := []byte(text)
+		if compress {
+			var buffer bytes.Buffer
+			writer := gzip.NewWriter(&buffer)
+			_, _ = writer.Write(data)
+			_ = writer.Close()
+			data = buffer.Bytes()
+		}
+		return []byte(base64.StdEncoding.EncodeToString(data))
+	}
+	const text = `{"name": "akri", "namespace": "edge", "chart": {"metadata": {"name": "akri", "version": "0.13.8"}},
+		"manifest": "---\nkind: DaemonSet\nmetadata:\n  name: akri-agent-daemonset\n` +
+		`---\napiVersion: akri.sh/v0\nkind: Configuration\nmetadata: {name: c}\n",
+		"hooks": [{"name": "akri-cleanup", "kind": "Job", "events": ["pre-delete"]}]}`
+	for _, compressed := range []bool{true, false} {
+		release, err := ReadRelease(encode(text, compressed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if release.Namespace != "edge" || release.Chart != "akri 0.13.8" || !slices.Equal(release.Deletes, []string{"akri-cleanup"}) ||
+			!slices.Equal(release.Configurations, []string{"edge/c"}) {
+			t.Errorf("got %+v", release)
+		}
+	}
+	for name, data := range map[string][]byte{
+		"NotBase64":    []byte("%"),
+		"NotJSON":      encode("{", true),
+		"CutOff":       encode(text, true)[:40],
+		"AnotherChart": encode(`{"manifest": "kind: DaemonSet\nmetadata: {name: akri-agent}"}`, true),
+	} {
+		if release, err := ReadRelease(data); err == nil {
+			t.Errorf("%s: got %+v", name, release)
+		}
+	}
+}
+
+// TestTraces checks that only what agents of Akri wrote is removed.
+func TestTraces(t *testing.T) {
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource}
+	}
+	object := &unstructured.Unstructured{}
+	object.SetFinalizers([]string{"node1", "lost", "example.com/keep", "foregroundDeletion"})
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{
+		entry("node1", "Apply", ""), entry("node1-fin", "Apply", ""), entry("dp-node1", "Apply", ""),
+		entry("lost-fin", "Apply", ""),
+		entry("helm", "Apply", ""), entry("akri-agent", "Update", ""), entry("akri-agent.node1", "Apply", "status"), entry("node1", "Update", ""),
+	})
+	traces := TracesOn(object, map[string]bool{"node1": true, "node2": true})
+	if traces == nil || !slices.Equal(traces.Finalizers, []string{"lost", "node1"}) ||
+		!slices.Equal(traces.Managers, []string{"dp-node1", "lost-fin", "node1", "node1-fin"}) {
+		t.Fatalf("got %+v", traces)
+	}
+	traces.Remove(object)
+	if left := object.GetFinalizers(); !slices.Equal(left, []string{"example.com/keep", "foregroundDeletion"}) {
+		t.Errorf("finalizers %v are left", left)
+	}
+	if left := object.GetManagedFields(); len(left) != 4 {
+		t.Errorf("field managers %v are left, want the 4 of others", left)
+	}
+	if again := TracesOn(object, map[string]bool{"node1": true}); again != nil {
+		t.Errorf("a second pass finds %+v", again)
+	}
+}
+
+// TestCleanRefuses checks that nothing is removed before the move is complete.
+func TestCleanRefuses(t *testing.T) {
+	controller := Workload{Kind: "Deployment", Name: newController, Desired: 1, Ready: 1, Running: 1}
+	agent := Workload{Kind: "DaemonSet", Name: newAgent, Desired: 2, Ready: 2, Running: 2}
+	old := daemonSet(oldAgent, "x")
+	nodes := map[string]bool{"node1": true}
+	running, starting, restarted := old, agent, old
+	running.Running, starting.Ready, restarted.Desired = 1, 1, 1
+	for name, test := range map[string]struct {
+		facts Facts
+		want  string
+	}{
+		"Complete":       {Facts{Workloads: []Workload{controller, agent, old}, Nodes: nodes}, ""},
+		"OldAgentEnds":   {Facts{Workloads: []Workload{controller, agent, running}, Nodes: nodes}, "still runs"},
+		"OldAgentStarts": {Facts{Workloads: []Workload{controller, agent, restarted}, Nodes: nodes}, "still runs"},
+		"NotInstalled":   {Facts{Workloads: []Workload{old}, Nodes: nodes}, "no new controller"},
+		"NoNewAgents":    {Facts{Workloads: []Workload{controller, old}, Nodes: nodes}, "no new agent"},
+		"NotReady":       {Facts{Workloads: []Workload{controller, starting}, Nodes: nodes}, "1 of 2 Pods are ready"},
+		"UnknownNodes":   {Facts{Workloads: []Workload{controller, agent}}, "nodes"},
+	} {
+		_, err := Clean(&test.facts)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for word, want := range map[string]string{
+		"kubelet.rootDir=/var/lib/k0s": "kubelet.rootDir=/var/lib/k0s",
+		"a b":                          "'a b'",
+		"$(reboot)":                    "'$(reboot)'",
+		"it's":                         `'it'\''s'`,
+		"":                             "''",
+	} {
+		if got := quote(word); got != want {
+			t.Errorf("quote(%q) = %s, want %s", word, got, want)
+		}
+	}
+}

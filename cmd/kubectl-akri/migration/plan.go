@@ -1,0 +1,343 @@
+package migration
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Installer is the tool that installs the new Akri.
+type Installer string
+
+// The installers.
+const (
+	Helm    Installer = "helm"
+	Kubectl Installer = "kubectl"
+)
+
+// PlanOptions are what the operator chooses.
+type PlanOptions struct {
+	Installer Installer
+	Namespace string // of the new Akri
+	Source    string // of the chart, or of the directory with config/default
+	Replace   bool   // Akri's handlers by the new ones
+}
+
+// Step is a part of the move.
+type Step struct {
+	Title    string
+	Why      []string // lines
+	Commands []string
+}
+
+// Plan returns the steps of the move of a cluster, in their order.
+func Plan(f *Facts, o PlanOptions) []Step {
+	p := &planner{facts: f, options: o, installation: installation(f)}
+	p.save()
+	p.forget()
+	p.stopController()
+	p.webhook()
+	p.stopAgents()
+	p.install()
+	p.permissions()
+	p.wait()
+	p.handlers()
+	p.verify()
+	p.clean()
+	return p.steps
+}
+
+// PrintPlan writes the steps as a script for a POSIX shell.
+func PrintPlan(out io.Writer, f *Facts, o PlanOptions) error {
+	var text strings.Builder
+	text.WriteString("#!/bin/sh\n# Moves this cluster from the original Akri to this one. Nothing that uses a device is\n" +
+		"# restarted. If a step fails, correct the cause, and let kubectl akri migrate plan print what is left.\n" +
+		"# set -C keeps files that an earlier run has saved.\nset -euC\n")
+	for i, step := range Plan(f, o) {
+		fmt.Fprintf(&text, "\n# %d. %s\n", i+1, step.Title)
+		for _, line := range step.Why {
+			fmt.Fprintf(&text, "#    %s\n", line)
+		}
+		for _, command := range step.Commands {
+			text.WriteString(command + "\n")
+		}
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// planner collects steps.
+type planner struct {
+	facts        *Facts
+	options      PlanOptions
+	installation Installation
+	steps        []Step
+}
+
+// add adds a step, unless it has nothing to do.
+func (p *planner) add(title string, why []string, commands ...string) {
+	if len(commands) > 0 {
+		p.steps = append(p.steps, Step{title, why, commands})
+	}
+}
+
+func (p *planner) save() {
+	commands := []string{
+		"kubectl akri migrate check",
+		"kubectl get configurations.akri.sh,instances.akri.sh -A -o yaml > akri-objects.yaml",
+		"kubectl get customresourcedefinition configurations.akri.sh instances.akri.sh -o yaml > akri-definitions.yaml",
+	}
+	if r := p.facts.Release; r != nil {
+		if p.options.Installer == Helm {
+			commands = append(commands, fmt.Sprintf("helm get values %s -n %s -o yaml > akri-values.yaml", r.Name, r.Namespace))
+		}
+		commands = append(commands,
+			fmt.Sprintf("kubectl get secret -n %s -l owner=helm,name=%s -o yaml > akri-release.yaml", r.Namespace, r.Name))
+	}
+	for i, w := range p.old(RoleController, RoleAgent, RoleWebhook) {
+		redirect := map[bool]string{true: ">", false: ">>"}[i == 0]
+		if i > 0 {
+			commands = append(commands, "echo --- >> akri-workloads.yaml")
+		}
+		commands = append(commands, fmt.Sprintf("kubectl get -n %s %s -o yaml %s akri-workloads.yaml", w.Namespace, kubectlName(w), redirect))
+	}
+	for _, w := range p.oldWebhooks() {
+		commands = append(commands, fmt.Sprintf("kubectl get validatingwebhookconfiguration %s -o yaml > akri-registration.yaml", w.Name))
+	}
+	p.add("Check, and save what there is", []string{"The script stops here if something blocks."}, commands...)
+}
+
+func (p *planner) old(roles ...Role) []Workload {
+	var found []Workload
+	for _, role := range roles {
+		found = append(found, p.facts.workloads(role)...)
+	}
+	return found
+}
+
+func (p *planner) oldWebhooks() []Webhook {
+	return slices.DeleteFunc(slices.Clone(p.facts.Webhooks), func(w Webhook) bool { return w.Name == newRules })
+}
+
+func (p *planner) forget() {
+	r := p.facts.Release
+	if r == nil {
+		return
+	}
+	why := []string{
+		"Never run helm uninstall: it deletes what the release contains, Configurations included.",
+	}
+	if len(r.Deletes) > 0 {
+		why = []string{
+			"Never run helm uninstall: the chart's hook " + r.Deletes[0] + " deletes all Configurations of all namespaces, and",
+			"with them all Instances and brokers. Without these Secrets, Helm does not know the release; its objects stay.",
+		}
+	}
+	p.add("Make Helm forget the release "+r.Name, why,
+		fmt.Sprintf("kubectl delete secret -n %s -l owner=helm,name=%s", r.Namespace, r.Name))
+}
+
+func (p *planner) stopController() {
+	var commands []string
+	for _, w := range p.old(RoleController, RoleWebhook) {
+		commands = append(commands, fmt.Sprintf("kubectl scale -n %s %s --replicas=0", w.Namespace, kubectlName(w)))
+	}
+	for _, w := range p.old(RoleController) {
+		commands = append(commands, waitGone(w))
+	}
+	p.add("Stop Akri's controller", []string{
+		"Two controllers replace each other's objects. Brokers go on. To undo it: --replicas=1.",
+	}, commands...)
+}
+
+// waitGone returns the command that waits for the end of a workload's Pods.
+func waitGone(w Workload) string {
+	return fmt.Sprintf("kubectl wait -n %s pod -l %s --for=delete --timeout=3m", w.Namespace, selector(w.Selector))
+}
+
+func (p *planner) webhook() {
+	var commands []string
+	for _, w := range p.oldWebhooks() {
+		commands = append(commands, "kubectl delete validatingwebhookconfiguration "+w.Name)
+	}
+	p.add("Take Akri's admission webhook out", []string{
+		"It rejects fields that it does not know, and all writes while it does not run.",
+	}, commands...)
+}
+
+// stopped is a label that no node has: it keeps the agents from running, and its removal
+// brings them back.
+const stopped = "akri.sh/stopped"
+
+func (p *planner) stopAgents() {
+	var commands []string
+	for _, w := range p.old(RoleAgent) {
+		patch := `{"spec":{"template":{"spec":{"nodeSelector":{"` + stopped + `":"true"}}}}}`
+		commands = append(commands,
+			fmt.Sprintf("kubectl patch -n %s %s --type=merge -p '%s'", w.Namespace, kubectlName(w), patch), waitGone(w))
+	}
+	p.add("Stop Akri's agents on all nodes", []string{
+		"From here until the new agents are ready, no new container gets a device. Running ones do not notice.",
+		`To undo it: kubectl patch … -p '{"spec":{"template":{"spec":{"nodeSelector":{"` + stopped + `":null}}}}}'`,
+	}, commands...)
+}
+
+func (p *planner) install() {
+	o := p.options
+	if o.Installer == Kubectl {
+		p.add("Install the new definitions, controller, webhook and agents", []string{
+			"--force-conflicts, because fields of the definitions belong to Helm. Objects keep their contents.",
+		}, p.kubectl()...)
+		return
+	}
+	p.add("Install the new definitions, controller, webhook and agents", []string{
+		"--take-ownership, --force-conflicts (Helm 4) and crds.guard=false, because the definitions are there already.",
+		"Configurations stay plain objects. Do not pass the old values now: what they render would be created in",
+		p.options.Namespace + ", next to what exists. docs/migrate-from-akri.md says how the chart can own it later.",
+	}, p.helm()...)
+}
+
+func (p *planner) kubectl() []string {
+	directories := []string{"config/default"}
+	for _, name := range p.newHandlers() {
+		directories = append(directories, "config/"+map[bool]string{true: "debug-echo", false: name}[name == "debugEcho"])
+	}
+	var commands []string
+	for _, directory := range directories {
+		commands = append(commands, "kubectl apply --server-side --force-conflicts -k "+quote(path.Join(p.options.Source, directory)))
+	}
+	return commands
+}
+
+// settings returns the values of the chart that this cluster needs.
+func (p *planner) settings() []string {
+	settings := []string{"crds.guard=false"}
+	for _, w := range p.old(RoleAgent) {
+		for _, directory := range w.directories() {
+			settings = append(settings, directory.key+"="+directory.value)
+		}
+	}
+	for _, name := range p.newHandlers() {
+		settings = append(settings, "handlers."+builtIn[name]+".enabled=true")
+	}
+	return settings
+}
+
+func (p *planner) helm() []string {
+	words := []string{fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership --force-conflicts --wait",
+		quote(p.options.Source), p.options.Namespace)}
+	for _, setting := range p.settings() {
+		words = append(words, "--set "+quote(setting))
+	}
+	return []string{strings.Join(words, " \\\n  ")}
+}
+
+// newHandlers returns the handlers to install: those that ended with Akri's agent, and
+// those that replace others.
+func (p *planner) newHandlers() []string {
+	names := map[string]bool{}
+	for _, w := range p.old(RoleAgent) {
+		for _, name := range w.embedded() {
+			names[name] = p.used(name)
+		}
+	}
+	for _, w := range p.old(RoleHandler) {
+		if name := w.handler(); name != "" && p.options.Replace {
+			names[name] = true
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, needed bool) bool { return !needed })
+	return slices.Sorted(maps.Keys(names))
+}
+
+// used reports whether a Configuration names a handler.
+func (p *planner) used(handler string) bool {
+	for i := range p.facts.Configurations {
+		if parsed := parse(&p.facts.Configurations[i]); parsed.handler == handler {
+			return true
+		}
+	}
+	return false
+}
+
+// permissions grants the agents what discoveryProperties refer to.
+func (p *planner) permissions() {
+	var commands []string
+	for i := range p.facts.Configurations {
+		if parsed := parse(&p.facts.Configurations[i]); len(parsed.sources) > 0 {
+			commands = append(commands, fmt.Sprintf("kubectl akri rbac -n %s %s --agent=%s/%s | kubectl apply -f -",
+				parsed.Namespace, parsed.Name, p.options.Namespace, newAgent))
+		}
+	}
+	p.add("Let the agents read the credentials for discovery", []string{
+		"Only these objects, in their namespaces.",
+	}, commands...)
+}
+
+func (p *planner) wait() {
+	n := p.options.Namespace
+	p.add("Wait for them", nil,
+		fmt.Sprintf("kubectl rollout status -n %s deployment/%s --timeout=5m", n, newController),
+		fmt.Sprintf("kubectl rollout status -n %s deployment/%s --timeout=5m", n, newWebhook),
+		fmt.Sprintf("kubectl rollout status -n %s daemonset/%s --timeout=5m", n, newAgent))
+}
+
+// handlers restarts the handlers that would not register again, or removes those that
+// are replaced.
+func (p *planner) handlers() {
+	var restart, remove []string
+	for _, w := range p.old(RoleHandler) {
+		name := w.handler()
+		switch {
+		case name != "" && p.options.Replace:
+			remove = append(remove, fmt.Sprintf("kubectl delete -n %s %s", w.Namespace, kubectlName(w)))
+		case name == "" || !p.used(name):
+			restart = append(restart, fmt.Sprintf("kubectl rollout restart -n %s %s", w.Namespace, kubectlName(w)))
+		}
+	}
+	p.add("Restart handlers that may not register again by themselves", []string{
+		"Akri's handlers notice new agents only while a Configuration uses them. Restarting one that is in use does no harm:",
+		"devices are kept for 30 seconds, and those that several nodes reach for 300.",
+	}, restart...)
+	p.add("Remove Akri's handlers, which the new ones replace", []string{
+		"The devices keep their names, because both find the same IDs.",
+	}, remove...)
+}
+
+func (p *planner) verify() {
+	p.add("Verify", []string{
+		"All Configurations that were in use are Ready, and each Instance has its Pods and slots.",
+	}, "kubectl get configurations.akri.sh,instances.akri.sh -A", "kubectl akri nodes -n "+p.options.Namespace, "kubectl akri tree -A")
+}
+
+func (p *planner) clean() {
+	p.add("Remove what Akri has left", []string{
+		"It lists what it will remove, and asks. From here, the way back is a new installation of Akri.",
+	}, "kubectl akri migrate clean")
+}
+
+// kubectlName returns KIND/NAME.
+func kubectlName(w Workload) string { return strings.ToLower(w.Kind) + "/" + w.Name }
+
+// selector writes labels as kubectl takes them.
+func selector(labels map[string]string) string {
+	var terms []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		terms = append(terms, key+"="+labels[key])
+	}
+	return strings.Join(terms, ",")
+}
+
+// quote quotes a word for a POSIX shell if necessary.
+func quote(word string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,136 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// perPod returns what a rule finds for each Pod.
+func perPod(pods []corev1.Pod, rule func(*corev1.Pod) []finding) []finding {
+	var findings []finding
+	for i := range pods {
+		findings = append(findings, rule(&pods[i])...)
+	}
+	return findings
+}
+
+// unschedulable returns the scheduler's message if it finds no node for a Pod.
+func unschedulable(pod *corev1.Pod) (message string, found bool) {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Message, true
+		}
+	}
+	return "", false
+}
+
+// Requests reports whether a container of a Pod requests a resource.
+func Requests(pod *corev1.Pod, resource string) bool { return Requested(pod)[resource] > 0 }
+
+// Requested returns the number of devices of Akri that a Pod requests, by resource. As
+// for the scheduler, init containers do not add to the others, because they have ended.
+func Requested(pod *corev1.Pod) map[string]int64 {
+	requested := map[string]int64{}
+	for i := range pod.Spec.Containers {
+		for name, amount := range devicesOf(&pod.Spec.Containers[i]) {
+			requested[name] += amount
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		for name, amount := range devicesOf(&pod.Spec.InitContainers[i]) {
+			requested[name] = max(requested[name], amount)
+		}
+	}
+	return requested
+}
+
+// devicesOf returns the devices that a container requests. Requests of devices equal
+// their limits, if both are set.
+func devicesOf(container *corev1.Container) map[string]int64 {
+	devices := map[string]int64{}
+	for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+		for name, amount := range list {
+			if strings.HasPrefix(string(name), v0.Domain+"/") {
+				devices[string(name)] = amount.Value()
+			}
+		}
+	}
+	return devices
+}
+
+func terminated(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// podName includes the namespace if it differs from the one that is shown.
+func podName(pod *corev1.Pod, namespace string) string {
+	if pod.Namespace == namespace {
+		return "Pod " + pod.Name
+	}
+	return "Pod " + pod.Namespace + "/" + pod.Name
+}
+
+// nodeText names the node of a Pod.
+func nodeText(pod *corev1.Pod) string {
+	if pod.Spec.NodeName == "" {
+		return "on no node yet"
+	}
+	return "on " + pod.Spec.NodeName
+}
+
+// PodState returns a Pod's phase, or the reason why one of its containers waits.
+func PodState(pod *corev1.Pod) string {
+	if reason, _, _ := waitingContainer(pod); reason != "" {
+		return reason
+	}
+	if pod.Status.Reason != "" {
+		return pod.Status.Reason
+	}
+	return string(pod.Status.Phase)
+}
+
+// failedPod explains why a Pod has failed.
+func failedPod(pod *corev1.Pod, name string) []finding {
+	if pod.Status.Phase != corev1.PodFailed {
+		return nil
+	}
+	why := pod.Status.Reason
+	if pod.Status.Message != "" {
+		why = strings.TrimPrefix(why+": "+pod.Status.Message, ": ")
+	}
+	if why == "" {
+		why = "a container terminated with an error; check kubectl logs"
+	}
+	return findingf("it is replaced with increasing back-off; if it keeps failing, check the agent there: kubectl akri nodes "+
+		pod.Spec.NodeName, "%s has failed on %s: %s", name, pod.Spec.NodeName, why)
+}
+
+// waitingPod explains why a container of a scheduled Pod does not start.
+func waitingPod(pod *corev1.Pod, name string) []finding {
+	reason, message, container := waitingContainer(pod)
+	if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
+		return nil
+	}
+	remedy := fmt.Sprintf("kubectl describe pod -n %s %s", pod.Namespace, pod.Name)
+	if reason == "CrashLoopBackOff" {
+		remedy = fmt.Sprintf("kubectl logs -n %s %s -c %s --previous", pod.Namespace, pod.Name, container)
+	}
+	return findingf(remedy, "%s is on %s, but its container %s is not running: %s",
+		name, pod.Spec.NodeName, container, strings.TrimSuffix(reason+": "+message, ": "))
+}
+
+// waitingContainer returns the first container of a Pod that waits, and why.
+func waitingContainer(pod *corev1.Pod) (reason, message, container string) {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, status := range statuses {
+			if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "" {
+				return waiting.Reason, waiting.Message, status.Name
+			}
+		}
+	}
+	return "", "", ""
+}

@@ -1,0 +1,204 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"akri.sh/akri/internal/text"
+	"akri.sh/akri/internal/version"
+)
+
+// Components in the order in which they are shown. What is not one of them is the
+// handler of that name.
+const (
+	Controller = "controller"
+	Webhook    = "webhook"
+	Agent      = "agent"
+)
+
+// Versions are the versions of everything that belongs to an installation.
+type Versions struct {
+	Client version.Info `json:"client"`
+	// Kubernetes is the version of the API server, Namespace that of the Pods.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	Namespace  string `json:"namespace,omitempty"`
+	Parts      []Part `json:"parts,omitempty"`
+	// Notes are what could not be found out, and what is missing.
+	Notes []string `json:"notes,omitempty"`
+	// Skew are the differences between versions, each with what to do about it.
+	Skew []string `json:"skew,omitempty"`
+}
+
+// Sources of a version, from the best to the last resort.
+const (
+	FromProgram = "program" // the running program says so
+	FromLabel   = "label"   // the label app.kubernetes.io/version of the Pod
+	FromImage   = "image"   // the tag of the image
+)
+
+// Part is a Pod of the installation.
+type Part struct {
+	// Component is a component, or the name of a handler.
+	Component string `json:"component"`
+	Pod       string `json:"pod"`
+	// Node is empty if the Pod is not scheduled; Kubelet is empty if the node cannot be
+	// read.
+	Node    string `json:"node,omitempty"`
+	Kubelet string `json:"kubelet,omitempty"`
+	Image   string `json:"image,omitempty"`
+	// Version is empty if it is unknown. Source says where it is from.
+	Version string `json:"version,omitempty"`
+	Source  string `json:"source,omitempty"`
+	// Problem is the reason why the program was not asked.
+	Problem string `json:"problem,omitempty"`
+	// NoPodsAPI reports that the agent found no Pods API on its kubelet.
+	NoPodsAPI bool `json:"noPodsAPI,omitempty"`
+}
+
+// Healthy reports whether all versions are known and equal, and nothing is missing.
+func (v *Versions) Healthy() bool {
+	unread := slices.ContainsFunc(v.Parts, func(part Part) bool { return part.Problem != "" })
+	return len(v.Skew) == 0 && len(v.Notes) == 0 && !unread
+}
+
+// Judge sorts the parts and fills in Skew, and Notes for components that are missing.
+func (v *Versions) Judge() {
+	slices.SortStableFunc(v.Parts, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(rank(a.Component), rank(b.Component)), cmp.Compare(a.Component, b.Component),
+			cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
+	})
+	has := func(component string) bool {
+		return slices.ContainsFunc(v.Parts, func(part Part) bool { return part.Component == component })
+	}
+	if !has(Controller) && !has(Agent) {
+		v.Notes = append(v.Notes, fmt.Sprintf("no controller and no agent in namespace %q: specify the namespace in which Akri "+
+			"is installed with -n", v.Namespace))
+		return
+	}
+	for component, without := range map[string]string{
+		Controller: "no objects are created for devices", Agent: "no devices are found",
+	} {
+		if !has(component) {
+			v.Notes = append(v.Notes, fmt.Sprintf("no Pod of the %s in namespace %q: %s", component, v.Namespace, without))
+		}
+	}
+	v.Skew = skew(v)
+}
+
+func rank(component string) int {
+	if i := slices.Index([]string{Controller, Webhook, Agent}, component); i >= 0 {
+		return i
+	}
+	return 3
+}
+
+// skew compares the versions of all parts, and that of the client, with the newest of
+// those that have an order with the controller's.
+func skew(v *Versions) []string {
+	newest := newestOf(v.Parts)
+	if newest == "" {
+		return nil // no version is known
+	}
+	type group struct{ component, version string }
+	members := map[group][]Part{}
+	for _, part := range v.Parts {
+		if part.Version != "" && part.Version != newest {
+			key := group{part.Component, part.Version}
+			members[key] = append(members[key], part)
+		}
+	}
+	groups := slices.SortedFunc(maps.Keys(members), func(a, b group) int {
+		return cmp.Or(cmp.Compare(rank(a.component), rank(b.component)), cmp.Compare(a.component, b.component),
+			cmp.Compare(a.version, b.version))
+	})
+	var lines []string
+	for _, key := range groups {
+		who := fmt.Sprintf("%s of %s", counted(len(members[key]), "Pod"), componentText(key.component))
+		lines = append(lines, difference(who, key.version, newest,
+			"update its image, or wait until its rollout has completed: kubectl get pods -n "+v.Namespace))
+	}
+	if v.Client.Version != newest {
+		lines = append(lines, difference("this kubectl-akri", v.Client.Version, newest, "install the version of the cluster"))
+	}
+	return lines
+}
+
+// newestOf returns the newest version of the parts, or that of the first one if
+// versions have no order.
+func newestOf(parts []Part) string {
+	newest := ""
+	for _, part := range parts {
+		if part.Version == "" {
+			continue
+		}
+		if order, ok := version.Compare(part.Version, newest); newest == "" || ok && order > 0 {
+			newest = part.Version
+		}
+	}
+	return newest
+}
+
+func difference(who, has, newest, remedy string) string {
+	switch order, ok := version.Compare(has, newest); {
+	case !ok:
+		return fmt.Sprintf("%s: %s is another build than %s; which one is newer cannot be told", who, has, newest)
+	case order < 0:
+		return fmt.Sprintf("%s: %s is older than %s: %s", who, has, newest, remedy)
+	default:
+		return fmt.Sprintf("%s: %s is newer than %s in the cluster: update the cluster, or %s", who, has, newest, remedy)
+	}
+}
+
+func componentText(component string) string {
+	if rank(component) == 3 {
+		return "the handler " + component
+	}
+	return "the " + component
+}
+
+// PrintVersions prints the versions as text.
+func PrintVersions(out io.Writer, v *Versions) error {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "kubectl-akri\t%s\t%s\n", v.Client.Version, v.Client.Platform)
+	if v.Kubernetes != "" {
+		fmt.Fprintf(table, "Kubernetes\t%s\n", text.OneLine(v.Kubernetes))
+	}
+	table.Flush()
+	notes := slices.Clone(v.Notes)
+	if len(v.Parts) > 0 {
+		fmt.Fprintln(&b)
+		fmt.Fprintln(table, "COMPONENT\tVERSION\tPOD\tNODE\tKUBELET")
+	}
+	for _, part := range v.Parts {
+		shown := cmp.Or(text.OneLine(part.Version), "unknown")
+		if part.Source == FromLabel || part.Source == FromImage {
+			shown += " (" + part.Source + ")"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", text.OneLine(part.Component), shown, part.Pod, cmp.Or(part.Node, "none"),
+			cmp.Or(text.OneLine(part.Kubelet), "-"))
+		if part.Problem != "" {
+			notes = append(notes, text.OneLine(part.Pod+": "+part.Problem))
+		}
+		if part.NoPodsAPI {
+			notes = append(notes, fmt.Sprintf("%s: the kubelet does not serve the Pods API, so the agent watches Pods in the API server",
+				part.Node))
+		}
+	}
+	table.Flush()
+	for _, line := range notes {
+		fmt.Fprintf(&b, "\nnote: %s", line)
+	}
+	for _, line := range v.Skew {
+		fmt.Fprintf(&b, "\nskew: %s", text.OneLine(line))
+	}
+	if len(notes)+len(v.Skew) > 0 {
+		fmt.Fprintln(&b)
+	}
+	return printed(out, b.String())
+}

@@ -1,0 +1,92 @@
+package view
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/internal/version"
+)
+
+func part(component, pod, node, has string) Part {
+	return Part{Component: component, Pod: pod, Node: node, Kubelet: "v1.36.1", Version: has, Source: FromProgram}
+}
+
+func TestPrintVersions(t *testing.T) {
+	stopped := part("onvif", "akri-onvif-discovery-x", "node2", "v1.2.2")
+	stopped.Source, stopped.Problem = FromImage, "nothing\nlistens on port 8080"
+	unknown := Part{Component: Agent, Pod: "akri-agent-c", Problem: "Pod akri-agent-c is Pending"}
+	old := part(Agent, "akri-agent-b", "node2", "v1.2.2")
+	old.NoPodsAPI = true
+	versions := &Versions{
+		Client: version.Info{Version: "v1.2.2-3-g2469d3f", Platform: "linux/amd64"}, Kubernetes: "v1.36.1", Namespace: "akri-system",
+		Parts: []Part{
+			stopped, old, part(Agent, "akri-agent-a", "node1", "v1.2.3"), unknown, part(Webhook, "akri-webhook-a", "node1", "v1.2.3"),
+			part(Controller, "akri-controller-a", "node1", "v1.2.3"),
+		},
+	}
+	versions.Judge()
+	if versions.Healthy() {
+		t.Error("versions that differ are healthy")
+	}
+	var out strings.Builder
+	if err := PrintVersions(&out, versions); err != nil {
+		t.Fatal(err)
+	}
+	const want = `kubectl-akri|v1.2.2-3-g2469d3f|linux/amd64
+Kubernetes|v1.36.1
+
+COMPONENT|VERSION|POD|NODE|KUBELET
+controller|v1.2.3|akri-controller-a|node1|v1.36.1
+webhook|v1.2.3|akri-webhook-a|node1|v1.36.1
+agent|unknown|akri-agent-c|none|-
+agent|v1.2.3|akri-agent-a|node1|v1.36.1
+agent|v1.2.2|akri-agent-b|node2|v1.36.1
+onvif|v1.2.2 (image)|akri-onvif-discovery-x|node2|v1.36.1
+
+note: akri-agent-c: Pod akri-agent-c is Pending
+note: node2: the kubelet does not serve the Pods API, so the agent watches Pods in the API server
+note: akri-onvif-discovery-x: nothing listens on port 8080
+skew: 1 Pod of the agent: v1.2.2 is older than v1.2.3: update its image, or wait until its rollout has completed: ` +
+		`kubectl get pods -n akri-system
+skew: 1 Pod of the handler onvif: v1.2.2 is older than v1.2.3: update its image, or wait until its rollout has completed: ` +
+		`kubectl get pods -n akri-system
+skew: this kubectl-akri: v1.2.2-3-g2469d3f is older than v1.2.3: install the version of the cluster
+`
+	if got := regexp.MustCompile("  +").ReplaceAllString(out.String(), "|"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestSkew(t *testing.T) {
+	const dev = "v0.0.0-g2469d3f"
+	for name, tc := range map[string]struct {
+		client  string
+		parts   []Part
+		healthy bool
+		want    string // part of the only line
+	}{
+		"equal": {"v1.2.3", []Part{part(Controller, "c", "n", "v1.2.3"), part(Agent, "a", "n", "v1.2.3")}, true, ""},
+		"a newer client": {"v1.3.0", []Part{part(Controller, "c", "n", "v1.2.3"), part(Agent, "a", "n", "v1.2.3")}, false,
+			"this kubectl-akri: v1.3.0 is newer than v1.2.3 in the cluster"},
+		"a newer agent": {"v1.2.4", []Part{part(Controller, "c", "n", "v1.2.3"), part(Agent, "a", "n", "v1.2.4")}, false,
+			"1 Pod of the controller: v1.2.3 is older than v1.2.4"},
+		"without an order": {dev, []Part{part(Controller, "c", "n", dev), part(Agent, "a", "n", "v0.0.0-g1111111")}, false,
+			"1 Pod of the agent: v0.0.0-g1111111 is another build than " + dev},
+		"an unknown version": {dev, []Part{part(Controller, "c", "n", dev), {Component: Agent, Pod: "a", Problem: "Pending"}}, false, ""},
+		"no agent":           {dev, []Part{part(Controller, "c", "n", dev)}, false, ""},
+		"nothing":            {dev, nil, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			versions := &Versions{Client: version.Info{Version: tc.client}, Namespace: "ns", Parts: tc.parts}
+			versions.Judge()
+			if versions.Healthy() != tc.healthy {
+				t.Errorf("healthy: %v, notes %q", versions.Healthy(), versions.Notes)
+			}
+			if lines := strings.Join(versions.Skew, "\n"); (lines == "") != (tc.want == "") || !strings.Contains(lines, tc.want) ||
+				strings.Contains(lines, "\n") {
+				t.Errorf("got %q, want %q", lines, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package view
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// served returns the facts of a Configuration with two devices and no problems, after
+// change.
+func served(change func(*ConfigurationFacts)) *ConfigurationFacts {
+	instance := func(name string, usage map[string]v0.SlotOwner, nodes ...string) v0.Instance {
+		return v0.Instance{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: name},
+			Spec:       v0.InstanceSpec{ConfigurationName: "cam", Capacity: 1, Nodes: nodes, DeviceUsage: usage},
+			Status:     v0.InstanceStatus{Conditions: conditions(v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady, "")},
+		}
+	}
+	f := &ConfigurationFacts{
+		Configuration: v0.Configuration{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam"},
+			Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}},
+			Status: v0.ConfigurationStatus{
+				Conditions: conditions(v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady, "all are ready"),
+				Resources:  []v0.ResourceStatus{{Kind: "Service", Name: "cam-svc", Ready: true}},
+			},
+		},
+		Instances: []v0.Instance{
+			instance("cam-1", map[string]v0.SlotOwner{"cam-1-0": "C:0:node1"}, "node1", "node2"),
+			instance("cam-2", nil, "node2"),
+		},
+		Pods:    []corev1.Pod{pod("one", "node1", "akri.sh/cam")},
+		AllPods: true,
+		Now:     time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
+	}
+	if change != nil {
+		change(f)
+	}
+	return f
+}
+
+// missingHandler changes the Configuration to one whose handler no node has.
+func missingHandler(f *ConfigurationFacts, name string) {
+	f.Instances, f.Pods = nil, nil
+	f.Configuration.Spec.DiscoveryHandler.Name = name
+	f.Configuration.Status.Conditions = conditions(v0.ConditionDiscovering, metav1.ConditionFalse, v0.ReasonHandlerMissing, "deploy it")
+	for _, node := range []string{"node1", "node2"} {
+		f.Configuration.Status.DiscoveryFailures = append(f.Configuration.Status.DiscoveryFailures,
+			v0.DiscoveryFailure{Node: node, Handler: name, Message: v0.MessageHandlerMissing})
+	}
+}
+
+// texts returns findings with their remedies.
+func texts(findings []finding) []string {
+	var all []string
+	for _, finding := range findings {
+		all = append(all, strings.TrimSuffix(finding.problem+" → "+finding.remedy, " → "))
+	}
+	return all
+}
+
+// compare checks that each finding contains the wanted text at the same place.
+func compare(t *testing.T, findings []finding, want []string) {
+	t.Helper()
+	got := texts(findings)
+	if !slices.EqualFunc(got, want, strings.Contains) {
+		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestConcludeConfiguration(t *testing.T) {
+	const short = "0/2 nodes are available: 2 Insufficient akri.sh/cam."
+	wants := func(pod corev1.Pod, amount string) corev1.Pod {
+		pod.Spec.Containers[0].Resources.Limits["akri.sh/cam"] = quantity(amount)
+		return pod
+	}
+	for name, c := range map[string]struct {
+		change func(*ConfigurationFacts)
+		want   []string
+	}{
+		"no problem": {nil, []string{"No problem found"}},
+		"being deleted": {
+			func(f *ConfigurationFacts) {
+				f.Configuration.DeletionTimestamp, f.Configuration.Finalizers = &metav1.Time{Time: f.Now}, []string{"akri.sh/x"}
+			},
+			[]string{"being deleted. → it is deleted once its finalizers are removed: akri.sh/x"},
+		},
+		"no controller": {
+			func(f *ConfigurationFacts) { f.Configuration.Status = v0.ConfigurationStatus{} },
+			[]string{"has not reconciled the Configuration yet. → check that akri-controller is running"},
+		},
+		"wrong templates": {
+			func(f *ConfigurationFacts) {
+				f.Configuration.Status.Conditions = append(
+					conditions(v0.ConditionAccepted, metav1.ConditionFalse, v0.ReasonInvalidTemplate, "no end"),
+					conditions(v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInvalidTemplate, "no end")...)
+			},
+			[]string{"not accepted (InvalidTemplate); nothing changes until they are corrected:\nno end → correct the Configuration"},
+		},
+		"discovery fails": {
+			func(f *ConfigurationFacts) {
+				f.Instances = nil
+				f.Configuration.Status.DiscoveryFailures = []v0.DiscoveryFailure{{Node: "node2", Handler: "onvif", Message: "no route"}}
+			},
+			[]string{"Discovery fails on node node2, handler onvif: no route → kubectl akri nodes node2"},
+		},
+		"a handler that is not installed": {
+			func(f *ConfigurationFacts) { missingHandler(f, "onvif") },
+			[]string{"No device can be found: deploy it → kubectl akri nodes lists the handlers of each node; " +
+				"with the chart, --set handlers.onvif.enabled=true installs this one"},
+		},
+		"a misspelled handler": {
+			func(f *ConfigurationFacts) { missingHandler(f, "udve") },
+			[]string{"Akri has none with this name, but debugEcho, http, mdns, mqtt, onvif, opcua, udev"},
+		},
+		"nothing found": {
+			func(f *ConfigurationFacts) { f.Instances = nil },
+			[]string{"the handler onvif finds none, or runs on no node. → kubectl akri nodes"},
+		},
+		"an object for all": {
+			func(f *ConfigurationFacts) {
+				f.Configuration.Status.Conditions = conditions(v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonForbidden, "m")
+			},
+			[]string{"could be applied (Forbidden):\nm → kubectl akri rbac -n plant cam"},
+		},
+		"Instances": {
+			func(f *ConfigurationFacts) {
+				f.Configuration.Status.Conditions = conditions(v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInstancesFailing, "two")
+				for i := range f.Instances {
+					f.Instances[i].Status.Conditions = conditions(v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "Pod x")
+				}
+			},
+			[]string{"2 of 2 Instances are not ready. The first is cam-1: Progressing: Pod x → kubectl akri why instance/cam-1"},
+		},
+		"an object": {
+			func(f *ConfigurationFacts) {
+				f.Configuration.Status.Resources[0] = v0.ResourceStatus{Kind: "Service", Name: "cam-svc", Reason: "no address"}
+			},
+			[]string{"Service cam-svc is not ready: no address → kubectl describe service -n plant cam-svc"},
+		},
+		"two devices on one node": {
+			func(f *ConfigurationFacts) { f.Pods = append(f.Pods, wants(pending("two", "akri.sh/cam", short), "2")) },
+			[]string{"Pod two waits for 2 devices of akri.sh/cam, and a free slot have: on node1, 0 of 1 device; on node2, 1 of 2 devices.\n" +
+				"In use: cam-1-0 used on node1 through akri.sh/cam (id 0)  by Pod one. → delete a Pod"},
+		},
+		"free, but elsewhere": {
+			func(f *ConfigurationFacts) { f.Pods = append(f.Pods, pending("two", "akri.sh/cam", short)) },
+			[]string{"Pod two waits for 1 device of akri.sh/cam. Enough of them have a free slot, on node1, node2. The scheduler reports: 0/2"},
+		},
+		"no node": {
+			func(f *ConfigurationFacts) {
+				for i := range f.Instances {
+					f.Instances[i].Spec.Nodes = nil
+				}
+				f.Pods = append(f.Pods, pending("two", "akri.sh/cam", short))
+			},
+			[]string{"Pod two waits for 1 device of akri.sh/cam, but no node sees any."},
+		},
+		"other Pods": {
+			func(f *ConfigurationFacts) {
+				crash := waiting("crash", "CrashLoopBackOff", "")
+				crash.Spec.Containers = pod("", "", "akri.sh/cam").Spec.Containers
+				f.Pods = append(f.Pods, crash, pending("memory", "akri.sh/cam", "1 Insufficient memory."),
+					pending("of-one-device", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."))
+			},
+			[]string{"Pod crash is on node1", "Pod memory cannot be scheduled: 1 Insufficient memory."},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, served(c.change).conclude(), c.want) })
+	}
+}
+
+func TestWhyConfiguration(t *testing.T) {
+	var out strings.Builder
+	if err := WhyConfiguration(&out, served(nil)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `Configuration plant/cam  Ready
+  handler    onvif
+  devices    2 Instances, 2 ready
+  resource   akri.sh/cam, for any of the devices: 1 of 2 slots free
+
+Conditions:
+  Ready=True  Ready: all are ready
+
+Devices:
+  Instance cam-1  on node1, node2  Ready, 0 of 1 slot free
+  Instance cam-2  on node2  Ready, 1 of 1 slot free
+
+Objects:
+  Service cam-svc  ready
+
+Pods that request akri.sh/cam:
+  Pod one  on node1  Running
+
+Conclusion:
+  No problem found: devices were found, and all objects exist and are ready.
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,121 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+func quantity(text string) resource.Quantity { return resource.MustParse(text) }
+
+// podFacts returns the facts of a Pod that requests the device cam-1.
+func podFacts(pod corev1.Pod, change func(*Facts)) *PodFacts {
+	device := healthy(change)
+	device.Pods = append(device.Pods, pod)
+	return &PodFacts{Pod: pod, Instances: []*Facts{device}, AllPods: true, Now: device.Now}
+}
+
+func TestConcludePod(t *testing.T) {
+	const both = "0/1 nodes are available: 1 Insufficient akri.sh/cam-1, 1 Insufficient akri.sh/cam."
+	taken := func(f *Facts) { f.Instance.Spec.DeviceUsage["cam-1-1"] = "node1" }
+	failed := pod("two", "node1", "akri.sh/cam-1")
+	failed.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", Message: "slot taken"}
+	ofBoth := pending("two", "akri.sh/cam-1", both)
+	ofBoth.Spec.Containers[0].Resources.Limits["akri.sh/cam"] = quantity("2")
+	withGroup := podFacts(ofBoth, taken)
+	withGroup.Configurations = []*ConfigurationFacts{served(nil)}
+	unknown := &PodFacts{Pod: pending("two", "akri.sh/cam-9", "0/1 nodes are available: 1 Insufficient akri.sh/cam-9."),
+		Unknown: []string{"akri.sh/cam-9"}}
+	for name, c := range map[string]struct {
+		facts *PodFacts
+		want  []string
+	}{
+		"running":  {podFacts(pod("two", "node1", "akri.sh/cam-1"), nil), []string{"No problem found: Pod two is Running."}},
+		"starting": {podFacts(waiting("two", "ContainerCreating", ""), nil), []string{"No problem found"}},
+		"no slot": {
+			podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), taken),
+			[]string{"Pod two waits for akri.sh/cam-1: all 2 slots are in use on node1 (Pod one). → delete a Pod"},
+		},
+		"neither a device nor any of the others": {
+			withGroup,
+			[]string{"Pod two waits for akri.sh/cam-1: all 2 slots", "Pod two waits for 2 devices of akri.sh/cam, and a free slot have:"},
+		},
+		"device gone": {
+			podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), func(f *Facts) { f.Instance.Spec.Nodes = nil }),
+			[]string{"No node sees the device.", "Pod two waits for akri.sh/cam-1: no node sees the device."},
+		},
+		"memory": {
+			podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient memory."), nil),
+			[]string{"Pod two cannot be scheduled: 1 Insufficient memory."},
+		},
+		"rejected": {podFacts(failed, nil), []string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → it is replaced"}},
+		"unknown":  {unknown, []string{"akri.sh/cam-9 is requested, but there is no Instance or Configuration cam-9. → correct the name"}},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, c.facts.conclude(), c.want) })
+	}
+}
+
+func TestWhyPod(t *testing.T) {
+	facts := podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), func(f *Facts) {
+		f.Instance.Spec.DeviceUsage["cam-1-1"] = "C:0:node1"
+	})
+	facts.Origin = "Instance plant/cam-1, by Deployment.apps plant/cam-1"
+	facts.Events = []corev1.Event{{
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "two"}, Reason: "FailedScheduling", Message: "no room",
+	}}
+	facts.Events[0].LastTimestamp.Time = facts.Now.Add(-time.Minute)
+	var out strings.Builder
+	if err := WhyPod(&out, facts); err != nil {
+		t.Fatal(err)
+	}
+	const want = `Pod plant/two  on no node yet  Pending
+  for        Instance plant/cam-1, by Deployment.apps plant/cam-1
+  requests   1 of akri.sh/cam-1, Instance plant/cam-1: 0 of 2 slots free
+  slot       cam-1-0  used on node1  by Pod one
+  slot       cam-1-1  used on node1 through akri.sh/cam (id 0)
+
+Latest events:
+  60s ago  Pod two  FailedScheduling: no room
+
+Conclusion:
+  Pod two waits for akri.sh/cam-1: all 2 slots are in use on node1 (Pod one).
+    → delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestRequested(t *testing.T) {
+	one := pod("one", "", "akri.sh/cam")
+	one.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"akri.sh/cam": quantity("1"), "memory": quantity("1Gi")}
+	one.Spec.Containers = append(one.Spec.Containers, one.Spec.Containers[0])
+	one.Spec.InitContainers = pod("", "", "akri.sh/cam").Spec.Containers
+	one.Spec.InitContainers[0].Resources.Limits["akri.sh/other"] = quantity("3")
+	got := Requested(&one)
+	if len(got) != 2 || got["akri.sh/cam"] != 2 || got["akri.sh/other"] != 3 || !Requests(&one, v0.ResourceName("cam")) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestWhyObject(t *testing.T) {
+	for want, facts := range map[string]*ObjectFacts{
+		"Service plant/cam-svc  ready\n  for        Instance plant/cam-1\n  selects    no Pod: none has the labels a=b, c=d\n\n": {
+			Object: "Service plant/cam-svc", State: "ready", Origin: "Instance plant/cam-1", Selector: map[string]string{"c": "d", "a": "b"},
+		},
+		"Service plant/cam-svc  ready\n  for        Instance plant/cam-1\n  selects    Pod one  on node1  Running\n\n": {
+			Object: "Service plant/cam-svc", State: "ready", Origin: "Instance plant/cam-1", Selector: map[string]string{"a": "b"},
+			Selected: []corev1.Pod{pod("one", "node1", "akri.sh/cam")},
+		},
+	} {
+		var out strings.Builder
+		if err := WhyObject(&out, facts); err != nil || out.String() != want {
+			t.Errorf("%v, got\n%s\nwant\n%s", err, out.String(), want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/controller/ownership"
+)
+
+// maxDeleteTries bounds how often [Client.DeleteIf] reads an object that keeps
+// changing between the read and the deletion.
+const maxDeleteTries = 3
+
+// Delete deletes an object in the version in which it was judged, and its
+// dependents in the background. An object that no longer exists is no error. If it
+// has changed or was replaced, it is left alone, and the error is [ErrChanged].
+func (c *Client) Delete(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID, resourceVersion string,
+) error {
+	background := metav1.DeletePropagationBackground
+	err := c.api.Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
+		PropagationPolicy: &background,
+	})
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %s", ErrChanged, serverSaysOf(resource, err))
+	case apierrors.IsForbidden(err):
+		return c.forbidden(resource, err)
+	}
+	return deleteError(resource, name, "deleted", err)
+}
+
+// DeleteIf reads the object of that name and deletes it if may accepts its state,
+// whatever its UID. deleted is false if the object was left alone; an object that
+// no longer exists counts as deleted.
+func (c *Client) DeleteIf(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, may func(ownership.State) bool,
+) (deleted bool, err error) {
+	for try := 1; ; try++ {
+		existing, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return true, nil
+		case apierrors.IsForbidden(err):
+			return false, c.forbidden(resource, err)
+		case err != nil:
+			return false, deleteError(resource, name, "read before its deletion", err)
+		case !may(ownership.Of(existing)):
+			return false, nil
+		case existing.GetDeletionTimestamp() != nil:
+			return true, nil
+		}
+		err = c.Delete(ctx, resource, name, existing.GetUID(), existing.GetResourceVersion())
+		if !errors.Is(err, ErrChanged) || try == maxDeleteTries {
+			return err == nil, err
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+)
+
+// LabelOfAkri is the label, with [v0.Domain] as its value, that the original Akri sets on
+// the brokers of brokerSpec, and that their conversion to templates keeps.
+const LabelOfAkri = "controller"
+
+// FormerJob returns the UID of a Job that the original Akri has created for an Instance,
+// or "" if there is none. The Job's name has the Configuration's generation at that time,
+// so it is found by its labels and its owner.
+func (c *Client) FormerJob(ctx context.Context, jobs schema.GroupVersionResource, instance ownership.Parent) (types.UID, error) {
+	selector := labels.SelectorFromValidatedSet(labels.Set{v0.LabelInstance: instance.Name, LabelOfAkri: v0.Domain})
+	notOurs, err := labels.NewRequirement(v0.LabelManagedBy, selection.NotEquals, []string{v0.ManagedBy})
+	if err != nil {
+		return "", err
+	}
+	list, err := c.api.Resource(jobs).Namespace(instance.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: selector.Add(*notOurs).String(), ResourceVersion: "0", // from the API server's cache
+	})
+	if err != nil {
+		return "", fmt.Errorf("look for a Job that Akri has created for %s: %w", instance, err)
+	}
+	for i := range list.Items {
+		job := &list.Items[i]
+		if owner := metav1.GetControllerOf(job); owner != nil && owner.UID == instance.UID && job.GetDeletionTimestamp() == nil {
+			return job.GetUID(), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,98 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/templating"
+)
+
+// A parent that no longer exists gets no finalizer, and the caller learns of it: it
+// must create nothing that only the finalizer would delete.
+func TestFinalizeParentThatIsGone(t *testing.T) {
+	w := enter(t)
+	configurations := w.dynamic.Resource(v0.ConfigurationResource).Namespace(w.namespace)
+	created, err := configurations.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "akri.sh/v0", "kind": "Configuration",
+		"metadata": map[string]any{"name": "cfg", "finalizers": []any{"test/wait"}},
+		"spec":     map[string]any{"discoveryHandler": map[string]any{"name": "debugEcho"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := ownership.Parent{
+		Level: templating.ConfigurationLevel, UID: created.GetUID(),
+		NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: "cfg"},
+	}
+	account := types.NamespacedName{Namespace: w.namespace, Name: "cameras"}
+	if err := w.Finalize(t.Context(), parent, account); err != nil {
+		t.Fatal(err)
+	}
+	now, err := configurations.Get(t.Context(), "cfg", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := now.GetAnnotations()[v0.AnnotationServiceAccount]; name != "cameras" || len(now.GetFinalizers()) != 2 {
+		t.Errorf("account %q, finalizers %v", name, now.GetFinalizers())
+	}
+	if err := w.Unfinalize(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+	if err := configurations.Delete(t.Context(), "cfg", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	absent, replaced := parent, parent
+	absent.Name, replaced.UID = "absent", "22222222-2222-2222-2222-222222222222"
+	for reason, parent := range map[string]ownership.Parent{
+		"being deleted": parent, "absent": absent, "replaced": replaced,
+	} {
+		if err := w.Finalize(t.Context(), parent, account); !errors.Is(err, ErrGone) {
+			t.Errorf("%s: got %v, want ErrGone", reason, err)
+		}
+		if err := w.Unfinalize(t.Context(), parent); err != nil {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
+
+// Only the client that was not used for the longest time is dropped.
+func TestClientsOfManyAccounts(t *testing.T) {
+	w := enter(t)
+	clients, err := NewClients(w.config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(i int) *Client {
+		t.Helper()
+		client, err := clients.As(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client
+	}
+	first := get(0)
+	second := get(1)
+	for i := 2; i < maxAccounts; i++ {
+		get(i)
+	}
+	if get(0) != first {
+		t.Fatal("a client was dropped too early")
+	}
+	get(maxAccounts)
+	if clients.Len() != maxAccounts {
+		t.Errorf("there are %d clients, want %d", clients.Len(), maxAccounts)
+	}
+	if get(0) != first {
+		t.Error("a client that is in use was dropped")
+	}
+	if get(1) == second {
+		t.Error("the oldest client was kept")
+	}
+}

@@ -1,0 +1,63 @@
+package controller_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// Something that answers 409 for good is reported, with back-off. Objects that were
+// applied meanwhile are not applied again.
+func TestConflictsThatDoNotEnd(t *testing.T) {
+	c := start(t)
+	c.stop()
+	var refused, applied atomic.Int64
+	c.config = rest.CopyConfig(c.config)
+	c.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			write := request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/"+c.namespace+"/")
+			switch {
+			case write && strings.HasSuffix(request.URL.Path, "/services/refused"):
+				refused.Add(1)
+				const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"a webhook says no"}`
+				return &http.Response{
+					StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: io.NopCloser(bytes.NewReader([]byte(answer))), Request: request,
+				}, nil
+			case write && strings.HasSuffix(request.URL.Path, "/configmaps/applied"):
+				applied.Add(1)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	c.run()
+	c.apply(configWith("cfg", `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: applied}
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: refused}
+    spec: {ports: [{port: 80}]}`))
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed,
+		"Service", "look for a webhook", "a webhook says no")
+	c.get("cfg-1", instance)
+	if n := len(instance.Status.Resources); n != 2 {
+		t.Errorf("the inventory has %d entries, want 2", n)
+	}
+	if n := applied.Load(); n != 1 {
+		t.Errorf("the other object was applied %d times", n)
+	}
+	if n := refused.Load(); n > 10 {
+		t.Errorf("the refused object was tried %d times", n)
+	}
+}

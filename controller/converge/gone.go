@@ -1,0 +1,69 @@
+package converge
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/apply"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
+)
+
+// maxDeletions bounds the concurrent deletions of one [Converger.Collect].
+const maxDeletions = 4
+
+// Collect deletes the objects of a parent that no longer exists. Garbage collection
+// deletes them, too, but about twenty a second in the whole cluster. Collect
+// therefore leaves to it whatever is in doubt, and what fails: an object is deleted
+// only in the version that was last seen, which had no other owner. A parent that was
+// deleted with --cascade=orphan no longer owned its objects when it went, so each of
+// them has a later version.
+//
+// It returns how many objects were deleted.
+func (c *Converger) Collect(ctx context.Context, parent ownership.Parent, account types.NamespacedName) int {
+	dependents := c.Informers.Dependents(parent)
+	if len(dependents) == 0 {
+		return 0
+	}
+	client, err := c.Clients.As(account)
+	if err != nil {
+		return 0 // only a ServiceAccount with an impossible name
+	}
+	var deleted atomic.Int32
+	group, requests := errgroup.WithContext(ctx)
+	group.SetLimit(maxDeletions)
+	for _, dependent := range dependents {
+		group.Go(func() error {
+			object, found := c.Informers.Current(dependent)
+			if !found {
+				return nil // garbage collection was faster
+			}
+			name := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+			err := client.Delete(requests, dependent.Resource, name, object.UID, object.ResourceVersion)
+			if err == nil {
+				deleted.Add(1)
+				c.Observer.Did(plan.Delete)
+				return nil
+			}
+			if errors.Is(err, apply.ErrChanged) || problem.Reason(err) == v0.ReasonForbidden {
+				return nil // the next object may still be deleted
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Left objects of a parent that no longer exists to garbage collection", "parent", parent.String())
+	}
+	if count := deleted.Load(); count > 0 {
+		log.FromContext(ctx).Info("Deleted the objects of a parent that no longer exists", "parent", parent.String(), "objects", count)
+	}
+	return int(deleted.Load())
+}

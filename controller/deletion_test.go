@@ -1,0 +1,372 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller"
+	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/internal/apitest"
+)
+
+// create creates an object that is not the controller's.
+func (c *cluster) create(apiVersion, kind, namespace, name string, labels map[string]string) *unstructured.Unstructured {
+	c.t.Helper()
+	object := named(apiVersion, kind, namespace, name)
+	object.SetLabels(labels)
+	if err := c.Create(c.t.Context(), object, client.FieldOwner("somebody")); err != nil {
+		c.t.Fatal(err)
+	}
+	return object
+}
+
+// unchanged fails if an object was written or deleted since it was read.
+func (c *cluster) unchanged(object *unstructured.Unstructured) {
+	c.t.Helper()
+	now := named(object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName())
+	switch {
+	case !c.found(now):
+		c.t.Errorf("%s %s/%s was deleted", object.GetKind(), object.GetNamespace(), object.GetName())
+	case now.GetResourceVersion() != object.GetResourceVersion():
+		c.t.Errorf("%s %s/%s was changed", object.GetKind(), object.GetNamespace(), object.GetName())
+	}
+}
+
+// statusWith returns a patch of a status that lists ConfigMaps as if they had been
+// applied.
+func statusWith(objects ...*unstructured.Unstructured) client.Patch {
+	var entries []v0.ResourceStatus
+	for _, object := range objects {
+		entries = append(entries, v0.ResourceStatus{
+			Version: "v1", Kind: "ConfigMap", Namespace: object.GetNamespace(), Name: object.GetName(),
+			UID: string(object.GetUID()), Intent: "i", Fields: "f", Ready: true,
+		})
+	}
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"resources": entries}})
+	if err != nil {
+		panic(err)
+	}
+	return client.RawPatch(types.MergePatchType, body)
+}
+
+// A status that lists other people's objects, and labels that name a parent, delete
+// nothing and take nothing over.
+func TestNothingIsBelieved(t *testing.T) {
+	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
+	c := startWith(t, options)
+	far := apitest.Namespace(t, c.config)
+	c.apply(elsewhere(far))
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: empty}
+spec: {discoveryHandler: {name: debugEcho}}
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	other := c.instance("empty", "empty-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.condition(other, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	victims := named("v1", "ConfigMap", far, "cfg-1") // the controller's own, for another Instance
+	if !c.found(victims) {
+		t.Fatal("there is no object elsewhere")
+	}
+	c.stop()
+
+	ours := map[string]string{
+		v0.LabelManagedBy: v0.ManagedBy, v0.LabelConfiguration: "empty", v0.LabelInstance: "empty-1",
+		v0.LabelNamespace: c.namespace, v0.LabelOwner: string(other.UID),
+	}
+	strangers := []*unstructured.Unstructured{
+		c.create("v1", "ConfigMap", c.namespace, "stranger", nil),
+		c.create("v1", "ConfigMap", far, "stranger", nil),
+		c.create("v1", "ConfigMap", c.namespace, "labeled", ours),
+		c.create("v1", "ConfigMap", far, "labeled", ours),
+		victims,
+	}
+	// An object that no longer has its owner may have been orphaned on purpose.
+	orphan := c.create("v1", "ConfigMap", c.namespace, "orphaned", ours)
+	strangers = append(strangers, orphan)
+
+	patch := statusWith(strangers...)
+	if err := c.Status().Patch(t.Context(), other, patch); err != nil {
+		t.Fatal(err)
+	}
+	cfg := configuration("empty")
+	cfg.Namespace = c.namespace
+	if err := c.Status().Patch(t.Context(), cfg, patch); err != nil {
+		t.Fatal(err)
+	}
+	c.runWith(options)
+	c.eventually("the poisoned inventory is cleared", func() string {
+		c.get("empty-1", other)
+		if n := len(other.Status.Resources); n > 0 {
+			return fmt.Sprintf("it has %d entries", n)
+		}
+		return ""
+	})
+	for _, object := range strangers {
+		c.unchanged(object)
+	}
+
+	// The same while the Instance is being deleted: its finalizer comes off.
+	finalizer := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+v0.FinalizerElsewhere+`","test/wait"]}}`))
+	if err := c.Patch(t.Context(), other, finalizer, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Status().Patch(t.Context(), other, patch); err != nil {
+		t.Fatal(err)
+	}
+	c.finalized("empty-1", other, false)
+	for _, object := range strangers {
+		c.unchanged(object)
+	}
+	last := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := c.Patch(t.Context(), other, last); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A recorded UID does not make an object that exists the parent's.
+func TestRecordedObjectIsNotTaken(t *testing.T) {
+	c := start(t)
+	c.apply(configWith("taken", `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: stranger}
+    data: {k: v}`))
+	c.condition(configuration("taken"), v0.ConditionReady, metav1.ConditionFalse, v0.ReasonNoInstances)
+	c.stop()
+	stranger := c.create("v1", "ConfigMap", c.namespace, "stranger", nil)
+	instance := c.instance("taken", "taken-1", nil)
+	if err := c.Status().Patch(t.Context(), instance, statusWith(stranger)); err != nil {
+		t.Fatal(err)
+	}
+	c.run()
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonConflict, "stranger")
+	c.unchanged(stranger)
+}
+
+// configWith returns a Configuration with the broker resources of its Instances.
+func configWith(name, resources string) string {
+	return `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: ` + name + `}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:` + resources
+}
+
+// Two parents that orphan an object of one name do not apply it in turn.
+func TestOrphanOfTwoParents(t *testing.T) {
+	c := start(t)
+	const shared = `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: shared, annotations: {akri.sh/deletion-policy: orphan}}
+    data: {from: "{{CONFIGURATION_NAME}}"}`
+	c.apply(configWith("one", shared))
+	first := c.instance("one", "one-1", nil)
+	c.condition(first, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	object := c.exists("v1", "ConfigMap", "shared")
+	c.apply(configWith("two", shared))
+	second := c.instance("two", "two-1", nil)
+	c.condition(second, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonConflict, "shared")
+	c.unchanged(object)
+
+	// The parent of that name adopts it again.
+	if err := c.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	c.removed(first)
+	first = c.instance("one", "one-1", nil)
+	c.condition(first, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	if now := c.exists("v1", "ConfigMap", "shared"); now.GetUID() != object.GetUID() {
+		t.Error("the orphan was replaced")
+	}
+}
+
+// Another client that applies under the controller's field manager is reverted.
+func TestAnotherClientWithOurFieldManager(t *testing.T) {
+	c := start(t)
+	c.apply(configWith("cfg", `
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: service}
+    spec: {ports: [{port: 80}], selector: {a: b}}`))
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	before := c.exists("v1", "Service", "service")
+	for name, edit := range map[string]edit{
+		"apply": patch(types.ApplyPatchType, `
+apiVersion: v1
+kind: Service
+metadata: {name: service, labels: {`+v0.LabelManagedBy+`: `+v0.ManagedBy+`, `+v0.LabelInstance+`: cfg-1}}
+spec: {ports: [{port: 81}], selector: {c: d}}`),
+		"update": update("spec.ports.0.port", 81),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := c.in(t)
+			c.edit("v1 Service service", edit.by(v0.FieldManagerController))
+			c.eventually("repair", func() string { return differences(before, c.read("v1 Service service")) })
+			if owner := metav1.GetControllerOf(c.read("v1 Service service")); owner == nil || owner.UID != instance.UID {
+				t.Errorf("its owner is %v", owner)
+			}
+		})
+	}
+}
+
+// A client that applies the same fields as the controller, under its name, leaves the
+// same managed fields, except for their time in seconds.
+func TestAnotherClientAppliesTheSameFields(t *testing.T) {
+	c := start(t)
+	c.apply(configWith("cfg", `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: data}
+    data: {key: value}`))
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	before := c.exists("v1", "ConfigMap", "data")
+	applied := before.GetManagedFields()[0].Time
+	c.eventually("the next second", func() string {
+		if time.Since(applied.Time) < time.Second {
+			return "not over"
+		}
+		return ""
+	})
+	forged := before.DeepCopy()
+	unstructured.RemoveNestedField(forged.Object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(forged.Object, "metadata", "resourceVersion")
+	unstructured.RemoveNestedField(forged.Object, "metadata", "creationTimestamp")
+	forged.Object["data"] = map[string]any{"key": "forged"}
+	body, err := forged.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.edit("v1 ConfigMap data", patch(types.ApplyPatchType, string(body)).by(v0.FieldManagerController))
+	c.eventually("repair", func() string { return differences(before, c.read("v1 ConfigMap data")) })
+}
+
+// A finalizer of the controller's name that another client has set comes off.
+func TestForeignFinalizerComesOff(t *testing.T) {
+	c := start(t)
+	c.apply(config)
+	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	cfg := configuration("cfg")
+	cfg.Namespace = c.namespace
+	for _, parent := range []client.Object{instance, cfg} {
+		finalizer := []byte(`{"metadata":{"finalizers":["test/first","` + v0.FinalizerElsewhere + `"]}}`)
+		if err := c.Patch(t.Context(), parent, client.RawPatch(types.MergePatchType, finalizer), client.FieldOwner("somebody")); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Delete(t.Context(), parent); err != nil {
+			t.Fatal(err)
+		}
+		c.finalized(parent.GetName(), parent, false)
+		if finalizers := strings.Join(parent.GetFinalizers(), " "); finalizers != "test/first" {
+			t.Errorf("the finalizers are %q", finalizers)
+		}
+		if err := c.Patch(t.Context(), parent, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A deletion that the API server refuses is reported, and stops no other.
+func TestRefusedDeletionStopsNoOther(t *testing.T) {
+	c := start(t)
+	configMap := func(name string) string {
+		return `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: ` + name + `}`
+	}
+	c.apply(configWith("cfg", configMap("a-protected")+configMap("b")+configMap("c")))
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.apply(strings.ReplaceAll(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAME}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [DELETE], resources: [configmaps], resourceNames: [a-protected]}]
+  failurePolicy: Fail
+  validations: [{expression: "false", message: it is protected}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAME}
+spec: {policyName: NAME, validationActions: [Deny]}
+`, "NAME", c.namespace))
+	t.Cleanup(func() {
+		for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+			_ = c.Delete(context.WithoutCancel(t.Context()), named("admissionregistration.k8s.io/v1", kind, "", c.namespace))
+		}
+	})
+	c.eventually("the policy", func() string {
+		if err := c.Delete(t.Context(), named("v1", "ConfigMap", c.namespace, "a-protected"), client.DryRunAll); err == nil {
+			return "it does not act yet"
+		}
+		return ""
+	})
+	c.apply(configWith("cfg", " []"))
+	c.gone("v1", "ConfigMap", "b")
+	c.gone("v1", "ConfigMap", "c")
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonDeleteFailed, "a-protected", "it is protected")
+}
+
+// The objects of a device that was plugged in again wait for those of the former
+// one, which garbage collection removes.
+func TestFormerObjectsAreWaitedFor(t *testing.T) {
+	c := start(t)
+	c.apply(configWith("cfg", `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{INSTANCE_NAME}}", finalizers: [test/slow]}
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: "{{INSTANCE_NAME}}"}
+    spec: {ports: [{port: 80}]}`))
+	former := c.instance("cfg", "cfg-1", nil)
+	c.condition(former, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	service, slow := c.exists("v1", "Service", "cfg-1"), c.exists("v1", "ConfigMap", "cfg-1")
+	c.stop() // no controller sees the Instance go
+	if err := c.Delete(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	c.removed(former)
+	if err := c.Delete(t.Context(), slow); err != nil { // as garbage collection does, which this test lacks
+		t.Fatal(err)
+	}
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.run()
+	// Neither the object that is being deleted nor the one that soon will be is a conflict.
+	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing,
+		"waiting for the former ConfigMap to go", "waiting for the former Service to go")
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	if err := c.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Patch(t.Context(), slow, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+}

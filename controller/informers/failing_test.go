@@ -1,0 +1,129 @@
+package informers
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/templating"
+)
+
+// quick is the default timing, a hundred times faster.
+func quick() timing {
+	t := defaultTiming()
+	for _, duration := range []*time.Duration{
+		&t.stream, &t.delayedEnd, &t.pause, &t.steady, &t.interruption, &t.refusal, &t.check, &t.minDelay, &t.maxDelay,
+	} {
+		*duration /= 100
+	}
+	t.stream = 1100 * time.Millisecond // the API server counts whole seconds
+	return t
+}
+
+// A watch that stops working after its first sync is reported to the Configurations
+// that use the resource, and counts as synced again when it works.
+func TestFailingWatch(t *testing.T) {
+	hang := func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	}
+	answer := func(request *http.Request, code int, body string) *http.Response {
+		return &http.Response{
+			StatusCode: code, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)),
+		}
+	}
+	for name, test := range map[string]struct {
+		serve server
+		err   string // part of it
+	}{
+		"permission revoked": {
+			serve: func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+				return answer(request, http.StatusForbidden,
+					`{"kind":"Status","status":"Failure","message":"may not list","reason":"Forbidden","code":403}`), nil
+			},
+			err: "may not list",
+		},
+		"no longer served": {
+			serve: func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+				return answer(request, http.StatusNotFound, "404 page not found"), nil
+			},
+			err: "could not find the requested resource",
+		},
+		"no answer": {serve: hang, err: errSilent.Error()},
+		"ends with an error again and again": {
+			serve: func(request *http.Request, direct http.RoundTripper) (*http.Response, error) {
+				if !request.URL.Query().Has("watch") {
+					return direct.RoundTrip(request)
+				}
+				return answer(request, http.StatusOK,
+					`{"type":"ERROR","object":{"kind":"Status","message":"etcd is unwell","code":500,"reason":"InternalError"}}`+"\n"), nil
+			},
+			err: "etcd is unwell",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := watchWith(t, quick())
+			user := ownership.Parent{
+				Level: templating.ConfigurationLevel, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: "cfg"},
+			}
+			a := w.parent("a")
+			w.Use(user.NamespacedName, []schema.GroupVersionResource{configMaps})
+			w.synced(a, nil)
+			w.applied(a, nil)
+			notified := w.times(user)
+
+			w.intercept(test.serve)
+			w.eventually("a report", func() bool { return w.times(user) == notified+1 })
+			state := w.Ask(configMaps, a, a.NamespacedName, nil)
+			if state.Synced || state.Err == nil || !strings.Contains(state.Err.Error(), test.err) {
+				t.Errorf("state %+v, want an error with %q", state, test.err)
+			}
+			asked := w.times(a)
+			if object, found := w.Get(configMaps, a.NamespacedName); !found || object.Fields == "" {
+				t.Error("what was known of the object is lost")
+			}
+
+			w.patch("a", `{"data":{"k":"2"}}`) // not seen now
+			w.intercept(nil)
+			w.eventually("the recovery", func() bool { return w.State(configMaps).Synced })
+			w.eventually("notifications", func() bool { return w.times(user) == notified+2 && w.times(a) > asked })
+			w.eventually("the change in the meantime", func() bool {
+				object, _ := w.Get(configMaps, a.NamespacedName)
+				live := w.get("a")
+				return object.ResourceVersion == live.GetResourceVersion()
+			})
+		})
+	}
+}
+
+// Streams that are ended and opened again lose no event and report nothing.
+func TestStreamsAreRenewed(t *testing.T) {
+	w := watchWith(t, quick())
+	user := types.NamespacedName{Namespace: w.namespace, Name: "cfg"}
+	w.Use(user, []schema.GroupVersionResource{configMaps})
+	a := w.parent("a")
+	w.synced(a, nil)
+	notified := w.times(ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: user})
+	requests := w.requests.Load()
+	w.apply("a", "1")
+	for n := 0; w.requests.Load() < requests+4; n++ {
+		if n%2 == 0 {
+			w.Renew(func(resource schema.GroupVersionResource) bool { return resource == configMaps })
+		}
+		version := w.apply("a", time.Now().String()).GetResourceVersion()
+		w.eventually("the change", func() bool {
+			object, found := w.Get(configMaps, a.NamespacedName)
+			return found && object.ResourceVersion == version
+		})
+	}
+	if n := w.times(ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: user}) - notified; n != 0 {
+		t.Errorf("%d reports", n)
+	}
+}

@@ -1,0 +1,407 @@
+package informers
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/controller/readiness"
+	"akri.sh/akri/templating/readywhen"
+)
+
+// store holds the objects of one resource that are the controller's. client-go's
+// reflector writes into it; it notifies parents of differences that matter.
+type store struct {
+	log    logr.Logger
+	notify func(ownership.Parent)
+	// listed is called after each list.
+	listed func()
+	// judge is the kind's standard of readiness.
+	judge    func(*unstructured.Unstructured) (ready bool, reason string)
+	panicked sync.Once
+
+	mu       sync.Mutex
+	seen     map[types.NamespacedName]*Object
+	byParent map[ownership.Parent][]types.NamespacedName
+	// applied holds the answers to applies that the watch has not caught up with.
+	applied map[types.NamespacedName]note
+	// delivered is the latest resource version that the watch has delivered.
+	delivered string
+	// neighbors are the list entries that other clients had added to an object before
+	// they changed the controller's fields.
+	neighbors map[types.NamespacedName][]string
+	// conditions are the ready-when conditions of objects.
+	conditions map[types.NamespacedName]*readywhen.Condition
+}
+
+// note is the answer to an apply.
+type note struct {
+	object *Object
+	since  time.Time
+}
+
+func newStore(log logr.Logger, notify func(ownership.Parent), listed func()) *store {
+	return &store{
+		log:        log,
+		notify:     notify,
+		listed:     listed,
+		judge:      readiness.Of,
+		seen:       map[types.NamespacedName]*Object{},
+		byParent:   map[ownership.Parent][]types.NamespacedName{},
+		applied:    map[types.NamespacedName]note{},
+		neighbors:  map[types.NamespacedName][]string{},
+		conditions: map[types.NamespacedName]*readywhen.Condition{},
+	}
+}
+
+var _ cache.TransformingStore = (*store)(nil)
+
+// Add implements cache.ReflectorStore.
+func (s *store) Add(object any) error { return s.Update(object) }
+
+// Update implements cache.ReflectorStore.
+func (s *store) Update(object any) error {
+	now, err := s.transform(object)
+	if err == nil {
+		s.reached(now.(*Object).ResourceVersion)
+		s.saw(now.(*Object))
+	}
+	return err
+}
+
+// Delete implements cache.ReflectorStore.
+func (s *store) Delete(object any) error {
+	deleted, err := s.transform(object)
+	if err == nil {
+		s.reached(deleted.(*Object).ResourceVersion)
+		s.lost(deleted.(*Object))
+	}
+	return err
+}
+
+// Replace implements cache.ReflectorStore: the objects are all that exist.
+func (s *store) Replace(objects []any, version string) error {
+	exist := make(map[types.NamespacedName]bool, len(objects))
+	for _, object := range objects {
+		now, err := s.transform(object)
+		if err != nil {
+			return err
+		}
+		exist[now.(*Object).name()] = true
+		s.saw(now.(*Object))
+	}
+	s.mu.Lock()
+	var gone []*Object
+	for name, object := range s.seen {
+		if !exist[name] {
+			gone = append(gone, object)
+		}
+	}
+	for name := range s.conditions { // those of objects that were expected only
+		if _, applied := s.applied[name]; !applied && !exist[name] {
+			delete(s.conditions, name)
+		}
+	}
+	s.mu.Unlock()
+	for _, object := range gone {
+		s.lost(object)
+	}
+	s.mu.Lock()
+	s.delivered = version // earlier than before if etcd was restored
+	s.mu.Unlock()
+	s.listed()
+	return nil
+}
+
+// reached records that the watch has delivered an event of a resource version.
+func (s *store) reached(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.delivered == "" || newer(version, s.delivered) {
+		s.delivered = version
+	}
+}
+
+// Resync implements cache.ReflectorStore.
+func (s *store) Resync() error { return nil }
+
+// Transformer implements cache.TransformingStore.
+func (s *store) Transformer() cache.TransformFunc { return s.transform }
+
+// transform returns the [Object] of what the reflector delivers.
+func (s *store) transform(object any) (any, error) {
+	switch object := object.(type) {
+	case *unstructured.Unstructured:
+		return s.read(object), nil
+	case *Object: // trimmed by the decoder of a stream
+		return object, nil
+	}
+	return nil, fmt.Errorf("watch: a list of unstructured objects contains a %T", object)
+}
+
+// read returns what is kept of an object, judged by its parent's condition.
+func (s *store) read(full *unstructured.Unstructured) *Object {
+	s.mu.Lock()
+	condition := s.conditions[types.NamespacedName{Namespace: full.GetNamespace(), Name: full.GetName()}]
+	s.mu.Unlock()
+	return s.trim(full, condition)
+}
+
+// trim returns what is kept of an object, judged by a condition, which may be nil.
+// An object whose content makes that panic is not ready.
+func (s *store) trim(full *unstructured.Unstructured, condition *readywhen.Condition) *Object {
+	object, panicked := trim(full, condition, s.judge)
+	if panicked != nil {
+		s.panicked.Do(func() {
+			s.log.Error(fmt.Errorf("panic: %v", panicked), "Could not judge an object; further ones of its kind are not logged",
+				"object", object.name())
+		})
+	}
+	return object
+}
+
+// saw records an object as the watch has delivered it. It compares the object with
+// what was known of it, by the watch or by an apply, and notifies its parent if the
+// difference matters.
+func (s *store) saw(now *Object) {
+	name := now.name()
+	s.mu.Lock()
+	before := s.seen[name]
+	noted, found := s.applied[name]
+	if !now.ours {
+		s.mu.Unlock()
+		if before != nil || found {
+			s.lost(now) // its labels are all that is left of it
+		}
+		return
+	}
+	s.set(name, before, now)
+	stale := found && noted.object.newer(now)
+	if found && !stale {
+		delete(s.applied, name)
+	}
+	if found {
+		before = noted.object
+	}
+	if !stale {
+		s.remember(before, now)
+	}
+	condition := s.conditions[name]
+	s.mu.Unlock()
+	if stale {
+		return // the controller has applied since
+	}
+	if before != nil && !now.differs(before, condition) {
+		return
+	}
+	s.notify(now.Parent)
+	if before != nil && before.Parent != now.Parent {
+		s.notify(before.Parent)
+	}
+}
+
+// remember keeps which list entries other clients had added to an object when they
+// began to change the controller's fields: these have not replaced any of its
+// entries. The caller holds the lock.
+func (s *store) remember(before, now *Object) {
+	if before == nil || before.UID != now.UID || before.Fields == now.Fields {
+		return
+	}
+	if _, found := s.neighbors[now.name()]; !found {
+		s.neighbors[now.name()] = before.Added
+	}
+}
+
+// restored drops what was remembered about an object's list entries: an apply has
+// completed the controller's fields.
+func (s *store) restored(name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.neighbors, name)
+}
+
+// neighborsOf returns the list entries that other clients had added to an object
+// before they changed the controller's fields.
+func (s *store) neighborsOf(name types.NamespacedName) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.neighbors[name]
+}
+
+// set replaces what was seen of an object. now is nil if it no longer exists. The
+// caller holds the lock.
+func (s *store) set(name types.NamespacedName, before, now *Object) {
+	if now == nil {
+		delete(s.seen, name)
+	} else {
+		s.seen[name] = now
+	}
+	if before != nil && now != nil && before.Parent == now.Parent {
+		return
+	}
+	if before != nil {
+		names := s.byParent[before.Parent]
+		if index := slices.Index(names, name); index >= 0 {
+			names = slices.Delete(names, index, index+1)
+		}
+		if s.byParent[before.Parent] = names; len(names) == 0 {
+			delete(s.byParent, before.Parent)
+		}
+	}
+	if now != nil {
+		s.byParent[now.Parent] = append(s.byParent[now.Parent], name)
+	}
+}
+
+// lost records that an object was deleted, that it lost the label that is watched,
+// or that it is no longer the controller's, and notifies its parent.
+func (s *store) lost(object *Object) {
+	name := object.name()
+	s.mu.Lock()
+	before := s.seen[name]
+	if before != nil {
+		s.set(name, before, nil)
+	}
+	noted, found := s.applied[name]
+	if !found || !noted.object.newer(object) {
+		delete(s.applied, name)
+		delete(s.conditions, name)
+		delete(s.neighbors, name)
+	}
+	s.mu.Unlock()
+	if before == nil && found {
+		before = noted.object
+	}
+	if before != nil {
+		s.notify(before.Parent)
+	}
+}
+
+// note keeps the answer to an apply, or to a read, until the watch has caught up
+// with it. If the watch is ahead of the answer, and does not have the object, then the
+// object has been deleted or has lost its labels since: its parent is notified.
+func (s *store) note(object *Object, condition *readywhen.Condition) {
+	if s.keep(object, condition) {
+		return
+	}
+	s.notify(object.Parent)
+}
+
+// keep is note without the notification. It reports whether the object may still exist.
+func (s *store) keep(object *Object, condition *readywhen.Condition) bool {
+	name := object.name()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen, found := s.seen[name]
+	if !found && s.delivered != "" && !newer(object.ResourceVersion, s.delivered) {
+		return false
+	}
+	s.setCondition(name, condition)
+	switch {
+	case found && seen.UID == object.UID && seen.ResourceVersion == object.ResourceVersion:
+		if object.ours {
+			s.set(name, seen, object) // judged by another condition
+		}
+	case !found || object.newer(seen):
+		s.applied[name] = note{object: object, since: time.Now()}
+	}
+	return true
+}
+
+// expect sets an object's ready-when condition, if the object belongs to the parent or
+// has not been observed yet.
+func (s *store) expect(parent ownership.Parent, name types.NamespacedName, condition *readywhen.Condition, synced bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object, found := s.get(name)
+	if found && object.Parent == parent.ByName() || !found && !synced {
+		s.setCondition(name, condition)
+	}
+}
+
+// setCondition sets an object's ready-when condition; nil removes it. The caller holds
+// the lock.
+func (s *store) setCondition(name types.NamespacedName, condition *readywhen.Condition) {
+	if condition == nil {
+		delete(s.conditions, name)
+		return
+	}
+	s.conditions[name] = condition
+}
+
+// latest returns an object as last seen or applied.
+func (s *store) latest(name types.NamespacedName) (*Object, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.get(name)
+}
+
+// get is latest for a caller that holds the lock.
+func (s *store) get(name types.NamespacedName) (*Object, bool) {
+	seen, found := s.seen[name]
+	if noted, ok := s.applied[name]; ok && (!found || noted.object.newer(seen)) {
+		return noted.object, true
+	}
+	return seen, found
+}
+
+// of returns the objects whose labels name a parent, as last seen or applied.
+func (s *store) of(parent ownership.Parent) []*Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := s.byParent[parent.ByName()]
+	objects := make([]*Object, len(names))
+	for i, name := range names {
+		objects[i], _ = s.get(name)
+	}
+	return objects
+}
+
+func (s *store) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen)
+}
+
+func (s *store) remembered() (applies, conditions int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.applied), len(s.conditions)
+}
+
+// expireNotes drops the answers that the watch has not confirmed: an object that
+// was created and deleted while the watch was broken leaves no event.
+func (s *store) expireNotes(now time.Time) {
+	var parents []ownership.Parent
+	s.mu.Lock()
+	for name, noted := range s.applied {
+		if now.Sub(noted.since) >= linger {
+			delete(s.applied, name)
+			parents = append(parents, noted.object.Parent)
+		}
+	}
+	s.mu.Unlock()
+	for _, parent := range parents {
+		s.notify(parent)
+	}
+}
+
+// answered returns the object that an apply has produced if it has exactly the
+// version that the watch delivers, or nil. Most events are such, and need not be
+// decoded twice.
+func (s *store) answered(name types.NamespacedName, uid types.UID, version string) *Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	noted, found := s.applied[name]
+	if !found || noted.object.ResourceVersion != version || noted.object.UID != uid {
+		return nil
+	}
+	return noted.object
+}

@@ -1,0 +1,264 @@
+package informers
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/readywhen"
+)
+
+func compiled(t *testing.T, source string) *readywhen.Condition {
+	t.Helper()
+	condition, err := readywhen.Compile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return condition
+}
+
+// labelled is an object with all the labels that the controller sets. The labels are
+// all that makes it look like the controller's.
+func labelled(name string, version int, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	object.SetNamespace("ns")
+	object.SetName(name)
+	object.SetUID(types.UID("uid-" + name))
+	object.SetResourceVersion(fmt.Sprint(version))
+	object.SetLabels(map[string]string{v0.LabelManagedBy: v0.ManagedBy, v0.LabelConfiguration: "cfg", v0.LabelInstance: "cam"})
+	for _, apply := range change {
+		apply(object)
+	}
+	return object
+}
+
+func owned(object *unstructured.Unstructured) {
+	object.SetOwnerReferences([]metav1.OwnerReference{
+		{APIVersion: "akri.sh/v0", Kind: "Instance", Name: "cam", UID: "cam-uid", Controller: new(true)},
+	})
+}
+
+func applied(object *unstructured.Unstructured) {
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply,
+		FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`),
+	}})
+}
+
+func home(namespace string) func(*unstructured.Unstructured) {
+	return func(object *unstructured.Unstructured) {
+		labels := object.GetLabels()
+		labels[v0.LabelNamespace] = namespace
+		object.SetLabels(labels)
+	}
+}
+
+// memoryStore returns a store and the notifications of it.
+func memoryStore() (s *store, notified *[]ownership.Parent) {
+	notified = new([]ownership.Parent)
+	note := func(parent ownership.Parent) { *notified = append(*notified, parent) }
+	return newStore(funcr.New(func(string, string) {}, funcr.Options{}), note, func() {}), notified
+}
+
+// Anyone can put the controller's labels on an object. Such objects take no memory
+// and requeue nobody, whatever happens to them.
+func TestForeignObjectsAreIgnored(t *testing.T) {
+	cam := ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cam"}}
+	name := types.NamespacedName{Namespace: "ns", Name: "a"}
+	anothers := func(object *unstructured.Unstructured) {
+		object.SetOwnerReferences([]metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cam", UID: "cam-uid", Controller: new(true)},
+		})
+	}
+	notController := func(object *unstructured.Unstructured) {
+		owned(object)
+		references := object.GetOwnerReferences()
+		references[0].Controller = nil
+		object.SetOwnerReferences(references)
+	}
+	label := func(object *unstructured.Unstructured) {
+		labels := object.GetLabels()
+		labels[v0.LabelOwner] = "cam-uid"
+		object.SetLabels(labels)
+	}
+	for reason, change := range map[string]func(*unstructured.Unstructured){
+		"labels alone":       func(*unstructured.Unstructured) {},
+		"another controller": anothers,
+		"the parent owns, but is controller of nothing": notController,
+		"owner label, but never applied":                label,
+		"a parent in another namespace": func(object *unstructured.Unstructured) {
+			home("other")(object)
+			owned(object)
+			label(object)
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s, notified := memoryStore()
+			must(t, s.Add(labelled("a", 1, change)))
+			must(t, s.Update(labelled("a", 2, change, label)))
+			must(t, s.Replace([]any{labelled("a", 3, change), labelled("b", 3, change)}, "3"))
+			must(t, s.Delete(labelled("a", 4, change)))
+			if _, found := s.latest(name); found || s.len() != 0 || len(s.byParent) != 0 || len(*notified) != 0 {
+				t.Errorf("%d objects are kept, notified: %v", s.len(), *notified)
+			}
+		})
+	}
+	for reason, change := range map[string]func(*unstructured.Unstructured){
+		"owned":                                owned,
+		"applied, owner reference removed":     applied,
+		"applied, as an orphan or far away":    func(object *unstructured.Unstructured) { applied(object); label(object) },
+		"owned, managed fields were cleared":   owned,
+		"applied, has another controller now ": func(object *unstructured.Unstructured) { applied(object); anothers(object) },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s, notified := memoryStore()
+			must(t, s.Add(labelled("a", 1, change)))
+			if objects := s.of(cam); len(objects) != 1 || len(*notified) != 1 || (*notified)[0] != cam {
+				t.Fatalf("%d objects are kept, notified: %v", len(objects), *notified)
+			}
+			must(t, s.Update(labelled("a", 2))) // somebody takes it over: only its labels are left
+			if _, found := s.latest(name); found || len(s.byParent) != 0 || len(*notified) != 2 || (*notified)[1] != cam {
+				t.Errorf("it is kept: %v; notified: %v", found, *notified)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A list after an interruption notifies the parents of what differs only.
+func TestLists(t *testing.T) {
+	s, notified := memoryStore()
+	lists := 0
+	s.listed = func() { lists++ }
+	instance := func(name string) func(*unstructured.Unstructured) {
+		return func(object *unstructured.Unstructured) {
+			labels := object.GetLabels()
+			labels[v0.LabelInstance] = name
+			object.SetLabels(labels)
+		}
+	}
+	object := func(name string, version int, change ...func(*unstructured.Unstructured)) any {
+		return labelled(name, version, append([]func(*unstructured.Unstructured){applied, instance("parent-" + name)}, change...)...)
+	}
+	must(t, s.Replace([]any{object("a", 1), object("b", 1), object("c", 1), object("d", 1)}, "1"))
+	if len(*notified) != 4 || s.len() != 4 {
+		t.Errorf("after the first list %d objects, notified %v", s.len(), *notified)
+	}
+	*notified = nil
+	changed := func(object *unstructured.Unstructured) {
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+			Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply,
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+		}})
+	}
+	must(t, s.Replace([]any{object("a", 1), object("b", 2), object("c", 2, changed)}, "3"))
+	got := map[string]bool{}
+	for _, parent := range *notified {
+		got[parent.Name] = true
+	}
+	if len(*notified) != 2 || !got["parent-c"] || !got["parent-d"] || s.len() != 3 || lists != 2 {
+		t.Errorf("after the second list %d objects, notified %v", s.len(), *notified)
+	}
+}
+
+// The answer to an apply may arrive after the watch's event that the object was deleted
+// or has lost its labels. There is no further event, so the answer must not count.
+func TestLateAnswers(t *testing.T) {
+	name := types.NamespacedName{Namespace: "ns", Name: "a"}
+	for title, overtake := range map[string]func(*store) error{
+		"an event": func(s *store) error {
+			must(t, s.Update(labelled("a", 6, applied, owned)))
+			return s.Delete(labelled("a", 7, applied, owned))
+		},
+		"a list": func(s *store) error { return s.Replace(nil, "7") },
+	} {
+		t.Run(title, func(t *testing.T) {
+			s, notified := memoryStore()
+			must(t, s.Replace([]any{labelled("a", 5, applied, owned)}, "5"))
+			must(t, overtake(s))
+			*notified = nil
+			s.note(s.read(labelled("a", 6, applied, owned)), nil)
+			if object, found := s.latest(name); found {
+				t.Errorf("version %s still counts", object.ResourceVersion)
+			}
+			if len(*notified) != 1 || (*notified)[0].Name != "cam" {
+				t.Errorf("notified %v", *notified)
+			}
+			*notified = nil
+			s.note(s.read(labelled("a", 8, applied, owned)), nil)
+			if object, found := s.latest(name); !found || object.ResourceVersion != "8" || len(*notified) != 0 {
+				t.Errorf("the next answer does not count, notified %v", *notified)
+			}
+		})
+	}
+}
+
+// The content of an object is written by anyone. It cannot crash the process.
+func TestPanicsAreContained(t *testing.T) {
+	s, notified := memoryStore()
+	logged := 0
+	s.log = funcr.New(func(string, string) { logged++ }, funcr.Options{})
+	s.judge = func(object *unstructured.Unstructured) (bool, string) {
+		if object.GetName() == "bad" {
+			panic("boom")
+		}
+		return true, ""
+	}
+	must(t, s.Add(labelled("bad", 1, applied)))
+	must(t, s.Add(labelled("bad", 2, applied, owned)))
+	must(t, s.Add(labelled("good", 3, applied)))
+	bad, found := s.latest(types.NamespacedName{Namespace: "ns", Name: "bad"})
+	if !found || bad.Ready || bad.Reason != unjudged || bad.Owner != "cam-uid" {
+		t.Errorf("it is seen as %+v", bad)
+	}
+	if good, found := s.latest(types.NamespacedName{Namespace: "ns", Name: "good"}); !found || !good.Ready {
+		t.Errorf("the next object is seen as %+v", good)
+	}
+	if logged != 1 || len(*notified) != 3 {
+		t.Errorf("logged %d times, notified %v", logged, *notified)
+	}
+}
+
+// A condition counts for objects of the parent that has it, not for others that
+// desire an object of the same name.
+func TestConditionsAreOfTheOwner(t *testing.T) {
+	s, _ := memoryStore()
+	cam := ownership.Parent{Level: templating.InstanceLevel, UID: "cam-uid"}
+	cam.Namespace, cam.Name = "ns", "cam"
+	rival := cam
+	rival.Name, rival.UID = "rival", "rival-uid"
+	name := types.NamespacedName{Namespace: "ns", Name: "a"}
+	ours, theirs := compiled(t, "self.kind == 'ConfigMap'"), compiled(t, "false")
+	s.expect(cam, name, ours, false) // before the first list
+	s.expect(cam, types.NamespacedName{Namespace: "ns", Name: "absent"}, ours, false)
+	must(t, s.Replace([]any{labelled("a", 1, applied)}, "1"))
+	s.expect(rival, name, theirs, true)
+	must(t, s.Update(labelled("a", 2, applied)))
+	object, _ := s.latest(name)
+	if ready, reason := object.ReadyBy(ours); !ready {
+		t.Errorf("not ready by its parent's condition: %s", reason)
+	}
+	if ready, reason := object.ReadyBy(theirs); ready || reason != "not judged yet" {
+		t.Errorf("the other parent's condition: %v, %q", ready, reason)
+	}
+	if len(s.conditions) != 1 {
+		t.Errorf("%d conditions are kept, want that of the object that exists", len(s.conditions))
+	}
+	must(t, s.Delete(labelled("a", 3, applied)))
+	if len(s.conditions) != 0 {
+		t.Error("the condition of a deleted object is kept")
+	}
+}

@@ -1,0 +1,169 @@
+package controller_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// injector adds a sidecar to each Deployment of a namespace, on creation and on
+// update, as service meshes do.
+const injector = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: NAME}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}
+  matchConditions:
+  - {name: none-yet, expression: "!object.spec.template.spec.containers.exists(c, c.name == 'sidecar')"}
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: >-
+        [JSONPatch{op: "add", path: "/spec/template/spec/containers/-",
+        value: Object.spec.template.spec.containers{name: "sidecar", image: "sidecar"}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: NAME}
+spec: {policyName: NAME}
+`
+
+// What others have added next to the controller's list entries stays, also when an
+// entry of the controller's is repaired.
+func TestNeighborsOfListEntriesStay(t *testing.T) {
+	c := start(t)
+	c.apply(strings.ReplaceAll(injector, "NAME", c.namespace))
+	t.Cleanup(func() {
+		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {
+			_ = c.Delete(t.Context(), named("admissionregistration.k8s.io/v1", kind, "", c.namespace))
+		}
+	})
+	c.eventually("the policy", func() string { // the API server's cache is slow
+		probe := deploymentNamed("probe")
+		c.apply(probe)
+		defer c.Delete(t.Context(), c.read("apps/v1 Deployment probe"))
+		return lacks(c.names("probe", containers), "sidecar")
+	})
+	c.apply(repairTemplates)
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+
+	const deployment = "apps/v1 Deployment broker"
+	apply := func(manager, body string) edit { return patch(types.ApplyPatchType, body).by(manager) }
+	for _, step := range []struct {
+		name  string
+		edit  edit
+		added string // in the list of variables
+	}{
+		{"server-side apply by another manager", apply("other", strings.Replace(deploymentNamed("broker"),
+			"image: main", "env: [{name: APPLIED, value: x}]", 1)), "APPLIED"},
+		{"kubectl set env", patch(types.StrategicMergePatchType,
+			`{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"SET","value":"x"}]}]}}}}`).by("kubectl-set"), "SET"},
+		{"kubectl patch --type=json", patch(types.JSONPatchType,
+			`[{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"PATCHED","value":"x"}}]`), "PATCHED"},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			c := c.in(t)
+			writes := c.settled()
+			c.edit(deployment, step.edit)
+			if after := c.settled(); after != writes {
+				t.Errorf("%d writes because of another client's entry", after-writes)
+			}
+			for list, name := range map[string]string{mainEnv: "A", containers: "other"} {
+				before := c.read(deployment)
+				index := slices.IndexFunc(listIn(before, list), func(entry any) bool { return entry.(map[string]any)["name"] == name })
+				c.edit(deployment, update(fmt.Sprintf("%s.%d.name", list, index), "renamed"))
+				c.eventually("repair", func() string { return entries(before, c.read(deployment)) })
+			}
+			if complaint := lacks(c.names("broker", mainEnv), "A", "B", step.added); complaint != "" {
+				t.Error(complaint)
+			}
+			if complaint := lacks(c.names("broker", containers), "main", "other", "sidecar"); complaint != "" {
+				t.Error(complaint)
+			}
+		})
+	}
+	// The number of replicas, as an autoscaler sets it, is not in the template.
+	c.edit(deployment, update("spec.replicas", 3).by("autoscaler"))
+	version := c.read(deployment).GetResourceVersion()
+	c.settled()
+	if now := c.read(deployment); now.GetResourceVersion() != version {
+		t.Errorf("it was written: %v", now.Object["spec"])
+	}
+}
+
+func deploymentNamed(name string) string {
+	return `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ` + name + `}
+spec:
+  selector: {matchLabels: {app: broker}}
+  template:
+    metadata: {labels: {app: broker}}
+    spec:
+      containers:
+      - {name: main, image: main}`
+}
+
+// names returns the sorted names in a list of a Deployment.
+func (c *cluster) names(deployment, list string) []string {
+	c.t.Helper()
+	return namesIn(c.read("apps/v1 Deployment "+deployment), list)
+}
+
+func namesIn(object *unstructured.Unstructured, list string) []string {
+	var names []string
+	for _, entry := range listIn(object, list) {
+		names = append(names, entry.(map[string]any)["name"].(string))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func listIn(object *unstructured.Unstructured, list string) []any {
+	var current any = object.Object
+	for name := range strings.SplitSeq(list, ".") {
+		switch node := current.(type) {
+		case map[string]any:
+			current = node[name]
+		case []any:
+			current = node[0] // the first is the only one that tests look into
+		}
+	}
+	listed, _ := current.([]any)
+	return listed
+}
+
+// entries compares the names of containers and variables of two Deployments.
+func entries(want, got *unstructured.Unstructured) string {
+	for _, list := range []string{containers, mainEnv} {
+		if before, now := namesIn(want, list), namesIn(got, list); !slices.Equal(before, now) {
+			return fmt.Sprintf("%s has %v, want %v", list, now, before)
+		}
+	}
+	return ""
+}
+
+func lacks(names []string, wanted ...string) string {
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return fmt.Sprintf("%s is missing: %v", name, names)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+package ownership
+
+import (
+	"bytes"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// managerBeforeApply is the field manager that the API server makes up for the
+// fields of an object that had no managers. Nobody knows who set them.
+const managerBeforeApply = "before-first-apply"
+
+// Added returns the paths of the list entries that clients have added to an object
+// by updates, sorted. Entries that were applied are not among them, because
+// server-side apply lets several appliers share a list. Neither are those without a
+// manager, which admission or defaulting has added.
+func Added(object metav1.Object) []string {
+	var added []string
+	for _, entry := range object.GetManagedFields() {
+		for _, path := range AddedBy(entry) {
+			added = append(added, path.String())
+		}
+	}
+	slices.Sort(added)
+	return slices.Compact(added)
+}
+
+// AddedBy returns the list entries that a field manager has added by updates, as in
+// [Added]. The lists of the metadata, such as finalizers, are shared by design and
+// left out.
+func AddedBy(entry metav1.ManagedFieldsEntry) []fieldpath.Path {
+	if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.Manager == managerBeforeApply {
+		return nil
+	}
+	return Entries(Fields(entry))
+}
+
+// Entries returns the list entries outside the metadata in a set of fields.
+func Entries(fields *fieldpath.Set) []fieldpath.Path {
+	var entries []fieldpath.Path
+	for path := range fields.All() {
+		last := path[len(path)-1]
+		inMetadata := path[0].FieldName != nil && *path[0].FieldName == "metadata"
+		if (last.Key != nil || last.Value != nil) && !inMetadata {
+			entries = append(entries, path.Copy())
+		}
+	}
+	return entries
+}
+
+// Fields returns the fields of a manager. The set is empty if it contains no list
+// entry: most do not, and decoding is slow.
+func Fields(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
+	fields := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return fields
+	}
+	raw := entry.FieldsV1.GetRawBytes()
+	if !bytes.Contains(raw, []byte(`"k:`)) && !bytes.Contains(raw, []byte(`"v:`)) {
+		return fields
+	}
+	if err := fields.FromJSON(bytes.NewReader(raw)); err != nil {
+		return &fieldpath.Set{} // of a future format
+	}
+	return fields
+}

@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
+)
+
+// Reclaim finds the list entries that have replaced entries of the controller in an
+// object that it applied, and returns managed fields with which the next apply
+// removes them: the controller owns them, and nobody else.
+//
+// The key of an entry identifies it, so a client that changes the key, for example
+// the port of a Service, has removed an entry and added another. Server-side apply
+// would restore the first and keep the second. An entry is a replacement if
+//
+//   - the controller's fields lack an entry of its list that content has,
+//   - a client has added it by an update ([ownership.Added]), and nobody applied it,
+//   - it was not there, next to the controller's entries, when these were complete:
+//     neighbors has the paths of those that were.
+//
+// replaced is empty if there is none; managed is then nil.
+func Reclaim(
+	managers []metav1.ManagedFieldsEntry, content map[string]any, neighbors []string,
+) (managed []metav1.ManagedFieldsEntry, replaced []string, err error) {
+	version, _ := content["apiVersion"].(string)
+	own := slices.IndexFunc(managers, isOwn)
+	ours, applied := &fieldpath.Set{}, &fieldpath.Set{}
+	for i, entry := range managers {
+		switch {
+		case i == own:
+			ours = ownership.Fields(entry)
+		case entry.Operation == metav1.ManagedFieldsOperationApply:
+			applied = applied.Union(ownership.Fields(entry))
+		}
+	}
+	owned := map[string]int{} // by list
+	for _, path := range ownership.Entries(ours) {
+		owned[path[:len(path)-1].String()]++
+	}
+	remove := &fieldpath.Set{}
+	for _, entry := range managers {
+		if entry.APIVersion != version {
+			continue // its paths are those of another version
+		}
+		for _, path := range ownership.AddedBy(entry) {
+			list := path[:len(path)-1]
+			desired, found := EntriesAt(content, list)
+			lost := found && owned[list.String()] < len(desired)
+			if lost && !ours.Has(path) && !applied.Has(path) && !slices.Contains(neighbors, path.String()) {
+				remove.Insert(path)
+			}
+		}
+	}
+	if remove.Empty() {
+		return nil, nil, nil
+	}
+	for path := range remove.All() {
+		replaced = append(replaced, path.String())
+	}
+	managed, err = reassigned(managers, remove, version)
+	return managed, replaced, err
+}
+
+func isOwn(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// reassigned returns managed fields in which the controller has applied the list
+// entries, and no other manager owns them or anything in them.
+func reassigned(managers []metav1.ManagedFieldsEntry, entries *fieldpath.Set, version string) ([]metav1.ManagedFieldsEntry, error) {
+	var managed []metav1.ManagedFieldsEntry
+	if !slices.ContainsFunc(managers, isOwn) {
+		managers = append(slices.Clone(managers), metav1.ManagedFieldsEntry{
+			Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version,
+			FieldsType: "FieldsV1",
+		})
+	}
+	for _, entry := range managers {
+		before, err := fieldsOf(entry)
+		if err != nil {
+			return nil, err
+		}
+		fields := before.RecursiveDifference(entries)
+		if isOwn(entry) {
+			fields = fields.Union(entries)
+		}
+		if fields.Equals(before) {
+			managed = append(managed, entry)
+			continue
+		}
+		if fields.Empty() {
+			continue
+		}
+		raw, err := fields.ToJSON()
+		if err != nil {
+			return nil, fmt.Errorf("write the managed fields of %s: %w", entry.Manager, err)
+		}
+		entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
+		managed = append(managed, entry)
+	}
+	return managed, nil
+}
+
+func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	fields := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return fields, nil
+	}
+	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		return nil, fmt.Errorf("read the managed fields of %s: %w", entry.Manager, err)
+	}
+	return fields, nil
+}
+
+// EntriesAt returns the list at a path of an object.
+func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found bool) {
+	var current any = content
+	for _, element := range path {
+		switch node := current.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return nil, false
+			}
+			current = node[*element.FieldName]
+		case []any:
+			if element.Key == nil {
+				return nil, false
+			}
+			index := slices.IndexFunc(node, func(entry any) bool { return hasKey(entry, *element.Key) })
+			if index < 0 {
+				return nil, false
+			}
+			current = node[index]
+		default:
+			return nil, false
+		}
+	}
+	list, found = current.([]any)
+	return list, found
+}
+
+// hasKey reports whether a list entry has a key. A field of the key that the entry
+// does not set is defaulted.
+func hasKey(entry any, key value.FieldList) bool {
+	fields, ok := entry.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, field := range key {
+		if set, found := fields[field.Name]; found && !value.Equals(value.NewValueInterface(set), field.Value) {
+			return false
+		}
+	}
+	return true
+}

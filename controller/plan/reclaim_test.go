@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+const (
+	applies = metav1.ManagedFieldsOperationApply
+	updates = metav1.ManagedFieldsOperationUpdate
+)
+
+func managed(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "v1", FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+func ports(keys ...string) string {
+	var entries []string
+	for _, key := range keys {
+		entries = append(entries, `"k:{\"port\":`+key+`}":{".":{},"f:port":{}}`)
+	}
+	return `{"f:spec":{"f:ports":{` + strings.Join(entries, ",") + `}}}`
+}
+
+func TestReclaim(t *testing.T) {
+	const us = v0.FieldManagerController
+	for name, test := range map[string]struct {
+		reason    string
+		managers  []metav1.ManagedFieldsEntry
+		neighbors []string
+		desired   string // ports; empty: 80 and 90
+		replaced  string
+	}{
+		"complete": {
+			reason:   "nothing of ours is missing: the entry was merely added",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80", "90")), managed("edit", updates, ports("443"))},
+		},
+		"replaced": {
+			reason:   "an entry is missing, and another client has added one",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80")), managed("edit", updates, ports("91"))},
+			replaced: ".spec.ports[port=91]",
+		},
+		"all replaced, by two clients": {
+			reason: "managed fields do not say who replaced which",
+			managers: []metav1.ManagedFieldsEntry{
+				managed(us, applies, `{"f:metadata":{"f:labels":{"f:a":{}}}}`),
+				managed("one", updates, ports("81")), managed("two", updates, ports("91")),
+			},
+			replaced: ".spec.ports[port=81] .spec.ports[port=91]",
+		},
+		"no field of ours is left": {
+			reason:   "the controller has no entry in the managed fields any more",
+			managers: []metav1.ManagedFieldsEntry{managed("edit", updates, ports("81"))},
+			replaced: ".spec.ports[port=81]",
+		},
+		"a neighbor": {
+			reason:    "it was there when the list was complete",
+			managers:  []metav1.ManagedFieldsEntry{managed(us, applies, ports("80")), managed("edit", updates, ports("91", "443"))},
+			neighbors: []string{".spec.ports[port=443]"},
+			replaced:  ".spec.ports[port=91]",
+		},
+		"applied by another client": {
+			reason: "server-side apply lets appliers share a list",
+			managers: []metav1.ManagedFieldsEntry{
+				managed(us, applies, ports("80")), managed("other", applies, ports("443")), managed("edit", updates, ports("443", "91")),
+			},
+			replaced: ".spec.ports[port=91]",
+		},
+		"without a manager": {
+			reason:   "admission has added it",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80"))},
+		},
+		"changed by a subresource": {
+			reason: "the status belongs to other controllers",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80")), {
+				Manager: "manager", Operation: updates, APIVersion: "v1", Subresource: "status", FieldsV1: metav1.NewFieldsV1(ports("91")),
+			}},
+		},
+		"of unknown origin": {
+			reason:   "the API server attributes the fields of an object without managers to this one",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80")), managed("before-first-apply", updates, ports("91"))},
+		},
+		"a field of an entry": {
+			reason: "the client has changed an entry without adding it",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80")),
+				managed("edit", updates, `{"f:spec":{"f:ports":{"k:{\"port\":91}":{"f:name":{}}}}}`)},
+		},
+		"in a list that is not in the template": {
+			reason:   "it is not ours",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports()), managed("edit", updates, ports("91"))},
+			desired:  "none",
+		},
+		"the metadata": {
+			reason: "finalizers and owners are shared by design",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80", "90")),
+				managed("gc", updates, `{"f:metadata":{"f:finalizers":{".":{},"v:\"theirs\"":{}}}}`)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := `{"ports":[{"port":80},{"port":90}]}`
+			if test.desired == "none" {
+				spec = `{}`
+			}
+			content := map[string]any{}
+			if err := json.Unmarshal([]byte(`{"apiVersion":"v1","metadata":{"finalizers":["ours"]},"spec":`+spec+`}`), &content); err != nil {
+				t.Fatal(err)
+			}
+			managers, replaced, err := Reclaim(test.managers, content, test.neighbors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(replaced)
+			if got := strings.Join(replaced, " "); got != test.replaced {
+				t.Fatalf("%s: got %q, want %q", test.reason, got, test.replaced)
+			}
+			for _, path := range replaced {
+				if owners := ownersOf(t, managers, path); !slices.Equal(owners, []string{us}) {
+					t.Errorf("%s is owned by %v", path, owners)
+				}
+			}
+		})
+	}
+}
+
+// ownersOf returns the managers that own a path.
+func ownersOf(t *testing.T, managers []metav1.ManagedFieldsEntry, path string) []string {
+	t.Helper()
+	var owners []string
+	for _, entry := range managers {
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owns := false
+		fields.Iterate(func(p fieldpath.Path) { owns = owns || strings.HasPrefix(p.String(), path) })
+		if owns {
+			owners = append(owners, entry.Manager)
+		}
+	}
+	return owners
+}

@@ -1,0 +1,280 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// repairTemplates renders a Service, and a Deployment with every kind of keyed list.
+const repairTemplates = `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: single}
+    spec: {ports: [{port: 80}], selector: {a: b}}
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: double}
+    spec: {ports: [{name: a, port: 80}, {name: b, port: 90}], selector: {a: b}}
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: broker}
+    spec:
+      selector: {matchLabels: {app: broker}}
+      template:
+        metadata: {labels: {app: broker}}
+        spec:
+          initContainers: [{name: init, image: init}]
+          containers:
+          - name: main
+            image: main
+            env: [{name: A, value: "1"}, {name: B, value: "2"}]
+            ports: [{containerPort: 80}]
+            volumeMounts: [{name: data, mountPath: /data}]
+          - {name: other, image: other}
+          volumes: [{name: data, emptyDir: {}}]
+          imagePullSecrets: [{name: pull}]
+`
+
+const (
+	containers = "spec.template.spec.containers"
+	mainEnv    = "spec.template.spec.containers.0.env"
+)
+
+// An edit that changes the key of a list entry is reverted like any other.
+func TestKeyedListEntriesAreRepaired(t *testing.T) {
+	c := start(t)
+	c.apply(repairTemplates)
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+
+	const (
+		service    = "v1 Service single"
+		double     = "v1 Service double"
+		deployment = "apps/v1 Deployment broker"
+	)
+	for _, test := range []struct {
+		name   string
+		object string
+		edits  []edit
+	}{
+		{"the only port of a Service", service, []edit{update("spec.ports.0.port", 81)}},
+		{"the protocol of a port, which its key defaults", service, []edit{update("spec.ports.0.protocol", "UDP")}},
+		{"a port, by a JSON Patch", service, []edit{patch(types.JSONPatchType,
+			`[{"op": "replace", "path": "/spec/ports/0/port", "value": 82}]`)}},
+		{"one of two ports", double, []edit{update("spec.ports.1.port", 91)}},
+		{"both ports at once", double, []edit{update("spec.ports", []any{
+			map[string]any{"name": "x", "port": int64(81)}, map[string]any{"name": "y", "port": int64(91)}})}},
+		{"both ports, by two clients", double, []edit{
+			update("spec.ports.0.port", 81).by("one"), update("spec.ports.1.port", 91).by("two")}},
+		{"a container", deployment, []edit{update(containers+".0.name", "renamed")}},
+		{"an init container", deployment, []edit{update("spec.template.spec.initContainers.0.name", "renamed")}},
+		{"a container's variable", deployment, []edit{update(mainEnv+".0.name", "RENAMED")}},
+		{"a container's port", deployment, []edit{update(containers+".0.ports.0.containerPort", 81)}},
+		{"where a volume is mounted", deployment, []edit{update(containers+".0.volumeMounts.0.mountPath", "/elsewhere")}},
+		{"a volume with its mount", deployment, []edit{patch(types.JSONPatchType, `[
+			{"op": "replace", "path": "/spec/template/spec/volumes/0/name", "value": "renamed"},
+			{"op": "replace", "path": "/spec/template/spec/containers/0/volumeMounts/0/name", "value": "renamed"}]`)}},
+		{"an image pull secret", deployment, []edit{update("spec.template.spec.imagePullSecrets.0.name", "renamed")}},
+		{"a variable, then another", deployment, []edit{update(mainEnv+".0.name", "X"), update(mainEnv+".1.name", "Y")}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := c.in(t)
+			before := c.read(test.object)
+			for _, edit := range test.edits {
+				c.edit(test.object, edit)
+			}
+			c.eventually("repair", func() string { return differences(before, c.read(test.object)) })
+		})
+	}
+	writes := c.settled()
+	for _, object := range []string{service, double, deployment} {
+		for _, entry := range c.read(object).GetManagedFields() {
+			if entry.Subresource == "" && (entry.Manager != v0.FieldManagerController || entry.Operation != metav1.ManagedFieldsOperationApply) {
+				t.Errorf("%s has fields of %s (%s): %s", object, entry.Manager, entry.Operation, entry.FieldsV1.GetRawString())
+			}
+		}
+	}
+	if after := c.settled(); after != writes {
+		t.Errorf("%d writes at rest", after-writes)
+	}
+}
+
+// Lists of custom resources have keys, too, if their schema says so.
+func TestListsOfCustomResourcesAreRepaired(t *testing.T) {
+	c := start(t)
+	c.apply(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: racks.lists.akri.sh}
+spec:
+  group: lists.akri.sh
+  scope: Namespaced
+  names: {kind: Rack, listKind: RackList, plural: racks, singular: rack}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
+              units:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [row, column]
+                items:
+                  type: object
+                  required: [row, column]
+                  properties: {row: {type: integer}, column: {type: integer}, label: {type: string}}
+`)
+	t.Cleanup(func() {
+		_ = c.Delete(context.WithoutCancel(t.Context()), named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "racks.lists.akri.sh"))
+	})
+	c.apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - apiVersion: lists.akri.sh/v1
+    kind: Rack
+    metadata: {name: rack}
+    spec:
+      tags: [a, b]
+      units: [{row: 1, column: 1, label: left}, {row: 1, column: 2, label: right}]
+`)
+	instance := c.instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	const rack = "lists.akri.sh/v1 Rack rack"
+	for name, edit := range map[string]edit{
+		"a set":            update("spec.tags.0", "z"),
+		"all of a set":     update("spec.tags", []any{"y", "z"}),
+		"one part of keys": update("spec.units.1.column", 3),
+		"all entries":      update("spec.units", []any{map[string]any{"row": int64(5), "column": int64(5)}}),
+		"an empty list":    update("spec.units", []any{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := c.in(t)
+			before := c.read(rack)
+			c.edit(rack, edit)
+			c.eventually("repair", func() string { return differences(before, c.read(rack)) })
+		})
+	}
+}
+
+// edit is a change of an object by another client.
+type edit struct {
+	manager string
+	field   string // dotted; the value is set by an update of the whole object
+	value   any
+	kind    types.PatchType
+	body    string
+}
+
+func update(field string, value any) edit {
+	if number, ok := value.(int); ok {
+		value = int64(number)
+	}
+	return edit{manager: "kubectl-edit", field: field, value: value}
+}
+
+func patch(kind types.PatchType, body string) edit {
+	return edit{manager: "kubectl-patch", kind: kind, body: body}
+}
+
+func (e edit) by(manager string) edit {
+	e.manager = manager
+	return e
+}
+
+// read returns an object that is given as "apiVersion kind name".
+func (c *cluster) read(object string) *unstructured.Unstructured {
+	c.t.Helper()
+	words := strings.Fields(object)
+	found := c.object(words[0], words[1], words[2])
+	if found == nil {
+		c.t.Fatalf("%s does not exist", object)
+	}
+	return found
+}
+
+// edit changes an object, again if the controller has written it in between.
+func (c *cluster) edit(name string, edit edit) {
+	c.t.Helper()
+	c.eventually("an edit of "+name, func() string {
+		object := c.read(name)
+		var err error
+		if edit.kind != "" {
+			body := []byte(edit.body)
+			if edit.kind == types.ApplyPatchType {
+				body, _ = yaml.YAMLToJSON(body)
+			}
+			err = c.Patch(c.t.Context(), object, client.RawPatch(edit.kind, body), client.FieldOwner(edit.manager))
+		} else {
+			setField(c.t, object.Object, strings.Split(edit.field, "."), edit.value)
+			err = c.Update(c.t.Context(), object, client.FieldOwner(edit.manager))
+		}
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// setField sets a field; numbers in its path are indices.
+func setField(t *testing.T, object any, path []string, value any) {
+	t.Helper()
+	for i, name := range path {
+		last := i == len(path)-1
+		switch node := object.(type) {
+		case map[string]any:
+			if last {
+				node[name] = value
+			}
+			object = node[name]
+		case []any:
+			var index int
+			if _, err := fmt.Sscan(name, &index); err != nil {
+				t.Fatal(err)
+			}
+			if last {
+				node[index] = value
+			}
+			object = node[index]
+		default:
+			t.Fatalf("there is no %s in %v", name, object)
+		}
+	}
+}
+
+// differences compares the specs of two objects.
+func differences(want, got *unstructured.Unstructured) string {
+	expected, _ := yaml.Marshal(want.Object["spec"])
+	found, _ := yaml.Marshal(got.Object["spec"])
+	if string(expected) != string(found) {
+		return fmt.Sprintf("got\n%s\nwant\n%s", found, expected)
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+package controller
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/controller/converge"
+	"akri.sh/akri/controller/problem"
+	"akri.sh/akri/internal/backoff"
+)
+
+const (
+	// maxRetry is the longest back-off of a parent that could not be applied.
+	maxRetry = 5 * time.Minute
+	// maxUnavailableRetry is the longest back-off while the API server does not answer:
+	// it may answer again at any moment.
+	maxUnavailableRetry = 10 * time.Second
+	// unavailableDelay is how long the API server must not answer before a parent's
+	// status says so. Until then, the requests are repeated silently.
+	unavailableDelay = 30 * time.Second
+)
+
+// retries holds one entry for each parent with a problem that another attempt may
+// solve.
+type retries struct {
+	mu       sync.Mutex
+	byParent map[types.UID]*retry
+}
+
+// retry is the recent history of one parent.
+type retry struct {
+	failures    int
+	unavailable time.Time // of the first pass without an answer since the last one with
+}
+
+func newRetries() *retries { return &retries{byParent: map[types.UID]*retry{}} }
+
+// record records the problems of a pass. It returns when the next pass is due, 0 if
+// none of the problems heals, and those of the problems that must be reported.
+func (r *retries) record(parent types.UID, problems []problem.Problem, now time.Time) (time.Duration, []problem.Problem) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Heals }) {
+		delete(r.byParent, parent)
+		return 0, problems
+	}
+	entry := r.byParent[parent]
+	if entry == nil {
+		entry = &retry{}
+		r.byParent[parent] = entry
+	}
+	limit := maxRetry
+	unanswered := func(p problem.Problem) bool { return p.Unavailable }
+	switch {
+	case !slices.ContainsFunc(problems, unanswered):
+		entry.unavailable = time.Time{}
+	default:
+		limit = maxUnavailableRetry
+		if entry.unavailable.IsZero() {
+			entry.unavailable = now
+		}
+		if now.Sub(entry.unavailable) < unavailableDelay {
+			problems = slices.DeleteFunc(slices.Clone(problems), unanswered)
+		}
+	}
+	wait := backoff.Delay(converge.FirstRetry, limit, entry.failures)
+	entry.failures++
+	return wait, problems
+}
+
+func (r *retries) forget(parent types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byParent, parent)
+}
+
+func (r *retries) len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byParent)
+}

@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/converge"
+	"akri.sh/akri/controller/problem"
+)
+
+var (
+	refused  = problem.Problem{Reason: v0.ReasonRefused}
+	rejected = problem.Problem{Reason: v0.ReasonApplyFailed, Heals: true}
+	noAnswer = problem.Problem{Reason: v0.ReasonServerUnavailable, Heals: true, Unavailable: true}
+)
+
+// The back-off of problems that may heal doubles with each pass until one has none.
+func TestRetryBackOff(t *testing.T) {
+	r, now := newRetries(), time.Now()
+	next := func(want time.Duration, problems ...problem.Problem) {
+		t.Helper()
+		if wait, shown := r.record("cam", problems, now); wait != want || len(shown) != len(problems) {
+			t.Errorf("next pass after %v with %d problems, want %v with %d", wait, len(shown), want, len(problems))
+		}
+	}
+	next(0)
+	next(0, refused)
+	for range 2 {
+		next(converge.FirstRetry, refused, rejected)
+		next(2*converge.FirstRetry, rejected)
+		for range 20 {
+			r.record("cam", []problem.Problem{rejected}, now)
+		}
+		next(maxRetry, rejected)
+		next(0)
+		if r.len() != 0 {
+			t.Error("a parent without problems is remembered")
+		}
+	}
+}
+
+// An API server that does not answer is reported after a while, and other problems at
+// once.
+func TestUnavailableServerIsReportedLater(t *testing.T) {
+	r, now := newRetries(), time.Now()
+	shown := func(want int, problems ...problem.Problem) {
+		t.Helper()
+		wait, got := r.record("cam", problems, now)
+		if len(got) != want {
+			t.Errorf("%d problems are reported, want %d", len(got), want)
+		}
+		if wait > maxUnavailableRetry {
+			t.Errorf("next pass after %v, want at most %v", wait, maxUnavailableRetry)
+		}
+	}
+	for range 2 {
+		shown(0, noAnswer)
+		now = now.Add(unavailableDelay - 1)
+		shown(1, rejected, noAnswer)
+		now = now.Add(1)
+		shown(2, rejected, noAnswer)
+		if _, got := r.record("cam", []problem.Problem{rejected}, now); len(got) != 1 { // it has answered: the time starts again
+			t.Errorf("%d problems are reported, want the one", len(got))
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package templates
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/confine"
+)
+
+// configurationOf returns a Configuration with a number of ConfigMap templates.
+func configurationOf(name string, templates int, data func(i int) map[string]any) *v0.Configuration {
+	configuration := &v0.Configuration{}
+	configuration.Name, configuration.Namespace, configuration.UID, configuration.Generation = name, "ns", types.UID(name), 1
+	for i := range templates {
+		object := map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": fmt.Sprintf("{{INSTANCE_NAME}}-%d", i)},
+			"data":     data(i),
+		}
+		configuration.Spec.InstanceBrokerResources = append(configuration.Spec.InstanceBrokerResources, v0.BrokerResource{Object: object})
+	}
+	return configuration
+}
+
+// entries returns data with a number of values.
+func entries(n int, value string) func(int) map[string]any {
+	return func(int) map[string]any {
+		data := make(map[string]any, n)
+		for k := range n {
+			data[fmt.Sprintf("k%d", k)] = value
+		}
+		return data
+	}
+}
+
+func small(name string) *v0.Configuration {
+	return configurationOf(name, 1, entries(3, "{{CAPACITY}}"))
+}
+
+func TestEachGenerationIsCompiledOnce(t *testing.T) {
+	cache := NewCache(confine.Policy{})
+	configuration := small("a")
+	first := cache.Get(configuration)
+	if len(first.Problems) > 0 {
+		t.Fatal(first.Problems)
+	}
+	if cache.Get(configuration) != first {
+		t.Error("the same generation was compiled again")
+	}
+	configuration.Generation++
+	second := cache.Get(configuration)
+	if second == first {
+		t.Error("a new generation was not compiled")
+	}
+	configuration.UID = "created again"
+	if cache.Get(configuration) == second || cache.Len() != 1 {
+		t.Errorf("a new Configuration of the same name was not compiled, or both are held: %d", cache.Len())
+	}
+	cache.Forget(types.NamespacedName{Namespace: "ns", Name: "a"})
+	if cache.Len() != 0 || cache.bytes != 0 {
+		t.Errorf("%d entries with %d bytes are held", cache.Len(), cache.bytes)
+	}
+}
+
+// However many large Configurations exist, what is held is bounded, and those in
+// use are held.
+func TestTheCacheIsBounded(t *testing.T) {
+	cache := NewCache(confine.Policy{})
+	large := func(i int) *v0.Configuration { return configurationOf(fmt.Sprint(i), 2, entries(200, "v")) }
+	cache.max = 10 * estimate(large(0))
+	used := small("used")
+	compiled := cache.Get(used)
+	for i := range 50 {
+		cache.Get(large(i))
+		if cache.Get(used) != compiled {
+			t.Fatal("templates in use were dropped")
+		}
+	}
+	if cache.bytes > cache.max || cache.Len() != 10 { // nine large ones
+		t.Errorf("%d entries with %d bytes are held, at most %d bytes may be", cache.Len(), cache.bytes, cache.max)
+	}
+	cache.Get(configurationOf("huge", 20, entries(400, "v")))
+	if cache.Len() != 10 {
+		t.Errorf("%d entries are held after one that is larger than all may be", cache.Len())
+	}
+}
+
+// The estimate is not below what the compiled templates take, and not far above it.
+func TestTheEstimateIsRight(t *testing.T) {
+	const copies = 5
+	for name, data := range map[string]func(int) map[string]any{
+		"few values":  entries(5, "v"),
+		"many values": entries(1000, "v"),
+		"expressions": entries(50, "{{INSTANCE_NAME}}"),
+		"long texts":  entries(2, strings.Repeat("text ", 10_000)),
+	} {
+		var configurations []*v0.Configuration
+		for i := range copies {
+			configurations = append(configurations, configurationOf(fmt.Sprint(i), 64, data))
+		}
+		held := make([]*Templates, copies)
+		before := heap()
+		for i, configuration := range configurations {
+			if held[i] = Compile(configuration, confine.Policy{}); len(held[i].Problems) > 0 {
+				t.Fatalf("%s: %v", name, held[i].Problems)
+			}
+		}
+		taken, estimated := float64(heap()-before)/copies, float64(estimate(configurations[0]))
+		t.Logf("%s: %.0f KB, estimated %.0f KB", name, taken/1024, estimated/1024)
+		if estimated < 0.9*taken || estimated > 4*taken {
+			t.Errorf("%s: 64 templates take %.0f bytes, estimated as %.0f", name, taken, estimated)
+		}
+		runtime.KeepAlive(held)
+		runtime.KeepAlive(configurations)
+	}
+}
+
+// heap returns the bytes of the live objects.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what finalizers held
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// Passes share the Configuration with the informer's cache: neither compiling nor
+// rendering changes it.
+func TestTheConfigurationIsNotChanged(t *testing.T) {
+	configuration := small("a")
+	metadata := configuration.Spec.InstanceBrokerResources[0].Object["metadata"].(map[string]any)
+	metadata["annotations"] = map[string]any{"akri.sh/deletion-policy": "orphan"}
+	before := configuration.DeepCopy()
+	compiled := NewCache(confine.Policy{}).Get(configuration)
+	instance := &v0.Instance{}
+	instance.Name, instance.Namespace = "a-1", "ns"
+	objects, diagnostics := compiled.Instance.Render(InstanceValues(configuration, instance))
+	if len(objects) != 1 || len(diagnostics) > 0 {
+		t.Fatal(objects, diagnostics)
+	}
+	objects[0].Content["metadata"].(map[string]any)["labels"] = map[string]any{"changed": "by the caller"}
+	objects[0].Content["data"].(map[string]any)["k1"] = "changed by the caller"
+	if !reflect.DeepEqual(before, configuration) {
+		t.Errorf("it is now %v", configuration.Spec)
+	}
+}

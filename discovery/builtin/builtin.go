@@ -1,0 +1,44 @@
+// Package builtin lists the handlers that come with Akri, for the admission webhook and
+// kubectl akri, which check discoveryDetails as the handlers do. It imports only the
+// handlers' packages of details.
+package builtin
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	echo "akri.sh/akri/discovery/debugecho/details"
+	mdns "akri.sh/akri/discovery/mdns/details"
+	mqtt "akri.sh/akri/discovery/mqtt/details"
+	onvif "akri.sh/akri/discovery/onvif/details"
+	opcua "akri.sh/akri/discovery/opcua/details"
+	udev "akri.sh/akri/discovery/udev/details"
+	web "akri.sh/akri/discovery/web/details"
+)
+
+// Validators return an error if a handler would refuse discoveryDetails. The keys are
+// the handlers' names in Configurations.
+var Validators = map[string]func(discoveryDetails string) error{
+	"debugEcho": echo.Validate,
+	"http":      web.Validate,
+	"mdns":      mdns.Validate,
+	"mqtt":      mqtt.Validate,
+	"onvif":     onvif.Validate,
+	"opcua":     opcua.Validate,
+	"udev":      udev.Validate,
+}
+
+// Without returns the Validators except those of some names. A cluster may have another
+// handler of that name, which understands other details.
+func Without(names []string) (map[string]func(discoveryDetails string) error, error) {
+	rest := maps.Clone(Validators)
+	for _, name := range names {
+		if _, found := Validators[name]; !found {
+			return nil, fmt.Errorf("%q: not a built-in handler: use %s", name, strings.Join(slices.Sorted(maps.Keys(Validators)), ", "))
+		}
+		delete(rest, name)
+	}
+	return rest, nil
+}

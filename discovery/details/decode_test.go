@@ -1,0 +1,224 @@
+package details_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/discovery/details"
+)
+
+// sample has a field of each type that Decode supports.
+type sample struct {
+	embedded
+
+	Text   string            `json:"text"`
+	Texts  []string          `json:"texts"`
+	Flag   *bool             `json:"flag"`
+	Small  int32             `json:"small"`
+	Port   uint16            `json:"port"`
+	Ratio  float64           `json:"ratio"`
+	Map    map[string]string `json:"map"`
+	Any    any               `json:"any"`
+	Filter *details.Filter   `json:"filter"`
+	Deep   []struct {
+		Level level `json:"level"`
+		Port  int   `json:"port"`
+	} `json:"deep"`
+	Hidden string `json:"-"`
+}
+
+type embedded struct {
+	Inner string `json:"inner"`
+}
+
+// level is a type with its own syntax.
+type level int
+
+func (l *level) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil || text != "high" && text != "low" {
+		return fmt.Errorf("want high or low, not %s", data)
+	}
+	*l = map[string]level{"low": 1, "high": 2}[text]
+	return nil
+}
+
+func TestDecode(t *testing.T) {
+	into := sample{Text: "default", Small: 7}
+	err := details.Decode(`
+inner: i
+texts: [a, "1"]
+flag: false
+small: -5
+port: 65535
+ratio: 1.5
+map: {k: v}
+any: {x: [1, null]}
+filter: {action: Exclude, items: []}
+deep:
+- {level: high, port: 2}
+text: null
+`, &into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(into)
+	const want = `{"inner":"i","text":"default","texts":["a","1"],"flag":false,"small":-5,"port":65535,"ratio":1.5,"map":{"k":"v"},` +
+		`"any":{"x":[1,null]},"filter":{"items":[],"action":"Exclude"},"deep":[{"level":2,"port":2}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got\n%s, %v, want\n%s", got, err, want)
+	}
+	for _, empty := range []string{"", "# nothing", "---", "{}", "null"} {
+		into := sample{Text: "default"}
+		if err := details.Decode(empty, &into); err != nil || into.Text != "default" {
+			t.Errorf("%q: %v, %+v", empty, err, into)
+		}
+	}
+}
+
+func TestDecodeFaults(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text, want   string
+		line, column int
+	}{
+		"a misspelled key":       {"a: 1\n", "a: unknown key; the keys are any, deep, filter,", 1, 1},
+		"almost a key":           {"flag: true\nTexts: []\n", "Texts: unknown key; did you mean texts?", 2, 1},
+		"a key below a list":     {"deep:\n- port: 1\n- {prot: 2}\n", "deep[1].prot: unknown key; did you mean port?", 3, 4},
+		"an embedded type":       {"embedded: {}", "embedded: unknown key", 1, 1},
+		"a field without a key":  {"Hidden: x", "Hidden: unknown key", 1, 1},
+		"not a list":             {"texts: a", `texts: want a list, not "a"`, 1, 8},
+		"an empty element":       {"texts:\n- a\n-\n", "texts[1]: empty; write a value", 3, 2},
+		"a number for a text":    {"texts: [a, 1]", "texts[1]: want a string, not 1; put it in quotes", 1, 12},
+		"a Boolean for a text":   {"text: yes", "text: want a string, not true; put it in quotes", 1, 7},
+		"a list for a text":      {"text: [a]", `text: want a string, not ["a"]`, 1, 7},
+		"not a Boolean":          {"flag: 'true'", `flag: want true or false, not "true"`, 1, 7},
+		"a fraction":             {"small: 1.5", "small: want an integer, not 1.5", 1, 8},
+		"too large":              {"small: 3000000000", "small: 3000000000 is out of range", 1, 8},
+		"far too large":          {"deep: [{port: 1e300}]", "is out of range", 1, 15},
+		"negative":               {"port: -1", "port: -1 is out of range", 1, 7},
+		"a port":                 {"port: 65536", "port: 65536 is out of range", 1, 7},
+		"not a number":           {"ratio: a", `ratio: want a number, not "a"`, 1, 8},
+		"not a map":              {"map: [a]", `map: want a map, not ["a"]`, 1, 6},
+		"a map's value":          {"map:\n  a.b[0]: 1", "map.a.b[0]: want a string, not 1", 2, 11},
+		"a type of its own":      {"deep:\n- level: middle", `deep[0].level: want high or low, not "middle"`, 2, 10},
+		"a list":                 {"- a", `want a map, not ["a"]`, 1, 1},
+		"a text":                 {"http://10.0.0.1/list", `want a map, not "http://10.0.0.1/list"`, 1, 1},
+		"not YAML":               {"text: a\n texts: [", "line 2: not valid YAML: ", 2, 1},
+		"a repeated key":         {"text: a\nsmall: 1\ntext: b\n", `line 3: not valid YAML: key "text" already set`, 3, 1},
+		"two documents":          {"text: a\n---\ntext: b\n", "more than one YAML document", 1, 1},
+		"broken second document": {"text: a\n---\n[\n", "not valid YAML", 3, 1},
+		"too long":               {"text: " + strings.Repeat("a", details.MaxBytes), "the limit is 65536", 1, 1},
+		"too deep":               {"any:\n  " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "nested deeper than 32", 2, 1},
+		"an alias bomb":          {aliasBomb(), "the aliases expand to more than 131072 bytes; write the values without anchors", 6, 1},
+		"a long text repeated":   {longTextRepeated(), "the aliases expand to more than", 2, 1},
+		"an anchor in itself":    {"any: &a\n- *a", "the anchor a contains itself", 2, 1},
+		"a terminal's escape":    {"\"\\e[2J\": 1", `\x1b[2J: unknown key`, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := details.Decode(tc.text, &sample{})
+			fault, ok := errors.AsType[*details.Fault](err)
+			if !ok || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v, want a fault with %q", err, tc.want)
+			}
+			if len(err.Error()) > 300 {
+				t.Errorf("the text has %d bytes", len(err.Error()))
+			}
+			if line, column := fault.Position(tc.text); line != tc.line || column != tc.column {
+				t.Errorf("%v is at %d:%d, want %d:%d", err, line, column, tc.line, tc.column)
+			}
+		})
+	}
+}
+
+func aliasBomb() string {
+	var b strings.Builder
+	b.WriteString("any:\n- &a [1,1,1,1,1,1,1,1,1]\n")
+	for c := 'b'; c < 'k'; c++ {
+		fmt.Fprintf(&b, "- &%c [%s1]\n", c, strings.Repeat("*"+string(c-1)+",", 9))
+	}
+	return b.String()
+}
+
+func longTextRepeated() string {
+	return "text: &a " + strings.Repeat("y", 10_000) + "\ntexts: [" + strings.Repeat("*a,", 15_000) + "]"
+}
+
+func TestAliasesWork(t *testing.T) {
+	var into sample
+	err := details.Decode("text: &name cam\ntexts: [*name, *name]\nmap: &m {a: *name}\nany: {<<: *m, b: 1}\n", &into)
+	if err != nil || fmt.Sprint(into.Texts, into.Any) != "[cam cam] map[a:cam b:1]" {
+		t.Errorf("%v: %v", err, into)
+	}
+}
+
+// TestPositionOfAliases checks that a path leads through an alias.
+func TestPositionOfAliases(t *testing.T) {
+	const text = "any: &x\n- {port: a}\ndeep: *x\n"
+	fault, ok := errors.AsType[*details.Fault](details.Decode(text, &sample{}))
+	if !ok || fault.Path != "deep[0].port" {
+		t.Fatal(fault)
+	}
+	if line, column := fault.Position(text); line != 2 || column != 10 {
+		t.Errorf("at %d:%d", line, column)
+	}
+}
+
+// hostile has texts within MaxBytes that take much memory to parse.
+var hostile = map[string]string{
+	"wide":            "any: [" + strings.Repeat("a,", 32_000) + "]",
+	"maps":            "any: [" + strings.Repeat("{},", 21_000) + "]",
+	"maps with a key": "any: [" + strings.Repeat("{a: 0},", 9_000) + "]",
+	"lines":           "any:\n" + strings.Repeat("- 0\n", 16_000),
+	"deep":            "any: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+	"aliases of maps": "any: [&a {}, &b [" + strings.Repeat("*a,", 1000) + "]," + strings.Repeat("*b,", 60) + "]",
+	"a bomb":          aliasBomb(),
+	"a long text":     longTextRepeated(),
+	"anchors":         "any: [" + strings.Repeat("&a 0,", 12_000) + "]",
+	"comments":        strings.Repeat("#\n", 32_000),
+}
+
+// bytesPerByte is how much memory the webhook reserves for parsing.
+const bytesPerByte = 200
+
+func TestMemoryIsBounded(t *testing.T) {
+	for name, text := range hostile {
+		if len(text) > details.MaxBytes {
+			t.Errorf("%s: %d bytes", name, len(text))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_ = details.Decode(text, &sample{}) // some are refused
+		runtime.ReadMemStats(&after)
+		// Allocated in total, so more than what is held at a time.
+		got := after.TotalAlloc - before.TotalAlloc
+		if got > 4*bytesPerByte*details.MaxBytes {
+			t.Errorf("%s: %d MiB are allocated", name, got>>20)
+		}
+		t.Logf("%s: %d KiB", name, got>>10)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		"", "text: a", "deep: [{level: high}]", aliasBomb()[:200], "any: &a [*a]", "a: 1\n---\n", "? {a: b}\n: c", "<<: [*a]",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		err := details.Decode(text, &sample{})
+		if err == nil {
+			return
+		}
+		fault, ok := errors.AsType[*details.Fault](err)
+		if !ok {
+			t.Fatalf("%T is not a fault: %v", err, err)
+		}
+		if line, column := fault.Position(text); line < 1 || column < 0 || line > 2*len(text)+1 {
+			t.Errorf("%v is at %d:%d", err, line, column)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package details
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
+)
+
+// Fault is a mistake in discoveryDetails.
+type Fault struct {
+	// Path is the place, such as "udevRules[0]"; empty for the text as a whole.
+	Path string
+	// Cause says what is wrong, in lower case.
+	Cause string
+	// Remedy says what to write instead; may be empty.
+	Remedy string
+
+	line  int  // in the text, if Path is not known; from 1
+	ofKey bool // the mistake is the last key of Path, not its value
+}
+
+// Faultf returns a Fault without a remedy.
+func Faultf(path, format string, arguments ...any) *Fault {
+	return &Fault{Path: path, Cause: fmt.Sprintf(format, arguments...)}
+}
+
+// Hint adds a remedy.
+func (f *Fault) Hint(format string, arguments ...any) *Fault {
+	f.Remedy = fmt.Sprintf(format, arguments...)
+	return f
+}
+
+// Error implements error.
+func (f *Fault) Error() string {
+	var parts []string
+	switch {
+	case f.Path != "":
+		parts = append(parts, f.Path+":")
+	case f.line > 0:
+		parts = append(parts, fmt.Sprintf("line %d:", f.line))
+	}
+	parts = append(parts, f.Cause)
+	text := strings.Join(parts, " ")
+	if f.Remedy != "" {
+		text += "; " + f.Remedy
+	}
+	return text
+}
+
+// Position returns the line and the column in discoveryDetails, which count from 1. If
+// the path does not lead to a value, it is that of the value around it.
+func (f *Fault) Position(discoveryDetails string) (line, column int) {
+	if f.line > 0 {
+		return min(f.line, strings.Count(discoveryDetails, "\n")+1), 1 // YAML knows other line breaks, too
+	}
+	root, fault := parse(discoveryDetails)
+	if fault != nil || root == nil || len(root.Content) == 0 || f.Path == "" {
+		return 1, 1
+	}
+	found := root.Content[0]
+	for rest := f.Path; rest != ""; {
+		key, next, remaining := step(found, rest)
+		if next == nil {
+			break
+		}
+		if found, rest = next, remaining; rest == "" && f.ofKey && key != nil {
+			found = key
+		}
+	}
+	return found.Line, found.Column
+}
+
+// step follows the first part of a path, such as "[0]", "key" or ".key". It returns the
+// nodes of the key, if there is one, and of the value, or nil, and the rest of the path.
+func step(from *yamlv3.Node, path string) (key, value *yamlv3.Node, rest string) {
+	if from.Kind == yamlv3.AliasNode {
+		from = from.Alias
+	}
+	if inner, isIndex := strings.CutPrefix(path, "["); isIndex {
+		number, after, _ := strings.Cut(inner, "]")
+		index, err := strconv.Atoi(number)
+		if err != nil || from.Kind != yamlv3.SequenceNode || index < 0 || index >= len(from.Content) {
+			return nil, nil, ""
+		}
+		return nil, from.Content[index], after
+	}
+	path = strings.TrimPrefix(path, ".")
+	if from.Kind != yamlv3.MappingNode {
+		return nil, nil, ""
+	}
+	// The keys of maps may contain dots and brackets: the longest that fits counts.
+	longest := -1
+	for i := 0; i+1 < len(from.Content); i += 2 {
+		name := from.Content[i].Value
+		after, fits := strings.CutPrefix(path, name)
+		if fits && (after == "" || after[0] == '.' || after[0] == '[') && len(name) > longest {
+			key, value, longest, rest = from.Content[i], from.Content[i+1], len(name), after
+		}
+	}
+	return key, value, rest
+}

@@ -1,0 +1,48 @@
+package details
+
+import "slices"
+
+// Filter is a list of values that devices must have, or must not have, in Akri's form:
+//
+//	{action: Include, items: [a, b]}
+type Filter struct {
+	Items  []string `json:"items"`
+	Action Action   `json:"action"`
+}
+
+// Action says what a Filter does with the values in its list.
+type Action string
+
+// The actions. Akri's default is Include.
+const (
+	Include Action = "Include"
+	Exclude Action = "Exclude"
+)
+
+// Check returns the mistake in a Filter, which may be nil.
+func (f *Filter) Check(path string) error {
+	switch {
+	case f == nil:
+	case f.Action != "" && f.Action != Include && f.Action != Exclude:
+		return Faultf(join(path, "action"), "want Include or Exclude, not %q", string(f.Action))
+	case f.Items == nil:
+		return Faultf(join(path, "items"), "missing").Hint("write a list of values, which may be empty: []")
+	}
+	return nil
+}
+
+// Admits reports whether a device with these values passes. matches compares an item of
+// the list with a value. A nil Filter admits all devices. With Include, one value must
+// match an item; with Exclude, none may.
+func (f *Filter) Admits(matches func(item, value string) bool, values ...string) bool {
+	if f == nil {
+		return true
+	}
+	found := slices.ContainsFunc(values, func(value string) bool {
+		return slices.ContainsFunc(f.Items, func(item string) bool { return matches(item, value) })
+	})
+	return found == (f.Action != Exclude)
+}
+
+// Equal is the comparison for a [Filter] whose items are exact values.
+func Equal(item, value string) bool { return item == value }

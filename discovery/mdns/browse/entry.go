@@ -1,0 +1,114 @@
+package browse
+
+import (
+	"time"
+
+	"akri.sh/akri/discovery/mdns/browse/wire"
+)
+
+// need says why records of an entry are wanted, and how they are requested.
+type need int
+
+const (
+	// optional: they are requested a few times while there are none.
+	optional need = iota
+	// required: they are requested while there are none.
+	required
+	// continuous: they are requested again and again, as there may be more of them.
+	continuous
+)
+
+// entry is all that a link knows about the records of one name and type.
+type entry struct {
+	name    wire.Name
+	kind    wire.Type
+	need    need
+	records map[identity]*record
+	// types means that the records are types of services.
+	types bool
+
+	// since is when the records were first needed.
+	since time.Time
+	// asked counts the questions, and due is when to ask the next one; zero means never.
+	asked int
+	due   time.Time
+	// late means that a TXT record has not been received within textWait.
+	late bool
+}
+
+// capacity is how many records the entry may have.
+func (e *entry) capacity() int {
+	switch {
+	case e.kind != wire.PTR:
+		return maxRecordsPerName
+	case e.types:
+		return maxTypes
+	default:
+		return maxServices
+	}
+}
+
+// best returns the record of an SRV or TXT entry that counts: the newest that has not
+// been replaced.
+func (e *entry) best() *record {
+	var best *record
+	if e != nil {
+		for _, r := range e.records {
+			if best == nil || r.supersedes(best) {
+				best = r
+			}
+		}
+	}
+	return best
+}
+
+// asking reports whether the question is asked by schedule, whether or not records expire.
+func (e *entry) asking() bool {
+	switch e.need {
+	case continuous:
+		return true
+	case required:
+		return len(e.records) == 0
+	case optional:
+		return len(e.records) == 0 && e.asked < maxOptional
+	default:
+		return false
+	}
+}
+
+// interval returns the time until the next question, after so many. The questions for
+// services are asked after 0, 1, 3, 9, 27 seconds and so on; others, which are about
+// something that is known to exist, after 0, 1, 3, 7, 15 seconds and so on. Each interval
+// is at least twice the previous one (RFC 6762, 5.2).
+func (e *entry) interval() time.Duration {
+	interval := time.Second
+	for i := 1; i < e.asked && interval < maxInterval; i++ {
+		if interval *= 2; e.need == continuous && i > 1 {
+			interval = interval / 2 * 3
+		}
+	}
+	return min(interval, maxInterval)
+}
+
+// next returns when the entry needs attention: a question, or the end of a record.
+func (e *entry) next() time.Time {
+	var at time.Time
+	if e.asking() {
+		at = e.due
+	}
+	if e.kind == wire.TXT && len(e.records) == 0 && !e.late {
+		at = earlier(at, e.since.Add(textWait))
+	}
+	for _, r := range e.records {
+		at = earlier(earlier(at, r.refresh), r.removal())
+	}
+	return at
+}
+
+// earlier returns the earlier of two times, where zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

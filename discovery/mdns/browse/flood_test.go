@@ -1,0 +1,53 @@
+package browse
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery/mdns/browse/wire"
+)
+
+// BenchmarkFlood measures a second in which as many packets arrive as are read, each of
+// which changes ten of a thousand services. The time of an iteration is the share of a
+// processor that anyone in the network can make the handler use.
+func BenchmarkFlood(b *testing.B) {
+	s := newSimulation(b, eth0)
+	s.browse("_http._tcp")
+	s.run(5 * time.Second)
+	for i := range maxServices {
+		d := s.service(eth0, fmt.Sprintf("Device %04d", i), "_http._tcp", "192.0.2.1")
+		s.announce(d, d.records...)
+	}
+	s.run(time.Second)
+	packets := make([][]byte, maxPacketsPerSecond)
+	b.ResetTimer()
+	for second := range b.N {
+		b.StopTimer()
+		for i := range packets {
+			builder := wire.NewResponse()
+			for j := range 10 {
+				record := s.devices[(10*i+j)%maxServices].records[3]
+				record.Text = wire.FormatText(fmt.Sprint("second=", second, " ", i), strings.Repeat("x", 60))
+				builder.Answer(record)
+			}
+			packets[i] = builder.Bytes()
+		}
+		for _, d := range s.devices {
+			d.off = true
+		}
+		b.StartTimer()
+		for i, packet := range packets {
+			message, err := wire.Parse(packet)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s.machine.receive(s.now, eth0, message)
+			if i%(maxPacketsPerSecond/20) == 0 { // batchTime
+				s.now = s.now.Add(batchTime)
+				s.advance()
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package browse
+
+import "time"
+
+// Bounds on what the network may send. Anyone in the network can announce anything.
+const (
+	// maxServices is how many services of one type are kept for an interface.
+	maxServices = 1000
+	// maxTypes is how many types of services are browsed for AllTypes.
+	maxTypes = 100
+	// maxRecordsPerName bounds records of one name and type, other than the services of a type.
+	maxRecordsPerName = 16
+	// maxRecords bounds all records of an interface.
+	maxRecords = 10_000
+	// maxRecordBytes bounds the data of all records of an interface.
+	maxRecordBytes = 4 << 20
+	// maxTextBytes bounds a TXT record. RFC 6763 recommends 1300 bytes at most.
+	maxTextBytes = 8192
+	// maxInterfaces is how many interfaces are used at the same time.
+	maxInterfaces = 32
+	// maxPacketBytes is the largest packet that mDNS permits.
+	maxPacketBytes = 9000
+	// maxPacketsPerSecond bounds the responses that are read from one interface, after
+	// the first maxPacketBurst.
+	maxPacketsPerSecond = 1000
+	maxPacketBurst      = 2000
+	// sendInterval is the minimum average interval between packets to one interface.
+	sendInterval = 10 * time.Millisecond
+	// maxSendBurst is how many packets are sent to one interface at once.
+	maxSendBurst = 50
+)
+
+// Bounds on times to live. A device that announces a shorter or longer one is treated as
+// if it had announced these.
+const (
+	minTTL = 5 * time.Second
+	maxTTL = 2 * time.Hour
+)
+
+const (
+	// goodbyeDelay is how long a record is kept after its goodbye, or after another
+	// record has replaced it: the device, or another one, may correct it (RFC 6762, 10.1
+	// and 10.2).
+	goodbyeDelay = time.Second
+	// verifyWindow is how long a record is kept beyond its time to live, while questions
+	// about it are repeated. If a third of all packets is lost, a question succeeds with
+	// a probability of 4/9; the attempts before and in this window fail together with
+	// one of 10^-7.
+	verifyWindow = 30 * time.Second
+	// verifyInterval is the time between those questions.
+	verifyInterval = 2 * time.Second
+	// repeats is how often a question is asked at each of the four points of
+	// RFC 6762 (80, 85, 90 and 95 % of the time to live) until it is answered.
+	repeats = 3
+	// repeatInterval is the time between those repetitions, and the minimum between any
+	// two equal questions (RFC 6762, 5.2).
+	repeatInterval = time.Second
+	// lookahead is how much earlier than planned a question about an expiring record is
+	// asked, to send it together with others.
+	lookahead = 500 * time.Millisecond
+	// maxInterval is the longest interval between questions for services of a type.
+	maxInterval = time.Hour
+	// maxOptional is how often the other kind of addresses of a host is requested, when
+	// one kind is known.
+	maxOptional = 4
+	// textWait is how long a service is held back that has no TXT record. Each service
+	// should have one.
+	textWait = 3 * time.Second
+	// settleTime is how long the answers to the first questions are collected before a
+	// list is complete. It includes the questions after 0, 1 and 3 s.
+	settleTime = 3500 * time.Millisecond
+	// batchTime is how long further packets are awaited before changes are handled.
+	batchTime = 50 * time.Millisecond
+	// linkGrace is how long the services of an interface are kept that is gone. Cables
+	// are plugged in again, and addresses renewed.
+	linkGrace = 10 * time.Second
+)

@@ -1,0 +1,418 @@
+package browse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery/mdns/browse/wire"
+)
+
+const (
+	// namespaceVariable is set in the process that has a network namespace of its own.
+	namespaceVariable = "AKRI_BROWSE_NAMESPACE"
+	requiredVariable  = "AKRI_TEST_REQUIRED"
+	// patience bounds the wait for a condition.
+	patience = 60 * time.Second
+)
+
+// TestNetwork runs the tests of inNamespace in a network namespace with interfaces of its
+// own.
+func TestNetwork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	if os.Geteuid() != 0 {
+		text := "network namespaces need root"
+		if os.Getenv(requiredVariable) == "1" {
+			t.Fatal(text)
+		}
+		t.Skip(text)
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInNamespace$", "-test.v")
+	command.Env = append(os.Environ(), namespaceVariable+"=1")
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	output, err := command.CombinedOutput()
+	t.Logf("%s", output)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInNamespace(t *testing.T) {
+	if os.Getenv(namespaceVariable) == "" {
+		t.Skip("TestNetwork runs it")
+	}
+	ip(t, "link set lo up")
+	addInterface(t, "mdns0", "192.0.2.1/24")
+	addInterface(t, "mdns1", "198.51.100.1/24", "2001:db8::1/64")
+	t.Run("found on both interfaces", testBothInterfaces)
+	t.Run("IPv6 only", testIPv6)
+	t.Run("other programs", testOtherPrograms)
+	t.Run("foreign packets", testForeignPackets)
+	t.Run("a thousand services", testThousand)
+	t.Run("interfaces come and go", testInterfaces)
+}
+
+func ip(t *testing.T, arguments string) {
+	t.Helper()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), "ip", strings.Fields(arguments)...)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v: %s", arguments, err, output)
+	}
+}
+
+// addInterface adds an interface with these addresses. Its other end has none, so that the
+// browser leaves it alone.
+func addInterface(t *testing.T, name string, addresses ...string) {
+	t.Helper()
+	ip(t, "link add "+name+" type veth peer name "+name+"x")
+	for inter, disabled := range map[string]string{name: "0", name + "x": "1"} {
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+inter+"/disable_ipv6", []byte(disabled), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ip(t, "link set "+name+"x up")
+	for _, address := range addresses {
+		ip(t, "address add "+address+" dev "+name)
+	}
+	ip(t, "link set "+name+" up")
+}
+
+// responder answers for a simulated device on one interface.
+type responder struct {
+	t      *testing.T
+	socket *socket
+	conn   net.PacketConn
+	mu     sync.Mutex
+	device atomic.Pointer[device]
+}
+
+func respond(t *testing.T, name string, isIPv6 bool, d *device) *responder {
+	t.Helper()
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, group := openIPv4, groupIPv4
+	if isIPv6 {
+		open, group = openIPv6, groupIPv6
+	}
+	fd, err := open(i.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "responder")
+	conn, err := net.FilePacketConn(file)
+	file.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	udp, ok := conn.(*net.UDPConn)
+	if !ok {
+		t.Fatal("not a UDP socket")
+	}
+	r := &responder{t: t, conn: conn, socket: &socket{conn: udp, group: netip.AddrPortFrom(group, port)}}
+	r.device.Store(d)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.run()
+	}()
+	t.Cleanup(func() {
+		conn.Close()
+		<-done
+	})
+	return r
+}
+
+func (r *responder) run() {
+	buffer := make([]byte, maxPacketBytes)
+	for {
+		count, _, err := r.conn.ReadFrom(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		message, err := wire.Parse(buffer[:count])
+		if err != nil || message.Response {
+			continue
+		}
+		wanted := map[key]bool{}
+		for _, q := range message.Questions {
+			wanted[key{q.Name.Key(), q.Type}] = true
+		}
+		var answers []wire.Record
+		for _, record := range r.device.Load().records {
+			if wanted[key{record.Name.Key(), record.Type}] {
+				answers = append(answers, record)
+			}
+		}
+		r.send(answers)
+	}
+}
+
+func (r *responder) send(records []wire.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(records) > 0 {
+		builder, count := wire.NewResponse(), 0
+		for count < len(records) && builder.Answer(records[count]) {
+			count++
+		}
+		if err := r.socket.send(builder.Bytes()); err != nil && !errors.Is(err, net.ErrClosed) {
+			r.t.Error(err)
+		}
+		records = records[count:]
+	}
+}
+
+func (r *responder) goodbye() {
+	records := slices.Clone(r.device.Swap(&device{}).records)
+	for i := range records {
+		records[i].TTL = 0
+	}
+	r.send(records)
+}
+
+// browsing collects the lists of one query.
+type browsing struct {
+	t     *testing.T
+	lists chan []Service
+	last  []Service
+	stop  func()
+}
+
+func browseIn(t *testing.T, browser *Browser, query Query) *browsing {
+	t.Helper()
+	b := &browsing{t: t, lists: make(chan []Service, 100)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- browser.Browse(ctx, query, func(services []Service) error {
+			b.lists <- services
+			return nil
+		})
+	}()
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("ended by %v", err)
+		}
+	})
+	t.Cleanup(b.stop)
+	return b
+}
+
+// await waits for a list.
+func (b *browsing) await(want string) {
+	b.t.Helper()
+	b.until(want, func(services []Service) bool { return describe(services) == want })
+}
+
+func (b *browsing) until(what string, ok func([]Service) bool) {
+	b.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case b.last = <-b.lists:
+			if ok(b.last) {
+				return
+			}
+		case <-deadline:
+			b.t.Fatalf("want\n%s\nthe last list is\n%s", what, describe(b.last))
+		}
+	}
+}
+
+func webDevice(t *testing.T, name, address string) *device {
+	return newSimulation(t).service(0, name, "_http._tcp", address)
+}
+
+func testBothInterfaces(t *testing.T) {
+	first := respond(t, "mdns0", false, webDevice(t, "Both", "192.0.2.7"))
+	respond(t, "mdns1", false, webDevice(t, "Both", "198.51.100.7"))
+	browser := New(Options{})
+	b := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
+	b.await("Both._http._tcp.local both.local:80 [192.0.2.7 198.51.100.7] mdns0+mdns1")
+	only := browseIn(t, browser, Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Name == "mdns1" }})
+	only.await("Both._http._tcp.local both.local:80 [198.51.100.7] mdns1")
+	began := time.Now()
+	first.goodbye()
+	b.await("Both._http._tcp.local both.local:80 [198.51.100.7] mdns1")
+	if took := time.Since(began); took < goodbyeDelay {
+		t.Errorf("the goodbye took effect after %v", took)
+	} else {
+		t.Logf("a goodbye takes %v", took)
+	}
+	b.stop()
+	began = time.Now()
+	newDevice := webDevice(t, "New", "192.0.2.8")
+	first.device.Store(newDevice)
+	again := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
+	again.until("New", func(services []Service) bool { return len(services) == 2 })
+	t.Logf("a first list takes %v", time.Since(began))
+	began = time.Now()
+	added := webDevice(t, "Added", "192.0.2.9")
+	first.device.Store(&device{records: slices.Concat(newDevice.records, added.records)})
+	first.send(added.records)
+	again.until("Added", func(services []Service) bool { return len(services) == 3 })
+	t.Logf("an announcement takes %v", time.Since(began))
+}
+
+func testIPv6(t *testing.T) {
+	addInterface(t, "mdns6")
+	t.Cleanup(func() { ip(t, "link delete mdns6") })
+	b := browseIn(t, New(Options{}), Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Name == "mdns6" }})
+	b.await("")
+	// The address is tentative at first, and cannot be used.
+	d := webDevice(t, "Six", "192.0.2.7")
+	d.records[4].Type, d.records[4].Address = wire.AAAA, netip.MustParseAddr("fe80::7")
+	awaitLinkLocal(t, "mdns6")
+	respond(t, "mdns6", true, d).send(d.records)
+	b.await("Six._http._tcp.local six.local:80 [fe80::7%mdns6] mdns6")
+}
+
+// awaitLinkLocal waits until an interface has an IPv6 address that can be used.
+func awaitLinkLocal(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		interfaces, err := listInterfaces()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range interfaces {
+			if i.Name == name && i.IPv6 {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no IPv6 address")
+		}
+	}
+}
+
+// testOtherPrograms: another program at the port still receives its unicast packets.
+func testOtherPrograms(t *testing.T) {
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) {
+			failed = errors.Join(syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+				syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, 15 /* SO_REUSEPORT */, 1))
+		})
+		return errors.Join(err, failed)
+	}}
+	other, err := config.ListenPacket(t.Context(), "udp4", "0.0.0.0:5353")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	b := browseIn(t, New(Options{}), Query{Types: []string{"_http._tcp"}})
+	b.await("")
+	const packets = 50
+	for i := range packets { // each from another port, as the kernel distributes packets by port
+		sender, err := net.Dial("udp4", "127.0.0.1:5353")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprint(sender, i); err != nil {
+			t.Fatal(err)
+		}
+		sender.Close()
+	}
+	buffer := make([]byte, 2000)
+	for got := 0; got < packets; {
+		if err := other.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		count, from, err := other.ReadFrom(buffer)
+		if err != nil {
+			t.Fatalf("after %d packets: %v", got, err)
+		}
+		if count < 3 && strings.HasPrefix(from.String(), "127.") {
+			got++
+		}
+	}
+}
+
+// testForeignPackets: responses from another port or network are ignored.
+func testForeignPackets(t *testing.T) {
+	var foreign, malformed atomic.Int64
+	b := browseIn(t, New(Options{Failed: func(reason string) {
+		switch reason {
+		case FailedForeign:
+			foreign.Add(1)
+		case FailedMalformed:
+			malformed.Add(1)
+		}
+	}}), Query{Types: []string{"_http._tcp"}})
+	b.await("")
+	d := webDevice(t, "Foreign", "192.0.2.7")
+	builder := wire.NewResponse()
+	for _, record := range d.records {
+		builder.Answer(record)
+	}
+	group := net.UDPAddrFromAddrPort(netip.AddrPortFrom(groupIPv4, port))
+	stranger, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1)}, group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	inside := respond(t, "mdns0", false, webDevice(t, "Inside", "192.0.2.8"))
+	wrong := builder.Bytes()[:len(builder.Bytes())-1]
+	for deadline := time.Now().Add(patience); foreign.Load() == 0 || malformed.Load() == 0; time.Sleep(20 * time.Millisecond) {
+		if _, err := stranger.Write(builder.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		if err := inside.socket.send(wrong); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d foreign, %d malformed packets", foreign.Load(), malformed.Load())
+		}
+	}
+	inside.send(inside.device.Load().records)
+	b.await("Inside._http._tcp.local inside.local:80 [192.0.2.8] mdns0") // and nothing else
+}
+
+func testThousand(t *testing.T) {
+	all := &device{}
+	for i := range maxServices {
+		all.records = append(all.records, webDevice(t, fmt.Sprintf("Device %04d", i), fmt.Sprintf("192.0.2.%d", 2+i%250)).records...)
+	}
+	respond(t, "mdns0", false, all)
+	began := time.Now()
+	b := browseIn(t, New(Options{}), Query{Types: []string{"_http._tcp"}})
+	b.until("1000 services", func(services []Service) bool { return len(services) == maxServices })
+	t.Logf("1000 services after %v; the first questions take %v", time.Since(began), settleTime)
+}
+
+func testInterfaces(t *testing.T) {
+	browser := New(Options{})
+	b := browseIn(t, browser, Query{Types: []string{"_http._tcp"}})
+	b.await("")
+	addInterface(t, "mdns2", "203.0.113.1/24")
+	first := respond(t, "mdns2", false, webDevice(t, "Late", "203.0.113.7"))
+	want := "Late._http._tcp.local late.local:80 [203.0.113.7] mdns2"
+	b.await(want)
+	began := time.Now()
+	first.conn.Close()
+	ip(t, "link delete mdns2")
+	b.await("")
+	if took := time.Since(began); took < linkGrace {
+		t.Errorf("the service was gone after %v", took)
+	}
+	addInterface(t, "mdns2", "203.0.113.1/24")
+	respond(t, "mdns2", false, webDevice(t, "Late", "203.0.113.7"))
+	b.await(want)
+}

@@ -1,0 +1,131 @@
+package browse
+
+import (
+	"cmp"
+	"net/netip"
+	"time"
+
+	"akri.sh/akri/discovery/mdns/browse/wire"
+)
+
+// key identifies a set of records.
+type key struct {
+	name string // in lower case
+	kind wire.Type
+}
+
+// record is a record in the cache.
+type record struct {
+	data wire.Record
+	// created is when the record was first received, received when it last was.
+	created, received time.Time
+	// expires is the end of the time to live.
+	expires time.Time
+	// final means that the record is removed when it expires, and not verified, because
+	// of a goodbye or of a newer record.
+	final bool
+
+	// refresh is when to ask for the record next.
+	refresh time.Time
+	// attempts counts the questions since the record was last received.
+	attempts int
+	// jitter is 0 to 2 % of the time to live.
+	jitter float64
+}
+
+// identity distinguishes records of one name and type.
+type identity struct {
+	target         string // in lower case
+	port, priority uint16
+	text           string
+	address        netip.Addr
+}
+
+func identify(data wire.Record) identity {
+	return identity{target: data.Target.Key(), port: data.Port, priority: data.Priority, text: data.Text, address: data.Address}
+}
+
+// size is the size of a record's data for maxRecordBytes.
+func size(data wire.Record) int { return len(data.Name) + len(data.Target) + len(data.Text) }
+
+// renew records that the record was received again.
+func (r *record) renew(now time.Time, data wire.Record) {
+	ttl := min(max(time.Duration(data.TTL)*time.Second, minTTL), maxTTL)
+	r.data.Flush, r.data.TTL = data.Flush, uint32(ttl/time.Second)
+	r.received, r.expires = now, now.Add(ttl)
+	r.final, r.attempts = false, 0
+	r.plan(now)
+}
+
+// end makes the record expire soon, unless it does so anyway.
+func (r *record) end(now time.Time) {
+	if at := now.Add(goodbyeDelay); !r.final || at.Before(r.expires) {
+		r.final, r.expires, r.refresh = true, at, time.Time{}
+	}
+}
+
+// verify begins to ask for a record that may be out of date.
+func (r *record) verify(now time.Time) {
+	if !r.final && r.attempts < repeats*len(points) {
+		r.expires, r.attempts = now, repeats*len(points)
+		r.plan(now)
+	}
+}
+
+// removal is when the record is removed, unless it is received before that.
+func (r *record) removal() time.Time {
+	if r.final {
+		return r.expires
+	}
+	return r.expires.Add(verifyWindow)
+}
+
+// points are the parts of the time to live after which RFC 6762, 5.2, asks for a record.
+var points = [...]float64{.80, .85, .90, .95}
+
+// plan sets the time of the next question, which is not before earliest.
+func (r *record) plan(earliest time.Time) {
+	if r.final {
+		return
+	}
+	ttl := r.expires.Sub(r.received)
+	if r.attempts < repeats*len(points) {
+		point := points[r.attempts/repeats] + r.jitter
+		r.refresh = r.received.Add(time.Duration(point * float64(ttl))).Add(time.Duration(r.attempts%repeats) * repeatInterval)
+	} else {
+		r.refresh = r.expires.Add(time.Duration(r.attempts-repeats*len(points)) * verifyInterval)
+	}
+	if r.refresh.Before(earliest) {
+		r.refresh = earliest
+	}
+}
+
+// asked records that a question for the record was sent.
+func (r *record) asked(now time.Time) {
+	if r.refresh.IsZero() || r.refresh.After(now.Add(lookahead)) {
+		return
+	}
+	r.attempts++
+	r.plan(now.Add(repeatInterval))
+}
+
+// known reports whether to list the record as a known answer: more than half of its time
+// to live must remain (RFC 6762, 7.1).
+func (r *record) known(now time.Time) bool {
+	return !r.final && r.expires.Sub(now) > r.expires.Sub(r.received)/2
+}
+
+// supersedes reports whether the record counts rather than another one of its name and
+// type. The order is total, so that it does not depend on the order of a map.
+func (r *record) supersedes(other *record) bool {
+	if r.final != other.final {
+		return other.final
+	}
+	return cmp.Or(
+		r.created.Compare(other.created),
+		cmp.Compare(other.data.Priority, r.data.Priority),
+		cmp.Compare(other.data.Target, r.data.Target),
+		cmp.Compare(other.data.Port, r.data.Port),
+		cmp.Compare(other.data.Text, r.data.Text),
+	) > 0
+}

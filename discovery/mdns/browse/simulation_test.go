@@ -1,0 +1,236 @@
+package browse
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery/mdns/browse/wire"
+)
+
+// simulation is a machine in a network of simulated devices, with a clock of its own.
+type simulation struct {
+	t         testing.TB
+	now       time.Time
+	machine   *machine
+	devices   []*device
+	lost      func() bool
+	random    *rand.Rand
+	pending   []delivery
+	questions int
+	packets   int
+	failures  map[string]int
+	// lists has each published list, as text.
+	lists map[*subscription][]string
+	wake  time.Time
+}
+
+// delivery is a response on its way.
+type delivery struct {
+	at      time.Time
+	index   int
+	message wire.Message
+}
+
+// device answers as RFC 6762 requires: with what is not known, and each record at most once
+// a second.
+type device struct {
+	index   int
+	records []wire.Record
+	off     bool
+	sent    map[int]time.Time // by index in records
+}
+
+const eth0, wlan0 = 2, 3
+
+func newSimulation(t testing.TB, indexes ...int) *simulation {
+	random := rand.New(rand.NewPCG(1, 2))
+	s := &simulation{
+		t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: random, lost: func() bool { return false },
+		failures: map[string]int{}, lists: map[*subscription][]string{},
+	}
+	s.machine = newMachine(random, func(reason string) { s.failures[reason]++ })
+	s.interfaces(indexes...)
+	return s
+}
+
+func (s *simulation) interfaces(indexes ...int) {
+	var list []Interface
+	for _, index := range indexes {
+		list = append(list, Interface{Index: index, Name: map[int]string{eth0: "eth0", wlan0: "wlan0"}[index], Default: true, IPv4: true})
+	}
+	s.machine.setInterfaces(s.now, list)
+	s.wake = s.now
+}
+
+func (s *simulation) browse(types ...string) *subscription {
+	s.t.Helper()
+	subscribed, err := newSubscription(Query{Types: types})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.machine.subscribe(s.now, subscribed)
+	s.wake = s.now
+	return subscribed
+}
+
+// service adds a device with one service: TTLs are those of avahi and others.
+func (s *simulation) service(index int, instance, kind, address string, text ...string) *device {
+	host := wire.Name(strings.ToLower(strings.ReplaceAll(instance, " ", "-")) + ".local")
+	label, err := wire.NewName(instance)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	typeName := wire.Name(kind + ".local")
+	name := label + "." + typeName
+	d := &device{index: index, sent: map[int]time.Time{}, records: []wire.Record{
+		{Name: typeName, Type: wire.PTR, TTL: 4500, Target: name},
+		{Name: "_services._dns-sd._udp.local", Type: wire.PTR, TTL: 4500, Target: typeName},
+		{Name: name, Type: wire.SRV, TTL: 120, Flush: true, Target: host, Port: 80},
+		{Name: name, Type: wire.TXT, TTL: 4500, Flush: true, Text: wire.FormatText(text...)},
+		{Name: host, Type: wire.A, TTL: 120, Flush: true, Address: netip.MustParseAddr(address)},
+	}}
+	s.devices = append(s.devices, d)
+	return d
+}
+
+// announce sends records of a device to all.
+func (s *simulation) announce(d *device, records ...wire.Record) {
+	s.deliver(d.index, records, 0)
+}
+
+// goodbye announces the end of all records.
+func (s *simulation) goodbye(d *device) {
+	d.off = true
+	records := slices.Clone(d.records)
+	for i := range records {
+		records[i].TTL = 0
+	}
+	s.deliver(d.index, records, 0)
+}
+
+// deliver sends records in packets of the usual size, unless they are lost.
+func (s *simulation) deliver(index int, records []wire.Record, delay time.Duration) {
+	for len(records) > 0 {
+		builder := wire.NewResponse()
+		count := 0
+		for count < len(records) && builder.Answer(records[count]) {
+			count++
+		}
+		records = records[count:]
+		if s.lost() {
+			continue
+		}
+		message, err := wire.Parse(builder.Bytes())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.pending = append(s.pending, delivery{s.now.Add(delay), index, message})
+	}
+	slices.SortStableFunc(s.pending, func(a, b delivery) int { return a.at.Compare(b.at) })
+}
+
+// run lets time pass. It jumps from event to event.
+func (s *simulation) run(duration time.Duration) {
+	s.t.Helper()
+	for end, steps := s.now.Add(duration), 0; ; steps++ {
+		if steps > 2_000_000 {
+			s.t.Fatal("the machine is busy: more than 2,000,000 steps")
+		}
+		next := s.wake
+		if len(s.pending) > 0 {
+			next = earlier(next, s.pending[0].at)
+		}
+		if next.IsZero() || next.After(end) {
+			s.now = end
+			return
+		}
+		if next.After(s.now) {
+			s.now = next
+		}
+		for len(s.pending) > 0 && !s.pending[0].at.After(s.now) {
+			s.machine.receive(s.now, s.pending[0].index, s.pending[0].message)
+			s.pending = s.pending[1:]
+			s.wake = earlier(s.wake, s.now.Add(batchTime))
+		}
+		if !s.wake.IsZero() && !s.wake.After(s.now) {
+			s.advance()
+		}
+	}
+}
+
+func (s *simulation) advance() {
+	packets, wake := s.machine.advance(s.now)
+	if wake = later(wake, s.now.Add(sendInterval)); !wake.After(s.now) {
+		s.t.Fatal("time stands still")
+	}
+	s.wake = wake
+	for _, p := range packets {
+		s.packets++
+		message, err := wire.Parse(p.packet)
+		if err != nil || message.Response {
+			s.t.Fatalf("an invalid question: %v", err)
+		}
+		s.questions += len(message.Questions)
+		if !s.lost() {
+			s.answer(p.index, message)
+		}
+	}
+	for subscribed := range s.machine.subscriptions {
+		if services, changed := s.machine.update(s.now, subscribed); changed {
+			s.lists[subscribed] = append(s.lists[subscribed], describe(services))
+		}
+	}
+}
+
+func (s *simulation) answer(index int, query wire.Message) {
+	wanted, known := map[key]bool{}, map[wire.Name]uint32{}
+	for _, q := range query.Questions {
+		wanted[key{q.Name.Key(), q.Type}] = true
+	}
+	for _, r := range query.Records {
+		known[r.Name+" "+r.Target] = r.TTL
+	}
+	for _, d := range s.devices {
+		if d.index != index || d.off {
+			continue
+		}
+		var answers []wire.Record
+		for i, record := range d.records {
+			if !wanted[key{record.Name.Key(), record.Type}] || known[record.Name+" "+record.Target] >= record.TTL/2 {
+				continue
+			}
+			if s.now.Sub(d.sent[i]) >= time.Second {
+				d.sent[i] = s.now
+				answers = append(answers, record)
+			}
+		}
+		s.deliver(index, answers, 20*time.Millisecond+time.Duration(s.random.Int64N(int64(100*time.Millisecond))))
+	}
+}
+
+// describe returns a list as text: a line for each service.
+func describe(services []Service) string {
+	var lines []string
+	for _, service := range services {
+		line := fmt.Sprintf("%s %s:%d %v", service.Name(), service.Host, service.Port, service.Addresses)
+		for _, pair := range service.TXT {
+			line += " " + pair.Key + "=" + pair.Value
+		}
+		lines = append(lines, line+" "+strings.Join(service.Interfaces, "+"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// expect fails unless these lists were published since the last call, in this order.
+func (s *simulation) expect(subscribed *subscription, want ...string) {
+	s.t.Helper()
+	if got := s.lists[subscribed]; !slices.Equal(got, want) {
+		s.t.Fatalf("after %v, the lists are\n%q\nwant\n%q", s.now.Format("15:04:05.000"), got, want)
+	}
+	s.lists[subscribed] = nil
+}

@@ -1,0 +1,46 @@
+package wire
+
+import "strings"
+
+// Pair is a key of a TXT record with its value.
+type Pair struct {
+	// Key is as the device writes it. Keys are compared without regard to case.
+	Key string
+	// Value is empty for a key without a value. It may be binary.
+	Value string
+}
+
+// ParseText returns the keys and values in the data of a TXT record, in their order. If a
+// key is repeated, the first one counts. Strings without a key are left out.
+func ParseText(data string) []Pair {
+	var pairs []Pair
+	seen := map[string]bool{}
+	for data != "" {
+		length := int(data[0])
+		if length > len(data)-1 {
+			return pairs // the rest is malformed
+		}
+		key, value, _ := strings.Cut(data[1:1+length], "=")
+		data = data[1+length:]
+		if key == "" || seen[lower(key)] {
+			continue
+		}
+		seen[lower(key)] = true
+		pairs = append(pairs, Pair{Key: key, Value: value})
+	}
+	return pairs
+}
+
+// FormatText returns the data of a TXT record with these strings, each of at most 255
+// bytes.
+func FormatText(texts ...string) string {
+	var data strings.Builder
+	for _, text := range texts {
+		data.WriteByte(byte(len(text)))
+		data.WriteString(text)
+	}
+	if data.Len() == 0 {
+		return "\x00"
+	}
+	return data.String()
+}

@@ -1,0 +1,147 @@
+package details
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct{ details, want string }{
+		"one type":   {`services: ["_http._tcp"]`, ""},
+		"all types":  {`services: ["*"]`, ""},
+		"a sub-type": {`services: [_printer._sub._http._tcp]`, ""},
+		"capitals":   {`services: [_HTTP._TCP]`, ""},
+		"everything": {"services: [_http._tcp]\ndomain: home.arpa\n" +
+			"instances: {action: Include, items: [\"a*\"]}\nhosts: {items: []}\ntxt: {a: b, \"!a\": c}\ninterfaces: [eth0]", ""},
+		"empty":            {"", `services: missing; list types of services, such as ["_http._tcp"]`},
+		"no types":         {"services: []", "services: missing"},
+		"a type without _": {"services: [http]", `"http" is not a type of services; write it like _http._tcp`},
+		"a type with domain": {"services: [_a._tcp, _http._tcp.local]",
+			`services[1]: "_http._tcp.local" is not a type of services; write _http._tcp;`},
+		"another protocol":    {"services: [_http._sctp]", "services[0]"},
+		"a string":            {"services: _http._tcp", "services: want a list"},
+		"a misspelling":       {"service: [_http._tcp]", "service: unknown key; did you mean services?"},
+		"a bad domain":        {"services: [_http._tcp]\ndomain: a..b", `domain: "a..b" is not a domain`},
+		"an empty domain":     {"services: [_http._tcp]\ndomain: \"\"", "domain:"},
+		"a bad action":        {"services: [_http._tcp]\ninstances: {action: include, items: []}", "instances.action"},
+		"no items":            {"services: [_http._tcp]\nhosts: {action: Include}", "hosts.items"},
+		"an empty pattern":    {"services: [_http._tcp]\nhosts: {action: Include, items: [\"\"]}", "hosts.items[0]"},
+		"an empty interface":  {"services: [_http._tcp]\ninterfaces: [\"\"]", "interfaces[0]"},
+		"a long pattern":      {"services: [_http._tcp]\ntxt: {a: \"" + strings.Repeat("*", 257) + "\"}", "txt.a: a pattern has 257 bytes"},
+		"an empty key":        {"services: [_http._tcp]\ntxt: {\"!\": x}", "txt.!: not a key"},
+		"a key with =":        {"services: [_http._tcp]\ntxt: {\"a=b\": x}", "txt.a=b: not a key"},
+		"a repeated key":      {"services: [_http._tcp]\ntxt: {a: x, A: z}", "the same key as A"},
+		"a number as a value": {"services: [_http._tcp]\ntxt: {version: 1}", "txt.version: want a string, not 1; put it in quotes"},
+		"too many types":      {"services: [" + strings.Repeat("_http._tcp, ", 51) + "]", "services: more than 50"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Validate(tc.details)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAdmits(t *testing.T) {
+	text := map[string]string{"model": "X20", "flag": ""}
+	get := func(key string) (string, bool) {
+		value, found := text[strings.ToLower(key)]
+		return value, found
+	}
+	for filter, want := range map[string]bool{
+		`{}`:                                             true,
+		`instances: {items: ["camera *"]}`:               true,
+		`instances: {items: ["CAMERA ?"]}`:               true,
+		`instances: {items: ["camera"]}`:                 false,
+		`instances: {items: []}`:                         false,
+		`instances: {action: Exclude, items: ["cam*"]}`:  false,
+		`instances: {action: Exclude, items: ["door*"]}`: true,
+		`hosts: {items: [cam-1]}`:                        true,
+		`hosts: {items: [cam-1.local]}`:                  true,
+		`hosts: {action: Exclude, items: ["cam-?"]}`:     false,
+		`txt: {model: "X2*"}`:                            true,
+		`txt: {MODEL: "X2*"}`:                            true,
+		`txt: {model: "x2*"}`:                            false, // case matters in values
+		`txt: {model: "X2"}`:                             false,
+		`txt: {model: ""}`:                               true, // the key exists
+		`txt: {flag: ""}`:                                true,
+		`txt: {demo: ""}`:                                false,
+		`txt: {"!demo": ""}`:                             true,
+		`txt: {"!flag": ""}`:                             false,
+		`txt: {"!model": "X3*"}`:                         true,
+		`txt: {"!model": "X2*"}`:                         false,
+		`txt: {model: "X2*", "!demo": ""}`:               true,
+		`txt: {model: "X2*", demo: ""}`:                  false,
+	} {
+		d, err := Parse("services: [_http._tcp]\n" + strings.TrimPrefix(filter, "{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Admits("Camera 1", "cam-1.local", get); got != want {
+			t.Errorf("%s: %v, want %v", filter, got, want)
+		}
+	}
+}
+
+func TestUsesInterface(t *testing.T) {
+	for _, tc := range []struct {
+		patterns string
+		name     string
+		standard bool
+		want     bool
+	}{
+		{"[]", "eth0", true, true},
+		{"[]", "veth1", false, false},
+		{"[eth0]", "eth0", false, true},
+		{"[\"en*\", wlan0]", "enp3s0", true, true},
+		{"[\"en*\"]", "eth0", true, false},
+	} {
+		d, err := Parse("services: [_http._tcp]\ninterfaces: " + tc.patterns)
+		if err != nil || d.UsesInterface(tc.name, tc.standard) != tc.want {
+			t.Errorf("%+v: %v", tc, err)
+		}
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "a/b", true}, {"a*c", "abbc", true}, {"a*c", "abcd", false},
+		{"?", "ü", true}, {"??", "ü", false}, {"a?c", "ac", false}, {"*a*b*", "xxaxxbxx", true}, {"[a]", "a", false}, {"[a]", "[a]", true},
+		{"*ab", "aab", true}, {"a*b*c", "a1b2b3c", true},
+	} {
+		if got := matchGlob(tc.pattern, tc.text); got != tc.want {
+			t.Errorf("%q and %q: %v", tc.pattern, tc.text, got)
+		}
+	}
+}
+
+// TestGlobIsFast: a pattern of many stars does not take exponential time.
+func TestGlobIsFast(t *testing.T) {
+	if matchGlob(strings.Repeat("a*", 128)+"b", strings.Repeat("a", 255)) {
+		t.Error("it matches")
+	}
+}
+
+// FuzzParse: no text makes the parser panic, and messages name a place.
+func FuzzParse(f *testing.F) {
+	f.Add(`services: ["_http._tcp"]`, "Camera", "X2")
+	f.Add("services: [\"*\"]\ntxt: {model: \"X*\", \"!demo\": \"\"}\ninstances: {items: [\"?*\"]}", "a", "b")
+	f.Fuzz(func(t *testing.T, text, instance, value string) {
+		d, err := Parse(text)
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("an error without a text")
+			}
+			return
+		}
+		d.Admits(instance, instance, func(string) (string, bool) { return value, true })
+		if d.Domain == "" || len(d.Services) == 0 {
+			t.Fatal(fmt.Sprint("accepted: ", d))
+		}
+	})
+}

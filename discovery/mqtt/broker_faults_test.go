@@ -1,0 +1,232 @@
+package mqtt
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	mochi "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/packets"
+)
+
+// rules is a hook that decides who may do what.
+type rules struct {
+	mochi.HookBase
+	// connect decides about a user name and a password.
+	connect func(username, password string) bool
+	// access decides about a topic.
+	access func(topic string, write bool) bool
+}
+
+// ID implements mochi.Hook.
+func (r *rules) ID() string { return "rules" }
+
+// Provides implements mochi.Hook.
+func (r *rules) Provides(b byte) bool {
+	return b == mochi.OnConnectAuthenticate || b == mochi.OnACLCheck
+}
+
+// OnConnectAuthenticate implements mochi.Hook.
+func (r *rules) OnConnectAuthenticate(client *mochi.Client, packet packets.Packet) bool {
+	return client.Net.Inline || r.connect == nil || r.connect(string(packet.Connect.Username), string(packet.Connect.Password))
+}
+
+// OnACLCheck implements mochi.Hook.
+func (r *rules) OnACLCheck(client *mochi.Client, topic string, write bool) bool {
+	return client.Net.Inline || r.access == nil || r.access(topic, write)
+}
+
+// certificate returns a certificate for 127.0.0.1 and its key, and both in PEM. It is its own
+// CA.
+func certificate(t testing.TB) (pair tls.Certificate, certificatePEM, keyPEM string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	data, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, data []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
+	}
+	certificatePEM, keyPEM = encode("CERTIFICATE", data), encode("EC PRIVATE KEY", secret)
+	if pair, err = tls.X509KeyPair([]byte(certificatePEM), []byte(keyPEM)); err != nil {
+		t.Fatal(err)
+	}
+	return pair, certificatePEM, keyPEM
+}
+
+func TestTLSAndPassword(t *testing.T) {
+	server, caPEM, _ := certificate(t)
+	_, clientPEM, clientKey := certificate(t)
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM([]byte(clientPEM))
+	hook := &rules{connect: func(username, password string) bool { return username == "akri" && password == "secret" }}
+	b := startBroker(t, "127.0.0.1:0", hook, &tls.Config{
+		Certificates: []tls.Certificate{server}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+	})
+	announce(t, b, "pump")
+	details := fmt.Sprintf("broker: {url: %q, caProperty: ca, certProperty: cert,"+
+		" keyProperty: key}\nconvention: homie\n", "tls://"+b.address)
+	properties := map[string]string{"username": "akri", "password": "secret", "ca": caPEM, "cert": clientPEM, "key": clientKey}
+	with := func(name, value string) map[string]string {
+		changed := map[string]string{}
+		for each := range properties {
+			changed[each] = properties[each]
+		}
+		changed[name] = value
+		return changed
+	}
+	discover(t, Handler{}, details, properties).await("pump")
+	for name, tc := range map[string]struct {
+		properties map[string]string
+		want       string
+		invalid    bool
+	}{
+		"a wrong password":  {with("password", "guess"), "refuses the client: check the discoveryProperties", false},
+		"another CA":        {with("ca", clientPEM), "certificate", false},
+		"no CA":             {with("ca", ""), "broker.caProperty: there is no discoveryProperty ca", true},
+		"a CA that is none": {with("ca", "x"), "has no PEM certificate", true},
+		"a key of another":  {with("key", strings.Replace(clientKey, "EC PRIVATE", "OTHER", 2)), "not a certificate and its key", true},
+		"only a password":   {with("username", ""), "there is a password but no username", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := discover(t, Handler{}, details, tc.properties)
+			select {
+			case err := <-c.ended:
+				c.ended <- err
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("got %v, want %q", err, tc.want)
+				}
+				for _, secret := range []string{"secret", "guess", "BEGIN"} {
+					if strings.Contains(fmt.Sprint(err), secret) {
+						t.Errorf("the error has a secret: %v", err)
+					}
+				}
+				if invalid := strings.Contains(fmt.Sprintf("%T", err), "invalid"); invalid != tc.invalid {
+					t.Errorf("the error is a %T: invalid must be %v", err, tc.invalid)
+				}
+			case <-time.After(deadline):
+				t.Error("Discover does not return an error")
+			}
+		})
+	}
+}
+
+func TestMarkerIsNotPermitted(t *testing.T) {
+	hook := &rules{access: func(topic string, write bool) bool { return !write }}
+	b := startBroker(t, "127.0.0.1:0", hook, nil)
+	announce(t, b, "pump")
+	c := discover(t, Handler{}, homieDetails(b.url()), nil)
+	c.await("pump")
+	if c.failed("no_marker") != 1 {
+		t.Error("no failure was counted")
+	}
+}
+
+func TestSubscriptionIsNotPermitted(t *testing.T) {
+	hook := &rules{access: func(topic string, _ bool) bool { return !strings.HasPrefix(topic, "homie/") }}
+	b := startBroker(t, "127.0.0.1:0", hook, nil)
+	c := discover(t, Handler{}, homieDetails(b.url()), nil)
+	err := <-c.ended
+	c.ended <- err
+	if err == nil || !strings.Contains(err.Error(), "refuses the subscription to homie/5/+/$state") || len(c.lists) > 0 {
+		t.Errorf("got %v, want the refused subscription", err)
+	}
+}
+
+// hostile is a broker that accepts everything and then sends what it likes.
+func hostile(t *testing.T, talk func(net.Conn)) (url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			buffer := make([]byte, 4096)
+			if _, err := conn.Read(buffer); err == nil {
+				_, _ = conn.Write([]byte{0x20, 2, 0, 0}) // the handler may be gone
+				talk(conn)
+			}
+			stop()
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		listener.Close()
+		<-done
+	})
+	return "tcp://" + listener.Addr().String()
+}
+
+func TestHostileBroker(t *testing.T) {
+	for name, talk := range map[string]func(net.Conn){
+		"closes at once": func(net.Conn) {},
+		"garbage": func(conn net.Conn) {
+			garbage := make([]byte, 1<<20)
+			_, _ = rand.Read(garbage)
+			_, _ = conn.Write(garbage)
+		},
+		"acknowledges what was not requested": func(conn net.Conn) { _, _ = conn.Write([]byte{0x90, 3, 0x77, 0x77, 0}) },
+		"acknowledges too much":               func(conn net.Conn) { _, _ = conn.Write([]byte{0x90, 4, 0, 1, 0, 0}) },
+		"announces a huge packet, and sends it slowly": func(conn net.Conn) {
+			_, _ = conn.Write([]byte{0x30, 0xff, 0xff, 0xff, 0x7f})
+			for range 50 {
+				if _, err := conn.Write(bytes.Repeat([]byte{'x'}, 1<<16)); err != nil {
+					return
+				}
+				time.Sleep(time.Millisecond) // it is the broker that is slow
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := discover(t, Handler{outage: 700 * time.Millisecond}, homieDetails(hostile(t, talk)), nil)
+			select {
+			case err := <-c.ended:
+				c.ended <- err
+				if err == nil || !strings.Contains(err.Error(), "not reachable for") {
+					t.Errorf("got %v, want an error about the broker", err)
+				}
+			case <-time.After(deadline):
+				t.Error("Discover does not give up")
+			}
+			if len(c.lists) > 0 {
+				t.Error("a list was sent")
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package mqtt
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	paho "github.com/eclipse/paho.mqtt.golang"
+	mochi "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/hooks/auth"
+	"github.com/mochi-mqtt/server/v2/listeners"
+)
+
+// broker is a broker in this process.
+type broker struct {
+	*mochi.Server
+	address string
+	stop    func()
+}
+
+// startBroker starts a broker at an address, which may have the port 0, until the test ends
+// or it is closed. hook decides who may do what; nil for everybody everything.
+func startBroker(t testing.TB, address string, hook mochi.Hook, secure *tls.Config) *broker {
+	t.Helper()
+	capabilities := mochi.NewDefaultServerCapabilities()
+	capabilities.MaximumClientWritesPending = 1 << 16 // it drops messages for clients that have to wait for a CPU
+	b := &broker{Server: mochi.New(&mochi.Options{
+		InlineClient: true, Logger: slog.New(slog.DiscardHandler), Capabilities: capabilities,
+	})}
+	if hook == nil {
+		hook = new(auth.AllowHook)
+	}
+	if err := b.AddHook(hook, nil); err != nil {
+		t.Fatal(err)
+	}
+	listener := listeners.NewTCP(listeners.Config{ID: "tcp", Address: address, TLSConfig: secure})
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		err := b.AddListener(listener)
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // the port of the former broker is not free yet
+	}
+	b.address = listener.Address()
+	if err := b.Serve(); err != nil {
+		t.Fatal(err)
+	}
+	b.stop = sync.OnceFunc(func() { _ = b.Close() })
+	t.Cleanup(b.stop)
+	return b
+}
+
+// retain publishes a retained message.
+func (b *broker) retain(t testing.TB, topic, payload string) {
+	t.Helper()
+	if err := b.Publish(topic, []byte(payload), true, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// url returns the broker's URL.
+func (b *broker) url() string { return "tcp://" + b.address }
+
+// deviceClient is a connected device with a last will.
+type deviceClient struct {
+	paho.Client
+	conn net.Conn
+}
+
+// connectDevice connects a device that is not part of the handler.
+func connectDevice(t testing.TB, address, willTopic, will string) *deviceClient {
+	t.Helper()
+	d := &deviceClient{}
+	options := paho.NewClientOptions().AddBroker("tcp://"+address).SetClientID(fmt.Sprintf("device-%d", time.Now().UnixNano())).
+		SetAutoReconnect(false).SetWill(willTopic, will, 1, true)
+	var err error
+	if d.conn, err = net.Dial("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	options.SetCustomOpenConnectionFn(func(*url.URL, paho.ClientOptions) (net.Conn, error) { return d.conn, nil })
+	d.Client = paho.NewClient(options)
+	if token := d.Connect(); !token.WaitTimeout(10*time.Second) || token.Error() != nil {
+		t.Fatal("the device cannot connect:", token.Error())
+	}
+	t.Cleanup(func() { d.Disconnect(100) })
+	return d
+}
+
+// retain publishes a retained message.
+func (d *deviceClient) retain(t testing.TB, topic, payload string) {
+	t.Helper()
+	if token := d.Publish(topic, 1, true, payload); !token.WaitTimeout(10*time.Second) || token.Error() != nil {
+		t.Fatal("the device cannot publish:", token.Error())
+	}
+}
+
+// die breaks the connection without a goodbye.
+func (d *deviceClient) die() { d.conn.Close() }

@@ -1,0 +1,183 @@
+package connection
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eclipse/paho.mqtt.golang/packets"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a connection whose other side has already sent everything.
+type script struct {
+	net.Conn
+	io.Reader
+}
+
+func (s script) Read(p []byte) (int, error)      { return s.Reader.Read(p) }
+func (s script) SetReadDeadline(time.Time) error { return nil }
+
+// testMaxPayload is MaxPayload in the tests.
+const testMaxPayload = 1000
+
+// reading returns a connection that reads these bytes.
+func reading(data []byte, skipped func()) *Connection {
+	conn := script{Reader: bytes.NewReader(data)}
+	return &Connection{options: Options{MaxPayload: testMaxPayload, Skipped: skipped}, net: conn, reader: bufio.NewReader(conn)}
+}
+
+// encode encodes packets with paho.
+func encode(t testing.TB, all ...packets.ControlPacket) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	for _, packet := range all {
+		if err := packet.Write(&data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return data.Bytes()
+}
+
+func publish(topic, payload string, retained bool, qos byte) packets.ControlPacket {
+	packet, _ := packets.NewControlPacket(packets.Publish).(*packets.PublishPacket)
+	packet.TopicName, packet.Payload, packet.Retain, packet.Qos, packet.MessageID = topic, []byte(payload), retained, qos, 1
+	return packet
+}
+
+func TestRead(t *testing.T) {
+	suback, _ := packets.NewControlPacket(packets.Suback).(*packets.SubackPacket)
+	suback.MessageID, suback.ReturnCodes = 0x1234, []byte{0, 0x80}
+	skipped := 0
+	c := reading(encode(t, publish("a/b", "x", true, 0), packets.NewControlPacket(packets.Pingresp),
+		publish("big", strings.Repeat("x", testMaxPayload+maxTopicOverhead), true, 0), suback,
+		packets.NewControlPacket(packets.Unsuback), publish("ü", "", false, 0)), func() { skipped++ })
+	first, err := c.Read()
+	if err != nil || first.Topic != "a/b" || string(first.Payload) != "x" || !first.Retained {
+		t.Fatalf("read %+v, %v", first, err)
+	}
+	if pong, err := c.Read(); err != nil || pong.Pong != 1 || pong.Topic != "" {
+		t.Fatalf("read %+v, %v", pong, err)
+	}
+	second, err := c.Read()
+	if err != nil || second.ID != 0x1234 || len(second.Refused) != 2 || second.Refused[0] || !second.Refused[1] || skipped != 1 {
+		t.Fatalf("read %+v, %v, and skipped %d messages; want an acknowledgement, and one", second, err, skipped)
+	}
+	third, err := c.Read()
+	if err != nil || third.Topic != "ü" || third.Retained || string(first.Payload) != "x" {
+		t.Fatalf("read %+v, %v", third, err)
+	}
+	if cap(c.buffer) > 2*bufferSize {
+		t.Errorf("the buffer has %d bytes", cap(c.buffer))
+	}
+	if _, err := c.Read(); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+func TestViolations(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"QoS 1":                       encode(t, publish("a", "x", false, 1)),
+		"a wildcard":                  encode(t, publish("a/+", "x", false, 0)),
+		"no topic":                    {0x30, 2, 0, 0},
+		"a topic beyond the end":      {0x30, 3, 0, 9, 'a'},
+		"a topic that is not UTF-8":   {0x30, 3, 0, 1, 0xff},
+		"NUL in a topic":              {0x30, 3, 0, 1, 0},
+		"an empty PUBLISH":            {0x30, 0},
+		"an endless length":           {0x30, 0xff, 0xff, 0xff, 0xff, 0x01},
+		"a huge acknowledgement":      {0x90, 0xff, 0xff, 0xff, 0x7f},
+		"a short acknowledgement":     {0x90, 2, 0, 1},
+		"a packet of clients":         {0x82, 3, 0, 1, 0},
+		"an unknown packet":           {0xf0, 0},
+		"an acknowledgement of QoS 1": {0x40, 2, 0, 1},
+	} {
+		if packet, err := reading(data, func() {}).Read(); !errors.Is(err, errProtocol) {
+			t.Errorf("%s: read %+v, %v", name, packet, err)
+		}
+	}
+}
+
+// FuzzRead checks that whatever a broker sends is bounded and valid.
+func FuzzRead(f *testing.F) {
+	f.Add(encode(f, publish("a/b", "x", true, 0), publish("b", "", false, 0)))
+	f.Add([]byte{0x90, 4, 0, 1, 0, 0x80, 0xd0, 0, 0xb0, 2, 0, 1})
+	f.Add([]byte{0x30, 0xff, 0xff, 0xff, 0x7f, 0, 1, 'a'})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := reading(data, func() {})
+		for {
+			packet, err := c.Read()
+			if cap(c.buffer) > max(testMaxPayload+maxTopicOverhead, bufferSize) {
+				t.Fatalf("the buffer has %d bytes", cap(c.buffer))
+			}
+			if err != nil {
+				return
+			}
+			if packet.Pong == 0 && (packet.Topic == "") == (len(packet.Refused) == 0) || strings.ContainsAny(packet.Topic, "+#\x00") {
+				t.Fatalf("read %+v", packet)
+			}
+		}
+	})
+}
+
+// answer serves one connection with a fixed answer to CONNECT; nil for none.
+func answer(t *testing.T, data []byte) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Write(data)          // the client may be gone
+		_, _ = io.Copy(io.Discard, conn) // until the client closes the connection
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-done
+	})
+	return listener.Addr().String()
+}
+
+func TestDialFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer []byte
+		want   string
+	}{
+		"a bad password":  {[]byte{0x20, 2, 0, 4}, "refuses the user name or the password: check the discoveryProperties"},
+		"not authorized":  {[]byte{0x20, 2, 0, 5}, "refuses the client"},
+		"an unknown code": {[]byte{0x20, 2, 0, 99}, "refuses the connection with code 99"},
+		"a web server":    {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "not MQTT: check the port"},
+		"another packet":  {[]byte{0xd0, 0}, "not MQTT: check the port"},
+		"no answer":       {nil, "did not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limit := time.Minute
+			if tc.answer == nil {
+				limit = time.Second
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			c, err := Dial(ctx, Options{Address: answer(t, tc.answer), ClientID: "c", Username: "me", Password: "secret", MaxPayload: 1})
+			if err == nil {
+				c.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package convention
+
+import (
+	"time"
+
+	"akri.sh/akri/discovery/mqtt/details"
+)
+
+// Message is a message that the broker has delivered.
+type Message struct {
+	Topic   string
+	Payload []byte
+}
+
+// Presence says whether a device can be used.
+type Presence int
+
+// The values of Presence.
+const (
+	Online Presence = iota
+	// Offline is a device that has announced itself, but has disconnected.
+	Offline
+	// Unsettled is a device that starts or reconfigures itself: if it was online, it still
+	// is.
+	Unsettled
+)
+
+// Device is a device that has announced itself.
+type Device struct {
+	ID       string
+	Presence Presence
+	// BaseTopic is the beginning of the device's topics.
+	BaseTopic                          string
+	Name, Manufacturer, Model, Version string
+	// More are further properties by name; may be nil.
+	More map[string]string
+}
+
+// Effect is the effect of a message.
+type Effect struct {
+	// Devices and Filters report whether the results of these methods may have changed.
+	Devices, Filters bool
+	// Fault is the reason why the message was ignored; empty if it was not.
+	Fault string
+}
+
+// The reasons why a message is ignored.
+const (
+	// FaultMalformed is a payload that is not what the convention requires.
+	FaultMalformed = "malformed_payload"
+	// FaultTooMany is a topic beyond the bounds of a list of devices.
+	FaultTooMany = "too_many_topics"
+	// FaultTemplate is a template of Home Assistant that is not supported. Only the topic
+	// of availability that has it is ignored.
+	FaultTemplate = "unsupported_template"
+)
+
+// Convention is the state of the devices that follow a convention. It is not safe for
+// concurrent use.
+type Convention interface {
+	// Filters returns the topics to subscribe to. They may depend on the messages.
+	Filters() []string
+	// Apply handles a message of these topics. It does not keep the payload.
+	Apply(message Message, now time.Time) Effect
+	// Devices returns the devices, each once.
+	Devices(now time.Time) []Device
+	// Renew returns the convention for a new list of retained messages: an empty one, or
+	// itself if its messages are not retained. connected says that the connection is new,
+	// so that messages may have been lost.
+	Renew(connected bool, now time.Time) Convention
+	// MaxPayload returns the size of the largest payload that it handles, in bytes.
+	MaxPayload() int
+}
+
+// Commander is a Convention that sends messages to devices.
+type Commander interface {
+	// Commands returns the messages to send now, and forgets them.
+	Commands(now time.Time) []Message
+	// Due returns when to call Commands, and then Devices, because an answer is overdue;
+	// zero for never.
+	Due() time.Time
+}
+
+// New returns the empty state of a Configuration's convention.
+func New(d *details.Details) (Convention, error) {
+	switch d.Convention {
+	case details.HomeAssistant:
+		return newHomeAssistant(d.Prefix), nil
+	case details.Sparkplug:
+		return newSparkplug(d.Rebirth), nil
+	case details.Tasmota:
+		return newTasmota(d.Prefix), nil
+	case details.Zigbee2MQTT:
+		return newZigbee2MQTT(d.Prefix), nil
+	case details.Topics:
+		layout, err := d.Topics.Compile()
+		if err != nil {
+			return nil, err
+		}
+		return newTopics(layout), nil
+	default:
+		return newHomie(d.Prefix), nil
+	}
+}

@@ -1,0 +1,151 @@
+package convention
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// metricOf encodes a metric with a text, or with a number if the text is empty.
+func metricOf(name, text string, number uint64) []byte {
+	m := protowire.AppendString(protowire.AppendTag(nil, fieldName, protowire.BytesType), name)
+	if text != "" {
+		return protowire.AppendString(protowire.AppendTag(m, fieldString, protowire.BytesType), text)
+	}
+	return protowire.AppendVarint(protowire.AppendTag(m, fieldLong, protowire.VarintType), number)
+}
+
+// payloadOf encodes a payload with metrics.
+func payloadOf(metrics ...[]byte) string {
+	payload := protowire.AppendVarint(protowire.AppendTag(nil, fieldTimestamp, protowire.VarintType), 1)
+	for _, m := range metrics {
+		payload = protowire.AppendBytes(protowire.AppendTag(payload, fieldMetrics, protowire.BytesType), m)
+	}
+	// seq, a field that is not used, and one of 64 bits
+	payload = protowire.AppendVarint(protowire.AppendTag(payload, 3, protowire.VarintType), 0)
+	return string(protowire.AppendFixed64(protowire.AppendTag(payload, 99, protowire.Fixed64Type), 7))
+}
+
+func nodeBirth(sequence uint64) string {
+	return payloadOf(metricOf("bdSeq", "", sequence), metricOf("Properties/Hardware Make", "Acme", 0),
+		metricOf("Properties/Hardware Model", "Gate", 0), metricOf("Properties/FW", "2.0", 0))
+}
+
+const (
+	nodeOnline  = "plant/gw online spBv1.0/plant/+/gw gw/Acme/Gate/2.0"
+	nodeOffline = "plant/gw offline spBv1.0/plant/+/gw gw/Acme/Gate/2.0"
+	pumpOnline  = "plant/gw/pump online spBv1.0/plant/+/gw/pump pump///"
+	pumpOffline = "plant/gw/pump offline spBv1.0/plant/+/gw/pump pump///"
+)
+
+func TestSparkplug(t *testing.T) {
+	const node, device = "spBv1.0/plant/NBIRTH/gw ", "spBv1.0/plant/DBIRTH/gw/pump "
+	for name, tc := range map[string]struct {
+		messages, want []string
+		fault          string
+	}{
+		"births": {[]string{node + nodeBirth(3), device + payloadOf()}, []string{nodeOnline, pumpOnline}, ""},
+		"death of the device": {
+			[]string{node + nodeBirth(3), device + payloadOf(), "spBv1.0/plant/DDEATH/gw/pump "},
+			[]string{nodeOnline, pumpOffline},
+			"",
+		},
+		"death of the node": {
+			[]string{node + nodeBirth(3), device + payloadOf(), "spBv1.0/plant/NDEATH/gw " + payloadOf(metricOf("bdSeq", "", 3))},
+			[]string{nodeOffline, pumpOffline},
+			"",
+		},
+		"death of an earlier session": {
+			[]string{node + nodeBirth(4), device + payloadOf(), "spBv1.0/plant/NDEATH/gw " + payloadOf(metricOf("bdSeq", "", 3))},
+			[]string{nodeOnline, pumpOnline},
+			"",
+		},
+		"death without a sequence": {[]string{node + nodeBirth(4), "spBv1.0/plant/NDEATH/gw " + payloadOf()}, []string{nodeOffline}, ""},
+		"born again": {
+			[]string{node + nodeBirth(3), device + payloadOf(), node + nodeBirth(4)},
+			[]string{nodeOnline, pumpOffline},
+			"",
+		},
+		"certificates": {
+			[]string{"$sparkplug/certificates/" + node + nodeBirth(3), "$sparkplug/certificates/" + device + payloadOf()},
+			[]string{nodeOnline, pumpOnline},
+			"",
+		},
+		"certificate after the death": {
+			[]string{node + nodeBirth(3), "spBv1.0/plant/NDEATH/gw " + payloadOf(), "$sparkplug/certificates/" + node + nodeBirth(3)},
+			[]string{nodeOffline},
+			"",
+		},
+		"not protobuf":            {[]string{node + "{\"a\": 1}"}, nil, FaultMalformed},
+		"a group":                 {[]string{node + "\x13\x14"}, nil, FaultMalformed},
+		"a length beyond the end": {[]string{node + "\x12\xff\xff\xff\xff\x0f"}, nil, FaultMalformed},
+		"other topics": {
+			[]string{
+				"spBv1.0/STATE/host x",
+				"spBv1.0/plant/NBIRTH x",
+				"spBv1.0/plant/NBIRTH/gw/pump " + payloadOf(),
+				"spBv1.0/plant/DBIRTH/gw " + payloadOf(),
+			},
+			nil,
+			"",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := parse(t, "convention: sparkplug")
+			var effect Effect
+			for _, message := range tc.messages {
+				effect = apply(t, c, message, epoch)
+			}
+			if got := summary(c.Devices(epoch)); !slices.Equal(got, tc.want) || effect.Fault != tc.fault {
+				t.Errorf("\n got %q, fault %q\nwant %q, fault %q", got, effect.Fault, tc.want, tc.fault)
+			}
+			if c.(Commander).Commands(epoch) != nil {
+				t.Error("a command is sent although rebirth is not permitted")
+			}
+		})
+	}
+}
+
+func TestRebirth(t *testing.T) {
+	c := parse(t, "convention: sparkplug\nrebirth: true")
+	commander := c.(Commander)
+	apply(t, c, "spBv1.0/plant/NDATA/gw x", epoch)
+	if due := commander.Due(); due.IsZero() || due.After(epoch) {
+		t.Errorf("a command to the unknown node is due at %v, want at once", due)
+	}
+	commands := commander.Commands(epoch)
+	if len(commands) != 1 || commands[0].Topic != "spBv1.0/plant/NCMD/gw" ||
+		!strings.Contains(string(commands[0].Payload), "Node Control/Rebirth") {
+		t.Fatalf("the commands are %v", commands)
+	}
+	if _, ok := parseBirth(commands[0].Payload); !ok {
+		t.Error("the command is not a valid payload")
+	}
+	apply(t, c, "spBv1.0/plant/NDATA/gw x", epoch.Add(time.Second))
+	if commander.Commands(epoch.Add(time.Second)) != nil {
+		t.Error("the command is repeated after a second")
+	}
+	apply(t, c, "spBv1.0/plant/NBIRTH/gw "+nodeBirth(1), epoch.Add(2*time.Second))
+	now := epoch.Add(time.Minute)
+	if c.Renew(true, now) != c || len(commander.Commands(now)) != 1 {
+		t.Error("no command after a new connection")
+	}
+	if got := summary(c.Devices(now.Add(time.Second))); !slices.Equal(got, []string{nodeOnline}) {
+		t.Errorf("a node that was just asked is %q", got)
+	}
+	late := commander.Due()
+	if got := summary(c.Devices(late)); !slices.Equal(got, []string{nodeOffline}) {
+		t.Errorf("at %v, a node that has not answered is %q", late.Sub(now), got)
+	}
+	commander.Commands(late)
+	if !commander.Due().IsZero() {
+		t.Error("commands are due although nothing is overdue: a busy poll")
+	}
+	apply(t, c, "spBv1.0/plant/NBIRTH/gw "+nodeBirth(1), late)
+	if got := summary(c.Devices(late.Add(time.Hour))); !slices.Equal(got, []string{nodeOnline}) {
+		t.Errorf("a node that has answered is %q", got)
+	}
+}

@@ -1,0 +1,188 @@
+package details
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	got, err := Parse(`
+broker: {url: "mqtts://broker.plant", caProperty: ca.crt}
+convention: homeAssistant
+filters: {ids: {action: Exclude, items: ["test-*"]}}
+offlineAfterSeconds: 30
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Broker.URL != "mqtts://broker.plant:8883" || got.Broker.Address() != "broker.plant:8883" || !got.Broker.TLS() {
+		t.Errorf("the broker is %+v", got.Broker)
+	}
+	if got.Prefix != "homeassistant" || got.Broker.ClientIDPrefix != "akri" || got.OfflineAfterSeconds != 30 {
+		t.Errorf("got %+v, want the defaults", got)
+	}
+	if got.Filters.Admit("test-1", "", "", "") || !got.Filters.Admit("a", "test-1", "", "") {
+		t.Error("the filter of ids is not applied, or to another value")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	const broker = "broker: {url: tcp://b}\n"
+	for name, tc := range map[string]struct{ details, want string }{
+		"no broker": {"convention: homie", "broker.url: missing; write the broker's address"},
+		"a password in the URL": {
+			"broker: {url: \"tcp://me:secret@b\"}\nconvention: homie",
+			"broker.url: contains a user name; use discoveryProperties",
+		},
+		"a password in a bad URL": {"broker: {url: \"tcp://me:secret@b:%zz\"}\nconvention: homie", "broker.url: not a valid URL"},
+		"a web socket":            {"broker: {url: \"ws://b\"}\nconvention: homie", "broker.url: unknown scheme \"ws\"; write tcp"},
+		"a path":                  {"broker: {url: \"tcp://b/x\"}\nconvention: homie", "broker.url: has a path"},
+		"a client id": {
+			"broker: {url: \"tcp://b\", clientIdPrefix: \"a/b\"}\nconvention: homie",
+			"broker.clientIdPrefix: not a valid prefix",
+		},
+		"a CA without TLS": {
+			"broker: {url: \"tcp://b\", caProperty: ca}\nconvention: homie",
+			"broker.caProperty: the connection is not encrypted; write tls://",
+		},
+		"a key alone": {
+			"broker: {url: \"tls://b\", keyProperty: k}\nconvention: homie",
+			"broker: only one of certProperty and keyProperty",
+		},
+		"no convention":         {broker, "convention: missing; write one of homeAssistant, homie, sparkplug, tasmota, topics, zigbee2mqtt"},
+		"an unknown convention": {broker + "convention: homy", `convention: there is no convention "homy"; write one of`},
+		"an unknown key":        {broker + "conventoin: homie", "conventoin: unknown key; did you mean convention?"},
+		"a wildcard prefix":     {broker + "convention: homie\nprefix: \"a/#\"", "prefix: contains a wildcard"},
+		"a prefix of Sparkplug": {broker + "convention: sparkplug\nprefix: a", "prefix: topics of Sparkplug always begin with spBv1.0"},
+		"rebirth of homie":      {broker + "convention: homie\nrebirth: true", "rebirth: only Sparkplug has rebirths"},
+		"topics of homie":       {broker + "convention: homie\ntopics: {announce: a/+, id: $1}", "topics: only the convention topics has it"},
+		"no topics":             {broker + "convention: topics", "topics: missing, but convention is topics"},
+		"no announce":           {broker + "convention: topics\ntopics: {id: $1}", "topics.announce: missing"},
+		"everything": {
+			broker + "convention: topics\ntopics: {announce: +/+, id: $1}",
+			"topics.announce: has no level +, or no other level",
+		},
+		"a multi-level": {
+			broker + "convention: topics\ntopics: {announce: a/#, id: $1}",
+			`topics.announce: the level "#" is not valid`,
+		},
+		"half a level": {
+			broker + "convention: topics\ntopics: {announce: a/b+, id: $1}",
+			`topics.announce: the level "b+" is not valid`,
+		},
+		"no id": {broker + "convention: topics\ntopics: {announce: a/+}", "topics.id: missing"},
+		"an unknown level": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $2}",
+			"topics.id: $2 is not a level of topics.announce; write $1 to $1",
+		},
+		"a bad path": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: payload..x}",
+			`topics.id: "payload..x" is not a valid path`,
+		},
+		"online without is": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b/$1}}",
+			"topics.online.is: missing",
+		},
+		"online wildcard": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b/+, is: [x]}}",
+			"topics.online.topic: contains a wildcard",
+		},
+		"online value": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, online: {topic: b, is: [x], value: x}}",
+			`topics.online.value: "x" is not a part of the payload`,
+		},
+		"a bad variable": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {a-b: x}}",
+			"topics.properties.a-b: not a valid name",
+		},
+		"a reserved variable": {
+			broker + "convention: topics\ntopics: {announce: a/+, id: $1, properties: {MQTT_DEVICE_ID: x}}",
+			"topics.properties.MQTT_DEVICE_ID: the handler sets",
+		},
+		"a negative time": {
+			broker + "convention: homie\nofflineAfterSeconds: -1",
+			"offlineAfterSeconds: -1 is not between 0 and 86400",
+		},
+		"a bad filter": {
+			broker + "convention: homie\nfilters: {ids: {action: include, items: []}}",
+			"filters.ids.action: want Include or Exclude",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Validate(tc.details)
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Fatalf("got %v, want %s", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "-,") {
+				t.Errorf("the message has a secret, or a key that does not exist: %v", err)
+			}
+		})
+	}
+}
+
+func TestLayout(t *testing.T) {
+	free := FreeTopics{
+		Announce: "plant/+/+/info", ID: "$1/$2",
+		Online:     &Online{Topic: "state/x$2/y", Is: []string{"1"}, Value: "payload.state"},
+		Properties: map[string]string{"LINE": "line $1", "MODEL": "payload.model.0"},
+	}
+	layout, err := free.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := []string{"hall", "press"}
+	if got := layout.ID.Text(levels); got != "hall/press" {
+		t.Errorf("the id is %q", got)
+	}
+	if got := layout.Online.Text(levels); got != "state/xpress/y" {
+		t.Errorf("the topic of the state is %q", got)
+	}
+	if got := layout.Online.Filter(); got != "state/+/y" {
+		t.Errorf("the filter of states is %q", got)
+	}
+	if got := layout.Properties["LINE"].Text(levels); got != "line hall" {
+		t.Errorf("LINE is %q", got)
+	}
+	if path, ok := layout.Properties["MODEL"].Path(); !ok || !reflect.DeepEqual(path, []string{"model", "0"}) {
+		t.Errorf("the path of MODEL is %q, %v", path, ok)
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, value string
+		want           bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"*b", "ab", true}, {"a*b*c", "a1b2c", true},
+		{"a*b*c", "acb", false}, {"*", "", true}, {"ab*ba", "aba", false}, {"hall/*", "hall/a/b", true}, {"**", "x", true},
+	} {
+		if got := glob(tc.pattern, tc.value); got != tc.want {
+			t.Errorf("glob(%q, %q) = %v, want %v", tc.pattern, tc.value, got, tc.want)
+		}
+	}
+}
+
+// FuzzParse checks that details never cause a panic, and that what is accepted has a
+// usable address and no password.
+func FuzzParse(f *testing.F) {
+	f.Add("broker: {url: tcp://b}\nconvention: homie")
+	f.Add("broker: {url: tls://b:1}\nconvention: topics\ntopics: {announce: a/+/b, id: $1, online: {topic: x/$1, is: [y]}}")
+	f.Fuzz(func(t *testing.T, text string) {
+		details, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if !strings.Contains(details.Broker.Address(), ":") || strings.Contains(details.Broker.URL, "@") {
+			t.Errorf("the broker is %+v", details.Broker)
+		}
+		if details.Topics != nil {
+			layout, err := details.Topics.Compile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			layout.ID.Text(make([]string, 100))
+			layout.Online.Filter()
+		}
+	})
+}

@@ -1,0 +1,332 @@
+package follow
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/mqtt/convention"
+)
+
+const (
+	// gather is how long a change waits for others, so that a burst of messages makes one
+	// list, and pace is the minimum time between two lists.
+	gather = 50 * time.Millisecond
+	pace   = 500 * time.Millisecond
+	// maxListBytes bounds a list, roughly. Agents accept 4 MiB.
+	maxListBytes = 3 << 20
+	// maxBatch bounds the filters in one request.
+	maxBatch = 200
+	// maxFilters bounds the subscriptions of a connection between two lists.
+	maxFilters = 40_000
+)
+
+// Reasons of failures, in addition to those of package convention.
+const (
+	// TooManyDevices is a list with more devices than fit into it.
+	TooManyDevices = "too_many_devices"
+	// NoMarker is a broker that does not deliver the handler's own message.
+	NoMarker = "no_marker"
+	// SubscriptionRefused is a broker that refuses a topic that a device has named.
+	SubscriptionRefused = "subscription_refused"
+)
+
+// Options configure a Follower.
+type Options struct {
+	// Convention is the state to start from.
+	Convention convention.Convention
+	// BrokerURL becomes a property of each device.
+	BrokerURL string
+	// Marker is a topic of the handler's own.
+	Marker string
+	// Admit reports whether a device is wanted.
+	Admit func(convention.Device) bool
+	// Grace is how long a device may be offline until it is gone.
+	Grace time.Duration
+	// Jitter returns a duration of up to the given one, at random.
+	Jitter func(time.Duration) time.Duration
+	// Failed is called for each failure, with its reason; Scanned for each complete list.
+	Failed  func(reason string)
+	Scanned func(began time.Time)
+}
+
+// Request is a request to the broker: one of the fields is set.
+type Request struct {
+	Subscribe, Unsubscribe []string
+	Publish                *convention.Message
+	Ping                   bool
+}
+
+// Follower follows a broker. It is not safe for concurrent use.
+type Follower struct {
+	options Options
+	roster  *roster
+	// current is the convention's state.
+	current convention.Convention
+	// listing is a list that is being received; nil if there is none.
+	listing *listing
+	// relist is when the next list is due.
+	relist time.Time
+	// subscribed has the filters of this connection.
+	subscribed map[string]bool
+	connected  bool
+	// essential has the filters that the convention cannot do without.
+	essential []string
+	// complete says that there has been a complete list, and settled that there has been
+	// one on this connection.
+	complete, settled bool
+	// silent says that the broker does not deliver the marker; denials counts the
+	// connections that broke while the handler waited for it.
+	silent  bool
+	denials int
+	serial  int
+
+	// dirty says that the devices may have changed, and due is when to look.
+	dirty, refilter bool
+	due, looked     time.Time
+	requests        []Request
+	// sent is the last list, made from this version of the roster.
+	sent      []discovery.Device
+	version   int
+	excessive bool
+}
+
+// New returns a Follower without a connection.
+func New(options Options) *Follower {
+	return &Follower{
+		options: options, current: options.Convention, essential: options.Convention.Filters(),
+		roster: newRoster(options.Admit, options.Grace), subscribed: map[string]bool{},
+	}
+}
+
+// Settled reports whether there has been a complete list on this connection.
+func (f *Follower) Settled() bool { return f.settled }
+
+// Connected is called when a connection has been made.
+func (f *Follower) Connected(now time.Time) {
+	f.connected = true
+	f.subscribed = map[string]bool{}
+	f.requests = nil
+	if !f.silent {
+		f.subscribe([]string{f.options.Marker})
+	}
+	f.begin(true, now)
+}
+
+// Disconnected is called when the connection is broken. The devices stay.
+func (f *Follower) Disconnected(now time.Time) {
+	if l := f.listing; l != nil && !l.published.IsZero() && !l.marked && now.Sub(l.published) < denialTime {
+		if f.denials++; f.denials >= maxDenials { // some brokers close the connection of who may not publish
+			f.doWithoutMarker()
+		}
+	}
+	f.connected, f.settled, f.listing, f.dirty, f.refilter, f.requests = false, false, nil, false, false, nil
+	f.roster.disconnect()
+}
+
+// Message is called for each message.
+func (f *Follower) Message(message convention.Message, retained bool, now time.Time) {
+	if message.Topic == f.options.Marker {
+		if f.listing != nil {
+			f.listing.mark(string(message.Payload))
+			f.denials = 0
+		}
+		return
+	}
+	effect := f.current.Apply(message, now)
+	if l := f.listing; l != nil {
+		if retained {
+			l.heard = now
+		}
+		if l.state != f.current {
+			l.state.Apply(message, now)
+		}
+	}
+	if effect.Fault != "" {
+		f.options.Failed(effect.Fault)
+	}
+	f.refilter = f.refilter || effect.Filters
+	if (effect.Devices || effect.Filters) && !f.dirty {
+		f.dirty, f.due = true, now.Add(gather)
+		if earliest := f.looked.Add(pace); f.due.Before(earliest) {
+			f.due = earliest
+		}
+	}
+}
+
+// Subscribed is called for each acknowledged subscription. It returns the filters that the
+// broker has refused and the convention cannot do without.
+func (f *Follower) Subscribed(filters []string, refused []bool, now time.Time) (needed []string) {
+	for i, filter := range filters {
+		switch {
+		case !refused[i] || filter != "" && filter[0] == '$': // the broker's own topics may be missing
+		case filter == f.options.Marker:
+			f.doWithoutMarker()
+		case slices.Contains(f.essential, filter):
+			needed = append(needed, filter)
+		default:
+			f.options.Failed(SubscriptionRefused)
+		}
+	}
+	if f.listing != nil {
+		f.listing.acknowledged(filters, now)
+	}
+	return needed
+}
+
+// Advance does what is due.
+func (f *Follower) Advance(now time.Time) {
+	if !f.connected {
+		return
+	}
+	f.advanceListing(now)
+	if f.listing == nil && !f.relist.IsZero() && !now.Before(f.relist) {
+		f.begin(false, now)
+	}
+	// On a new connection, the state is of the former one until the list is complete.
+	if f.dirty && !now.Before(f.due) && f.settled {
+		f.look(now)
+		f.resubscribe(now)
+	}
+	f.roster.expire(now)
+	f.command(now)
+}
+
+// look takes over the devices that the convention knows.
+func (f *Follower) look(now time.Time) {
+	f.dirty, f.looked = false, now
+	f.roster.update(f.current.Devices(now), live, now)
+}
+
+// resubscribe subscribes to topics that devices have named since the last list.
+func (f *Follower) resubscribe(now time.Time) {
+	if !f.refilter || f.listing != nil {
+		return
+	}
+	f.refilter = false
+	var added []string
+	for _, filter := range f.current.Filters() {
+		if !f.subscribed[filter] {
+			added = append(added, filter)
+		}
+	}
+	if len(f.subscribed)+len(added) > maxFilters {
+		f.relist = now // which ends the subscriptions that are no longer needed
+		return
+	}
+	f.subscribe(added)
+}
+
+// command sends commands to devices, and looks at the devices when an answer is overdue.
+func (f *Follower) command(now time.Time) {
+	commander, ok := f.current.(convention.Commander)
+	if !ok {
+		return
+	}
+	if due := commander.Due(); due.IsZero() || now.Before(due) {
+		return
+	}
+	for _, message := range commander.Commands(now) {
+		f.requests = append(f.requests, Request{Publish: &message})
+	}
+	if f.settled {
+		f.look(now)
+	}
+}
+
+func (f *Follower) subscribe(filters []string) {
+	for batch := range slices.Chunk(filters, maxBatch) {
+		for _, filter := range batch {
+			f.subscribed[filter] = true
+		}
+		f.requests = append(f.requests, Request{Subscribe: batch})
+	}
+}
+
+func (f *Follower) unsubscribe(filters []string) {
+	for batch := range slices.Chunk(filters, maxBatch) {
+		f.requests = append(f.requests, Request{Unsubscribe: batch})
+	}
+}
+
+// Requests returns the requests to send, and forgets them.
+func (f *Follower) Requests() []Request {
+	requests := f.requests
+	f.requests = nil
+	return requests
+}
+
+// Next returns when Advance has something to do; zero for never.
+func (f *Follower) Next() time.Time {
+	if !f.connected {
+		return time.Time{}
+	}
+	next := f.roster.next
+	if f.dirty && f.settled {
+		next = earlier(next, f.due)
+	}
+	if f.listing != nil {
+		next = earlier(next, f.listing.next())
+	} else {
+		next = earlier(next, f.relist)
+	}
+	if commander, ok := f.current.(convention.Commander); ok {
+		next = earlier(next, commander.Due())
+	}
+	return next
+}
+
+// List returns the list of devices, if it differs from what it returned before.
+func (f *Follower) List() (list []discovery.Device, changed bool) {
+	if !f.complete || f.sent != nil && f.version == f.roster.version {
+		return nil, false
+	}
+	f.version = f.roster.version
+	list = make([]discovery.Device, 0, len(f.roster.members))
+	bytes, excess := 0, f.roster.excess
+	for _, id := range slices.Sorted(maps.Keys(f.roster.members)) {
+		device := f.describe(f.roster.members[id].device)
+		if bytes += footprint(device); bytes > maxListBytes {
+			excess++
+			continue
+		}
+		list = append(list, device)
+	}
+	if excess > 0 && !f.excessive {
+		f.options.Failed(TooManyDevices)
+	}
+	f.excessive = excess > 0
+	if f.sent != nil && reflect.DeepEqual(list, f.sent) {
+		return nil, false
+	}
+	f.sent = list
+	return list, true
+}
+
+// describe returns a device as agents know it.
+func (f *Follower) describe(d convention.Device) discovery.Device {
+	properties := map[string]string{
+		"MQTT_BROKER_URL": f.options.BrokerURL, "MQTT_BASE_TOPIC": d.BaseTopic, "MQTT_DEVICE_ID": d.ID,
+	}
+	for name, value := range map[string]string{
+		"MQTT_DEVICE_NAME": d.Name, "MQTT_DEVICE_MANUFACTURER": d.Manufacturer, "MQTT_DEVICE_MODEL": d.Model,
+		"MQTT_DEVICE_SW_VERSION": d.Version,
+	} {
+		if value != "" {
+			properties[name] = value
+		}
+	}
+	maps.Copy(properties, d.More)
+	return discovery.Device{ID: d.ID, Properties: properties}
+}
+
+// footprint returns the size of a device in a list, roughly.
+func footprint(device discovery.Device) int {
+	size := len(device.ID) + 16
+	for name, value := range device.Properties {
+		size += len(name) + len(value) + 8
+	}
+	return size
+}

@@ -1,0 +1,306 @@
+package mqtt
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/mqtt/connection"
+	"akri.sh/akri/discovery/mqtt/convention"
+	"akri.sh/akri/discovery/mqtt/details"
+	"akri.sh/akri/discovery/mqtt/follow"
+	"akri.sh/akri/internal/backoff"
+)
+
+// Name is the handler's name in Configurations.
+const Name = "mqtt"
+
+const (
+	// maxOutage is how long the broker may be away. Then the stream ends with an error, and
+	// the agent keeps the devices for the Configuration's grace period.
+	maxOutage = 30 * time.Second
+	// minRetryDelay and maxRetryDelay bound the time between two attempts to connect.
+	minRetryDelay = 250 * time.Millisecond
+	maxRetryDelay = 8 * time.Second
+	// maxQueuedBytes bounds the payloads that are read but not handled yet. When it is
+	// reached, the broker must wait.
+	maxQueuedBytes = 16 << 20
+)
+
+// Reasons of failures, in addition to those of packages convention and follow.
+const (
+	failedConnect    = "connect"
+	failedConnection = "connection_lost"
+	failedRefused    = "refused"
+	failedTooLarge   = "payload_too_large"
+)
+
+// Handler finds devices at MQTT brokers.
+type Handler struct {
+	// Metrics count failures and lists; may be nil.
+	Metrics *monitor.Metrics
+	// Logger receives the log; slog.Default() if nil.
+	Logger *slog.Logger
+
+	// outage is maxOutage, except in tests.
+	outage time.Duration
+}
+
+var _ discovery.Handler = Handler{}
+
+// Discover implements [discovery.Handler].
+func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	d, err := details.Parse(request.Details)
+	if err != nil {
+		return discovery.Invalid("%w", err)
+	}
+	options, err := connectionOptions(d.Broker, request.Properties)
+	if err != nil {
+		return err
+	}
+	state, err := convention.New(d)
+	if err != nil {
+		return discovery.Invalid("%w", err)
+	}
+	options.MaxPayload = state.MaxPayload()
+	options.Skipped = func() { h.Metrics.Failed(failedTooLarge) }
+	if h.Logger == nil {
+		h.Logger = slog.Default()
+	}
+	if h.outage == 0 {
+		h.outage = maxOutage
+	}
+	s := &session{handler: h, options: options, send: send, broker: d.Broker.URL}
+	s.follower = follow.New(follow.Options{
+		Convention: state, BrokerURL: d.Broker.URL, Marker: d.Broker.ClientIDPrefix + "/discovery/" + options.ClientID,
+		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
+		Grace:  time.Duration(d.OfflineAfterSeconds) * time.Second,
+		Jitter: func(limit time.Duration) time.Duration { return rand.N(limit) },
+		Failed: h.failed(d.Broker.URL), Scanned: s.scanned,
+	})
+	return s.run(ctx)
+}
+
+// failed returns a function that counts failures, and logs those that an operator can do
+// something about.
+func (h Handler) failed(broker string) func(string) {
+	explanations := map[string]string{
+		follow.TooManyDevices: "There are too many devices for one Configuration; use filters",
+		follow.NoMarker: "The broker does not deliver the handler's own messages, so lists are complete after a silence; " +
+			"permit the handler to publish to its topic",
+	}
+	return func(reason string) {
+		h.Metrics.Failed(reason)
+		if text := explanations[reason]; text != "" {
+			h.Logger.Warn(text, "broker", broker)
+		}
+	}
+}
+
+// session serves one request of an agent.
+type session struct {
+	handler  Handler
+	options  connection.Options
+	broker   string
+	follower *follow.Follower
+	send     func([]discovery.Device) error
+	// listed says that a list has just become complete.
+	listed bool
+}
+
+// scanned is called when a list has become complete.
+func (s *session) scanned(began time.Time) {
+	s.listed = true
+	s.handler.Metrics.Scanned(began)
+}
+
+// run connects to the broker, again and again, until ctx is done or the broker has been
+// away for too long.
+func (s *session) run(ctx context.Context) error {
+	settled, ever := time.Now(), false
+	for failures := 0; ; failures++ {
+		err := s.connect(ctx)
+		if s.follower.Settled() {
+			settled, ever, failures = time.Now(), true, 0
+		}
+		s.follower.Disconnected(time.Now())
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, new(*finalError)):
+			return err
+		case !ever && refuses(err): // the author should know soon, and there is no list to keep
+			return fmt.Errorf("broker %s: %w", s.broker, err)
+		case time.Since(settled) >= s.handler.outage:
+			return fmt.Errorf("broker %s: not reachable for %v: %w", s.broker, s.handler.outage, err)
+		}
+		delay := backoff.Delay(minRetryDelay, maxRetryDelay, failures)
+		delay = min(delay-rand.N(delay/2), max(0, s.handler.outage-time.Since(settled))) // the jitter spreads the nodes
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(delay):
+		}
+	}
+}
+
+// refuses reports whether an error is a decision of the broker, or of this handler about the
+// broker's certificate.
+func refuses(err error) bool {
+	return errors.As(err, new(*connection.RefusedError)) || errors.As(err, new(*tls.CertificateVerificationError))
+}
+
+// finalError is an error that another attempt to connect does not correct.
+type finalError struct{ cause error }
+
+func (e *finalError) Error() string { return e.cause.Error() }
+func (e *finalError) Unwrap() error { return e.cause }
+
+// connect serves one connection until it breaks. Its goroutine has ended when it returns.
+func (s *session) connect(ctx context.Context) error {
+	c, err := connection.Dial(ctx, s.options)
+	if refused := new(connection.RefusedError); errors.As(err, &refused) {
+		s.handler.Metrics.Failed(failedRefused)
+		return err
+	}
+	if err != nil {
+		s.handler.Metrics.Failed(failedConnect)
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	packets, broken := make(chan connection.Packet, maxQueuedBytes/s.options.MaxPayload), make(chan error, 1)
+	var reader sync.WaitGroup
+	reader.Go(func() { broken <- read(ctx, c, packets) })
+	defer func() {
+		cancel()
+		c.Close() // ends the reader
+		reader.Wait()
+	}()
+	s.follower.Connected(time.Now())
+	err = s.serve(ctx, c, packets, broken)
+	if ctx.Err() == nil {
+		s.handler.Metrics.Failed(failedConnection)
+	}
+	return err
+}
+
+// read reads packets until the connection breaks.
+func read(ctx context.Context, c *connection.Connection, packets chan<- connection.Packet) error {
+	for {
+		packet, err := c.Read()
+		if err != nil {
+			return err
+		}
+		select {
+		case packets <- packet:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// serve handles packets and times.
+func (s *session) serve(ctx context.Context, c *connection.Connection, packets <-chan connection.Packet, broken <-chan error) error {
+	asked := map[uint16][]string{}
+	ping := time.NewTicker(connection.KeepAlive)
+	defer ping.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		s.follower.Advance(time.Now())
+		if err := s.request(c, asked); err != nil {
+			return err
+		}
+		if list, changed := s.follower.List(); changed {
+			if err := s.send(list); err != nil {
+				return &finalError{err}
+			}
+		}
+		if s.listed { // the payloads, and the former state, are garbage that would stay until the next list
+			s.listed = false
+			debug.FreeOSMemory()
+		}
+		timer.Reset(s.wait())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-broken:
+			return err
+		case <-timer.C:
+		case <-ping.C:
+			if _, err := c.Ping(); err != nil {
+				return err
+			}
+		case packet := <-packets:
+			if err := s.handle(packet, asked); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// wait returns how long to wait for the next thing to do.
+func (s *session) wait() time.Duration {
+	next := s.follower.Next()
+	if next.IsZero() {
+		return time.Hour
+	}
+	return max(time.Until(next), 0)
+}
+
+// request sends the follower's requests. asked gets the filters of subscriptions by their
+// ids.
+func (s *session) request(c *connection.Connection, asked map[uint16][]string) error {
+	for _, request := range s.follower.Requests() {
+		var err error
+		switch {
+		case request.Publish != nil:
+			err = c.Publish(request.Publish.Topic, request.Publish.Payload)
+		case request.Ping:
+			var number uint64
+			number, err = c.Ping()
+			s.follower.Pinged(number)
+		case request.Unsubscribe != nil:
+			err = c.Unsubscribe(request.Unsubscribe)
+		default:
+			var id uint16
+			id, err = c.Subscribe(request.Subscribe)
+			asked[id] = request.Subscribe
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handle handles a packet.
+func (s *session) handle(packet connection.Packet, asked map[uint16][]string) error {
+	switch {
+	case packet.Pong != 0:
+		s.follower.Pong(packet.Pong, time.Now())
+		return nil
+	case packet.Topic != "":
+		s.follower.Message(convention.Message{Topic: packet.Topic, Payload: packet.Payload}, packet.Retained, time.Now())
+		return nil
+	}
+	filters, ok := asked[packet.ID]
+	if !ok || len(filters) != len(packet.Refused) {
+		return errors.New("the broker acknowledges what was not requested")
+	}
+	delete(asked, packet.ID)
+	if needed := s.follower.Subscribed(filters, packet.Refused, time.Now()); len(needed) > 0 {
+		return &finalError{fmt.Errorf("broker %s: refuses the subscription to %s: permit the user to read these topics",
+			s.broker, strings.Join(needed, ", "))}
+	}
+	return nil
+}

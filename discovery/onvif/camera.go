@@ -1,0 +1,181 @@
+package onvif
+
+import (
+	"errors"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"akri.sh/akri/discovery"
+	shared "akri.sh/akri/discovery/details"
+	"akri.sh/akri/discovery/onvif/details"
+)
+
+// The properties of a device. The first four are Akri's.
+const (
+	PropertyServiceURL   = "ONVIF_DEVICE_SERVICE_URL"
+	PropertyUUID         = "ONVIF_DEVICE_UUID"
+	PropertyIPAddress    = "ONVIF_DEVICE_IP_ADDRESS"
+	PropertyMACAddress   = "ONVIF_DEVICE_MAC_ADDRESS"
+	PropertyManufacturer = "ONVIF_DEVICE_MANUFACTURER"
+	PropertyModel        = "ONVIF_DEVICE_MODEL"
+	PropertySerialNumber = "ONVIF_DEVICE_SERIAL_NUMBER"
+	PropertyFirmware     = "ONVIF_DEVICE_FIRMWARE"
+	PropertyHardware     = "ONVIF_DEVICE_HARDWARE"
+	PropertyStreamURI    = "ONVIF_STREAM_URI"
+	PropertySnapshotURI  = "ONVIF_SNAPSHOT_URI"
+)
+
+// key identifies a camera: one URL of one device.
+type key struct {
+	// url is the URL of the device service, as the camera writes it.
+	url string
+	// uuid is empty if the camera was found at a listed address and has not yet said it.
+	uuid string
+}
+
+// host returns the IP address in the URL, or "" if it has a name.
+func (k key) host() string {
+	parsed, err := url.Parse(k.url)
+	if err != nil {
+		return ""
+	}
+	address, err := netip.ParseAddr(parsed.Hostname())
+	if err != nil {
+		return ""
+	}
+	return address.Unmap().String()
+}
+
+// facts are what a camera has said about itself, by the name of the property. They never
+// contain credentials.
+type facts map[string]string
+
+// camera is a camera that has announced itself.
+type camera struct {
+	key
+
+	// found is when it first answered a request; zero until then, and it is not a device.
+	found time.Time
+	facts facts
+	// asked means that a request has ended, well or not.
+	asked bool
+	// running means that a request is under way.
+	running bool
+	// due is when the next request begins, and place the place in the queue, from 1; 0
+	// while a request is under way.
+	due   time.Time
+	place int
+	// heard means that it has announced itself since the last probe was evaluated.
+	heard bool
+	// missed counts probes since it was last heard.
+	missed int
+	// failures counts requests since the last one that it answered.
+	failures int
+	// suspicion counts the checks after a Bye, from 1; 0 if there was none.
+	suspicion int
+	bye       time.Time
+	// listed means that its address is in the details, so that nothing announces it.
+	listed bool
+}
+
+// admitted reports whether a camera passes the filters for its addresses. If it does not
+// say its IP address, which may need credentials, the one in its URL counts.
+func (c *camera) admitted(d *details.Details) bool {
+	return d.IPAddresses.Admits(strings.EqualFold, known(c.ip())...) &&
+		d.MACAddresses.Admits(strings.EqualFold, known(c.facts[PropertyMACAddress])...)
+}
+
+func known(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+func (c *camera) ip() string {
+	if ip := c.facts[PropertyIPAddress]; ip != "" {
+		return ip
+	}
+	return c.host()
+}
+
+// device returns the device of a camera.
+func (c *camera) device(id string) discovery.Device {
+	properties := maps.Clone(c.facts)
+	if properties == nil {
+		properties = facts{}
+	}
+	properties[PropertyServiceURL] = c.url
+	properties[PropertyUUID] = c.uuid
+	if ip := c.ip(); ip != "" {
+		properties[PropertyIPAddress] = ip
+	}
+	if id == details.ByUUID {
+		return discovery.Device{ID: c.uuid, Properties: properties}
+	}
+	return discovery.Device{ID: c.url + "-" + c.uuid, Properties: properties}
+}
+
+// devices returns the devices of cameras, sorted by id. With ids by UUID, a camera with
+// several URLs is one device: the URL that answers counts, or the one that was found
+// first.
+func devices(cameras []*camera, d *details.Details) []discovery.Device {
+	slices.SortFunc(cameras, func(a, b *camera) int {
+		switch {
+		case (a.missed > 0) != (b.missed > 0):
+			if a.missed > 0 {
+				return 1
+			}
+			return -1
+		case !a.found.Equal(b.found):
+			return a.found.Compare(b.found)
+		}
+		return strings.Compare(a.url, b.url)
+	})
+	all := make([]discovery.Device, 0, len(cameras))
+	seen := make(map[string]bool, len(cameras))
+	for _, c := range cameras {
+		device := c.device(d.ID)
+		if c.admitted(d) && !seen[device.ID] {
+			seen[device.ID] = true
+			all = append(all, device)
+		}
+	}
+	slices.SortFunc(all, func(a, b discovery.Device) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// admits reports whether a device passes the filters for what it announces.
+func admits(d *details.Details, uuid string, scopes []string) bool {
+	matches := func(item, value string) bool { return normalKey(item) == value }
+	return d.UUIDs.Admits(matches, uuid) && d.Scopes.Admits(shared.Equal, scopes...)
+}
+
+// checkURL returns an error unless a URL that a host announces is one of a device service
+// that may be asked. The URL must be on that host, unless others are allowed.
+func checkURL(text string, from netip.Addr, d *details.Details) error {
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return errors.New("not a URL")
+	}
+	switch {
+	case parsed.Scheme != "http" && parsed.Scheme != "https":
+		return errors.New("neither http nor https")
+	case parsed.User != nil || parsed.Fragment != "" || parsed.Hostname() == "" || strings.ContainsAny(text, "\"'<>\\`"):
+		return errors.New("has parts that no device service has")
+	}
+	address, err := netip.ParseAddr(parsed.Hostname())
+	switch {
+	case err == nil && address.Zone() != "":
+		return errors.New("has a zone")
+	case err == nil && details.CheckAddress(address) != nil:
+		return details.CheckAddress(address)
+	case !d.AllowForeignXAddrs && (err != nil || address.Unmap() != from.Unmap()):
+		return errors.New("on another host than the one that announces it")
+	}
+	return nil
+}

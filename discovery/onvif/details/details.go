@@ -1,0 +1,162 @@
+package details
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/internal/text"
+)
+
+// Bounds of the details.
+const (
+	// MaxAddresses bounds the addresses that are probed one by one, such as those of a
+	// /20.
+	MaxAddresses = 4096
+	// MaxInterfaces bounds the interfaces that are named or found. Linux lets a socket
+	// join a multicast group on 20.
+	MaxInterfaces = 20
+
+	maxTimeoutSeconds  = 60
+	maxIntervalSeconds = 3600
+	maxMisses          = 100
+)
+
+// The values of the key id.
+const (
+	// ByURL makes the id of a device URL-UUID, as Akri does.
+	ByURL = "url"
+	// ByUUID makes the id of a device its UUID, which a new IP address does not change.
+	ByUUID = "uuid"
+)
+
+// The values of the key details.
+const (
+	// Information adds manufacturer, model, serial number, firmware and hardware.
+	Information = "information"
+	// Streams adds the URIs of the first profile's stream and snapshot.
+	Streams = "streams"
+)
+
+// Details are the discoveryDetails of a Configuration.
+type Details struct {
+	IPAddresses  *details.Filter `json:"ipAddresses"`
+	MACAddresses *details.Filter `json:"macAddresses"`
+	Scopes       *details.Filter `json:"scopes"`
+	UUIDs        *details.Filter `json:"uuids"`
+	// DiscoveryTimeoutSeconds is how long answers to a probe are waited for.
+	DiscoveryTimeoutSeconds int `json:"discoveryTimeoutSeconds"`
+	// IntervalSeconds is the time between two probes.
+	IntervalSeconds int `json:"intervalSeconds"`
+	// Misses is how many probes in a row a camera may leave without an answer.
+	Misses int `json:"misses"`
+	// Interfaces are the network interfaces to probe; all if empty.
+	Interfaces []string `json:"interfaces"`
+	// Addresses are IP addresses and ranges to probe by unicast.
+	Addresses []string `json:"addresses"`
+	// ID is ByURL or ByUUID.
+	ID string `json:"id"`
+	// Details lists additional properties: Information, Streams.
+	Details []string `json:"details"`
+	// AllowForeignXAddrs accepts URLs on other hosts than the one that has answered.
+	AllowForeignXAddrs bool `json:"allowForeignXAddrs"`
+	// InsecureSkipVerify accepts any certificate of a camera.
+	InsecureSkipVerify bool `json:"insecureSkipVerify"`
+
+	prefixes []netip.Prefix
+}
+
+// Parse returns the details of a Configuration, with defaults. An error is for its
+// author.
+func Parse(discoveryDetails string) (*Details, error) {
+	d := &Details{DiscoveryTimeoutSeconds: 2, IntervalSeconds: 10, Misses: 3, ID: ByURL}
+	if err := details.Decode(discoveryDetails, d); err != nil {
+		return nil, err
+	}
+	return d, d.check()
+}
+
+// Validate returns an error if the handler would refuse a Configuration's
+// discoveryDetails.
+func Validate(discoveryDetails string) error {
+	_, err := Parse(discoveryDetails)
+	return err
+}
+
+func (d *Details) check() error {
+	for _, filter := range []struct {
+		path string
+		of   *details.Filter
+	}{{"ipAddresses", d.IPAddresses}, {"macAddresses", d.MACAddresses}, {"scopes", d.Scopes}, {"uuids", d.UUIDs}} {
+		if err := filter.of.Check(filter.path); err != nil {
+			return err
+		}
+	}
+	for _, number := range []struct {
+		path         string
+		value, limit int
+	}{
+		{"discoveryTimeoutSeconds", d.DiscoveryTimeoutSeconds, maxTimeoutSeconds},
+		{"intervalSeconds", d.IntervalSeconds, maxIntervalSeconds},
+		{"misses", d.Misses, maxMisses},
+	} {
+		if number.value < 1 || number.value > number.limit {
+			return details.Faultf(number.path, "want 1 to %d, not %d", number.limit, number.value)
+		}
+	}
+	if err := checkWord("id", d.ID, []string{ByURL, ByUUID}); err != nil {
+		return err
+	}
+	for i, word := range d.Details {
+		if err := checkWord(fmt.Sprintf("details[%d]", i), word, []string{Information, Streams}); err != nil {
+			return err
+		}
+	}
+	if err := d.checkInterfaces(); err != nil {
+		return err
+	}
+	return d.parseAddresses()
+}
+
+func checkWord(path, word string, words []string) error {
+	if slices.Contains(words, word) {
+		return nil
+	}
+	fault := details.Faultf(path, "want %s, not %q", strings.Join(words, " or "), word)
+	if near := text.Nearest(word, words); near != "" {
+		fault = fault.Hint("did you mean %s?", near)
+	}
+	return fault
+}
+
+// maxInterfaceNameBytes is the kernel's bound (IFNAMSIZ), without the final zero.
+const maxInterfaceNameBytes = 15
+
+func (d *Details) checkInterfaces() error {
+	if len(d.Interfaces) > MaxInterfaces {
+		return details.Faultf("interfaces", "%d names, more than %d", len(d.Interfaces), MaxInterfaces)
+	}
+	for i, name := range d.Interfaces {
+		if name == "" || len(name) > maxInterfaceNameBytes || strings.ContainsAny(name, "/ \t\n") {
+			return details.Faultf(fmt.Sprintf("interfaces[%d]", i), "%q is not the name of a network interface", name).
+				Hint("write a name that ip link shows, such as eth1")
+		}
+	}
+	return nil
+}
+
+// Timeout is how long answers to a probe are waited for.
+func (d *Details) Timeout() time.Duration {
+	return time.Duration(d.DiscoveryTimeoutSeconds) * time.Second
+}
+
+// Interval is the time between two probes. It is not shorter than Timeout.
+func (d *Details) Interval() time.Duration {
+	return max(time.Duration(d.IntervalSeconds)*time.Second, d.Timeout())
+}
+
+// Wants reports whether the key details lists a word.
+func (d *Details) Wants(word string) bool { return slices.Contains(d.Details, word) }

@@ -1,0 +1,115 @@
+package details
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct{ details, want string }{
+		"nothing":         {"", ""},
+		"an empty object": {"{}", ""},
+		"what Akri's chart renders": {`ipAddresses:
+  action: Exclude
+  items: []
+macAddresses:
+  action: Exclude
+  items: []
+scopes:
+  action: Exclude
+  items: []
+uuids:
+  action: Exclude
+  items: []
+discoveryTimeoutSeconds: 1
+`, ""},
+		"all of ours": {`{intervalSeconds: 5, misses: 2, interfaces: [eth1], addresses: [10.0.0.5, 10.1.0.0/28, "fd00::5"],
+			id: uuid, details: [information, streams], allowForeignXAddrs: true, insecureSkipVerify: true}`, ""},
+		"as JSON":                   {`{"scopes": {"items": ["onvif://www.onvif.org/name/gate"]}}`, ""},
+		"a misspelling":             {"scope: {items: []}", "scope: unknown key; did you mean scopes?"},
+		"no items":                  {"uuids: {action: Include}", "uuids.items: missing"},
+		"a wrong action":            {"uuids: {action: include, items: []}", "uuids.action: want Include or Exclude"},
+		"a number as item":          {"uuids: {items: [1]}", "uuids.items[0]: want a string"},
+		"a negative timeout":        {"discoveryTimeoutSeconds: -1", "discoveryTimeoutSeconds: want 1 to 60, not -1"},
+		"a timeout as string":       {`discoveryTimeoutSeconds: "1"`, "want an integer"},
+		"no interval":               {"intervalSeconds: 0", "intervalSeconds: want 1 to 3600"},
+		"no misses":                 {"misses: 0", "misses: want 1 to 100"},
+		"an unknown id":             {"id: uid", `id: want url or uuid, not "uid"; did you mean uuid?`},
+		"unknown details":           {"details: [information, stream]", "details[1]: want information or streams"},
+		"a path as interface":       {"interfaces: [/dev/eth0]", "interfaces[0]: \"/dev/eth0\" is not the name"},
+		"an empty interface":        {`interfaces: [""]`, "interfaces[0]"},
+		"a host name":               {"addresses: [camera.local]", `addresses[0]: "camera.local" is not an IP address or range`},
+		"loopback":                  {"addresses: [127.0.0.1]", "the loopback address"},
+		"loopback in IPv6":          {"addresses: ['::ffff:127.0.0.1']", "the loopback address"},
+		"multicast":                 {"addresses: [10.0.0.1, 239.255.255.250]", "addresses[1]: 239.255.255.250 is a multicast"},
+		"the metadata service":      {"addresses: [169.254.169.254]", "metadata service"},
+		"a zone":                    {"addresses: [fe80::1%eth0]", "not an IP address"},
+		"a large range":             {"addresses: [10.0.0.0/19]", "more than 4096 addresses"},
+		"a very large range":        {"addresses: ['fd00::/8']", "more than 4096 addresses"},
+		"several ranges, too large": {"addresses: [10.0.0.0/20, 10.1.0.1]", "addresses[1]: more than 4096 addresses"},
+		"not YAML":                  {"a: [", "not valid YAML"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Validate(tc.details)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	d, err := Parse("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Timeout() != 2*time.Second || d.Interval() != 10*time.Second ||
+		d.Misses != 3 || d.ID != ByURL || d.AllowForeignXAddrs || d.InsecureSkipVerify {
+		t.Errorf("the defaults are %+v", d)
+	}
+	if d, _ := Parse("{discoveryTimeoutSeconds: 20}"); d.Interval() != 20*time.Second {
+		t.Errorf("the interval is %v, shorter than the time for answers", d.Interval())
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	d, err := Parse("addresses: [10.0.0.5, 10.1.0.8/30, 169.254.169.252/30]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, address := range d.Targets() {
+		got = append(got, address.String())
+	}
+	want := "10.0.0.5 10.1.0.8 10.1.0.9 10.1.0.10 10.1.0.11 169.254.169.252 169.254.169.253 169.254.169.255"
+	if strings.Join(got, " ") != want {
+		t.Errorf("the targets are %v, want %v", got, want)
+	}
+	if hosts := d.Hosts(); len(hosts) != 1 || hosts[0].String() != "10.0.0.5" {
+		t.Errorf("the hosts are %v", hosts)
+	}
+	if !d.Lists(netip.MustParseAddr("::ffff:10.1.0.9")) || d.Lists(netip.MustParseAddr("10.1.0.12")) {
+		t.Error("Lists is wrong")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("addresses: [10.0.0.5, 10.1.0.0/28, 'fd00::/120']\ninterfaces: [eth0]")
+	f.Add("scopes: {action: Include, items: [a]}\nid: uuid")
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := Parse(text)
+		if err != nil {
+			return
+		}
+		for _, address := range d.Targets() {
+			if CheckAddress(address) != nil || !d.Lists(address) {
+				t.Fatalf("%s is a target", address)
+			}
+		}
+		if len(d.Targets()) > MaxAddresses || len(d.Interfaces) > MaxInterfaces || d.Interval() < d.Timeout() {
+			t.Fatalf("not bounded: %+v", d)
+		}
+	})
+}

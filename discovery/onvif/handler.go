@@ -1,0 +1,54 @@
+package onvif
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/onvif/details"
+	"akri.sh/akri/discovery/onvif/soap"
+)
+
+// Name is the handler's name in Configurations.
+const Name = "onvif"
+
+// Handler finds ONVIF devices. Its devices are shared: several nodes see the same ones.
+type Handler struct {
+	// Metrics counts probes and failures; may be nil.
+	Metrics *monitor.Metrics
+	// Logger receives the log; slog.Default() if nil.
+	Logger *slog.Logger
+}
+
+var _ discovery.Handler = Handler{}
+
+// Discover implements [discovery.Handler].
+func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	settings, err := details.Parse(request.Details)
+	if err != nil {
+		return discovery.Invalid("%w", err)
+	}
+	known, err := parseCredentials(request.Properties)
+	if err != nil {
+		return discovery.Invalid("%w", err)
+	}
+	log := h.Logger
+	if log == nil {
+		log = slog.Default()
+	}
+	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
+	defer client.Close()
+	sockets := newSockets(settings, h.Metrics.Failed, log)
+	defer sockets.close()
+	asking := &interviewer{client: client, settings: settings, credentials: known, failed: h.Metrics.Failed}
+	s := &session{
+		settings: settings,
+		metrics:  h.Metrics,
+		network:  sockets,
+		perform:  asking.perform,
+		tracker:  newTracker(settings, h.Metrics.Failed, rand.Float64),
+	}
+	return s.run(ctx, send)
+}

@@ -1,0 +1,74 @@
+package onvif
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"akri.sh/akri/discovery/onvif/details"
+)
+
+// link is a network interface on which cameras are looked for.
+type link struct {
+	index int
+	name  string
+	// address is the source of probes.
+	address netip.Addr
+	// subnets are the interface's networks. Cameras in others are reached through a
+	// router and do not see the probe.
+	subnets []netip.Prefix
+}
+
+// contains reports whether an address is on the link.
+func (l link) contains(address netip.Addr) bool {
+	return slices.ContainsFunc(l.subnets, func(subnet netip.Prefix) bool { return subnet.Contains(address) })
+}
+
+func (l link) equal(other link) bool {
+	return l.index == other.index && l.name == other.name && l.address == other.address && slices.Equal(l.subnets, other.subnets)
+}
+
+// links returns the interfaces with these names; or, if there are no names, all that are
+// up and can multicast. They need an IPv4 address.
+func links(names []string) ([]link, error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("list the network interfaces: %w", err)
+	}
+	var all []link
+	for _, i := range interfaces {
+		usable := i.Flags&net.FlagUp != 0 && i.Flags&net.FlagMulticast != 0 && i.Flags&net.FlagLoopback == 0
+		if !usable || len(names) > 0 && !slices.Contains(names, i.Name) {
+			continue
+		}
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue // it has just disappeared
+		}
+		if l := (link{index: i.Index, name: i.Name}); l.add(addresses) && len(all) < details.MaxInterfaces {
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+// add adds the IPv4 addresses of an interface. It reports whether there are any.
+func (l *link) add(addresses []net.Addr) bool {
+	for _, a := range addresses {
+		network, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		address, ok := netip.AddrFromSlice(network.IP)
+		if address = address.Unmap(); !ok || !address.Is4() {
+			continue
+		}
+		ones, _ := network.Mask.Size()
+		if !l.address.IsValid() {
+			l.address = address
+		}
+		l.subnets = append(l.subnets, netip.PrefixFrom(address, ones).Masked())
+	}
+	return l.address.IsValid()
+}

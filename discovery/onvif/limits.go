@@ -1,0 +1,69 @@
+package onvif
+
+import "time"
+
+// Bounds on what a network can make the handler do, for each request of an agent.
+const (
+	// maxCameras bounds the cameras that are remembered: as many devices as an agent
+	// accepts from a handler.
+	maxCameras = 10000
+	// maxCamerasPerHost bounds the cameras at one IP address, such as the channels of a
+	// recorder, so that one host cannot take the place of all others.
+	maxCamerasPerHost = 256
+	// maxConcurrentRequests bounds the cameras that are asked at the same time.
+	maxConcurrentRequests = 32
+	// maxMessagesPerSecond bounds the messages of WS-Discovery that are read; a burst of
+	// maxMessageBurst is what 10 000 cameras answer to one probe.
+	maxMessagesPerSecond = 2000
+	maxMessageBurst      = 40000
+	// maxMessageBytes bounds a message of WS-Discovery.
+	maxMessageBytes = 32 << 10
+	// maxPropertyBytes bounds a value that a camera reports. Longer ones are cut, except
+	// for URIs, which are left out.
+	maxPropertyBytes = 512
+	// maxProbesPerSecond bounds the unicast probes to the listed addresses.
+	maxProbesPerSecond = 2000
+)
+
+// Times of the protocol between handler and cameras.
+const (
+	// recheckInterval is the interval between requests for the properties of a camera that
+	// answers probes.
+	recheckInterval = time.Minute
+	// refusedInterval is the same for a camera that has refused the credentials. Many
+	// cameras lock an account after some attempts.
+	refusedInterval = 30 * time.Minute
+	// minRetryDelay is the pause before a new camera that does not answer requests is
+	// asked again. It doubles each time, up to the interval between probes. A camera may
+	// send Hello before its web server is up.
+	minRetryDelay = 250 * time.Millisecond
+	// checkAttempts is how often a camera that seems to be gone is asked before it is
+	// believed to be. Each attempt takes up to 5 s, unless the connection is refused.
+	checkAttempts = 3
+	// minProbePause is the minimum time between a probe and another one that a Hello
+	// without addresses causes.
+	minProbePause = time.Second
+	// minByePause is the minimum time between two Byes of a camera that have an effect.
+	minByePause = 30 * time.Second
+	// minSendPause is the minimum time between two lists.
+	minSendPause = 500 * time.Millisecond
+	// maxFirstWait bounds how long the first list waits for slow cameras.
+	maxFirstWait = 10 * time.Second
+	// minResendDelay and maxResendDelay are the pause before the copy of a probe.
+	minResendDelay = 100 * time.Millisecond
+	maxResendDelay = 300 * time.Millisecond
+)
+
+// The reasons of failures that the handler counts.
+const (
+	failedSocket       = "socket"
+	failedMessage      = "bad_message"
+	failedForeign      = "foreign_address"
+	failedRate         = "too_many_messages"
+	failedCameras      = "too_many_cameras"
+	failedTimeout      = "timeout"
+	failedUnreachable  = "unreachable"
+	failedUnauthorized = "unauthorized"
+	failedAnswer       = "bad_answer"
+	failedURI          = "unsafe_uri"
+)

@@ -1,0 +1,326 @@
+package onvif
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/time/rate"
+
+	"akri.sh/akri/discovery/onvif/details"
+	"akri.sh/akri/discovery/onvif/wsdiscovery"
+)
+
+// port is the UDP port of WS-Discovery.
+const port = 3702
+
+// group is the multicast address of WS-Discovery.
+var group = netip.MustParseAddr("239.255.255.250")
+
+// readBufferBytes is the size of the kernel's buffers for answers, if the kernel permits
+// it.
+const readBufferBytes = 4 << 20
+
+// sockets is the real network. A socket for each interface sends probes and receives the
+// answers; one socket receives Hello and Bye; another one probes the listed addresses.
+type sockets struct {
+	settings *details.Details
+	failed   func(reason string)
+	log      *slog.Logger
+	limit    *rate.Limiter
+	messages chan message
+	targets  []netip.Addr
+
+	// The following is used by probe, which does not overlap, and by close after it.
+	links   map[int]*linkSocket
+	hellos  *ipv4.PacketConn
+	unicast *net.UDPConn
+	warned  map[string]bool
+
+	mu     sync.Mutex
+	joined map[int]link // the links of hellos, by index
+
+	ctx     context.Context // ends the readers
+	cancel  context.CancelFunc
+	readers sync.WaitGroup
+}
+
+// linkSocket is the socket of a link.
+type linkSocket struct {
+	link
+	*net.UDPConn
+}
+
+func newSockets(settings *details.Details, failed func(string), log *slog.Logger) *sockets {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &sockets{
+		settings: settings, failed: failed, log: log,
+		limit:    rate.NewLimiter(maxMessagesPerSecond, maxMessageBurst),
+		messages: make(chan message, 256),
+		targets:  settings.Targets(),
+		links:    map[int]*linkSocket{}, joined: map[int]link{}, warned: map[string]bool{},
+		ctx: ctx, cancel: cancel,
+	}
+}
+
+// heard implements network.
+func (s *sockets) heard() <-chan message { return s.messages }
+
+// close closes all sockets and waits for the readers.
+func (s *sockets) close() {
+	s.cancel()
+	for _, socket := range s.links {
+		socket.Close()
+	}
+	if s.hellos != nil {
+		s.hellos.Close()
+	}
+	if s.unicast != nil {
+		s.unicast.Close()
+	}
+	s.readers.Wait()
+}
+
+// probe implements network. It also notices interfaces that have come or gone.
+func (s *sockets) probe(ctx context.Context) {
+	s.refresh()
+	probes := [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
+	for copies := range 2 {
+		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
+			return
+		}
+		for _, probe := range probes {
+			for index, socket := range s.links {
+				_, err := socket.WriteToUDPAddrPort(probe, netip.AddrPortFrom(group, port))
+				if s.check("send a probe on "+socket.name, err) {
+					socket.Close() // the interface may be gone; refresh opens it again
+					delete(s.links, index)
+				}
+			}
+			if !s.probeTargets(ctx, probe) {
+				return
+			}
+		}
+	}
+}
+
+// probeTargets sends a probe to each listed address, at a bounded rate. It reports whether
+// there was time for all.
+func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
+	const batch = 20
+	for i, target := range s.targets {
+		if s.unicast == nil || i%batch == batch-1 && !pause(ctx, batch*time.Second/maxProbesPerSecond) {
+			return ctx.Err() == nil
+		}
+		// An error is about an earlier probe: that host is unreachable, as most may be.
+		_, _ = s.unicast.WriteToUDPAddrPort(probe, netip.AddrPortFrom(target, port))
+	}
+	return true
+}
+
+// refresh opens and closes sockets as interfaces come and go.
+func (s *sockets) refresh() {
+	found, err := links(s.settings.Interfaces)
+	if s.check("list the network interfaces", err) {
+		return
+	}
+	current := map[int]link{}
+	for _, l := range found {
+		current[l.index] = l
+		if socket := s.links[l.index]; socket != nil && !socket.equal(l) {
+			socket.Close()
+			delete(s.links, l.index)
+		}
+		if s.links[l.index] == nil {
+			socket, err := open(l)
+			if !s.check("open a socket on "+l.name, err) {
+				s.links[l.index] = socket
+				s.read(socket.UDPConn, func(from netip.Addr) bool { return l.contains(from) })
+			}
+		}
+	}
+	for index, socket := range s.links {
+		if _, exists := current[index]; !exists {
+			socket.Close()
+			delete(s.links, index)
+		}
+	}
+	s.refreshHellos(current)
+	if s.unicast == nil && len(s.targets) > 0 {
+		socket, err := net.ListenUDP("udp", nil)
+		if !s.check("open a socket", err) {
+			_ = socket.SetReadBuffer(readBufferBytes) // the default works too
+			s.unicast = socket
+			s.read(socket, s.settings.Lists)
+		}
+	}
+}
+
+// open opens a socket that sends multicasts on a link.
+func open(l link) (*linkSocket, error) {
+	socket, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(l.address, 0)))
+	if err != nil {
+		return nil, err
+	}
+	wrapped := ipv4.NewPacketConn(socket)
+	if err := errors.Join(
+		wrapped.SetMulticastInterface(&net.Interface{Index: l.index, Name: l.name}),
+		wrapped.SetMulticastLoopback(true), // a camera may be a process of this node
+		wrapped.SetMulticastTTL(1),
+	); err != nil {
+		socket.Close()
+		return nil, err
+	}
+	_ = socket.SetReadBuffer(readBufferBytes) // the default works too
+	return &linkSocket{l, socket}, nil
+}
+
+// refreshHellos joins the group on all links. The socket is bound to the group's address,
+// so that it takes no messages from other programs of the node.
+func (s *sockets) refreshHellos(current map[int]link) {
+	if s.hellos == nil {
+		config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+			var failure error
+			err := raw.Control(func(fd uintptr) {
+				failure = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+			})
+			return errors.Join(err, failure)
+		}}
+		socket, err := config.ListenPacket(s.ctx, "udp4", netip.AddrPortFrom(group, port).String())
+		if s.check(fmt.Sprintf("listen for Hello on port %d", port), err) {
+			return
+		}
+		s.hellos = ipv4.NewPacketConn(socket)
+		if s.check("listen for Hello", s.hellos.SetControlMessage(ipv4.FlagInterface, true)) {
+			s.hellos.Close()
+			s.hellos = nil
+			return
+		}
+		s.readHellos(s.hellos)
+	}
+	s.mu.Lock()
+	before := s.joined
+	s.joined = current
+	s.mu.Unlock()
+	for index, l := range before {
+		if _, exists := current[index]; !exists {
+			// Its error means that the kernel has left already.
+			_ = s.hellos.LeaveGroup(&net.Interface{Index: index, Name: l.name}, &net.UDPAddr{IP: group.AsSlice()})
+		}
+	}
+	for index, l := range current {
+		if old, found := before[index]; found && old.equal(l) {
+			continue
+		}
+		err := s.hellos.JoinGroup(&net.Interface{Index: index, Name: l.name}, &net.UDPAddr{IP: group.AsSlice()})
+		if !errors.Is(err, syscall.EADDRINUSE) { // joined before, with another address
+			s.check("join the multicast group on "+l.name, err)
+		}
+	}
+}
+
+// readHellos reads from the socket of the group until it is closed.
+func (s *sockets) readHellos(socket *ipv4.PacketConn) {
+	s.readers.Go(func() {
+		buffer := make([]byte, maxMessageBytes)
+		for {
+			n, control, from, err := socket.ReadFrom(buffer)
+			if err != nil && s.readFailed(err) {
+				return
+			}
+			source, ok := from.(*net.UDPAddr)
+			if err != nil || !ok || control == nil {
+				continue
+			}
+			s.mu.Lock()
+			l, found := s.joined[control.IfIndex]
+			s.mu.Unlock()
+			address := source.AddrPort().Addr().Unmap()
+			// What a process of this node sends arrives on the loopback device too.
+			s.receive(address, found && l.contains(address), buffer[:n])
+		}
+	})
+}
+
+// read reads from a socket until it is closed. near reports whether a host may announce
+// itself there.
+func (s *sockets) read(socket *net.UDPConn, near func(netip.Addr) bool) {
+	s.readers.Go(func() {
+		buffer := make([]byte, maxMessageBytes)
+		for {
+			n, from, err := socket.ReadFromUDPAddrPort(buffer)
+			if err != nil {
+				if s.readFailed(err) {
+					return
+				}
+				continue
+			}
+			address := from.Addr().Unmap()
+			s.receive(address, near(address), buffer[:n])
+		}
+	})
+}
+
+// readFailed reports whether a reader must end. Other errors are about a packet that was
+// sent before.
+func (s *sockets) readFailed(err error) bool {
+	return errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil || !pause(s.ctx, time.Millisecond)
+}
+
+// receive passes the announcements in a datagram on.
+func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
+	if !s.limit.Allow() {
+		s.failed(failedRate)
+		return
+	}
+	announcements, err := wsdiscovery.Parse(data)
+	if err != nil {
+		s.failed(failedMessage)
+		return
+	}
+	for _, a := range announcements {
+		if !near && !s.settings.AllowForeignXAddrs || details.CheckAddress(from) != nil {
+			s.failed(failedForeign)
+			return
+		}
+		select {
+		case s.messages <- message{from, a}:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// check reports whether there is an error. It counts each and logs the first of its kind.
+func (s *sockets) check(what string, err error) bool {
+	if err == nil {
+		delete(s.warned, what)
+		return false
+	}
+	s.failed(failedSocket)
+	if !s.warned[what] {
+		s.warned[what] = true
+		s.log.Warn("Cannot use the network as usual; trying again", "step", what, "err", err)
+	}
+	return true
+}
+
+// pause waits, and reports whether ctx is not done.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,473 @@
+package onvif
+
+import (
+	"encoding/xml"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery/onvif/details"
+	"akri.sh/akri/discovery/onvif/wsdiscovery"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// bench is a tracker with a clock.
+type bench struct {
+	*tracker
+	t      *testing.T
+	now    time.Time
+	counts map[string]int
+}
+
+func newBench(t *testing.T, text string) *bench {
+	t.Helper()
+	settings, err := details.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, now: epoch, counts: map[string]int{}}
+	b.tracker = newTracker(settings, func(reason string) { b.counts[reason]++ }, func() float64 { return 0.5 })
+	return b
+}
+
+// camera returns an announcement of a camera at 10.0.0.N.
+func cameraNumber(kind wsdiscovery.Kind, n int) (netip.Addr, wsdiscovery.Announcement) {
+	host := netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})
+	return host, wsdiscovery.Announcement{
+		Kind: kind, UUID: fmt.Sprintf("uuid-%d", n), Types: []xml.Name{{Local: "NetworkVideoTransmitter"}},
+		Scopes: []string{"onvif://www.onvif.org/name/gate"}, XAddrs: []string{"http://" + host.String() + "/onvif/device_service"},
+	}
+}
+
+func (b *bench) hears(kind wsdiscovery.Kind, n int) {
+	from, announcement := cameraNumber(kind, n)
+	b.announced(b.now, from, announcement)
+}
+
+// works ends all requests that are due. Cameras in the list answer.
+func (b *bench) works(alive ...int) (asked, checked int) {
+	for _, r := range b.begin(b.now, 1000) {
+		answers := slices.ContainsFunc(alive, func(n int) bool {
+			_, a := cameraNumber(wsdiscovery.Match, n)
+			return r.url == a.XAddrs[0]
+		})
+		if r.check {
+			checked++
+		} else {
+			asked++
+		}
+		b.ended(b.now, outcome{request: r, alive: answers, uuid: r.uuid, facts: facts{PropertyMACAddress: "02:00:00:00:00:01"}})
+	}
+	return asked, checked
+}
+
+// window passes the time until the next probe is evaluated.
+func (b *bench) window() {
+	b.now = b.now.Add(b.settings.Interval())
+	b.evaluated(b.now)
+}
+
+func (b *bench) wants(what string, numbers ...int) {
+	b.t.Helper()
+	var got, want []string
+	for _, device := range b.devices() {
+		got = append(got, device.Properties[PropertyUUID])
+	}
+	for _, n := range numbers {
+		want = append(want, fmt.Sprintf("uuid-%d", n))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		b.t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func TestAppears(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	b.hears(wsdiscovery.Hello, 2)
+	b.wants("cameras that have not answered")
+	if asked, _ := b.works(1); asked != 2 || b.unasked != 0 {
+		t.Errorf("%d cameras were asked, %d remain; want 2, 0", asked, b.unasked)
+	}
+	b.wants("one has answered", 1)
+	for _, delay := range []time.Duration{250, 500, 1000, 2000} {
+		if asked, _ := b.works(2); asked != 0 {
+			t.Error("it is asked again without a pause")
+		}
+		b.now = b.now.Add(delay * time.Millisecond)
+		if asked, _ := b.works(); asked != 1 {
+			t.Errorf("it is not asked again after %v", delay*time.Millisecond)
+		}
+	}
+	b.now = b.now.Add(4 * time.Second)
+	b.works(2)
+	b.wants("both have answered", 1, 2)
+}
+
+func TestDeviceAsAkri(t *testing.T) {
+	b := newBench(t, "{discoveryTimeoutSeconds: 1}")
+	b.hears(wsdiscovery.Match, 1)
+	b.works(1)
+	device := b.devices()[0]
+	if device.ID != "http://10.0.0.1/onvif/device_service-uuid-1" {
+		t.Errorf("the id is %q", device.ID)
+	}
+	want := map[string]string{
+		"ONVIF_DEVICE_SERVICE_URL": "http://10.0.0.1/onvif/device_service", "ONVIF_DEVICE_UUID": "uuid-1",
+		"ONVIF_DEVICE_IP_ADDRESS": "10.0.0.1", "ONVIF_DEVICE_MAC_ADDRESS": "02:00:00:00:00:01",
+	}
+	if fmt.Sprint(device.Properties) != fmt.Sprint(want) {
+		t.Errorf("the properties are %v", device.Properties)
+	}
+}
+
+// foundOne returns a tracker that knows camera 1.
+func foundOne(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	b.works(1)
+	b.window() // evaluates the answer
+	b.wants("found", 1)
+	return b
+}
+
+func TestDisappears(t *testing.T) {
+	t.Run("two misses are no reason to ask", func(t *testing.T) {
+		b := foundOne(t)
+		for range 2 {
+			b.window()
+			if _, checked := b.works(); checked > 0 {
+				t.Error("checked too early")
+			}
+		}
+		b.hears(wsdiscovery.Match, 1)
+		for range 3 {
+			b.window()
+		}
+		b.wants("heard again in time", 1)
+	})
+	t.Run("three misses and no answer", func(t *testing.T) {
+		b := foundOne(t)
+		for range 3 {
+			b.window()
+		}
+		b.wants("before the check", 1)
+		if _, checked := b.works(); checked != 1 {
+			t.Errorf("%d checks, want 1", checked)
+		}
+		b.wants("after the check")
+		if len(b.cameras)+len(b.byHost)+len(b.queue)+b.unasked != 0 {
+			t.Errorf("it is remembered: %+v", b.tracker)
+		}
+	})
+}
+
+func TestStays(t *testing.T) {
+	t.Run("it answers requests, but no probes", func(t *testing.T) {
+		b := foundOne(t)
+		for range 20 {
+			b.window()
+			b.works(1)
+		}
+		b.wants("it stays", 1)
+	})
+	t.Run("it answers probes, but no requests", func(t *testing.T) {
+		b := foundOne(t)
+		for range 20 {
+			b.hears(wsdiscovery.Match, 1)
+			b.window()
+			b.works()
+		}
+		b.wants("it stays", 1)
+	})
+	t.Run("it is heard while it is checked", func(t *testing.T) {
+		b := foundOne(t)
+		for range 3 {
+			b.window()
+		}
+		requests := b.begin(b.now, 10)
+		b.hears(wsdiscovery.Match, 1)
+		b.ended(b.now, outcome{request: requests[0]})
+		b.wants("it stays", 1)
+	})
+}
+
+func TestForgetsWhatNeverAnswered(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	for range 4 {
+		b.works()
+		b.window()
+	}
+	if len(b.cameras) > 0 {
+		t.Error("it is remembered")
+	}
+}
+
+func TestBye(t *testing.T) {
+	found := func(t *testing.T) *bench {
+		b := newBench(t, "")
+		b.hears(wsdiscovery.Match, 1)
+		b.hears(wsdiscovery.Match, 2)
+		b.works(1, 2)
+		return b
+	}
+	t.Run("it does not answer", func(t *testing.T) {
+		b := found(t)
+		b.hears(wsdiscovery.Bye, 1)
+		if asked, checked := b.works(); asked != 0 || checked != 1 {
+			t.Errorf("%d asked, %d checked, want 0, 1", asked, checked)
+		}
+		b.wants("gone", 2)
+	})
+	t.Run("forged", func(t *testing.T) {
+		b := found(t)
+		checks := 0
+		for range 100 {
+			b.hears(wsdiscovery.Bye, 1)
+			_, checked := b.works(1, 2)
+			checks += checked
+			b.now = b.now.Add(100 * time.Millisecond)
+		}
+		b.wants("it stays", 1, 2)
+		if want := 1 + len(byeDelays); checks > want {
+			t.Errorf("%d checks because of a hundred Byes, want at most %d", checks, want)
+		}
+	})
+	t.Run("it answers for some time", func(t *testing.T) {
+		b := found(t)
+		b.hears(wsdiscovery.Bye, 1)
+		b.works(1)
+		b.wants("it still answers", 1, 2)
+		b.now = b.now.Add(byeDelays[0])
+		b.works()
+		b.wants("it no longer answers", 2)
+	})
+	t.Run("it is back", func(t *testing.T) {
+		b := found(t)
+		b.hears(wsdiscovery.Bye, 1)
+		b.hears(wsdiscovery.Hello, 1)
+		b.works()
+		b.wants("Hello after Bye", 1, 2)
+	})
+	t.Run("while it is asked", func(t *testing.T) {
+		b := newBench(t, "")
+		b.hears(wsdiscovery.Match, 1)
+		b.works(1)
+		b.now = b.now.Add(2 * recheckInterval)
+		requests := b.begin(b.now, 10)
+		b.hears(wsdiscovery.Bye, 1)
+		b.ended(b.now, outcome{request: requests[0], alive: true})
+		b.works()
+		b.wants("checked after the request", []int{}...)
+	})
+}
+
+// TestKnownCameraIsAskedOnceAMinute bounds the load on cameras.
+func TestKnownCameraIsAskedOnceAMinute(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	total := 0
+	for range 60 { // ten minutes
+		asked, checked := b.works(1)
+		total += asked + checked
+		b.hears(wsdiscovery.Match, 1)
+		b.window()
+	}
+	if total < 9 || total > 11 {
+		t.Errorf("asked %d times in ten minutes, want 10", total)
+	}
+}
+
+// TestRefusedCredentialsAreNotRepeated bounds the attempts that may lock an account.
+func TestRefusedCredentialsAreNotRepeated(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	total := 0
+	for range 360 { // an hour
+		for _, r := range b.begin(b.now, 10) {
+			total++
+			b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid, incomplete: true, refused: true})
+		}
+		b.hears(wsdiscovery.Match, 1)
+		b.window()
+	}
+	b.wants("it is a device nevertheless", 1)
+	if total > 3 {
+		t.Errorf("asked %d times in an hour", total)
+	}
+}
+
+func TestAnnouncementsThatAreIgnored(t *testing.T) {
+	for name, tc := range map[string]struct {
+		details string
+		change  func(*wsdiscovery.Announcement)
+		reason  string
+	}{
+		"another host": {"", func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"http://10.0.0.9/"} }, failedForeign},
+		"a host name":  {"", func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"http://kubernetes.default/"} }, failedForeign},
+		"a file":       {"", func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"file:///etc/passwd"} }, failedForeign},
+		"credentials":  {"", func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"http://u:p@10.0.0.1/"} }, failedForeign},
+		"a fragment":   {"", func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"http://10.0.0.1/#a"} }, failedForeign},
+		"loopback, permitted": {
+			"allowForeignXAddrs: true",
+			func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"http://127.0.0.1/"} },
+			failedForeign,
+		},
+		"metadata, permitted": {
+			"allowForeignXAddrs: true",
+			func(a *wsdiscovery.Announcement) { a.XAddrs = []string{"http://169.254.169.254/"} },
+			failedForeign,
+		},
+		"a printer":                   {"", func(a *wsdiscovery.Announcement) { a.Types = []xml.Name{{Space: "wsdp", Local: "Device"}} }, ""},
+		"the uuid, excluded":          {"uuids: {action: Exclude, items: [UUID-1]}", nil, ""},
+		"the uuid, not included":      {"uuids: {action: Include, items: [uuid-2]}", nil, ""},
+		"the scope, excluded":         {"scopes: {action: Exclude, items: ['onvif://www.onvif.org/name/gate']}", nil, ""},
+		"the scope, in other letters": {"scopes: {action: Include, items: ['onvif://www.onvif.org/name/Gate']}", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, tc.details)
+			from, announcement := cameraNumber(wsdiscovery.Match, 1)
+			if tc.change != nil {
+				tc.change(&announcement)
+			}
+			b.announced(b.now, from, announcement)
+			if len(b.cameras) > 0 {
+				t.Error("it is accepted")
+			}
+			if tc.reason != "" && b.counts[tc.reason] != 1 {
+				t.Errorf("the failures are %v, want %s", b.counts, tc.reason)
+			}
+		})
+	}
+	b := newBench(t, "allowForeignXAddrs: true")
+	from, announcement := cameraNumber(wsdiscovery.Match, 1)
+	announcement.XAddrs = []string{"http://camera.local/"}
+	if b.announced(b.now, from, announcement); len(b.cameras) != 1 {
+		t.Error("a host name is not accepted with allowForeignXAddrs")
+	}
+}
+
+func TestFilters(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ipAddresses: {action: Include, items: [10.0.0.1]}":             true,
+		"ipAddresses: {action: Exclude, items: [10.0.0.1]}":             false,
+		"ipAddresses: {action: Include, items: []}":                     false,
+		"ipAddresses: {action: Exclude, items: []}":                     true,
+		"macAddresses: {action: Include, items: ['02:00:00:00:00:01']}": true,
+		"macAddresses: {action: Include, items: ['02:00:00:00:00:0A']}": false,
+		"uuids: {action: Include, items: ['urn:uuid:UUID-1']}":          true,
+		"scopes: {items: ['onvif://www.onvif.org/name/gate']}":          true,
+	} {
+		b := newBench(t, text)
+		b.hears(wsdiscovery.Match, 1)
+		b.works(1)
+		if got := len(b.devices()) == 1; got != want {
+			t.Errorf("%s: admitted %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestHelloWithoutAddressesCausesAProbe(t *testing.T) {
+	b := newBench(t, "")
+	from, announcement := cameraNumber(wsdiscovery.Hello, 1)
+	announcement.XAddrs = nil
+	if !b.announced(b.now, from, announcement) {
+		t.Error("no probe")
+	}
+}
+
+func TestIDByUUID(t *testing.T) {
+	b := newBench(t, "id: uuid")
+	b.hears(wsdiscovery.Match, 1)
+	b.works(1)
+	b.window()
+	first := b.devices()
+	// The camera gets another address.
+	from, announcement := cameraNumber(wsdiscovery.Hello, 2)
+	announcement.UUID = "uuid-1"
+	b.announced(b.now, from, announcement)
+	b.works(2)
+	if both := b.devices(); len(both) != 1 || both[0].Properties[PropertyServiceURL] != first[0].Properties[PropertyServiceURL] {
+		t.Errorf("with both addresses: %v", both)
+	}
+	b.window()
+	b.window()
+	b.announced(b.now, from, announcement)
+	if !b.changed {
+		t.Error("no change")
+	}
+	after := b.devices()
+	if len(after) != 1 || after[0].ID != "uuid-1" || !strings.Contains(after[0].Properties[PropertyServiceURL], "10.0.0.2") {
+		t.Errorf("at the new address: %v", after)
+	}
+}
+
+// TestNewUUIDReplacesTheOld covers devices that make up a UUID when they start.
+func TestNewUUIDReplacesTheOld(t *testing.T) {
+	b := newBench(t, "")
+	b.hears(wsdiscovery.Match, 1)
+	b.works(1)
+	b.window()
+	for range 4 {
+		from, announcement := cameraNumber(wsdiscovery.Match, 1)
+		announcement.UUID = "uuid-7"
+		b.announced(b.now, from, announcement)
+		b.works(1)
+		b.window()
+	}
+	b.works(1)
+	b.wants("only the new one", 7)
+}
+
+func TestBoundsOnCameras(t *testing.T) {
+	b := newBench(t, "")
+	from, announcement := cameraNumber(wsdiscovery.Match, 1)
+	for n := range maxCamerasPerHost + 10 {
+		announcement.UUID = fmt.Sprint(n)
+		b.announced(b.now, from, announcement)
+	}
+	if len(b.cameras) != maxCamerasPerHost || b.counts[failedCameras] != 10 {
+		t.Errorf("%d cameras at one host, failures %v", len(b.cameras), b.counts)
+	}
+	for n := range maxCameras + 10 {
+		b.hears(wsdiscovery.Match, n+2)
+	}
+	if len(b.cameras) != maxCameras {
+		t.Errorf("%d cameras, want %d", len(b.cameras), maxCameras)
+	}
+	if requests := b.begin(b.now, maxConcurrentRequests); len(requests) != maxConcurrentRequests {
+		t.Errorf("%d requests at a time", len(requests))
+	}
+}
+
+func TestListedHost(t *testing.T) {
+	b := newBench(t, "addresses: [10.0.0.1]")
+	host := b.settings.Hosts()[0]
+	b.listed(b.now, host)
+	b.listed(b.now, host)
+	requests := b.begin(b.now, 10)
+	if len(requests) != 1 || requests[0].url != "http://10.0.0.1/onvif/device_service" || requests[0].uuid != "" {
+		t.Fatalf("the requests are %v", requests)
+	}
+	b.ended(b.now, outcome{request: requests[0], alive: true, uuid: "uuid-1"})
+	b.wants("it says its UUID", 1)
+	for range 20 {
+		b.window()
+		b.listed(b.now, host)
+		b.works(1)
+	}
+	b.wants("it stays", 1)
+	for range 4 {
+		b.window()
+		b.works()
+	}
+	b.wants("it is gone")
+}

@@ -1,0 +1,143 @@
+package wsdiscovery
+
+import (
+	"encoding/xml"
+	"slices"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/discovery/onvif/xmltree"
+)
+
+const (
+	april2005   = "http://schemas.xmlsoap.org/ws/2005/04/discovery"
+	january2009 = "http://docs.oasis-open.org/ws-dd/ns/discovery/2009/01"
+)
+
+// envelope returns a message with a body, in a dialect.
+func envelope(dialect, body string) string {
+	return `<?xml version="1.0" encoding="UTF-8"?><e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope"
+		xmlns:a="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:d="` + dialect + `"
+		xmlns:dn="http://www.onvif.org/ver10/network/wsdl" xmlns:t="http://www.onvif.org/ver10/device/wsdl"
+		xmlns:wsdp="http://schemas.xmlsoap.org/ws/2006/02/devprof"><e:Header/><e:Body>` + body + `</e:Body></e:Envelope>`
+}
+
+const fields = `<a:EndpointReference><a:Address>urn:uuid:10919DA4-5566-7788-99AA-0012414FB745</a:Address></a:EndpointReference>
+	<d:Types>dn:NetworkVideoTransmitter t:Device</d:Types>
+	<d:Scopes>onvif://www.onvif.org/name/gate
+		onvif://www.onvif.org/location/north</d:Scopes>
+	<d:XAddrs>http://10.0.0.5/onvif/device_service https://10.0.0.5/onvif/device_service http://10.0.0.5/onvif/device_service</d:XAddrs>`
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		message string
+		kind    Kind
+	}{
+		"ProbeMatches":          {envelope(april2005, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>"), Match},
+		"ProbeMatches, 2009":    {envelope(january2009, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>"), Match},
+		"ProbeMatch on its own": {envelope(april2005, "<d:ProbeMatch>"+fields+"</d:ProbeMatch>"), Match},
+		"Hello":                 {envelope(april2005, "<d:Hello>"+fields+"</d:Hello>"), Hello},
+		"Hello, 2009":           {envelope(january2009, "<d:Hello>"+fields+"</d:Hello>"), Hello},
+		"Bye":                   {envelope(april2005, "<d:Bye>"+fields+"</d:Bye>"), Bye},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := Parse([]byte(tc.message))
+			if err != nil || len(all) != 1 {
+				t.Fatalf("got %v, %v", all, err)
+			}
+			a := all[0]
+			if a.Kind != tc.kind || a.UUID != "10919da4-5566-7788-99aa-0012414fb745" || !a.IsONVIF() {
+				t.Errorf("got %+v", a)
+			}
+			if want := []string{"onvif://www.onvif.org/name/gate", "onvif://www.onvif.org/location/north"}; !slices.Equal(a.Scopes, want) {
+				t.Errorf("the scopes are %q", a.Scopes)
+			}
+			if want := []string{"http://10.0.0.5/onvif/device_service", "https://10.0.0.5/onvif/device_service"}; !slices.Equal(a.XAddrs, want) {
+				t.Errorf("the addresses are %q", a.XAddrs)
+			}
+		})
+	}
+}
+
+func TestParseOthers(t *testing.T) {
+	match := func(inner string) string {
+		return envelope(april2005, "<d:ProbeMatches><d:ProbeMatch>"+inner+"</d:ProbeMatch></d:ProbeMatches>")
+	}
+	const endpoint = "<a:EndpointReference><a:Address>urn:uuid:1</a:Address></a:EndpointReference>"
+	for name, tc := range map[string]struct {
+		message string
+		count   int
+		is      bool
+	}{
+		"our own probe":          {string(Probe(Device)), 0, false},
+		"no matches":             {envelope(april2005, "<d:ProbeMatches/>"), 0, false},
+		"without an endpoint":    {match("<d:Types>t:Device</d:Types>"), 0, false},
+		"a very long endpoint":   {match(strings.Replace(endpoint, "urn", strings.Repeat("x", 200), 1)), 0, false},
+		"a computer":             {match(endpoint + "<d:Types>wsdp:Device pub:Computer</d:Types>"), 1, false},
+		"only a device":          {match(endpoint + "<d:Types>t:Device</d:Types>"), 1, true},
+		"prefixes without names": {match(endpoint + "<d:Types>tds:Device</d:Types>"), 1, true},
+		"another namespace":      {match(endpoint + "<d:Types>x:NetworkVideoTransmitter</d:Types>"), 1, true},
+		"no types, but scopes":   {match(endpoint + "<d:Scopes>onvif://www.onvif.org/type/ptz</d:Scopes>"), 1, true},
+		"neither":                {match(endpoint), 1, false},
+		"many matches": {envelope(april2005, "<d:ProbeMatches>"+
+			strings.Repeat("<d:ProbeMatch>"+endpoint+"</d:ProbeMatch>", maxAnnouncements+1)+"</d:ProbeMatches>"), maxAnnouncements, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := Parse([]byte(tc.message))
+			if err != nil || len(all) != tc.count {
+				t.Fatalf("got %d announcements, %v; want %d", len(all), err, tc.count)
+			}
+			if len(all) > 0 && all[0].IsONVIF() != tc.is {
+				t.Errorf("%+v is an ONVIF device: %v, want %v", all[0], all[0].IsONVIF(), tc.is)
+			}
+		})
+	}
+	for _, text := range []string{"", "<a/>", "NOTIFY * HTTP/1.1"} {
+		if _, err := Parse([]byte(text)); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+// TestProbe checks that the prefix of the type is bound. Akri's is not, so that devices
+// that resolve it do not answer.
+func TestProbe(t *testing.T) {
+	first, second := Probe(NetworkVideoTransmitter), Probe(Device)
+	if string(first) == string(Probe(NetworkVideoTransmitter)) {
+		t.Error("two probes have the same MessageID")
+	}
+	for want, message := range map[xml.Name][]byte{
+		{Space: "http://www.onvif.org/ver10/network/wsdl", Local: "NetworkVideoTransmitter"}: first,
+		{Space: "http://www.onvif.org/ver10/device/wsdl", Local: "Device"}:                   second,
+	} {
+		root, err := xmltree.Parse(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := root.Find("Body", "Probe", "Types").Names(); !slices.Equal(got, []xml.Name{want}) {
+			t.Errorf("the types are %v, want %v", got, want)
+		}
+		if probe := root.Find("Body", "Probe"); probe.Name.Space != april2005 {
+			t.Errorf("the dialect is %q", probe.Name.Space)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(envelope(april2005, "<d:ProbeMatches><d:ProbeMatch>"+fields+"</d:ProbeMatch></d:ProbeMatches>")))
+	f.Add([]byte(envelope(january2009, "<d:Bye>"+fields+"</d:Bye>")))
+	f.Add(Probe(Device))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		all, err := Parse(data)
+		if err != nil {
+			return
+		}
+		for _, a := range all {
+			bounded := len(a.UUID) <= maxUUIDBytes && len(a.XAddrs) <= maxXAddrs && len(a.Scopes) <= maxScopes
+			if !bounded || a.UUID == "" || strings.ContainsFunc(a.UUID, isControl) || len(all) > maxAnnouncements {
+				t.Fatalf("not bounded: %+v", a)
+			}
+			a.IsONVIF()
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package opcua
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+
+	"akri.sh/akri/discovery/opcua/uatcp"
+)
+
+// The reasons of failures in the metrics.
+const (
+	reasonResolve     = "resolve"
+	reasonConnect     = "connect"
+	reasonTimeout     = "timeout"
+	reasonMalformed   = "malformed"
+	reasonTooLarge    = "too_large"
+	reasonUnsupported = "unsupported"
+	reasonRefused     = "refused"
+	reasonBrowse      = "browse"
+)
+
+// call connects to one of the addresses, which may have host names, opens a channel to
+// the server with the URL, and calls do. It waits while maxCalls others are made.
+func (h *Handler) call(ctx context.Context, addresses []string, url string, do func(*uatcp.Channel, netip.Addr) error) error {
+	select {
+	case h.calls <- struct{}{}:
+		defer func() { <-h.calls }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	connection, err := dial(ctx, addresses)
+	if err != nil {
+		return err
+	}
+	channel, err := uatcp.Open(ctx, connection, url)
+	if err != nil {
+		connection.Close()
+		return err
+	}
+	defer channel.Close()
+	return do(channel, remote(connection))
+}
+
+// dial connects to the first address that accepts.
+func dial(ctx context.Context, addresses []string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var dialer net.Dialer
+	var failures []error
+	for _, address := range addresses {
+		connection, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return connection, nil
+		}
+		failures = append(failures, err)
+	}
+	return nil, errors.Join(failures...)
+}
+
+// reason returns the reason of a failed call.
+func reason(err error) string {
+	var dns *net.DNSError
+	var status uatcp.StatusCode
+	switch {
+	case errors.As(err, &dns):
+		return reasonResolve
+	case errors.As(err, &status):
+		switch status {
+		case uatcp.BadServiceUnsupported, uatcp.BadNotImplemented, uatcp.BadNotSupported, uatcp.BadUserAccessDenied:
+			return reasonUnsupported
+		}
+		return reasonRefused
+	case errors.Is(err, uatcp.ErrTooLarge):
+		return reasonTooLarge
+	case errors.Is(err, uatcp.ErrMalformed):
+		return reasonMalformed
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return reasonTimeout
+	}
+	return reasonConnect
+}
+
+// isInterrupted reports whether a call ended because the time was over, which may not be
+// the server's fault.
+func isInterrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || reason(err) == reasonTimeout
+}
+
+// textOf returns addresses as text.
+func textOf(addresses []netip.AddrPort) []string {
+	all := make([]string, 0, len(addresses))
+	for _, each := range addresses {
+		all = append(all, each.String())
+	}
+	return all
+}

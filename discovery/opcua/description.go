@@ -1,0 +1,130 @@
+package opcua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	"akri.sh/akri/discovery/opcua/details"
+	"akri.sh/akri/discovery/opcua/uatcp"
+)
+
+const (
+	// describeInterval is the interval between requests for the endpoints of a server that
+	// a discovery server lists. They rarely change.
+	describeInterval = 5 * time.Minute
+	// describeRetry is how soon that is tried again after a failure.
+	describeRetry = time.Minute
+)
+
+// description is what a server reports about itself.
+type description struct {
+	server    uatcp.Application
+	endpoints string
+}
+
+// describe asks a server for its description and endpoints.
+func (h *Handler) describe(ctx context.Context, addresses []string, url string) (description, error) {
+	var d description
+	err := h.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
+		endpoints, err := channel.GetEndpoints()
+		if err != nil {
+			return err
+		}
+		if len(endpoints) > 0 {
+			d = description{endpoints[0].Server, summarize(endpoints)}
+			return nil
+		}
+		// Some servers have endpoints only for the exact URL that they know.
+		servers, err := channel.FindServers()
+		if err != nil {
+			return err
+		}
+		if len(servers) != 1 {
+			return fmt.Errorf("%w: no endpoint, and %d servers", uatcp.ErrMalformed, len(servers))
+		}
+		d.server = servers[0]
+		return nil
+	})
+	if err == nil && d.endpoints == "" && len(d.server.DiscoveryURLs) > 0 {
+		d.endpoints = h.endpoints(ctx, addresses, d.server.DiscoveryURLs)
+	}
+	return d, err
+}
+
+// endpoints asks a server, at the addresses where it was found, for the endpoints of the
+// first URL that it knows.
+func (h *Handler) endpoints(ctx context.Context, addresses, urls []string) string {
+	for _, url := range urls {
+		if _, err := details.ParseURL(url); err != nil {
+			continue
+		}
+		var summary string
+		err := h.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
+			endpoints, err := channel.GetEndpoints()
+			summary = summarize(endpoints)
+			return err
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			h.options.Metrics.Failed(reason(err))
+		}
+		return summary
+	}
+	return ""
+}
+
+// descriptions remembers the descriptions of servers. It is safe for concurrent use.
+type descriptions struct {
+	failed func(error)
+	mu     sync.Mutex
+	known  map[string]remembrance
+}
+
+type remembrance struct {
+	description
+	ok   bool // a description is known
+	next time.Time
+	used bool // since the latest prune
+}
+
+// get returns the description of a server, which is asked if the known one is old. If it
+// does not answer, the known one stays valid.
+func (d *descriptions) get(ctx context.Context, url string, ask func(context.Context) (description, error)) (description, bool) {
+	d.mu.Lock()
+	known := d.known[url]
+	d.mu.Unlock()
+	known.used = true
+	if time.Now().After(known.next) {
+		latest, err := ask(ctx)
+		switch {
+		case err == nil:
+			known.description, known.ok = latest, true
+			known.next = time.Now().Add(describeInterval - rand.N(describeInterval/5))
+		case ctx.Err() != nil:
+			return known.description, known.ok
+		default:
+			d.failed(err)
+			known.next = time.Now().Add(describeRetry - rand.N(describeRetry/5))
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known[url] = known
+	return known.description, known.ok
+}
+
+// prune forgets descriptions that were not used since the latest call.
+func (d *descriptions) prune() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.known, func(_ string, each remembrance) bool { return !each.used })
+	for url, each := range d.known {
+		each.used = false
+		d.known[url] = each
+	}
+}

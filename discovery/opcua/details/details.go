@@ -1,0 +1,191 @@
+package details
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"akri.sh/akri/discovery/details"
+)
+
+// Bounds on what an author may request.
+const (
+	maxURLs            = 256
+	maxIntervalSeconds = 3600
+	maxMisses          = 100
+	maxAllowedHosts    = 256
+)
+
+// Defaults.
+const (
+	// DefaultURL is the discovery server of the machine, as in Akri.
+	DefaultURL             = "opc.tcp://localhost:4840/"
+	defaultIntervalSeconds = 10
+	defaultMisses          = 3
+)
+
+// The values of Details.ID.
+const (
+	IDByURL            = "url"
+	IDByApplicationURI = "applicationUri"
+)
+
+// types are the types of applications, in the specification's words.
+var types = []string{"Server", "Client", "ClientAndServer", "DiscoveryServer"}
+
+// Details are the discoveryDetails. The first two keys are Akri's.
+type Details struct {
+	Method           *Method         `json:"opcuaDiscoveryMethod"`
+	ApplicationNames *details.Filter `json:"applicationNames"`
+	ApplicationURIs  *details.Filter `json:"applicationUris"`
+	ProductURIs      *details.Filter `json:"productUris"`
+	ApplicationTypes []string        `json:"applicationTypes"`
+	ID               string          `json:"id"`
+	IntervalSeconds  int             `json:"intervalSeconds"`
+	Misses           int             `json:"misses"`
+	AllowHosts       []string        `json:"allowHosts"`
+
+	// Hosts is AllowHosts, parsed.
+	Hosts Hosts `json:"-"`
+}
+
+// Method says where to look for servers. At least one field is set.
+type Method struct {
+	Standard *URLs     `json:"standard"`
+	Network  *URLs     `json:"network"`
+	MDNS     *struct{} `json:"mdns"`
+	Scan     *Scan     `json:"scan"`
+}
+
+// URLs are discovery URLs of servers or of discovery servers.
+type URLs struct {
+	DiscoveryURLs []string `json:"discoveryUrls"`
+}
+
+// Interval returns the time between two polls.
+func (d *Details) Interval() time.Duration { return time.Duration(d.IntervalSeconds) * time.Second }
+
+// Parse returns the discoveryDetails, with defaults.
+func Parse(discoveryDetails string) (*Details, error) {
+	d, err := parse(discoveryDetails)
+	if err != nil {
+		return nil, fmt.Errorf("discoveryDetails of opcua: %w", err)
+	}
+	return d, nil
+}
+
+func parse(discoveryDetails string) (*Details, error) {
+	d := &Details{
+		ID: IDByURL, IntervalSeconds: defaultIntervalSeconds, Misses: defaultMisses,
+		ApplicationTypes: []string{"Server", "ClientAndServer"},
+	}
+	if err := details.Decode(discoveryDetails, d); err != nil {
+		return nil, err
+	}
+	for _, check := range []func() error{d.checkMethod, d.checkFilters, d.checkTiming, d.checkHosts} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// Validate returns an error if the handler would refuse a Configuration's
+// discoveryDetails.
+func Validate(discoveryDetails string) error {
+	_, err := Parse(discoveryDetails)
+	return err
+}
+
+func (d *Details) checkMethod() error {
+	const path = "opcuaDiscoveryMethod"
+	m := d.Method
+	if m == nil || *m == (Method{}) {
+		return details.Faultf(path, "no method").Hint("set standard, network, mdns or scan, such as \"%s: {standard: {}}\"", path)
+	}
+	if m.Standard != nil && m.Standard.DiscoveryURLs == nil {
+		m.Standard.DiscoveryURLs = []string{DefaultURL}
+	}
+	if m.Network != nil && m.Network.DiscoveryURLs == nil {
+		m.Network.DiscoveryURLs = []string{DefaultURL}
+	}
+	for _, each := range []struct {
+		path string
+		urls *URLs
+	}{{path + ".standard", m.Standard}, {path + ".network", m.Network}} {
+		if err := each.urls.check(each.path + ".discoveryUrls"); err != nil {
+			return err
+		}
+	}
+	return m.Scan.check(path + ".scan")
+}
+
+func (u *URLs) check(path string) error {
+	switch {
+	case u == nil:
+		return nil
+	case len(u.DiscoveryURLs) == 0:
+		return details.Faultf(path, "empty").Hint("leave it out for %s", DefaultURL)
+	case len(u.DiscoveryURLs) > maxURLs:
+		return details.Faultf(path, "%d URLs, more than %d", len(u.DiscoveryURLs), maxURLs).Hint("use several Configurations, or scan")
+	}
+	for i, text := range u.DiscoveryURLs {
+		place := fmt.Sprintf("%s[%d]", path, i)
+		if _, err := ParseURL(text); err != nil {
+			return details.Faultf(place, "%q: %v", text, err).Hint("write a URL such as opc.tcp://10.1.2.3:4840/")
+		}
+		if slices.Contains(u.DiscoveryURLs[:i], text) {
+			return details.Faultf(place, "repeats %q", text)
+		}
+	}
+	return nil
+}
+
+func (d *Details) checkFilters() error {
+	if err := firstOf(
+		d.ApplicationNames.Check("applicationNames"),
+		d.ApplicationURIs.Check("applicationUris"),
+		d.ProductURIs.Check("productUris"),
+	); err != nil {
+		return err
+	}
+	if len(d.ApplicationTypes) == 0 {
+		return details.Faultf("applicationTypes", "empty").Hint("leave it out for Server and ClientAndServer")
+	}
+	for i, name := range d.ApplicationTypes {
+		if !slices.Contains(types, name) {
+			return details.Faultf(fmt.Sprintf("applicationTypes[%d]", i), "unknown type %q", name).
+				Hint("the types are %s", strings.Join(types, ", "))
+		}
+	}
+	if d.ID != IDByURL && d.ID != IDByApplicationURI {
+		return details.Faultf("id", "unknown value %q", d.ID).Hint("write %s or %s", IDByURL, IDByApplicationURI)
+	}
+	return nil
+}
+
+func (d *Details) checkTiming() error {
+	return firstOf(
+		checkRange("intervalSeconds", d.IntervalSeconds, 1, maxIntervalSeconds),
+		checkRange("misses", d.Misses, 1, maxMisses),
+	)
+}
+
+// checkRange returns a fault if a number is out of range.
+func checkRange(path string, value, lowest, highest int) error {
+	if value < lowest || value > highest {
+		return details.Faultf(path, "%d is out of range", value).Hint("write a number from %d to %d", lowest, highest)
+	}
+	return nil
+}
+
+// firstOf returns the first error.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package details
+
+import (
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+
+	"akri.sh/akri/discovery/details"
+)
+
+// Bounds on scans.
+const (
+	maxScanTargets              = 16384
+	maxScanConnections          = 500
+	maxScanSeconds              = 240
+	minScanIntervalSeconds      = 30
+	maxScanIntervalSeconds      = 86400
+	defaultScanIntervalSeconds  = 300
+	defaultConnectionsPerSecond = 50
+)
+
+// Scan says which addresses to try.
+type Scan struct {
+	CIDRs []string `json:"cidrs"`
+	Ports []int    `json:"ports"`
+	// ConnectionsPerSecond is the rate of attempts.
+	ConnectionsPerSecond int `json:"connectionsPerSecond"`
+	IntervalSeconds      int `json:"intervalSeconds"`
+
+	// Networks are CIDRs, parsed.
+	Networks []netip.Prefix `json:"-"`
+}
+
+// Interval returns the time between the beginnings of two scans.
+func (s *Scan) Interval() time.Duration { return time.Duration(s.IntervalSeconds) * time.Second }
+
+func (s *Scan) check(path string) error {
+	if s == nil {
+		return nil
+	}
+	s.setDefaults()
+	if len(s.CIDRs) == 0 {
+		return details.Faultf(path+".cidrs", "missing").Hint("write a list of networks, such as [10.1.2.0/24]")
+	}
+	for i, text := range s.CIDRs {
+		place := fmt.Sprintf("%s.cidrs[%d]", path, i)
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return details.Faultf(place, "%q is not a network", text).Hint("write one such as 10.1.2.0/24")
+		}
+		if network != network.Masked() {
+			return details.Faultf(place, "%q has bits of a host", text).Hint("did you mean %s?", network.Masked())
+		}
+		s.Networks = append(s.Networks, network)
+	}
+	if len(s.Ports) == 0 {
+		return details.Faultf(path+".ports", "empty").Hint("leave it out for %d", defaultPort)
+	}
+	for i, port := range s.Ports {
+		if err := checkRange(fmt.Sprintf("%s.ports[%d]", path, i), port, 1, 65535); err != nil {
+			return err
+		}
+		if slices.Contains(s.Ports[:i], port) {
+			return details.Faultf(fmt.Sprintf("%s.ports[%d]", path, i), "repeats %d", port)
+		}
+	}
+	if err := firstOf(
+		checkRange(path+".connectionsPerSecond", s.ConnectionsPerSecond, 1, maxScanConnections),
+		checkRange(path+".intervalSeconds", s.IntervalSeconds, minScanIntervalSeconds, maxScanIntervalSeconds),
+	); err != nil {
+		return err
+	}
+	if s.size() > maxScanTargets {
+		return details.Faultf(path, "more than %d addresses with their ports", maxScanTargets).
+			Hint("use smaller networks, fewer ports, or several Configurations")
+	}
+	if need := (s.size() + maxScanSeconds - 1) / maxScanSeconds; s.ConnectionsPerSecond < need {
+		return details.Faultf(path+".connectionsPerSecond", "%d is too few: a scan of %d addresses with their ports would take more than %d s",
+			s.ConnectionsPerSecond, s.size(), maxScanSeconds).Hint("write %d or more, or use smaller networks", need)
+	}
+	return nil
+}
+
+func (s *Scan) setDefaults() {
+	if s.Ports == nil {
+		s.Ports = []int{defaultPort}
+	}
+	if s.ConnectionsPerSecond == 0 {
+		s.ConnectionsPerSecond = defaultConnectionsPerSecond
+	}
+	if s.IntervalSeconds == 0 {
+		s.IntervalSeconds = defaultScanIntervalSeconds
+	}
+}
+
+// size returns the number of targets, or more than maxScanTargets.
+func (s *Scan) size() int {
+	const many = 20 // bits of hosts that are too many anyway
+	total := 0
+	for _, network := range s.Networks {
+		bits := network.Addr().BitLen() - network.Bits()
+		if bits > many {
+			return maxScanTargets + 1
+		}
+		total += len(s.Ports) << bits
+	}
+	return total
+}
+
+// Targets returns the addresses to try, without the network and broadcast addresses of
+// IPv4.
+func (s *Scan) Targets() iter.Seq[netip.AddrPort] {
+	return func(yield func(netip.AddrPort) bool) {
+		for _, network := range s.Networks {
+			for addr := network.Addr(); network.Contains(addr); addr = addr.Next() {
+				if isReserved(network, addr) {
+					continue
+				}
+				for _, port := range s.Ports {
+					if !yield(netip.AddrPortFrom(addr, uint16(port))) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// isReserved reports whether an address is the first or the last of a network of IPv4
+// that has both.
+func isReserved(network netip.Prefix, addr netip.Addr) bool {
+	return addr.Is4() && network.Bits() < 31 && (addr == network.Addr() || !network.Contains(addr.Next()))
+}

@@ -1,0 +1,78 @@
+package details
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const (
+	// Scheme begins the URLs of OPC UA over TCP.
+	Scheme = "opc.tcp://"
+	// maxURLBytes bounds URLs of authors and of servers.
+	maxURLBytes = 1024
+	// maxHostBytes is DNS's bound.
+	maxHostBytes = 253
+	defaultPort  = 4840
+)
+
+// URL is a parsed URL of a server.
+type URL struct {
+	// Host is a name or an IP address, without brackets.
+	Host string
+	Port uint16
+	// Path is empty or begins with a slash.
+	Path string
+}
+
+// ParseURL parses a URL with the scheme opc.tcp.
+func ParseURL(text string) (URL, error) {
+	switch rest, ok := strings.CutPrefix(text, Scheme); {
+	case !ok:
+		return URL{}, errors.New("the scheme is not opc.tcp")
+	case len(text) > maxURLBytes:
+		return URL{}, fmt.Errorf("%d bytes, more than %d", len(text), maxURLBytes)
+	case strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) }):
+		return URL{}, errors.New("it contains a character that must be escaped")
+	}
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return URL{}, errors.New("it is not a URL")
+	}
+	u := URL{Host: parsed.Hostname(), Port: defaultPort, Path: parsed.EscapedPath()}
+	if parsed.Port() != "" {
+		port, err := strconv.ParseUint(parsed.Port(), 10, 16)
+		if err != nil || port == 0 {
+			return URL{}, fmt.Errorf("%q is not a port", parsed.Port())
+		}
+		u.Port = uint16(port)
+	}
+	switch {
+	case parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.ForceQuery:
+		return URL{}, errors.New("a user, a query and a fragment are not possible")
+	case !validHost(u.Host):
+		return URL{}, errors.New("the host is not a name or an IP address")
+	}
+	return u, nil
+}
+
+// String returns the URL, always with a port.
+func (u URL) String() string { return Scheme + u.Address() + u.Path }
+
+// Address returns host and port.
+func (u URL) Address() string { return net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port))) }
+
+// validHost reports whether a host is an IP address or consists of the characters of
+// names, including underscores, which Windows permits.
+func validHost(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return !strings.Contains(host, "%") // zones are specific to a machine
+	}
+	return host != "" && len(host) <= maxHostBytes && !strings.ContainsFunc(host, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", r)
+	})
+}

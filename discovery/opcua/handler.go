@@ -1,0 +1,131 @@
+package opcua
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/opcua/details"
+)
+
+// Name is the handler's name in Configurations.
+const Name = "opcua"
+
+// The properties of devices. The first is Akri's; the others are left out if they are
+// unknown.
+const (
+	PropertyURL             = "OPCUA_DISCOVERY_URL"
+	PropertyApplicationName = "OPCUA_APPLICATION_NAME"
+	PropertyApplicationURI  = "OPCUA_APPLICATION_URI"
+	PropertyProductURI      = "OPCUA_PRODUCT_URI"
+	PropertyEndpoints       = "OPCUA_ENDPOINTS"
+)
+
+const (
+	// maxCalls bounds the connections to servers at a time, over all requests of agents,
+	// and with them the memory for answers.
+	maxCalls = 16
+	// callTimeout bounds a call with its connection.
+	callTimeout = 4 * time.Second
+	// connectTimeout bounds the connection.
+	connectTimeout = 2 * time.Second
+)
+
+// Service is an instance of a service that was found by DNS-SD.
+type Service struct {
+	Instance  string
+	Host      string
+	Port      uint16
+	Addresses []netip.Addr
+	TXT       map[string]string
+}
+
+// Browser finds services by mDNS.
+type Browser interface {
+	// Browse calls found with the full list of the instances of a service, such as
+	// "_opcua-tcp._tcp": once it knows the first, and whenever the list changes. It
+	// returns when ctx is done or when it cannot continue.
+	Browse(ctx context.Context, service string, found func([]Service)) error
+}
+
+// Resolver looks up the addresses of a host. *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Options configure a Handler. The zero value is valid.
+type Options struct {
+	// Metrics counts scans and failures.
+	Metrics *monitor.Metrics
+	// Log receives servers that begin or cease to answer.
+	Log *slog.Logger
+	// Browser is used by the method mdns. Without it, that method is refused.
+	Browser Browser
+	// ScanNetworks are the networks that the method scan may scan. Without them, it is
+	// refused.
+	ScanNetworks []netip.Prefix
+	// Resolver is the resolver of host names; by default, Go's.
+	Resolver Resolver
+}
+
+// Handler discovers OPC UA servers.
+type Handler struct {
+	options Options
+	calls   chan struct{} // holds a value for each open connection
+}
+
+var _ discovery.Handler = (*Handler)(nil)
+
+// New returns a handler.
+func New(options Options) *Handler {
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	if options.Resolver == nil {
+		options.Resolver = net.DefaultResolver
+	}
+	return &Handler{options: options, calls: make(chan struct{}, maxCalls)}
+}
+
+// Discover implements [discovery.Handler].
+func (h *Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	d, err := details.Parse(request.Details)
+	if err != nil {
+		return discovery.Invalid("%w", err)
+	}
+	if err := h.permits(d); err != nil {
+		return err
+	}
+	return newSearch(h, d).run(ctx, send)
+}
+
+// permits returns an error if a method needs what this handler was not given.
+func (h *Handler) permits(d *details.Details) error {
+	const path = "discoveryDetails of opcua: opcuaDiscoveryMethod"
+	if d.Method.MDNS != nil && h.options.Browser == nil {
+		return discovery.Invalid("%s.mdns: this handler does not browse by mDNS; use another method", path)
+	}
+	if d.Method.Scan == nil {
+		return nil
+	}
+	for i, network := range d.Method.Scan.Networks {
+		if !h.mayScan(network) {
+			return discovery.Invalid("%s.scan.cidrs[%d]: this handler may not scan %s; "+
+				"start it with --scan-networks=%[3]s, or use another method", path, i, network)
+		}
+	}
+	return nil
+}
+
+func (h *Handler) mayScan(network netip.Prefix) bool {
+	for _, permitted := range h.options.ScanNetworks {
+		if permitted.Bits() <= network.Bits() && permitted.Contains(network.Addr()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,331 @@
+package opcua
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gopcua/opcua/ua"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
+)
+
+const oneURL = "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1}"
+
+func TestServer(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	w := discover(t, Options{}, oneURL, p.url)
+	device := w.expect(p.url)[0]
+	want := map[string]string{
+		PropertyURL: p.url, PropertyApplicationName: "Oven", PropertyProductURI: "urn:github.com:gopcua:server", PropertyEndpoints: "None/None",
+	}
+	if fmt.Sprint(device.Properties) != fmt.Sprint(want) {
+		t.Errorf("the properties are %v, want %v", device.Properties, want)
+	}
+	polls := p.finds.Load()
+	await(t, "two more polls", func() bool { return p.finds.Load() >= polls+2 })
+	w.none() // nothing changes, so nothing is sent
+	if asks := p.asks.Load(); asks != 1 {
+		t.Errorf("the endpoints were requested %d times, want once in five minutes", asks)
+	}
+}
+
+// TestServerRestarts checks that a server that misses polls is kept.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	registry := prometheus.NewRegistry()
+	w := discover(t, Options{Metrics: monitor.New(registry)},
+		"{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1, misses: 100}", p.url)
+	w.expect(p.url)
+	p.stop()
+	await(t, "a failed poll", func() bool { return failures(t, registry)[reasonConnect] > 0 })
+	p.start(t, "Oven", nil)
+	polls := p.finds.Load()
+	await(t, "a poll that succeeds", func() bool { return p.finds.Load() > polls })
+	w.none()
+}
+
+func TestServerStops(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	w := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1, misses: 2}", p.url)
+	w.expect(p.url)
+	p.stop()
+	w.expect()
+	p.start(t, "Oven", nil)
+	w.expect(p.url)
+}
+
+// await waits for a condition.
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%s: timed out", what)
+		}
+	}
+}
+
+// failures returns the failures by reason.
+func failures(t testing.TB, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "akri_handler_failures_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			counts[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+		}
+	}
+	return counts
+}
+
+func TestDiscoveryServer(t *testing.T) {
+	t.Parallel()
+	oven, press := startServer(t, "Oven", nil), startServer(t, "Press", nil)
+	var mu sync.Mutex
+	known := []*ua.ApplicationDescription{
+		describe(ua.ApplicationTypeDiscoveryServer, "LDS", "opc.tcp://lds:4840"),
+		describe(ua.ApplicationTypeClientAndServer, "Oven", "https://oven", oven.url),
+		describe(ua.ApplicationTypeServer, "Press", press.url),
+		describe(ua.ApplicationTypeClient, "SCADA", "opc.tcp://scada:4840"),
+		describe(ua.ApplicationTypeServer, "Elsewhere", "opc.tcp://192.0.2.1:4840/UA"),
+		describe(ua.ApplicationTypeServer, "Broken", "opc.tcp://a b"),
+		describe(ua.ApplicationTypeServer, "Without URL"),
+	}
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		mu.Lock()
+		defer mu.Unlock()
+		return known
+	})
+	w := discover(t, Options{}, oneURL, lds.url)
+	found := w.expect(oven.url, press.url, "opc.tcp://192.0.2.1:4840/UA")
+	for _, device := range found {
+		endpoints := "None/None"
+		if device.ID == "opc.tcp://192.0.2.1:4840/UA" {
+			endpoints = "" // it was not asked
+		}
+		if device.Properties[PropertyEndpoints] != endpoints {
+			t.Errorf("%s has the endpoints %q, want %q", device.ID, device.Properties[PropertyEndpoints], endpoints)
+		}
+	}
+	mu.Lock()
+	known = known[:2]
+	mu.Unlock()
+	w.expect(oven.url)
+}
+
+// TestManyServers checks an answer of several hundred KiB.
+func TestManyServers(t *testing.T) {
+	t.Parallel()
+	const count = 4000
+	var known []*ua.ApplicationDescription
+	for i := range count {
+		known = append(known, describe(ua.ApplicationTypeServer, fmt.Sprint("PLC ", i), fmt.Sprintf("opc.tcp://192.0.2.1:%d", 1000+i)))
+	}
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription { return known })
+	w := discover(t, Options{}, oneURL, lds.url)
+	select {
+	case devices := <-w.lists:
+		if len(devices) != count {
+			t.Errorf("%d devices, want %d", len(devices), count)
+		}
+	case <-time.After(time.Minute):
+		t.Error("no list was sent")
+	}
+}
+
+// TestForeignHosts checks that the handler connects to hosts that a discovery server
+// names only if the author allows them. 127.0.0.2 stands for another host.
+func TestForeignHosts(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var connections atomic.Int32
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			connection.Close()
+		}
+	})
+	defer group.Wait()
+	defer listener.Close()
+	foreign := "opc.tcp://" + listener.Addr().String()
+	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription {
+		return []*ua.ApplicationDescription{describe(ua.ApplicationTypeServer, "Elsewhere", foreign)}
+	})
+	w := discover(t, Options{}, oneURL, lds.url)
+	w.expect(foreign)
+	polls := lds.finds.Load()
+	await(t, "two more polls", func() bool { return lds.finds.Load() >= polls+2 })
+	if n := connections.Load(); n != 0 {
+		t.Errorf("%d connections to a host that is not allowed", n)
+	}
+	allowed := discover(t, Options{}, "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, allowHosts: [127.0.0.2]}", lds.url)
+	allowed.expect(foreign)
+	if n := connections.Load(); n != 1 {
+		t.Errorf("%d connections to a host that is allowed, want 1", n)
+	}
+}
+
+// TestFaultyServers checks that servers that do not answer as they should neither delay
+// the first list for long nor hide others.
+func TestFaultyServers(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	web := serve(t, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+	silent := serve(t, "")
+	registry := prometheus.NewRegistry()
+	metrics := monitor.New(registry)
+	began := time.Now()
+	w := discover(t, Options{Metrics: metrics},
+		"opcuaDiscoveryMethod: {standard: {discoveryUrls: "+
+			"['opc.tcp://%s', 'opc.tcp://%s', 'opc.tcp://127.0.0.1:%d', 'opc.tcp://no.invalid', '%s']}}",
+		web, silent, freePort(t), p.url)
+	w.expect(p.url)
+	if took := time.Since(began); took > 30*time.Second { // three seconds on an idle machine
+		t.Errorf("the first list took %v", took)
+	}
+	if got := failures(t, registry); got[reasonMalformed] == 0 || got[reasonConnect] == 0 {
+		t.Errorf("the failures are %v, want malformed and connect among them", got)
+	}
+}
+
+// serve accepts connections, and answers the first bytes with a text, or never.
+func serve(t testing.TB, answer string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() {
+				defer connection.Close()
+				buffer := make([]byte, 4096)
+				for n, err := connection.Read(buffer); err == nil; n, err = connection.Read(buffer) {
+					if n > 0 && answer != "" {
+						_, _ = connection.Write([]byte(answer))
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() { listener.Close(); group.Wait() })
+	return listener.Addr().String()
+}
+
+func TestScan(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	web := serve(t, "HTTP/1.1 400 Bad Request\r\n\r\n")
+	_, port, _ := net.SplitHostPort(web)
+	options := Options{ScanNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	w := discover(t, options, `
+opcuaDiscoveryMethod: {scan: {cidrs: [127.0.0.0/29], ports: [%d, %s], connectionsPerSecond: 200}}
+intervalSeconds: 1`, p.port, port)
+	device := w.expect(p.url)[0]
+	if device.Properties[PropertyApplicationName] != "Oven" || device.Properties[PropertyEndpoints] != "None/None" {
+		t.Errorf("the properties are %v", device.Properties)
+	}
+	p.stop()
+	w.expect()
+}
+
+func TestMDNS(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, "Oven", nil)
+	browser := make(fakeBrowser)
+	addr := netip.MustParseAddr
+	all := announced([]Service{
+		{
+			Port: 4840, TXT: map[string]string{"path": "/UA"},
+			Addresses: []netip.Addr{addr("192.0.2.1"), addr("fd00::1"), addr("10.0.0.1")},
+		},
+		{Port: 0, Addresses: []netip.Addr{addr("10.0.0.1")}},
+		{Port: 1, Addresses: []netip.Addr{addr("198.51.100.1")}},
+		{Port: 1, Addresses: []netip.Addr{addr("10.0.0.2")}, TXT: map[string]string{"path": "/a b"}},
+		{Port: 1},
+	}, 3, func(addr netip.Addr) bool { return addr.String() != "198.51.100.1" })
+	if len(all) != 1 || all[0].text != "opc.tcp://10.0.0.1:4840/UA" || len(all[0].addresses) != 3 || all[0].order != 3 {
+		t.Errorf("the targets are %+v", all)
+	}
+	if onLink(addr("127.0.0.1")) || onLink(addr("169.254.1.1")) {
+		t.Error("loopback and link-local addresses are not used")
+	}
+
+	s := newSearch(New(Options{Browser: browser}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
+	s.announce(announced([]Service{loopback(p.port)}, 0, func(netip.Addr) bool { return true }))
+	s.poll(t.Context(), s.targets())
+	if got := devices(s.details, s.presence.current()); len(got) != 1 || got[0].ID != p.url {
+		t.Errorf("the devices are %+v", got)
+	}
+	p.stop()
+	for range 5 {
+		s.poll(t.Context(), s.targets())
+		s.forget()
+	}
+	if len(s.targets()) != 1 || len(s.presence.current()) != 0 {
+		t.Error("a server that is announced stays a target, but is no device while it does not answer")
+	}
+	s.announce(nil)
+	s.forget()
+	if len(s.targets()) != 0 {
+		t.Error("a server that is not announced any longer and does not answer is forgotten")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ details, want string }{
+		"details":  {"opcuaDiscoveryMethod: {}", "no method"},
+		"mDNS":     {"opcuaDiscoveryMethod: {mdns: {}}", "does not browse by mDNS"},
+		"scan":     {"opcuaDiscoveryMethod: {scan: {cidrs: [10.0.0.0/24]}}", "--scan-networks=10.0.0.0/24"},
+		"too wide": {"opcuaDiscoveryMethod: {scan: {cidrs: [192.0.2.0/25, 192.0.2.0/23], connectionsPerSecond: 100}}", "cidrs[1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := New(Options{ScanNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
+			err := h.Discover(t.Context(), discovery.Request{Details: tc.details}, func([]discovery.Device) error {
+				t.Error("a list was sent")
+				return nil
+			})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want an error with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestFirstListIsEmpty(t *testing.T) {
+	t.Parallel()
+	browser := make(fakeBrowser, 1)
+	browser <- nil
+	w := discover(t, Options{Browser: browser}, "opcuaDiscoveryMethod: {mdns: {}}")
+	w.expect()
+}

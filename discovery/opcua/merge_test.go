@@ -1,0 +1,227 @@
+package opcua
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/discovery/opcua/details"
+	"akri.sh/akri/discovery/opcua/uatcp"
+)
+
+func parse(t testing.TB, text string) *details.Details {
+	t.Helper()
+	d, err := details.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func at(addresses ...string) []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, each := range addresses {
+		all = append(all, netip.MustParseAddrPort(each))
+	}
+	return all
+}
+
+func TestDevices(t *testing.T) {
+	const everything = "opcuaDiscoveryMethod: {standard: {}}"
+	server := func(order int, url, uri string, addresses ...string) application {
+		return application{order: order, url: url, name: "N", uri: uri, isKindKnown: true, addresses: at(addresses...)}
+	}
+	for name, tc := range map[string]struct {
+		reason       string
+		details      string
+		applications []application
+		want         string
+	}{
+		"none": {"no device", everything, nil, ""},
+		"two servers": {
+			"they have nothing in common", everything,
+			[]application{server(0, "opc.tcp://a", "urn:a", "10.0.0.1:1"), server(0, "opc.tcp://b", "urn:b", "10.0.0.2:1")},
+			"opc.tcp://a opc.tcp://b",
+		},
+		"two names of one server": {
+			"they have an address and the application URI in common; the first target's URL counts", everything,
+			[]application{server(0, "opc.tcp://plc:4840", "urn:a", "10.0.0.1:1"), server(1, "opc.tcp://10.0.0.1:4840", "urn:a", "10.0.0.1:1")},
+			"opc.tcp://plc:4840",
+		},
+		"a chain of names": {
+			"the second has an address in common with both", everything,
+			[]application{
+				server(0, "opc.tcp://a", "urn:a", "10.0.0.1:1"), server(1, "opc.tcp://b", "urn:a", "10.0.0.2:1"),
+				server(2, "opc.tcp://c", "urn:a", "10.0.0.1:1", "10.0.0.2:1"),
+			},
+			"opc.tcp://a",
+		},
+		"the same URI": {
+			"many servers have a default URI, so it proves nothing", everything,
+			[]application{server(0, "opc.tcp://a", "urn:default", "10.0.0.1:1"), server(0, "opc.tcp://b", "urn:default", "10.0.0.2:1")},
+			"opc.tcp://a opc.tcp://b",
+		},
+		"the same URI, which is the id": {
+			"the author says that URIs are unique", "{opcuaDiscoveryMethod: {standard: {}}, id: applicationUri}",
+			[]application{server(0, "opc.tcp://a", "urn:a", "10.0.0.1:1"), server(1, "opc.tcp://b", "urn:a", "10.0.0.2:1")},
+			"urn:a",
+		},
+		"no URI, which is the id": {
+			"the URL is used instead", "{opcuaDiscoveryMethod: {standard: {}}, id: applicationUri}",
+			[]application{server(0, "opc.tcp://a", ""), server(0, "opc.tcp://b", "")},
+			"opc.tcp://a opc.tcp://b",
+		},
+		"one address, two applications": {
+			"a server may have several, at different paths", everything,
+			[]application{server(0, "opc.tcp://a/x", "urn:x", "10.0.0.1:1"), server(0, "opc.tcp://a/y", "urn:y", "10.0.0.1:1")},
+			"opc.tcp://a/x opc.tcp://a/y",
+		},
+		"a discovery server": {
+			"it is no server by default", everything,
+			[]application{
+				{url: "opc.tcp://lds", kind: uatcp.TypeDiscoveryServer, isKindKnown: true},
+				{url: "opc.tcp://a", kind: uatcp.TypeClientAndServer, isKindKnown: true},
+			},
+			"opc.tcp://a",
+		},
+		"only discovery servers": {
+			"as requested", "{opcuaDiscoveryMethod: {standard: {}}, applicationTypes: [DiscoveryServer]}",
+			[]application{{url: "opc.tcp://lds", kind: uatcp.TypeDiscoveryServer, isKindKnown: true}, {url: "opc.tcp://a", isKindKnown: true}},
+			"opc.tcp://lds",
+		},
+		"a record of a network": {
+			"its type is unknown, so it passes", everything, []application{{url: "opc.tcp://a", name: "A"}}, "opc.tcp://a",
+		},
+		"names": {
+			"exactly this name", "{opcuaDiscoveryMethod: {standard: {}}, applicationNames: {action: Include, items: [Oven]}}",
+			[]application{{url: "opc.tcp://a", name: "Oven"}, {url: "opc.tcp://b", name: "oven"}, {url: "opc.tcp://c", name: "Oven 2"}},
+			"opc.tcp://a",
+		},
+		"URIs": {
+			"without these",
+			"{opcuaDiscoveryMethod: {mdns: {}}, applicationUris: {action: Exclude, items: [urn:a]}, productUris: {action: Exclude, items: [p]}}",
+			[]application{{url: "opc.tcp://a", uri: "urn:a"}, {url: "opc.tcp://b", uri: "urn:b", product: "p"}, {url: "opc.tcp://c"}},
+			"opc.tcp://c",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, device := range devices(parse(t, tc.details), tc.applications) {
+				got = append(got, device.ID)
+			}
+			if strings.Join(got, " ") != tc.want {
+				t.Errorf("%s\n got %s\nwant %s", tc.reason, strings.Join(got, " "), tc.want)
+			}
+		})
+	}
+}
+
+func TestMergedProperties(t *testing.T) {
+	d := parse(t, "opcuaDiscoveryMethod: {standard: {}}")
+	found := devices(d, []application{
+		{order: 0, url: "opc.tcp://plc:4840", name: "host"}, // a record of a network
+		{order: 1, url: "opc.tcp://plc:4840", name: "Oven", uri: "urn:a", product: "p", isKindKnown: true, endpoints: "None/None"},
+	})
+	want := map[string]string{
+		PropertyURL: "opc.tcp://plc:4840", PropertyApplicationName: "Oven", PropertyApplicationURI: "urn:a", PropertyProductURI: "p",
+		PropertyEndpoints: "None/None",
+	}
+	if len(found) != 1 || !reflect.DeepEqual(found[0].Properties, want) {
+		t.Errorf("got %+v, want one device with %v", found, want)
+	}
+}
+
+// TestGroupsAtRandom compares the groups with a naive computation, whatever the order of
+// answers was.
+func TestGroupsAtRandom(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 2000 {
+		all := make([]application, random.IntN(9))
+		for i := range all {
+			all[i] = application{url: fmt.Sprint("u", random.IntN(8)), uri: []string{"", "urn:a", "urn:b"}[random.IntN(3)]}
+			for range random.IntN(3) {
+				all[i].addresses = append(all[i].addresses, at(fmt.Sprintf("10.0.0.%d:1", random.IntN(5)))...)
+			}
+		}
+		byURI := random.IntN(3) == 0
+		same := func(a, b application) bool {
+			return a.url == b.url || a.uri != "" && a.uri == b.uri && (byURI ||
+				slices.ContainsFunc(a.addresses, func(each netip.AddrPort) bool { return slices.Contains(b.addresses, each) }))
+		}
+		label := make([]int, len(all)) // the first member of the group
+		for i := range label {
+			label[i] = i
+		}
+		for changed := true; changed; {
+			changed = false
+			for i := range all {
+				for j := range all {
+					if same(all[i], all[j]) && label[i] > label[j] {
+						label[i], changed = label[j], true
+					}
+				}
+			}
+		}
+		want := map[int]int{}
+		for _, l := range label {
+			want[l]++
+		}
+		groups := group(all, byURI)
+		sizes := map[int]int{}
+		for i, members := range groups {
+			sizes[i] = len(members)
+		}
+		if len(groups) != len(want) {
+			t.Fatalf("seed %d: %d groups, want %d, of %+v", seed, len(groups), len(want), all)
+		}
+		var got, expected []int
+		for _, n := range sizes {
+			got = append(got, n)
+		}
+		for _, n := range want {
+			expected = append(expected, n)
+		}
+		slices.Sort(got)
+		slices.Sort(expected)
+		if !slices.Equal(got, expected) {
+			t.Fatalf("seed %d: sizes %v, want %v, of %+v", seed, got, expected, all)
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	for dirty, want := range map[string]string{
+		"Oven":                    "Oven",
+		" Öfen\x00\n ":            "Öfen",
+		"\xff\xfe":                "",
+		"a\tb":                    "a b",
+		strings.Repeat("x", 5000): strings.Repeat("x", 1021) + "…",
+	} {
+		if got := clean(dirty); got != want {
+			t.Errorf("%q is %q, want %q", dirty, got, want)
+		}
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	const prefix = "http://opcfoundation.org/UA/SecurityPolicy#"
+	endpoint := func(url, policy, mode string) uatcp.Endpoint {
+		return uatcp.Endpoint{URL: url, Policy: policy, Mode: mode}
+	}
+	got := summarize([]uatcp.Endpoint{
+		endpoint("opc.tcp://a", prefix+"None", "None"),
+		endpoint("opc.tcp://a", prefix+"Basic256Sha256", "SignAndEncrypt"),
+		endpoint("opc.tcp://b", prefix+"None", "None"),
+		endpoint("https://a", prefix+"Aes128_Sha256_RsaOaep", "Sign"),
+		endpoint("opc.tcp://a", prefix+"x,y=z\n", "Sign"),
+		endpoint("opc.tcp://a", "", "Sign"),
+	})
+	if got != "Basic256Sha256/SignAndEncrypt,None/None" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,269 @@
+package opcua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery/opcua/details"
+)
+
+func asked(t testing.TB, text, address string) origin {
+	t.Helper()
+	url, err := details.ParseURL(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return origin{text: text, url: url, address: netip.MustParseAddr(address)}
+}
+
+// TestPublishedURL checks the URL of a device. The column "akri" is the URL that Akri's
+// handler computes.
+func TestPublishedURL(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked, address, urls string
+		isMissing            bool
+		want, akri           string
+	}{
+		"itself": {
+			"opc.tcp://10.0.0.5:4840/", "10.0.0.5", "opc.tcp://10.0.0.5:4840/", false,
+			"opc.tcp://10.0.0.5:4840/", "opc.tcp://10.0.0.5:4840/",
+		},
+		"a name": {
+			"opc.tcp://10.0.0.5:4840/", "10.0.0.5", "opc.tcp://plc:4840", false,
+			"opc.tcp://plc:4840", "opc.tcp://plc:4840",
+		},
+		"https first": {
+			"opc.tcp://10.0.0.5:4840", "10.0.0.5", "https://plc opc.tcp://plc:1", false,
+			"opc.tcp://plc:1", "opc.tcp://plc:1",
+		},
+		"text stays as it is": {
+			"opc.tcp://10.0.0.5:4840", "10.0.0.5", "opc.tcp://PLC:4840/A//b/", false,
+			"opc.tcp://PLC:4840/A//b/", "opc.tcp://PLC:4840/A//b/",
+		},
+		"a missing name": {
+			"opc.tcp://10.0.0.5:4840/", "10.0.0.5", "opc.tcp://plc:4840/UA/Server", true,
+			"opc.tcp://10.0.0.5:4840/UA/Server", "opc.tcp://10.0.0.5:4840/UA/Server",
+		},
+		"without slash": {
+			"opc.tcp://10.0.0.5:4840", "10.0.0.5", "opc.tcp://plc:4840/UA", true,
+			"opc.tcp://10.0.0.5:4840/UA", "opc.tcp://10.0.0.5:4840/UA",
+		},
+		"without path": {
+			"opc.tcp://10.0.0.5:4840/", "10.0.0.5", "opc.tcp://plc:4840", true,
+			"opc.tcp://10.0.0.5:4840/", "opc.tcp://10.0.0.5:4840/",
+		},
+		"another port": {
+			"opc.tcp://10.0.0.5:4840/", "10.0.0.5", "opc.tcp://plc:4855/UA", true,
+			"opc.tcp://10.0.0.5:4855/UA", "opc.tcp://10.0.0.5:4840/UA",
+		},
+		"a path was asked": {
+			"opc.tcp://10.0.0.5:4840/lds", "10.0.0.5", "opc.tcp://plc:4840/UA", true,
+			"opc.tcp://10.0.0.5:4840/UA", "opc.tcp://10.0.0.5:4840/lds/UA",
+		},
+		"loopback elsewhere": {
+			"opc.tcp://lds:4840/", "10.0.0.5", "opc.tcp://localhost:4855/UA", false,
+			"opc.tcp://lds:4855/UA", "opc.tcp://localhost:4855/UA",
+		},
+		"127.0.0.1 elsewhere": {
+			"opc.tcp://lds:4840/", "10.0.0.5", "opc.tcp://127.0.0.1:4855", false,
+			"opc.tcp://lds:4855", "opc.tcp://127.0.0.1:4855",
+		},
+		"unspecified": {
+			"opc.tcp://lds:4840/", "10.0.0.5", "opc.tcp://0.0.0.0:4855", false,
+			"opc.tcp://lds:4855", "opc.tcp://0.0.0.0:4855",
+		},
+		"IPv6": {
+			"opc.tcp://[fd00::5]:4840/", "fd00::5", "opc.tcp://[::1]:4855", false,
+			"opc.tcp://[fd00::5]:4855", "opc.tcp://[::1]:4855",
+		},
+		"loopback here": {
+			"opc.tcp://localhost:4840/", "127.0.0.1", "opc.tcp://localhost:4855", false,
+			"opc.tcp://localhost:4855", "opc.tcp://localhost:4855",
+		},
+		"not only loopback": {
+			"opc.tcp://lds:4840/", "10.0.0.5", "opc.tcp://localhost:1 opc.tcp://plc:1", false,
+			"opc.tcp://plc:1", "opc.tcp://localhost:1",
+		},
+		"only https": {
+			"opc.tcp://lds:4840/", "10.0.0.5", "https://plc", false,
+			"", "",
+		},
+		"not a URL": {
+			"opc.tcp://lds:4840/", "10.0.0.5", "opc.tcp://plc\n:1", false,
+			"", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := asked(t, tc.asked, tc.address)
+			text, chosen, ok := choose(from, strings.Split(tc.urls, " "))
+			if ok && needsRelocation(from, chosen, tc.isMissing) {
+				text, chosen = relocate(from, chosen)
+			}
+			if text != tc.want {
+				t.Errorf("got %q, want %q", text, tc.want)
+			}
+			if parsed, err := details.ParseURL(text); ok && (err != nil || parsed != chosen) {
+				t.Errorf("%q does not mean %+v: %v", text, chosen, err)
+			}
+			if got := akriURL(t, from, strings.Split(tc.urls, " "), tc.isMissing); got != tc.akri {
+				t.Errorf("Akri's URL is %q, not %q", got, tc.akri)
+			}
+		})
+	}
+}
+
+// akriURL computes the URL as Akri's handler does, from the description of its rules:
+// the first opc.tcp URL, or else the first; if its host does not exist, the text that was
+// asked, with the path appended. Akri panics if it is not a URL; the result is then "".
+func akriURL(t *testing.T, from origin, urls []string, isMissing bool) string {
+	t.Helper()
+	chosen := urls[0]
+	for _, each := range urls {
+		if strings.HasPrefix(each, details.Scheme) {
+			chosen = each
+			break
+		}
+	}
+	parsed, err := details.ParseURL(chosen)
+	if err != nil || !isMissing {
+		if err != nil {
+			return ""
+		}
+		return chosen
+	}
+	if strings.HasSuffix(from.text, "/") && strings.HasPrefix(parsed.Path, "/") {
+		return from.text + parsed.Path[1:]
+	}
+	return from.text + parsed.Path
+}
+
+// TestReachable checks what a server can make the handler connect to.
+func TestReachable(t *testing.T) {
+	d := parse(t, "{opcuaDiscoveryMethod: {standard: {}}, allowHosts: [10.9.0.0/16, '*.plant.example']}")
+	for name, tc := range map[string]struct {
+		target   string
+		resolved string
+		want     string
+	}{
+		"its own name":                 {"opc.tcp://lds:22", "10.0.0.9", "10.0.0.5:22"}, // not what the name resolves to now
+		"its own address":              {"opc.tcp://10.0.0.5:4855", "10.0.0.5", "10.0.0.5:4855"},
+		"a name of its address":        {"opc.tcp://plc:4855", "10.0.0.5 10.0.0.6", "10.0.0.5:4855"},
+		"another host":                 {"opc.tcp://10.0.0.6:4855", "10.0.0.6", ""},
+		"the metadata service":         {"opc.tcp://169.254.169.254:80", "169.254.169.254", ""},
+		"loopback":                     {"opc.tcp://localhost:4855", "127.0.0.1", ""},
+		"an allowed network":           {"opc.tcp://10.9.1.1:4855", "10.9.1.1", "10.9.1.1:4855"},
+		"a name in an allowed network": {"opc.tcp://x:4855", "10.9.1.1 127.0.0.1", "10.9.1.1:4855"},
+		"an allowed name":              {"opc.tcp://Oven.plant.example:1", "192.0.2.1", "192.0.2.1:1"},
+		"a missing name":               {"opc.tcp://x:4855", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, err := details.ParseURL(tc.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var resolved []netip.Addr
+			for each := range strings.FieldsSeq(tc.resolved) {
+				resolved = append(resolved, netip.MustParseAddr(each))
+			}
+			got := strings.Join(textOf(reachable(asked(t, "opc.tcp://lds:4840", "10.0.0.5"), target, resolved, d.Hosts)), " ")
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// fakeResolver answers from a table. A name that is not in it does not exist.
+type fakeResolver map[string]string
+
+func (r fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	switch text, ok := r[host]; {
+	case !ok:
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	case text == "fails":
+		return nil, &net.DNSError{Err: "timeout", Name: host, IsTimeout: true}
+	default:
+		return []netip.Addr{netip.MustParseAddr(text)}, nil
+	}
+}
+
+func TestNames(t *testing.T) {
+	resolver := fakeResolver{"plc": "10.0.0.1"}
+	now := time.Unix(0, 0)
+	n := newNames(resolver)
+	n.now = func() time.Time { return now }
+	expect := func(reason, host, want string) {
+		t.Helper()
+		addresses, isMissing := n.lookup(t.Context(), host)
+		if got := fmt.Sprint(addresses, isMissing); got != want {
+			t.Errorf("%s: got %s, want %s", reason, got, want)
+		}
+	}
+	expect("an address needs no lookup", "::ffff:10.1.1.1", "[10.1.1.1] false")
+	expect("localhost needs no lookup", "LOCALHOST.", "[127.0.0.1] false")
+	expect("a name", "PLC.", "[10.0.0.1] false")
+	expect("an unknown name", "oven", "[] true")
+	resolver["plc"], resolver["oven"] = "10.0.0.2", "10.0.0.3"
+	expect("the former answer is young", "plc", "[10.0.0.1] false")
+	now = now.Add(nameTTL)
+	expect("the former answer is old", "plc", "[10.0.0.2] false")
+	expect("the name exists now", "oven", "[10.0.0.3] false")
+	resolver["plc"], resolver["new"] = "fails", "fails"
+	now = now.Add(nameTTL)
+	expect("a failed lookup changes nothing", "plc", "[10.0.0.2] false")
+	expect("a failed lookup does not say that the name is missing", "new", "[] false")
+	delete(resolver, "plc")
+	for range minMissing - 1 {
+		now = now.Add(nameTTL)
+		expect("one negative answer may be a mistake", "plc", "[10.0.0.2] false")
+	}
+	now = now.Add(nameTTL)
+	expect("three are not", "plc", "[] true")
+}
+
+func TestReasons(t *testing.T) {
+	if got := reason(fmt.Errorf("dial: %w", &net.DNSError{})); got != reasonResolve {
+		t.Errorf("got %s", got)
+	}
+	if got := reason(errors.New("connection refused")); got != reasonConnect {
+		t.Errorf("got %s", got)
+	}
+	if got := reason(context.DeadlineExceeded); got != reasonTimeout {
+		t.Errorf("got %s", got)
+	}
+}
+
+// FuzzURLs checks that a URL of a server never makes the handler connect to another host,
+// and that what is published is a URL.
+func FuzzURLs(f *testing.F) {
+	f.Add("opc.tcp://localhost:4855/UA", true)
+	f.Add("opc.tcp://10.0.0.6:1", false)
+	f.Fuzz(func(t *testing.T, url string, isMissing bool) {
+		from := asked(t, "opc.tcp://10.0.0.5:4840/", "10.0.0.5")
+		text, chosen, ok := choose(from, []string{url})
+		if !ok {
+			return
+		}
+		if needsRelocation(from, chosen, isMissing) {
+			text, chosen = relocate(from, chosen)
+		}
+		if _, err := details.ParseURL(text); err != nil && len(text) < 1024 {
+			t.Errorf("%q became %q: %v", url, text, err)
+		}
+		var resolved []netip.Addr
+		if addr, err := netip.ParseAddr(chosen.Host); err == nil {
+			resolved = append(resolved, addr)
+		}
+		for _, each := range reachable(from, chosen, resolved, details.Hosts{}) {
+			if each.Addr() != from.address {
+				t.Errorf("%q leads to %s", url, each)
+			}
+		}
+	})
+}

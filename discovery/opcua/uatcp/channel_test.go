@@ -1,0 +1,208 @@
+package uatcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is the other end of a connection: it reads requests and writes whatever it was
+// told, one answer per request.
+type script struct {
+	answers [][]byte
+	// hold keeps the connection open after the last answer.
+	hold bool
+}
+
+// ack acknowledges the client's greeting, with sizes that a client must not trust.
+var ack = message("ACKF", u32(0, 4, 4, 0xffffffff, 0))
+
+// opened answers the first request of a channel.
+var opened = message("OPNF", u32(0), text(policyNone), u32(nullLength, nullLength), u32(51, 1),
+	[]byte{1, 0, 0xc1, 1}, okHeader, u32(0, 9, 7), make([]byte, 12), u32(nullLength))
+
+var okHeader = append(append(make([]byte, 17), 0xff, 0xff, 0xff, 0xff), 0, 0, 0)
+
+func u32(values ...uint32) []byte {
+	var b []byte
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+func text(s string) []byte { return append(u32(uint32(len(s))), s...) }
+
+// message returns a chunk of the right size.
+func message(kind string, parts ...[]byte) []byte {
+	b := append([]byte(kind), 0, 0, 0, 0)
+	for _, part := range parts {
+		b = append(b, part...)
+	}
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)))
+	return b
+}
+
+func kilobytes(count int) []byte { return make([]byte, count*1000) }
+
+// part is a chunk of the answer to the second request.
+func part(final byte, body ...[]byte) []byte {
+	return message("MSG"+string(final), append([][]byte{u32(9, 7, 1, 2)}, body...)...)
+}
+
+var responseID = []byte{1, 0, 0xa9, 1} // of FindServers
+
+// otherRequest answers a request that was not made.
+var otherRequest = message("MSGF", u32(9, 7, 1, 3), responseID, okHeader)
+
+func (s script) serve(connection net.Conn) {
+	defer connection.Close()
+	for _, answer := range s.answers {
+		var header [8]byte
+		if _, err := io.ReadFull(connection, header[:]); err != nil {
+			return
+		}
+		rest := int64(binary.LittleEndian.Uint32(header[4:])) - 8
+		if _, err := io.CopyN(io.Discard, connection, rest); err != nil {
+			return
+		}
+		if _, err := connection.Write(answer); err != nil {
+			return
+		}
+	}
+	if s.hold {
+		_, _ = io.Copy(io.Discard, connection) // until the client closes it
+	}
+}
+
+// find runs FindServers against a script, with a deadline.
+func (s script) find(t *testing.T, limit time.Duration) ([]Application, error) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		s.serve(connection)
+	}()
+	defer func() { listener.Close(); <-ended }()
+	connection, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	channel, err := Open(ctx, connection, "opc.tcp://"+listener.Addr().String())
+	if err != nil {
+		connection.Close()
+		return nil, err
+	}
+	defer channel.Close()
+	return channel.FindServers()
+}
+
+func TestAnswers(t *testing.T) {
+	body := append(append([]byte{}, responseID...), okHeader...)
+	oneServer := append(append(append([]byte{}, body...), u32(1)...),
+		append(append(text("urn:x"), u32(nullLength)...), append([]byte{2}, append(text("X"), u32(0, nullLength, nullLength, 0)...)...)...)...)
+	split := [][]byte{ack, opened, append(part('C', oneServer[:9]), part('F', oneServer[9:])...)}
+	servers, err := script{answers: split}.find(t, 5*time.Second)
+	if err != nil || len(servers) != 1 || servers[0].Name != "X" || servers[0].URI != "urn:x" {
+		t.Errorf("an answer in two chunks: %+v, %v", servers, err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	faulty := append([]byte{1, 0, 0x8d, 1}, append(append(make([]byte, 12), 0, 0, 0x0b, 0x80), 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0)...)
+	for name, tc := range map[string]struct {
+		script script
+		want   error
+	}{
+		"it never answers":         {script{hold: true}, os.ErrDeadlineExceeded},
+		"it answers the greeting":  {script{answers: [][]byte{ack}, hold: true}, os.ErrDeadlineExceeded},
+		"it ends":                  {script{}, io.EOF},
+		"it is a web server":       {script{answers: [][]byte{[]byte("HTTP/1.1 400 Bad Request\r\n\r\n")}}, ErrMalformed},
+		"a short acknowledgement":  {script{answers: [][]byte{message("ACKF", u32(0))}}, ErrMalformed},
+		"an error":                 {script{answers: [][]byte{message("ERRF", u32(0x80830000), text("no"))}}, StatusCode(0x80830000)},
+		"a chunk of 4 GiB":         {script{answers: [][]byte{append([]byte("ACKF"), 0xff, 0xff, 0xff, 0xff)}}, ErrTooLarge},
+		"a chunk of 3 bytes":       {script{answers: [][]byte{append([]byte("ACKF"), 3, 0, 0, 0)}}, ErrMalformed},
+		"an unknown chunk":         {script{answers: [][]byte{message("ACKX", u32(0))}}, ErrMalformed},
+		"other request":            {script{answers: [][]byte{ack, opened, otherRequest}}, ErrMalformed},
+		"a message too early":      {script{answers: [][]byte{ack, message("MSGF", u32(9, 7, 1, 1))}}, ErrMalformed},
+		"another service":          {script{answers: [][]byte{ack, opened, part('F', []byte{1, 0, 0xaa, 1}, okHeader)}}, ErrMalformed},
+		"a fault":                  {script{answers: [][]byte{ack, opened, part('F', faulty)}}, BadServiceUnsupported},
+		"a fault without a status": {script{answers: [][]byte{ack, opened, part('F', []byte{1, 0, 0x8d, 1}, okHeader)}}, ErrMalformed},
+		"it aborts":                {script{answers: [][]byte{ack, opened, part('A', u32(0x80020000), text(""))}}, StatusCode(0x80020000)},
+		"too many chunks":          {script{answers: [][]byte{ack, opened, bytes.Repeat(part('C'), 300)}}, ErrTooLarge},
+		"1.2 MB":                   {script{answers: [][]byte{ack, opened, bytes.Repeat(part('C', kilobytes(60)), 20)}}, ErrTooLarge},
+		"two billion servers":      {script{answers: [][]byte{ack, opened, part('F', responseID, okHeader, u32(0x7fffffff))}}, ErrMalformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limit := time.Minute
+			if tc.script.hold {
+				limit = 500 * time.Millisecond
+			}
+			if _, err := tc.script.find(t, limit); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	time.AfterFunc(10*time.Millisecond, cancel)
+	began := time.Now()
+	if _, err := Open(ctx, client, "opc.tcp://x"); err == nil || time.Since(began) > 10*time.Second {
+		t.Errorf("got %v after %v, want an error as soon as the context is canceled", err, time.Since(began))
+	}
+	if _, err := Open(t.Context(), client, "opc.tcp://x"); err == nil || !strings.Contains(err.Error(), "no deadline") {
+		t.Errorf("without a deadline: %v", err)
+	}
+}
+
+// FuzzConnection answers with any bytes. The client must return, and not panic.
+func FuzzConnection(f *testing.F) {
+	f.Add(append(append(append([]byte{}, ack...), opened...), part('F', responseID, okHeader, u32(0))...))
+	f.Add(append(append([]byte{}, ack...), message("ERRF", u32(0x80830000), text("no"))...))
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n"))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		client, server := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, server) }()
+		go func() {
+			defer server.Close()
+			_, _ = server.Write(answer)
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		channel, err := Open(ctx, client, "opc.tcp://x")
+		if err != nil {
+			client.Close()
+			return
+		}
+		if _, err := channel.FindServers(); err == nil {
+			_, _ = channel.GetEndpoints()
+		}
+		channel.Close()
+	})
+}

@@ -1,0 +1,51 @@
+package udev
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// record is the entry of a device in udev's database, /run/udev/data.
+type record struct {
+	properties  map[string]string
+	links       []string // below /dev, without "/dev/"
+	tags        []string
+	currentTags []string
+	initialized string // microseconds since boot
+}
+
+// parseRecord parses an entry. Lines that it does not know are ignored, as in udev: the
+// format gets new ones.
+func parseRecord(text string) record {
+	r := record{properties: map[string]string{}}
+	for line := range strings.Lines(text) {
+		kind, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
+		if !ok || value == "" {
+			continue
+		}
+		switch kind {
+		case "E":
+			if name, text, ok := strings.Cut(value, "="); ok && name != "" {
+				r.properties[name] = text
+			}
+		case "S":
+			if isBelow(value) && utf8.ValidString(value) {
+				r.links = append(r.links, value)
+			}
+		case "G":
+			r.tags = append(r.tags, value)
+		case "Q":
+			r.currentTags = append(r.currentTags, value)
+		case "I":
+			r.initialized = value
+		}
+	}
+	slices.Sort(r.links)
+	return r
+}
+
+// isBelow reports whether a relative path stays below its directory.
+func isBelow(link string) bool {
+	return !strings.HasPrefix(link, "/") && !slices.Contains(strings.Split(link, "/"), "..")
+}

@@ -1,0 +1,97 @@
+package udev
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// dataWatch notices changes of udev's database.
+type dataWatch struct {
+	tree    *tree
+	watcher *fsnotify.Watcher
+}
+
+func openDataWatch(t *tree) (*dataWatch, error) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	w := &dataWatch{tree: t, watcher: watcher}
+	w.attach()
+	return w, nil
+}
+
+// attach watches the directories that exist. udevd may start later than the handler.
+func (w *dataWatch) attach() {
+	for _, dir := range []string{w.tree.run, filepath.Join(w.tree.run, "data")} {
+		_ = w.watcher.Add(dir) // again after the next scan
+	}
+}
+
+// changed returns the device whose entry an event is about; "" means all devices. ok is
+// false if the event means nothing.
+func (w *dataWatch) changed(event fsnotify.Event) (devPath string, ok bool) {
+	base := filepath.Base(event.Name)
+	switch filepath.Dir(event.Name) {
+	case w.tree.run:
+		if base != "data" || !event.Has(fsnotify.Create) {
+			return "", false
+		}
+		w.attach()
+		return "", true
+	case filepath.Join(w.tree.run, "data"):
+		// udevd writes a temporary file and renames it.
+		if strings.HasPrefix(base, ".") || event.Op == fsnotify.Chmod {
+			return "", false
+		}
+		return w.tree.deviceOf(base)
+	}
+	return "", false
+}
+
+// deviceOf returns the device that an entry of udev's database is about. It is not found
+// if the device is gone.
+func (t *tree) deviceOf(record string) (devPath string, ok bool) {
+	if len(record) < 2 || strings.ContainsRune(record, '/') {
+		return "", false
+	}
+	switch rest := record[1:]; record[0] {
+	case 'b':
+		return t.resolve(filepath.Join(t.sys, "dev", "block", rest))
+	case 'c':
+		return t.resolve(filepath.Join(t.sys, "dev", "char", rest))
+	case 'n':
+		return t.interfaceOf(rest)
+	case '+':
+		subsystem, name, separated := strings.Cut(rest, ":")
+		if !separated || subsystem == "" || name == "" || name == ".." || subsystem == ".." {
+			return "", false
+		}
+		if devPath, ok = t.resolve(filepath.Join(t.sys, "bus", subsystem, "devices", name)); ok {
+			return devPath, true
+		}
+		return t.resolve(filepath.Join(t.sys, "class", subsystem, name))
+	}
+	return "", false
+}
+
+// interfaceOf returns the network interface with an index.
+func (t *tree) interfaceOf(index string) (devPath string, ok bool) {
+	dir := filepath.Join(t.sys, "class", "net")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", false
+	}
+	for _, entry := range entries {
+		text, err := readUpTo(filepath.Join(dir, entry.Name(), "ifindex"), maxAttributeBytes)
+		if err == nil && strings.TrimSpace(text) == index {
+			return t.resolve(filepath.Join(dir, entry.Name()))
+		}
+	}
+	return "", false
+}
+
+func (w *dataWatch) close() { w.watcher.Close() }

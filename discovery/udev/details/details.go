@@ -1,0 +1,156 @@
+package details
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"akri.sh/akri/discovery/details"
+)
+
+// Bounds on discoveryDetails.
+const (
+	maxRules      = 200
+	maxRuleBytes  = 4096
+	maxConditions = 50
+	maxProperties = 100
+)
+
+// Details are the discoveryDetails of udev.
+type Details struct {
+	// Rules select devices: those that match at least one.
+	Rules []Rule
+	// GroupRecursive makes one device of a device and those below it.
+	GroupRecursive bool
+	// Permissions are those of the device files in containers.
+	Permissions string
+	// Properties are additional properties, by name.
+	Properties map[string]Reference
+	// ID is what the device's id consists of; empty for its path in sysfs.
+	ID []Reference
+	// Symlinks also gives containers the device files at udev's links.
+	Symlinks bool
+}
+
+// permissions are the values that Akri accepts.
+var permissions = []string{"r", "w", "m", "rw", "rm", "rwm", "wm"}
+
+// propertyName is the form of names that Kubernetes accepts for environment variables.
+var propertyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+// reservedPrefix is the start of the names of properties that the handler sets.
+const reservedPrefix = "UDEV_"
+
+// Parse returns the Details in discoveryDetails. An error is a *details.Fault.
+func Parse(discoveryDetails string) (*Details, error) {
+	fields := struct {
+		UdevRules      *[]string         `json:"udevRules"`
+		GroupRecursive bool              `json:"groupRecursive"`
+		Permissions    string            `json:"permissions"`
+		Properties     map[string]string `json:"properties"`
+		ID             string            `json:"id"`
+		Symlinks       bool              `json:"symlinks"`
+	}{Permissions: "rwm", ID: string(DevPath)}
+	if err := details.Decode(discoveryDetails, &fields); err != nil {
+		return nil, err
+	}
+	switch {
+	case fields.UdevRules == nil:
+		return nil, details.Faultf("udevRules", "missing").
+			Hint(`write a list of rules, such as 'SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"'`)
+	case len(*fields.UdevRules) > maxRules:
+		return nil, details.Faultf("udevRules", "%d rules, more than %d", len(*fields.UdevRules), maxRules).
+			Hint(`join values by "|", or use several Configurations`)
+	case !slices.Contains(permissions, fields.Permissions):
+		return nil, details.Faultf("permissions", "want one of %s, not %q", strings.Join(permissions, ", "), fields.Permissions)
+	case len(fields.Properties) > maxProperties:
+		return nil, details.Faultf("properties", "%d entries, more than %d", len(fields.Properties), maxProperties)
+	}
+	parsed := &Details{GroupRecursive: fields.GroupRecursive, Permissions: fields.Permissions, Symlinks: fields.Symlinks}
+	for i, text := range *fields.UdevRules {
+		rule, fault := parseRule(text)
+		if fault != nil {
+			fault.Path = fmt.Sprintf("udevRules[%d]", i)
+			return nil, fault
+		}
+		parsed.Rules = append(parsed.Rules, rule)
+	}
+	if err := parsed.setProperties(fields.Properties); err != nil {
+		return nil, err
+	}
+	return parsed, parsed.setID(fields.ID)
+}
+
+// Validate returns an error if the handler would refuse a Configuration's
+// discoveryDetails.
+func Validate(discoveryDetails string) error {
+	_, err := Parse(discoveryDetails)
+	return err
+}
+
+func (d *Details) setProperties(texts map[string]string) error {
+	d.Properties = make(map[string]Reference, len(texts))
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		path := "properties." + name
+		switch {
+		case !propertyName.MatchString(name):
+			return details.Faultf(path, "not a name for an environment variable").
+				Hint("use letters, digits and underscores, such as SERIAL")
+		case strings.HasPrefix(name, reservedPrefix):
+			return details.Faultf(path, "names with %s are the handler's own", reservedPrefix).
+				Hint("use another name, such as %s", strings.TrimPrefix(name, reservedPrefix))
+		}
+		reference, fault := parseReference(strings.TrimSpace(texts[name]))
+		if fault != nil {
+			fault.Path = path
+			return fault
+		}
+		d.Properties[name] = reference
+	}
+	return nil
+}
+
+func (d *Details) setID(text string) error {
+	for part := range referencesOf(text) {
+		reference, fault := parseReference(part)
+		if fault != nil {
+			fault.Path = "id"
+			return fault
+		}
+		d.ID = append(d.ID, reference)
+	}
+	switch {
+	case len(d.ID) == 0:
+		return details.Faultf("id", "empty").Hint("write DEVPATH, or what survives another port, such as ENV{ID_SERIAL}")
+	case len(d.ID) == 1 && d.ID[0].Field == DevPath:
+		d.ID = nil
+	}
+	return nil
+}
+
+// NeedsDatabase reports whether the result depends on udev's database: on tags, links or
+// properties that the kernel does not have.
+func (d *Details) NeedsDatabase() bool {
+	ofUdev := func(field Field, key string) bool {
+		return field == Tag || field == Tags || field == Env && !slices.Contains(kernelProperties, key)
+	}
+	if d.Symlinks {
+		return true
+	}
+	for _, rule := range d.Rules {
+		if slices.ContainsFunc(rule, func(c Condition) bool { return ofUdev(c.Field, c.Key) }) {
+			return true
+		}
+	}
+	for _, reference := range append(slices.Collect(maps.Values(d.Properties)), d.ID...) {
+		if ofUdev(reference.Field, reference.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// kernelProperties are properties that udev never changes.
+var kernelProperties = []string{"DEVPATH", "DEVNAME", "DEVTYPE", "DRIVER", "IFINDEX", "MAJOR", "MINOR", "MODALIAS", "SUBSYSTEM"}

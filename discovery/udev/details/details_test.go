@@ -1,0 +1,102 @@
+package details
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		details string
+		wrong   string // parts of the error, separated by " … "
+	}{
+		"as Akri's chart renders it": {details: "groupRecursive: true\nudevRules:\n- 'KERNEL==\"video[0-9]*\"'\npermissions: rw\n"},
+		"defaults":                   {details: `udevRules: ['SUBSYSTEM=="tty"']`},
+		"no rules":                   {details: "udevRules: []"},
+		"everything": {details: `
+udevRules: ['SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"', 'TAG!="x",ENV{A}=="b|c"']
+groupRecursive: true
+permissions: wm
+properties: {SERIAL: "ENV{ID_SERIAL_SHORT}", MODEL: "ATTRS{product}", P: DEVPATH, Q: "ATTR{queue/rotational}"}
+id: ENV{ID_SERIAL} ENV{ID_USB_INTERFACE_NUM}
+symlinks: true`},
+		"rules are missing":    {"groupRecursive: true", "udevRules: missing … SUBSYSTEM=="},
+		"empty details":        {"", "udevRules: missing"},
+		"a misspelled key":     {"udevrules: []", "udevrules: unknown key … did you mean udevRules?"},
+		"rules that are text":  {`udevRules: 'KERNEL=="a"'`, "udevRules: want a list"},
+		"a rule that is a map": {"udevRules: [{KERNEL: a}]", "udevRules[0]: want a string"},
+		"the second rule":      {`udevRules: ['KERNEL=="a"', 'KERNEL="a"']`, "udevRules[1]: column 7: = assigns … =="},
+		"permissions in disorder": {"udevRules: []\npermissions: wr",
+			`permissions: want one of r, w, m, rw, rm, rwm, wm, not "wr"`},
+		"empty permissions":        {"udevRules: []\npermissions: ''", "permissions: want one of"},
+		"a property's name":        {"udevRules: []\nproperties: {'A B': DEVPATH}", "properties.A B: not a name"},
+		"a property of ours":       {"udevRules: []\nproperties: {UDEV_DEVPATH: DEVPATH}", "the handler's own … DEVPATH"},
+		"an unknown reference":     {"udevRules: []\nproperties: {A: SERIAL}", `properties.A: "SERIAL" is not … ATTRS{name}`},
+		"a reference to all tags":  {"udevRules: []\nproperties: {A: TAGS}", `"TAGS" is not a value`},
+		"a reference without name": {"udevRules: []\nproperties: {A: ENV}", `"ENV" has no name in braces`},
+		"an empty name":            {"udevRules: []\nproperties: {A: 'ENV{}'}", "the name in braces is empty"},
+		"an open brace":            {"udevRules: []\nproperties: {A: 'ENV{B'}", "has no name in braces"},
+		"text after the brace":     {"udevRules: []\nproperties: {A: 'ENV{B}}'}", "has no name in braces"},
+		"braces after KERNEL":      {"udevRules: []\nproperties: {A: 'KERNEL{B}'}", "KERNEL takes no braces"},
+		"upwards":                  {"udevRules: []\nproperties: {A: 'ATTR{../../x}'}", "leads out of the device"},
+		"an empty id":              {"udevRules: []\nid: ' '", "id: empty … ENV{ID_SERIAL}"},
+		"a bad id":                 {"udevRules: []\nid: ENV{A} serial", `id: "serial" is not`},
+		"a number":                 {"udevRules: []\nsymlinks: 1", "symlinks: want true or false"},
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, Validate(tc.details), tc.wrong) })
+	}
+}
+
+// refused checks that an error has these parts, separated by " … ", in this order.
+func refused(t *testing.T, err error, parts string) {
+	t.Helper()
+	if parts == "" {
+		if err != nil {
+			t.Errorf("refused: %v", err)
+		}
+		return
+	}
+	if err == nil {
+		t.Fatalf("accepted, want an error with %q", parts)
+	}
+	rest := err.Error()
+	for part := range strings.SplitSeq(parts, " … ") {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Fatalf("got %q, want it to contain %q", err, part)
+		}
+		rest = after
+	}
+}
+
+func TestBounds(t *testing.T) {
+	rule := `'KERNEL=="a"'`
+	refused(t, Validate("udevRules: ["+strings.Repeat(rule+",", maxRules+1)+"]"), "201 rules, more than 200")
+	refused(t, Validate(`udevRules: ['KERNEL=="`+strings.Repeat("a", maxRuleBytes)+`"']`), "udevRules[0]: 41 … more than 4096")
+	refused(t, Validate("udevRules: ['"+strings.Repeat(`KERNEL=="a",`, maxConditions+1)+"']"), "more than 50 conditions")
+	properties := ""
+	for i := range maxProperties + 1 {
+		properties += "A" + strings.Repeat("B", i) + ": DEVPATH, "
+	}
+	refused(t, Validate("udevRules: []\nproperties: {"+properties+"}"), "101 entries, more than 100")
+}
+
+func TestNeedsDatabase(t *testing.T) {
+	for text, want := range map[string]bool{
+		`udevRules: ['SUBSYSTEM=="tty", ATTRS{serial}=="1", ENV{DEVTYPE}=="disk"']`: false,
+		`udevRules: ['KERNEL=="a"', 'ENV{ID_MODEL}=="x"']`:                          true,
+		`udevRules: ['TAGS=="seat"']`:                                               true,
+		"udevRules: []\nsymlinks: true":                                             true,
+		"udevRules: []\nproperties: {S: 'ATTRS{serial}'}":                           false,
+		"udevRules: []\nproperties: {S: 'ENV{ID_SERIAL}'}":                          true,
+		"udevRules: []\nid: ENV{ID_SERIAL}":                                         true,
+	} {
+		parsed, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parsed.NeedsDatabase(); got != want {
+			t.Errorf("%s: needs the database: %t, want %t", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package details
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/internal/text"
+)
+
+// otherKeys are keys of udev's rules that do not select devices by what they are.
+var otherKeys = []string{
+	"ACTION", "CONST", "GOTO", "GROUP", "IMPORT", "LABEL", "MODE", "NAME", "OPTIONS", "OWNER", "PROGRAM", "RESULT", "RUN",
+	"SECLABEL", "SYMLINK", "SYSCTL", "TEST", "WAIT_FOR",
+}
+
+// operators are those of udev's rules, longest first.
+var operators = []string{"==", "!=", "+=", "-=", ":=", "="}
+
+// ruleParser reads a rule from left to right.
+type ruleParser struct {
+	whole string
+	rest  string
+}
+
+// parseRule parses a rule such as KERNEL=="ttyUSB*", ATTRS{idVendor}=="10c4".
+func parseRule(rule string) (Rule, *details.Fault) {
+	if len(rule) > maxRuleBytes {
+		return nil, details.Faultf("", "%d bytes, more than %d", len(rule), maxRuleBytes).Hint("use several rules")
+	}
+	if !utf8.ValidString(rule) {
+		return nil, details.Faultf("", "not valid UTF-8")
+	}
+	p := &ruleParser{whole: rule, rest: rule}
+	var parsed Rule
+	for p.skipSpace(); p.rest != ""; p.skipSpace() {
+		if len(parsed) == maxConditions {
+			return nil, p.fault("more than %d conditions", maxConditions)
+		}
+		condition, fault := p.condition()
+		if fault != nil {
+			return nil, fault
+		}
+		parsed = append(parsed, condition)
+		p.skipSpace()
+		if p.rest == "" {
+			break
+		}
+		if !p.skip(",") {
+			return nil, p.fault("want a comma or the end of the rule, not %s", p.next()).Hint("separate conditions by commas")
+		}
+	}
+	if len(parsed) == 0 {
+		return nil, p.fault("the rule is empty").Hint(`for all devices, write KERNEL=="*"`)
+	}
+	return parsed, nil
+}
+
+// condition parses a field, an operator and a value in quotes.
+func (p *ruleParser) condition() (Condition, *details.Fault) {
+	field, key, fault := p.field()
+	if fault != nil {
+		return Condition{}, fault
+	}
+	p.skipSpace()
+	not, fault := p.operator()
+	if fault != nil {
+		return Condition{}, fault
+	}
+	p.skipSpace()
+	at := *p
+	value, fault := p.value()
+	if fault != nil {
+		return Condition{}, fault
+	}
+	pattern, err := newPattern(value, field.regex(not))
+	if err != nil {
+		return Condition{}, at.fault("%v", err).Hint("%s is compared with shell globs and with regular expressions", field)
+	}
+	return Condition{Field: field, Key: key, Not: not, Pattern: pattern}, nil
+}
+
+func (p *ruleParser) field() (Field, string, *details.Fault) {
+	length := strings.IndexFunc(p.rest, func(c rune) bool {
+		return !(c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9')
+	})
+	if length < 0 {
+		length = len(p.rest)
+	}
+	name := p.rest[:length]
+	hasKey, known := fields[Field(name)]
+	if !known {
+		return "", "", p.unknown(name)
+	}
+	p.rest = p.rest[length:]
+	if !hasKey {
+		if strings.HasPrefix(p.rest, "{") {
+			return "", "", p.fault("%s takes no braces", name).Hint("remove them")
+		}
+		return Field(name), "", nil
+	}
+	start := *p
+	if !p.skip("{") {
+		return "", "", p.fault("%s has no name in braces", name).Hint("write %s{name}", name)
+	}
+	key, rest, closed := strings.Cut(p.rest, "}")
+	if !closed {
+		return "", "", start.fault("the brace is not closed").Hint("write %s{name}", name)
+	}
+	if fault := checkKey(Field(name), key); fault != nil {
+		return "", "", p.fault("%s", fault.Cause).Hint("%s", fault.Remedy)
+	}
+	p.rest = rest
+	return Field(name), key, nil
+}
+
+// unknown describes a text that is not a field.
+func (p *ruleParser) unknown(name string) *details.Fault {
+	names := make([]string, 0, len(fields))
+	for field := range maps.Keys(fields) {
+		names = append(names, string(field))
+	}
+	slices.Sort(names)
+	switch {
+	case name == "":
+		return p.fault("want a field such as KERNEL, not %s", p.next())
+	case slices.Contains(otherKeys, name):
+		return p.fault("%s is not supported: rules only select devices", name).Hint("the fields are %s", strings.Join(names, ", "))
+	}
+	remedy := "the fields are " + strings.Join(names, ", ")
+	if upper := strings.ToUpper(name); slices.Contains(names, upper) {
+		remedy = "did you mean " + upper + "?"
+	} else if near := text.Nearest(name, names); near != "" {
+		remedy = "did you mean " + near + "?"
+	}
+	return p.fault("unknown field %q", name).Hint("%s", remedy)
+}
+
+func (p *ruleParser) operator() (not bool, fault *details.Fault) {
+	i := slices.IndexFunc(operators, func(operator string) bool { return strings.HasPrefix(p.rest, operator) })
+	switch {
+	case i < 0:
+		return false, p.fault("want == or !=, not %s", p.next())
+	case i > 1:
+		return false, p.fault("%s assigns: rules only compare", operators[i]).Hint("write == or !=")
+	}
+	p.rest = p.rest[len(operators[i]):]
+	return operators[i] == "!=", nil
+}
+
+// value parses a value in double quotes. As in udev, \" stands for a quote, and other
+// backslashes for themselves.
+func (p *ruleParser) value() (string, *details.Fault) {
+	start := *p
+	if !p.skip(`"`) {
+		return "", p.fault("want a value in double quotes, not %s", p.next())
+	}
+	var value strings.Builder
+	for {
+		i := strings.IndexByte(p.rest, '"')
+		if i < 0 {
+			return "", start.fault("the quote is not closed").Hint(`end the value with "`)
+		}
+		before, escaped := strings.CutSuffix(p.rest[:i], `\`)
+		value.WriteString(before)
+		p.rest = p.rest[i+1:]
+		if !escaped {
+			return value.String(), nil
+		}
+		value.WriteByte('"')
+	}
+}
+
+// checkKey checks the name in braces. Names of attributes are paths below the device, so
+// they must not lead elsewhere.
+func checkKey(field Field, key string) *details.Fault {
+	switch {
+	case key == "":
+		return details.Faultf("", "the name in braces is empty").Hint("write %s{name}", field)
+	case strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return details.Faultf("", "%q has control characters", key)
+	case field == Env && strings.Contains(key, "="):
+		return details.Faultf("", "%q is not the name of a property", key).Hint("remove the =")
+	case field == Env:
+		return nil
+	case strings.HasPrefix(key, "["):
+		return details.Faultf("", "%q names another device", key).Hint("write the name of an attribute of the device or its ancestors")
+	case strings.ContainsAny(key, "*"):
+		return details.Faultf("", "%q: wildcards are not supported in names", key).Hint("write the whole name")
+	case strings.HasPrefix(key, "/") || slices.Contains(strings.Split(key, "/"), ".."):
+		return details.Faultf("", "%q leads out of the device", key).Hint("write a path below the device, such as queue/rotational")
+	}
+	return nil
+}
+
+func (p *ruleParser) skipSpace() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
+
+func (p *ruleParser) skip(token string) (found bool) {
+	p.rest, found = strings.CutPrefix(p.rest, token)
+	return found
+}
+
+// next describes the next character for a message.
+func (p *ruleParser) next() string {
+	if p.rest == "" {
+		return "the end of the rule"
+	}
+	character, _ := utf8.DecodeRuneInString(p.rest)
+	return fmt.Sprintf("%q", string(character))
+}
+
+// fault returns a mistake at the current place. Columns count characters, from 1.
+func (p *ruleParser) fault(format string, arguments ...any) *details.Fault {
+	column := 1 + utf8.RuneCountInString(p.whole[:len(p.whole)-len(p.rest)])
+	return details.Faultf("", "column %d: %s", column, fmt.Sprintf(format, arguments...))
+}

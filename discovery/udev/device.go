@@ -1,0 +1,227 @@
+package udev
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"akri.sh/akri/discovery/udev/details"
+)
+
+// snapshot caches what is read about devices during one evaluation. It is not safe for
+// concurrent use.
+type snapshot struct {
+	*tree
+	devices map[string]*sysDevice
+}
+
+func (t *tree) snapshot() *snapshot { return &snapshot{tree: t, devices: map[string]*sysDevice{}} }
+
+// device returns the device at a path, which must exist.
+func (s *snapshot) device(devPath string) *sysDevice {
+	device := s.devices[devPath]
+	if device == nil {
+		device = &sysDevice{path: devPath, tree: s}
+		s.devices[devPath] = device
+	}
+	return device
+}
+
+// sysDevice is a device in sysfs. Its files are read when they are needed.
+type sysDevice struct {
+	path string
+	tree *snapshot
+
+	kernel     map[string]string // the file uevent; nil if it has not been read
+	database   *record           // nil if it has not been read
+	stored     bool              // the database has an entry
+	gone       bool              // the file uevent could not be read
+	attributes map[string]attribute
+	parent     *sysDevice
+	hasParent  bool // parent is known
+	subsystem  *string
+	driver     *string
+}
+
+type attribute struct {
+	value string
+	found bool
+}
+
+var _ details.Device = (*sysDevice)(nil)
+
+// DevPath implements [details.Device].
+func (d *sysDevice) DevPath() string { return d.path }
+
+// Kernel implements [details.Device].
+func (d *sysDevice) Kernel() string { return kernelName(path.Base(d.path)) }
+
+// kernelName returns a device's name. In sysfs, slashes are exclamation marks.
+func kernelName(base string) string { return strings.ReplaceAll(base, "!", "/") }
+
+// Subsystem implements [details.Device].
+func (d *sysDevice) Subsystem() string { return d.link(&d.subsystem, "subsystem") }
+
+// Driver implements [details.Device].
+func (d *sysDevice) Driver() string { return d.link(&d.driver, "driver") }
+
+func (d *sysDevice) link(cached **string, name string) string {
+	if *cached == nil {
+		base := d.tree.linkBase(d.path, name)
+		*cached = &base
+	}
+	return **cached
+}
+
+// Attr implements [details.Device].
+func (d *sysDevice) Attr(name string) (value string, found bool) {
+	a, known := d.attributes[name]
+	if !known {
+		a.value, a.found = d.tree.attribute(d.path, name)
+		if d.attributes == nil {
+			d.attributes = map[string]attribute{}
+		}
+		d.attributes[name] = a
+	}
+	return a.value, a.found
+}
+
+// Env implements [details.Device].
+func (d *sysDevice) Env(name string) (value string, found bool) {
+	switch name {
+	case "DEVPATH":
+		return d.path, true
+	case "SUBSYSTEM":
+		return d.Subsystem(), d.Subsystem() != ""
+	case "DRIVER":
+		return d.Driver(), d.Driver() != ""
+	case "DEVNAME":
+		return d.node(), d.node() != ""
+	}
+	data := d.data()
+	switch name {
+	case "TAGS":
+		return joined(":", data.tags)
+	case "CURRENT_TAGS":
+		return joined(":", data.currentTags)
+	case "DEVLINKS":
+		links := d.links()
+		return strings.Join(links, " "), len(links) > 0
+	case "USEC_INITIALIZED":
+		return data.initialized, data.initialized != ""
+	}
+	if value, found = data.properties[name]; found {
+		return value, true
+	}
+	value, found = d.uevent()[name]
+	return value, found
+}
+
+// joined returns the elements with a separator between, before and after them.
+func joined(separator string, elements []string) (value string, found bool) {
+	return separator + strings.Join(elements, separator) + separator, len(elements) > 0
+}
+
+// Tags implements [details.Device].
+func (d *sysDevice) Tags() []string { return d.data().tags }
+
+// Parent implements [details.Device].
+func (d *sysDevice) Parent() details.Device {
+	if parent := d.above(); parent != nil {
+		return parent
+	}
+	return nil
+}
+
+// above returns the next device above, or nil. Directories without the file uevent only
+// structure sysfs.
+func (d *sysDevice) above() *sysDevice {
+	if d.hasParent {
+		return d.parent
+	}
+	d.hasParent = true
+	for up := path.Dir(d.path); isDevPath(up); up = path.Dir(up) {
+		if _, known := d.tree.devices[up]; known || d.tree.exists(up) {
+			d.parent = d.tree.device(up)
+			break
+		}
+	}
+	return d.parent
+}
+
+// uevent returns the kernel's properties.
+func (d *sysDevice) uevent() map[string]string {
+	if d.kernel == nil {
+		d.kernel = map[string]string{}
+		text, err := readUpTo(filepath.Join(d.tree.sys, d.path, "uevent"), maxUeventBytes)
+		d.gone = err != nil
+		for line := range strings.Lines(text) {
+			if name, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
+				d.kernel[name] = value
+			}
+		}
+	}
+	return d.kernel
+}
+
+// node returns the path of the device file, or "".
+func (d *sysDevice) node() string {
+	name := d.uevent()["DEVNAME"]
+	if name == "" || d.uevent()["MAJOR"] == "" || !isBelow(name) || !utf8.ValidString(name) {
+		return ""
+	}
+	return "/dev/" + name
+}
+
+// links returns the paths of udev's links to the device file.
+func (d *sysDevice) links() []string {
+	links := make([]string, 0, len(d.data().links))
+	for _, link := range d.data().links {
+		links = append(links, "/dev/"+link)
+	}
+	return links
+}
+
+// data returns the device's entry in udev's database, which may be empty.
+func (d *sysDevice) data() *record {
+	if d.database == nil {
+		text, err := readUpTo(filepath.Join(d.tree.run, "data", d.recordName()), maxDatabaseBytes)
+		d.stored = err == nil
+		parsed := parseRecord(text)
+		d.database = &parsed
+	}
+	return d.database
+}
+
+// recordName returns the name of the device's entry in udev's database.
+func (d *sysDevice) recordName() string {
+	properties := d.uevent()
+	switch {
+	case properties["MAJOR"] != "" && properties["MAJOR"] != "0" && d.Subsystem() == "block":
+		return "b" + properties["MAJOR"] + ":" + properties["MINOR"]
+	case properties["MAJOR"] != "" && properties["MAJOR"] != "0":
+		return "c" + properties["MAJOR"] + ":" + properties["MINOR"]
+	case properties["IFINDEX"] != "":
+		return "n" + properties["IFINDEX"]
+	}
+	return "+" + d.Subsystem() + ":" + path.Base(d.path)
+}
+
+// awaitsUdevd reports whether udevd will still add the device to its database: it adds
+// all that have a device file or are network interfaces.
+func (d *sysDevice) awaitsUdevd() bool {
+	d.data()
+	return !d.stored && !strings.HasPrefix(d.recordName(), "+")
+}
+
+// withNode returns the device itself or its nearest ancestor with a device file, or the
+// device itself if there is none.
+func (d *sysDevice) withNode() *sysDevice {
+	for device := d; device != nil; device = device.above() {
+		if device.node() != "" {
+			return device
+		}
+	}
+	return d
+}

@@ -1,0 +1,12 @@
+// Package udev is the discovery handler for the devices of a node: USB adapters, cameras,
+// disks and everything else that the Linux kernel knows. It reads sysfs and the database
+// of udev, and does without libudev and cgo.
+//
+// The reading order is handler.go (the loop), finder.go (which devices match), device.go
+// and tree.go (sysfs), database.go (udev's data), group.go (what agents get to know),
+// hub.go (events for all requests), uevent.go, netlink.go and datawatch.go (their
+// sources). Rules are in package details.
+//
+// Always: a lost event delays a change until the next full scan, at most. Files are read
+// up to a bound, and attributes with a deadline. Never: a write below /sys, /run or /dev.
+package udev

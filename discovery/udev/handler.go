@@ -1,0 +1,182 @@
+package udev
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/udev/details"
+)
+
+const (
+	// Name is the handler's name in Configurations.
+	Name = "udev"
+	// scanInterval is the mean time between full scans, which find what events did not
+	// tell.
+	scanInterval = time.Minute
+	// sendInterval is the minimum time between two lists. The first change is sent at
+	// once; those that follow it closely are sent together.
+	sendInterval = 100 * time.Millisecond
+)
+
+// The reasons of akri_handler_failures_total.
+const (
+	failedScan        = "scan"
+	failedAttribute   = "attribute_timeout"
+	failedUevents     = "uevents"
+	failedDataWatch   = "data_watch"
+	failedEventsLost  = "events_lost"
+	failedDuplicateID = "duplicate_id"
+)
+
+// Akri's names in discoveryProperties.
+const (
+	resourceProperty = "devicePluginResourceName"
+	vfioProperty     = "vfioPassthrough"
+)
+
+// Options are the directories and bounds of a Handler. The zero value is right for a
+// handler on a node.
+type Options struct {
+	// Sys is the directory where sysfs is mounted; "/sys" if empty.
+	Sys string
+	// Run is the directory of udevd; "/run/udev" if empty.
+	Run string
+	// ScanInterval is the mean time between full scans; a minute if 0.
+	ScanInterval time.Duration
+	// Metrics receives scans and failures; may be nil.
+	Metrics *monitor.Metrics
+}
+
+// Handler finds the devices of the node. Create it with New.
+type Handler struct {
+	options Options
+	tree    *tree
+	hub     *hub
+}
+
+var _ discovery.Handler = (*Handler)(nil)
+
+// New returns a Handler.
+func New(options Options) *Handler {
+	if options.Sys == "" {
+		options.Sys = "/sys"
+	}
+	if options.Run == "" {
+		options.Run = "/run/udev"
+	}
+	if options.ScanInterval == 0 {
+		options.ScanInterval = scanInterval
+	}
+	t := newTree(options.Sys, options.Run, options.Metrics.Failed)
+	return &Handler{options: options, tree: t, hub: &hub{tree: t}}
+}
+
+// Discover implements [discovery.Handler].
+func (h *Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	parsed, err := details.Parse(request.Details)
+	if err != nil {
+		return discovery.Invalid("%w", err)
+	}
+	events := h.hub.subscribe() // before the scan, so that nothing is missed
+	defer events.close()
+	s := &search{
+		Handler: h, events: events, send: send, finder: newFinder(h.tree, parsed),
+		presenter: &presenter{
+			details: parsed, holders: map[string]string{}, failed: h.options.Metrics.Failed,
+			resource: strings.TrimSpace(string(request.Properties[resourceProperty])),
+			vfio:     strings.EqualFold(strings.TrimSpace(string(request.Properties[vfioProperty])), "true"),
+		},
+	}
+	return s.run(ctx)
+}
+
+// search is one call of Discover.
+type search struct {
+	*Handler
+	events    *subscription
+	send      func([]discovery.Device) error
+	finder    *finder
+	presenter *presenter
+
+	sent   []discovery.Device
+	sentAt time.Time
+}
+
+func (s *search) run(ctx context.Context) error {
+	if err := s.scan(ctx, true); err != nil {
+		return err
+	}
+	rescan := time.NewTimer(s.pause())
+	defer rescan.Stop()
+	for {
+		if err := s.report(); err != nil {
+			return err
+		}
+		ready, wake := s.next(time.Now())
+		select {
+		case <-ctx.Done():
+		case <-ready:
+			devPaths, all := s.events.take()
+			s.refresh(ctx, devPaths, all)
+		case <-wake:
+			s.refresh(ctx, s.finder.overdue(time.Now()), false)
+		case <-rescan.C:
+			_ = s.scan(ctx, false) // counted, and repeated later
+			rescan.Reset(s.pause())
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// scan looks at all devices.
+func (s *search) scan(ctx context.Context, first bool) error {
+	began := time.Now()
+	if err := s.finder.scan(ctx, began, first); err != nil {
+		s.tree.failed(failedScan)
+		return err
+	}
+	s.options.Metrics.Scanned(began)
+	return nil
+}
+
+// refresh looks at some devices, or at all.
+func (s *search) refresh(ctx context.Context, devPaths []string, all bool) {
+	if all || !s.finder.refresh(ctx, time.Now(), devPaths) {
+		_ = s.scan(ctx, false) // counted, and repeated later
+	}
+}
+
+// report sends the list if it differs from the last one.
+func (s *search) report() error {
+	devices := s.presenter.devices(s.finder.matches)
+	if !s.sentAt.IsZero() && reflect.DeepEqual(devices, s.sent) {
+		return nil
+	}
+	s.sent, s.sentAt = devices, time.Now()
+	return s.send(devices)
+}
+
+// next returns the channel of events, or nil if it is too early for another list, and a
+// channel that wakes the search by then, or when a device has waited for udevd.
+func (s *search) next(now time.Time) (ready <-chan struct{}, wake <-chan time.Time) {
+	if early := s.sentAt.Add(sendInterval).Sub(now); early > 0 {
+		return nil, time.After(early)
+	}
+	if deadline, ok := s.finder.nextDeadline(now); ok {
+		wake = time.After(deadline.Sub(now))
+	}
+	return s.events.ready, wake
+}
+
+// pause returns the time until the next full scan, so that the nodes of a cluster scan
+// at different times.
+func (s *search) pause() time.Duration {
+	return time.Duration(float64(s.options.ScanInterval) * (0.9 + 0.2*rand.Float64()))
+}

@@ -1,0 +1,206 @@
+package udev
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery"
+)
+
+// listener receives the lists of a running Discover.
+type listener struct {
+	t     testing.TB
+	lists chan []discovery.Device
+}
+
+// discover runs Discover until the test ends.
+func discover(t testing.TB, h *Handler, details string) *listener {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &listener{t: t, lists: make(chan []discovery.Device, 100)}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- h.Discover(ctx, discovery.Request{Details: details}, func(devices []discovery.Device) error {
+			l.lists <- devices
+			return nil
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Discover returned %v", err)
+		}
+	})
+	return l
+}
+
+// next returns the next list.
+func (l *listener) next() []discovery.Device {
+	l.t.Helper()
+	select {
+	case devices := <-l.lists:
+		return devices
+	case <-time.After(30 * time.Second):
+		l.t.Fatal("no list was sent")
+		return nil
+	}
+}
+
+// want waits for a list.
+func (l *listener) want(text string) {
+	l.t.Helper()
+	if got := describe(l.next()); got != text {
+		l.t.Errorf("got\n%s\nwant\n%s", got, text)
+	}
+}
+
+// quiet checks that no further list has been sent.
+func (l *listener) quiet() {
+	l.t.Helper()
+	select {
+	case devices := <-l.lists:
+		l.t.Errorf("sent an unchanged list:\n%s", describe(devices))
+	default:
+	}
+}
+
+func (m *machine) handler() *Handler {
+	return New(Options{Sys: m.sys, Run: m.run, ScanInterval: time.Hour})
+}
+
+const stickTTY = "/devices/pci0000:00/0000:00:14.0/usb3/3-1/3-1:1.0/ttyUSB0"
+
+func TestDiscover(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	h := m.handler()
+	l := discover(t, h, rules(`SUBSYSTEM=="tty", ATTRS{idVendor}=="10c4"`))
+	nothing := discover(t, h, rules(`SUBSYSTEM=="video4linux"`))
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	nothing.want("") // the first list is sent even if it is empty
+
+	h.hub.publish("/devices/pnp0/00:01/tty/ttyS0") // nothing has changed
+	m.unplug(stickTTY)
+	h.hub.publish(stickTTY)
+	l.want("")
+	m.plug(stickTTY + "/tty/ttyUSB7\n  subsystem class/tty\n  MAJOR=188\n  MINOR=7\n  DEVNAME=ttyUSB7\n")
+	h.hub.publish(stickTTY + "/tty/ttyUSB7")
+	l.want("ttyUSB7 DEVNODE=/dev/ttyUSB7\n")
+	m.unplug(stickTTY)
+	h.hub.publish() // events were lost
+	l.want("")
+	l.quiet()
+	nothing.quiet()
+}
+
+// TestDatabaseChanges has no event but the one of the directory of udevd's database.
+func TestDatabaseChanges(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", ENV{ID_MODEL}=="X"`)+"properties: {V: 'ENV{V}'}")
+	l.want("")
+	const tty = stickTTY + "/tty/ttyUSB0"
+	m.store(tty, "E:ID_MODEL=X\n")
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	m.store(tty, "E:ID_MODEL=X\nE:V=2\n")
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0 V=2\n")
+	m.must(os.Remove(filepath.Join(m.run, "data", "c188:0")))
+	l.want("")
+}
+
+// TestUdevdStartsLater creates the directory of the database while the handler runs.
+func TestUdevdStartsLater(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	m.must(os.RemoveAll(filepath.Join(m.run, "data")))
+	l := discover(t, m.handler(), rules(`SUBSYSTEM=="tty", TAG=="late"`))
+	l.want("")
+	m.must(os.Mkdir(filepath.Join(m.run, "data"), 0o755))
+	m.store(stickTTY+"/tty/ttyUSB0", "G:late\n")
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+}
+
+// TestSlowUdevd waits for the time that udevd has.
+func TestSlowUdevd(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	m.startUdevd()
+	h := m.handler()
+	l := discover(t, h, rules(`KERNEL=="ttyUSB7", TAG!="x"`))
+	l.want("")
+	began := time.Now()
+	m.plug(stickTTY + "/tty/ttyUSB7\n  subsystem class/tty\n  MAJOR=188\n  MINOR=7\n  DEVNAME=ttyUSB7\n")
+	h.hub.publish(stickTTY + "/tty/ttyUSB7")
+	l.want("ttyUSB7 DEVNODE=/dev/ttyUSB7\n")
+	if took := time.Since(began); took < udevdTimeout {
+		t.Errorf("udevd had only %v", took)
+	}
+}
+
+// TestBurst checks that the first change is sent at once and the others together.
+func TestBurst(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	h := m.handler()
+	l := discover(t, h, rules(`SUBSYSTEM=="tty", KERNEL=="ttyX*"`))
+	l.want("")
+	const ports = 20
+	for i := range ports {
+		name := string(rune('a' + i))
+		m.plug(stickTTY + "/tty/ttyX" + name + "\n  subsystem class/tty\n  MAJOR=188\n  MINOR=1" + name + "\n  DEVNAME=ttyX" + name + "\n")
+	}
+	began, lists := time.Now(), 0
+	for i := range ports {
+		h.hub.publish(stickTTY + "/tty/ttyX" + string(rune('a'+i)))
+	}
+	for devices := l.next(); len(devices) < ports; devices = l.next() {
+		lists++
+	}
+	if most := 1 + int(time.Since(began)/sendInterval); lists > most {
+		t.Errorf("%d lists within %v, want at most %d", lists, time.Since(began), most)
+	}
+}
+
+func TestScans(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	l := discover(t, New(Options{Sys: m.sys, Run: m.run, ScanInterval: 50 * time.Millisecond}), rules(`SUBSYSTEM=="tty", KERNEL=="ttyUSB0"`))
+	l.want("ttyUSB0 DEVNODE=/dev/ttyUSB0\n")
+	m.unplug(stickTTY)
+	l.want("") // without any event
+}
+
+func TestDiscoverErrors(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	send := func([]discovery.Device) error { return nil }
+	err := m.handler().Discover(t.Context(), discovery.Request{Details: "udevRules: ['KERNEL=1']"}, send)
+	if err == nil || !strings.Contains(err.Error(), "udevRules[0]: column 7") {
+		t.Errorf("got %v, want an error for the author", err)
+	}
+	gone := errors.New("the agent is gone")
+	err = m.handler().Discover(t.Context(), discovery.Request{Details: "udevRules: []"}, func([]discovery.Device) error { return gone })
+	if !errors.Is(err, gone) {
+		t.Errorf("got %v, want %v", err, gone)
+	}
+	h := New(Options{Sys: filepath.Join(m.sys, "missing"), Run: m.run})
+	if err = h.Discover(t.Context(), discovery.Request{Details: "udevRules: []"}, send); err == nil {
+		t.Error("sysfs is missing, but there is no error")
+	}
+	if h.hub.stop != nil {
+		t.Error("the sources of events are still open")
+	}
+}
+
+// TestPendingIsBounded checks that many events become a scan.
+func TestPendingIsBounded(t *testing.T) {
+	s := &subscription{ready: make(chan struct{}, 1), pending: map[string]bool{}}
+	for i := range 3 * maxPending {
+		s.add("/devices/" + filepath.Base(t.Name()) + string(rune(i)))
+	}
+	devPaths, all := s.take()
+	if !all || len(devPaths) > maxPending {
+		t.Errorf("%d devices, all: %t", len(devPaths), all)
+	}
+	if devPaths, all = s.take(); len(devPaths) > 0 || all {
+		t.Errorf("afterwards %d devices, all: %t", len(devPaths), all)
+	}
+}

@@ -1,0 +1,114 @@
+package udev
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// waiting is a machine with udevd and a finder that has scanned it.
+type waiting struct {
+	*machine
+	finder *finder
+	now    time.Time
+}
+
+// newTTY is a device that is plugged in during the tests.
+const (
+	newTTY     = "/devices/pci0000:00/0000:00:14.0/usb3/3-2/3-2:1.0/ttyUSB9/tty/ttyUSB9"
+	newTTYText = newTTY + "\n  subsystem class/tty\n  MAJOR=188\n  MINOR=9\n  DEVNAME=ttyUSB9\n"
+)
+
+func newWaiting(t *testing.T, rule string) *waiting {
+	t.Helper()
+	m := newMachine(t, "serial.txt")
+	m.startUdevd()
+	w := &waiting{machine: m, finder: newFinder(m.tree(), parse(t, rules(rule))), now: time.Now()}
+	w.must(w.finder.scan(t.Context(), w.now, true))
+	return w
+}
+
+// check refreshes a device some time after the start.
+func (w *waiting) check(devPath string, after time.Duration, want bool) {
+	w.t.Helper()
+	w.finder.refresh(w.t.Context(), w.now.Add(after), []string{devPath})
+	if got := w.finder.matches[devPath] != nil; got != want {
+		w.t.Errorf("after %v: found: %t, want %t", after, got, want)
+	}
+}
+
+// A new device is not judged before udevd has seen it.
+func TestWaitForEntry(t *testing.T) {
+	w := newWaiting(t, `KERNEL=="ttyUSB9", ENV{ID_MM_DEVICE_IGNORE}!="1"`)
+	w.plug(newTTYText)
+	w.check(newTTY, 0, false)
+	w.check(newTTY, udevdTimeout-1, false)
+	if deadline, ok := w.finder.nextDeadline(w.now); !ok || !deadline.Equal(w.now.Add(udevdTimeout)) {
+		t.Errorf("the deadline is %v, %t", deadline, ok)
+	}
+	w.store(newTTY, "E:ID_MM_DEVICE_IGNORE=1\n")
+	w.check(newTTY, udevdTimeout-1, false)
+	w.store(newTTY, "E:ID_MM_DEVICE_IGNORE=0\n")
+	w.check(newTTY, udevdTimeout-1, true)
+	if _, ok := w.finder.nextDeadline(w.now); ok {
+		t.Error("the device still waits")
+	}
+}
+
+func TestUdevdNeverSeesADevice(t *testing.T) {
+	w := newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
+	w.plug(newTTYText)
+	w.check(newTTY, 0, false)
+	if got := w.finder.overdue(w.now.Add(udevdTimeout)); !slices.Equal(got, []string{newTTY}) {
+		t.Errorf("overdue: %q", got)
+	}
+	w.check(newTTY, udevdTimeout, true)
+	w.check(newTTY, udevdTimeout+1, true)
+}
+
+func TestScanFindsADeviceThatUdevdHasNotSeen(t *testing.T) {
+	w := newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
+	w.plug(newTTYText)
+	if err := w.finder.scan(t.Context(), w.now, false); err != nil || w.finder.matches[newTTY] != nil {
+		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
+	}
+	w.unplug(newTTY)
+	if err := w.finder.scan(t.Context(), w.now, false); err != nil || !w.finder.waiting[newTTY].IsZero() {
+		t.Errorf("it still waits: %v, %v", w.finder.waiting, err)
+	}
+}
+
+// While udevd replaces an entry, the device stays.
+func TestEntryIsReplaced(t *testing.T) {
+	w := newWaiting(t, `KERNEL=="ttyUSB0", ENV{ID_SERIAL}=="Silicon*", SUBSYSTEM=="tty"`)
+	const known = stickTTY + "/tty/ttyUSB0"
+	w.must(os.Remove(filepath.Join(w.run, "data", "c188:0")))
+	w.check(known, 0, true)
+	w.store(known, "E:ID_SERIAL=Other\n")
+	w.check(known, 0, false)
+}
+
+// Devices that exist when the handler starts do not wait: the first list must have all.
+func TestNobodyWaitsAtTheStart(t *testing.T) {
+	m := newMachine(t, "serial.txt")
+	m.startUdevd()
+	m.plug(newTTYText)
+	w := &waiting{machine: m, finder: newFinder(m.tree(), parse(t, rules(`KERNEL=="ttyUSB9", TAG!="x"`))), now: time.Now()}
+	if err := w.finder.scan(t.Context(), w.now, true); err != nil || w.finder.matches[newTTY] == nil {
+		t.Errorf("found: %t, %v", w.finder.matches[newTTY] != nil, err)
+	}
+	w.check(newTTY, 0, true)
+}
+
+func TestNobodyWaitsForNothing(t *testing.T) {
+	w := newWaiting(t, `KERNEL=="ttyUSB9", ATTRS{idVendor}=="0403"`) // of the kernel only
+	w.plug(newTTYText)
+	w.check(newTTY, 0, true)
+
+	w = newWaiting(t, `KERNEL=="ttyUSB9", TAG!="x"`)
+	w.must(os.Remove(filepath.Join(w.run, "control"))) // udevd does not run
+	w.plug(newTTYText)
+	w.check(newTTY, 0, true)
+}

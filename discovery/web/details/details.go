@@ -1,0 +1,226 @@
+package details
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"akri.sh/akri/discovery/details"
+	"akri.sh/akri/internal/text"
+)
+
+// Bounds on what a Configuration may request.
+const (
+	// maxURLs is the number of devices that the agent accepts of one Configuration.
+	maxURLs        = 1000
+	maxURLBytes    = 2048
+	maxProperties  = 100
+	maxSeconds     = 24 * 60 * 60
+	maxMisses      = 1000
+	minimumSeconds = 1
+)
+
+// Details is what a Configuration requests.
+type Details struct {
+	// URLs are devices: each exists as long as it responds as expected.
+	URLs []string `json:"urls"`
+	// Index lists further devices.
+	Index *Index `json:"index"`
+	// Expect says which responses of a device count. Nil: any status from 200 to 299.
+	Expect *Expect `json:"expect"`
+	// Properties maps names of properties to paths in a device's response, which must
+	// then be JSON.
+	Properties map[string]string `json:"properties"`
+	TLS        TLS               `json:"tls"`
+
+	IntervalSeconds int `json:"intervalSeconds"`
+	TimeoutSeconds  int `json:"timeoutSeconds"`
+	// Misses is how many requests in a row must fail before a device is gone.
+	Misses int `json:"misses"`
+}
+
+// Index is a URL whose response lists devices: as lines with one URL each, or as JSON.
+type Index struct {
+	URL string `json:"url"`
+	// Items is the path of the list in a JSON response; empty if the response is the
+	// list.
+	Items string `json:"items"`
+	// Address is the path of a device's URL in an item; empty if the item is the URL.
+	Address string `json:"address"`
+	// ID is the path of a device's id in an item; empty if the URL is the id.
+	ID string `json:"id"`
+	// Properties maps names of properties to paths in an item.
+	Properties map[string]string `json:"properties"`
+}
+
+// Expect says which responses of a device count.
+type Expect struct {
+	// Status lists status codes. Empty: any from 200 to 299.
+	Status []int `json:"status"`
+	// Path is a path in the response, which must then be JSON, and Values are the
+	// values it may have. Without values, it must exist.
+	Path   string   `json:"path"`
+	Values []string `json:"values"`
+}
+
+// TLS names the discoveryProperties with PEM data for https.
+type TLS struct {
+	CAProperty   string `json:"caProperty"`
+	CertProperty string `json:"certProperty"`
+	KeyProperty  string `json:"keyProperty"`
+	// InsecureSkipVerify accepts any certificate.
+	InsecureSkipVerify bool `json:"insecureSkipVerify"`
+}
+
+// Interval is the time between two requests to a device.
+func (d *Details) Interval() time.Duration { return time.Duration(d.IntervalSeconds) * time.Second }
+
+// Timeout bounds a request.
+func (d *Details) Timeout() time.Duration { return time.Duration(d.TimeoutSeconds) * time.Second }
+
+// Requested reports whether devices are requested. Those of an index are not, unless
+// something is wanted of their responses.
+func (d *Details) Requested() bool {
+	return d.Index == nil || d.Expect != nil || len(d.Properties) > 0
+}
+
+// Parse returns what discoveryDetails request, or a *details.Fault. A single URL instead
+// of a map is that of an index, as for the handler in Akri's tutorial.
+func Parse(discoveryDetails string) (*Details, error) {
+	d := &Details{IntervalSeconds: 10, TimeoutSeconds: 5, Misses: 3}
+	var address string
+	if yaml.Unmarshal([]byte(discoveryDetails), &address) == nil && address != "" {
+		d.Index = &Index{URL: strings.TrimSpace(address)}
+	} else if err := details.Decode(discoveryDetails, d); err != nil {
+		return nil, err
+	}
+	for _, check := range []func(*Details) error{
+		(*Details).checkTargets, (*Details).checkExpect, (*Details).checkProperties, (*Details).checkTLS, (*Details).checkNumbers,
+	} {
+		if err := check(d); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// Validate returns an error if the handler would refuse discoveryDetails.
+func Validate(discoveryDetails string) error {
+	_, err := Parse(discoveryDetails)
+	return err
+}
+
+func (d *Details) checkTargets() error {
+	switch {
+	case len(d.URLs) == 0 && d.Index == nil:
+		return details.Faultf("", "neither urls nor index").
+			Hint("list the URLs of devices in urls, or give the URL of a list in index.url")
+	case len(d.URLs) > 0 && d.Index != nil:
+		return details.Faultf("index", "urls and index exclude each other").Hint("use two Configurations")
+	case len(d.URLs) > maxURLs:
+		return details.Faultf("urls", "%d URLs, more than %d", len(d.URLs), maxURLs).Hint("use several Configurations")
+	}
+	for i, address := range d.URLs {
+		path := "urls[" + strconv.Itoa(i) + "]"
+		if err := checkURL(path, address); err != nil {
+			return err
+		}
+		if slices.Index(d.URLs, address) != i {
+			return details.Faultf(path, "repeats %s", address).Hint("use a different URL for each device")
+		}
+	}
+	if d.Index == nil {
+		return nil
+	}
+	if err := checkURL("index.url", d.Index.URL); err != nil {
+		return err
+	}
+	return checkPaths(map[string]string{"index.items": d.Index.Items, "index.address": d.Index.Address, "index.id": d.Index.ID})
+}
+
+func (d *Details) checkExpect() error {
+	if d.Expect == nil {
+		return nil
+	}
+	for i, status := range d.Expect.Status {
+		if status < 100 || status > 599 {
+			return details.Faultf("expect.status["+strconv.Itoa(i)+"]", "%d is not a status code", status).Hint("write one from 100 to 599")
+		}
+	}
+	if d.Expect.Path == "" && len(d.Expect.Values) > 0 {
+		return details.Faultf("expect.values", "without expect.path").Hint("write which part of the response has one of these values")
+	}
+	return checkPaths(map[string]string{"expect.path": d.Expect.Path})
+}
+
+func (d *Details) checkProperties() error {
+	all := map[string]map[string]string{"properties": d.Properties}
+	if d.Index != nil {
+		all["index.properties"] = d.Index.Properties
+	}
+	for place, properties := range all {
+		if len(properties) > maxProperties {
+			return details.Faultf(place, "%d properties, more than %d", len(properties), maxProperties)
+		}
+		paths := map[string]string{}
+		for name, path := range properties {
+			if !validName(name) {
+				return details.Faultf(place+"."+text.Truncate(name, 60), "not a name for an environment variable").
+					Hint("use letters, digits and underscores, and no digit first")
+			}
+			if path == "" {
+				return details.Faultf(place+"."+name, "no path").Hint("write which part of the response it is, such as info.model")
+			}
+			paths[place+"."+name] = path
+		}
+		if err := checkPaths(paths); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Details) checkTLS() error {
+	if (d.TLS.CertProperty == "") != (d.TLS.KeyProperty == "") {
+		return details.Faultf("tls", "only one of certProperty and keyProperty").Hint("set both, or none")
+	}
+	return nil
+}
+
+func (d *Details) checkNumbers() error {
+	for _, field := range []struct {
+		name                    string
+		value, minimum, maximum int
+	}{
+		{"intervalSeconds", d.IntervalSeconds, minimumSeconds, maxSeconds},
+		{"timeoutSeconds", d.TimeoutSeconds, minimumSeconds, maxSeconds},
+		{"misses", d.Misses, 1, maxMisses},
+	} {
+		if field.value < field.minimum || field.value > field.maximum {
+			return details.Faultf(field.name, "%d is not from %d to %d", field.value, field.minimum, field.maximum)
+		}
+	}
+	return nil
+}
+
+// CheckURL returns the mistake in the URL of a device.
+func CheckURL(address string) error { return checkURL("", address) }
+
+func checkURL(path, address string) error {
+	if len(address) > maxURLBytes {
+		return details.Faultf(path, "%d bytes, more than %d", len(address), maxURLBytes)
+	}
+	parsed, err := url.Parse(address)
+	switch {
+	case err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https":
+		return details.Faultf(path, "%q is not a URL of http or https", text.Truncate(address, 100)).
+			Hint("write one such as http://10.0.0.5/status")
+	case parsed.User != nil:
+		return details.Faultf(path, "a URL with a user name").Hint("put username and password into discoveryProperties")
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/web/details"
+	"akri.sh/akri/internal/text"
+)
+
+// Name is the handler's name in Configurations.
+const Name = "http"
+
+// Handler finds devices that are web servers.
+type Handler struct {
+	// Networks are the operator's rules.
+	Networks Networks
+	// Metrics counts scans and failures; may be nil.
+	Metrics *monitor.Metrics
+	// Log receives failures; slog.Default() if nil.
+	Log *slog.Logger
+}
+
+var _ discovery.Handler = Handler{}
+
+// scanner looks for the devices of one Configuration.
+type scanner struct {
+	wanted  *details.Details
+	client  *client
+	metrics *monitor.Metrics
+	log     *slog.Logger
+}
+
+// Discover implements [discovery.Handler].
+func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
+	wanted, err := details.Parse(request.Details)
+	if err != nil {
+		return discovery.Invalid("%w", err)
+	}
+	client, err := newClient(wanted, request.Properties, h.Networks)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	s := &scanner{wanted: wanted, client: client, metrics: h.Metrics, log: h.Log}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	return s.run(ctx, send)
+}
+
+// run scans until ctx is done, and sends each list that differs from the one before. If
+// the index cannot be read, the devices are kept for as many scans as a device may miss.
+func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) error {
+	state := newState(s.wanted.Misses)
+	var sent []discovery.Device
+	for failures := 0; ; {
+		results, err := s.scan(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			s.metrics.Failed(reasonOf(err))
+			if failures++; sent == nil || failures >= s.wanted.Misses {
+				return errors.New(text.Truncate(text.OneLine(err.Error()), maxErrorBytes))
+			}
+			s.log.Debug("Could not read the index", "err", err)
+		default:
+			failures = 0
+			state.apply(results)
+			if devices := state.list(); sent == nil || !reflect.DeepEqual(devices, sent) {
+				if err := send(devices); err != nil {
+					return err
+				}
+				sent = devices
+			}
+		}
+		if err := wait(ctx, s.wanted.Interval()); err != nil {
+			return err
+		}
+	}
+}
+
+// maxErrorBytes bounds the text of an error, which may contain parts of a response.
+const maxErrorBytes = 500
+
+// wait waits for about an interval: the jitter spreads the requests of the nodes.
+func wait(ctx context.Context, interval time.Duration) error {
+	timer := time.NewTimer(interval - rand.N(interval/5))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,273 @@
+package web
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"akri.sh/akri/discovery"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// discovered runs a handler until the test ends.
+type discovered struct {
+	t     *testing.T
+	lists chan []discovery.Device
+	ended chan error
+}
+
+// discover runs a handler with a short interval.
+func discover(t *testing.T, details string, properties map[string][]byte) *discovered {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &discovered{t: t, lists: make(chan []discovery.Device, 100), ended: make(chan error, 1)}
+	go func() {
+		handler := Handler{Log: slog.New(slog.DiscardHandler)}
+		d.ended <- handler.Discover(ctx, discovery.Request{Details: details, Properties: properties},
+			func(devices []discovery.Device) error {
+				d.lists <- devices
+				return nil
+			})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		err := <-d.ended
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Logf("ended by %v", err)
+		}
+	})
+	return d
+}
+
+// next returns the next list.
+func (d *discovered) next() []discovery.Device {
+	d.t.Helper()
+	select {
+	case devices := <-d.lists:
+		return devices
+	case err := <-d.ended:
+		d.ended <- err
+		d.t.Fatalf("ended by %v", err)
+	case <-time.After(20 * time.Second):
+		d.t.Fatal("no list within 20 s")
+	}
+	return nil
+}
+
+// failure returns the error that ends the handler.
+func (d *discovered) failure() error {
+	d.t.Helper()
+	select {
+	case err := <-d.ended:
+		d.ended <- err
+		return err
+	case <-time.After(20 * time.Second):
+		d.t.Fatal("still running after 20 s")
+		return nil
+	}
+}
+
+func idsOf(devices []discovery.Device) string {
+	var ids []string
+	for _, device := range devices {
+		ids = append(ids, device.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// site is a web server whose responses a test chooses by path.
+type site struct {
+	*httptest.Server
+	serve atomic.Pointer[http.HandlerFunc]
+}
+
+func newSite(t *testing.T, handler http.HandlerFunc) *site {
+	s := &site{}
+	s.set(handler)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.serve.Load())(w, r) }))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) set(handler http.HandlerFunc) { s.serve.Store(&handler) }
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func body(content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, content) }
+}
+
+func TestADeviceExistsWhileItResponds(t *testing.T) {
+	device := newSite(t, body(`{"state": "ready", "info": {"model": "X1"}}`))
+	d := discover(t, fmt.Sprintf(`{urls: [%s/], intervalSeconds: 1, misses: 2, properties: {MODEL: info.model},
+		expect: {path: state, values: [ready]}}`, device.URL), nil)
+	first := d.next()
+	if idsOf(first) != device.URL+"/" || first[0].Properties["MODEL"] != "X1" || first[0].Properties["HTTP_URL"] != device.URL+"/" ||
+		first[0].Properties["AKRI_HTTP_DEVICE_ENDPOINT"] != device.URL+"/" {
+		t.Fatalf("found %+v", first)
+	}
+	device.set(body(`{"state": "ready", "info": {"model": "X2"}}`))
+	if changed := d.next(); changed[0].Properties["MODEL"] != "X2" {
+		t.Fatalf("changed to %+v", changed)
+	}
+	device.set(body(`{"state": "off"}`))
+	if devices := d.next(); len(devices) != 0 {
+		t.Fatalf("still there: %+v", devices)
+	}
+	device.set(body(`{"state": "ready"}`))
+	if devices := d.next(); len(devices) != 1 || devices[0].Properties["MODEL"] != "" {
+		t.Fatalf("back as %+v", devices)
+	}
+}
+
+// The first list is sent even if it is empty.
+func TestNoDevice(t *testing.T) {
+	device := newSite(t, status(http.StatusNotFound))
+	if devices := discover(t, "urls: ["+device.URL+"]", nil).next(); len(devices) != 0 {
+		t.Errorf("found %+v", devices)
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	for name, tc := range map[string]struct{ keys, response, want string }{
+		"lines":   {"", "http://a/\n\n http://b/1 \r\nnot a URL\nhttp://a/\n", "http://a/ http://b/1"},
+		"nothing": {"", "", ""},
+		"a list":  {"", `["http://a/", 7, "ftp://x/", "http://b/"]`, "http://a/ http://b/"},
+		"objects": {"items: data.list, address: url", `{"data": {"list": [{"url": "http://a/"}, {"uri": "http://b/"}]}}`, "http://a/"},
+		"objects with id": {
+			"items: list, address: url, id: nr", `{"list": [{"url": "http://a/", "nr": 1}, {"url": "http://a/", "nr": "2"}]}`, "1 2",
+		},
+		"an empty list": {"items: list", `{"list": []}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			index := newSite(t, body(tc.response))
+			d := discover(t, fmt.Sprintf("index: {url: %s, %s}", index.URL, tc.keys), nil)
+			if got := idsOf(d.next()); got != tc.want {
+				t.Errorf("found %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestADeviceLeavesTheIndex(t *testing.T) {
+	index := newSite(t, body("http://a/\nhttp://b/"))
+	d := discover(t, "index: {url: "+index.URL+"}\nintervalSeconds: 1", nil)
+	if got := idsOf(d.next()); got != "http://a/ http://b/" {
+		t.Fatalf("found %q", got)
+	}
+	index.set(body("http://b/"))
+	if got := idsOf(d.next()); got != "http://b/" {
+		t.Fatalf("found %q", got)
+	}
+	index.set(status(http.StatusInternalServerError))
+	if err := d.failure(); !strings.Contains(err.Error(), "unexpected status 500") || !strings.Contains(err.Error(), index.URL) {
+		t.Errorf("ended by %v", err)
+	}
+	if len(d.lists) != 0 {
+		t.Errorf("a failing index sent %+v", <-d.lists)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	huge := newSite(t, body("\""+strings.Repeat("x", maxBodyBytes)+"\""))
+	deep := newSite(t, body(strings.Repeat("[", maxJSONDepth+1)+strings.Repeat("]", maxJSONDepth+1)))
+	redirect := newSite(t, http.RedirectHandler(huge.URL, http.StatusFound).ServeHTTP)
+	for name, tc := range map[string]struct{ details, want string }{
+		"a huge index":       {"index: {url: " + huge.URL + "}", "too large"},
+		"a deep index":       {"index: {url: " + deep.URL + "}", "nested deeper"},
+		"a redirect":         {"index: {url: " + redirect.URL + "}", "unexpected status 302"},
+		"no list":            {"index: {url: " + huge.URL + "x, items: a}", ""},
+		"not YAML":           {"urls: [", "not valid YAML"},
+		"an absent CA":       {"urls: [https://a/]\ntls: {caProperty: ca}", `no discoveryProperty "ca"`},
+		"an invalid CA":      {"urls: [https://a/]\ntls: {caProperty: password}", "no certificate in PEM form"},
+		"an invalid cert":    {"urls: [https://a/]\ntls: {certProperty: password, keyProperty: password}", "not a certificate"},
+		"two ways to log in": {"urls: [https://a/]", "both token and username"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			properties := map[string][]byte{"password": []byte("s3cret")}
+			if strings.HasPrefix(name, "two") {
+				properties["token"], properties["username"] = []byte("s3cret"), []byte("u")
+			}
+			err := discover(t, tc.details, properties).failure()
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("ended by %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// A server that accepts the connection and never responds holds nothing up for longer than
+// the timeout.
+func TestSlowDevice(t *testing.T) {
+	hang := make(chan struct{})
+	slow := newSite(t, func(http.ResponseWriter, *http.Request) { <-hang })
+	t.Cleanup(func() { close(hang) })
+	quick := newSite(t, body("ok"))
+	d := discover(t, fmt.Sprintf("{urls: [%s, %s], timeoutSeconds: 1}", slow.URL, quick.URL), nil)
+	if got := idsOf(d.next()); got != quick.URL {
+		t.Errorf("found %q, want %q", got, quick.URL)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	seen := make(chan string, 100)
+	record := func(name string, next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			user, password, _ := r.BasicAuth()
+			seen <- name + ":" + user + ":" + password
+			next(w, r)
+		}
+	}
+	other := newSite(t, record("other", body("{}")))
+	var index *site
+	index = newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		record("index", body(other.URL+"/\n"+index.URL+"/device"))(w, r)
+	})
+	d := discover(t, "index: {url: "+index.URL+"}\nexpect: {status: [200]}",
+		map[string][]byte{"username": []byte("u"), "password": []byte("p")})
+	if devices := d.next(); len(devices) != 2 {
+		t.Fatalf("found %+v", devices)
+	}
+	var all []string
+	for range 3 {
+		all = append(all, <-seen)
+	}
+	slices.Sort(all)
+	if want := []string{"index:u:p", "index:u:p", "other::"}; !slices.Equal(all, want) {
+		t.Errorf("sent %q, want %q", all, want)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	server := httptest.NewTLSServer(body("ok"))
+	defer server.Close()
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for name, tc := range map[string]struct {
+		tls  string
+		want int
+	}{
+		"an unknown CA": {"", 0}, "a known CA": {"tls: {caProperty: ca}", 1}, "any certificate": {"tls: {insecureSkipVerify: true}", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := discover(t, "urls: ["+server.URL+"]\n"+tc.tls, map[string][]byte{"ca": ca})
+			if devices := d.next(); len(devices) != tc.want {
+				t.Errorf("found %+v, want %d devices", devices, tc.want)
+			}
+		})
+	}
+}

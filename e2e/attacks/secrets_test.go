@@ -1,0 +1,221 @@
+package attacks
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// canary returns a value that must not appear anywhere but in its object.
+func (w *world) canary() string { return "canary-" + w.namespace + "-value" }
+
+// hidden fails the test if the canary is in a status, an Event or a log.
+func (w *world) hidden() {
+	w.t.Helper()
+	canary := w.canary()
+	for _, kindName := range []string{"Configuration", "Instance"} {
+		for _, o := range w.list(kindName, w.namespace) {
+			if status := string(object{"status": o["status"]}.json()); strings.Contains(status, canary) {
+				w.t.Errorf("the status of %s %s has the canary: %s", kindName, o.name(), excerpt(status, canary))
+			}
+		}
+	}
+	for _, event := range w.list("Event", w.namespace) {
+		if strings.Contains(string(event.json()), canary) {
+			w.t.Errorf("an Event has the canary: %s", excerpt(event.text("message"), canary))
+		}
+	}
+	if logs := w.logs(); strings.Contains(logs, canary) {
+		w.t.Errorf("a log has the canary: %s", excerpt(logs, canary))
+	}
+}
+
+// excerpt returns the surroundings of the canary.
+func excerpt(text, canary string) string {
+	at := strings.Index(text, canary)
+	return text[max(0, at-400):min(len(text), max(at, 0)+200)]
+}
+
+// A ready-when condition does not read what its author may not get.
+func TestReadingByConditions(t *testing.T) {
+	w := enter(t)
+	canary := w.canary()
+	author := w.as("author", configurationsOnly, writes("", "configmaps"))
+	conditions := []string{
+		"self.data[self.data.k] == 'x'", "self.data[self.data.k + 'x'] == 'x'", "int(self.data.k) == 1", "double(self.data.k) > 1.0",
+		"timestamp(self.data.k) == timestamp('2020-01-01T00:00:00Z')", "duration(self.data.k) == duration('1s')",
+		"self.data.map(k, k)[100] == ''", "{self.data.k: 1}['x'] == 1", "self.data.k.matches(self.data.k + '(')", "self.data.k + 1 == 2",
+	}
+	reading := func(i int) object {
+		name := fmt.Sprintf("reading-%d", i)
+		template := annotated("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}, data: {mine: 'y'}}",
+			"on-conflict", "take", "ready-when", conditions[i])
+		return configuration(name, spec{devices: []string{"d"}, group: []string{template}})
+	}
+	for i := range conditions {
+		w.must(w.admin.create(parse(configMap(fmt.Sprintf("reading-%d", i), canary))))
+	}
+	w.refuse("control: get", author.get("ConfigMap", w.namespace, "reading-0"))
+	w.refuse("ready-when and take without get", author.create(reading(0), "dryRun", "All"), "get")
+	w.skipWebhook()
+	for i, condition := range conditions {
+		if a := author.create(reading(i)); !a.ok() {
+			if strings.Contains(a.text, canary) {
+				t.Errorf("%s: %v", condition, a)
+			}
+			continue
+		}
+		w.instances(fmt.Sprintf("reading-%d", i), 1)
+	}
+	w.converged("after-reading")
+	w.hidden()
+}
+
+// A Secret's value, which a device reports or the API server repeats, is in no answer,
+// condition, Event or log.
+func TestSecretValues(t *testing.T) {
+	w := enter(t)
+	canary := w.canary()
+	w.grantController(rule{"", "secrets", "get,list,watch,create,patch,delete"})
+	w.must(w.admin.create(parse(fmt.Sprintf(
+		"{apiVersion: v1, kind: Secret, metadata: {name: fixed}, immutable: true, stringData: {k: %s}}", canary))))
+	encoded := base64.StdEncoding.EncodeToString([]byte(canary))
+	secret := "{apiVersion: v1, kind: Secret, metadata: {name: "
+	templates := map[string]string{
+		"not base64":    secret + "s-0}, data: {k: '%s'}}",
+		"a map":         secret + "s-1}, stringData: {k: {a: '%s'}}}",
+		"a list":        secret + "s-2}, stringData: ['%s']}",
+		"a type":        secret + "s-3}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '%s'}}",
+		"a label":       secret + "s-5, labels: {x: '%s !'}}}",
+		"a field":       secret + "s-6}, unknown: '%s'}",
+		"immutable":     secret + "fixed, annotations: {akri.sh/on-conflict: take}}, stringData: {k: '%s-2'}}",
+		"a bool":        secret + "s-7}, immutable: '%s'}",
+		"tls":           secret + "s-8}, type: kubernetes.io/tls, stringData: {tls.crt: '%s', tls.key: '%s'}}",
+		"two instances": secret + "s-9}, data: ['%s', 1]}",
+	}
+	for what, template := range templates {
+		for _, value := range []string{canary, encoded} {
+			text := strings.ReplaceAll(template, "%s", value)
+			a := w.admin.create(configuration("secret-values", spec{devices: []string{"d"}, group: []string{text}}), "dryRun", "All")
+			if strings.Contains(a.text+strings.Join(a.warnings, " "), canary) && !a.ok() {
+				t.Errorf("%s: the answer has the canary: %v", what, a)
+			}
+		}
+	}
+	w.skipWebhook()
+	i := 0
+	for what, template := range templates {
+		name := fmt.Sprintf("secret-values-%d", i)
+		i++
+		c := configuration(name, spec{
+			devices: []string{"d"}, more: "{brokerProperties: {PASSWORD: " + canary + "}}",
+			instance: []string{strings.ReplaceAll(template, "%s", "{{INSTANCE_PROPERTIES.PASSWORD}}")},
+		})
+		if a := w.admin.create(c); !a.ok() {
+			t.Logf("%s is refused: %v", what, a)
+			continue
+		}
+		w.instances(name, 1)
+	}
+	w.converged("after-secrets")
+	w.hidden()
+}
+
+// A token Secret is not taken over, and so not read, by a template without a type.
+func TestTakingATokenSecret(t *testing.T) {
+	w := enter(t)
+	w.grantController(rule{"", "secrets", "get,list,watch,create,patch,delete"})
+	w.must(w.admin.create(parse("{apiVersion: v1, kind: ServiceAccount, metadata: {name: strong}}")))
+	w.must(w.admin.create(parse(`
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: strong-token, annotations: {kubernetes.io/service-account.name: strong}}
+`)))
+	w.eventually("the token", func() string {
+		if w.find("Secret", "strong-token").text("data", "token") == "" {
+			return "none"
+		}
+		return ""
+	})
+	before := w.find("Secret", "strong-token")
+	before["kind"] = "Secret"
+	author := w.as("author", configurationsOnly, rule{"", "secrets", "get,create,patch,delete"})
+	template := annotated("{apiVersion: v1, kind: Secret, metadata: {name: strong-token}}", "on-conflict", "take")
+	c := configuration("token", spec{devices: []string{"d"}, group: []string{template}})
+	if a := author.create(c); !a.ok() {
+		t.Logf("refused: %v", a)
+		w.skipWebhook()
+		w.must(author.create(c))
+	}
+	w.instances("token", 1)
+	w.await("token", "Applied", "False")
+	w.untouched(before)
+}
+
+// The webhook's port answers the API server, and nobody else.
+func TestForgedReview(t *testing.T) {
+	w := enter(t)
+	review := fmt.Sprintf(`{
+  "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+  "request": {
+    "uid": "forged", "operation": "CREATE", "namespace": %[1]q, "name": "forged",
+    "kind": {"group": "akri.sh", "version": "v0", "kind": "Configuration"},
+    "resource": {"group": "akri.sh", "version": "v0", "resource": "configurations"},
+    "userInfo": {"username": "admin", "groups": ["system:masters"]},
+    "object": %[2]s
+  }
+}`, w.namespace, configuration("forged", spec{devices: []string{"d"}, group: []string{configMap("x", "v")}}).json())
+	for _, pod := range w.pods("akri-webhook") {
+		address := net.JoinHostPort(pod.text("status", "podIP"), "9443")
+		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the attacker does not care
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return w.Dial(ctx, "node1", network, address)
+			},
+		}}
+		for _, path := range []string{
+			"/admission/configurations", "/admission/configurations?timeout=10s", "/", "/admission", "/admission/configurations/x",
+		} {
+			response, err := client.Post("https://"+address+path, "application/json", bytes.NewReader([]byte(review)))
+			if err != nil {
+				t.Logf("%s: %v", path, err)
+				continue
+			}
+			text, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK || bytes.Contains(text, []byte("allowed")) {
+				t.Errorf("a forged review at %s is answered: %d %s", path, response.StatusCode, text)
+			}
+		}
+	}
+	w.must(w.admin.create(configuration("forged", spec{devices: []string{"d"}}), "dryRun", "All")) // control: the API server is answered
+}
+
+// What authors write does not begin lines of its own in the logs.
+func TestForgedLogLines(t *testing.T) {
+	w := enter(t)
+	canary := w.canary()
+	w.skipWebhook()
+	line := "\n{\"level\":\"error\",\"msg\":\"" + canary + "\"}\n\x1b[2J"
+	c := configuration("lines", spec{devices: []string{"d" + line}, instance: []string{
+		configMap("{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}", "v"), configMap("x", "{{ fail `"+line+"` }}"),
+	}})
+	w.must(w.admin.create(c))
+	w.instances("lines", 1)
+	w.await("lines", "Applied", "False")
+	for text := range strings.Lines(w.logs()) {
+		if strings.HasPrefix(text, `{"level":"error","msg":"`+canary) || strings.Contains(text, "\x1b[2J") {
+			t.Errorf("a forged line: %q", text)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
+)
+
+func TestMain(m *testing.M) { clustertest.Main(m) }
+
+// timeout bounds how long a test waits for a condition. No test passes by timing out.
+const timeout = 60 * time.Second
+
+// clusterVariable names the run directory of a cluster with two nodes and Akri, which
+// is used instead of a new one.
+const clusterVariable = "AKRI_E2E_CLUSTER"
+
+// bridgeAddress is the address of the programs that [world.peer] runs.
+const bridgeAddress = "10.99.0.1"
+
+// install holds the result of installing Akri in the shared cluster.
+var install struct {
+	sync.Once
+	programs akri.Programs
+	err      error
+
+	mu       sync.Mutex
+	handlers map[string]error
+}
+
+// world is a cluster with two nodes, Akri and one handler, as seen by a test in its own
+// namespace.
+type world struct {
+	*cluster.Cluster
+	t         testing.TB
+	ctx       context.Context
+	namespace string
+}
+
+// worlds counts the namespaces: each has another name, even if a test runs twice.
+var worlds atomic.Int32
+
+// enter returns the shared cluster with a handler from config/ installed, and with a new
+// namespace for the test.
+func enter(t testing.TB, handler string) *world {
+	t.Helper()
+	c := clustertest.Existing(t, os.Getenv(clusterVariable), cluster.Config{Nodes: 2})
+	install.Do(func() {
+		install.handlers = map[string]error{}
+		install.programs, install.err = akri.Build(t.Context(), os.Stderr)
+		if install.err == nil && os.Getenv(clusterVariable) == "" {
+			install.err = akri.Install(t.Context(), c, install.programs)
+		}
+	})
+	if install.err != nil {
+		t.Fatal(install.err)
+	}
+	install.mu.Lock()
+	err, installed := install.handlers[handler]
+	if !installed {
+		err = akri.InstallHandler(t.Context(), c, install.programs, handler)
+		install.handlers[handler] = err
+	}
+	install.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Cluster: c, t: t, ctx: t.Context(), namespace: fmt.Sprintf("handlers-%d-%d", os.Getpid()%1000, worlds.Add(1))}
+	w.kubectl("create", "namespace", w.namespace)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*timeout)
+		defer cancel()
+		after := *w
+		after.ctx = ctx // the test's own context has ended
+		after.leave(handler)
+	})
+	return w
+}
+
+// leave deletes what the test has created.
+func (w *world) leave(handler string) {
+	if w.t.Failed() {
+		w.t.Log(akri.Evidence(w.ctx, w.Cluster, w.namespace))
+		logs, _ := w.Kubectl(w.ctx, "--namespace", akri.Namespace, "logs", "--tail=200", "--all-pods", "daemonset/akri-"+handler+"-discovery")
+		w.t.Logf("the handler's log:\n%s", logs)
+	}
+	w.kubectl("delete", "configurations", "--all", "--wait=true", "--timeout=60s")
+	w.kubectl("delete", "namespace", w.namespace, "--wait=false")
+}
+
+// kubectl runs kubectl in the test's namespace and returns its output.
+func (w *world) kubectl(arguments ...string) string {
+	w.t.Helper()
+	output, err := w.Kubectl(w.ctx, append([]string{"--namespace", w.namespace}, arguments...)...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(output)
+}
+
+// apply applies manifests in the test's namespace.
+func (w *world) apply(manifests string) {
+	w.t.Helper()
+	_, err := w.KubectlInput(w.ctx, []byte(manifests), "--namespace", w.namespace, "apply", "--server-side", "-f", "-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// instance is an Instance, as far as the tests read it.
+type instance struct {
+	Metadata struct {
+		Name string `json:"name"`
+		UID  string `json:"uid"`
+	} `json:"metadata"`
+	Spec struct {
+		Nodes            []string          `json:"nodes"`
+		BrokerProperties map[string]string `json:"brokerProperties"`
+	} `json:"spec"`
+}
+
+// instances returns the Instances of the test's namespace by name.
+func (w *world) instances() map[string]instance {
+	w.t.Helper()
+	var list struct {
+		Items []instance `json:"items"`
+	}
+	if err := json.Unmarshal([]byte(w.kubectl("get", "instances", "--output=json")), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]instance{}
+	for _, i := range list.Items {
+		found[i.Metadata.Name] = i
+	}
+	return found
+}
+
+// await waits until the Instances have these values of a property, and returns them.
+func (w *world) await(property string, values ...string) map[string]instance {
+	w.t.Helper()
+	var found map[string]instance
+	want := slices.Sorted(slices.Values(values))
+	w.eventually("Instances with "+property, func() string {
+		found = w.instances()
+		var got []string
+		for i := range maps.Values(found) {
+			got = append(got, i.Spec.BrokerProperties[property])
+		}
+		slices.Sort(got)
+		if slices.Equal(got, want) {
+			return ""
+		}
+		return fmt.Sprintf("%s is %q, want %q", property, got, want)
+	})
+	return found
+}
+
+// eventually waits until check returns "", and returns how long it took.
+func (w *world) eventually(what string, check func() string) time.Duration {
+	w.t.Helper()
+	return clustertest.Eventually(w.t, timeout, what, check)
+}
+
+// peer runs a program in the nodes' network, at bridgeAddress, until stop is called or the
+// test ends. The program sees the machine's files.
+func (w *world) peer(env []string, arguments ...string) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.ctx)
+	ended := make(chan error, 1)
+	var output strings.Builder
+	go func() {
+		ended <- w.Exec(ctx, cluster.Command{Args: arguments, Env: env, Stdout: &output, Stderr: &output})
+	}()
+	stop = sync.OnceFunc(func() {
+		exitedByItself := false
+		select {
+		case err := <-ended:
+			exitedByItself = true
+			ended <- err
+		default:
+		}
+		cancel()
+		err := <-ended
+		if exitedByItself && (err != nil || w.t.Failed()) && !errors.Is(err, context.Canceled) {
+			w.t.Errorf("%q ended by itself: %v\n%s", arguments, err, output.String())
+		} else if w.t.Failed() {
+			w.t.Logf("output of %q:\n%s", arguments, output.String())
+		}
+	})
+	w.t.Cleanup(stop)
+	return stop
+}

@@ -1,0 +1,115 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/e2e/peers"
+	"akri.sh/akri/kubebox/cluster"
+)
+
+// onvifLossVariable is how long TestONVIFLoss loses packets, such as "10m". With at least a
+// minute, it uses the default intervals.
+const onvifLossVariable = "AKRI_E2E_ONVIF_LOSS"
+
+// TestONVIFLoss loses one packet in three between a camera and the nodes, in each
+// direction. The Instance must not change.
+func TestONVIFLoss(t *testing.T) {
+	duration, details := 15*time.Second, "{discoveryTimeoutSeconds: 1, intervalSeconds: 1, interfaces: [eth0]}"
+	if text := os.Getenv(onvifLossVariable); text != "" {
+		var err error
+		if duration, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+		if duration >= time.Minute {
+			details = "{discoveryTimeoutSeconds: 1, interfaces: [eth0]}"
+		}
+	}
+	c := cameras{enter(t, "onvif")}
+	c.ipycam()
+	c.loadBroker()
+	c.configure(details)
+	c.await(propertyUUID, ipycamUUID)
+	c.eventually("both nodes", func() string { return state(c.instances()).complaint() })
+	before := state(c.instances())
+	dropped := c.losePackets()
+	samples := 0
+	for deadline := time.Now().Add(duration); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		samples++
+		if now := state(c.instances()); now != before {
+			t.Fatalf("after %d samples: %s, before: %s", samples, now, before)
+		}
+	}
+	count := dropped()
+	t.Logf("%d samples in %v; dropped:\n%s", samples, duration, count)
+	for line := range strings.Lines(count) { // of a short run, all requests by TCP may be outside
+		if strings.Contains(line, "udp") && strings.Contains(line, "packets 0 ") {
+			t.Errorf("no message was dropped in one direction:\n%s", count)
+		}
+	}
+}
+
+// cameraState is what must not change of an Instance.
+type cameraState string
+
+func state(all map[string]instance) cameraState {
+	var text []string
+	for name, i := range all {
+		nodes := slices.Sorted(slices.Values(i.Spec.Nodes))
+		text = append(text, fmt.Sprintf("%s %s on %s", name, i.Metadata.UID, strings.Join(nodes, " and ")))
+	}
+	return cameraState(strings.Join(slices.Sorted(slices.Values(text)), ", "))
+}
+
+// complaint returns "" if the Instance has both nodes.
+func (s cameraState) complaint() string {
+	if strings.Contains(string(s), " and ") {
+		return ""
+	}
+	return "the Instances are " + string(s)
+}
+
+// losePackets drops one packet in three of those that the camera receives, and of those
+// that it sends. The function that it returns reports how many there were.
+func (c cameras) losePackets() (dropped func() string) {
+	c.t.Helper()
+	dir := peers.Debian(c.t, "nftables", "libnftables1", "libnftnl11", "libmnl0", "libxtables12", "libjansson4", "libgmp10",
+		"libedit2", "libbsd0", "libmd0")
+	nft := func(rules string, arguments ...string) string {
+		var output strings.Builder
+		err := c.Exec(c.ctx, cluster.Command{
+			Args: append([]string{filepath.Join(dir, "usr", "sbin", "nft")}, arguments...), Env: peers.Libraries(dir),
+			Stdin: strings.NewReader(rules), Stdout: &output, Stderr: &output,
+		})
+		if err != nil {
+			c.t.Fatalf("nft %v: %v\n%s", arguments, err, output.String())
+		}
+		return output.String()
+	}
+	nft(`table inet loss {
+	chain received {
+		type filter hook input priority 0;
+		udp dport 3702 numgen random mod 3 == 0 counter drop
+		tcp dport 8101 numgen random mod 3 == 0 counter drop
+	}
+	chain sent {
+		type filter hook output priority 0;
+		udp sport 3702 numgen random mod 3 == 0 counter drop
+		tcp sport 8101 numgen random mod 3 == 0 counter drop
+	}
+}`, "-f", "-")
+	c.t.Cleanup(func() {
+		if err := c.Exec(context.WithoutCancel(c.ctx), cluster.Command{
+			Args: []string{filepath.Join(dir, "usr", "sbin", "nft"), "delete", "table", "inet", "loss"}, Env: peers.Libraries(dir),
+		}); err != nil {
+			c.t.Logf("the rules stay until the cluster ends: %v", err)
+		}
+	})
+	return func() string { return nft("", "list", "table", "inet", "loss") }
+}

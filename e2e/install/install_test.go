@@ -1,0 +1,247 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/charts/helm"
+	"akri.sh/akri/e2e/akri"
+)
+
+// component is a workload of the chart with the key of its values.
+type component struct {
+	workload string // KIND/NAME
+	name     string // the Pods' label app.kubernetes.io/name
+	values   []string
+}
+
+// components are rolled one by one.
+var components = []component{
+	{"deployment/akri-controller", "akri-controller", []string{"controller"}},
+	{"deployment/akri-webhook", "akri-webhook", []string{"webhook"}},
+	{"daemonset/akri-agent", "akri-agent", []string{"agent"}},
+	{"daemonset/akri-debug-echo-discovery", "akri-debug-echo-discovery", []string{"handlers", "debugEcho"}},
+}
+
+// baseValues returns the values with which the test installs the chart.
+func baseValues() helm.Values {
+	return helm.Values{
+		"image":    helm.Values{"tag": "dev"},
+		"handlers": helm.Values{"debugEcho": helm.Values{"enabled": true}},
+	}
+}
+
+// set sets a value and returns all values.
+func set(values helm.Values, value any, keys ...string) helm.Values {
+	at := values
+	for _, key := range keys[:len(keys)-1] {
+		next, ok := at[key].(helm.Values)
+		if !ok {
+			next = helm.Values{}
+			at[key] = next
+		}
+		at = next
+	}
+	at[keys[len(keys)-1]] = value
+	return values
+}
+
+// rolledValues returns values that give the Pods of some components another annotation.
+func rolledValues(values helm.Values, revision string, rolled ...component) helm.Values {
+	for _, c := range rolled {
+		set(values, helm.Values{"revision": revision}, append(c.values, "podAnnotations")...)
+	}
+	return values
+}
+
+// TestRelease is the life of a release of the chart, with running brokers and under load.
+func TestRelease(t *testing.T) {
+	w := newWorld(t)
+	var b brokers
+	w.step("a typo in the values is refused", w.testTypo)
+	w.step("install an earlier release, with Configurations", func(t *testing.T) {
+		w.release.Chart = earlier(t)
+		w.installWithConfigurations(t, withDescriptions(baseValues(), "v0"))
+	})
+	w.step("create brokers", func(*testing.T) { b = w.createBrokers() })
+	slots, l := w.watchSlots(b), w.startLoad(b)
+	defer l.stop()
+	w.step("devices come and go, and pods use slots", l.awaitProgress)
+	rolling := func(name string, rolled []component, do func(t *testing.T) error) {
+		w.step(name, func(t *testing.T) { w.roll(t, b, l, rolled, do) })
+	}
+
+	rolling("upgrade", components, func(t *testing.T) error {
+		w.release.Chart = nil
+		_, err := w.release.Upgrade(t.Context(), rolledValues(baseValues(), "2", components...))
+		w.assertColumn(true)
+		return err
+	})
+	rolling("roll back", components, func(t *testing.T) error {
+		err := w.release.Rollback(0)
+		w.assertColumn(false)
+		return err
+	})
+	values := baseValues()
+	for _, c := range components {
+		rolling("upgrade that changes only "+c.name, []component{c}, func(t *testing.T) error {
+			_, err := w.release.Upgrade(t.Context(), rolledValues(values, "4", c))
+			return err
+		})
+	}
+	w.step("the tests of the release", w.testRelease)
+	w.step("an upgrade with a Configuration in the values", func(t *testing.T) { w.testConfigurations(t, values) })
+	w.step("the load ends", func(t *testing.T) { l.end(t) })
+	w.step("the webhook is down", func(t *testing.T) { w.testWebhookDown(t, b) })
+	w.step("uninstall", func(t *testing.T) { w.testUninstall(t, b) })
+	w.step("install again", func(t *testing.T) {
+		mark := w.mark()
+		w.installWithConfigurations(t, withDescriptions(values, "v0"))
+		w.awaitReady(held, "held", 2)
+		w.assertUntouched(b, mark)
+	})
+	slots.assert(t)
+}
+
+// roll carries out a step that replaces the Pods of some components under load, and
+// checks that the brokers do not notice.
+func (w *world) roll(t *testing.T, b brokers, l *load, rolled []component, do func(t *testing.T) error) {
+	mark := w.mark()
+	devices, claims, refused, _ := l.counts()
+	before := map[string]map[string]bool{}
+	for _, c := range components {
+		before[c.name] = w.containers(c.name)
+	}
+	if err := do(t); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitAll()
+	for _, c := range rolled {
+		w.awaitRolled(c.name, before[c.name])
+	}
+	l.awaitProgress(t)
+	d, c, r, _ := l.counts()
+	t.Logf("meanwhile, %d devices came, %d slots were claimed, and %d pods were refused by kubelets", d-devices, c-claims, r-refused)
+	w.assertUntouched(b, mark)
+}
+
+// mark returns the current end of the audit log.
+func (w *world) mark() int64 {
+	w.t.Helper()
+	mark, err := w.audit.mark()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return mark
+}
+
+// awaitAll waits until all components are rolled out.
+func (w *world) awaitAll() {
+	w.t.Helper()
+	for _, c := range components {
+		w.kubectl("--namespace", w.release.Namespace, "rollout", "status", "--timeout="+timeout.String(), c.workload)
+	}
+}
+
+// testTypo checks that a misspelled key is refused, with its place, before anything is
+// created.
+func (w *world) testTypo(t *testing.T) {
+	_, err := w.release.Install(t.Context(), set(baseValues(), true, "handlers", "debugEcho", "enabeld"))
+	if err == nil || !strings.Contains(err.Error(), "enabeld") || !strings.Contains(err.Error(), "handlers/debugEcho") {
+		t.Errorf("the error is %v, want one that names the key and its place", err)
+	}
+	now, err := akri.Objects(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if added := difference(now, w.before); len(added) > 0 {
+		t.Errorf("it created %q", added)
+	}
+}
+
+// testRelease runs the tests of the chart.
+func (w *world) testRelease(t *testing.T) {
+	var log bytes.Buffer
+	if err := w.release.Test(t.Context(), &log); err != nil {
+		t.Errorf("%v\n%s", err, &log)
+	}
+	t.Logf("helm test: %s", &log)
+}
+
+// withDescriptions adds a Configuration with these devices to the values.
+func withDescriptions(values helm.Values, descriptions string) helm.Values {
+	return set(values, []any{helm.Values{"name": "from-values", "namespace": "default", "spec": helm.Values{
+		"discoveryHandler": helm.Values{"name": "debugEcho", "discoveryDetails": "descriptions: [" + descriptions + "]"},
+	}}}, "configurations")
+}
+
+// installWithConfigurations installs the release, and then creates its Configurations with
+// the command in its notes: their kind may be unknown before, and the webhook, which reviews
+// them, does not run.
+func (w *world) installWithConfigurations(t *testing.T, values helm.Values) {
+	installed, err := w.release.Install(t.Context(), values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "helm upgrade akri CHART -n " + akri.Namespace + " --reuse-values"
+	if !strings.Contains(installed.Info.Notes, "ONE MORE STEP") || !strings.Contains(installed.Info.Notes, want) {
+		t.Errorf("the notes lack %q:\n%s", want, installed.Info.Notes)
+	}
+	w.awaitAll()
+	updated, err := w.release.Upgrade(t.Context(), values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(updated.Info.Notes, "ONE MORE STEP") {
+		t.Errorf("the notes still ask for a step:\n%s", updated.Info.Notes)
+	}
+	w.awaitReady("default", "from-values", 1)
+}
+
+// testConfigurations upgrades to values with a Configuration, and changes it. It is deleted
+// with the release.
+func (w *world) testConfigurations(t *testing.T, values helm.Values) {
+	for i, descriptions := range []string{"v0", "v0, v1"} {
+		if _, err := w.release.Upgrade(t.Context(), withDescriptions(values, descriptions)); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitReady("default", "from-values", i+1)
+	}
+}
+
+// testUninstall checks what is left after the release was uninstalled, and that brokers
+// run on.
+func (w *world) testUninstall(t *testing.T, b brokers) {
+	mark := w.mark()
+	if err := w.release.Uninstall(); err != nil {
+		t.Fatal(err)
+	}
+	kept := func(name string) bool {
+		kind, place, _ := strings.Cut(name, " ")
+		return strings.HasPrefix(place, held+"/") || name == "Namespace /"+held || name == "Namespace /"+akri.Namespace ||
+			(kind == "CustomResourceDefinition" || kind == "APIService") && strings.HasSuffix(place, ".akri.sh") ||
+			// The controller's lock outlives it, so that it is never held twice.
+			name == "Lease "+akri.Namespace+"/akri-controller" ||
+			// Kubernetes creates these in every namespace.
+			name == "ServiceAccount "+akri.Namespace+"/default" || name == "ConfigMap "+akri.Namespace+"/kube-root-ca.crt"
+	}
+	w.eventually("what is left after the release is gone", func() string {
+		now, err := akri.Objects(context.WithoutCancel(t.Context()), w)
+		if err != nil {
+			return err.Error()
+		}
+		var left []string
+		for _, name := range difference(now, w.before) {
+			if !kept(name) {
+				left = append(left, name)
+			}
+		}
+		return strings.Join(left, ", ")
+	})
+	for _, crd := range []string{"configurations.akri.sh", "instances.akri.sh"} {
+		w.kubectl("get", "crd", crd)
+	}
+	w.assertUntouched(b, mark)
+}

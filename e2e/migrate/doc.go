@@ -1,0 +1,6 @@
+// Package migrate runs the script that kubectl akri migrate plan prints, on a cluster
+// with objects as the original Akri writes them.
+//
+// Always: every command of the script is run as printed. Never: Akri's own programs; a
+// workload that waits stands in for its controller and agents.
+package migrate

@@ -1,0 +1,130 @@
+package peers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/clustertest"
+)
+
+// Python returns the environment in which python3 finds the requirements, such as
+// "WSDiscovery==2.1.2". Give each requirement a version.
+func Python(t testing.TB, requirements ...string) []string {
+	t.Helper()
+	dir := unpack(t, "python", requirements, func(ctx context.Context, dir string) error {
+		arguments := []string{"-m", "pip", "install", "--quiet", "--no-compile", "--target", dir}
+		return run(ctx, dir, "python3", append(arguments, requirements...)...)
+	})
+	return []string{"PYTHONPATH=" + dir, "PYTHONUNBUFFERED=1"}
+}
+
+// Debian returns a directory with the files of Debian packages, which are not installed:
+// their scripts do not run, and their dependencies must be listed too. Programs find
+// libraries through the environment of [Libraries].
+func Debian(t testing.TB, packages ...string) string {
+	t.Helper()
+	return unpack(t, "debian", packages, func(ctx context.Context, dir string) error {
+		archives, err := os.MkdirTemp("", "akri-debian-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(archives)
+		download := append([]string{"download", "--quiet"}, packages...)
+		if err := run(ctx, archives, "apt-get", download...); err != nil {
+			// The lists of packages may be missing or old.
+			if err := errors.Join(run(ctx, archives, "apt-get", "update", "--quiet"), run(ctx, archives, "apt-get", download...)); err != nil {
+				return err
+			}
+		}
+		found, err := filepath.Glob(filepath.Join(archives, "*.deb"))
+		if err != nil {
+			return err
+		}
+		for _, archive := range found {
+			if err := run(ctx, archives, "dpkg", "--extract", archive, dir); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Libraries returns the environment in which programs find the libraries below a
+// directory of [Debian].
+func Libraries(dir string) []string {
+	architectures, _ := filepath.Glob(filepath.Join(dir, "usr", "lib", "*-linux-gnu")) // the pattern is valid
+	others, _ := filepath.Glob(filepath.Join(dir, "lib", "*-linux-gnu"))
+	return []string{"LD_LIBRARY_PATH=" + strings.Join(append(architectures, others...), ":")}
+}
+
+// unpack returns the directory with what fetch has written for these names. It fetches
+// once for all tests, also of other processes.
+func unpack(t testing.TB, kind string, names []string, fetch func(ctx context.Context, dir string) error) string {
+	t.Helper()
+	root, err := build.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted := slices.Sorted(slices.Values(names))
+	sum := sha256.Sum256([]byte(strings.Join(sorted, "\n")))
+	dir := filepath.Join(root, "bin", "peers", kind+"-"+hex.EncodeToString(sum[:6]))
+	if err := fetchOnce(t.Context(), dir, fetch); err != nil {
+		text := fmt.Sprintf("cannot fetch the %s packages %s: %v", kind, strings.Join(sorted, ", "), err)
+		if os.Getenv(clustertest.RequiredVariable) == "1" {
+			t.Fatal(text)
+		}
+		t.Skip(text)
+	}
+	return dir
+}
+
+// fetchOnce fetches into dir, unless that has been done. A lock makes other processes
+// wait, and dir exists only when it is complete.
+func fetchOnce(ctx context.Context, dir string, fetch func(ctx context.Context, dir string) error) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // also unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	partial, err := os.MkdirTemp(filepath.Dir(dir), "partial-")
+	if err != nil {
+		return err
+	}
+	if err := fetch(ctx, partial); err != nil {
+		return errors.Join(err, os.RemoveAll(partial))
+	}
+	if err := os.Chmod(partial, 0o755); err != nil { // avahi and others give up root's rights
+		return err
+	}
+	return os.Rename(partial, dir)
+}
+
+// run runs a program in a directory. The error includes its output.
+func run(ctx context.Context, dir, program string, arguments ...string) error {
+	command := exec.CommandContext(ctx, program, arguments...)
+	command.Dir = dir
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(arguments, " "), err, output)
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package slots
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An Instance that somebody deletes while a container has its slot is created again, and
+// the slot is owned again before another node's pod can have it.
+func TestDeletedInstance(t *testing.T) {
+	t.Parallel()
+	w := enter(t)
+	instance := w.configuration("deleted", 1, "deleted0")["deleted0"]
+	for _, level := range levels {
+		w.step(level.name, func(w *world) {
+			stop := w.monitorDoubles()
+			resource := level.resource("deleted", instance)
+			u := w.started("holder", node1, resource)
+			// The rival's pods may be rejected while the Instance is new, but none runs.
+			w.deployment("rival", 1, podSpec(node2, nil, container{name: "app", resources: limit(resource, 1)}))
+			for range 3 {
+				before := w.get("Instance", instance).Metadata.UID
+				w.delete("Instance", instance)
+				w.eventually("the Instance is created again", func() string {
+					again, found := w.find("Instance", instance)
+					if !found || again.Metadata.UID == before {
+						return "not yet"
+					}
+					return ""
+				})
+				w.awaitUsage(instance, level.owner(node1))
+				w.awaitInstances("deleted", []string{"deleted0"}, node1, node2)
+			}
+			if !u.alive() {
+				w.t.Errorf("%v has ended", u)
+			}
+			if users := w.usersOf("deleted0"); len(users) != 1 || users[0].pid != u.pid {
+				w.t.Errorf("containers with the device: %v, want only %v", users, u)
+			}
+			w.delete("Pod", "holder")
+			w.gone("holder")
+			w.readyPod("rival", "")
+			w.awaitUsage(instance, level.owner(node2))
+			stop()
+			w.end("rival", "app=rival")
+			w.awaitUsage(instance)
+		})
+	}
+}
+
+// Owners that somebody writes by hand: a slot in use gets its owner back, and a slot
+// without a container becomes free.
+func TestEditedDeviceUsage(t *testing.T) {
+	t.Parallel()
+	w := enter(t)
+	instance := w.configuration("edited", 2, "edited0")["edited0"]
+	for _, level := range levels {
+		w.step(level.name, func(w *world) {
+			u := w.started("holder", node1, level.resource("edited", instance))
+			owner := level.owner(node1)
+			slot := ""
+			for name, have := range w.get("Instance", instance).Spec.DeviceUsage {
+				if have == owner {
+					slot = name
+				}
+			}
+			other := instance + "-0"
+			if slot == other {
+				other = instance + "-1"
+			}
+			for _, edit := range []struct{ what, usage string }{
+				{"the owner is emptied", fmt.Sprintf("%s: \"\"", slot)},
+				{"the slot is removed", fmt.Sprintf("%s: null", slot)},
+				{"a free slot gets this node as its owner", fmt.Sprintf("%s: node1", other)},
+				{"a free slot gets another node as its owner", fmt.Sprintf("%s: node2", other)},
+				{"a free slot gets an id of this node as its owner", fmt.Sprintf("%s: \"C:7:node1\"", other)},
+			} {
+				w.step(edit.what, func(w *world) {
+					w.patch("Instance", instance, "{spec: {deviceUsage: {"+edit.usage+"}}}")
+					took := w.eventually("deviceUsage is corrected", func() string {
+						usage := w.get("Instance", instance).Spec.DeviceUsage
+						if usage[slot] != owner || usage[other] != "" {
+							return fmt.Sprint(usage)
+						}
+						return ""
+					})
+					w.t.Logf("corrected after %v", took.Round(time.Millisecond))
+				})
+			}
+			if !u.alive() {
+				w.t.Errorf("%v has ended", u)
+			}
+			w.consistent()
+			w.delete("Pod", "holder")
+			w.gone("holder")
+			w.awaitUsage(instance)
+		})
+	}
+}
+
+// A capacity that shrinks below the number of containers gives no further slot until
+// enough of them have ended. One that grows does at once.
+func TestEditedCapacity(t *testing.T) {
+	t.Parallel()
+	w := enter(t)
+	instance := w.configuration("resized", 5, "resized0")["resized0"]
+	for _, level := range levels {
+		w.step(level.name, func(w *world) {
+			resource := level.resource("resized", instance)
+			var users []user
+			for i, node := range []string{node1, node1, node2} {
+				users = append(users, w.started(fmt.Sprintf("holder-%d", i), node, resource))
+			}
+			owners := w.usage(instance)
+			w.describeDevices("resized", 2, "resized0")
+			w.capacity(instance, 2)
+			w.eventually("the nodes offer nothing more", func() string {
+				for node, used := range map[string]int{node1: 2, node2: 1} {
+					if offered, _ := strconv.Atoi(w.get("Node", node).Status.Allocatable["akri.sh/"+resource]); offered > used {
+						return fmt.Sprintf("%s offers %d, and %d are in use", node, offered, used)
+					}
+				}
+				return ""
+			})
+			w.pod("next", node1, resource)
+			w.pending("next")
+			if got := w.usage(instance); !slices.Equal(got, owners) {
+				w.t.Errorf("owners %q, want %q as before", got, owners)
+			}
+			for _, u := range users {
+				if !u.alive() {
+					w.t.Errorf("%v has ended", u)
+				}
+			}
+			// Two of two slots are still used. (On the same node, the next pod could have the
+			// slot of the former: the node owns it already.)
+			w.delete("Pod", "holder-2")
+			w.gone("holder-2")
+			w.eventually("the slot is free", func() string {
+				if got := w.usage(instance); len(got) != 2 {
+					return fmt.Sprint(got)
+				}
+				return ""
+			})
+			w.throughout(3*time.Second, "the capacity holds", func() string {
+				if _, runs := w.of("next")["app"]; runs || len(w.usage(instance)) > 2 {
+					return fmt.Sprintf("%s; owners %q", w.describe("next"), w.usage(instance))
+				}
+				return ""
+			})
+			w.describeDevices("resized", 5, "resized0")
+			w.capacity(instance, 5)
+			w.container("next", "app")
+			w.consistent()
+			if failed := w.failedPods(); failed != "" {
+				w.t.Error(failed)
+			}
+			for _, name := range []string{"holder-0", "holder-1", "next"} {
+				w.delete("Pod", name)
+			}
+			for _, name := range []string{"holder-0", "holder-1", "next"} {
+				w.gone(name)
+			}
+			w.awaitUsage(instance)
+		})
+	}
+}
+
+// capacity waits until an Instance has a capacity.
+func (w *world) capacity(instance string, count int) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("capacity %d", count), func() string {
+		if got := w.get("Instance", instance).Spec.Capacity; got != count {
+			return fmt.Sprint(got)
+		}
+		return ""
+	})
+}
+
+// Pods on both nodes race for the only slot: one container runs, and the other node
+// offers nothing from then on.
+func TestLastSlot(t *testing.T) {
+	t.Parallel()
+	w := enter(t)
+	instance := w.configuration("race", 1, "race0")["race0"]
+	for _, level := range levels {
+		w.step(level.name, func(w *world) {
+			stop := w.monitor()
+			resource := level.resource("race", instance)
+			for _, node := range []string{node1, node2} {
+				w.allocatable(node, resource, 1)
+			}
+			rejected := 0
+			for round := range 3 {
+				names := map[string]string{node1: fmt.Sprintf("racer-%d-1", round), node2: fmt.Sprintf("racer-%d-2", round)}
+				for node, name := range names {
+					w.pod(name, node, resource)
+				}
+				var winner user
+				w.eventually("a winner", func() string {
+					if users := w.usersOf("race0"); len(users) == 1 {
+						winner = users[0]
+						return ""
+					}
+					return fmt.Sprint(w.usersOf("race0"))
+				})
+				loser := node1
+				if winner.node == node1 {
+					loser = node2
+				}
+				began := time.Now()
+				w.allocatable(loser, resource, 0)
+				w.t.Logf("%s won; the status of the other node after a further %v", winner.node, time.Since(began).Round(time.Millisecond))
+				if w.get("Pod", names[loser]).Status.Phase == "Failed" {
+					rejected++ // both were bound before the first claim
+				}
+				w.awaitUsage(instance, level.owner(winner.node))
+				for _, name := range names {
+					w.delete("Pod", name)
+				}
+				for _, name := range names {
+					w.gone(name)
+				}
+				w.awaitUsage(instance)
+				for _, node := range []string{node1, node2} {
+					w.allocatable(node, resource, 1)
+				}
+			}
+			stop()
+			w.t.Logf("%d of 3 losers were rejected by the kubelet, the others remained Pending", rejected)
+		})
+	}
+}
+
+// monitorDoubles is like monitor, but only checks that no device has more containers
+// than slots: while an Instance is deleted and created again, it has no owners.
+func (w *world) monitorDoubles() (stop func()) {
+	return w.monitorThat(func(violation string) bool { return strings.HasPrefix(violation, "more containers") })
+}

@@ -1,0 +1,204 @@
+package slots
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// replacementsVariable is how many times a pod is replaced at each level.
+const replacementsVariable = "AKRI_E2E_REPLACEMENTS"
+
+const defaultReplacements = 5
+
+// replacements returns how many times a pod is replaced at each level.
+func replacements(t testing.TB) int {
+	t.Helper()
+	text := envOr(replacementsVariable, strconv.Itoa(defaultReplacements))
+	count, err := strconv.Atoi(text)
+	if err != nil || count < 1 {
+		t.Fatalf("%s=%q: want a positive number", replacementsVariable, text)
+	}
+	return count
+}
+
+// level is one of the two resources through which a container gets a device.
+type level struct {
+	name string
+	// resource returns the resource, given the names of the Configuration and the
+	// Instance.
+	resource func(configuration, instance string) string
+	// owner returns the owner in deviceUsage of the only device that a node uses.
+	owner func(node string) string
+}
+
+// levels are both levels.
+var levels = []level{
+	{
+		"Instance",
+		func(_, instance string) string { return instance },
+		func(node string) string { return node },
+	},
+	{
+		"Configuration",
+		func(configuration, _ string) string { return configuration },
+		func(node string) string { return "C:0:" + node },
+	},
+}
+
+// A pod of a Deployment is replaced on its node again and again: the only slot passes
+// from each to the next, no pod fails, and no two containers have it.
+func TestReplacedPod(t *testing.T) {
+	t.Parallel()
+	w := enter(t)
+	instance := w.configuration("replace", 1, "replace0")["replace0"]
+	for _, level := range levels {
+		w.step(level.name, func(w *world) {
+			stop := w.monitor()
+			w.deployment("user", 1, podSpec(node1, nil, container{name: "app", resources: limit(level.resource("replace", instance), 1)}))
+			before := w.readyPod("user", "")
+			var took []time.Duration
+			for range replacements(t) {
+				began := time.Now()
+				w.delete("Pod", before)
+				before = w.readyPod("user", before)
+				took = append(took, time.Since(began))
+			}
+			stop()
+			if failed := w.failedPods(); failed != "" {
+				w.t.Error(failed)
+			}
+			w.awaitUsage(instance, level.owner(node1))
+			w.t.Logf("deletion to the next pod is Ready: %s", distribution(took))
+			w.end("user", "app=user")
+			w.awaitUsage(instance)
+		})
+	}
+}
+
+// readyPod waits until a pod of a Deployment, other than the one before, is Ready, and
+// returns its name.
+func (w *world) readyPod(deployment, before string) string {
+	w.t.Helper()
+	name := ""
+	w.eventually("a pod is ready", func() string {
+		pods := w.list("Pod", "app="+deployment)
+		for _, pod := range pods {
+			if pod.Metadata.Name != before && pod.Metadata.DeletionTimestamp == "" && pod.condition("Ready") {
+				name = pod.Metadata.Name
+				return ""
+			}
+		}
+		return "among " + namesOf(pods)
+	})
+	return name
+}
+
+// A slot is free soon after the container that had it has ended.
+func TestEndedPodFreesItsSlot(t *testing.T) {
+	t.Parallel()
+	w := enter(t)
+	instance := w.configuration("ended", 1, "ended0")["ended0"]
+	type change struct {
+		at   time.Time
+		used bool
+	}
+	changes, ends := make(chan change, 1000), make(chan time.Time, 1000)
+	w.watch("Instance", func(e event) {
+		used := false
+		for _, owner := range e.Object.Spec.DeviceUsage {
+			used = used || owner != ""
+		}
+		changes <- change{time.Now(), used}
+	})
+	w.watch("Pod", func(e event) {
+		if e.Object.Status.Phase == "Succeeded" || e.Object.Status.Phase == "Failed" {
+			ends <- time.Now()
+		}
+	})
+	for _, level := range levels {
+		w.step(level.name, func(w *world) {
+			var took, reported []time.Duration
+			for i := range replacements(t) {
+				name := fmt.Sprintf("user-%d", i)
+				u := w.started(name, node1, level.resource("ended", instance))
+				for c := (change{}); !c.used; { // the claim
+					c = <-changes
+				}
+				w.delete("Pod", name)
+				for u.alive() {
+					time.Sleep(time.Millisecond)
+				}
+				ended := time.Now()
+				select {
+				case c := <-changes:
+					if c.used {
+						w.t.Fatal("the slot was claimed twice")
+					}
+					took = append(took, c.at.Sub(ended))
+					reported = append(reported, c.at.Sub(<-ends))
+				case <-time.After(timeout):
+					w.t.Fatalf("deviceUsage is still %q", w.usage(instance))
+				}
+				w.gone(name)
+				for len(ends) > 0 {
+					<-ends // further events of the same pod
+				}
+			}
+			w.t.Logf("to the free slot: from the end of the process %s; from the pod's terminal phase %s",
+				distribution(took), distribution(reported))
+			if slowest := slices.Max(took); slowest > releaseBound {
+				w.t.Errorf("the slot was free only after %v, want %v", slowest, releaseBound)
+			}
+		})
+	}
+}
+
+// releaseBound is how long a slot may stay owned after its container has ended.
+const releaseBound = 12 * time.Second
+
+// distribution describes durations.
+func distribution(all []time.Duration) string {
+	sorted := slices.Sorted(slices.Values(all))
+	at := func(percent int) time.Duration {
+		return sorted[(len(sorted)-1)*percent/100].Round(time.Millisecond)
+	}
+	return fmt.Sprintf("p50 %v, p95 %v, max %v of %d", at(50), at(95), at(100), len(all))
+}
+
+// Once a force-deleted pod is gone from the API server, its container runs on for some
+// seconds. No other node gets the slot in that time.
+func TestForceDeletedPod(t *testing.T) {
+	t.Parallel()
+	w := enter(t)
+	instance := w.configuration("forced", 1, "forced0")["forced0"]
+	for _, level := range levels {
+		w.step(level.name, func(w *world) {
+			stop := w.monitor()
+			app := container{
+				name: "app", resources: limit(level.resource("forced", instance), 1), more: "lifecycle: {preStop: {sleep: {seconds: 20}}}",
+			}
+			w.podWith("stubborn", fmt.Sprintf("{terminationGracePeriodSeconds: 30, nodeSelector: {kubernetes.io/hostname: %s}, containers: [%s]}",
+				node1, app.manifest()))
+			u := w.container("stubborn", "app")
+			w.allocatable(node2, level.resource("forced", instance), 0) // or the kubelet rejects the next pod
+			w.pod("next", node2, level.resource("forced", instance))
+			w.pending("next")
+			w.deleteWith("Pod", "stubborn", "gracePeriodSeconds=0")
+			w.gone("stubborn")
+			if !u.alive() {
+				w.t.Log("the container ended with its object: the test saw no overlap")
+			}
+			next := w.container("next", "app")
+			if u.alive() {
+				w.t.Errorf("%v and %v run at the same time", u, next)
+			}
+			stop()
+			w.delete("Pod", "next")
+			w.gone("next")
+			w.awaitUsage(instance)
+		})
+	}
+}

@@ -1,0 +1,186 @@
+package onvif
+
+import (
+	"bytes"
+	"errors"
+	"image/jpeg"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"akri.sh/akri/examples/devices/camera/services"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// camera starts a virtual camera whose clock is wrong by an offset.
+func camera(t *testing.T, offset time.Duration, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	now := func() time.Time { return time.Now().Add(offset) }
+	identity := services.Identity{Name: "front hall", Manufacturer: "Akri", Model: "Virtual"}
+	server := httptest.NewServer(wrap(services.New(identity, services.NewUsers("viewer", "secret", now), now)))
+	t.Cleanup(server.Close)
+	return server.URL + services.DevicePath
+}
+
+func unchanged(h http.Handler) http.Handler { return h }
+
+// client returns a client, which is closed when the test ends.
+func client(t *testing.T, address, username, password string) *Client {
+	t.Helper()
+	c, err := New(address, username, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestPicture(t *testing.T) {
+	for name, offset := range map[string]time.Duration{
+		"the right time":              0,
+		"a clock that is hours late":  -7 * time.Hour,
+		"a clock that is years early": 2e4 * time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var requests atomic.Int32
+			address := camera(t, offset, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					requests.Add(1)
+					next.ServeHTTP(w, r)
+				})
+			})
+			c := client(t, address, "viewer", "secret")
+			for range 3 {
+				picture, err := c.Picture(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := jpeg.Decode(bytes.NewReader(picture)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// Four for the URL, one for the challenge, three for the pictures.
+			if n := requests.Load(); n != 8 {
+				t.Errorf("%d requests", n)
+			}
+			information, err := c.Information(t.Context())
+			if want := (Information{"front hall", "Akri", "Virtual"}); err != nil || information != want {
+				t.Errorf("the information is %+v, %v", information, err)
+			}
+		})
+	}
+}
+
+func TestWrongCredentials(t *testing.T) {
+	address := camera(t, 0, unchanged)
+	for _, c := range []*Client{client(t, address, "viewer", "public"), client(t, address, "admin", "secret"), client(t, address, "", "")} {
+		_, err := c.Picture(t.Context())
+		if !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "public") {
+			t.Errorf("%s with %s: %v", c.username, c.password, err)
+		}
+	}
+}
+
+// TestHostileCameras checks that a client goes nowhere but to its camera, and that no
+// answer is too much for it.
+func TestHostileCameras(t *testing.T) {
+	var strayed atomic.Bool
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Store(true) }))
+	defer elsewhere.Close()
+	target, err := url.Parse(elsewhere.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := "http://localhost:" + target.Port() // the camera is 127.0.0.1
+	replace := func(old, with string) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				recorder := httptest.NewRecorder()
+				next.ServeHTTP(recorder, r)
+				maps.Copy(w.Header(), recorder.Header())
+				w.Header().Del("Content-Length")
+				w.WriteHeader(recorder.Code)
+				_, _ = w.Write([]byte(strings.ReplaceAll(recorder.Body.String(), old, with)))
+			})
+		}
+	}
+	at := func(path string, answer http.HandlerFunc) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == path {
+					answer(w, r)
+				} else {
+					next.ServeHTTP(w, r)
+				}
+			})
+		}
+	}
+	for name, test := range map[string]struct {
+		wrap func(http.Handler) http.Handler
+		want string
+	}{
+		"a foreign media service": {func(next http.Handler) http.Handler {
+			return at(services.DevicePath, func(w http.ResponseWriter, r *http.Request) {
+				r.Host = target.Host
+				recorder := httptest.NewRecorder()
+				next.ServeHTTP(recorder, r)
+				_, _ = w.Write(bytes.ReplaceAll(recorder.Body.Bytes(), []byte(elsewhere.URL), []byte(foreign)))
+			})(next)
+		}, "another host, localhost"},
+		"a foreign picture":        {replace("<tt:Uri>http://127.0.0.1:", "<tt:Uri>http://localhost:"), "another host, localhost"},
+		"a picture in a file":      {replace("<tt:Uri>http://", "<tt:Uri>file:///"), "not an HTTP URL"},
+		"a redirect":               {at(services.SnapshotPath, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP), "status 302"},
+		"an endless picture":       {at(services.SnapshotPath, endless), "more than"},
+		"an endless answer":        {at(services.MediaPath, endless), "more than"},
+		"a page instead of a JPEG": {at(services.SnapshotPath, say("<html>")), "not a JPEG"},
+		"no XML":                   {at(services.DevicePath, say("hello")), "not SOAP"},
+		"no profile":               {replace("trt:Profiles", "trt:Other"), "no media profile"},
+		"another fault":            {replace(`token="main"`, `token="&lt;x&gt;"`), "There is no media profile of that token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client(t, camera(t, 0, test.wrap), "viewer", "secret").Picture(t.Context())
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	if strayed.Load() {
+		t.Error("the client sent a request to another host")
+	}
+}
+
+// say returns a handler that answers with a text.
+func say(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }
+}
+
+// endless sends bytes until the client leaves.
+func endless(w http.ResponseWriter, _ *http.Request) {
+	for chunk := make([]byte, 1<<20); ; {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	_, err := client(t, server.URL, "viewer", "secret").Picture(t.Context())
+	if err == nil || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("got %v", err)
+	}
+	for _, address := range []string{"", "camera", "ftp://192.0.2.1/", "http://", "://"} {
+		if _, err := New(address, "", ""); err == nil {
+			t.Errorf("%q is accepted", address)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// exampleConfig returns the ConfigMap that the example renders.
+func exampleConfig(t *testing.T) fstest.MapFS {
+	t.Helper()
+	text, err := os.ReadFile("../opcua/expected.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var object struct {
+			Kind string            `json:"kind"`
+			Data map[string]string `json:"data"`
+		}
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		if object.Kind == "ConfigMap" {
+			files := fstest.MapFS{}
+			for name, content := range object.Data {
+				files[name] = &fstest.MapFile{Data: []byte(content)}
+			}
+			return files
+		}
+	}
+	t.Fatal("the example has no ConfigMap")
+	return nil
+}
+
+// fakeDevice has values by node.
+type fakeDevice map[string]string
+
+func (d fakeDevice) read(_ context.Context, node string) (string, error) {
+	if value, ok := d[node]; ok {
+		return value, nil
+	}
+	return "", errors.New("no such node")
+}
+
+func TestInstructions(t *testing.T) {
+	c, err := readConfig(exampleConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.names(), " "); got != "get_product get_state get_time" {
+		t.Errorf("the instructions are %s", got)
+	}
+	if c.interval != 3*time.Second || c.timeout != 3*time.Second || !slices.Equal(c.telemetries, []string{"get_state"}) {
+		t.Errorf("the configuration is %+v", c)
+	}
+	pages := httptest.NewServer(routes(c, fakeDevice{"i=2259": "0"}))
+	defer pages.Close()
+	for path, want := range map[string]string{"/get_state": "200 0", "/get_time": "502 no such node\n", "/health": "200 Device is healthy\n"} {
+		answer, err := http.Get(pages.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if got := answer.Status[:4] + string(body); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestConfigMistakes(t *testing.T) {
+	const telemetry = "telemetries: {health: {properties: {instruction: a}}}"
+	for name, tc := range map[string]struct{ instructions, telemetries, want string }{
+		"no node":        {"instructions: {a: {}}", telemetry, "OPCUANodeID"},
+		"no instruction": {"instructions: {a: }", telemetry, "OPCUANodeID"},
+		"a reference":    {"instructions: {b: {protocolPropertyList: {OPCUANodeID: i=1}}}", telemetry, "the telemetry health"},
+		"not YAML":       {"instructions: [", telemetry, "instructions of the ConfigMap"},
+	} {
+		_, err := readConfig(fstest.MapFS{
+			"instructions": {Data: []byte(tc.instructions)}, "telemetries": {Data: []byte(tc.telemetries)},
+		})
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want an error with %q", name, err, tc.want)
+		}
+	}
+	if _, err := readConfig(fstest.MapFS{}); err == nil {
+		t.Error("a ConfigMap without files was accepted")
+	}
+}
+
+func TestPhases(t *testing.T) {
+	c := config{
+		instructions: map[string]string{"a": "i=1"}, telemetries: []string{"a"}, interval: time.Millisecond, telemetryTimeout: time.Second,
+	}
+	for want, device := range map[string]fakeDevice{"Running": {"i=1": "0"}, "Failed": {}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		got := ""
+		watch(ctx, c, device, func(_ context.Context, phase string) error {
+			got = phase
+			cancel()
+			return nil
+		}, 0)
+		cancel()
+		if got != want {
+			t.Errorf("the phase is %s, want %s", got, want)
+		}
+	}
+}
+
+// TestEdgeDevice checks that the twin changes nothing but the phase.
+func TestEdgeDevice(t *testing.T) {
+	stored := `{"kind":"EdgeDevice","metadata":{"resourceVersion":"7"},"spec":{"address":"opc.tcp://a","protocol":"OPCUA","sku":"x"}}`
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		if r.Method == http.MethodPut {
+			body, _ := io.ReadAll(r.Body)
+			stored = string(body)
+		}
+		_, _ = io.WriteString(w, stored)
+	}))
+	defer api.Close()
+	e := &edgeDevice{url: api.URL, client: api.Client(), token: func() (string, error) { return "secret", nil }}
+	s, err := e.spec(t.Context())
+	if err != nil || s.Address != "opc.tcp://a" {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	if err := e.setPhase(t.Context(), "Running"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"resourceVersion":"7"`, `"sku":"x"`, `"edgedevicephase":"Running"`} {
+		if !strings.Contains(stored, want) {
+			t.Errorf("the EdgeDevice has no %s: %s", want, stored)
+		}
+	}
+	if _, err := connect(t.Context(), s); err == nil || !strings.Contains(err.Error(), "AuthenticationMode") {
+		t.Errorf("without AuthenticationMode: %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+package kubeversion
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/internal/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
+
+func TestLacking(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server   string
+		kubelets []string
+		refused  bool
+		want     []string // a part of each sentence
+	}{
+		"the newest":               {"v1.37.1", []string{"v1.37.1", "v1.37.0"}, false, nil},
+		"a distribution":           {"v1.36.3+k3s1", nil, false, nil},
+		"an older kubelet":         {"v1.37.1", []string{"v1.37.1", "v1.34.4-gke.1"}, false, []string{"a kubelet (v1.34.4-gke.1) has no"}},
+		"older kubelets":           {"v1.37.1", []string{"v1.36.3", "v1.36.3"}, false, []string{"2 kubelets (such as v1.36.3)"}},
+		"older than tested":        {"v1.30.0", nil, false, []string{"older than v1.34"}},
+		"newer than tested":        {"v1.38.0-rc.1", nil, false, []string{"newer than v1.37"}},
+		"too old":                  {"v1.29.14-eks-1", nil, true, []string{"upgrade the control plane to v1.30 or later"}},
+		"what cannot be read":      {"unknown", []string{""}, false, nil},
+		"another major release":    {"v2.0.0", nil, false, nil},
+		"a pre-release of minimum": {"v1.30.0-alpha.1", nil, false, []string{"older than v1.34"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, refused := errors.AsType[*TooOldError](Check(tc.server)); refused != tc.refused {
+				t.Errorf("Check(%s): refused: %v, want %v", tc.server, refused, tc.refused)
+			}
+			got := Lacking(tc.server, tc.kubelets...)
+			if len(got) != len(tc.want) {
+				t.Fatalf("got %q, want %q", got, tc.want)
+			}
+			for i := range got {
+				if !strings.Contains(got[i], tc.want[i]) {
+					t.Errorf("got %q, want %q in it", got[i], tc.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestAwaitReadsTheVersionOfAnAPIServer(t *testing.T) {
+	version, err := Await(t.Context(), apitest.Start(t), func(err error) { t.Error(err) })
+	if err != nil || !strings.HasPrefix(version, "v1.") {
+		t.Errorf("%q, %v", version, err)
+	}
+}
+
+// TestAwaitRefusesOldAPIServers uses a server that answers like an API server too old to
+// be built.
+func TestAwaitRefusesOldAPIServers(t *testing.T) {
+	answers := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answers++; answers == 1 { // it is starting
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		if r.URL.Path != "/prefix/version" {
+			t.Errorf("requested %s", r.URL.Path)
+		}
+		_, _ = w.Write([]byte(`{"major": "1", "minor": "29", "gitVersion": "v1.29.3"}`))
+	}))
+	defer server.Close()
+	failures := 0
+	version, err := Await(t.Context(), &rest.Config{Host: server.URL + "/prefix"}, func(error) { failures++ })
+	if _, refused := errors.AsType[*TooOldError](err); !refused || version != "v1.29.3" {
+		t.Errorf("%q, %v", version, err)
+	}
+	if failures != 1 {
+		t.Errorf("%d failures were reported, want 1", failures)
+	}
+}
+
+func TestAwaitEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := Await(ctx, &rest.Config{Host: "http://127.0.0.1:1"}, func(error) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

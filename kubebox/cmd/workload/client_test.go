@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestGetWritesTheFirstLineOfEachResponse(t *testing.T) {
+	clients := map[string]bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		clients[r.RemoteAddr] = true
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, "pod\nPATH=/bin\n")
+	}))
+	defer server.Close()
+	var out strings.Builder
+	if err := get(t.Context(), &out, "3", server.URL+"/"); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "pod\npod\npod\n" {
+		t.Errorf("got %q", out.String())
+	}
+	if len(clients) != 3 {
+		t.Errorf("3 requests used %d connections", len(clients))
+	}
+	if err := get(t.Context(), &out, "1", server.URL+"/missing"); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("a failed request: %v", err)
+	}
+	if err := get(t.Context(), &out, "many", server.URL); err == nil {
+		t.Error("an invalid number of requests was accepted")
+	}
+}
+
+func TestLookupWritesAddresses(t *testing.T) {
+	var out strings.Builder
+	// RFC 6761: names below invalid do not exist.
+	err := lookup(t.Context(), &out, "127.0.0.1", "missing.invalid", "127.0.0.2")
+	if err != nil || out.String() != "127.0.0.1 127.0.0.1\nmissing.invalid\n127.0.0.2 127.0.0.2\n" {
+		t.Errorf("got %q, %v", out.String(), err)
+	}
+}

@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/templating"
+)
+
+// What the renderings of all reviews together may hold in memory, in bytes, and what
+// those of one user may: a review never holds more than the latter.
+const (
+	maxRenderingBytes        = 56 << 20
+	maxRenderingBytesPerUser = 32 << 20
+	// renderingBytes is what rendering templates takes if one object is held at a time:
+	// templating limits an object to 8 MiB. It also bounds the processors that one user
+	// keeps busy: two.
+	renderingBytes = 16 << 20
+	// A dry run takes the object, the request and the response, which has the object
+	// and its managedFields.
+	dryRunCopies = 4
+	// It also bounds the dry runs of one user at the same time: 16.
+	minDryRunBytes  = 2 << 20
+	maxDetailsBytes = 64 << 10 // of discoveryDetails that are parsed
+	detailsCopies   = 200      // what parsing YAML takes, in sizes of the text
+)
+
+// outline is what the checks need to know of a rendered object. The object itself is
+// dropped, and rendered again for a dry run: all objects together may be too large.
+type outline struct {
+	origin     templating.Origin
+	identity   identity
+	onConflict templating.OnConflict
+	// digest is equal for equal objects.
+	digest [sha256.Size]byte
+	// allocated estimates the memory for the object, in bytes.
+	allocated int64
+	// refused is set if the object must not be rendered.
+	refused []Finding
+	// values are those that it was rendered with.
+	values *templating.Values
+}
+
+type identity struct{ group, kind, namespace, name string }
+
+func identityOf(object templating.Object) identity {
+	content := unstructured.Unstructured{Object: object.Content}
+	kind := content.GroupVersionKind()
+	return identity{kind.Group, kind.Kind, content.GetNamespace(), content.GetName()}
+}
+
+func outlineOf(object templating.Object, values *templating.Values) outline {
+	return outline{
+		origin: object.Origin, identity: identityOf(object), onConflict: object.Directives.OnConflict,
+		digest: digestOf(object.Content), allocated: object.Allocated, values: values,
+	}
+}
+
+// digestOf returns a digest of an object's content.
+func digestOf(content map[string]any) [sha256.Size]byte {
+	encoded, err := json.Marshal(content) // sorts the keys of maps
+	if err != nil {
+		return sha256.Sum256([]byte(err.Error()))
+	}
+	return sha256.Sum256(encoded)
+}
+
+// render renders the object of an outline again.
+func (o outline) render(compiled *templates.Templates) (templating.Object, error) {
+	set := compiled.Instance
+	if o.origin.Level == templating.ConfigurationLevel {
+		set = compiled.Group
+	}
+	var found *templating.Object
+	diagnostics := set.EachOf(o.origin.Index, *o.values, func(object templating.Object) {
+		if object.Origin == o.origin && identityOf(object) == o.identity {
+			found = &object
+		}
+	})
+	if found == nil {
+		return templating.Object{}, fmt.Errorf("%s rendered an object, and now it does not (%d errors): please report this as a bug",
+			o.origin, len(diagnostics))
+	}
+	return *found, nil
+}
+
+// dryRunBytes returns the memory that a dry run of the object takes.
+func (o outline) dryRunBytes() int64 { return max(minDryRunBytes, dryRunCopies*o.allocated) }
+
+// errNoMemory means that the webhook is too busy to hold a rendering.
+var errNoMemory = errors.New("the webhook is validating too many other Configurations")
+
+// reserve waits until a user's review may hold so much memory for a rendering.
+func (c *Chain) reserve(ctx context.Context, r request, bytes int64) (release func(), err error) {
+	release, err = c.renderings.acquire(ctx, tenant(r.user), bytes)
+	if err != nil {
+		return nil, errNoMemory
+	}
+	return release, nil
+}

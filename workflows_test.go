@@ -1,0 +1,128 @@
+package akri_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// workflow is what these tests read of a workflow of GitHub.
+type workflow struct {
+	Permissions map[string]string `json:"permissions"`
+	Jobs        map[string]struct {
+		Timeout     int               `json:"timeout-minutes"`
+		Permissions map[string]string `json:"permissions"`
+		Steps       []struct {
+			Uses string            `json:"uses"`
+			Run  string            `json:"run"`
+			With map[string]any    `json:"with"`
+			Env  map[string]string `json:"env"`
+		} `json:"steps"`
+	} `json:"jobs"`
+}
+
+// mayWrite lists the write permissions of jobs.
+var mayWrite = map[string][]string{
+	"release.yml/release": {"attestations", "contents", "id-token", "packages"},
+}
+
+var (
+	target = regexp.MustCompile(`(?m)^([a-z0-9-]+):.*## `)
+	// makeStep matches a step that runs targets of make, with variables.
+	makeStep = regexp.MustCompile(`^(?:sudo --preserve-env )?make((?: [a-z0-9-]+)+)((?: [A-Z]+=\S+)*)$`)
+	pinned   = regexp.MustCompile(`^[\w.-]+/[\w./-]+@v\d+\.\d+\.\d+$`)
+)
+
+// TestWorkflows checks that each step of a workflow is an action of a fixed version or
+// runs existing targets of make, and that no job has more permissions than it needs.
+func TestWorkflows(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, match := range target.FindAllStringSubmatch(string(makefile), -1) {
+		targets[match[1]] = true
+	}
+	files, err := filepath.Glob(".github/workflows/*.yml")
+	if err != nil || len(files) != 2 {
+		t.Fatalf("workflows: %v, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w workflow
+		if err := yaml.Unmarshal(text, &w); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(w.Permissions) != 1 || w.Permissions["contents"] != "read" {
+			t.Errorf("%s: the permissions are %v, want contents: read: give others to a job", file, w.Permissions)
+		}
+		for name, job := range w.Jobs {
+			place := filepath.Base(file) + "/" + name
+			if job.Timeout == 0 {
+				t.Errorf("%s has no timeout-minutes", place)
+			}
+			var writes []string
+			for permission, level := range job.Permissions {
+				if level == "write" {
+					writes = append(writes, permission)
+				}
+			}
+			if slices.Sort(writes); !slices.Equal(writes, mayWrite[place]) {
+				t.Errorf("%s may write %v, want %v", place, writes, mayWrite[place])
+			}
+			for _, step := range job.Steps {
+				switch {
+				case step.Uses != "" && !pinned.MatchString(step.Uses):
+					t.Errorf("%s: %s: name a version, such as @v1.2.3", place, step.Uses)
+				case strings.HasPrefix(step.Uses, "actions/checkout@") && step.With["persist-credentials"] != false:
+					t.Errorf("%s: the checkout leaves its credentials behind: set persist-credentials: false", place)
+				case step.Run != "":
+					checkRun(t, place, step.Run, targets)
+				}
+			}
+		}
+	}
+}
+
+func checkRun(t *testing.T, place, run string, targets map[string]bool) {
+	t.Helper()
+	match := makeStep.FindStringSubmatch(run)
+	if match == nil {
+		t.Errorf("%s: %q does more than to run make: write a target", place, run)
+		return
+	}
+	for name := range strings.FieldsSeq(match[1]) {
+		if !targets[name] {
+			t.Errorf("%s: there is no target %s in the Makefile", place, name)
+		}
+	}
+}
+
+// TestReleaseNotes checks that a version without a section in the changelog cannot be
+// released.
+func TestReleaseNotes(t *testing.T) {
+	run := func(version string) (string, error) {
+		output, err := exec.Command("make", "--no-print-directory", "release-notes", "VERSION="+version).CombinedOutput()
+		return string(output), err
+	}
+	if output, err := run("vUnreleased"); err != nil {
+		t.Errorf("the section Unreleased: %v: %s", err, output)
+	}
+	notes, err := os.ReadFile("bin/release/notes.md")
+	if err != nil || !strings.HasPrefix(string(notes), "## [Unreleased]\n") {
+		t.Errorf("the notes are %.40q: %v", notes, err)
+	}
+	if output, err := run("v999.0.0"); err == nil || !strings.Contains(output, "no section [999.0.0]") {
+		t.Errorf("a version without a section: %v: %s", err, output)
+	}
+}
