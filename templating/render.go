@@ -14,6 +14,11 @@ import (
 // one for-each, of its elements. Objects that fail to render are reported as
 // diagnostics and omitted. A caller that prunes must check the diagnostics first.
 func (s *Set) Render(values Values) ([]Object, Diagnostics) {
+	return s.render(values, budget.NewList())
+}
+
+// render renders with what is left of a budget.
+func (s *Set) render(values Values, left *budget.List) ([]Object, Diagnostics) {
 	if s == nil {
 		return nil, nil
 	}
@@ -22,7 +27,6 @@ func (s *Set) Render(values Values) ([]Object, Diagnostics) {
 		rendered: make(map[identity]Origin, len(s.templates)),
 	}
 	r.machine.Scope = r.scope
-	left := budget.NewList()
 	for _, t := range s.templates {
 		left.Run(func(b *budget.Budget) {
 			r.machine.Budget = b

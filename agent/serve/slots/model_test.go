@@ -2,41 +2,15 @@ package slots_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"testing"
 	"time"
 
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
-
-var (
-	schedules = flag.Int("schedules", 600, "how many random schedules to run")
-	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
-)
-
-// TestSchedules runs nodes that share a device, randomly reorders, delays and loses
-// their messages, and checks the invariants after every step.
-func TestSchedules(t *testing.T) {
-	count := *schedules
-	if testing.Short() {
-		count = 200
-	}
-	for seed := *firstSeed; seed < *firstSeed+uint64(count); seed++ {
-		w := newWorld(seed)
-		w.run(300)
-		if len(w.violations) > 0 {
-			for _, line := range w.tail(90) {
-				t.Log(line)
-			}
-			t.Fatalf("seed %d: %s\nreplay: go test ./agent/serve/slots -run TestSchedules -seed %d -schedules 1", seed, w.violations[0], seed)
-		}
-	}
-}
 
 const device = "cam"
 
