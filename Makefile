@@ -3,6 +3,9 @@
 # Build flags are part of Go's cache keys: use the same ones everywhere.
 export GOFLAGS := -trimpath
 
+# Without it, each test binary with the race detector sleeps for a second at its end.
+export GORACE := atexit_sleep_ms=100
+
 # Additional flags for go test, such as -race or -run.
 TESTFLAGS ?=
 # The directories of the Go modules that people work in, and of all.
@@ -114,9 +117,9 @@ generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 # Runs golangci-lint from tools/lint in the module that -C selects.
 LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
 
-.PHONY: verify house format generated tidy rules lint
+.PHONY: verify house format generated tidy rules test-tools lint
 verify: house lint ## Check formatting, generated files, tidiness and house rules, and run the linters
-house: format generated tidy rules
+house: format generated tidy rules test-tools
 format:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted:" $$unformatted"; run make fix"; exit 1; }
 generated: generate
@@ -127,7 +130,8 @@ tidy:
 	done; test -z "$$failed"
 rules:
 	$(call gotest,.,.,-timeout=5m)
-	@go -C tools test -timeout=5m ./...
+test-tools:
+	$(call gotest,tools,./...,-timeout=5m)
 lint:
 	@for module in $(MODULES); do \
 		echo "lint: $$module"; go -C $$module $(LINT) || { echo "run make fix to apply automatic fixes"; failed=1; }; \
