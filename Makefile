@@ -115,7 +115,7 @@ generate: ## Generate deep copies, CRDs and the discovery protocol's Go code
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
 
 # Runs golangci-lint from tools/lint in the module that -C selects.
-LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
+LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run --output.text.print-issued-lines=false --show-stats=false
 
 .PHONY: verify house format generated tidy rules test-tools lint
 verify: house lint ## Check formatting, generated files, tidiness and house rules, and run the linters
@@ -124,18 +124,19 @@ format:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted:" $$unformatted"; run make fix"; exit 1; }
 generated: generate
 	@git diff --exit-code --stat -- api config discovery || { echo "generated files are stale: commit the output of make generate"; exit 1; }
-tidy:
-	@for module in $(MODULES) tools/lint; do \
-		go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; failed=1; }; \
-	done; test -z "$$failed"
+TIDY := $(addprefix tidy-,$(MODULES) tools/lint)
+LINTS := $(addprefix lint-,$(MODULES))
+.PHONY: $(TIDY) $(LINTS)
+tidy: $(TIDY)
+$(TIDY): tidy-%:
+	@go -C $* mod tidy -diff || { echo "run: go -C $* mod tidy"; exit 1; }
 rules:
 	$(call gotest,.,.,-timeout=5m)
 test-tools:
 	$(call gotest,tools,./...,-timeout=5m)
-lint:
-	@for module in $(MODULES); do \
-		echo "lint: $$module"; go -C $$module $(LINT) || { echo "run make fix to apply automatic fixes"; failed=1; }; \
-	done; test -z "$$failed"
+lint: $(LINTS)
+$(LINTS): lint-%:
+	@echo "lint: $*"; go -C $* $(LINT) || { echo "run make fix to apply automatic fixes"; exit 1; }
 
 .PHONY: fix
 fix: ## Format the code, group imports, and apply the linters' fixes

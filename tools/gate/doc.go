@@ -2,8 +2,8 @@
 //
 //	gate [-stop-after STAGE,STAGE] STAGE...
 //
-// A stage is the name of a make target, which may be followed by variables, as in
-// "test TESTFLAGS=-race". A failed stage does not stop the next one, unless -stop-after
+// A stage is the name of a make target, which may be followed by variables, without
+// spaces in their values, as in "test TESTFLAGS=-race". A failed stage does not stop the next one, unless -stop-after
 // lists it. The targets write the events of their tests, as "go test -json" prints
 // them, to files in bin/tests.
 //
