@@ -36,7 +36,7 @@ type Informers struct {
 	notify  func(ownership.Parent)
 
 	mu       sync.Mutex
-	running  context.Context // nil until Run
+	running  context.Context // nil while Run does not run
 	watched  map[schema.GroupVersionResource]*informer
 	users    map[types.NamespacedName]map[schema.GroupVersionResource]bool
 	finished sync.WaitGroup
@@ -77,6 +77,9 @@ func (i *Informers) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			i.mu.Lock()
+			i.running = nil // nothing starts from now on
+			i.mu.Unlock()
 			i.finished.Wait()
 			return nil
 		case now := <-tick.C:
