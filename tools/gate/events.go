@@ -183,10 +183,11 @@ func (o *output) first() []string {
 
 // failure is something that failed.
 type failure struct {
-	name  string // PACKAGE.TEST, or PACKAGE if it failed outside of its tests
-	why   []string
-	grave bool
-	flaky bool // it passed when it was repeated
+	name      string // PACKAGE.TEST, or PACKAGE if it failed outside of its tests
+	why       []string
+	lastFirst bool // the last lines of why say most, not the first
+	grave     bool
+	flaky     bool // it passed when it was repeated
 }
 
 // modulePrefix is left out of the names of packages.

@@ -27,17 +27,20 @@ type report struct {
 func newReport(stages []stage, tests *results) *report {
 	r := &report{stages: stages}
 	var ofTests []failure
+	named := map[string]bool{}
 	for _, f := range tests.failures() {
-		if f.flaky {
+		switch {
+		case f.flaky:
 			r.flaky = append(r.flaky, f)
-		} else {
+		case !named[f.name]: // a test may fail in two stages
+			named[f.name] = true
 			ofTests = append(ofTests, f)
 		}
 	}
 	for _, s := range stages {
 		for _, why := range s.errors {
 			if isOfTests := slices.ContainsFunc(why, isSummary); !isOfTests || len(ofTests) == 0 {
-				r.failures = append(r.failures, failure{name: "make " + s.goal, why: why})
+				r.failures = append(r.failures, failure{name: "make " + s.goal, why: why, lastFirst: true})
 			}
 		}
 	}
@@ -95,10 +98,23 @@ func (r *report) failureLines(limit int) string {
 	if len(shown) > limit {
 		shown = shown[:limit-1]
 	}
-	maxLines := min(maxWhy, (limit-len(shown))/len(shown))
-	for _, f := range shown {
+	explained := make([]int, len(shown)) // how many lines of why are shown
+	rest := limit - len(shown)
+	for range maxWhy {
+		for i, f := range shown {
+			if rest > 0 && explained[i] < len(f.why) {
+				explained[i]++
+				rest--
+			}
+		}
+	}
+	for i, f := range shown {
 		fmt.Fprintf(&b, "--- FAIL: %s\n", f.name)
-		for _, line := range f.why[:min(maxLines, len(f.why))] {
+		why := f.why[:explained[i]]
+		if f.lastFirst {
+			why = f.why[len(f.why)-explained[i]:]
+		}
+		for _, line := range why {
 			fmt.Fprintf(&b, "    %s\n", strings.TrimSpace(line))
 		}
 	}

@@ -60,6 +60,14 @@ func TestFlaky(t *testing.T) {
 
 // TestReportLength checks that a report fits on a screen, whatever fails.
 func TestReportLength(t *testing.T) {
+	tests := newResults()
+	for i := range 20 {
+		tests.add("unit.json", event{Action: "fail", Package: "p", Test: fmt.Sprintf("Test%02d", i)})
+	}
+	stages := []stage{{goal: "house", ran: true, failed: true, errors: [][]string{{"generating", "generated files are stale"}}}}
+	if want := "\n    generated files are stale\n"; !strings.Contains(newReport(stages, tests).String(), want) {
+		t.Errorf("with many failures, the report does not say why the stage failed:\n%s", newReport(stages, tests))
+	}
 	for failures := range 60 {
 		tests := newResults()
 		for i := range failures {
