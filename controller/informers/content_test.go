@@ -30,6 +30,7 @@ func TestReadyWhenIsTheParentsOwn(t *testing.T) {
 	w.eventually("the first sync", func() bool { return w.times(a) == 1 && w.times(b) == 1 })
 	w.Note(configMaps, w.apply("a", "1"), up)
 	w.Note(configMaps, w.apply("b", "1"), nil)
+	w.catchUp()
 	notifiedA, notifiedB := w.times(a), w.times(b)
 
 	w.patch("b", `{"data":{"state":"up"}}`) // b does not judge by it

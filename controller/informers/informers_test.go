@@ -30,6 +30,7 @@ type watching struct {
 	t         *testing.T
 	api       dynamic.ResourceInterface
 	namespace string
+	last      int // number of the last object of catchUp
 
 	mu       sync.Mutex
 	notified []ownership.Parent
@@ -110,6 +111,16 @@ func (w *watching) apply(name, value string) *unstructured.Unstructured {
 	return applied
 }
 
+// catchUp waits until the watch has delivered all events so far. The event of a new
+// object, which is nobody's answer, comes after them.
+func (w *watching) catchUp() {
+	w.t.Helper()
+	w.last++
+	name := fmt.Sprintf("last-%d", w.last)
+	w.apply(name, "1")
+	w.eventually("the watch catches up", func() bool { return w.times(w.parent(name)) > 0 })
+}
+
 func (w *watching) patch(name, patch string) {
 	w.t.Helper()
 	if _, err := w.api.Patch(
@@ -136,11 +147,7 @@ func TestParentsAreNotifiedOfTheirObjects(t *testing.T) {
 
 	w.Note(configMaps, w.apply("a", "1"), nil)
 	w.Note(configMaps, w.apply("b", "1"), nil)
-	w.eventually("the watch catches up with our applies", func() bool {
-		w.Informers.mu.Lock()
-		defer w.Informers.mu.Unlock()
-		return len(w.watched[configMaps].applied) == 0
-	})
+	w.catchUp()
 	notifiedA, notifiedB := w.times(a), w.times(b)
 
 	// Changes of fields that the controller does not own notify no parent. The later
