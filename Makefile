@@ -13,10 +13,23 @@ ifneq ($(KUBERNETES)$(KUBELET),)
 export AKRI_TEST_ASSETS := $(CURDIR)/bin/k8s$(KUBERNETES:%=-%)$(KUBELET:%=-kubelet-%)
 endif
 
+# Without it, each test binary with the race detector sleeps for a second at its end.
+export GORACE := atexit_sleep_ms=100
+
 # Additional flags for go test, such as -race or -run.
 TESTFLAGS ?=
-# The directories of the Go modules that people work in.
+# The directories of the Go modules that people work in, and of all.
 MODULES := . kubebox release charts e2e bench tools
+ALL_MODULES := $(MODULES) tools/lint kubebox/kubernetes kubebox/runtime
+
+FORMAT ?= pkgname
+# The gate repeats tests that failed, once, and does not accept results of an earlier run.
+RERUN ?=
+COUNT ?=
+# $(call gotest,DIR,PACKAGES,FLAGS) runs the tests of the module in a directory. Each call
+# gives its own time limit for a package, so that a test that hangs is named.
+gotest = @mkdir -p bin/tests && go -C $(1) tool -modfile=$(CURDIR)/tools/go.mod gotestsum --format=$(FORMAT) --hide-summary=skipped \
+	--jsonfile=$(CURDIR)/bin/tests/$@.json --packages='$(2)' $(RERUN) -- $(3) $(COUNT) $(TESTFLAGS)
 
 # The version of everything that is built: the tag, or the tag before and the number of
 # commits since then. Without any tag it is v0.0.0-g and the commit.
@@ -63,22 +76,76 @@ packages: ## Make packages and archives of the command line programs in bin/pack
 kubernetes: ## Build Kubernetes for the tests and the demo into bin/k8s (takes minutes the first time)
 	go -C kubebox run ./cmd/cluster build
 
-.PHONY: test
-test: kubernetes ## Run the tests that need no node: unit tests and tests against a real API server
-	go test -timeout 20m $(TESTFLAGS) ./...
-	go -C charts test ./...
-	go run ./cmd/kubectl-akri test examples
+.PHONY: test unit test-charts examples
+test: unit test-charts examples ## Run the tests that need no node: unit tests and tests against a real API server
+unit: kubernetes
+	$(call gotest,.,./...,-timeout=10m)
+test-charts:
+	$(call gotest,charts,./...,-timeout=10m)
+examples:
+	CGO_ENABLED=0 go run -ldflags='-s -w' ./cmd/kubectl-akri test examples
 
-.PHONY: e2e
-e2e: kubernetes ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
-	go -C kubebox test -timeout 20m -p 1 $(TESTFLAGS) ./...
-	go -C bench test $(TESTFLAGS) ./...
-	go -C release test -timeout 20m $(TESTFLAGS) ./...
-	go -C e2e test -timeout 20m -p 1 $(TESTFLAGS) ./...
+.PHONY: e2e e2e-kubebox e2e-bench e2e-release e2e-akri
+e2e: e2e-kubebox e2e-bench e2e-release e2e-akri ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
+e2e-kubebox: kubernetes
+	$(call gotest,kubebox,./...,-timeout=20m -p=1)
+e2e-bench: kubernetes
+	$(call gotest,bench,./...,-timeout=10m)
+e2e-release: kubernetes
+	$(call gotest,release,./...,-timeout=20m)
+e2e-akri: kubernetes build # compiles nothing while its cluster runs
+	$(call gotest,e2e,./...,-timeout=20m -p=1)
+
+.PHONY: fetch
+fetch: ## Download the Go modules that everything else needs, and Debian's list of packages
+	@if command -v apt-get && ! apt-cache show nftables prometheus qemu-user-static; then apt-get update; fi >/dev/null 2>&1
+	@for module in $(ALL_MODULES); do \
+		for try in 1 2 3; do go -C $$module mod download && continue 2; sleep $$((5 * try)); done; \
+		echo "$$module: the modules cannot be downloaded, in three tries"; exit 1; \
+	done
+
+# The checks, as stages that tools/gate runs: a mistake that is found quickly is found
+# first. A test that cannot run is a failure in them; nodes need root.
+STAGES := fetch house lint kubernetes build
+gate full: export AKRI_TEST_REQUIRED := 1
+gate full: export AKRI_E2E_REQUIRED := $(if $(filter 0,$(shell id -u)),1)
+gate full: export COUNT := -count=1
+gate full: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
+
+.PHONY: gate
+gate: ## Check what must hold for every change, as CI does
+	@go -C tools build -o ../bin/ ./gate
+	@bin/gate -stop-after=fetch,kubernetes,build $(STAGES) 'test TESTFLAGS=-race' e2e
+
+.PHONY: full proofs
+full: ## Check what make gate does, and what takes longer: all cases, many schedules, speed as ratios
+	@go -C tools build -o ../bin/ ./gate
+	@bin/gate -stop-after=fetch,kubernetes,build $(STAGES) 'test TESTFLAGS=-race' 'proofs AKRI_FULL=1' 'e2e AKRI_FULL=1'
+proofs: kubernetes # without the race detector: speed is measured, and models run long
+	$(call gotest,.,./...,-timeout=40m)
+
+# What is random or heavy, each part for DURATION. SEED determines what can be repeated.
+DURATION ?= 10m
+SEED := $(or $(SEED),$(shell date +%s))
+.PHONY: soak soak-schedules soak-fuzz soak-kills
+soak: export AKRI_SOAK := $(DURATION)
+soak: export AKRI_SEED := $(SEED)
+soak: export FORMAT := standard-verbose
+soak: kubernetes build ## Run random and heavy tests, each for DURATION: make soak DURATION=30m SEED=7
+	@echo "DURATION=$(DURATION) SEED=$(SEED)"
+	@go -C tools build -o ../bin/ ./gate
+	@bin/gate soak-schedules soak-fuzz soak-kills
+soak-schedules:
+	$(call gotest,.,./agent/serve/slots,-timeout=24h -count=1 -run=TestSoak)
+soak-fuzz:
+	go test -timeout=24h -run=NONE -fuzz=FuzzRender -fuzztime=$(AKRI_SOAK) ./templating
+	go test -timeout=24h -run=NONE -fuzz=FuzzCompile -fuzztime=$(AKRI_SOAK) ./templating
+soak-kills:
+	$(call gotest,e2e,.,-timeout=24h -count=1 -run=TestKilledController)
 
 .PHONY: bench
 bench: kubernetes ## Measure templating, the controller and agents (see docs/benchmarks.md)
-	go test -run=NONE -bench=. -benchmem ./templating
+	go test -timeout=30m -run=NONE -bench=. -benchmem ./templating
 	go -C bench run .
 
 # The options of the demo in a cluster that exists: CLUSTER=current, REGISTRY=HOST/PATH, YES=1.
@@ -103,19 +170,34 @@ generate: ## Generate deep copies, CRDs, the protocol's Go code, the chart, dash
 	go -C tools run ./reference -root .. -out ../docs/reference
 
 # Runs golangci-lint from tools/lint in the module that -C selects.
-LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run
+LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run --output.text.print-issued-lines=false --show-stats=false
 
 .PHONY: chart
 chart: ## Package the Helm chart with VERSION into bin/
 	go -C charts run ./cmd/chart -version '$(VERSION)' -out ../bin
 
-.PHONY: verify
-verify: generate ## Check formatting, linters, tidiness, and that generated files are current
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run make fix"; exit 1; }
-	@for module in $(MODULES) tools/lint; do echo "tidy: $$module"; go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy"; exit 1; }; done
-	@for module in $(MODULES); do echo "lint: $$module"; go -C $$module $(LINT) || { echo "run make fix to apply automatic fixes"; exit 1; }; done
-	@echo "workflows"; go tool -modfile=tools/go.mod actionlint
+.PHONY: verify house format generated workflows tidy rules test-tools lint
+verify: house lint ## Check formatting, generated files, tidiness and house rules, and run the linters
+house: format generated workflows tidy rules test-tools
+format:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted:" $$unformatted"; run make fix"; exit 1; }
+generated: generate
 	@git diff --exit-code --stat -- api charts config discovery docs/reference || { echo "generated files are stale: commit the output of make generate"; exit 1; }
+workflows:
+	go tool -modfile=tools/go.mod actionlint
+TIDY := $(addprefix tidy-,$(MODULES) tools/lint)
+LINTS := $(addprefix lint-,$(MODULES))
+.PHONY: $(TIDY) $(LINTS)
+tidy: $(TIDY)
+$(TIDY): tidy-%:
+	@go -C $* mod tidy -diff || { echo "run: go -C $* mod tidy"; exit 1; }
+rules:
+	$(call gotest,.,.,-timeout=5m)
+test-tools:
+	$(call gotest,tools,./...,-timeout=5m)
+lint: $(LINTS)
+$(LINTS): lint-%:
+	@echo "lint: $*"; go -C $* $(LINT) || { echo "run make fix to apply automatic fixes"; exit 1; }
 
 .PHONY: fix
 fix: ## Format the code, group imports, and apply the linters' fixes

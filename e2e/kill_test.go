@@ -17,14 +17,7 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// The environment variables of TestKilledController.
 const (
-	killsVariable = "AKRI_E2E_KILLS" // how many times the controller is killed
-	seedVariable  = "AKRI_E2E_SEED"  // determines the actions and when the kills happen
-)
-
-const (
-	defaultKills = 5
 	// maxKillDelay bounds the time between an action and the kill after it.
 	maxKillDelay = 500 * time.Millisecond
 	// maxRecovery bounds how long the next controller may take to converge.
@@ -33,12 +26,40 @@ const (
 	stableFor = 3 * time.Second
 )
 
+// killRun is a number of kills whose actions and times a seed determines.
+type killRun struct {
+	seed  uint64
+	kills int           // 0: until the end of duration
+	until time.Duration // since the start
+}
+
+// killRuns returns fixed runs: few, or more with AKRI_FULL. With AKRI_SOAK, it
+// returns one run of that duration with the seed AKRI_SEED.
+func killRuns(t *testing.T) []killRun {
+	t.Helper()
+	if text := os.Getenv("AKRI_SOAK"); text != "" {
+		duration, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("AKRI_SOAK: %v", err)
+		}
+		seed, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
+		if err != nil {
+			t.Fatalf("AKRI_SEED: %v", err)
+		}
+		return []killRun{{seed: seed, until: duration}}
+	}
+	kills := 2
+	if os.Getenv("AKRI_FULL") != "" {
+		kills = 20
+	}
+	return []killRun{{seed: 1, kills: kills}, {seed: 2, kills: kills}, {seed: 3, kills: kills}}
+}
+
 // The controller is killed at random points after Instances were created or
 // deleted, or templates were edited. The next controller must converge: each
 // object exists once, is up to date, and is owned by its Instance.
 func TestKilledController(t *testing.T) {
-	kills, seed := killSettings(t)
-	t.Logf("%d kills, %s=%d", kills, seedVariable, seed)
+	runs := killRuns(t)
 	// The Deployment controller is left out: only the controller under test writes.
 	c := clustertest.Start(t, cluster.Config{
 		Controllers: []string{"serviceaccount-controller", "garbage-collector-controller", "namespace-controller"},
@@ -54,57 +75,51 @@ func TestKilledController(t *testing.T) {
 	if err := c.Do(t.Context(), cluster.Restart, "kube-controller-manager"); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Cluster: c, t: t, namespace: "kill"}
-	w.kubectl("create", "namespace", w.namespace)
+	for _, run := range runs {
+		t.Run(fmt.Sprintf("seed %d", run.seed), func(t *testing.T) {
+			w := &world{Cluster: c, t: t, namespace: fmt.Sprintf("kill-%d", run.seed)}
+			w.kubectl("create", "namespace", w.namespace)
+			m := &killModel{world: w, random: rand.New(rand.NewPCG(run.seed, 0)), value: "1"}
+			m.run(run, programs)
+		})
+	}
+}
 
-	m := &killModel{world: w, random: rand.New(rand.NewPCG(seed, 0)), value: "1"}
-	controller := startController(t, c, programs)
+// run kills the controller again and again.
+func (m *killModel) run(run killRun, programs akri.Programs) {
+	t := m.t
+	t.Helper()
+	controller := startController(t, m.Cluster, programs)
 	m.configure()
 	m.create(maxKillBatch)
 	if complaint := m.awaitConverged(); complaint != "" {
 		t.Fatalf("before the first kill: %s", complaint)
 	}
 	var slowest time.Duration
-	for kill := range kills {
+	began := time.Now()
+	for kill := 0; kill < run.kills || time.Since(began) < run.until; kill++ {
 		action := m.act()
 		delay := time.Duration(m.random.Int64N(int64(maxKillDelay)))
 		time.Sleep(delay) // kill at a random time
 		controller.kill()
-		began := time.Now()
-		controller = startController(t, c, programs)
+		killed := time.Now()
+		controller = startController(t, m.Cluster, programs)
 		complaint := m.awaitConverged()
-		took := time.Since(began)
+		took := time.Since(killed)
 		slowest = max(slowest, took)
 		t.Logf("kill %d: %s, %v later; converged after %v", kill+1, action, delay.Round(time.Millisecond), took.Round(time.Millisecond))
 		if complaint != "" {
-			t.Errorf("kill %d (%s, %v later): not converged after %v: %s", kill+1, action, delay, maxRecovery, complaint)
+			t.Fatalf("violation: seed %d, kill %d (%s, %v later): not converged after %v: %s",
+				run.seed, kill+1, action, delay, maxRecovery, complaint)
 		}
 	}
-	for began := time.Now(); time.Since(began) < stableFor; {
+	for converged := time.Now(); time.Since(converged) < stableFor; {
 		if complaint := m.check(); complaint != "" {
-			t.Errorf("after the last kill, the converged state did not last: %s", complaint)
-			break
+			t.Fatalf("violation: seed %d: after the last kill, the converged state did not last: %s", run.seed, complaint)
 		}
 	}
 	t.Logf("slowest recovery: %v", slowest.Round(time.Millisecond))
-}
-
-// killSettings reads the environment variables. The default seed is random.
-func killSettings(t *testing.T) (kills int, seed uint64) {
-	t.Helper()
-	kills, seed = defaultKills, rand.Uint64()
-	var err error
-	if text := os.Getenv(killsVariable); text != "" {
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", killsVariable, err)
-		}
-	}
-	if text := os.Getenv(seedVariable); text != "" {
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s: %v", seedVariable, err)
-		}
-	}
-	return kills, seed
+	controller.kill() // the next run has its own
 }
 
 // controllerProcess is an akri-controller that runs as a process on this machine.

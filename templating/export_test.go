@@ -1,5 +1,16 @@
 package templating
 
+import "akri.sh/akri/templating/internal/budget"
+
+// RenderCounting renders, and returns the steps and the bytes of memory that the
+// templates paid for.
+func (s *Set) RenderCounting(values Values) (objects []Object, diags Diagnostics, steps, bytes int64) {
+	left := budget.NewList()
+	diags = s.render(s.templates, left, values, func(object Object) { objects = append(objects, object) }, nil)
+	steps, bytes = left.Spent()
+	return objects, diags, steps, bytes
+}
+
 // VariableNames returns the bare words of the language.
 func VariableNames() []string {
 	var names []string

@@ -26,7 +26,7 @@ func (s *Set) Each(values Values, visit func(Object), stop func() bool) Diagnost
 	if s == nil {
 		return nil
 	}
-	return s.render(s.templates, values, visit, stop)
+	return s.render(s.templates, budget.NewList(), values, visit, stop)
 }
 
 // EachOf is Each for one template, by its index in the list. The other templates
@@ -35,10 +35,11 @@ func (s *Set) EachOf(index int, values Values, visit func(Object)) Diagnostics {
 	if index < 0 || index >= s.Len() {
 		return nil
 	}
-	return s.render(s.templates[index:index+1], values, visit, nil)
+	return s.render(s.templates[index:index+1], budget.NewList(), values, visit, nil)
 }
 
-func (s *Set) render(templates []*template, values Values, visit func(Object), stop func() bool) Diagnostics {
+// render renders templates with what is left of a budget.
+func (s *Set) render(templates []*template, left *budget.List, values Values, visit func(Object), stop func() bool) Diagnostics {
 	if stop == nil {
 		stop = func() bool { return false }
 	}
@@ -49,7 +50,6 @@ func (s *Set) render(templates []*template, values Values, visit func(Object), s
 		rendered: make(map[identity]Origin, len(templates)),
 	}
 	r.machine.Scope = r.scope
-	left := budget.NewList()
 	for _, t := range templates {
 		if stop() {
 			break

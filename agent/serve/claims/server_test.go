@@ -123,9 +123,9 @@ func TestClaimAndRelease(t *testing.T) {
 func TestRace(t *testing.T) {
 	config := apitest.Start(t)
 	c := client(t, config)
-	rounds := 1000
-	if testing.Short() {
-		rounds = 50
+	rounds := 200
+	if os.Getenv("AKRI_FULL") != "" { // make full
+		rounds = 1000
 	}
 	ref := instance(t, c, apitest.Namespace(t, config), "race-1", nil)
 	nodes := []string{"node-a", "node-b"}

@@ -2,53 +2,16 @@ package slots_test
 
 import (
 	"container/heap"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
-	"testing"
 	"time"
 
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
-
-var (
-	schedules = flag.Int("schedules", defaultSchedules(), "how many random schedules to run; the default can be set with AKRI_MODEL_SCHEDULES")
-	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
-)
-
-func defaultSchedules() int {
-	if n, err := strconv.Atoi(os.Getenv("AKRI_MODEL_SCHEDULES")); err == nil {
-		return n
-	}
-	return 1500
-}
-
-// TestSchedules runs nodes that share devices, with their kubelets and one API server,
-// and checks the invariants. Each schedule is a random sequence of pods, faults and
-// delays, in simulated time. The seed of a failed one is printed; it fails again.
-func TestSchedules(t *testing.T) {
-	last := *firstSeed + uint64(*schedules) - 1
-	total, violated := runSchedules(*firstSeed, last)
-	if violated > last {
-		t.Logf("seeds %d to %d: %+v", *firstSeed, last, total)
-		if *schedules >= 1000 && (total.Granted == 0 || total.Groups == 0 || total.Several == 0 || total.Crashes == 0 || total.Ghosts == 0) {
-			t.Errorf("the schedules no longer reach what they should: %+v", total)
-		}
-		return
-	}
-	w := newWorld(violated, true) // the same once more, with a log
-	w.run()
-	for _, line := range w.log[max(0, len(w.log)-1500):] {
-		t.Log(line)
-	}
-	t.Fatalf("seed %d: %s\nreplay: go test ./agent/serve/slots -run TestSchedules -seed %d -schedules 1", violated, w.violation, violated)
-}
 
 // runSchedules runs a range of seeds on all processors, up to the first that violates an
 // invariant. Without a violation, that is the one after the last.

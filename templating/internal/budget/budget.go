@@ -176,6 +176,11 @@ func NewList() *List {
 	return &List{steps: maxRenders * maxSteps, allocation: maxRenders * maxAllocation}
 }
 
+// Spent returns the steps and the bytes of memory that the templates have paid for.
+func (l *List) Spent() (steps, bytes int64) {
+	return maxRenders*maxSteps - l.steps, maxRenders*maxAllocation - l.allocation
+}
+
 // Run calls render with the budget of the next template, and deducts what it
 // spends.
 func (l *List) Run(render func(*Budget)) {

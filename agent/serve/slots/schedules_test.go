@@ -1,0 +1,97 @@
+package slots_test
+
+import (
+	"flag"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The schedules that TestSchedules runs.
+const (
+	gateSchedules = 2000
+	fullSchedules = 100_000 // with AKRI_FULL=1, as in "make full"
+)
+
+var (
+	schedules = flag.Int("schedules", gateSchedules, "how many random schedules to run")
+	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
+)
+
+// TestSchedules runs nodes that share devices, with their kubelets and one API server,
+// and checks the invariants. Each schedule is a random sequence of pods, faults and
+// delays, in simulated time. The seeds are fixed.
+func TestSchedules(t *testing.T) {
+	count := uint64(*schedules)
+	if os.Getenv("AKRI_FULL") != "" {
+		count = max(count, fullSchedules)
+	}
+	last := *firstSeed + count - 1
+	total := checkSchedules(t, *firstSeed, last)
+	t.Logf("seeds %d to %d: %+v", *firstSeed, last, total)
+	if count >= 1000 && (total.Granted == 0 || total.Groups == 0 || total.Several == 0 || total.Crashes == 0 || total.Ghosts == 0) {
+		t.Errorf("the schedules no longer reach what they should: %+v", total)
+	}
+}
+
+// TestFailedSeeds runs the schedules that ever violated an invariant, which are in
+// seeds.txt.
+func TestFailedSeeds(t *testing.T) {
+	data, err := os.ReadFile("seeds.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		text, _, _ := strings.Cut(line, "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("seeds.txt: %v: write a seed, then # and what was wrong", err)
+		}
+		checkSchedules(t, seed, seed)
+	}
+}
+
+// TestSoak runs schedules for the duration AKRI_SOAK, from the seed AKRI_SEED on, as
+// "make soak" does.
+func TestSoak(t *testing.T) {
+	if os.Getenv("AKRI_SOAK") == "" {
+		t.Skip("runs only in make soak")
+	}
+	duration, err := time.ParseDuration(os.Getenv("AKRI_SOAK"))
+	if err != nil {
+		t.Fatalf("AKRI_SOAK: %v", err)
+	}
+	first, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
+	if err != nil {
+		t.Fatalf("AKRI_SEED: %v", err)
+	}
+	const batch = 1000
+	seed := first
+	var total stats
+	for began := time.Now(); time.Since(began) < duration; seed += batch {
+		total.add(checkSchedules(t, seed, seed+batch-1))
+	}
+	t.Logf("%d schedules, seeds %d to %d: %+v", seed-first, first, seed-1, total)
+}
+
+// checkSchedules runs a range of seeds. It ends the test if an invariant is violated.
+func checkSchedules(t *testing.T, first, last uint64) stats {
+	t.Helper()
+	total, violated := runSchedules(first, last)
+	if violated > last {
+		return total
+	}
+	w := newWorld(violated, true) // the same once more, with a log
+	w.run()
+	for _, line := range w.log[max(0, len(w.log)-1500):] {
+		t.Log(line)
+	}
+	t.Fatalf("violation: seed %d: %s\nreplay: go test ./agent/serve/slots -run TestSchedules -seed %d -schedules 1\n"+
+		"then add the seed to seeds.txt", violated, w.violation, violated)
+	return total
+}
