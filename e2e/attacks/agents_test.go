@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // sharedInstance is an Instance that node1's agent has published for a Configuration.
@@ -67,6 +69,7 @@ func TestAgentOfAnotherNode(t *testing.T) {
 // An agent may not choose the image of the brokers on other nodes, although the
 // template takes it from a property.
 func TestAgentChoosesAnImage(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.start(configuration("image", spec{devices: []string{"akri.local/workload:1"}, instance: []string{`
 apiVersion: v1
@@ -94,6 +97,7 @@ data: {image: "{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}"}
 // A user who may write Instances does not instantiate others' templates with
 // properties of their choice.
 func TestInventedInstance(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.start(configuration("invented", spec{devices: []string{"real"}, instance: []string{
 		configMap("{{INSTANCE_NAME}}", "{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}"),
@@ -124,6 +128,7 @@ spec:
 // An Instance's name belongs to its Configuration: nobody occupies the names, and thus
 // the resources, of another one.
 func TestInstanceNames(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	agent := w.agentOf("node1")
 	w.must(w.admin.create(configuration("names", spec{})))
@@ -148,6 +153,7 @@ spec: {configurationName: names, cdiName: akri.sh/names=abcdef, capacity: 1, nod
 // Two Configurations of one name, in two namespaces: the second is refused, and
 // agents serve only the first, even where admission was skipped.
 func TestOccupiedName(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.start(configuration("occupied", spec{devices: []string{"first"}}), 1)
 	second := enter(t)

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // Lists and maps of a Configuration are bounded, in number and in size.
 func TestBoundsOfConfigurations(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	author := w.as("author", configurationsOnly, rule{"", "secrets", "get"})
 	property := func(i int) string {
@@ -59,6 +62,7 @@ func (o object) set(value any, keys ...string) object {
 
 // Instances are bounded, too: an agent writes what a device reports.
 func TestBoundsOfInstances(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.must(w.admin.create(configuration("bounds-i", spec{})))
 	agent := w.agentOf("node1")
@@ -84,6 +88,7 @@ spec: {configurationName: bounds-i, cdiName: akri.sh/bounds-i=abcdef, capacity: 
 // A Configuration that would make more objects than a status can list makes none, or
 // as many as the status lists, and says so.
 func TestOverflowingInventory(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	nodes := make([]string, 1000)
 	for i := range nodes {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // Environment variables of the exploration: how long it lasts, and its seed.
@@ -48,6 +50,7 @@ type tenant struct {
 // A tenant who may only write Configurations and ConfigMaps gains nothing by random
 // hostile Configurations, and disturbs nobody.
 func TestTenant(t *testing.T) {
+	clustertest.Full(t)
 	length := 20 * time.Second
 	if text := os.Getenv(tenantVariable); text != "" {
 		parsed, err := time.ParseDuration(text)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // gadgets is the CRD of a kind that the tests change.
@@ -68,6 +69,7 @@ func gadget(version, name string) string {
 // Two versions of one kind work side by side, and a kind that comes back with another
 // scope is noticed.
 func TestKindsThatChange(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.installGadgets("Namespaced", "v1", "v2")
 	w.grantController(rule{"attacks.akri.sh", "gadgets", "get,list,watch,create,patch,delete"})
@@ -90,6 +92,7 @@ func TestKindsThatChange(t *testing.T) {
 
 // A watch that dies is reported within a minute: in a condition and a metric.
 func TestWatchThatDies(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.installGadgets("Namespaced", "v1")
 	w.grantController(rule{"attacks.akri.sh", "gadgets", "get,list,watch,create,patch,delete"})
@@ -123,6 +126,7 @@ func TestWatchThatDies(t *testing.T) {
 // A device that is plugged in again, before the former objects are deleted, waits for
 // them: that is no Conflict.
 func TestReplug(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.start(configuration("replug", spec{devices: []string{"r0"}, instance: []string{configMap("{{INSTANCE_NAME}}", "v")}}), 1)
 	before := w.find("ConfigMap", w.instances("replug", 1)[0].name())
@@ -173,6 +177,7 @@ func (w *world) noEvent(reason string) {
 
 // A device that fails holds a rollout up only as long as it exists.
 func TestRolloutWithoutTheBrokenDevice(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	template := func(ok string) string {
 		return annotated(configMap("{{INSTANCE_NAME}}", ok), "ready-when", `self.data.k.startsWith("yes")`)
@@ -236,6 +241,7 @@ spec: {configurationName: %[2]s, cdiName: "akri.sh/%[2]s=%[5]s", capacity: 1, sh
 
 // One refused deletion stops no other one.
 func TestRefusedDeletion(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	names := []string{"a", "b", "c"}
 	var group []string

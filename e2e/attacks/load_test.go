@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // maxAnswer bounds how long another user waits for admission while an attack lasts,
@@ -93,6 +95,7 @@ func (w *world) flood(clients int, length time.Duration, send func(round int)) {
 // One user cannot stop admission, by what reviews hold in memory, by how many there
 // are, or by what they look up.
 func TestFloodOfReviews(t *testing.T) {
+	clustertest.Full(t)
 	for what, body := range map[string]func(round int) object{
 		"large renderings": func(round int) object { return large(fmt.Sprintf("flood-%d", round), 64) },
 		"unknown kinds":    func(round int) object { return unknown(fmt.Sprintf("flood-%d", round), round) },
@@ -130,6 +133,7 @@ func manyOf(count int, value string) []string {
 
 // Kinds that are not served cost the API server no discovery per template.
 func TestUnknownKinds(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	attacker := w.as("attacker", configurationsOnly)
 	reads := func() float64 {
@@ -150,6 +154,7 @@ func TestUnknownKinds(t *testing.T) {
 // What one author stores does not stop the controller, or the devices of others in
 // another namespace.
 func TestLargeTenant(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	attacker := w.as("attacker", configurationsOnly, writes("", "configmaps"))
 	c := large("tenant", 16*min(long(), 4))
@@ -172,6 +177,7 @@ func TestLargeTenant(t *testing.T) {
 
 // A tenant's ready-when conditions cost nobody a watch or a list of the kind.
 func TestManyConditions(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	lists := func() int {
 		total := 0
@@ -207,6 +213,7 @@ func TestManyConditions(t *testing.T) {
 
 // Others' objects with Akri's label fill no cache.
 func TestLabelledObjects(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.start(configuration("labelled", spec{devices: []string{"d"}, instance: []string{
 		annotated(configMap("{{INSTANCE_NAME}}", "v"), "ready-when", `self.data.k == "v"`),
@@ -234,6 +241,7 @@ func TestLabelledObjects(t *testing.T) {
 
 // Configurations that no agent needs do not fill the agents' memory.
 func TestAgentMemory(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	author := w.as("author", configurationsOnly)
 	memory := func() float64 { return w.metric("akri-agent", "process_resident_memory_bytes") / (1 << 20) }

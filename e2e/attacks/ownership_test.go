@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // owned is a Configuration that the ownership tests attack: one ConfigMap of the
@@ -127,6 +129,7 @@ spec: {configurationName: probe, cdiName: akri.sh/probe=abcdef, capacity: 1, nod
 
 // Labels alone neither delete an object nor keep others from being pruned.
 func TestInventedLabels(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	parent := w.start(owned("labels"), 1)
 	instance := w.instances("labels", 1)[0]
@@ -187,6 +190,7 @@ func TestInventedLabels(t *testing.T) {
 // Labels under the controller's field manager, on an object that cannot be deleted,
 // hold up neither the parent that they name nor its deletion.
 func TestForgedObject(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	parent := w.start(owned("forged-parent"), 1)
 	other := enter(t)
@@ -216,6 +220,7 @@ func TestForgedObject(t *testing.T) {
 
 // An edit under the controller's own field manager is repaired like any other.
 func TestBorrowedFieldManager(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.start(owned("manager"), 1)
 	editor := w.as("editor", rule{"", "configmaps", "get,patch"})
@@ -253,6 +258,7 @@ func TestBorrowedFieldManager(t *testing.T) {
 
 // A finalizer of Akri's, written by somebody else, does not keep objects for ever.
 func TestBorrowedFinalizer(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	author := w.as("author", configurationsOnly)
 	c := configuration("finalizer", spec{devices: []string{"d"}})
@@ -275,6 +281,7 @@ func TestBorrowedFinalizer(t *testing.T) {
 
 // Two Configurations never share an object: the second gets a Conflict.
 func TestTwoConfigurationsOneObject(t *testing.T) {
+	clustertest.Full(t)
 	for what, directives := range map[string][]string{
 		"plain":    nil,
 		"orphaned": {"deletion-policy", "orphan"},
@@ -302,6 +309,7 @@ func TestTwoConfigurationsOneObject(t *testing.T) {
 
 // on-conflict: take adopts what belongs to nobody, labelled or not, and nothing else.
 func TestTake(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	take := func(name, object string) object {
 		return configuration(name, spec{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // brokerPod is the template of a Pod that its author would not be allowed to create.
@@ -17,6 +19,7 @@ spec: {containers: [{name: c, image: "akri.local/workload:1", securityContext: {
 // A user who may write Configurations, and nothing else, gets no Pod by one that is
 // being deleted.
 func TestTerminatingConfiguration(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	author := w.as("author", configurationsOnly)
 	pod := func(name string) object {
@@ -50,6 +53,7 @@ spec: {configurationName: pod-terminating, cdiName: akri.sh/pod-terminating=abcd
 
 // Nor by another spelling of apiVersion or kind, with and without the webhook.
 func TestSpellings(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	author := w.as("author", configurationsOnly)
 	pod := func(apiVersion, kindName string) object {
@@ -83,6 +87,7 @@ func TestSpellings(t *testing.T) {
 
 // What a Configuration refers to must be readable for its author.
 func TestReferencesWithoutRights(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	author := w.as("author", configurationsOnly)
 	reader := w.as("reader", configurationsOnly, rule{"", "secrets,configmaps", "get"})
@@ -118,6 +123,7 @@ discoveryHandler:
 // A ServiceAccount that a Configuration names must be one that its author may
 // impersonate, with and without the webhook.
 func TestAccountWithoutRights(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	author := w.as("author", configurationsOnly)
 	delegate := w.as("delegate", configurationsOnly, rule{"akri.sh", "configurations", "delegate"})
@@ -138,6 +144,7 @@ func TestAccountWithoutRights(t *testing.T) {
 
 // The right to delegate, and rights on one name, do not extend to others.
 func TestNarrowRights(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	narrow := w.as("narrow", configurationsOnly)
 	w.must(w.admin.patch("Role", w.namespace, narrow.name, fmt.Sprintf(`
@@ -173,6 +180,7 @@ rules:
 
 // Kinds, places and metadata that no template may have, not even an administrator's.
 func TestNeverRendered(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	for what, template := range map[string]string{
 		"another namespace":   "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: default}}",
@@ -210,6 +218,7 @@ func TestNeverRendered(t *testing.T) {
 
 // PodSecurity judges an author's Pods as ever.
 func TestPodSecurity(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.must(w.admin.patch("Namespace", "", w.namespace, "metadata: {labels: {pod-security.kubernetes.io/enforce: baseline}}"))
 	author := w.as("author", configurationsOnly, writes("", "pods"))

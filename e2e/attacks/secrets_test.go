@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // canary returns a value that must not appear anywhere but in its object.
@@ -46,6 +48,7 @@ func excerpt(text, canary string) string {
 
 // A ready-when condition does not read what its author may not get.
 func TestReadingByConditions(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	canary := w.canary()
 	author := w.as("author", configurationsOnly, writes("", "configmaps"))
@@ -131,6 +134,7 @@ func TestSecretValues(t *testing.T) {
 
 // A token Secret is not taken over, and so not read, by a template without a type.
 func TestTakingATokenSecret(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.grantController(rule{"", "secrets", "get,list,watch,create,patch,delete"})
 	w.must(w.admin.create(parse("{apiVersion: v1, kind: ServiceAccount, metadata: {name: strong}}")))
@@ -163,6 +167,7 @@ metadata: {name: strong-token, annotations: {kubernetes.io/service-account.name:
 
 // The webhook's port answers the API server, and nobody else.
 func TestForgedReview(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	review := fmt.Sprintf(`{
   "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -203,6 +208,7 @@ func TestForgedReview(t *testing.T) {
 
 // What authors write does not begin lines of its own in the logs.
 func TestForgedLogLines(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	canary := w.canary()
 	w.skipWebhook()

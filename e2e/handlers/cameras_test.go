@@ -19,11 +19,13 @@ import (
 
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // TestCameras runs the example cameras, from two virtual cameras to the pages that people
 // look at.
 func TestCameras(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "onvif")
 	if err := akri.InstallExamples(w.ctx, w.Cluster, install.programs, os.Stderr); err != nil {
 		t.Fatal(err)

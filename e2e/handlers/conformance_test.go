@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // conformance has a row for each built-in handler: how the installed handler is checked
@@ -49,6 +50,7 @@ var conformance = map[string]struct {
 
 // TestConformance checks each handler as it is installed, on a node with its agent.
 func TestConformance(t *testing.T) {
+	clustertest.Full(t)
 	for name, tc := range conformance {
 		t.Run(name, func(t *testing.T) {
 			w := enter(t, name)

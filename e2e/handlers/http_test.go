@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // TestHTTP finds devices in the index of another program's web server, and removes them
 // when they no longer respond as expected.
 func TestHTTP(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "http")
 	root := t.TempDir()
 	write := func(name, content string) {

@@ -16,6 +16,7 @@ import (
 
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // mdnsLossVariable is how long TestMDNSPacketLoss loses packets, such as 10m.
@@ -24,6 +25,7 @@ const mdnsLossVariable = "AKRI_E2E_MDNS_LOSS"
 // TestMDNSPacketLoss drops one packet of mDNS in three, in both directions on both nodes. No
 // device may disappear or change.
 func TestMDNSPacketLoss(t *testing.T) {
+	clustertest.Full(t)
 	duration, err := time.ParseDuration(os.Getenv(mdnsLossVariable))
 	if err != nil {
 		t.Skipf("set %s to a time, such as 10m", mdnsLossVariable)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // servicesVariable is how many services TestMDNSManyServices announces, such as 1000.
@@ -14,6 +16,7 @@ const servicesVariable = "AKRI_E2E_MDNS_SERVICES"
 
 // TestMDNSManyServices announces many services with avahi, and measures the handler.
 func TestMDNSManyServices(t *testing.T) {
+	clustertest.Full(t)
 	count, err := strconv.Atoi(os.Getenv(servicesVariable))
 	if err != nil {
 		t.Skipf("set %s to a number, such as 1000", servicesVariable)

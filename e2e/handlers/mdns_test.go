@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/peers"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // mdnsConfiguration finds web services of one test, and runs a Pod for each.
@@ -128,6 +129,7 @@ func zeroconfService(t testing.TB, kind string, port, ttl int, properties map[st
 
 // TestMDNS follows a service that avahi announces from its announcement to its goodbye.
 func TestMDNS(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "mdns")
 	avahi := w.avahi()
 	avahi.write("first.service", avahiService("First 1.0", "_akri-a._tcp", 8080, "model=X2"))
@@ -201,6 +203,7 @@ func (w *world) awaitProperties(name string, want map[string]string) {
 // TestMDNSConflictsAndLostGoodbyes uses python-zeroconf next to avahi: a name that is taken
 // is changed, and devices that are killed disappear after their time to live.
 func TestMDNSConflictsAndLostGoodbyes(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "mdns")
 	avahi, zeroconf, killed := w.avahi(), w.zeroconf(), w.zeroconf()
 	avahi.write("gadget.service", avahiService("Gadget", "_akri-b._tcp", 8080))

@@ -10,6 +10,7 @@ import (
 
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 const (
@@ -164,6 +165,7 @@ spec:
 // Devices at a broker with passwords become Instances, whose Pods know the device's topics.
 // A restart of the broker changes nothing, and a last will ends a device.
 func TestMQTT(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "mqtt")
 	m := startMosquitto(w)
 	kill := m.connect("homie/pump/$state", "lost")
@@ -232,6 +234,7 @@ func TestMQTT(t *testing.T) {
 
 // A wrong password is reported in the status. Correcting the Secret is enough.
 func TestMQTTRefused(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "mqtt")
 	m := startMosquitto(w)
 	m.retain("homie/pump/$homie", "4.0.0")

@@ -12,6 +12,7 @@ import (
 
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // onvifLossVariable is how long TestONVIFLoss loses packets, such as "10m". With at least a
@@ -21,6 +22,7 @@ const onvifLossVariable = "AKRI_E2E_ONVIF_LOSS"
 // TestONVIFLoss loses one packet in three between a camera and the nodes, in each
 // direction. The Instance must not change.
 func TestONVIFLoss(t *testing.T) {
+	clustertest.Full(t)
 	duration, details := 15*time.Second, "{discoveryTimeoutSeconds: 1, intervalSeconds: 1, interfaces: [eth0]}"
 	if text := os.Getenv(onvifLossVariable); text != "" {
 		var err error

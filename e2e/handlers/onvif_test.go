@@ -11,6 +11,7 @@ import (
 
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/kubebox/image"
 )
 
@@ -146,6 +147,7 @@ const quickCameras = "{discoveryTimeoutSeconds: 1, intervalSeconds: 2, misses: 2
 // TestONVIF follows a camera of other people's making, from the network to a broker that
 // fetches a picture, and until it is gone.
 func TestONVIF(t *testing.T) {
+	clustertest.Full(t)
 	c := cameras{enter(t, "onvif")}
 	c.loadBroker()
 	c.wsdd()
@@ -193,6 +195,7 @@ func TestONVIF(t *testing.T) {
 // TestONVIFProbe compares our probe with Akri's, whose type has a prefix that is not
 // bound: a conforming device does not answer that.
 func TestONVIFProbe(t *testing.T) {
+	clustertest.Full(t)
 	c := cameras{enter(t, "onvif")}
 	// With so many misses, only Bye makes it disappear before the test ends.
 	c.configure("{discoveryTimeoutSeconds: 1, intervalSeconds: 10, misses: 100, interfaces: [eth0]}")

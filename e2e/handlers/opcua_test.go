@@ -15,6 +15,7 @@ import (
 
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 var (
@@ -61,6 +62,7 @@ func byProperty(found map[string]instance, property, value string) string {
 // TestOPCUA runs the example opcua: from PLCs that appear and disappear to the metrics of
 // their brokers.
 func TestOPCUA(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "opcua")
 	plc := w.loadOPCUA()
 	const first, second = "opc.tcp://" + bridgeAddress + ":4840", "opc.tcp://" + bridgeAddress + ":4842"
@@ -148,6 +150,7 @@ func (w *world) cleanupContext() (context.Context, context.CancelFunc) {
 // TestOPCUADiscoveryServer uses another implementation: asyncua as a discovery server,
 // and a server that has registered with it under a loopback URL.
 func TestOPCUADiscoveryServer(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "opcua")
 	root, err := build.Root()
 	if err != nil {

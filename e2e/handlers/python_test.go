@@ -13,12 +13,14 @@ import (
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // TestPython runs the template for handlers in Python on a node, with the real agent:
 // devices come and go, the handler notices that the agent has restarted, and it passes
 // the checks.
 func TestPython(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "debug-echo")
 	env := peers.Python(t, requirements(t)...)
 	// A name of its own: the node keeps the sockets of earlier runs.

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // TestShifu runs the example shifu/opcua with a stand-in for Shifu's twin: a PLC that is
 // found gets a twin, whose paths answer with the PLC's values, and which writes the phase
 // that makes the Instance ready.
 func TestShifu(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "opcua")
 	plc := w.loadOPCUA()
 	crd, err := os.ReadFile(filepath.Join("testdata", "edgedevices.yaml"))

@@ -11,11 +11,13 @@ import (
 
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // TestSite runs one handler for all nodes, as config/site does: both agents connect to
 // it, although it does not register, and again when it has restarted.
 func TestSite(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "debug-echo")
 	system := func(arguments ...string) string {
 		t.Helper()

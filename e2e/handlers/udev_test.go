@@ -17,6 +17,7 @@ import (
 
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/e2e/peers"
+	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/kubebox/image"
 )
 
@@ -182,6 +183,7 @@ const roundsVariable = "AKRI_E2E_LATENCY_ROUNDS"
 // TestUdevLatency measures the time from a kernel's event to the Instance that a client
 // of the API server sees.
 func TestUdevLatency(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t, "udev")
 	w.apply(`
 apiVersion: akri.sh/v0

@@ -19,6 +19,7 @@ import (
 
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/release/images"
 )
 
@@ -35,6 +36,7 @@ type built struct {
 }
 
 func TestImages(t *testing.T) {
+	clustertest.Full(t)
 	root, err := build.Root()
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"akri.sh/akri/charts/helm"
 	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // component is a workload of the chart with the key of its values.
@@ -58,6 +59,7 @@ func rolledValues(values helm.Values, revision string, rolled ...component) helm
 
 // TestRelease is the life of a release of the chart, with running brokers and under load.
 func TestRelease(t *testing.T) {
+	clustertest.Full(t)
 	w := newWorld(t)
 	var b brokers
 	w.step("a typo in the values is refused", w.testTypo)

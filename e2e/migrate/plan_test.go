@@ -88,6 +88,7 @@ func (w *world) run(dir, stdin, program string, arguments ...string) string {
 // TestPlan moves a cluster by the script that the plan prints: no object is created
 // again, no broker restarts, and nothing of Akri is left.
 func TestPlan(t *testing.T) {
+	clustertest.Full(t)
 	w := &world{Cluster: clustertest.Start(t, cluster.Config{Nodes: 1}), t: t}
 	var err error
 	if w.programs, err = akri.Build(t.Context(), os.Stderr); err != nil {

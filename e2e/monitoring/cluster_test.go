@@ -100,6 +100,7 @@ spec:
 // TestMonitoring runs a Prometheus with the rules, breaks Akri in several ways, and waits
 // until the alerts fire, and resolve after the repair.
 func TestMonitoring(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.kubectl("create", "namespace", "devices")
 	w.apply(configurations)

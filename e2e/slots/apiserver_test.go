@@ -9,12 +9,14 @@ import (
 
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // While the API server's answers to an agent are lost, a device that only this node has
 // can be used, and running containers are not disturbed. A claim that was carried out
 // without an answer leaves no owner behind.
 func TestLostAnswers(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.step("a device of this node only", func(w *world) {
 		shared := w.localDevices()
@@ -104,6 +106,7 @@ func (w *world) localInstance(configuration, device, node string) string {
 
 // While claims are refused, by a policy here, a Deployment does not create pod after pod.
 func TestRefusedClaims(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	instance := w.configuration("refused", 1, "refused0")["refused0"]
 	policy := "refuse-claims-" + w.namespace
@@ -162,6 +165,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 // While the API server restarts, and is killed, pods are replaced. Their slots are right
 // afterwards.
 func TestAPIServerRestarts(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	instance := w.configuration("outage", 2, "outage0")["outage0"]
 	stop := w.monitor()

@@ -10,6 +10,7 @@ import (
 
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // The environment variables of TestChurn.
@@ -26,6 +27,7 @@ const maxChurnPods = 10
 // container have a slot that its node does not own. In the end no slot is lost, and no
 // Instance has been created again.
 func TestChurn(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	length := lengthOf(t, churnVariable, time.Minute)
 	seed, err := strconv.ParseUint(envOr(seedVariable, strconv.FormatUint(rand.Uint64(), 10)), 10, 64)

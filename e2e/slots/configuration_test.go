@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // A container that requests devices of a Configuration gets different ones, with the
@@ -53,6 +55,7 @@ func TestDevicesOfAConfiguration(t *testing.T) {
 // Both resources give slots of the same device: a container through each, and a third
 // waits.
 func TestBothLevelsOfOneDevice(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	instance := w.configuration("levels", 2, "levels0")["levels0"]
@@ -80,6 +83,7 @@ func TestBothLevelsOfOneDevice(t *testing.T) {
 // Two ids that stand for the same device are given to one container: it gets two
 // different devices.
 func TestIDsOfOneDeviceInOneContainer(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	instances := w.configuration("remap", 2, "remap0", "remap1")
@@ -150,6 +154,7 @@ spec:
 // The Deployments of Akri's documentation: one replica with two cameras, then two
 // replicas that share two cameras. With one camera, both replicas wait for another.
 func TestDeploymentsOfTheDocumentation(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	w.describeDevices("onvif-camera", 2, "camera0")

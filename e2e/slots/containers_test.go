@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // An init container that requests the device passes it to the app container; a sidecar
 // has one of its own.
 func TestInitContainersAndSidecars(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	devices := []string{"kinds0", "kinds1"}
@@ -84,6 +87,7 @@ func (w *world) endPod(name string, instances map[string]string) {
 
 // A container that requests two devices by their Instances gets the properties of both.
 func TestTwoInstancesInOneContainer(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	devices := []string{"pair0", "pair1"}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 var (
@@ -39,6 +40,7 @@ func (w *world) example(name, file, device string) string {
 
 // The example shared-cameras: each of two replicas has both cameras.
 func TestExampleSharedCameras(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	w.apply(w.example("shared-cameras", "configuration.yaml", "cam0, cam1"))
@@ -64,6 +66,7 @@ func TestExampleSharedCameras(t *testing.T) {
 // The example daemonset-pinned: each node has an adapter, and the pod of each node gets
 // the one of its own.
 func TestExampleDaemonSet(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	shared := w.localDevices()
 	defer shared()
@@ -108,6 +111,7 @@ spec:
 // The example kubevirt-vm, without KubeVirt: the test creates the pods that KubeVirt
 // would create for the virtual machines. Each gets a device.
 func TestExampleVirtualMachines(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.apply(virtualMachines)
 	remove := w.undo(func(after *world) {

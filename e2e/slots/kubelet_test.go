@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"akri.sh/akri/kubebox/cluster"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // residents are the pods of a node whose containers must survive what happens to its
@@ -208,6 +209,7 @@ const stallVariable = "AKRI_E2E_STALL"
 // A kubelet that stalls around an Allocate, or while the agent registers a resource,
 // loses nothing.
 func TestStalledKubelet(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	stall := lengthOf(t, stallVariable, 12*time.Second)
 	r := w.settle("stalls")
@@ -279,6 +281,7 @@ func free(instance object) int {
 
 // Sockets that somebody removes from the kubelet's directories are made again.
 func TestRemovedSockets(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	r := w.settle("sockets")
 	before := w.sockets(node1)
@@ -325,6 +328,7 @@ func (w *world) sockets(node string) []string {
 // A second agent on a node waits: it neither takes a resource over nor frees a slot. When
 // the first is gone, it serves.
 func TestTwoAgents(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	r := w.settle("agents")
 	system := w.in("akri-system")
@@ -365,6 +369,7 @@ func TestTwoAgents(t *testing.T) {
 // A node that loses power and boots again: its pods are started again or replaced, and
 // have slots again.
 func TestRebootedNode(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	instance := w.configuration("reboot", 2, "reboot0")["reboot0"]
 	var owners []string

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // flapVariable is how long devices flap.
@@ -22,6 +24,7 @@ const flapVariable = "AKRI_E2E_FLAP"
 // Devices that come and go every few milliseconds, while pods come and go, do not crash
 // the kubelet. It would crash if an id left the list while it is being allocated.
 func TestFlappingDevices(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	length := lengthOf(t, flapVariable, 10*time.Second)
 	instances := w.configuration("flap", 5, "flap0", "flap1")
@@ -111,6 +114,7 @@ func (w *world) pidOf(component string) int {
 // While other programs exhaust the rate limit of the kubelet's pod resources API, slots
 // are freed nevertheless, and none is freed that a container has.
 func TestExhaustedPodResources(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	r := w.settle("flood")
 	flood := newPodResources(filepath.Join(w.KubeletDir(node1), "pod-resources", "kubelet.sock"))

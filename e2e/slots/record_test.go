@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // An Instance that somebody deletes while a container has its slot is created again, and
 // the slot is owned again before another node's pod can have it.
 func TestDeletedInstance(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	instance := w.configuration("deleted", 1, "deleted0")["deleted0"]
@@ -55,6 +58,7 @@ func TestDeletedInstance(t *testing.T) {
 // Owners that somebody writes by hand: a slot in use gets its owner back, and a slot
 // without a container becomes free.
 func TestEditedDeviceUsage(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	instance := w.configuration("edited", 2, "edited0")["edited0"]
@@ -105,6 +109,7 @@ func TestEditedDeviceUsage(t *testing.T) {
 // A capacity that shrinks below the number of containers gives no further slot until
 // enough of them have ended. One that grows does at once.
 func TestEditedCapacity(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	instance := w.configuration("resized", 5, "resized0")["resized0"]

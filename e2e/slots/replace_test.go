@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // replacementsVariable is how many times a pod is replaced at each level.
@@ -171,6 +173,7 @@ func distribution(all []time.Duration) string {
 // Once a force-deleted pod is gone from the API server, its container runs on for some
 // seconds. No other node gets the slot in that time.
 func TestForceDeletedPod(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	instance := w.configuration("forced", 1, "forced0")["forced0"]

@@ -12,6 +12,7 @@ import (
 
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // configurations are what a user of Akri has: brokers with Services, a device that a Pod
@@ -71,6 +72,7 @@ const brokerJob = `{spec: {brokerSpec: {brokerJobSpec: {template: {spec: {restar
 	`containers: [{name: c, image: "akri.local/workload:1", args: [end]}]}}}}}}`
 
 func TestTakeOver(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	w.prepare()
 	before := w.identities()

@@ -19,6 +19,17 @@ import (
 // cannot run here fail instead of being skipped.
 const RequiredVariable = "AKRI_E2E_REQUIRED"
 
+// FullVariable is the environment variable with which tests run that take long.
+const FullVariable = "AKRI_FULL"
+
+// Full skips a test that takes long, except in "make full".
+func Full(t testing.TB) {
+	t.Helper()
+	if os.Getenv(FullVariable) == "" {
+		t.Skip("it takes long: it runs in make full")
+	}
+}
+
 // shared holds the cluster that [Shared] returns.
 var shared struct {
 	sync.Mutex

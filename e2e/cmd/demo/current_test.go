@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { clustertest.Main(m) }
 // TestCurrentCluster runs the demo in a cluster that is somebody else's, with images from a
 // registry, and takes it out again: the cluster is as before.
 func TestCurrentCluster(t *testing.T) {
+	clustertest.Full(t)
 	c := clustertest.Start(t, cluster.Config{Nodes: 2})
 	useContext(t, c)
 	address := serveRegistry(t, c)
