@@ -29,8 +29,8 @@ const (
 // killRun is a number of kills whose actions and times a seed determines.
 type killRun struct {
 	seed  uint64
-	kills int           // 0: until the end of duration
-	until time.Duration // since the start
+	kills int           // at least
+	until time.Duration // and at least as long
 }
 
 // killRuns returns fixed runs: few, or more with AKRI_FULL. With AKRI_SOAK, it
