@@ -31,14 +31,13 @@ func TestFlappingDevices(t *testing.T) {
 	// The kubelet ignores requests for resources that it does not know yet.
 	w.allocatable(node1, instances["flap0"], 5)
 	w.allocatable(node1, "flap", 2)
-	kubelet := w.pidOf("node1/kubelet")
-	file := filepath.Join(w.AkriDir(node1), "debug-echo", "debug-echo-availability.txt")
 	available := func(world *world, state string) {
+		file := filepath.Join(w.AkriDir(node1), "debug-echo", "debug-echo-availability.txt")
 		if err := os.WriteFile(file, []byte(state+"\n"), 0o644); err != nil {
 			world.t.Error(err)
 		}
 	}
-	done := make(chan struct{})
+	kubelet, done := w.pidOf("node1/kubelet"), make(chan struct{})
 	still := w.undo(func(after *world) {
 		<-done
 		available(after, "ONLINE")
