@@ -16,9 +16,12 @@ import (
 
 // Limits for the cost of a hostile template.
 const (
-	// attackMemory bounds what is really allocated, in bytes. Under the race detector,
-	// lists that grow allocate twice as much.
+	// attackMemory bounds what is really allocated, in bytes.
 	attackMemory = 32 << 20
+	// attackRaceFactor is how much more it may be under the race detector, where lists
+	// that grow allocate twice as much, and pools drop a part of what regular
+	// expressions return to them.
+	attackRaceFactor = 5
 	// attackRatio bounds the processor time, as a multiple of that of a template which
 	// spends its budget on passes that do nothing.
 	attackRatio = 5
@@ -235,7 +238,7 @@ func mebibytes(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
 func maxAttackMemory() uint64 {
 	if raceDetector {
-		return 2 * attackMemory
+		return attackRaceFactor * attackMemory
 	}
 	return attackMemory
 }
