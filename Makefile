@@ -78,8 +78,8 @@ kubernetes: ## Build Kubernetes for the tests and the demo into bin/k8s (takes m
 
 .PHONY: test unit test-charts examples
 test: unit test-charts examples ## Run the tests that need no node: unit tests and tests against a real API server
-unit: kubernetes
-	$(call gotest,.,./...,-timeout=10m)
+unit: kubernetes # the packages that take longest first; most of them wait for an API server
+	$(call gotest,.,./controller/... ./webhook/... ./...,-timeout=10m -p=3)
 test-charts:
 	$(call gotest,charts,./...,-timeout=10m)
 examples:
@@ -127,14 +127,14 @@ proofs: kubernetes # without the race detector: speed is measured, and models ru
 # What is random or heavy, each part for DURATION. SEED determines what can be repeated.
 DURATION ?= 10m
 SEED := $(or $(SEED),$(shell date +%s))
-.PHONY: soak soak-schedules soak-fuzz soak-kills
+.PHONY: soak soak-schedules soak-fuzz soak-kills soak-churn soak-tenant
 soak: export AKRI_SOAK := $(DURATION)
 soak: export AKRI_SEED := $(SEED)
 soak: export FORMAT := standard-verbose
 soak: kubernetes build ## Run random and heavy tests, each for DURATION: make soak DURATION=30m SEED=7
 	@echo "DURATION=$(DURATION) SEED=$(SEED)"
 	@go -C tools build -o ../bin/ ./gate
-	@bin/gate soak-schedules soak-fuzz soak-kills
+	@bin/gate soak-schedules soak-fuzz soak-kills soak-churn soak-tenant
 soak-schedules:
 	$(call gotest,.,./agent/serve/slots,-timeout=24h -count=1 -run=TestSoak)
 soak-fuzz:
@@ -142,6 +142,11 @@ soak-fuzz:
 	go test -timeout=24h -run=NONE -fuzz=FuzzCompile -fuzztime=$(AKRI_SOAK) ./templating
 soak-kills:
 	$(call gotest,e2e,.,-timeout=24h -count=1 -run=TestKilledController)
+soak-churn soak-tenant: export AKRI_FULL := 1
+soak-churn:
+	$(call gotest,e2e,./slots,-timeout=24h -count=1 -run='TestChurn|TestFlappingDevices')
+soak-tenant:
+	$(call gotest,e2e,./attacks,-timeout=24h -count=1 -run=TestTenant)
 
 .PHONY: bench
 bench: kubernetes ## Measure templating, the controller and agents (see docs/benchmarks.md)

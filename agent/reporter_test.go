@@ -22,6 +22,7 @@ import (
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -122,6 +123,7 @@ func (n *reportingNode) wake() {
 // One cause makes the agents of all nodes fail. Their reports fill neither the object
 // nor the API server, and nothing of them is left when they are resolved.
 func TestFailuresOfManyNodes(t *testing.T) {
+	fulltest.Only(t)
 	const many = v0.MaxDiscoveryFailures + 10
 	config := apitest.Start(t)
 	var writes atomic.Int64

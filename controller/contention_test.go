@@ -10,10 +10,12 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/contention"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // Another client changes a field back as fast as it is repaired.
 func TestContention(t *testing.T) {
+	fulltest.Only(t)
 	c := start(t)
 	seen := c.intercept()
 	c.apply(`

@@ -14,11 +14,13 @@ import (
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // A CustomResourceDefinition that no template uses costs nothing that grows with the
 // size of the Configurations.
 func TestUnusedDefinitionsAreCheap(t *testing.T) {
+	fulltest.Only(t)
 	config := apitest.Start(t)
 	scheme := apiruntime.NewScheme()
 	if err := v0.AddToScheme(scheme); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // brokers is a Configuration with a ConfigMap and a Deployment for each device.
@@ -176,6 +177,7 @@ func TestHeldReportIsNotLost(t *testing.T) {
 // An API server that does not answer for a moment costs no write of a status, no Event
 // and no second apply.
 func TestUnavailableServerIsNotReported(t *testing.T) {
+	fulltest.Only(t)
 	c := start(t)
 	seen := c.intercept()
 	c.apply(config)

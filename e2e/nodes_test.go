@@ -96,6 +96,7 @@ func (w *world) awaitNodes(instance string, nodes ...string) object {
 // Pods uses, and is added again when it returns. A node that is deleted is removed from
 // all.
 func TestLostNode(t *testing.T) {
+	clustertest.Full(t)
 	w := startPair(t)
 	w.kubectl("patch", "node", "node1", "--subresource=status", "--type=merge", "--patch",
 		`{"status": {"capacity": {"akri.sh/gone": "0", "example.com/gone": "0"}, "allocatable": {"akri.sh/gone": "0", "example.com/gone": "0"}}}`)

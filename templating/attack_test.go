@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/templating"
 )
 
@@ -248,7 +249,7 @@ func maxAttackMemory() uint64 {
 // where time is not judged: outside of "make full", and under the race detector.
 func maxAttackTime(t *testing.T) time.Duration {
 	t.Helper()
-	if os.Getenv("AKRI_FULL") == "" || raceDetector {
+	if !fulltest.Enabled() || raceDetector {
 		return 0
 	}
 	best := time.Hour

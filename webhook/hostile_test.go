@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/webhook/certs"
 )
 
@@ -205,6 +206,7 @@ func kubeconfigOf(t *testing.T, config *rest.Config) []byte {
 // While one user sends the most expensive Configurations, as fast as possible, the
 // webhook stays below its memory limit and answers another user.
 func TestHostileUser(t *testing.T) {
+	fulltest.Only(t)
 	duration := 5 * time.Second
 	if text := os.Getenv(hostileVariable); text != "" {
 		var err error

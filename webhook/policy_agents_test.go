@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/fulltest"
 )
 
 const agentAccount = "system:serviceaccount:akri-system:akri-agent"
@@ -237,6 +238,7 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 
 // Policies have a cost limit. The agents of a large cluster stay within it.
 func TestAgentsOfALargeCluster(t *testing.T) {
+	fulltest.Only(t)
 	w := enter(t)
 	const many, name = v0.MaxNodes - 1, "a-configuration-with-a-long-name-00aa00"
 	node := func(i int) string { return fmt.Sprintf("worker-%04d.a-region.a-company.example", i) }

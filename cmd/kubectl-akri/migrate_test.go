@@ -27,6 +27,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 )
 
 var update = flag.Bool("update", false, "write the output of the commands to testdata")
@@ -217,6 +218,7 @@ func (r result) golden(t *testing.T, file string) {
 // TestMigrate moves a cluster in which nothing is in the way, and then has everything
 // that this Akri treats differently.
 func TestMigrate(t *testing.T) {
+	fulltest.Only(t)
 	w := newAkriWorld(t, "installation.yaml", "healthy.yaml")
 	w.addRelease()
 

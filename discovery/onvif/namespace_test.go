@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/internal/fulltest"
 )
 
 const (
@@ -29,9 +30,7 @@ const (
 // TestInNamespace runs the tests TestReal… in a process with its own network. There, all
 // addresses in 10.78.0.0/16 are those of the namespace itself, and v0 is in that subnet.
 func TestInNamespace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
+	fulltest.Only(t)
 	const network = `set -e
 ip link set lo up
 ip link add v0 type veth peer name v1

@@ -15,6 +15,7 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/internal/fulltest"
 )
 
 const oneURL = "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, intervalSeconds: 1}"
@@ -95,6 +96,7 @@ func failures(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 }
 
 func TestDiscoveryServer(t *testing.T) {
+	fulltest.Only(t)
 	t.Parallel()
 	oven, press := startServer(t, "Oven", nil), startServer(t, "Press", nil)
 	var mu sync.Mutex

@@ -13,10 +13,10 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// The environment variables of TestChurn.
+// The environment variables of tests that "make soak" runs for longer.
 const (
-	churnVariable = "AKRI_E2E_CHURN" // how long it runs
-	seedVariable  = "AKRI_E2E_SEED"  // determines the actions
+	soakVariable = "AKRI_SOAK" // how long they run
+	seedVariable = "AKRI_SEED" // determines the actions
 )
 
 // maxChurnPods bounds the pods at a time.
@@ -29,8 +29,8 @@ const maxChurnPods = 10
 func TestChurn(t *testing.T) {
 	clustertest.Full(t)
 	w := enter(t)
-	length := lengthOf(t, churnVariable, time.Minute)
-	seed, err := strconv.ParseUint(envOr(seedVariable, strconv.FormatUint(rand.Uint64(), 10)), 10, 64)
+	length := lengthOf(t, soakVariable, time.Minute)
+	seed, err := strconv.ParseUint(envOr(seedVariable, "1"), 10, 64)
 	if err != nil {
 		t.Fatalf("%s: %v", seedVariable, err)
 	}

@@ -115,6 +115,7 @@ func (r *residents) serves(w *world, name string) {
 // What happens to a kubelet and its agent disturbs no running container, and frees no
 // slot of one.
 func TestKubeletRestarts(t *testing.T) {
+	clustertest.Full(t)
 	w := enter(t)
 	r := w.settle("restarts")
 	resource := r.instances["restarts1"]

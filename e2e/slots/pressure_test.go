@@ -18,15 +18,12 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// flapVariable is how long devices flap.
-const flapVariable = "AKRI_E2E_FLAP"
-
 // Devices that come and go every few milliseconds, while pods come and go, do not crash
 // the kubelet. It would crash if an id left the list while it is being allocated.
 func TestFlappingDevices(t *testing.T) {
 	clustertest.Full(t)
 	w := enter(t)
-	length := lengthOf(t, flapVariable, 10*time.Second)
+	length := lengthOf(t, soakVariable, 10*time.Second)
 	instances := w.configuration("flap", 5, "flap0", "flap1")
 	// The kubelet ignores requests for resources that it does not know yet.
 	w.allocatable(node1, instances["flap0"], 5)

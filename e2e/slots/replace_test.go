@@ -100,6 +100,7 @@ func (w *world) readyPod(deployment, before string) string {
 
 // A slot is free soon after the container that had it has ended.
 func TestEndedPodFreesItsSlot(t *testing.T) {
+	clustertest.Full(t)
 	t.Parallel()
 	w := enter(t)
 	instance := w.configuration("ended", 1, "ended0")["ended0"]

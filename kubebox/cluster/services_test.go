@@ -207,6 +207,7 @@ func (s services) answer(t *testing.T, node, address string) (string, error) {
 // TestServices tests routing and names in a single cluster, because starting one takes
 // seconds.
 func TestServices(t *testing.T) {
+	clustertest.Full(t)
 	before := snapshotMachine(t)
 	s := startServices(t)
 	t.Run("a Service spreads requests over pods on both nodes", func(t *testing.T) {

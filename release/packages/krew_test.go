@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/release/images"
 )
 
@@ -78,6 +79,7 @@ func TestKrewOfAllPlatforms(t *testing.T) {
 
 // TestKrewInstall does what krew does to install the plugin, except for the download.
 func TestKrewInstall(t *testing.T) {
+	clustertest.Full(t)
 	o := builtOnce(t)
 	text, err := os.ReadFile(filepath.Join(o.Dir, krewFile))
 	if err != nil {

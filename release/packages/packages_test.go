@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/release/images"
 )
 
@@ -186,6 +187,7 @@ func output(t *testing.T, name string, arguments ...string) string {
 
 // Two builds in different directories, at different times, are equal.
 func TestReproducible(t *testing.T) {
+	clustertest.Full(t)
 	first := builtOnce(t)
 	second, err := buildIn(filepath.Join(t.TempDir(), "again"))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // withProperties returns a device of this node with n properties of a length.
@@ -86,6 +87,7 @@ func TestTooManyDevices(t *testing.T) {
 // A device that is too large is refused; the others are published. An Instance that
 // exists stays as it is.
 func TestOneLargeDeviceDisturbsNoOther(t *testing.T) {
+	fulltest.Only(t)
 	b := newBench(t)
 	p := b.publisher("node-a")
 	small, large := withProperties("small", 2, 10), withProperties("large", 1, 1<<20)

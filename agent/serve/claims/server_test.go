@@ -27,6 +27,7 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
@@ -124,7 +125,7 @@ func TestRace(t *testing.T) {
 	config := apitest.Start(t)
 	c := client(t, config)
 	rounds := 200
-	if os.Getenv("AKRI_FULL") != "" { // make full
+	if fulltest.Enabled() { // make full
 		rounds = 1000
 	}
 	ref := instance(t, c, apitest.Namespace(t, config), "race-1", nil)

@@ -9,12 +9,14 @@ import (
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/serve/slots"
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
 // TestListsOfAFlappingDeviceAreBounded checks that the kubelet, which writes a file for
 // each list, gets a list a second of a device that flaps, and the last one in the end.
 func TestListsOfAFlappingDeviceAreBounded(t *testing.T) {
+	fulltest.Only(t)
 	k := kubelettest.Start(t, kubelettest.Options{})
 	s, _ := offering(t, k)
 	k.Await(camResource, healthy(3))

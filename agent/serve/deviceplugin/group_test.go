@@ -20,6 +20,7 @@ import (
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/serve/claims"
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -243,6 +244,7 @@ func TestFailedPodReleases(t *testing.T) {
 // TestGroupSurvivesRestarts checks that neither a restart of the agent nor one of the
 // kubelet changes the owner of a running container's slot.
 func TestGroupSurvivesRestarts(t *testing.T) {
+	fulltest.Only(t)
 	w := newWorld(t)
 	k := kubelettest.Start(t, kubelettest.Options{Warmup: 2 * time.Second})
 	names := []string{"cam-a50001", "cam-a50002"}
@@ -316,6 +318,7 @@ func TestGroupRace(t *testing.T) {
 // TestGroupWithoutAPIServer checks that local devices are given to containers through
 // the Configuration's resource while the API server is unreachable.
 func TestGroupWithoutAPIServer(t *testing.T) {
+	fulltest.Only(t)
 	w := newWorld(t)
 	k := kubelettest.Start(t, kubelettest.Options{})
 	names := []string{"cam-a80001", "cam-a80002"}
@@ -366,6 +369,7 @@ func TestUnwritableClaims(t *testing.T) {
 // container's slot is reported, and not corrected. After a restart of the agent, it is
 // not known which of the slots a container with a virtual ID has.
 func TestContradictionIsAnEvent(t *testing.T) {
+	fulltest.Only(t)
 	for level, tc := range map[string]struct{ instance, resource, kind, name, says string }{
 		"instance":      {"cam-aa0001", "akri.sh/cam-aa0001", "Instance", "cam-aa0001", "node-b"},
 		"configuration": {"cam-aa0002", group, "Configuration", "cam", "no record names it"},

@@ -29,6 +29,7 @@ import (
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/fulltest"
 )
 
 var (
@@ -54,6 +55,7 @@ var instanceType = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v
 // The invariants of package slots are checked after each step, as the containers see
 // them. A seed fixes the steps, but not the order of what happens at the same time.
 func TestNodes(t *testing.T) {
+	fulltest.Only(t)
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	// After an error, client-go sleeps relative to the last one: in the time of a bubble,

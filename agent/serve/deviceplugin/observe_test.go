@@ -9,11 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
 // TestReleaseLatency measures how long a slot stays taken after its pod has ended.
 func TestReleaseLatency(t *testing.T) {
+	fulltest.Only(t)
 	const (
 		rounds, capacity = 3, 5
 		maxMedian        = 200 * time.Millisecond
@@ -51,6 +53,7 @@ func TestReleaseLatency(t *testing.T) {
 // TestStalledKubelet checks that a slot stays taken while the kubelet is stalled between
 // the response to the Allocate and the entry in its list.
 func TestStalledKubelet(t *testing.T) {
+	fulltest.Only(t)
 	w := newWorld(t)
 	w.instance("cam-57a11e", "node-a")
 	k := kubelettest.Start(t, kubelettest.Options{})
@@ -73,6 +76,7 @@ func TestStalledKubelet(t *testing.T) {
 // TestInitContainerAfterSidecar checks that a slot that only a plain init container has is
 // held until the pod ends, although a sidecar has a slot, too.
 func TestInitContainerAfterSidecar(t *testing.T) {
+	fulltest.Only(t)
 	w := newWorld(t)
 	w.instance("cam-51deca", "node-a")
 	k := kubelettest.Start(t, kubelettest.Options{})
@@ -99,6 +103,7 @@ func TestInitContainerAfterSidecar(t *testing.T) {
 // TestForceDeletionOverlap checks that a slot that the kubelet gives to a new pod while the
 // container of a force-deleted pod still runs is held until both have ended.
 func TestForceDeletionOverlap(t *testing.T) {
+	fulltest.Only(t)
 	w := newWorld(t)
 	w.instance("cam-0ve41a", "node-a")
 	k := kubelettest.Start(t, kubelettest.Options{})

@@ -15,6 +15,7 @@ import (
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/serve/deviceplugin"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -26,6 +27,7 @@ var stress = flag.Duration("stress", 5*time.Second, "how long devices flap while
 // Instances come, end, and are force-deleted, and the kubelet is slow. The stub fails the test if an id leaves the
 // list while a call names it.
 func TestFlappingGroup(t *testing.T) {
+	fulltest.Only(t)
 	const group = "akri.sh/cam"
 	deviceplugin.UnlimitedLists(t)
 	names := []string{"cam-f1a110", "cam-f1a111", "cam-f1a112"}

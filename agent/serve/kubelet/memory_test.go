@@ -16,6 +16,7 @@ import (
 
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -38,6 +39,7 @@ func TestKubeletProcess(t *testing.T) {
 // four of these belong to gRPC. One server for all sockets would save 3 KB; smaller
 // buffers would save nothing.
 func TestMemory(t *testing.T) {
+	fulltest.Only(t)
 	const (
 		resources = 200
 		maxBytes  = 56 << 10

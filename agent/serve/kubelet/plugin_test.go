@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -193,6 +194,7 @@ func TestPatience(t *testing.T) {
 // TestCrashLoopingPod checks that a pod whose container is not running when the kubelet
 // restarts survives: its devices are there when the kubelet admits it again.
 func TestCrashLoopingPod(t *testing.T) {
+	fulltest.Only(t)
 	t.Parallel()
 	for name, options := range map[string]kubelettest.Options{"plugin watcher": {}, "registration": {NoWatcher: true}} {
 		k := kubelettest.Start(t, options)

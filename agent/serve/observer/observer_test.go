@@ -19,6 +19,7 @@ import (
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -109,6 +110,7 @@ func createPod(t *testing.T, config *rest.Config, namespace string, spec map[str
 // TestInitializing checks that no slot ends while the kubelet does not know its pods
 // and its list is empty.
 func TestInitializing(t *testing.T) {
+	fulltest.Only(t)
 	t.Parallel()
 	// Longer than it takes to give up a Pods API that does not serve.
 	const warmup = 15 * time.Second

@@ -17,6 +17,7 @@ import (
 
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -126,6 +127,7 @@ func TestAPIServerThatDoesNotRespond(t *testing.T) {
 // TestNoListAtRest checks that a slot that only an init container of a running pod has,
 // which is never listed, causes no requests: the watch shows the pod.
 func TestNoListAtRest(t *testing.T) {
+	fulltest.Only(t)
 	t.Parallel()
 	config, requests := count(apitest.Start(t))
 	pods := createPod(t, config, apitest.Namespace(t, config), map[string]any{

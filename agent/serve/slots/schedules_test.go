@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"akri.sh/akri/internal/fulltest"
 )
 
 // The schedules that TestSchedules runs.
@@ -25,7 +27,7 @@ var (
 // delays, in simulated time. The seeds are fixed.
 func TestSchedules(t *testing.T) {
 	count := uint64(*schedules)
-	if os.Getenv("AKRI_FULL") != "" {
+	if fulltest.Enabled() {
 		count = max(count, fullSchedules)
 	}
 	last := *firstSeed + count - 1

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/fulltest"
 )
 
 const (
@@ -30,9 +31,7 @@ const (
 // TestNetwork runs the tests of inNamespace in a network namespace with interfaces of its
 // own.
 func TestNetwork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
+	fulltest.Only(t)
 	if os.Geteuid() != 0 {
 		text := "network namespaces need root"
 		if os.Getenv(requiredVariable) == "1" {

@@ -10,6 +10,7 @@ import (
 
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/clustertest"
 )
 
 // setup gives the tests a sysfs of their own network namespace, and empty /run and /dev,
@@ -30,6 +31,7 @@ exec "$@"
 
 // TestInNamespaces runs the tests of discovery/udev that need namespaces.
 func TestInNamespaces(t *testing.T) {
+	clustertest.Full(t)
 	if os.Getuid() != 0 || exec.Command("unshare", "--net", "--mount", "--pid", "--fork", "true").Run() != nil {
 		const text = "namespaces cannot be created: run as root"
 		if os.Getenv("AKRI_E2E_REQUIRED") == "1" {

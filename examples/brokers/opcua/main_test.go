@@ -18,6 +18,8 @@ import (
 	"github.com/gopcua/opcua/server"
 	"github.com/gopcua/opcua/ua"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"akri.sh/akri/internal/fulltest"
 )
 
 func TestMain(m *testing.M) {
@@ -40,6 +42,7 @@ func serve(t *testing.T, port int, value func() any) (stop func()) {
 }
 
 func TestBroker(t *testing.T) {
+	fulltest.Only(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
