@@ -54,6 +54,8 @@ REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 SOURCE ?=
 IMAGES := go -C release run ./cmd/images
+# Publishes the images, and prints each with its digest. To publish again changes nothing.
+PUBLISH_IMAGES = $(IMAGES) push --registry=$(REGISTRY) $(PUSH_FLAGS)
 IMAGE_FLAGS = --version=$(VERSION) --revision=$(REVISION) --created=$(or $(SOURCE_DATE_EPOCH),0) --source=$(SOURCE)
 
 .PHONY: images
@@ -62,7 +64,7 @@ images: ## Build the container images for all platforms as OCI layouts into bin/
 
 .PHONY: push
 push: images ## Publish the images: make push REGISTRY=registry.example.com/akri
-	$(IMAGES) push --registry=$(REGISTRY) $(PUSH_FLAGS)
+	$(PUBLISH_IMAGES)
 
 .PHONY: load
 load: ## Write image archives for the nodes' containerd, or load them: make load CLUSTER=/tmp/akri-demo
@@ -208,8 +210,6 @@ $(LINTS): lint-%:
 fix: ## Format the code, group imports, and apply the linters' fixes
 	@for module in $(MODULES); do go -C $$module $(LINT) --fix; done
 
-# Publishes the images, and prints each with its digest. To publish again changes nothing.
-PUBLISH_IMAGES = $(IMAGES) push --registry=$(REGISTRY) $(PUSH_FLAGS)
 # The files of a release: what make packages and make chart have written.
 RELEASE_FILES = $(wildcard bin/packages/* bin/*.tgz)
 

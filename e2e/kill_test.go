@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -37,19 +36,11 @@ type killRun struct {
 // returns one run of that duration with the seed AKRI_SEED.
 func killRuns(t *testing.T) []killRun {
 	t.Helper()
-	if text := os.Getenv("AKRI_SOAK"); text != "" {
-		duration, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatalf("AKRI_SOAK: %v", err)
-		}
-		seed, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
-		if err != nil {
-			t.Fatalf("AKRI_SEED: %v", err)
-		}
-		return []killRun{{seed: seed, until: duration}}
+	if length, seed := clustertest.Soak(t, 0); length > 0 {
+		return []killRun{{seed: seed, until: length}}
 	}
 	kills := 2
-	if os.Getenv("AKRI_FULL") != "" {
+	if os.Getenv(clustertest.FullVariable) != "" {
 		kills = 20
 	}
 	return []killRun{{seed: 1, kills: kills}, {seed: 2, kills: kills}, {seed: 3, kills: kills}}

@@ -4,20 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"akri.sh/akri/kubebox/clustertest"
-)
-
-// Environment variables of the exploration: how long it lasts, and its seed.
-const (
-	tenantVariable = "AKRI_SOAK"
-	seedVariable   = "AKRI_SEED"
 )
 
 // exploredKinds are the kinds that the test checks for new objects: there must be none
@@ -51,23 +43,7 @@ type tenant struct {
 // hostile Configurations, and disturbs nobody.
 func TestTenant(t *testing.T) {
 	clustertest.Full(t)
-	length := 20 * time.Second
-	if text := os.Getenv(tenantVariable); text != "" {
-		parsed, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatalf("%s: %v", tenantVariable, err)
-		}
-		length = parsed
-	}
-	seed := uint64(1)
-	if text := os.Getenv(seedVariable); text != "" {
-		parsed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", seedVariable, err)
-		}
-		seed = parsed
-	}
-	t.Logf("%s=%d", seedVariable, seed)
+	length, seed := clustertest.Soak(t, 20*time.Second)
 	x := newTenant(t, seed)
 	x.explore(length / 2)
 	x.skipWebhook() // only the schema, the policies and the controller are left

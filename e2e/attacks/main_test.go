@@ -24,10 +24,6 @@ const timeout = 30 * time.Second
 // akriSystem is Akri's own namespace.
 const akriSystem = akri.Namespace
 
-// clusterVariable names the run directory of a cluster with Akri that is used
-// instead of a new one.
-const clusterVariable = "AKRI_E2E_CLUSTER"
-
 // install holds the result of installing Akri in the shared cluster.
 var install struct {
 	sync.Once
@@ -51,9 +47,9 @@ var worlds atomic.Int32
 // the test, none of Akri's containers may have restarted.
 func enter(t testing.TB) *world {
 	t.Helper()
-	c := clustertest.Existing(t, os.Getenv(clusterVariable), cluster.Config{Nodes: 1})
+	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 1})
 	install.Do(func() {
-		if install.api, install.err = newAPI(c.Kubeconfig()); install.err != nil || os.Getenv(clusterVariable) != "" {
+		if install.api, install.err = newAPI(c.Kubeconfig()); install.err != nil || existing {
 			return
 		}
 		programs, err := akri.Build(t.Context(), os.Stderr)

@@ -24,10 +24,6 @@ func TestMain(m *testing.M) { clustertest.Main(m) }
 // timeout bounds how long a test waits for a condition. No test passes by timing out.
 const timeout = 60 * time.Second
 
-// clusterVariable names the run directory of a cluster with two nodes and Akri, which
-// is used instead of a new one.
-const clusterVariable = "AKRI_E2E_CLUSTER"
-
 // bridgeAddress is the address of the programs that [world.peer] runs.
 const bridgeAddress = "10.99.0.1"
 
@@ -57,11 +53,11 @@ var worlds atomic.Int32
 // namespace for the test.
 func enter(t testing.TB, handler string) *world {
 	t.Helper()
-	c := clustertest.Existing(t, os.Getenv(clusterVariable), cluster.Config{Nodes: 2})
+	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 2})
 	install.Do(func() {
 		install.handlers = map[string]error{}
 		install.programs, install.err = akri.Build(t.Context(), os.Stderr)
-		if install.err == nil && os.Getenv(clusterVariable) == "" {
+		if install.err == nil && !existing {
 			install.err = akri.Install(t.Context(), c, install.programs)
 		}
 	})

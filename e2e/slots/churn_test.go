@@ -3,7 +3,6 @@ package slots
 import (
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,12 +10,6 @@ import (
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
-)
-
-// The environment variables of tests that "make soak" runs for longer.
-const (
-	soakVariable = "AKRI_SOAK" // how long they run
-	seedVariable = "AKRI_SEED" // determines the actions
 )
 
 // maxChurnPods bounds the pods at a time.
@@ -29,12 +22,7 @@ const maxChurnPods = 10
 func TestChurn(t *testing.T) {
 	clustertest.Full(t)
 	w := enter(t)
-	length := lengthOf(t, soakVariable, time.Minute)
-	seed, err := strconv.ParseUint(envOr(seedVariable, "1"), 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", seedVariable, err)
-	}
-	t.Logf("%s=%d", seedVariable, seed)
+	length, seed := clustertest.Soak(t, time.Minute)
 	devices := []string{"churn0", "churn1", "churn2"}
 	c := &churn{world: w, random: rand.New(rand.NewPCG(seed, 0)), instances: w.configuration("churn", 2, devices...)}
 	before := w.identities()

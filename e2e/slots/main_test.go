@@ -21,10 +21,6 @@ func TestMain(m *testing.M) { clustertest.Main(m) }
 // timeout bounds how long a test waits for a condition. No test passes by timing out.
 const timeout = 60 * time.Second
 
-// clusterVariable names the run directory of a cluster with two nodes and Akri, which
-// is used instead of a new one.
-const clusterVariable = "AKRI_E2E_CLUSTER"
-
 // The nodes of the cluster.
 const (
 	node1 = "node1"
@@ -56,10 +52,10 @@ var worlds atomic.Int32
 // enter returns the shared cluster, with a new namespace for the test.
 func enter(t testing.TB) *world {
 	t.Helper()
-	c := clustertest.Existing(t, os.Getenv(clusterVariable), cluster.Config{Nodes: 2})
+	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 2})
 	install.Do(func() {
 		install.server, install.client, install.err = akri.Connect(c.Kubeconfig())
-		if install.err != nil || os.Getenv(clusterVariable) != "" {
+		if install.err != nil || existing {
 			return
 		}
 		var programs akri.Programs

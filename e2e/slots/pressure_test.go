@@ -23,7 +23,7 @@ import (
 func TestFlappingDevices(t *testing.T) {
 	clustertest.Full(t)
 	w := enter(t)
-	length := lengthOf(t, soakVariable, 10*time.Second)
+	length, _ := clustertest.Soak(t, 10*time.Second)
 	instances := w.configuration("flap", 5, "flap0", "flap1")
 	// The kubelet ignores requests for resources that it does not know yet.
 	w.allocatable(node1, instances["flap0"], 5)

@@ -19,16 +19,9 @@ import (
 // cannot run here fail instead of being skipped.
 const RequiredVariable = "AKRI_E2E_REQUIRED"
 
-// FullVariable is the environment variable with which tests run that take long.
-const FullVariable = "AKRI_FULL"
-
-// Full skips a test that takes long, except in "make full".
-func Full(t testing.TB) {
-	t.Helper()
-	if os.Getenv(FullVariable) == "" {
-		t.Skip("it takes long: it runs in make full")
-	}
-}
+// ClusterVariable is the environment variable that names the run directory of a cluster
+// which tests use instead of a new one.
+const ClusterVariable = "AKRI_E2E_CLUSTER"
 
 // shared holds the cluster that [Shared] returns.
 var shared struct {
@@ -63,18 +56,20 @@ func Start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	return c
 }
 
-// Existing returns the running cluster in a run directory or, if dir is empty, the
-// cluster that the tests of this run share; see [Shared].
-func Existing(t testing.TB, dir string, config cluster.Config) *cluster.Cluster {
+// Existing returns the running cluster in the run directory that [ClusterVariable] names
+// and true, or else the cluster that the tests of this run share, and false; see
+// [Shared].
+func Existing(t testing.TB, config cluster.Config) (c *cluster.Cluster, existing bool) {
 	t.Helper()
+	dir := os.Getenv(ClusterVariable)
 	if dir == "" {
-		return Shared(t, config)
+		return Shared(t, config), false
 	}
 	c, err := cluster.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, true
 }
 
 // Shared returns the cluster that the tests of this run share. The first call starts
