@@ -151,7 +151,7 @@ func bareInstanceStatus(instance *unstructured.Unstructured, applied []*unstruct
 		kind := o.GroupVersionKind()
 		entry := map[string]any{
 			"version": kind.Version, "kind": kind.Kind, "namespace": o.GetNamespace(), "name": o.GetName(), "uid": string(o.GetUID()),
-			"template": int64(i), "intent": "0123456789abcdef", "fields": "0123456789abcdef", "ready": kind.Kind != "Deployment",
+			"template": int64(i), "hash": "0123456789abcdef", "managedFieldsHash": "0123456789abcdef", "ready": kind.Kind != "Deployment",
 		}
 		if kind.Group != "" {
 			entry["group"] = kind.Group

@@ -64,12 +64,12 @@ spec:
 		instance,
 		v0.ConditionApplied,
 		metav1.ConditionFalse,
-		v0.ReasonContested,
+		v0.ReasonContended,
 		"ConfigMap",
 		"other-controller (data.k)",
 		"leave the fields that it changes out",
 	)
-	c.noticed("Instance", "cfg-1", v0.ReasonContested)
+	c.noticed("Instance", "cfg-1", v0.ReasonContended)
 
 	// Repairs are rate-limited: further changes stay for a while.
 	changeBack()
@@ -77,7 +77,7 @@ spec:
 	if value() != "theirs" {
 		t.Errorf("repaired at once, after %d repairs", contention.Burst)
 	}
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended)
 }
 
 // A client that keeps changing the key of a list entry is named, too.
@@ -94,7 +94,7 @@ func TestContentionAboutListEntries(t *testing.T) {
 		c.edit("v1 Service service", update("spec.ports.0.port", 81).by("other-controller"))
 		c.eventually("a repair", func() string { return differences(before, c.read("v1 Service service")) })
 	}
-	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContested, "other-controller (spec.ports[port=81")
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended, "other-controller (spec.ports[port=81")
 }
 
 // noticed waits for an Event about an object.

@@ -216,8 +216,8 @@ metadata: {name: cfg}
 spec:
   discoveryHandler: {name: debugEcho}
   instanceBrokerResources:
-  - {apiVersion: v1, kind: ConfigMap, metadata: {name: take, annotations: {akri.sh/on-conflict: take}}, data: {k: ours}}
-  - {apiVersion: v1, kind: ConfigMap, metadata: {name: take-labelled, annotations: {akri.sh/on-conflict: take}}, data: {k: ours}}
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: take, annotations: {akri.sh/on-conflict: adopt}}, data: {k: ours}}
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: take-labelled, annotations: {akri.sh/on-conflict: adopt}}, data: {k: ours}}
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: skip, annotations: {akri.sh/on-conflict: skip}}, data: {k: ours}}
 `)
 	instance := c.instance("cfg", "cfg-1", nil)

@@ -49,7 +49,7 @@ func statusWith(objects ...*unstructured.Unstructured) client.Patch {
 	for _, object := range objects {
 		entries = append(entries, v0.ResourceStatus{
 			Version: "v1", Kind: "ConfigMap", Namespace: object.GetNamespace(), Name: object.GetName(),
-			UID: string(object.GetUID()), Intent: "i", Fields: "f", Ready: true,
+			UID: string(object.GetUID()), Hash: "i", ManagedFieldsHash: "f", Ready: true,
 		})
 	}
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"resources": entries}})

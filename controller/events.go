@@ -22,9 +22,9 @@ const maxNote = 1024
 
 // Actions and reasons of Events, in addition to the reasons of conditions.
 const (
-	actionApply      = "Apply"
-	actionReplace    = "Replace"
-	reasonBrokerEnds = "BrokerEnded"
+	actionApply       = "Apply"
+	actionReplace     = "Replace"
+	reasonPodReplaced = "PodReplaced"
 )
 
 // eventRecorder emits an Event for each change that a person should notice.
@@ -72,5 +72,5 @@ func (r eventRecorder) podReplaced(parent ownership.Parent, pod inventory.Ref, w
 		about = &v0.Instance{ObjectMeta: identity}
 	}
 	note := pod.String() + " is replaced: " + why
-	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reasonBrokerEnds, actionReplace, "%s", text.Truncate(note, maxNote))
+	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reasonPodReplaced, actionReplace, "%s", text.Truncate(note, maxNote))
 }

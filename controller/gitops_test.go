@@ -97,8 +97,8 @@ func TestHealthOfStates(t *testing.T) {
     - {type: Applied, status: "False", reason: RolloutWaiting}
     - {type: Ready, status: "False", reason: RolloutWaiting}`, "Progressing"},
 		"an Instance without owner": {"Instance", `
-    - {type: Applied, status: "False", reason: UnknownOwner}
-    - {type: Ready, status: "False", reason: UnknownOwner}`, "Degraded"},
+    - {type: Applied, status: "False", reason: ConfigurationNotFound}
+    - {type: Ready, status: "False", reason: ConfigurationNotFound}`, "Degraded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var object unstructured.Unstructured

@@ -147,7 +147,7 @@ func (r *instanceReconciler) converge(
 ) converge.Outcome {
 	if configuration == nil {
 		return converge.Outcome{Resources: recorded, Problems: []problem.Problem{{
-			Reason: v0.ReasonUnknownOwner,
+			Reason: v0.ReasonConfigurationNotFound,
 			Message: fmt.Sprintf("spec.configurationName: there is no Configuration %q in namespace %q",
 				instance.Spec.ConfigurationName, instance.Namespace),
 		}}}

@@ -226,7 +226,7 @@ spec:
 			v0.ReasonProgressing,
 			"UnexpectedAdmissionError: no healthy devices present",
 		)
-		c.noticed("Instance", "cfg-1", "BrokerEnded")
+		c.noticed("Instance", "cfg-1", "PodReplaced")
 		c.eventually("a new Pod", func() string {
 			now := c.object("v1", "Pod", "cfg-1")
 			if now == nil || now.GetUID() == pod.GetUID() {

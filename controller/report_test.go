@@ -237,7 +237,8 @@ func TestLargestInventoryIsStored(t *testing.T) {
 	for i := range plan.MaxRecorded {
 		instance.Status.Resources = append(instance.Status.Resources, v0.ResourceStatus{
 			Group: longest(40), Version: "v1alpha1", Kind: longest(30), Namespace: longest(63), Name: fmt.Sprintf("%04d", i) + longest(249),
-			UID: longest(36), Intent: longest(16), Fields: longest(16), Orphan: true, Template: 63, Reason: strings.Repeat("<", plan.MaxReason/2),
+			UID: longest(36), Hash: longest(16), ManagedFieldsHash: longest(16), Orphan: true, Template: 63,
+			Reason: strings.Repeat("<", plan.MaxReason/2),
 		})
 	}
 	text, err := json.Marshal(instance.Status)

@@ -148,7 +148,7 @@ func sameObjects(a, b []v0.ResourceStatus) bool {
 // managed fields, which a repair changes.
 func onlyRepaired(stored, now v0.InstanceStatus) bool {
 	same := slices.EqualFunc(stored.Resources, now.Resources, func(a, b v0.ResourceStatus) bool {
-		a.Fields, b.Fields = "", ""
+		a.ManagedFieldsHash, b.ManagedFieldsHash = "", ""
 		return a == b
 	})
 	return same && slices.Equal(stored.Conditions, now.Conditions)

@@ -20,7 +20,7 @@ func parentOfReports(level templating.Level) ownership.Parent {
 // entry is an applied object of an inventory; its reason says why it is not ready.
 func entry(uid, reason string) v0.ResourceStatus {
 	return v0.ResourceStatus{
-		Version: "v1", Kind: "Deployment", Namespace: "ns", Name: "d", UID: uid, Intent: "i", Fields: "f",
+		Version: "v1", Kind: "Deployment", Namespace: "ns", Name: "d", UID: uid, Hash: "i", ManagedFieldsHash: "f",
 		Ready: reason == "", Reason: reason,
 	}
 }
@@ -65,16 +65,16 @@ func TestInstanceUrgency(t *testing.T) {
 		"first report, ready":      {v0.InstanceStatus{}, status(one("1", ""), isApplied, isReady), atOnce},
 		"first report, wrong":      {v0.InstanceStatus{}, status(one("", "x"), failed, failed), atOnce},
 		"repaired": {progressing,
-			status(changed(func(e *v0.ResourceStatus) { e.Fields = "new" }), isApplied, onItsWay), repaired},
+			status(changed(func(e *v0.ResourceStatus) { e.ManagedFieldsHash = "new" }), isApplied, onItsWay), repaired},
 		"became ready":                    {progressing, status(one("1", ""), isApplied, isReady), atOnce},
 		"further on its way":              {progressing, status(one("1", "Available: 1/2"), isApplied, furtherOn), counting},
 		"its controller reports an error": {progressing, status(one("1", "quota exceeded"), isApplied, onItsWay), atOnce},
 		"no longer ready": {status(one("1", ""), isApplied, isReady), status(one("1", "Available: 1/2"), isApplied, furtherOn),
 			atOnce},
 		"edited": {status(one("1", ""), isApplied, isReady),
-			status(changed(func(e *v0.ResourceStatus) { e.Intent = "new" }), isApplied, onItsWay), settling},
+			status(changed(func(e *v0.ResourceStatus) { e.Hash = "new" }), isApplied, onItsWay), settling},
 		"created again": {status(one("0", ""), isApplied, isReady), progressing, settling},
-		"edited, wrong": {progressing, status(changed(func(e *v0.ResourceStatus) { e.Intent = "new" }), failed, failed), atOnce},
+		"edited, wrong": {progressing, status(changed(func(e *v0.ResourceStatus) { e.Hash = "new" }), failed, failed), atOnce},
 		"wrong before":  {status(nil, failed, failed), progressing, settling},
 		"waits for its turn": {progressing,
 			status(one("1", "Available: 1/2"), conditionFalse(v0.ReasonRolloutWaiting, "later"), onItsWay), atOnce},
@@ -86,7 +86,7 @@ func TestInstanceUrgency(t *testing.T) {
 			status(changed(func(e *v0.ResourceStatus) { e.Namespace = "far" }), isApplied, onItsWay), atOnce},
 		"recorded object in another namespace": {
 			status(changed(func(e *v0.ResourceStatus) { e.Namespace = "far" }), isApplied, isReady),
-			status(changed(func(e *v0.ResourceStatus) { e.Namespace, e.Intent = "far", "new" }), isApplied, onItsWay), settling},
+			status(changed(func(e *v0.ResourceStatus) { e.Namespace, e.Hash = "far", "new" }), isApplied, onItsWay), settling},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := instanceUrgency(parentOfReports(templating.InstanceLevel), tc.stored, tc.now, inUse); got != tc.want {

@@ -19,7 +19,8 @@ import (
 )
 
 // servedDevices has a broker that serves HTTP, and a Service, for each device, and two
-// Services for all of them. A broker that is deleted serves for some seconds more, like
+// Services for all of them. They do not lead to the group's own Deployment, which serves
+// at the same port. A broker that is deleted serves for some seconds more, like
 // any server that is not to fail requests: nodes learn of its deletion a moment later.
 const servedDevices = `
 apiVersion: akri.sh/v0
@@ -52,6 +53,18 @@ spec:
     kind: Service
     metadata: {name: cam-pods}
     spec: {clusterIP: None, ports: [{port: 6052}], selector: "{{LABEL_SELECTOR}}"}
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: lobby}
+    spec:
+      selector: {matchLabels: {app: lobby}}
+      template:
+        metadata: {labels: {app: lobby}}
+        spec:
+          containers:
+          - name: server
+            image: "akri.local/workload:1"
+            readinessProbe: {httpGet: {port: 6052}, periodSeconds: 1}
 `
 
 // clients are pods from which the test sends requests.
@@ -95,6 +108,7 @@ func TestServices(t *testing.T) {
 	if len(brokers) != 4 {
 		t.Fatalf("the brokers are %v, want one for each of two devices on two nodes", brokers)
 	}
+	w.kubectl("rollout", "status", "--timeout="+timeout.String(), "deployment/lobby")
 	w.awaitAnswers("cam-svc", brokers)
 
 	t.Run("a device is reached by the name of its Service", func(t *testing.T) {

@@ -74,7 +74,7 @@ func (c *compiler) compile(source map[string]any) (t *template) {
 	t.when = c.condition(t.directives.When)
 	t.content, _ = c.node(nil, source).(*mapNode)
 	checkMetadata(c.reporter, t.metadata, source)
-	checkTake(c.reporter, t.directives, t.nameSource())
+	checkAdoption(c.reporter, t.directives, t.nameSource())
 	return t
 }
 

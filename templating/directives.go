@@ -54,9 +54,11 @@ type OnConflict string
 
 // The values of on-conflict.
 const (
-	ConflictFail OnConflict = "fail" // report it; the default
-	ConflictTake OnConflict = "take" // take over the object
-	ConflictSkip OnConflict = "skip" // leave the object alone
+	ConflictFail  OnConflict = "fail"  // report it; the default
+	ConflictAdopt OnConflict = "adopt" // take over the object
+	ConflictSkip  OnConflict = "skip"  // leave the object alone
+
+	conflictTake OnConflict = "take" // an old name of adopt
 )
 
 // DeletionPolicy is the value of akri.sh/deletion-policy.
@@ -130,13 +132,13 @@ func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string
 // deviceWords matches variables whose value a device chooses.
 var deviceWords = regexp.MustCompile(`\b(INSTANCE_PROPERTIES|INSTANCES|INSTANCE)\b`)
 
-// checkTake reports a template that takes over objects whose name depends on what a
-// device says of itself: the device would decide which existing object is taken.
-func checkTake(r *reporter, d Directives, name string) {
+// checkAdoption reports a template that adopts objects whose name depends on what a
+// device says of itself: the device would decide which existing object is adopted.
+func checkAdoption(r *reporter, d Directives, name string) {
 	chosen := strings.ReplaceAll(name, "INSTANCE.name", "")
-	if d.OnConflict == ConflictTake && expr.Has(name) && deviceWords.MatchString(chosen) {
+	if d.OnConflict == ConflictAdopt && expr.Has(name) && deviceWords.MatchString(chosen) {
 		r.reportf(namePath, "build the name from INSTANCE_NAME, INSTANCE.name or NODE, or remove "+annotationOnConflict,
-			"the name depends on properties of the device, which would decide which existing object is taken over")
+			"the name depends on properties of the device, which would decide which existing object is adopted")
 	}
 }
 
@@ -153,7 +155,7 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 		if isText {
 			kind = "empty"
 		}
-		r.reportf(field, "quote the value: annotations are text", "a directive must be text, not %s", kind)
+		r.reportf(field, "quote the value: annotations are strings", "a directive must be a string, not %s", kind)
 		return
 	}
 	switch key {
@@ -163,7 +165,10 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 		d.ForEach = ForEach(text)
 		r.binds = r.forEach(field, text)
 	case annotationOnConflict:
-		d.OnConflict = choice(r.reporter, field, text, ConflictFail, ConflictTake, ConflictSkip)
+		if OnConflict(text) == conflictTake {
+			text = string(ConflictAdopt)
+		}
+		d.OnConflict = choice(r.reporter, field, text, ConflictFail, ConflictAdopt, ConflictSkip)
 	case annotationDeletionPolicy:
 		d.DeletionPolicy = choice(r.reporter, field, text, DeletionDelete, DeletionOrphan)
 	case annotationOnImmutable:
@@ -181,6 +186,9 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 // invalid.
 func OnConflictOf(template map[string]any) OnConflict {
 	text, _ := annotationsPath.with(Key(annotationOnConflict)).follow(template).(string)
+	if OnConflict(text) == conflictTake {
+		return ConflictAdopt
+	}
 	return OnConflict(text)
 }
 

@@ -44,8 +44,9 @@ func (b *objectBuilder) reportName(f *fault.Fault) { b.report(namePath, b.templa
 // values, and adds Akri's labels.
 func (b *objectBuilder) finish(content map[string]any, scope *scope) bool {
 	complete := b.finishName(content["metadata"].(map[string]any))
+	complete = b.checkSelector(content, scope.level) && complete
 	for i, path := range b.template.metadata {
-		labels := scope.selector()
+		labels := scope.ownLabels()
 		if i == 0 && b.template.directives.LegacyLabels {
 			labels = b.legacyLabels(scope)
 		}
@@ -58,7 +59,7 @@ func (b *objectBuilder) finish(content map[string]any, scope *scope) bool {
 // Service of an Instance does not name the Configuration, so that queries for the
 // Service of the whole group still find a single one. A Pod names its node.
 func (b *objectBuilder) legacyLabels(scope *scope) value.Selector {
-	labels := maps.Clone(scope.selector())
+	labels := maps.Clone(scope.ownLabels())
 	switch kind := b.template.kind.Kind; {
 	case kind == "Service" && scope.level == InstanceLevel:
 		delete(labels, v0.LabelConfiguration)
@@ -71,8 +72,8 @@ func (b *objectBuilder) legacyLabels(scope *scope) value.Selector {
 func (b *objectBuilder) finishName(metadata map[string]any) bool {
 	name, ok := metadata["name"].(string)
 	if !ok {
-		b.reportName(fault.Newf(fault.Whole, "make it text: {{ … | toString }}",
-			"the name must be text, not %s", value.KindName(metadata["name"])))
+		b.reportName(fault.Newf(fault.Whole, "make it a string: {{ … | toString }}",
+			"the name must be a string, not %s", value.KindName(metadata["name"])))
 		return false
 	}
 	f := checkName(name)
@@ -84,6 +85,23 @@ func (b *objectBuilder) finishName(metadata map[string]any) bool {
 	}
 	b.reportName(f)
 	return false
+}
+
+// checkSelector reports a workload of configuration level that selects the Pods of the
+// Instances, with LABEL_SELECTOR, instead of its own.
+func (b *objectBuilder) checkSelector(content map[string]any, level Level) bool {
+	if _, workload := podTemplates[b.template.kind.GroupKind()]; !workload || level != ConfigurationLevel {
+		return true
+	}
+	for _, path := range []Path{selectorPath.with(Key("matchLabels")), selectorPath} {
+		if selector, isMap := path.follow(content).(map[string]any); isMap && selector[v0.LabelLevel] != nil {
+			b.report(path, "", fault.Newf(fault.Whole,
+				"choose a label of your own, such as app: {{ CONFIGURATION_NAME }}-NAME, for the selector and for the labels of the Pod template",
+				"LABEL_SELECTOR selects the Pods of the Instances here, not those of this workload"))
+			return false
+		}
+	}
+	return true
 }
 
 // finishMetadata checks labels and annotations of the object itself (own) or of
@@ -146,8 +164,11 @@ func (b *objectBuilder) checkPairs(v any, field string, own bool, akriLabels val
 		switch {
 		case reserved(key) && (field != "labels" || akriLabels[key] != pairs[key]):
 			f = reservedFault(field, key)
+			if key == v0.LabelLevel && akriLabels[key] == nil {
+				f = levelFault()
+			}
 		case !isText:
-			f = fault.Newf(fault.Whole, "make it text: {{ … | toString }}", "%s must be text, not %s", field, value.KindName(pairs[key]))
+			f = fault.Newf(fault.Whole, "make it a string: {{ … | toString }}", "%s must be a string, not %s", field, value.KindName(pairs[key]))
 		case own && field == "labels" && key == v0.LabelManagedBy && text != v0.ManagedBy:
 			f = managedByFault()
 		}

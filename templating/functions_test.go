@@ -101,7 +101,7 @@ func viaJSON(t *testing.T, value any) (result any) {
 // functionTables returns one table per group, in the order of groups below.
 func functionTables() string {
 	groups := []string{
-		"Choosing", "Text", "Names", "Numbers", "Lists", "Maps", "Encoding", "Regular expressions", "Addresses and paths", "Versions",
+		"Choosing", "Strings", "Names", "Numbers", "Lists", "Maps", "Encoding", "Regular expressions", "Addresses and paths", "Versions",
 	}
 	var b strings.Builder
 	for _, group := range groups {

@@ -69,7 +69,7 @@ func checkPairs(r *reporter, field Path, v any, own bool) {
 		}
 		text, isText := pairs[key].(string)
 		if !isText {
-			r.reportf(at, "quote it", "%s must be text, not %s", name, decodedKind(pairs[key]))
+			r.reportf(at, "quote it", "%s must be a string, not %s", name, decodedKind(pairs[key]))
 		}
 		if own && name == "labels" && key == v0.LabelManagedBy && text != v0.ManagedBy {
 			r.report(at, "", managedByFault())
@@ -79,13 +79,18 @@ func checkPairs(r *reporter, field Path, v any, own bool) {
 
 func reservedFault(field, key string) *fault.Fault {
 	hint := "leave it out"
-	if key == v0.LabelConfiguration || key == v0.LabelInstance {
-		hint = "leave it out: Akri sets it, on the pods of workloads too"
+	if key == v0.LabelConfiguration || key == v0.LabelInstance || key == v0.LabelLevel {
+		hint = "leave it out: Akri sets it, on the Pods of workloads too"
 	}
 	if slices.Contains(directiveKeys, key) {
 		hint = "write it into metadata.annotations of the template itself"
 	}
 	return fault.Newf(fault.Whole, hint, "%s under %s belong to Akri", field, reservedPrefix)
+}
+
+func levelFault() *fault.Fault {
+	return fault.Newf(fault.Whole, "write labels of your own; at configuration level, LABEL_SELECTOR is for selectors only",
+		"the label %s belongs to the objects of Instances", v0.LabelLevel)
 }
 
 func managedByFault() *fault.Fault {

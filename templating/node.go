@@ -126,7 +126,7 @@ func (e *entry) renderKey(b *builder) (string, bool) {
 	key, isText := v.(string)
 	switch {
 	case !isText:
-		f = fault.Newf(fault.Whole, "make it text: {{ … | toString }}", "a key must be text, not %s", value.KindName(v))
+		f = fault.Newf(fault.Whole, "make it a string: {{ … | toString }}", "a key must be a string, not %s", value.KindName(v))
 	case key == "":
 		f = fault.Newf(fault.Whole, `provide a default: {{ … | default "..." }}`, "the key becomes empty")
 	case !utf8.ValidString(key):

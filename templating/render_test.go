@@ -3,13 +3,17 @@ package templating_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -204,7 +208,59 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestWorkloadLabels checks that LABEL_SELECTOR matches the pods of workloads.
+// TestSelectors checks which objects LABEL_SELECTOR matches: those of the Instance, and
+// at configuration level those of all Instances, but not those of the group.
+func TestSelectors(t *testing.T) {
+	deployment := func(name string) map[string]any {
+		return map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}}}
+	}
+	service := map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "x"},
+		"spec": map[string]any{"selector": "{{ LABEL_SELECTOR }}"}}
+	other := camera
+	other.Instance.Name = "cam-a19705"
+	pods, selectors := map[string]labels.Set{}, map[string]labels.Selector{}
+	for name, at := range map[string]struct {
+		level  templating.Level
+		values templating.Values
+	}{
+		"device":  {templating.InstanceLevel, camera},
+		"another": {templating.InstanceLevel, other},
+		"group":   {templating.ConfigurationLevel, camera},
+	} {
+		objects, diags := mustCompile(t, at.level, []map[string]any{deployment(name), service}).Render(at.values)
+		if err := diags.Err(); err != nil {
+			t.Fatal(err)
+		}
+		pods[name] = textsAt(t, objects[0].Content, "spec", "template", "metadata", "labels")
+		selectors[name] = labels.SelectorFromSet(textsAt(t, objects[1].Content, "spec", "selector"))
+	}
+	for name, want := range map[string][]string{
+		"device": {"device"}, "another": {"another"}, "group": {"another", "device"},
+	} {
+		var got []string
+		for _, pod := range slices.Sorted(maps.Keys(pods)) {
+			if selectors[name].Matches(pods[pod]) {
+				got = append(got, pod)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s selects %s, which matches the Pods of %q, want %q", name, selectors[name], got, want)
+		}
+	}
+}
+
+// textsAt returns the map of strings at a path of an object.
+func textsAt(t *testing.T, object map[string]any, path ...string) map[string]string {
+	t.Helper()
+	texts, _, err := unstructured.NestedStringMap(object, path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// TestWorkloadLabels checks that LABEL_SELECTOR matches the Pods of workloads.
 func TestWorkloadLabels(t *testing.T) {
 	for _, kind := range []string{
 		"apps/v1 Deployment", "apps/v1 StatefulSet", "apps/v1 DaemonSet", "apps/v1 ReplicaSet",
@@ -229,7 +285,9 @@ func TestWorkloadLabels(t *testing.T) {
 				spec = spec["jobTemplate"].(map[string]any)["spec"].(map[string]any)
 			}
 			got := spec["template"].(map[string]any)["metadata"]
-			var want any = map[string]any{"labels": map[string]any{"akri.sh/configuration": "cam", "akri.sh/instance": "cam-8120fe"}}
+			var want any = map[string]any{"labels": map[string]any{
+				"akri.sh/configuration": "cam", "akri.sh/instance": "cam-8120fe", "akri.sh/level": "instance",
+			}}
 			if strings.HasPrefix(apiVersion, "example") {
 				want = nil // a custom kind: its fields are unknown
 			}

@@ -15,6 +15,7 @@ import (
 var (
 	metadataPath    = Path{Key("metadata")}
 	namePath        = Path{Key("metadata"), Key("name")}
+	selectorPath    = Path{Key("spec"), Key("selector")}
 	annotationsPath = Path{Key("metadata"), Key("annotations")}
 )
 
@@ -102,7 +103,7 @@ func (s shape) name(name any) {
 	case nil:
 		s.reportf(namePath, s.nameHint(), "the name is missing")
 	default:
-		s.reportf(namePath, "quote it", "the name must be text, not %s", decodedKind(name))
+		s.reportf(namePath, "quote it", "the name must be a string, not %s", decodedKind(name))
 	}
 }
 
@@ -122,7 +123,7 @@ func (s shape) literal(field Path, hint string) string {
 	case v == nil:
 		s.reportf(field, hint, "%s is missing", name)
 	case !isText:
-		s.reportf(field, hint, "%s must be text, not %s", name, decodedKind(v))
+		s.reportf(field, hint, "%s must be a string, not %s", name, decodedKind(v))
 	case literal == "":
 		s.reportf(field, hint, "%s is empty", name)
 	case expr.Has(literal):

@@ -88,14 +88,24 @@ func (s *scope) properties() value.Properties {
 	return s.propertyMap
 }
 
+// selector returns the labels that select the objects of the Instance; at
+// configuration level, those of all its Instances.
 func (s *scope) selector() value.Selector {
 	if s.labels == nil {
-		s.labels = value.Selector{v0.LabelConfiguration: s.values.Configuration}
+		s.labels = value.Selector{v0.LabelConfiguration: s.values.Configuration, v0.LabelLevel: v0.LevelInstance}
 		if s.level == InstanceLevel {
 			s.labels[v0.LabelInstance] = s.values.Instance.Name
 		}
 	}
 	return s.labels
+}
+
+// ownLabels returns the labels that Akri sets on a rendered object and its Pods.
+func (s *scope) ownLabels() value.Selector {
+	if s.level == InstanceLevel {
+		return s.selector()
+	}
+	return value.Selector{v0.LabelConfiguration: s.values.Configuration}
 }
 
 func (s *scope) resource() string {

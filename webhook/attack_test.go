@@ -256,7 +256,7 @@ var attacks = map[string]attack{
 		rights:    []rbacv1.PolicyRule{rule("", "secrets", "create", "patch", "delete")},
 	},
 	"a token Secret that exists": {
-		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/on-conflict: take}}}`),
+		spec:      brokers(`{apiVersion: v1, kind: Secret, metadata: {name: "{{ INSTANCE_NAME }}", annotations: {akri.sh/on-conflict: adopt}}}`),
 		admission: "takes over a Secret of any type",
 		otherwise: "takes over a Secret of any type",
 		loot:      schemaObject{apiVersion: "v1", kind: "Secret", name: "loot"},

@@ -162,10 +162,11 @@ func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 	eve := w.as("eve")
 	before := w.state()
 	for i, template := range []string{
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, data: {k: 1}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: adopt}}, data: {k: 1}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {k: mine}}`,
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, data: {k: mine}, immutable: true}`,
-		`{apiVersion: v1, kind: Secret, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}, type: kubernetes.io/tls, ` +
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: adopt}}, ` +
+			`data: {k: mine}, immutable: true}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: theirs, annotations: {akri.sh/on-conflict: adopt}}, type: kubernetes.io/tls, ` +
 			`stringData: {x: mine}}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: theirs}, stringData: {x: mine}}`,
 	} {

@@ -31,7 +31,7 @@ const secretProperty = `{name: PASSWORD, valueFrom: {secretKeyRef: {name: cam-lo
 func TestAuthorizeWhatAConfigurationUses(t *testing.T) {
 	const (
 		condition = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/ready-when: "self.data.k == 'a'"}}}`
-		taken     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: take}}}`
+		taken     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: adopt}}}`
 		skipped   = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: skip}}}`
 		failing   = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/on-conflict: fail}}}`
 		inMap     = `{name: P, valueFrom: {configMapKeyRef: {name: cam-map, key: k, optional: true}}}`
@@ -56,11 +56,11 @@ func TestAuthorizeWhatAConfigurationUses(t *testing.T) {
 			refused: "spec.configurationBrokerResources[0].metadata.annotations[akri.sh/ready-when]: " +
 				`user "ann" may not get configmaps theirs`},
 		"ready-when, permitted": {group: condition, rules: []rbacv1.PolicyRule{write, read("configmaps", "theirs")}},
-		"take": {group: taken, rules: []rbacv1.PolicyRule{write},
+		"adopt": {group: taken, rules: []rbacv1.PolicyRule{write},
 			refused: `metadata.annotations[akri.sh/on-conflict]: user "ann" may not get configmaps theirs`},
-		"take, permitted": {group: taken, rules: []rbacv1.PolicyRule{write, read("configmaps", "theirs")}},
-		"skip":            {group: skipped, rules: []rbacv1.PolicyRule{write}, refused: "may not get configmaps theirs"},
-		"fail":            {group: failing, rules: []rbacv1.PolicyRule{write}},
+		"adopt, permitted": {group: taken, rules: []rbacv1.PolicyRule{write, read("configmaps", "theirs")}},
+		"skip":             {group: skipped, rules: []rbacv1.PolicyRule{write}, refused: "may not get configmaps theirs"},
+		"fail":             {group: failing, rules: []rbacv1.PolicyRule{write}},
 		"a Secret": {properties: owned,
 			refused: `spec.discoveryHandler.discoveryProperties[0].valueFrom.secretKeyRef: user "ann" may not get secrets cam-login`},
 		"a Secret, with permission for another": {properties: owned, rules: []rbacv1.PolicyRule{read("secrets", "other")},

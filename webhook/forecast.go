@@ -161,7 +161,9 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 	result := map[inventory.Ref]plan.Observed{}
 	for _, entry := range instance.Status.Resources {
 		if entry.UID != "" {
-			result[inventory.RefOf(entry)] = plan.Observed{UID: types.UID(entry.UID), Owner: instance.UID, Fields: entry.Fields}
+			result[inventory.RefOf(entry)] = plan.Observed{
+				UID: types.UID(entry.UID), Owner: instance.UID, ManagedFieldsHash: entry.ManagedFieldsHash,
+			}
 		}
 	}
 	return result

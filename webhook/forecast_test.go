@@ -208,7 +208,7 @@ func TestGroup(t *testing.T) {
 		"theirs exists and was not created for this Configuration") {
 		t.Errorf("warned: %q", warnings)
 	}
-	for _, choice := range []string{"skip", "take"} {
+	for _, choice := range []string{"skip", "adopt"} {
 		expect(t, admin.apply(configuration("", strings.Replace(theirs, "metadata: {",
 			"metadata: {annotations: {akri.sh/on-conflict: "+choice+"}, ", 1))), "")
 		if warnings := admin.warnings.take(); warnings != "" {

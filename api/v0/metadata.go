@@ -21,6 +21,12 @@ const (
 	// addition to LabelConfiguration, on all objects rendered at instance level.
 	LabelInstance = Domain + "/instance"
 
+	// LabelLevel with [LevelInstance] is set by the controller wherever it sets
+	// LabelInstance. It distinguishes the objects of a Configuration's Instances from
+	// those rendered once for the Configuration, which do not have it.
+	LabelLevel    = Domain + "/level"
+	LevelInstance = "instance"
+
 	// LabelManagedBy with [ManagedBy] marks the objects that the controller applies
 	// itself, and not, for example, the Pods of a Deployment among them. The controller
 	// watches only marked objects.

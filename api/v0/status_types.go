@@ -43,10 +43,10 @@ const (
 	ReasonImmutable        = "Immutable"        // the API server does not allow a field to change
 	ReasonApplyFailed      = "ApplyFailed"      // the API server rejected the object
 	ReasonDeleteFailed     = "DeleteFailed"     // an object could not be deleted
-	ReasonContested        = "Contested"        // another client keeps changing an object back
+	ReasonContended        = "Contended"        // another client keeps changing an object back
 	ReasonRolloutWaiting   = "RolloutWaiting"   // the Instance waits for its turn in a rollout
 	ReasonProgressing      = "Progressing"      // an object is not ready yet
-	ReasonUnknownOwner     = "UnknownOwner"     // the Instance's Configuration does not exist
+	ReasonConfigurationNotFound     = "ConfigurationNotFound"     // the Instance's Configuration does not exist
 	ReasonInstancesFailing = "InstancesFailing" // at least one Instance is not applied
 
 	ReasonServerUnavailable = "ServerUnavailable" // the API server has not answered for a while
@@ -114,12 +114,9 @@ const MessageHandlerMissing = "no discovery handler with this name has registere
 // HandlerMissing reports whether the failure is that the node does not have the handler.
 func (f DiscoveryFailure) HandlerMissing() bool { return f.Message == MessageHandlerMissing }
 
-// InstanceStatus is the observed state of the objects created for a device.
+// InstanceStatus is the observed state of the objects created for a device. It has no
+// observedGeneration, because the generation of an Instance changes whenever a slot does.
 type InstanceStatus struct {
-	// observedGeneration is the generation of the spec that this status refers to.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions of the Instance: Applied and Ready.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -159,16 +156,16 @@ type ResourceStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	UID string `json:"uid,omitempty"`
-	// intent is a digest of the object as rendered and last applied.
+	// hash of the object as rendered and last applied.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
-	Intent string `json:"intent,omitempty"`
-	// fields is a digest of the set of fields that the controller owned after the
-	// last apply. A client that changes one of them removes it from the set, so equal
-	// digests mean that the object is unchanged.
+	Hash string `json:"hash,omitempty"`
+	// managedFieldsHash is a hash of the set of fields that the controller owned after
+	// the last apply. A client that changes one of them removes it from the set, so
+	// equal hashes mean that the object is unchanged.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
-	Fields string `json:"fields,omitempty"`
+	ManagedFieldsHash string `json:"managedFieldsHash,omitempty"`
 	// orphan is true if the object is not deleted when it is no longer rendered.
 	// +optional
 	Orphan bool `json:"orphan,omitempty"`

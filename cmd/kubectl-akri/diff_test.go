@@ -216,8 +216,8 @@ func diffConflicts(t *testing.T, w *world) {
 			"/theirs  rejected: ConfigMap theirs exists and was not created for this Configuration",
 			"# … ConfigMap "+w.Namespace+"/group  waiting: to be deleted once all of the above is applied")
 	})
-	t.Run("take", func(t *testing.T) {
-		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: take}}"), "diff", "-f", "-").want(t, 1,
+	t.Run("adopt", func(t *testing.T) {
+		w.run(changed(t, "{name: group}", "{name: theirs, annotations: {akri.sh/on-conflict: adopt}}"), "diff", "-f", "-").want(t, 1,
 			"# ~ ConfigMap "+w.Namespace+"/theirs  changed: it exists and is adopted by this Configuration", "+data:")
 	})
 	t.Run("skip", func(t *testing.T) {

@@ -33,7 +33,7 @@ spec: {containers: [{name: a, image: a, resources: {limits: {akri.sh/none: 1}}}]
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: broker, labels: {akri.sh/configuration: cam, akri.sh/instance: cam-1}}
+metadata: {name: broker, labels: {akri.sh/configuration: cam, akri.sh/instance: cam-1, akri.sh/level: instance}}
 spec: {containers: [{name: a, image: a}]}
 ---
 apiVersion: v1
@@ -58,7 +58,8 @@ spec: {containers: [{name: a, image: a}]}
 	if err := w.Delete(t.Context(), &broker, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	w.run("", "why", "svc", "cam-1-svc").want(t, 0, "selects    no Pod: none has the labels akri.sh/configuration=cam, akri.sh/instance=cam-1")
+	w.run("", "why", "svc", "cam-1-svc").want(t, 0,
+		"selects    no Pod: none has the labels akri.sh/configuration=cam, akri.sh/instance=cam-1, akri.sh/level=instance")
 	w.run("", "why", "cm/group").want(t, 0, "ConfigMap "+w.Namespace+"/group  ready", "for        Configuration "+w.Namespace+"/cam",
 		configuration)
 

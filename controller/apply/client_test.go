@@ -99,7 +99,7 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 	if after := w.get("taken").GetResourceVersion(); after != before {
 		t.Error("another owner's object was written")
 	}
-	// With on-conflict: take it is adopted.
+	// With on-conflict: adopt it is adopted.
 	if _, err := w.Create(
 		t.Context(),
 		configMap(w.content("taken", "ours")),

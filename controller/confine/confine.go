@@ -64,8 +64,8 @@ type Object struct {
 	Namespace string
 	// Type is the field type of a Secret.
 	Type string
-	// Take reports that the object may be one that exists and has no owner.
-	Take bool
+	// Adopt reports that the object may be one that exists and has no owner.
+	Adopt bool
 }
 
 // ObjectOf reads what is judged from the content of an object of a known kind, and
@@ -75,7 +75,7 @@ func ObjectOf(kind schema.GroupVersionKind, namespaced bool, content map[string]
 	namespace, _ := metadata["namespace"].(string)
 	secretType, _ := content["type"].(string)
 	return Object{
-		Kind: kind, Namespaced: namespaced, Namespace: namespace, Type: secretType, Take: conflict == templating.ConflictTake,
+		Kind: kind, Namespaced: namespaced, Namespace: namespace, Type: secretType, Adopt: conflict == templating.ConflictAdopt,
 	}
 }
 
@@ -101,7 +101,7 @@ func (p Policy) Object(object Object, home string) error {
 			fmt.Sprintf("remove metadata.namespace, create the Configuration in %q, or let the controller's operator set "+
 				"--allow-other-namespaces", object.Namespace),
 		)
-	case kind.Group == "" && kind.Kind == "Secret" && object.Take && object.Type == "":
+	case kind.Group == "" && kind.Kind == "Secret" && object.Adopt && object.Type == "":
 		// The type of a Secret is immutable, so one of another type is not taken.
 		return refusal(
 			"the template takes over a Secret of any type, and some types hold credentials of the cluster",

@@ -51,8 +51,8 @@ func TestObject(t *testing.T) {
 		"token Secret":     {object("", map[string]any{"type": "kubernetes.io/service-account-token"}), true, "", "service-account-token"},
 		"bootstrap Secret": {object("", map[string]any{"type": "bootstrap.kubernetes.io/token"}), true, "", "bootstrap"},
 		// A token Secret that exists would be taken over, and what it says be read.
-		"taken Secret of any type": {object("", nil), true, templating.ConflictTake, "type: Opaque"},
-		"taken Secret of a type":   {object("", map[string]any{"type": "Opaque"}), true, templating.ConflictTake, ""},
+		"taken Secret of any type": {object("", nil), true, templating.ConflictAdopt, "type: Opaque"},
+		"taken Secret of a type":   {object("", map[string]any{"type": "Opaque"}), true, templating.ConflictAdopt, ""},
 		"skipped Secret":           {object("", nil), true, templating.ConflictSkip, ""},
 	}
 	for name, tc := range cases {

@@ -124,7 +124,7 @@ func (e *execution) converge(ctx context.Context, step plan.Step, recorded v0.Re
 	}
 	entry.Reason = e.failed(step, e.origin(step), err)
 	if known {
-		entry.UID, entry.Intent, entry.Fields = recorded.UID, recorded.Intent, recorded.Fields
+		entry.UID, entry.Hash, entry.ManagedFieldsHash = recorded.UID, recorded.Hash, recorded.ManagedFieldsHash
 	}
 	return entry
 }
@@ -160,7 +160,7 @@ func contentionError(object inventory.Ref, found contention.Contention) error {
 		who = found.Manager + " keeps changing it back"
 	}
 	return &problem.Error{
-		Reason: v0.ReasonContested, // does not heal: repairs are rate-limited separately
+		Reason: v0.ReasonContended, // does not heal: repairs are rate-limited separately
 		Cause: fmt.Sprintf("%s was repaired %d times or more, with less than %d minutes in between, because %s",
 			object, contention.MinRepairs, int(contention.Calm.Minutes()), who), // no count: the message must not change with each repair
 		Hint: "stop the other client, or leave the fields that it changes out of the template",
@@ -213,7 +213,7 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
 	e.Observer.Did(step.Action)
 	object := e.Informers.Note(want.Resource, answer, want.ReadyWhen)
-	entry.UID, entry.Intent, entry.Fields = string(object.UID), want.Intent, object.Fields
+	entry.UID, entry.Hash, entry.ManagedFieldsHash = string(object.UID), want.Hash, object.ManagedFieldsHash
 	entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
 	e.memory.apply(e.parent.UID, entry, types.UID(recorded.UID))
 	return entry, nil
@@ -236,7 +236,7 @@ func (e *execution) orphaned(ctx context.Context, step plan.Step) (bool, error) 
 
 // kept returns the entry of an object that is left alone.
 func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.ResourceStatus {
-	entry.UID, entry.Intent, entry.Fields = recorded.UID, recorded.Intent, recorded.Fields
+	entry.UID, entry.Hash, entry.ManagedFieldsHash = recorded.UID, recorded.Hash, recorded.ManagedFieldsHash
 	object, exists := e.live(step.Desired)
 	switch {
 	case !exists && step.Repair:

@@ -36,6 +36,6 @@ func (e *execution) former(ctx context.Context, step plan.Step, entry *v0.Resour
 		return false, err
 	}
 	log.FromContext(ctx).Info("A Job of the original Akri has done the work", "child", step.Ref.String(), "uid", uid)
-	entry.UID, entry.Intent, entry.Ready = string(uid), want.Intent, true
+	entry.UID, entry.Hash, entry.Ready = string(uid), want.Hash, true
 	return true, nil
 }

@@ -86,7 +86,7 @@ func TestFailingWatch(t *testing.T) {
 				t.Errorf("state %+v, want an error with %q", state, test.err)
 			}
 			asked := w.times(a)
-			if object, found := w.Get(configMaps, a.NamespacedName); !found || object.Fields == "" {
+			if object, found := w.Get(configMaps, a.NamespacedName); !found || object.ManagedFieldsHash == "" {
 				t.Error("what was known of the object is lost")
 			}
 

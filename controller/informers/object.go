@@ -28,9 +28,9 @@ type Object struct {
 	Confirmed bool
 	Owner     types.UID
 	Dependent bool
-	// Fields is a digest of the set of fields that the controller owns; empty if it
-	// has not applied the object.
-	Fields string
+	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
+	// it has not applied the object.
+	ManagedFieldsHash string
 	// Added has the list entries that other clients have added by updates.
 	Added []string
 	// Ready is the verdict of the kind's standard; Reason says why not.
@@ -83,7 +83,7 @@ func trim(
 	state := ownership.Of(metadata)
 	object.Parent, object.Confirmed = state.Parent, state.Confirmed
 	object.Owner, object.Dependent = state.Owner, state.Dependent
-	object.Fields, object.Added = fieldsOf(metadata), ownership.Added(metadata)
+	object.ManagedFieldsHash, object.Added = fieldsOf(metadata), ownership.Added(metadata)
 	object.ours = state.Applied || state.Confirmed
 	object.Ended = readiness.Ended(full)
 	object.Ready, object.Reason = judge(full)
@@ -111,15 +111,15 @@ func (o *Object) judged(condition *readywhen.Condition) bool { return o.judgedBy
 // Observed returns what planning needs to know about the object.
 func (o *Object) Observed() plan.Observed {
 	return plan.Observed{
-		UID:         o.UID,
-		Owner:       o.Owner,
-		Parent:      o.Parent,
-		Confirmed:   o.Confirmed,
-		Terminating: o.DeletionTimestamp != nil,
-		Fields:      o.Fields,
-		Added:       o.Added,
-		Ended:       o.Ended,
-		Reason:      o.Reason,
+		UID:               o.UID,
+		Owner:             o.Owner,
+		Parent:            o.Parent,
+		Confirmed:         o.Confirmed,
+		Terminating:       o.DeletionTimestamp != nil,
+		ManagedFieldsHash: o.ManagedFieldsHash,
+		Added:             o.Added,
+		Ended:             o.Ended,
+		Reason:            o.Reason,
 	}
 }
 
@@ -131,7 +131,7 @@ func (o *Object) name() types.NamespacedName {
 // differs reports whether a parent that judges the object by a condition must be
 // reconciled. A nil condition is the kind's standard.
 func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
-	if o.UID != other.UID || o.Fields != other.Fields ||
+	if o.UID != other.UID || o.ManagedFieldsHash != other.ManagedFieldsHash ||
 		o.Owner != other.Owner || o.Parent != other.Parent || o.Confirmed != other.Confirmed ||
 		o.Ready != other.Ready || o.Reason != other.Reason || o.Ended != other.Ended ||
 		(o.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil) {

@@ -211,7 +211,7 @@ func (s *store) saw(now *Object) {
 // began to change the controller's fields: these have not replaced any of its
 // entries. The caller holds the lock.
 func (s *store) remember(before, now *Object) {
-	if before == nil || before.UID != now.UID || before.Fields == now.Fields {
+	if before == nil || before.UID != now.UID || before.ManagedFieldsHash == now.ManagedFieldsHash {
 		return
 	}
 	if _, found := s.neighbors[now.name()]; !found {

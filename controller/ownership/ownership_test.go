@@ -113,11 +113,11 @@ func TestJudge(t *testing.T) {
 			object(ownedBy("other"), label(v0.LabelInstance, "door"), terminating),
 			Claim{}, Foreign, false, false,
 		},
-		"ours, being deleted":              {object(ownedBy("cam-uid"), terminating), Claim{}, Ours, true, true},
-		"our labels alone":                 {object(), Claim{}, Unowned, false, false},
-		"orphaned by the controller":       {object(applied), Claim{}, Unowned, false, false},
-		"orphaned, to be adopted":          {object(applied), Claim{Adopt: AdoptApplied}, Unowned, true, false},
-		"orphaned, with on-conflict: take": {object(applied), Claim{Adopt: AdoptAny}, Unowned, true, false},
+		"ours, being deleted":               {object(ownedBy("cam-uid"), terminating), Claim{}, Ours, true, true},
+		"our labels alone":                  {object(), Claim{}, Unowned, false, false},
+		"orphaned by the controller":        {object(applied), Claim{}, Unowned, false, false},
+		"orphaned, to be adopted":           {object(applied), Claim{Adopt: AdoptApplied}, Unowned, true, false},
+		"orphaned, with on-conflict: adopt": {object(applied), Claim{Adopt: AdoptAny}, Unowned, true, false},
 		"another parent's orphan": {
 			object(label(v0.LabelInstance, "door"), applied),
 			Claim{Adopt: AdoptApplied}, Unowned, false, false,
@@ -134,9 +134,9 @@ func TestJudge(t *testing.T) {
 			object(label(v0.LabelInstance, "door"), applied, label(v0.LabelInstance, "cam"), unmanaged(v0.LabelInstance)),
 			Claim{Adopt: AdoptApplied}, Unowned, false, false,
 		},
-		"not applied by the controller":       {object(), Claim{Adopt: AdoptApplied}, Unowned, false, false},
-		"only updated under the same manager": {object(updated), Claim{Adopt: AdoptApplied}, Unowned, false, false},
-		"our labels alone, on-conflict: take": {object(), Claim{Adopt: AdoptAny}, Unowned, true, false},
+		"not applied by the controller":        {object(), Claim{Adopt: AdoptApplied}, Unowned, false, false},
+		"only updated under the same manager":  {object(updated), Claim{Adopt: AdoptApplied}, Unowned, false, false},
+		"our labels alone, on-conflict: adopt": {object(), Claim{Adopt: AdoptAny}, Unowned, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.claim.Parent = cam

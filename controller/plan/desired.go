@@ -80,16 +80,16 @@ func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta
 	case full.GetNamespace() == "":
 		full.SetNamespace(parent.Namespace)
 	}
-	intent, err := "", error(nil)
+	hash, err := "", error(nil)
 	if object.Directives.Once {
 		// What ran once must not run again because a new version of the controller
 		// adds other labels.
-		intent, err = digest(withoutLabels(full.Object))
+		hash, err = digest(withoutLabels(full.Object))
 	}
 	orphan := object.Directives.DeletionPolicy == templating.DeletionOrphan
 	ownership.Mark(parent, full, orphan)
-	if intent == "" && err == nil {
-		intent, err = digest(full.Object)
+	if hash == "" && err == nil {
+		hash, err = digest(full.Object)
 	}
 	if err != nil {
 		return Desired{}, err
@@ -100,7 +100,7 @@ func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta
 		Resource:   mapping.Resource,
 		Namespaced: namespaced(mapping),
 		Template:   int32(object.Origin.Index),
-		Intent:     intent,
+		Hash:       hash,
 		Content:    full.Object,
 		Recreate:   object.Directives.OnImmutable == templating.ImmutableRecreate,
 		Once:       object.Directives.Once,

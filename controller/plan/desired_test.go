@@ -43,8 +43,8 @@ func TestNewDesired(t *testing.T) {
 		return desired
 	}
 	first, same, other := want("a", templating.DeletionDelete), want("a", templating.DeletionDelete), want("b", templating.DeletionDelete)
-	if first.Intent != same.Intent || first.Intent == other.Intent {
-		t.Errorf("the digests of equal objects are %s and %s, of another %s", first.Intent, same.Intent, other.Intent)
+	if first.Hash != same.Hash || first.Hash == other.Hash {
+		t.Errorf("the digests of equal objects are %s and %s, of another %s", first.Hash, same.Hash, other.Hash)
 	}
 	if first.Ref.String() != "ConfigMap ns/door-cam" || first.Kind.Version != "v1" || first.Resource.Resource != "configmaps" ||
 		!first.Namespaced ||
@@ -119,7 +119,7 @@ func TestIntentOfObjectsAppliedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return desired.Intent
+		return desired.Hash
 	}
 	before := intent(cam, "a", "configuration")
 	if after := intent(cam, "a", "another"); after != before {

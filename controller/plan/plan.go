@@ -57,8 +57,8 @@ type Desired struct {
 	Origin string
 	// Template is the index of the template in its list.
 	Template int32
-	// Intent is a digest of Content.
-	Intent string
+	// Hash is that of Content.
+	Hash string
 	// Content is the whole object, owner reference and labels included.
 	Content map[string]any
 	// Recreate: delete the object and create it again if a field that differs is
@@ -84,9 +84,9 @@ type Observed struct {
 	Parent      ownership.Parent
 	Confirmed   bool
 	Terminating bool
-	// Fields is a digest of the set of fields that the controller owns; empty if it
-	// has not applied the object.
-	Fields string
+	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
+	// it has not applied the object.
+	ManagedFieldsHash string
 	// Added has the list entries that other clients have added by updates, as
 	// [ownership.Added] returns them; Neighbors has those that they had added before
 	// the controller's fields were changed.
@@ -99,7 +99,7 @@ type Observed struct {
 // state returns what an object says about its owner.
 func (o Observed) state() ownership.State {
 	return ownership.State{
-		UID: o.UID, Owner: o.Owner, Parent: o.Parent, Confirmed: o.Confirmed, Applied: o.Fields != "", Terminating: o.Terminating,
+		UID: o.UID, Owner: o.Owner, Parent: o.Parent, Confirmed: o.Confirmed, Applied: o.ManagedFieldsHash != "", Terminating: o.Terminating,
 	}
 }
 
@@ -218,7 +218,7 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 	for ref, observed := range in.Observed {
 		// Elsewhere, only the inventory counts: every object is in it before it exists.
 		known := recorded[ref].UID != "" || in.Parent.Elsewhere(ref.Namespace)
-		if !desired[ref] && !known && observed.Fields != "" && claim.Deletes(observed.state()) && !observed.Terminating {
+		if !desired[ref] && !known && observed.ManagedFieldsHash != "" && claim.Deletes(observed.state()) && !observed.Terminating {
 			remove(Delete, ref, "", observed.UID)
 		}
 	}

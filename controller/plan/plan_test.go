@@ -21,20 +21,21 @@ var (
 	service = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 )
 
-func want(intent string) []Desired {
-	return []Desired{{Ref: ref, Kind: service, Intent: intent}}
+func want(hash string) []Desired {
+	return []Desired{{Ref: ref, Kind: service, Hash: hash}}
 }
 
 func have(object Observed) map[inventory.Ref]Observed {
 	return map[inventory.Ref]Observed{ref: object}
 }
 
-func wrote(uid, intent, fields string) []v0.ResourceStatus {
-	return []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: uid, Intent: intent, Fields: fields}}
+func wrote(uid, hash, fields string) []v0.ResourceStatus {
+	return []v0.ResourceStatus{{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam",
+		UID: uid, Hash: hash, ManagedFieldsHash: fields}}
 }
 
 func TestComputeForOneObject(t *testing.T) {
-	ours := Observed{UID: "1", Owner: us, Fields: "f"}
+	ours := Observed{UID: "1", Owner: us, ManagedFieldsHash: "f"}
 	cases := map[string]struct {
 		reason string
 		in     Input
@@ -46,12 +47,12 @@ func TestComputeForOneObject(t *testing.T) {
 			expect: []Action{Create},
 		},
 		"as rendered": {
-			reason: "same intent, same fields: no request is needed",
+			reason: "same hash, same fields: no request is needed",
 			in:     Input{Desired: want("a"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Keep},
 		},
 		"template edited": {
-			reason: "the intent is not the one recorded",
+			reason: "the hash is not the one recorded",
 			in:     Input{Desired: want("b"), Observed: have(ours), Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Update},
 		},
@@ -59,7 +60,7 @@ func TestComputeForOneObject(t *testing.T) {
 			reason: "a manager that changes the controller's field takes it out of the controller's set",
 			in: Input{
 				Desired:  want("a"),
-				Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}),
+				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}),
 				Recorded: wrote("1", "a", "f"),
 				Complete: true,
 			},
@@ -67,7 +68,8 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"owner reference removed": {
 			reason: "its UID is that of the applied object, so it is the parent's and is repaired",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "1", Fields: "g"}), Recorded: wrote("1", "a", "f"), Complete: true},
+			in: Input{Desired: want("a"), Observed: have(Observed{UID: "1", ManagedFieldsHash: "g"}),
+				Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Update},
 		},
 		"lost record": {
@@ -77,7 +79,7 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"another owner's": {
 			reason: "it belongs to another parent",
-			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", Fields: "f"}), Complete: true},
+			in:     Input{Desired: want("a"), Observed: have(Observed{UID: "2", Owner: "other", ManagedFieldsHash: "f"}), Complete: true},
 			expect: []Action{Conflict},
 		},
 		"replaced by another owner": {
@@ -102,7 +104,7 @@ func TestComputeForOneObject(t *testing.T) {
 		"unowned, to be adopted": {
 			reason: "the template says so, whether or not the object has the controller's label",
 			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}},
+				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictAdopt}},
 				Observed: have(Observed{UID: "2"}),
 				Complete: true,
 			},
@@ -111,7 +113,7 @@ func TestComputeForOneObject(t *testing.T) {
 		"another owner's, to be adopted": {
 			reason: "only unowned objects can be adopted",
 			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictTake}},
+				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictAdopt}},
 				Observed: have(Observed{UID: "2", Owner: "other"}),
 				Complete: true,
 			},
@@ -120,7 +122,7 @@ func TestComputeForOneObject(t *testing.T) {
 		"another owner's, to be skipped": {
 			reason: "the template accepts that",
 			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", OnConflict: templating.ConflictSkip}},
+				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictSkip}},
 				Observed: have(Observed{UID: "2", Owner: "other"}),
 				Complete: true,
 			},
@@ -128,24 +130,24 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"once, and gone by itself": {
 			reason: "a Job that its TTL removed is not run again",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Keep},
 		},
 		"once, and edited since": {
 			reason: "another object is desired",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "b", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Hash: "b", Once: true}}, Recorded: wrote("1", "a", "f"), Complete: true},
 			expect: []Action{Create},
 		},
 		"once, and never created": {
 			reason: "it has not been created yet",
-			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
+			in:     Input{Desired: []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}}, Recorded: wrote("", "a", ""), Complete: true},
 			expect: []Action{Create},
 		},
 		"a terminated Pod": {
 			reason: "it is replaced when its back-off has expired",
 			in: Input{
 				Desired:      want("a"),
-				Observed:     have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
+				Observed:     have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Ended: true}),
 				Recorded:     wrote("1", "a", "f"),
 				Complete:     true,
 				ReplaceEnded: true,
@@ -156,7 +158,7 @@ func TestComputeForOneObject(t *testing.T) {
 			reason: "it is not replaced earlier, even if its template was edited",
 			in: Input{
 				Desired:  want("b"),
-				Observed: have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
+				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Ended: true}),
 				Recorded: wrote("1", "a", "f"),
 				Complete: true,
 			},
@@ -165,8 +167,8 @@ func TestComputeForOneObject(t *testing.T) {
 		"a terminated Pod, created once": {
 			reason: "the template says so",
 			in: Input{
-				Desired:      []Desired{{Ref: ref, Kind: service, Intent: "a", Once: true}},
-				Observed:     have(Observed{UID: "1", Owner: us, Fields: "f", Ended: true}),
+				Desired:      []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}},
+				Observed:     have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Ended: true}),
 				Recorded:     wrote("1", "a", "f"),
 				Complete:     true,
 				ReplaceEnded: true,
@@ -176,8 +178,8 @@ func TestComputeForOneObject(t *testing.T) {
 		"to be orphaned, record lost": {
 			reason: "it has no owner, but the controller owns its fields",
 			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}},
-				Observed: have(Observed{UID: "1", Fields: "f", Parent: cam.ByName(), Confirmed: true}),
+				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", Orphan: true}},
+				Observed: have(Observed{UID: "1", ManagedFieldsHash: "f", Parent: cam.ByName(), Confirmed: true}),
 				Complete: true,
 			},
 			expect: []Action{Update},
@@ -185,8 +187,8 @@ func TestComputeForOneObject(t *testing.T) {
 		"to be orphaned, another parent's": {
 			reason: "two parents must not apply one object in turn",
 			in: Input{
-				Desired:  []Desired{{Ref: ref, Kind: service, Intent: "a", Orphan: true}},
-				Observed: have(Observed{UID: "1", Fields: "f", Parent: ownership.Parent{UID: "door"}.ByName(), Confirmed: true}),
+				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", Orphan: true}},
+				Observed: have(Observed{UID: "1", ManagedFieldsHash: "f", Parent: ownership.Parent{UID: "door"}.ByName(), Confirmed: true}),
 				Complete: true,
 			},
 			expect: []Action{Conflict},
@@ -208,7 +210,7 @@ func TestComputeForOneObject(t *testing.T) {
 		"labelled in another namespace": {
 			reason: "objects elsewhere are in the inventory before they exist",
 			in: Input{Complete: true, Observed: map[inventory.Ref]Observed{
-				{Kind: "Service", Namespace: "far", Name: "door-cam"}: {UID: "2", Owner: us, Fields: "f"},
+				{Kind: "Service", Namespace: "far", Name: "door-cam"}: {UID: "2", Owner: us, ManagedFieldsHash: "f"},
 			}},
 			expect: nil,
 		},
@@ -219,7 +221,7 @@ func TestComputeForOneObject(t *testing.T) {
 		},
 		"orphaned": {
 			reason: "no template renders it any more, and it stays",
-			in: Input{Observed: have(Observed{UID: "1", Fields: "f"}), Complete: true, Recorded: []v0.ResourceStatus{
+			in: Input{Observed: have(Observed{UID: "1", ManagedFieldsHash: "f"}), Complete: true, Recorded: []v0.ResourceStatus{
 				{Version: "v1", Kind: "Service", Namespace: "ns", Name: "door-cam", UID: "1", Orphan: true},
 			}},
 			expect: []Action{Release},
@@ -292,7 +294,7 @@ func TestComputeForOneObject(t *testing.T) {
 			reason: "a repair does not make anything unavailable",
 			in: Input{
 				Desired:  want("a"),
-				Observed: have(Observed{UID: "1", Owner: us, Fields: "g"}),
+				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}),
 				Recorded: wrote("1", "a", "f"),
 				Complete: true,
 				Hold:     true,
@@ -351,7 +353,7 @@ func TestDeletionsComeLastAndSorted(t *testing.T) {
 }
 
 func TestChangesAndRepairs(t *testing.T) {
-	ours := Observed{UID: "1", Owner: us, Fields: "f"}
+	ours := Observed{UID: "1", Owner: us, ManagedFieldsHash: "f"}
 	for name, tc := range map[string]struct {
 		in              Input
 		changes, repair bool
@@ -383,18 +385,21 @@ func TestChangesAndRepairs(t *testing.T) {
 // changed in an object that it applied.
 func TestReclaims(t *testing.T) {
 	others := []string{".spec.ports[port=81]"}
+	with := func(managedFieldsHash string) Observed {
+		return Observed{UID: "1", Owner: us, ManagedFieldsHash: managedFieldsHash, Added: others}
+	}
 	for name, tc := range map[string]struct {
 		have     Observed
 		recorded []v0.ResourceStatus
 		adopt    templating.OnConflict
 		reclaim  bool
 	}{
-		"changed":              {have: Observed{UID: "1", Owner: us, Fields: "g", Added: others}, recorded: wrote("1", "a", "f"), reclaim: true},
-		"both":                 {have: Observed{UID: "1", Owner: us, Fields: "g", Added: others}, recorded: wrote("1", "b", "f"), reclaim: true},
-		"template edited":      {have: Observed{UID: "1", Owner: us, Fields: "f", Added: others}, recorded: wrote("1", "b", "f")},
-		"no entries of others": {have: Observed{UID: "1", Owner: us, Fields: "g"}, recorded: wrote("1", "a", "f")},
-		"no fields left":       {have: Observed{UID: "1", Owner: us, Added: others}, recorded: wrote("1", "a", "f"), reclaim: true},
-		"to be adopted":        {have: Observed{UID: "1", Added: others}, adopt: templating.ConflictTake},
+		"changed":              {have: with("g"), recorded: wrote("1", "a", "f"), reclaim: true},
+		"both":                 {have: with("g"), recorded: wrote("1", "b", "f"), reclaim: true},
+		"template edited":      {have: with("f"), recorded: wrote("1", "b", "f")},
+		"no entries of others": {have: Observed{UID: "1", Owner: us, ManagedFieldsHash: "g"}, recorded: wrote("1", "a", "f")},
+		"no fields left":       {have: with(""), recorded: wrote("1", "a", "f"), reclaim: true},
+		"to be adopted":        {have: Observed{UID: "1", Added: others}, adopt: templating.ConflictAdopt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			desired := want("a")

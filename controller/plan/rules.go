@@ -28,7 +28,7 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 	case !exists && finished(want, recorded):
 		step.Action = Keep
 	case !exists && recorded.UID != "":
-		step.Action, step.Reason, step.Repair = Create, "it no longer exists", recorded.Intent == want.Intent
+		step.Action, step.Reason, step.Repair = Create, "it no longer exists", recorded.Hash == want.Hash
 	case !exists && len(in.Recorded) > 0 && in.Hold:
 		step.Action, step.Change = Hold, true
 	case !exists:
@@ -62,13 +62,13 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 // finished reports whether an object that is applied only once was applied and no
 // longer exists.
 func finished(want *Desired, recorded v0.ResourceStatus) bool {
-	return want.Once && recorded.UID != "" && recorded.Intent == want.Intent
+	return want.Once && recorded.UID != "" && recorded.Hash == want.Hash
 }
 
 // adoption returns which unowned objects become the desired one.
 func adoption(want *Desired) ownership.Adoption {
 	switch {
-	case want.OnConflict == templating.ConflictTake:
+	case want.OnConflict == templating.ConflictAdopt:
 		return ownership.AdoptAny
 	case want.Orphan: // it has no owner, so a lost record leaves only its fields
 		return ownership.AdoptApplied
@@ -79,19 +79,19 @@ func adoption(want *Desired) ownership.Adoption {
 // edited reports whether the rendered object differs from the one applied last, or
 // that one is unknown.
 func edited(want *Desired, have Observed, recorded v0.ResourceStatus) bool {
-	return recorded.UID != string(have.UID) || recorded.Intent != want.Intent
+	return recorded.UID != string(have.UID) || recorded.Hash != want.Hash
 }
 
 // drifted reports whether the set of fields that the controller owns differs from
 // the one after its last apply. A manager that changes the value of such a field
 // takes it out of the set.
 func drifted(have Observed, recorded v0.ResourceStatus) bool {
-	return have.Fields != recorded.Fields
+	return have.ManagedFieldsHash != recorded.ManagedFieldsHash
 }
 
 // reclaims reports whether other clients may have replaced list entries of an object
 // that was applied before.
 func reclaims(have Observed, recorded v0.ResourceStatus) bool {
-	applied := have.Fields != "" || recorded.UID == string(have.UID)
+	applied := have.ManagedFieldsHash != "" || recorded.UID == string(have.UID)
 	return len(have.Added) > 0 && applied && drifted(have, recorded)
 }

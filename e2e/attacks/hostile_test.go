@@ -90,7 +90,7 @@ func (g *generator) metadata() map[string]any {
 	annotations := map[string]any{}
 	for key, values := range map[string][]string{
 		"when": {"true", "{{ SHARED }}", "false", "{{", "1"}, "for-each": {"NODES", "INSTANCES", "nodes", "x"},
-		"on-conflict": {"take", "take", "skip", "fail", "x"}, "deletion-policy": {"orphan", "delete", "x"},
+		"on-conflict": {"adopt", "take", "skip", "fail", "x"}, "deletion-policy": {"orphan", "delete", "x"},
 		"on-immutable": {"recreate", "fail"}, "once": {"true", "x"}, "legacy-labels": {"true"},
 		"ready-when": {
 			"self.data.k == 'v'", "self.data[self.data.k + 'x'] == ''", "self.data.all(k, self.data.all(l, self.data.all(m, true)))",
@@ -137,10 +137,10 @@ func (g *generator) nearlyValid(name string) object {
 	template := configMap(target, g.one("v", "{{ toJson INSTANCES }}", `{{ repeat 20000 "ab" }}`, "{{ NODES }}", "{{ NAMESPACE }}"))
 	instance := configMap("{{INSTANCE_NAME}}-"+g.one("a", "b"), g.one("v", "{{ toJson INSTANCE_PROPERTIES }}", "{{ RESOURCE_NAME }}"))
 	directive := [][]string{
-		nil, {"on-conflict", "take"}, {"on-conflict", "skip"}, {"deletion-policy", "orphan"}, {"on-immutable", "recreate"}, {"once", "true"},
+		nil, {"on-conflict", "adopt"}, {"on-conflict", "skip"}, {"deletion-policy", "orphan"}, {"on-immutable", "recreate"}, {"once", "true"},
 		{"for-each", "NODES"}, {"when", "{{ gt (len NODES) 0 }}"}, {"legacy-labels", "true"},
 		{"ready-when", "self.data.k == 'v'"}, {"ready-when", "self.data[self.data.k + 'x'] == ''"},
-		{"on-conflict", "take", "deletion-policy", "orphan"}, {"on-conflict", "take", "ready-when", "self.data.k.size() > 3"},
+		{"on-conflict", "adopt", "deletion-policy", "orphan"}, {"on-conflict", "adopt", "ready-when", "self.data.k.size() > 3"},
 	}[g.IntN(13)]
 	c := configuration(name, spec{
 		devices:  []string{g.one("d", g.one(g.names...), "a\nb", "{{ 1 }}")},

@@ -285,7 +285,7 @@ func TestTwoConfigurationsOneObject(t *testing.T) {
 	for what, directives := range map[string][]string{
 		"plain":    nil,
 		"orphaned": {"deletion-policy", "orphan"},
-		"taken":    {"on-conflict", "take"},
+		"taken":    {"on-conflict", "adopt"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := enter(t)
@@ -307,13 +307,13 @@ func TestTwoConfigurationsOneObject(t *testing.T) {
 	}
 }
 
-// on-conflict: take adopts what belongs to nobody, labelled or not, and nothing else.
+// on-conflict: adopt adopts what belongs to nobody, labelled or not, and nothing else.
 func TestTake(t *testing.T) {
 	clustertest.Full(t)
 	w := enter(t)
 	take := func(name, object string) object {
 		return configuration(name, spec{
-			devices: []string{object}, group: []string{annotated(configMap(object, "taken"), "on-conflict", "take")},
+			devices: []string{object}, group: []string{annotated(configMap(object, "taken"), "on-conflict", "adopt")},
 		})
 	}
 	w.victim("nobodys")
@@ -350,7 +350,7 @@ func TestDeviceChoosesWhatIsTaken(t *testing.T) {
 	victim := w.victim("chosen")
 	author := w.as("author", configurationsOnly, writes("", "configmaps"))
 	c := configuration("device-take", spec{devices: []string{"chosen"}, instance: []string{
-		annotated(configMap("{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}", "{{INSTANCE_NAME}}"), "on-conflict", "take"),
+		annotated(configMap("{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}", "{{INSTANCE_NAME}}"), "on-conflict", "adopt"),
 	}})
 	if a := author.create(c); !a.ok() {
 		return // refused at admission

@@ -60,7 +60,7 @@ func TestReadingByConditions(t *testing.T) {
 	reading := func(i int) object {
 		name := fmt.Sprintf("reading-%d", i)
 		template := annotated("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}, data: {mine: 'y'}}",
-			"on-conflict", "take", "ready-when", conditions[i])
+			"on-conflict", "adopt", "ready-when", conditions[i])
 		return configuration(name, spec{devices: []string{"d"}, group: []string{template}})
 	}
 	for i := range conditions {
@@ -99,7 +99,7 @@ func TestSecretValues(t *testing.T) {
 		"a type":        secret + "s-3}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '%s'}}",
 		"a label":       secret + "s-5, labels: {x: '%s !'}}}",
 		"a field":       secret + "s-6}, unknown: '%s'}",
-		"immutable":     secret + "fixed, annotations: {akri.sh/on-conflict: take}}, stringData: {k: '%s-2'}}",
+		"immutable":     secret + "fixed, annotations: {akri.sh/on-conflict: adopt}}, stringData: {k: '%s-2'}}",
 		"a bool":        secret + "s-7}, immutable: '%s'}",
 		"tls":           secret + "s-8}, type: kubernetes.io/tls, stringData: {tls.crt: '%s', tls.key: '%s'}}",
 		"two instances": secret + "s-9}, data: ['%s', 1]}",
@@ -153,7 +153,7 @@ metadata: {name: strong-token, annotations: {kubernetes.io/service-account.name:
 	before := w.find("Secret", "strong-token")
 	before["kind"] = "Secret"
 	author := w.as("author", configurationsOnly, rule{"", "secrets", "get,create,patch,delete"})
-	template := annotated("{apiVersion: v1, kind: Secret, metadata: {name: strong-token}}", "on-conflict", "take")
+	template := annotated("{apiVersion: v1, kind: Secret, metadata: {name: strong-token}}", "on-conflict", "adopt")
 	c := configuration("token", spec{devices: []string{"d"}, group: []string{template}})
 	if a := author.create(c); !a.ok() {
 		t.Logf("refused: %v", a)

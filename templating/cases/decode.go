@@ -15,11 +15,11 @@ import (
 func decodeConfiguration(d *source.Document) (configuration, []error) {
 	r := &reader{document: d}
 	c := configuration{capacity: 1}
-	field(r, &c.name, "text", "metadata", "name")
-	field(r, &c.namespace, "text", "metadata", "namespace")
+	field(r, &c.name, "a string", "metadata", "name")
+	field(r, &c.namespace, "a string", "metadata", "namespace")
 	field(r, &c.capacity, "a whole number", "spec", "capacity")
-	field(r, &c.properties, "a map of text to text", "spec", "brokerProperties")
-	field(r, &c.samples, "a map of text to text", "spec", "sampleProperties")
+	field(r, &c.properties, "a map of strings to strings", "spec", "brokerProperties")
+	field(r, &c.samples, "a map of strings to strings", "spec", "sampleProperties")
 	field(r, &c.fields.BrokerPodSpec, "the spec of a Pod", "spec", "brokerSpec", "brokerPodSpec")
 	field(r, &c.fields.BrokerJobSpec, "the spec of a Job", "spec", "brokerSpec", "brokerJobSpec")
 	field(r, &c.fields.InstanceServiceSpec, "the spec of a Service", "spec", "instanceServiceSpec")
@@ -31,9 +31,9 @@ func decodeConfiguration(d *source.Document) (configuration, []error) {
 
 func decodeInstance(d *source.Document) (i instance, err error) {
 	r := &reader{document: d}
-	field(r, &i.Metadata.Name, "text", "metadata", "name")
-	field(r, &i.Spec.BrokerProperties, "a map of text to text", "spec", "brokerProperties")
-	field(r, &i.Spec.Nodes, "a list of text", "spec", "nodes")
+	field(r, &i.Metadata.Name, "a string", "metadata", "name")
+	field(r, &i.Spec.BrokerProperties, "a map of strings to strings", "spec", "brokerProperties")
+	field(r, &i.Spec.Nodes, "a list of strings", "spec", "nodes")
 	field(r, &i.Spec.Shared, "true or false", "spec", "shared")
 	return i, errors.Join(r.problems...)
 }

@@ -125,7 +125,7 @@ func templatesNotAccepted(f *Facts) []finding {
 
 func notApplied(f *Facts) []finding {
 	applied := meta.FindStatusCondition(f.Instance.Status.Conditions, v0.ConditionApplied)
-	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonUnknownOwner ||
+	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonConfigurationNotFound ||
 		len(templatesNotAccepted(f)) > 0 {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 type Explanation struct {
 	Object string `json:"object"`
 	// Dependent is the requested object, if it is a dependent of Object.
-	Dependent     string `json:"asked,omitempty"`
+	Dependent     string `json:"dependent,omitempty"`
 	Configuration string `json:"configuration"`
 	Generation    int64  `json:"generation"`
 	Instance      string `json:"instance,omitempty"`
@@ -32,7 +32,7 @@ type Explanation struct {
 	Notes         []string    `json:"notes,omitempty"`
 	Fields        []field     `json:"fields,omitempty"`
 	Directives    []directive `json:"directives,omitempty"`
-	OtherManagers []Manager   `json:"others,omitempty"`
+	OtherManagers []Manager   `json:"otherManagers,omitempty"`
 }
 
 // field is a field with an expression.

@@ -140,9 +140,9 @@ func TestSetDirectives(t *testing.T) {
 	if got := directivesOf(none); got != nil {
 		t.Errorf("got %v for a template without directives", got)
 	}
-	some := templating.Directives{When: "{{ SHARED }}", ForEach: templating.ForEachNode, OnConflict: templating.ConflictTake,
+	some := templating.Directives{When: "{{ SHARED }}", ForEach: templating.ForEachNode, OnConflict: templating.ConflictAdopt,
 		OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionOrphan}
-	want := []directive{{"akri.sh/when", "{{ SHARED }}"}, {"akri.sh/for-each", "NODES"}, {"akri.sh/on-conflict", "take"},
+	want := []directive{{"akri.sh/when", "{{ SHARED }}"}, {"akri.sh/for-each", "NODES"}, {"akri.sh/on-conflict", "adopt"},
 		{"akri.sh/deletion-policy", "orphan"}}
 	if got := directivesOf(some); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -75,7 +75,7 @@ func (s *printStmt) exec(m *Machine) (signal, error) {
 
 // notInText returns the fault of a variable that cannot be part of longer text.
 func notInText(v *Variable, offset int) *fault.Fault {
-	return fault.Newf(offset, v.NotInText, "%s cannot be part of longer text", v.Name)
+	return fault.Newf(offset, v.NotInText, "%s cannot be part of a longer string", v.Name)
 }
 
 // setStmt is {{ $x := VALUE }} and {{ $x = VALUE }}.

@@ -118,7 +118,7 @@ func (r *resolver) operand(node parse.Node) expr {
 	case *parse.NumberNode:
 		return r.number(n)
 	case *parse.NilNode:
-		r.reportf(n, `for empty text write ""`, "nil is not a value")
+		r.reportf(n, `for an empty string write ""`, "nil is not a value")
 	default:
 		r.reportf(n, "", "%s cannot be used here", n)
 	}
@@ -145,7 +145,7 @@ func (r *resolver) number(n *parse.NumberNode) expr {
 	case n.IsFloat && !n.IsUint:
 		return &literalExpr{value: n.Float64}
 	}
-	r.reportf(n, "quote it to make it text", "%s is not a number that fits into 64 bits", shorten(n))
+	r.reportf(n, "quote it to make it a string", "%s is not a number that fits into 64 bits", shorten(n))
 	return invalid
 }
 
@@ -190,7 +190,7 @@ func (r *resolver) nameHint(name, shown string) string {
 	if name == strings.ToUpper(name) && r.names.Properties() != "" {
 		return r.propertyHint(shown)
 	}
-	return "variables are " + r.variableList() + "; text is written in quotes"
+	return "variables are " + r.variableList() + "; strings are written in quotes"
 }
 
 // dotHint returns a hint for authors who write .NAME, as in Helm.

@@ -23,12 +23,12 @@ var addressFunctions = []Function{
 	{Name: "splitHostPort", Group: "Addresses and paths",
 		What: "host and port of HOST:PORT; port is empty if there is none", min: 1, max: 1,
 		Example: `(splitHostPort "[fe80::1]:554").host`, Result: `"fe80::1"`, run: text1e(splitHostPort)},
-	{Name: "isIP", Group: "Addresses and paths", What: "whether the text is an IP address", min: 1, max: 1,
+	{Name: "isIP", Group: "Addresses and paths", What: "whether the string is an IP address", min: 1, max: 1,
 		Example: `isIP INSTANCE_PROPERTIES.IP`, Result: `true`, run: text1e(func(s string) (any, error) {
 			_, err := netip.ParseAddr(s)
 			return err == nil, nil
 		})},
-	{Name: "isIPv6", Group: "Addresses and paths", What: "whether the text is an IPv6 address", min: 1, max: 1,
+	{Name: "isIPv6", Group: "Addresses and paths", What: "whether the string is an IPv6 address", min: 1, max: 1,
 		Example: `isIPv6 "fe80::1"`, Result: `true`, run: text1e(func(s string) (any, error) {
 			address, err := netip.ParseAddr(s)
 			return err == nil && address.Is6() && !address.Is4In6(), nil
@@ -50,7 +50,7 @@ var addressFunctions = []Function{
 func urlParse(s string) (any, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, errors.New("the text is not a URL") // err quotes the text, which may be a property
+		return nil, errors.New("the string is not a URL") // err quotes the text, which may be a property
 	}
 	userinfo := ""
 	if u.User != nil {
@@ -70,7 +70,7 @@ func urlJoin(_ *budget.Budget, args []any) (any, error) {
 	part := func(name string) string {
 		s, ok := parts[name].(string)
 		if parts[name] != nil && !ok {
-			err = errors.New("the parts of a URL must be text")
+			err = errors.New("the parts of a URL must be strings")
 		}
 		return s
 	}

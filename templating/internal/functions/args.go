@@ -24,10 +24,10 @@ func wrongArgument(args []any, i int, want string) error {
 	e := &argumentError{index: i, want: want, got: value.KindName(args[i])}
 	_, isText := args[i].(string)
 	switch {
-	case want == "text" && value.IsScalar(args[i]) && args[i] != nil:
-		return &fault.Hinted{Cause: e, Hint: "turn it into text with toString"}
+	case want == "a string" && value.IsScalar(args[i]) && args[i] != nil:
+		return &fault.Hinted{Cause: e, Hint: "turn it into a string with toString"}
 	case isText && (want == "a whole number" || want == "a number"):
-		return &fault.Hinted{Cause: e, Hint: "device properties are text: turn it into a number with int or float64"}
+		return &fault.Hinted{Cause: e, Hint: "device properties are strings: turn it into a number with int or float64"}
 	case args[i] == nil:
 		return &fault.Hinted{Cause: e, Hint: `provide a default: ( … | default "..." )`}
 	}
@@ -38,7 +38,7 @@ func textArg(args []any, i int) (string, error) {
 	if s, ok := args[i].(string); ok {
 		return s, nil
 	}
-	return "", wrongArgument(args, i, "text")
+	return "", wrongArgument(args, i, "a string")
 }
 
 func intArg(args []any, i int) (int64, error) {

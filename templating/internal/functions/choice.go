@@ -129,7 +129,7 @@ func differentTypes(a, b any) error {
 	_, aText := a.(string)
 	_, bText := b.(string)
 	if aText != bText {
-		hint = `device properties are text: compare with "…" in quotes, or turn them into numbers with int`
+		hint = `device properties are strings: compare with "…" in quotes, or turn them into numbers with int`
 	}
 	return fault.Hintf(hint, "%s cannot be compared with %s", value.KindName(a), value.KindName(b))
 }

@@ -16,11 +16,11 @@ import (
 var encodingFunctions = []Function{
 	{Name: "b64enc", Group: "Encoding", What: "Base64", min: 1, max: 1, slow: true,
 		Example: `b64enc "abc"`, Result: `"YWJj"`, run: sprigText("b64enc")},
-	{Name: "b64dec", Group: "Encoding", What: "text from Base64", min: 1, max: 1, slow: true,
+	{Name: "b64dec", Group: "Encoding", What: "the string that Base64 encodes", min: 1, max: 1, slow: true,
 		Example: `b64dec "YWJj"`, Result: `"abc"`, run: text1e(func(s string) (any, error) {
 			decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(s))
 			if err != nil {
-				return nil, errors.New("the text is not Base64")
+				return nil, errors.New("the string is not Base64")
 			}
 			return validText(decoded)
 		})},
@@ -50,7 +50,7 @@ var encodingFunctions = []Function{
 
 func validText(decoded []byte) (any, error) {
 	if !utf8.Valid(decoded) {
-		return nil, errors.New("the decoded bytes are not text")
+		return nil, errors.New("the decoded bytes are not UTF-8")
 	}
 	return string(decoded), nil
 }

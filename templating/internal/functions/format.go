@@ -33,7 +33,7 @@ func Text(b *budget.Budget, v any) (string, error) {
 		}
 		return join(b, pairs, ",")
 	}
-	return "", fault.Hintf("make it the whole value, choose one key of it, or use toJson", "a map cannot be part of longer text")
+	return "", fault.Hintf("make it the whole value, choose one key of it, or use toJson", "a map cannot be part of a longer string")
 }
 
 // join formats the elements of a list with separators between them.
@@ -48,7 +48,7 @@ func join(b *budget.Budget, list []any, separator string) (string, error) {
 			size += len(v)
 		case nil, []any, map[string]any, value.Properties, value.Selector:
 			return "", fault.Hintf("iterate over the list with range, or use toJson",
-				"a list that contains %s cannot become text", value.KindName(element))
+				"a list that contains %s cannot become a string", value.KindName(element))
 		default:
 			size += 24
 		}

@@ -17,11 +17,11 @@ var listFunctions = []Function{
 	{Name: "list", Group: "Lists", What: "a list of the arguments", min: 0, max: -1,
 		Example: `list "a" 1`, Result: `["a",1]`,
 		run: func(_ *budget.Budget, args []any) (any, error) { return append([]any{}, args...), nil }},
-	{Name: "len", Group: "Lists", What: "the number of elements of a list or map, or of bytes of text", min: 1, max: 1,
+	{Name: "len", Group: "Lists", What: "the number of elements of a list or map, or of bytes of a string", min: 1, max: 1,
 		Example: `len NODES`, Result: `2`, run: length},
 	{Name: "index", Group: "Lists", What: "an element of a list by position, of a map by key; further arguments go deeper", min: 2, max: -1,
 		Example: `index NODES 0`, Result: `"node-a"`, run: index},
-	{Name: "slice", Group: "Lists", What: "the elements of a list, or bytes of text, from position A up to B", min: 1, max: 3,
+	{Name: "slice", Group: "Lists", What: "the elements of a list, or bytes of a string, from position A up to B", min: 1, max: 3,
 		Example: `slice NODES 1`, Result: `["node-b"]`, run: sliceOf},
 	{Name: "first", Group: "Lists", What: "the first element", min: 1, max: 1,
 		Example: `first NODES`, Result: `"node-a"`, run: list1(func(list []any) (any, error) { return elementAt(list, 0) })},
@@ -64,7 +64,7 @@ var listFunctions = []Function{
 		}},
 	{Name: "has", Group: "Lists", What: "whether the list contains the value", min: 2, max: 2,
 		Example: `NODES | has "node-a"`, Result: `true`, run: has},
-	{Name: "sortAlpha", Group: "Lists", What: "the elements as text, sorted", min: 1, max: 1, deep: true,
+	{Name: "sortAlpha", Group: "Lists", What: "the elements as strings, sorted", min: 1, max: 1, deep: true,
 		Example: `sortAlpha (list "b" "a" 1)`, Result: `["1","a","b"]`, run: func(b *budget.Budget, args []any) (any, error) {
 			texts, err := texts(b, args)
 			if err != nil {
@@ -73,12 +73,12 @@ var listFunctions = []Function{
 			slices.SortFunc(texts, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 			return texts, b.Step(int64(16 * len(texts)))
 		}},
-	{Name: "toStrings", Group: "Lists", What: "the elements as text", min: 1, max: 1, deep: true,
+	{Name: "toStrings", Group: "Lists", What: "the elements as strings", min: 1, max: 1, deep: true,
 		Example: `toStrings (list 1 true)`, Result: `["1","true"]`,
 		run: func(b *budget.Budget, args []any) (any, error) { return texts(b, args) }},
 	{Name: "chunk", Group: "Lists", What: "a list of lists of N elements each", min: 2, max: 2,
 		Example: `chunk 2 (list 1 2 3)`, Result: `[[1,2],[3]]`, run: chunk},
-	{Name: "join", Group: "Lists", What: "the elements of a list as text with the first argument between them", min: 2, max: 2, deep: true,
+	{Name: "join", Group: "Lists", What: "the elements of a list, joined with the first argument between them", min: 2, max: 2, deep: true,
 		Example: `join "; " NODES`, Result: `"node-a; node-b"`, run: func(b *budget.Budget, args []any) (any, error) {
 			separator, err := textArg(args, 0)
 			if err != nil {
@@ -90,10 +90,10 @@ var listFunctions = []Function{
 			}
 			return join(b, list, separator)
 		}},
-	{Name: "splitList", Group: "Lists", What: "a list of the parts of a text", min: 2, max: 2,
+	{Name: "splitList", Group: "Lists", What: "a list of the parts of a string", min: 2, max: 2,
 		Example: `splitList "," "a,b"`, Result: `["a","b"]`,
 		run: func(b *budget.Budget, args []any) (any, error) { return split(b, args, -1) }},
-	{Name: "split", Group: "Lists", What: "a map of the parts of a text: _0, _1, …", min: 2, max: 2,
+	{Name: "split", Group: "Lists", What: "a map of the parts of a string: _0, _1, …", min: 2, max: 2,
 		Example: `(split ":" "10.0.0.5:554")._1`, Result: `"554"`, run: func(b *budget.Budget, args []any) (any, error) {
 			parts, err := split(b, args, -1)
 			return numbered(b, parts, err)
@@ -208,7 +208,7 @@ func length(_ *budget.Budget, args []any) (any, error) {
 	if m, ok := value.AsMap(args[0]); ok {
 		return int64(len(m)), nil
 	}
-	return nil, wrongArgument(args, 0, "text, a list or a map")
+	return nil, wrongArgument(args, 0, "a string, a list or a map")
 }
 
 func elementAt(list []any, i int64) (any, error) {
@@ -258,7 +258,7 @@ func index(_ *budget.Budget, args []any) (any, error) {
 func sliceOf(_ *budget.Budget, args []any) (any, error) {
 	size, err := length(nil, args[:1])
 	if _, isMap := value.AsMap(args[0]); isMap || err != nil {
-		return nil, wrongArgument(args, 0, "a list or text")
+		return nil, wrongArgument(args, 0, "a list or a string")
 	}
 	bounds := [2]int64{0, size.(int64)}
 	for i := 1; i < len(args); i++ {
@@ -346,7 +346,7 @@ func distinct() func(any) (bool, error) {
 	seen := map[any]bool{}
 	return func(element any) (bool, error) {
 		if !value.IsScalar(element) {
-			return false, fmt.Errorf("the list must contain text, numbers, true or false, not %s", value.KindName(element))
+			return false, fmt.Errorf("the list must contain strings, numbers, true or false, not %s", value.KindName(element))
 		}
 		repeated := seen[element]
 		seen[element] = true
@@ -372,7 +372,7 @@ func has(b *budget.Budget, args []any) (any, error) {
 		return nil, err
 	}
 	if !value.IsScalar(args[0]) {
-		return nil, wrongArgument(args, 0, "text, a number, true or false")
+		return nil, wrongArgument(args, 0, "a string, a number, true or false")
 	}
 	return containsScalar(list, args[0]), b.Step(int64(len(list)))
 }

@@ -18,7 +18,7 @@ var nameFunctions = []Function{
 	{Name: "labelValue", Group: "Names",
 		What: "a value for a label: at most 63 letters, digits, dashes, underscores and dots", min: 1, max: -1, slow: true,
 		Example: `labelValue "rtsp://10.0.0.5"`, Result: `"rtsp---10.0.0.5-b16cb71d"`, run: nameOf(63, isLabelValueByte, "-_.")},
-	{Name: "shortHash", Group: "Names", What: "eight hexadecimal digits that depend on all of the text", min: 1, max: 1, slow: true,
+	{Name: "shortHash", Group: "Names", What: "eight hexadecimal digits that depend on all of the string", min: 1, max: 1, slow: true,
 		Example: `shortHash "a"`, Result: `"ca978112"`, run: text1(shortHash)},
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 var numberFunctions = []Function{
-	{Name: "int", Group: "Numbers", What: "a whole number from text or from a number, whose fraction is dropped", min: 1, max: 1,
+	{Name: "int", Group: "Numbers", What: "a whole number from a string or from a number, whose fraction is dropped", min: 1, max: 1,
 		Example: `int "80"`, Result: `80`, run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
-	{Name: "float64", Group: "Numbers", What: "a number from text or from a whole number", min: 1, max: 1,
+	{Name: "float64", Group: "Numbers", What: "a number from a string or from a whole number", min: 1, max: 1,
 		Example: `float64 "0.5"`, Result: `0.5`, run: func(_ *budget.Budget, args []any) (any, error) { return toFloat(args[0]) }},
 	{Name: "int64", Group: "Numbers", What: "the same as int", min: 1, max: 1,
 		Example: `int64 "80"`, Result: `80`, run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
@@ -161,7 +161,7 @@ func toInt(v any) (any, error) {
 		if n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64); err == nil {
 			return n, nil
 		}
-		return nil, fault.Hintf(`give it a default: {{ … | default "80" | int }}, if it can be empty`, "the text is not a whole number")
+		return nil, fault.Hintf(`give it a default: {{ … | default "80" | int }}, if it can be empty`, "the string is not a whole number")
 	}
 	return nil, fault.Hintf("", "%s cannot become a whole number", value.KindName(v))
 }
@@ -177,7 +177,7 @@ func toFloat(v any) (any, error) {
 		if err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
 			return f, nil
 		}
-		return nil, fault.Hintf(`give it a default: {{ … | default "0.5" | float64 }}, if it can be empty`, "the text is not a number")
+		return nil, fault.Hintf(`give it a default: {{ … | default "0.5" | float64 }}, if it can be empty`, "the string is not a number")
 	}
 	return nil, fault.Hintf("", "%s cannot become a number", value.KindName(v))
 }

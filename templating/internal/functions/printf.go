@@ -139,7 +139,7 @@ func formatVerb(b *budget.Budget, verb string, v any) (string, error) {
 	}
 	if !fits {
 		const hint = "%d and %x take whole numbers, %f numbers, %t true or false, %s and %v anything; " +
-			"int and float64 turn text into numbers"
+			"int and float64 turn strings into numbers"
 		return "", fault.Hintf(hint, "printf: %%%c cannot format %s", letter, value.KindName(v))
 	}
 	if s, ok := v.(string); ok {

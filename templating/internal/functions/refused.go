@@ -21,11 +21,11 @@ var refused = map[string]string{
 	"getHostByName": "templates cannot reach the network", "lookup": "templates read nothing from the cluster",
 	"fromJson": whyData, "mustFromJson": whyData, "fromJsonArray": whyData, "fromYaml": whyData, "fromYamlArray": whyData,
 	"set": whyValue + "; use merge or dict", "unset": whyValue + "; use omit", "push": whyValue + "; use append",
-	"tpl": "text from values is never a template", "include": "there are no named templates",
+	"tpl": "a string from values is never a template", "include": "there are no named templates",
 	"toYaml": "make the expression the whole value, and it keeps its type",
 	"osBase": "templates see no files; use base", "osDir": "templates see no files; use dir",
 	"required": "a missing property is already an error",
-	"println":  "use print, or a line of text",
+	"println":  "use print, or a string",
 	"tuple":    "use list",
 }
 

@@ -18,7 +18,7 @@ const (
 )
 
 var regexFunctions = []Function{
-	{Name: "regexMatch", Group: "Regular expressions", What: "whether the text matches", min: 2, max: 2,
+	{Name: "regexMatch", Group: "Regular expressions", What: "whether the string matches", min: 2, max: 2,
 		Example: `regexMatch "^rtsp://" INSTANCE_PROPERTIES.URL`, Result: `true`,
 		run: matching(func(_ *budget.Budget, re *regexp.Regexp, args []any) (any, error) {
 			return re.MatchString(args[1].(string)), nil
@@ -61,7 +61,7 @@ var regexFunctions = []Function{
 			}
 			return anyList(re.Split(args[1].(string), n)), nil
 		})},
-	{Name: "regexQuoteMeta", Group: "Regular expressions", What: "an expression that matches the text itself", min: 1, max: 1,
+	{Name: "regexQuoteMeta", Group: "Regular expressions", What: "an expression that matches the string itself", min: 1, max: 1,
 		Example: `regexQuoteMeta "1.5"`, Result: `"1\\.5"`, run: text1(regexp.QuoteMeta)},
 }
 
@@ -109,7 +109,7 @@ func compilePattern(b *budget.Budget, pattern string) (*regexp.Regexp, int, erro
 		if errors.As(err, &e) {
 			reason = string(e.Code)
 		}
-		return nil, 0, fault.Hintf("see https://pkg.go.dev/regexp/syntax; in quoted text write \\\\ for \\, or use back quotes",
+		return nil, 0, fault.Hintf("see https://pkg.go.dev/regexp/syntax; in a quoted string write \\\\ for \\, or use back quotes",
 			"this is not a regular expression: %s", reason)
 	}
 	size := programSize(parsed)

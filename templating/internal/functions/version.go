@@ -56,7 +56,7 @@ const maxInt64 = 1<<63 - 1
 func version(s string) (*semver.Version, error) {
 	v, err := semver.NewVersion(s)
 	if err != nil || len(s) > 256 {
-		return nil, fault.Hintf("versions are written like 1.2.3", "the text is not a semantic version")
+		return nil, fault.Hintf("versions are written like 1.2.3", "the string is not a semantic version")
 	}
 	return v, nil
 }

@@ -53,7 +53,7 @@ func KindName(value any) string {
 	case float64:
 		return "a number"
 	case string:
-		return "text"
+		return "a string"
 	case []any:
 		return "a list"
 	}
