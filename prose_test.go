@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"go/token"
 	"os"
+	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,7 +38,7 @@ func readMarkers(t *testing.T) []marker {
 			break
 		}
 		for phrase := range strings.SplitSeq(cells[1], ",") {
-			markers = append(markers, marker{strings.Fields(phrase), strings.TrimSpace(cells[2])})
+			markers = append(markers, marker{strings.Fields(strings.ToLower(phrase)), strings.TrimSpace(cells[2])})
 		}
 	}
 	if len(markers) < 10 {
@@ -162,6 +164,41 @@ func stringsOf(file *goFile) [][]word {
 		return true
 	})
 	return all
+}
+
+// lowerCasePod matches a Pod with a small letter, but not a part of a path, a name or code.
+var lowerCasePod = regexp.MustCompile("(^|[ (])pods?([ ,;)'’]|[.]?$|[.][ )])")
+
+// TestPods looks for Pods with a small letter in comments and documentation.
+func TestPods(t *testing.T) {
+	r := repositoryOf(t)
+	report := func(path string, line int, text string) {
+		if lowerCasePod.MatchString(text) {
+			t.Errorf("%s:%d: %s: write Pod", path, line, strings.TrimSpace(text))
+		}
+	}
+	for _, file := range r.prose {
+		if path.Ext(file.path) != ".md" {
+			continue
+		}
+		line := 0
+		for text := range strings.Lines(withoutCode(withoutFences(file.text))) {
+			line++
+			if !strings.HasPrefix(text, "    ") {
+				report(file.path, line, strings.TrimSpace(text))
+			}
+		}
+	}
+	for _, file := range r.code {
+		for _, group := range file.syntax.Comments {
+			for _, comment := range group.List {
+				text, isCode := strings.TrimPrefix(comment.Text, "//"), strings.HasPrefix(comment.Text, "//\t")
+				if !isCode && !strings.HasPrefix(text, "    ") {
+					report(file.path, file.line(comment.Pos()), withoutCode(text))
+				}
+			}
+		}
+	}
 }
 
 func TestMarkers(t *testing.T) {

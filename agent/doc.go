@@ -11,7 +11,7 @@
 //   - discover/publish: devices become Instances.
 //
 // The serving half, in the order in which a container passes through it:
-//   - serve/kubelet: connects a resource to the kubelet and reads its pods.
+//   - serve/kubelet: connects a resource to the kubelet and reads its Pods.
 //   - serve/deviceplugin: answers the kubelet, and carries out the commands of slots.
 //   - serve/slots: decides which container gets a slot (pure).
 //   - serve/claims: writes owners of slots into Instances.

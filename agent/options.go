@@ -53,7 +53,7 @@ type Options struct {
 func (o Options) validate() error {
 	if o.NodeName == "" {
 		return errors.New("the node name is not set: use --node-name, or set the environment variable NODE_NAME or AGENT_NODE_NAME " +
-			"(in a pod, from the field spec.nodeName)")
+			"(in a Pod, from the field spec.nodeName)")
 	}
 	if err := o.NetworkHandlers.Validate(); err != nil {
 		return err

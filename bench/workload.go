@@ -63,7 +63,7 @@ func newInstance(namespace, name string) *unstructured.Unstructured {
 }
 
 // newConfiguration returns a Configuration with a ConfigMap, a Service and a
-// Deployment without pods for each device.
+// Deployment without Pods for each device.
 func newConfiguration(namespace string) *unstructured.Unstructured {
 	const name = "{{INSTANCE_NAME}}"
 	return object("akri.sh/v0", "Configuration", namespace, configurationName, map[string]any{

@@ -71,7 +71,7 @@ spec:
 		t.Errorf("an agent that cannot be read is shown as\n%s", line)
 	}
 
-	// The endpoint is on the pod's loopback address only.
+	// The endpoint is on the Pod's loopback address only.
 	address := w.kubectl("get", "pods", "-n", "akri-system", "-l", "app.kubernetes.io/name=akri-agent",
 		"--output=jsonpath={.items[0].status.podIP}")
 	for port, open := range map[string]bool{"8080": true, "8089": false} {

@@ -67,7 +67,7 @@ spec:
             readinessProbe: {httpGet: {port: 6052}, periodSeconds: 1}
 `
 
-// clients are pods from which the test sends requests.
+// clients are Pods from which the test sends requests.
 const clients = `
 apiVersion: v1
 kind: Pod
@@ -234,14 +234,14 @@ func (w *world) address(service string) string {
 	return w.kubectl("get", "service", service, "--output=jsonpath={.spec.clusterIP}")
 }
 
-// client runs the workload's client in a pod and returns the words of its output.
+// client runs the workload's client in a Pod and returns the words of its output.
 func (w *world) client(pod string, arguments ...string) []string {
 	w.t.Helper()
 	return strings.Fields(w.kubectl(append([]string{"exec", pod, "--", "/workload"}, arguments...)...))
 }
 
 // assertAddresses fails the test unless a headless Service has the addresses of exactly
-// these pods.
+// these Pods.
 func (w *world) assertAddresses(service string, pods []string) {
 	w.t.Helper()
 	var want []string

@@ -155,7 +155,7 @@ spec:
 		t.Errorf("deviceUsage %v, want the slot held by node1", usage)
 	}
 
-	// Its pod is replaced several times: the slot passes from one to the next.
+	// Its Pod is replaced several times: the slot passes from one to the next.
 	for range 3 {
 		w.kubectl("rollout", "restart", "deployment/user")
 		w.kubectl("rollout", "status", "--timeout=60s", "deployment/user")

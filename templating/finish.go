@@ -105,7 +105,7 @@ func (b *objectBuilder) checkSelector(content map[string]any, level Level) bool 
 }
 
 // finishMetadata checks labels and annotations of the object itself (own) or of
-// its pods, and adds Akri's.
+// its Pods, and adds Akri's.
 func (b *objectBuilder) finishMetadata(content map[string]any, path Path, own bool, labels value.Selector) bool {
 	last := len(path) - 1
 	owner, ok := path[:last].follow(content).(map[string]any)
@@ -168,7 +168,8 @@ func (b *objectBuilder) checkPairs(v any, field string, own bool, akriLabels val
 				f = levelFault()
 			}
 		case !isText:
-			f = fault.Newf(fault.Whole, "make it a string: {{ … | toString }}", "%s must be a string, not %s", field, value.KindName(pairs[key]))
+			f = fault.Newf(fault.Whole, "make it a string: {{ … | toString }}",
+				"values of %s must be strings, not %s", field, value.KindName(pairs[key]))
 		case own && field == "labels" && key == v0.LabelManagedBy && text != v0.ManagedBy:
 			f = managedByFault()
 		}

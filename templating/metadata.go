@@ -15,7 +15,7 @@ import (
 var pairFields = []string{"labels", "annotations"}
 
 // podTemplates maps the workload kinds built into Kubernetes to the path of their
-// pod template.
+// Pod template.
 var podTemplates = map[schema.GroupKind]Path{
 	{Group: "apps", Kind: "Deployment"}:        {Key("spec"), Key("template")},
 	{Group: "apps", Kind: "StatefulSet"}:       {Key("spec"), Key("template")},
@@ -28,7 +28,7 @@ var podTemplates = map[schema.GroupKind]Path{
 
 // metadataPaths returns the paths of all metadata in an object of a kind whose
 // labels and annotations Akri checks and sets: its own first, then those of its
-// Jobs and pods.
+// Jobs and Pods.
 func metadataPaths(kind schema.GroupKind) []Path {
 	paths := []Path{metadataPath}
 	if kind == (schema.GroupKind{Group: "batch", Kind: "CronJob"}) {
@@ -69,7 +69,7 @@ func checkPairs(r *reporter, field Path, v any, own bool) {
 		}
 		text, isText := pairs[key].(string)
 		if !isText {
-			r.reportf(at, "quote it", "%s must be a string, not %s", name, decodedKind(pairs[key]))
+			r.reportf(at, "quote it", "values of %s must be strings, not %s", name, decodedKind(pairs[key]))
 		}
 		if own && name == "labels" && key == v0.LabelManagedBy && text != v0.ManagedBy {
 			r.report(at, "", managedByFault())

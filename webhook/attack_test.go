@@ -168,7 +168,7 @@ type attack struct {
 	otherwise string
 	// loot must not exist afterwards.
 	loot schemaObject
-	// rights are mallory's permissions in addition to pods and configmaps.
+	// rights are mallory's permissions in addition to Pods and configmaps.
 	rights []rbacv1.PolicyRule
 }
 

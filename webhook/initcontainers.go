@@ -14,7 +14,7 @@ import (
 // checkInitContainers warns of init containers that request devices and are not
 // sidecars. The kubelet's list of devices does not show them: a Pod with such a
 // container is killed if its kubelet restarts and the agent responds a second too
-// late (kubelet 1.37), and its slots are freed only when the whole Pod has ended.
+// late (kubelet 1.37), and its slots are freed only when the whole Pod has terminated.
 func checkInitContainers(configuration *v0.Configuration, candidates []*candidate) []Finding {
 	var findings []Finding
 	for _, tmpl := range candidates {

@@ -3,7 +3,7 @@
 // the API server's port-forward.
 //
 // The endpoint is not authenticated, so it listens on a loopback address only, which
-// is the pod's own: only those who may forward ports to the pod can read it. State is
+// is the Pod's own: only those who may forward ports to the Pod can read it. State is
 // its format. Fields are added, but neither removed nor given another meaning.
 //
 // Always: the state is collected when it is requested. Until then it costs nothing but

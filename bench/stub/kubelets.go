@@ -125,7 +125,7 @@ type lister struct {
 	k *Kubelets
 }
 
-// List returns one pod, which has all devices that the node's kubelet has allocated.
+// List returns one Pod, which has all devices that the node's kubelet has allocated.
 func (l lister) List(ctx context.Context, _ *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
 	from, _ := peer.FromContext(ctx)
 	l.k.mu.Lock()
@@ -149,10 +149,10 @@ func (l lister) List(ctx context.Context, _ *podresources.ListPodResourcesReques
 	}}}, nil
 }
 
-// noPods serves the Pods API of a node without pods.
+// noPods serves the Pods API of a node without Pods.
 type noPods struct{ pods.UnimplementedPodsServer }
 
-// WatchPods never sends a pod.
+// WatchPods never sends a Pod.
 func (noPods) WatchPods(_ *pods.WatchPodsRequest, stream grpc.ServerStreamingServer[pods.WatchPodsEvent]) error {
 	if err := stream.Send(&pods.WatchPodsEvent{Type: pods.EventType_INITIAL_SYNC_COMPLETE}); err != nil {
 		return err

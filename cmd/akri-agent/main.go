@@ -26,7 +26,7 @@ const usage = `akri-agent finds the devices of one node, publishes them as Insta
 them to the kubelet. It runs on every node.
 
 Discovery handlers register at agent-registration.sock in --discovery-handlers-dir.
-Without --kubeconfig and KUBECONFIG it uses the pod's service account.
+Without --kubeconfig and KUBECONFIG it uses the Pod's service account.
 
 Usage:
   akri-agent [flags]
@@ -78,7 +78,7 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 	flags.StringVar(&options.KubeletDir, "kubelet-dir", "/var/lib/kubelet",
 		"the kubelet's root directory")
 	flags.StringVar(&kubeconfig, "kubeconfig", first("", "KUBECONFIG"),
-		"kubeconfig file for the API server (KUBECONFIG); default: the pod's service account")
+		"kubeconfig file for the API server (KUBECONFIG); default: the Pod's service account")
 	flags.StringVar(&options.MetricsAddress, "metrics-bind-address", metricsAddress(first),
 		"address of /metrics, /healthz and /readyz; 0 turns them off (METRICS_PORT sets the port)")
 	flags.StringVar(&options.DebugAddress, "debug-address", fmt.Sprintf("127.0.0.1:%d", debug.Port),
@@ -142,7 +142,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 			return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 		}
 	} else if config, err = rest.InClusterConfig(); err != nil {
-		return nil, fmt.Errorf("configure the API server client: %w: outside a pod, use --kubeconfig or KUBECONFIG", err)
+		return nil, fmt.Errorf("configure the API server client: %w: outside a Pod, use --kubeconfig or KUBECONFIG", err)
 	}
 	config.QPS = -1
 	config.UserAgent = "akri-agent"

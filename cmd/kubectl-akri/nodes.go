@@ -176,9 +176,9 @@ func assignedNode(pod *corev1.Pod) string {
 
 // newer reports whether the first of two Pods of a node replaces the second.
 func newer(pod, known *corev1.Pod) bool {
-	ended := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodFailed }
-	if ended(pod) != ended(known) {
-		return !ended(pod)
+	terminated := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodFailed }
+	if terminated(pod) != terminated(known) {
+		return !terminated(pod)
 	}
 	return known.CreationTimestamp.Before(&pod.CreationTimestamp)
 }

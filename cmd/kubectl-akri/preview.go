@@ -109,8 +109,8 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 	result.Problems = messages(problems)
 	steps := plan.Compute(plan.Input{
 		Parent: parent.Parent, Desired: desired, Observed: observed, Recorded: parent.recorded,
-		Complete:     len(problems) == 0,
-		ReplaceEnded: true, // the controller replaces them after its back-off
+		Complete:          len(problems) == 0,
+		ReplaceTerminated: true, // the controller replaces them after its back-off
 	})
 	rejected := false
 	for _, step := range steps {

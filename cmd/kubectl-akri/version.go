@@ -165,8 +165,8 @@ func (c *cluster) systemPods(ctx context.Context, namespace string) ([]corev1.Po
 	}
 	var pods []corev1.Pod
 	for _, pod := range list.Items {
-		ended := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-		if componentOf(pod.Labels) != "" && !ended {
+		terminated := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+		if componentOf(pod.Labels) != "" && !terminated {
 			pods = append(pods, pod)
 		}
 	}

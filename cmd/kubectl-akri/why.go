@@ -199,7 +199,7 @@ func (w *why) configuration(ctx context.Context, namespace, name string) error {
 	return view.WhyConfiguration(w.streams.Out, facts)
 }
 
-// pod prints the page of a Pod. If it requests no device, that of its parent follows.
+// Pod prints the page of a Pod. If it requests no device, that of its parent follows.
 func (w *why) pod(ctx context.Context, object *unstructured.Unstructured) error {
 	facts, err := w.podFacts(ctx, object)
 	if err != nil {

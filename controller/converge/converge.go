@@ -110,7 +110,7 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 	}
 	if input.HasTerminatedPod() {
 		result.RequeueAfter = c.podBackoff.wait(parent.UID, now)
-		input.ReplaceEnded = result.RequeueAfter == 0
+		input.ReplaceTerminated = result.RequeueAfter == 0
 	} else if input.Complete { // otherwise it may only not have been seen
 		c.podBackoff.none(parent.UID, now)
 	}
@@ -125,7 +125,7 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 		inventory.Sort(result.Resources)
 		return result
 	}
-	if input.ReplaceEnded {
+	if input.ReplaceTerminated {
 		c.podBackoff.replaced(parent.UID, now)
 	}
 	execution := execution{Converger: c, client: client, parent: parent, templates: want.Templates, now: now, result: &result}
@@ -230,7 +230,7 @@ func (c *Converger) ready(steps []plan.Step) bool {
 		if !found {
 			continue
 		}
-		if ready, _ := object.ReadyBy(step.Desired.ReadyWhen); !ready || object.Ended && !step.Desired.Once {
+		if ready, _ := object.ReadyBy(step.Desired.ReadyWhen); !ready || object.Terminated && !step.Desired.Once {
 			return false
 		}
 	}

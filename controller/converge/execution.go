@@ -245,7 +245,7 @@ func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.R
 		entry.Ready = true // applied once, and finished
 	default:
 		entry.Ready, entry.Reason = object.ReadyBy(step.Desired.ReadyWhen)
-		if entry.Ready && object.Ended && !step.Desired.Once {
+		if entry.Ready && object.Terminated && !step.Desired.Once {
 			entry.Ready, entry.Reason = false, "the Pod has terminated and will be replaced"
 		}
 	}

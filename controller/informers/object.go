@@ -36,8 +36,8 @@ type Object struct {
 	// Ready is the verdict of the kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
-	// Ended reports a Pod whose containers will not run again.
-	Ended bool
+	// Terminated reports a Pod whose containers will not run again.
+	Terminated bool
 	// ours reports that the controller has applied the object, or that Parent is
 	// confirmed.
 	ours bool
@@ -85,7 +85,7 @@ func trim(
 	object.Owner, object.Dependent = state.Owner, state.Dependent
 	object.ManagedFieldsHash, object.Added = fieldsOf(metadata), ownership.Added(metadata)
 	object.ours = state.Applied || state.Confirmed
-	object.Ended = readiness.Ended(full)
+	object.Terminated = readiness.Terminated(full)
 	object.Ready, object.Reason = judge(full)
 	if condition != nil {
 		object.judgedBy, object.verdict = condition.String(), readiness.By(full, condition)
@@ -118,7 +118,7 @@ func (o *Object) Observed() plan.Observed {
 		Terminating:       o.DeletionTimestamp != nil,
 		ManagedFieldsHash: o.ManagedFieldsHash,
 		Added:             o.Added,
-		Ended:             o.Ended,
+		Terminated:        o.Terminated,
 		Reason:            o.Reason,
 	}
 }
@@ -133,7 +133,7 @@ func (o *Object) name() types.NamespacedName {
 func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 	if o.UID != other.UID || o.ManagedFieldsHash != other.ManagedFieldsHash ||
 		o.Owner != other.Owner || o.Parent != other.Parent || o.Confirmed != other.Confirmed ||
-		o.Ready != other.Ready || o.Reason != other.Reason || o.Ended != other.Ended ||
+		o.Ready != other.Ready || o.Reason != other.Reason || o.Terminated != other.Terminated ||
 		(o.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil) {
 		return true
 	}

@@ -206,7 +206,7 @@ func (w *world) claim(name string, slot int, owner string) {
 	}
 }
 
-// pod creates a Pod on a node that uses a resource.
+// Pod creates a Pod on a node that uses a resource.
 func (w *world) pod(name, node, uses string) *corev1.Pod {
 	w.T.Helper()
 	pod := &corev1.Pod{

@@ -91,9 +91,9 @@ type Observed struct {
 	// [ownership.Added] returns them; Neighbors has those that they had added before
 	// the controller's fields were changed.
 	Added, Neighbors []string
-	// Ended: it is a Pod that never runs again; Reason says why.
-	Ended  bool
-	Reason string
+	// Terminated: it is a Pod that never runs again; Reason says why.
+	Terminated bool
+	Reason     string
 }
 
 // state returns what an object says about its owner.
@@ -119,8 +119,8 @@ type Input struct {
 	// Complete is false if something could not be rendered or resolved: Desired may
 	// then lack a desired object.
 	Complete bool
-	// ReplaceEnded: replace terminated Pods now; otherwise leave them alone.
-	ReplaceEnded bool
+	// ReplaceTerminated: replace terminated Pods now; otherwise leave them alone.
+	ReplaceTerminated bool
 	// Hold: changes of templates or values must wait. Objects are still repaired,
 	// and a parent without objects gets its first.
 	Hold bool
@@ -131,7 +131,7 @@ type Input struct {
 func (in Input) HasTerminatedPod() bool {
 	return slices.ContainsFunc(in.Desired, func(want Desired) bool {
 		pod := in.Observed[want.Ref]
-		return pod.Ended && !pod.Terminating && !want.Once
+		return pod.Terminated && !pod.Terminating && !want.Once
 	})
 }
 

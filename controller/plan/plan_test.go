@@ -146,11 +146,11 @@ func TestComputeForOneObject(t *testing.T) {
 		"a terminated Pod": {
 			reason: "it is replaced when its back-off has expired",
 			in: Input{
-				Desired:      want("a"),
-				Observed:     have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Ended: true}),
-				Recorded:     wrote("1", "a", "f"),
-				Complete:     true,
-				ReplaceEnded: true,
+				Desired:           want("a"),
+				Observed:          have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Terminated: true}),
+				Recorded:          wrote("1", "a", "f"),
+				Complete:          true,
+				ReplaceTerminated: true,
 			},
 			expect: []Action{Recreate},
 		},
@@ -158,7 +158,7 @@ func TestComputeForOneObject(t *testing.T) {
 			reason: "it is not replaced earlier, even if its template was edited",
 			in: Input{
 				Desired:  want("b"),
-				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Ended: true}),
+				Observed: have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Terminated: true}),
 				Recorded: wrote("1", "a", "f"),
 				Complete: true,
 			},
@@ -167,11 +167,11 @@ func TestComputeForOneObject(t *testing.T) {
 		"a terminated Pod, created once": {
 			reason: "the template says so",
 			in: Input{
-				Desired:      []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}},
-				Observed:     have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Ended: true}),
-				Recorded:     wrote("1", "a", "f"),
-				Complete:     true,
-				ReplaceEnded: true,
+				Desired:           []Desired{{Ref: ref, Kind: service, Hash: "a", Once: true}},
+				Observed:          have(Observed{UID: "1", Owner: us, ManagedFieldsHash: "f", Terminated: true}),
+				Recorded:          wrote("1", "a", "f"),
+				Complete:          true,
+				ReplaceTerminated: true,
 			},
 			expect: []Action{Keep},
 		},

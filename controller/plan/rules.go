@@ -41,9 +41,9 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action, step.Reason = Conflict, "it exists and belongs to another owner"
 	case have.Terminating:
 		step.Action, step.Reason = Wait, "it is being deleted"
-	case have.Ended && !want.Once && in.ReplaceEnded:
+	case have.Terminated && !want.Once && in.ReplaceTerminated:
 		step.Action, step.Reason = Recreate, "it has terminated: "+have.Reason
-	case have.Ended:
+	case have.Terminated:
 		step.Action = Keep // applying over it would not make it run
 	case edited(want, have, recorded) && in.Hold:
 		step.Action, step.Change = Hold, true

@@ -49,9 +49,9 @@ func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reas
 	return ""
 }
 
-// Ended reports whether an object is a Pod that has terminated, was refused by its
+// Terminated reports whether an object is a Pod that has terminated, was refused by its
 // node, or was evicted: it never runs again.
-func Ended(object *unstructured.Unstructured) bool {
+func Terminated(object *unstructured.Unstructured) bool {
 	phase := podPhase(object)
 	return phase == podFailed || phase == podSucceeded
 }

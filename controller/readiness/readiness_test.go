@@ -78,7 +78,7 @@ func TestOf(t *testing.T) {
 			if strings.Contains(reason, "hush") {
 				t.Errorf("the reason %q quotes a value", reason)
 			}
-			if ended := readiness.Ended(&object); ended != test.ended {
+			if ended := readiness.Terminated(&object); ended != test.ended {
 				t.Errorf("ended %v, want %v", ended, test.ended)
 			}
 		})

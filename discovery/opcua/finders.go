@@ -85,7 +85,7 @@ func (s *search) browse(ctx context.Context, first func()) {
 }
 
 // announced returns the targets of services. Their URLs have an address instead of the
-// name, which pods cannot look up. Anybody on the network can announce anything, so only
+// name, which Pods cannot look up. Anybody on the network can announce anything, so only
 // addresses of the network itself are used.
 func announced(services []Service, order int, isOnLink func(netip.Addr) bool) []target {
 	var targets []target

@@ -22,11 +22,11 @@ type Programs struct {
 	Dir string
 	// Version is the version that the executables have.
 	Version string
-	// Images are image archives, one for each program that runs as a pod.
+	// Images are image archives, one for each program that runs as a Pod.
 	Images []string
 }
 
-// images maps each program that runs as a pod to the name of its image in the
+// images maps each program that runs as a Pod to the name of its image in the
 // manifests of config/.
 var images = map[string]string{
 	"akri-controller": "akri.sh/controller:dev",

@@ -1,5 +1,5 @@
 // Package akri builds Akri from this checkout and installs it in a test cluster: as
-// pods, from images built here, or as processes on this machine if the cluster has no
+// Pods, from images built here, or as processes on this machine if the cluster has no
 // nodes.
 //
 //	programs, err := akri.Build(ctx, os.Stderr)

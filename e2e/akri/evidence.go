@@ -7,7 +7,7 @@ import (
 )
 
 // Evidence returns the information needed to diagnose a failure of Akri: the objects
-// in a namespace, and Akri's own pods and logs.
+// in a namespace, and Akri's own Pods and logs.
 func Evidence(ctx context.Context, c Client, namespace string) string {
 	var text strings.Builder
 	for _, arguments := range [][]string{

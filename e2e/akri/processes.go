@@ -16,7 +16,7 @@ import (
 )
 
 // processNode is the node name of an agent that runs as a process. The cluster has no
-// such node, so no pod runs on it, and the controller must tolerate that.
+// such node, so no Pod runs on it, and the controller must tolerate that.
 const processNode = "this-machine"
 
 // processes maps Akri's programs to their arguments, in which %s stands for their

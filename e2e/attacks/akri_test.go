@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// pods returns the names of Akri's running Pods of one program.
+// Pods returns the names of Akri's running Pods of one program.
 func (w *world) pods(program string) []object {
 	w.t.Helper()
 	var found []object

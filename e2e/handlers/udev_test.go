@@ -71,7 +71,7 @@ func (z *zram) remove() {
 	z.t.Errorf("%s cannot be removed: %v", z.node(), err)
 }
 
-// loadShell makes Debian's busybox available to pods as an image.
+// loadShell makes Debian's busybox available to Pods as an image.
 func (w *world) loadShell() (reference string) {
 	w.t.Helper()
 	const name = "akri.local/busybox:1"

@@ -41,7 +41,7 @@ const claimingPod = `
    {"name": "c", "image": "akri.local/workload:1", "resources": {"limits": {"akri.sh/%[2]s": "1"}}}]}}
 `
 
-// load makes devices come and go, and pods use slots, until it is stopped.
+// load makes devices come and go, and Pods use slots, until it is stopped.
 type load struct {
 	w     *world
 	stop  context.CancelFunc
@@ -50,7 +50,7 @@ type load struct {
 	mu      sync.Mutex
 	devices int // that came, were used and went
 	claims  int // slots that were claimed and released
-	refused int // pods that a kubelet did not admit, and that were created again
+	refused int // Pods that a kubelet did not admit, and that were created again
 	errs    []error
 }
 
@@ -126,7 +126,7 @@ func (l *load) names(ctx context.Context) (map[string]string, error) {
 	return names, err
 }
 
-// claim runs a pod that uses a slot of an Instance, and deletes it.
+// claim runs a Pod that uses a slot of an Instance, and deletes it.
 func (l *load) claim(ctx context.Context, i int, instance string) error {
 	name := fmt.Sprint("claim-", i)
 	manifest := fmt.Sprintf(claimingPod, name, instance)
@@ -139,7 +139,7 @@ func (l *load) claim(ctx context.Context, i int, instance string) error {
 		if err := l.w.get(ctx, "/api/v1/namespaces/load/pods/"+name, &pod); err != nil {
 			return err.Error()
 		}
-		// Kubelets refuse pods while the agent of their node is replaced.
+		// Kubelets refuse Pods while the agent of their node is replaced.
 		refused = pod.Status.Phase == "Failed"
 		if refused || len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].Ready {
 			return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// away keeps the pods of a DaemonSet off all nodes, and back undoes that.
+// away keeps the Pods of a DaemonSet off all nodes, and back undoes that.
 const (
 	away = `{"spec":{"template":{"spec":{"nodeSelector":{"akri.sh/none":"true"}}}}}`
 	back = `{"spec":{"template":{"spec":{"nodeSelector":{"akri.sh/none":null}}}}}`

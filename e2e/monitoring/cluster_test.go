@@ -177,7 +177,7 @@ func (w *world) eventually(what string, check func() string) {
 	w.t.Logf("%s: after %.1fs", what, took.Seconds())
 }
 
-// scraped waits until Prometheus scrapes all pods, and evaluates all rules.
+// scraped waits until Prometheus scrapes all Pods, and evaluates all rules.
 func (w *world) scraped() {
 	w.t.Helper()
 	want := []string{"akri-agent", "akri-controller", "akri-debug-echo-discovery", "akri-webhook", "akri-webhook", "apiserver"}

@@ -18,11 +18,11 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// targetsFile is where Prometheus finds the pods. Debian's Prometheus is built without the
+// targetsFile is where Prometheus finds the Pods. Debian's Prometheus is built without the
 // discovery of Kubernetes, so the test writes the labels that it would have.
 const targetsFile = "pods.json"
 
-// discoverPods writes the pods of a namespace to targetsFile, until the end of the test.
+// discoverPods writes the Pods of a namespace to targetsFile, until the end of the test.
 func discoverPods(t *testing.T, c *cluster.Cluster, dir, namespace string) {
 	t.Helper()
 	server, client, err := akri.Connect(c.Kubeconfig())
@@ -76,7 +76,7 @@ type targetGroup struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// podTargets returns a target for each port of the pods, as Prometheus' role pod does.
+// podTargets returns a target for each port of the Pods, as Prometheus' role Pod does.
 func podTargets(ctx context.Context, client *http.Client, server, namespace string) ([]targetGroup, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/api/v1/namespaces/"+namespace+"/pods", nil)
 	if err != nil {

@@ -55,14 +55,14 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// podTemplate matches the name of the pods of a workload in a manifest, and metricsPort
+// podTemplate matches the name of the Pods of a workload in a manifest, and metricsPort
 // their port for metrics.
 var (
 	podTemplate = regexp.MustCompile(`(?m)^ {6}labels:\n {8}app\.kubernetes\.io/name: (\S+)`)
 	metricsPort = regexp.MustCompile(`\{name: metrics, containerPort`)
 )
 
-// TestPodMonitorSelectsAll checks that the PodMonitor selects the pods of all manifests
+// TestPodMonitorSelectsAll checks that the PodMonitor selects the Pods of all manifests
 // with a port for metrics, and no others.
 func TestPodMonitorSelectsAll(t *testing.T) {
 	selector := readPodMonitor(t).Spec.Selector

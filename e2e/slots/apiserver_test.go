@@ -48,7 +48,7 @@ func TestLostAnswers(t *testing.T) {
 			return "no pod has failed or is ready"
 		})
 		// Without answers, the slot must become Unhealthy: the Deployment would create
-		// ten pods a second otherwise.
+		// ten Pods a second otherwise.
 		w.allocatable(node1, shared, 0)
 		const maxRejected = 40 // until the node's status has been updated, which takes seconds; without a bound, there are hundreds
 		rejected := len(w.list("Pod", "app=user"))
@@ -104,7 +104,7 @@ func (w *world) localInstance(configuration, device, node string) string {
 	return name
 }
 
-// While claims are refused, by a policy here, a Deployment does not create pod after pod.
+// While claims are refused, by a policy here, a Deployment does not create Pod after Pod.
 func TestRefusedClaims(t *testing.T) {
 	clustertest.Full(t)
 	w := enter(t)
@@ -162,7 +162,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	w.awaitUsage(instance, node1)
 }
 
-// While the API server restarts, and is killed, pods are replaced. Their slots are right
+// While the API server restarts, and is killed, Pods are replaced. Their slots are right
 // afterwards.
 func TestAPIServerRestarts(t *testing.T) {
 	clustertest.Full(t)

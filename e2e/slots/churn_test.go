@@ -12,7 +12,7 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// maxChurnPods bounds the pods at a time.
+// maxChurnPods bounds the Pods at a time.
 const maxChurnPods = 10
 
 // Pods of all kinds come and go on both nodes and at both levels, while components are
@@ -72,7 +72,7 @@ func (w *world) identities() string {
 	return text
 }
 
-// runs creates a pod and returns "" if it runs. A pod that the kubelet rejects, because
+// runs creates a Pod and returns "" if it runs. A Pod that the kubelet rejects, because
 // its agent is not back yet, is deleted.
 func (c *churn) runs(name, node, resource string) string {
 	c.t.Helper()
@@ -95,7 +95,7 @@ type churn struct {
 	instances   map[string]string // by device
 	pods        []string
 	created     int
-	ran         map[string]bool // by the name of the pod
+	ran         map[string]bool // by the name of the Pod
 	rejected    int
 	disruptions map[string]int
 }
@@ -117,7 +117,7 @@ func (c *churn) act() {
 	time.Sleep(time.Duration(c.random.IntN(400)) * time.Millisecond) // the rate is part of the test
 }
 
-// observe counts the pods that run or have been rejected, and deletes the latter.
+// observe counts the Pods that run or have been rejected, and deletes the latter.
 func (c *churn) observe() {
 	c.t.Helper()
 	if c.ran == nil {
@@ -136,7 +136,7 @@ func (c *churn) observe() {
 	}
 }
 
-// create creates a pod of a random kind, on a random node, at a random level.
+// create creates a Pod of a random kind, on a random node, at a random level.
 func (c *churn) create() {
 	c.t.Helper()
 	name := fmt.Sprintf("churn-%d", c.created)
@@ -191,7 +191,7 @@ func (c *churn) disrupt() {
 	chosen.do()
 }
 
-// deletePods deletes the pods of one of Akri's workloads.
+// deletePods deletes the Pods of one of Akri's workloads.
 func (c *churn) deletePods(workload string) {
 	c.t.Helper()
 	system := c.in(akri.Namespace)

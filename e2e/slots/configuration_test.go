@@ -10,7 +10,7 @@ import (
 )
 
 // A container that requests devices of a Configuration gets different ones, with the
-// properties of each as NAME_HASH. NAME is that of the first Instance by name. A pod
+// properties of each as NAME_HASH. NAME is that of the first Instance by name. A Pod
 // that requests more than there are waits for the next device to be discovered.
 func TestDevicesOfAConfiguration(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func (w *world) allUsage(instances map[string]string) []string {
 	return owners
 }
 
-// endPod deletes a pod, which must not have failed, and waits until all slots are free.
+// endPod deletes a Pod, which must not have failed, and waits until all slots are free.
 func (w *world) endPod(name string, instances map[string]string) {
 	w.t.Helper()
 	if failed := w.failedPods(); failed != "" {

@@ -54,7 +54,7 @@ func (w *world) undo(f func(after *world)) (now func()) {
 	}
 }
 
-// agent returns the pod of a node's agent.
+// agent returns the Pod of a node's agent.
 func (w *world) agent(node string) (object, bool) {
 	w.t.Helper()
 	for _, pod := range w.in(akri.Namespace).list("Pod", "app.kubernetes.io/name=akri-agent") {
@@ -65,7 +65,7 @@ func (w *world) agent(node string) (object, bool) {
 	return object{}, false
 }
 
-// agentReady waits until a node's agent is Ready, and returns its pod.
+// agentReady waits until a node's agent is Ready, and returns its Pod.
 func (w *world) agentReady(node string) object {
 	w.t.Helper()
 	var found object
@@ -91,7 +91,7 @@ func (w *world) agentProcesses(node string) []user {
 	return found
 }
 
-// killAgent sends SIGKILL to a node's agent and lets the DaemonSet create another pod,
+// killAgent sends SIGKILL to a node's agent and lets the DaemonSet create another Pod,
 // which starts without back-off.
 func (w *world) killAgent(node string) {
 	w.t.Helper()

@@ -1,4 +1,4 @@
-// Package slots tests, on two real nodes, who holds which slot of a device: while pods
+// Package slots tests, on two real nodes, who holds which slot of a device: while Pods
 // are replaced, kubelets, agents and the API server fail, and people edit the record.
 //
 // What the tests compare:

@@ -63,7 +63,7 @@ func TestExampleSharedCameras(t *testing.T) {
 	w.consistent()
 }
 
-// The example daemonset-pinned: each node has an adapter, and the pod of each node gets
+// The example daemonset-pinned: each node has an adapter, and the Pod of each node gets
 // the one of its own.
 func TestExampleDaemonSet(t *testing.T) {
 	clustertest.Full(t)
@@ -108,7 +108,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// The example kubevirt-vm, without KubeVirt: the test creates the pods that KubeVirt
+// The example kubevirt-vm, without KubeVirt: the test creates the Pods that KubeVirt
 // would create for the virtual machines. Each gets a device.
 func TestExampleVirtualMachines(t *testing.T) {
 	clustertest.Full(t)
@@ -150,7 +150,7 @@ func TestExampleVirtualMachines(t *testing.T) {
 	remove()
 }
 
-// launch creates a pod as KubeVirt creates it for a virtual machine: on the nodes of its
+// launch creates a Pod as KubeVirt creates it for a virtual machine: on the nodes of its
 // affinity, with the resources of its host devices.
 func (w *world) launch(machine string) {
 	w.t.Helper()

@@ -13,7 +13,7 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// residents are the pods of a node whose containers must survive what happens to its
+// residents are the Pods of a node whose containers must survive what happens to its
 // kubelet and agent.
 type residents struct {
 	w         *world
@@ -22,7 +22,7 @@ type residents struct {
 	users     []user
 }
 
-// settle creates pods on node1 for the only Configuration of the test: one at each level,
+// settle creates Pods on node1 for the only Configuration of the test: one at each level,
 // and one with a sidecar.
 func (w *world) settle(configuration string) *residents {
 	w.t.Helper()
@@ -64,12 +64,12 @@ func (r *residents) undisturbed(w *world) {
 	w.consistent()
 }
 
-// crashing is a pod on node1 whose container is in back-off.
+// crashing is a Pod on node1 whose container is in back-off.
 const crashing = "crashing"
 
 // owned returns the expected owners of an Instance's slots. The kubelet rejects a
 // container that is not running if the plugin is not back within a second
-// (docs/devices.md): the slot of the crashing pod is then free.
+// (docs/devices.md): the slot of the crashing Pod is then free.
 func (r *residents) owned(w *world, instance string) []string {
 	w.t.Helper()
 	for _, pod := range w.list("Pod", "") {
@@ -80,9 +80,9 @@ func (r *residents) owned(w *world, instance string) []string {
 	return r.owners[instance]
 }
 
-// serves creates a pod on node1 that uses another slot: the kubelet and the agent have
+// serves creates a Pod on node1 that uses another slot: the kubelet and the agent have
 // recovered once it runs. Until the node's status shows that its devices are unhealthy,
-// the scheduler binds pods that the kubelet rejects: they are created again.
+// the scheduler binds Pods that the kubelet rejects: they are created again.
 func (r *residents) serves(w *world, name string) {
 	w.t.Helper()
 	w.eventually(name+" runs", func() string {
@@ -166,7 +166,7 @@ func TestKubeletRestarts(t *testing.T) {
 		w.do("kube-apiserver", cluster.Stop)
 		start := w.undo(func(after *world) { after.do("kube-apiserver", cluster.Run) })
 		w.do("node1/kubelet", cluster.Restart)
-		// The kubelet lists no pods to the agent until it has reached the API server.
+		// The kubelet lists no Pods to the agent until it has reached the API server.
 		// Releases are tried every ten seconds.
 		w.throughout(12*time.Second, "containers run", func() string { return r.ended() })
 		start()
@@ -367,7 +367,7 @@ func TestTwoAgents(t *testing.T) {
 	r.undisturbed(w)
 }
 
-// A node that loses power and boots again: its pods are started again or replaced, and
+// A node that loses power and boots again: its Pods are started again or replaced, and
 // have slots again.
 func TestRebootedNode(t *testing.T) {
 	clustertest.Full(t)

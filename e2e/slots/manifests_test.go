@@ -91,7 +91,7 @@ func limit(resource string, count int) string {
 	return fmt.Sprintf("\"akri.sh/%s\": \"%d\"", resource, count)
 }
 
-// podSpec returns the spec of a pod on a node, or on any node if it is empty.
+// podSpec returns the spec of a Pod on a node, or on any node if it is empty.
 func podSpec(node string, inits []container, containers ...container) string {
 	selector := ""
 	if node != "" {
@@ -108,19 +108,19 @@ func podSpec(node string, inits []container, containers ...container) string {
 		selector, list(inits), list(containers))
 }
 
-// pod creates a pod with one container, named "app", that uses one device of a resource.
+// Pod creates a Pod with one container, named "app", that uses one device of a resource.
 func (w *world) pod(name, node, resource string) {
 	w.t.Helper()
 	w.podWith(name, podSpec(node, nil, container{name: "app", resources: limit(resource, 1)}))
 }
 
-// podWith creates a pod.
+// podWith creates a Pod.
 func (w *world) podWith(name, spec string) {
 	w.t.Helper()
 	w.apply(fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: %s}", name, spec))
 }
 
-// started creates a pod as pod does, and waits until its container runs.
+// started creates a Pod as Pod does, and waits until its container runs.
 func (w *world) started(name, node, resource string) user {
 	w.t.Helper()
 	w.pod(name, node, resource)
@@ -131,7 +131,7 @@ func (w *world) started(name, node, resource string) user {
 	return u
 }
 
-// deployment creates a Deployment with pods as podSpec describes them.
+// deployment creates a Deployment with Pods as podSpec describes them.
 func (w *world) deployment(name string, replicas int, spec string) {
 	w.t.Helper()
 	w.apply(fmt.Sprintf(`
@@ -147,7 +147,7 @@ spec:
 `, name, replicas, spec))
 }
 
-// end deletes a Deployment, and waits until none of its pods runs.
+// end deletes a Deployment, and waits until none of its Pods runs.
 func (w *world) end(deployment, selector string) {
 	w.t.Helper()
 	w.patch("Deployment", deployment, "{spec: {replicas: 0}}") // the garbage collector may need half a minute
@@ -158,7 +158,7 @@ func (w *world) end(deployment, selector string) {
 	w.delete("Deployment", deployment)
 }
 
-// pending waits until the scheduler has found no node for a pod, because of the device.
+// pending waits until the scheduler has found no node for a Pod, because of the device.
 func (w *world) pending(pod string) {
 	w.t.Helper()
 	w.eventually(pod+" is Pending", func() string {
@@ -170,7 +170,7 @@ func (w *world) pending(pod string) {
 	})
 }
 
-// gone waits until a pod no longer exists.
+// gone waits until a Pod no longer exists.
 func (w *world) gone(pod string) {
 	w.t.Helper()
 	w.eventually(pod+" is gone", func() string {
@@ -206,7 +206,7 @@ func (w *world) awaitUsage(instance string, owners ...string) {
 	})
 }
 
-// failedPods returns the failed pods, with their reasons.
+// failedPods returns the failed Pods, with their reasons.
 func (w *world) failedPods() string {
 	w.t.Helper()
 	var failed []string

@@ -18,7 +18,7 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// Devices that come and go every few milliseconds, while pods come and go, do not crash
+// Devices that come and go every few milliseconds, while Pods come and go, do not crash
 // the kubelet. It would crash if an id left the list while it is being allocated.
 func TestFlappingDevices(t *testing.T) {
 	clustertest.Full(t)
@@ -107,7 +107,7 @@ func (w *world) pidOf(component string) int {
 	return 0
 }
 
-// While other programs exhaust the rate limit of the kubelet's pod resources API, slots
+// While other programs exhaust the rate limit of the kubelet's Pod resources API, slots
 // are freed nevertheless, and none is freed that a container has.
 func TestExhaustedPodResources(t *testing.T) {
 	clustertest.Full(t)
@@ -138,7 +138,7 @@ func TestExhaustedPodResources(t *testing.T) {
 	t.Logf("the kubelet refused %d calls", refused.Load())
 }
 
-// podResources calls the kubelet's pod resources API: gRPC over HTTP/2, with an empty
+// podResources calls the kubelet's Pod resources API: gRPC over HTTP/2, with an empty
 // message as the request.
 type podResources struct{ client *http.Client }
 

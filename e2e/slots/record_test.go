@@ -12,7 +12,7 @@ import (
 )
 
 // An Instance that somebody deletes while a container has its slot is created again, and
-// the slot is owned again before another node's pod can have it.
+// the slot is owned again before another node's Pod can have it.
 func TestDeletedInstance(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestDeletedInstance(t *testing.T) {
 			stop := w.monitorDoubles()
 			resource := level.resource("deleted", instance)
 			u := w.started("holder", node1, resource)
-			// The rival's pods may be rejected while the Instance is new, but none runs.
+			// The rival's Pods may be rejected while the Instance is new, but none runs.
 			w.deployment("rival", 1, podSpec(node2, nil, container{name: "app", resources: limit(resource, 1)}))
 			for range 3 {
 				before := w.get("Instance", instance).Metadata.UID
@@ -141,7 +141,7 @@ func TestEditedCapacity(t *testing.T) {
 					w.t.Errorf("%v has ended", u)
 				}
 			}
-			// Two of two slots are still used. (On the same node, the next pod could have the
+			// Two of two slots are still used. (On the same node, the next Pod could have the
 			// slot of the former: the node owns it already.)
 			w.delete("Pod", "holder-2")
 			w.gone("holder-2")

@@ -10,12 +10,12 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// replacementsVariable is how many times a pod is replaced at each level.
+// replacementsVariable is how many times a Pod is replaced at each level.
 const replacementsVariable = "AKRI_E2E_REPLACEMENTS"
 
 const defaultReplacements = 5
 
-// replacements returns how many times a pod is replaced at each level.
+// replacements returns how many times a Pod is replaced at each level.
 func replacements(t testing.TB) int {
 	t.Helper()
 	text := envOr(replacementsVariable, strconv.Itoa(defaultReplacements))
@@ -50,8 +50,8 @@ var levels = []level{
 	},
 }
 
-// A pod of a Deployment is replaced on its node again and again: the only slot passes
-// from each to the next, no pod fails, and no two containers have it.
+// A Pod of a Deployment is replaced on its node again and again: the only slot passes
+// from each to the next, no Pod fails, and no two containers have it.
 func TestReplacedPod(t *testing.T) {
 	t.Parallel()
 	w := enter(t)
@@ -80,7 +80,7 @@ func TestReplacedPod(t *testing.T) {
 	}
 }
 
-// readyPod waits until a pod of a Deployment, other than the one before, is Ready, and
+// readyPod waits until a Pod of a Deployment, other than the one before, is Ready, and
 // returns its name.
 func (w *world) readyPod(deployment, before string) string {
 	w.t.Helper()
@@ -147,7 +147,7 @@ func TestEndedPodFreesItsSlot(t *testing.T) {
 				}
 				w.gone(name)
 				for len(ends) > 0 {
-					<-ends // further events of the same pod
+					<-ends // further events of the same Pod
 				}
 			}
 			w.t.Logf("to the free slot: from the end of the process %s; from the pod's terminal phase %s",
@@ -159,7 +159,7 @@ func TestEndedPodFreesItsSlot(t *testing.T) {
 	}
 }
 
-// releaseBound is how long a slot may stay owned after its container has ended.
+// releaseBound is how long a slot may stay owned after its container has terminated.
 const releaseBound = 12 * time.Second
 
 // distribution describes durations.
@@ -171,7 +171,7 @@ func distribution(all []time.Duration) string {
 	return fmt.Sprintf("p50 %v, p95 %v, max %v of %d", at(50), at(95), at(100), len(all))
 }
 
-// Once a force-deleted pod is gone from the API server, its container runs on for some
+// Once a force-deleted Pod is gone from the API server, its container runs on for some
 // seconds. No other node gets the slot in that time.
 func TestForceDeletedPod(t *testing.T) {
 	clustertest.Full(t)
@@ -187,7 +187,7 @@ func TestForceDeletedPod(t *testing.T) {
 			w.podWith("stubborn", fmt.Sprintf("{terminationGracePeriodSeconds: 30, nodeSelector: {kubernetes.io/hostname: %s}, containers: [%s]}",
 				node1, app.manifest()))
 			u := w.container("stubborn", "app")
-			w.allocatable(node2, level.resource("forced", instance), 0) // or the kubelet rejects the next pod
+			w.allocatable(node2, level.resource("forced", instance), 0) // or the kubelet rejects the next Pod
 			w.pod("next", node2, level.resource("forced", instance))
 			w.pending("next")
 			w.deleteWith("Pod", "stubborn", "gracePeriodSeconds=0")

@@ -43,7 +43,7 @@ func newProcesses(clusterName string) *processes {
 // programs are the names of the programs that run in the tests' containers.
 var programs = []string{"workload", "akri-agent"}
 
-// running returns the running processes of all pods, in no particular order.
+// running returns the running processes of all Pods, in no particular order.
 func (p *processes) running() []user {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (u user) String() string {
 	return fmt.Sprintf("process %s (container %s of pod %s on %s, devices %v)", u.pid, u.container, u.pod, u.node, u.devices)
 }
 
-// of returns the running containers of a pod of the test, by name of the container.
+// of returns the running containers of a Pod of the test, by name of the container.
 func (w *world) of(pod string) map[string]user {
 	found := map[string]user{}
 	for _, u := range w.processes.running() {
@@ -147,7 +147,7 @@ func (w *world) usersOf(device string) []user {
 	return found
 }
 
-// container waits for a container of a pod to run.
+// container waits for a container of a Pod to run.
 func (w *world) container(pod, name string) user {
 	w.t.Helper()
 	var found user
@@ -161,7 +161,7 @@ func (w *world) container(pod, name string) user {
 	return found
 }
 
-// describe returns the state of a pod for a failed test.
+// describe returns the state of a Pod for a failed test.
 func (w *world) describe(pod string) string {
 	w.t.Helper()
 	o, found := w.find("Pod", pod)

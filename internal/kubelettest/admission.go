@@ -15,15 +15,15 @@ import (
 	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
-// Admit admits a pod as the kubelet's sync loop does, one pod at a time. It calls
+// Admit admits a Pod as the kubelet's sync loop does, one Pod at a time. It calls
 // Allocate for each container and resource, init containers first. If it returns an
-// error, the pod has failed. Admit sets the pod's UID.
+// error, the Pod has failed. Admit sets the Pod's UID.
 func (k *Kubelet) Admit(pod *corev1.Pod) error {
 	k.inAdmission.Lock()
 	defer k.inAdmission.Unlock()
 	k.mu.Lock()
 	state := k.add(pod)
-	k.mu.Unlock() // the Pods API shows the pod with its first status, after its admission
+	k.mu.Unlock() // the Pods API shows the Pod with its first status, after its admission
 
 	reusable := map[string][]string{} // of plain init containers, by resource
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -52,7 +52,7 @@ func (k *Kubelet) Admit(pod *corev1.Pod) error {
 	return nil
 }
 
-// add adds a pod that is being admitted. The caller holds mu.
+// add adds a Pod that is being admitted. The caller holds mu.
 func (k *Kubelet) add(pod *corev1.Pod) *podState {
 	if pod.UID == "" {
 		pod.UID = types.UID(fmt.Sprintf("%s-%d", pod.Name, time.Now().UnixNano()))
@@ -72,7 +72,7 @@ func without(ids, gone []string) []string {
 }
 
 // allocate gives a container ids of a resource: first those that an init container of
-// the pod had, then healthy ones that no container has.
+// the Pod had, then healthy ones that no container has.
 func (k *Kubelet) allocate(state *podState, container, resource string, count int, reusable []string) ([]string, error) {
 	k.mu.Lock()
 	p := k.plugins[resource]
@@ -149,8 +149,8 @@ func (k *Kubelet) prefer(p *pluginState, available, must []string, count int) []
 	return append(front, without(available, front)...)
 }
 
-// used returns the ids of a resource that pods have. As in the kubelet, a force-deleted
-// pod has none. The caller holds mu.
+// used returns the ids of a resource that Pods have. As in the kubelet, a force-deleted
+// Pod has none. The caller holds mu.
 func (k *Kubelet) used(resource string) map[string]bool {
 	used := map[string]bool{}
 	for _, state := range k.pods {
@@ -180,10 +180,10 @@ func (k *Kubelet) fail(state *podState) {
 	state.ended = true
 }
 
-// readmitDelay is when the kubelet admits its pods again after a start.
+// readmitDelay is when the kubelet admits its Pods again after a start.
 const readmitDelay = 900 * time.Millisecond
 
-// Crash stops a pod's containers. They restart in place, unless the kubelet starts
+// Crash stops a Pod's containers. They restart in place, unless the kubelet starts
 // while their devices are not healthy.
 func (k *Kubelet) Crash(pod *corev1.Pod) {
 	k.mu.Lock()
@@ -193,14 +193,14 @@ func (k *Kubelet) Crash(pod *corev1.Pod) {
 	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
 }
 
-// Phase returns the phase of a pod.
+// Phase returns the phase of a Pod.
 func (k *Kubelet) Phase(pod *corev1.Pod) corev1.PodPhase {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.pods[string(pod.UID)].pod.Status.Phase
 }
 
-// AwaitReadmission waits until the kubelet has admitted its pods again.
+// AwaitReadmission waits until the kubelet has admitted its Pods again.
 func (k *Kubelet) AwaitReadmission() {
 	k.mu.Lock()
 	admitted := k.admitted
@@ -208,7 +208,7 @@ func (k *Kubelet) AwaitReadmission() {
 	<-admitted
 }
 
-// readmit fails the pods that are not running and whose devices are not healthy, as a
+// readmit fails the Pods that are not running and whose devices are not healthy, as a
 // kubelet that has started does.
 func (k *Kubelet) readmit(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
@@ -230,7 +230,7 @@ func (k *Kubelet) readmit(ctx context.Context, done chan<- struct{}) {
 	}
 }
 
-// healthy reports whether all devices of a pod are. The caller holds mu.
+// healthy reports whether all devices of a Pod are. The caller holds mu.
 func (k *Kubelet) healthy(state *podState) bool {
 	for _, byResource := range state.ids {
 		for resource, ids := range byResource {
@@ -245,7 +245,7 @@ func (k *Kubelet) healthy(state *podState) bool {
 	return true
 }
 
-// End terminates a pod's containers: its phase is final, and its devices are free.
+// End terminates a Pod's containers: its phase is final, and its devices are free.
 func (k *Kubelet) End(pod *corev1.Pod) {
 	k.mu.Lock()
 	state := k.pods[string(pod.UID)]
@@ -254,7 +254,7 @@ func (k *Kubelet) End(pod *corev1.Pod) {
 	k.setPhase(state, corev1.PodSucceeded, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
 }
 
-// Remove deletes a pod whose containers have terminated.
+// Remove deletes a Pod whose containers have terminated.
 func (k *Kubelet) Remove(pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -270,7 +270,7 @@ func (k *Kubelet) remove(pod *corev1.Pod) {
 	k.order = slices.DeleteFunc(k.order, func(uid string) bool { return uid == string(pod.UID) })
 }
 
-// Show adds a running pod that has no ids.
+// Show adds a running Pod that has no ids.
 func (k *Kubelet) Show(pod *corev1.Pod) {
 	k.mu.Lock()
 	state := k.add(pod)
@@ -278,7 +278,7 @@ func (k *Kubelet) Show(pod *corev1.Pod) {
 	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 }
 
-// Duplicate adds a running pod whose container has the IDs of another pod, too, as a kubelet
+// Duplicate adds a running Pod whose container has the IDs of another Pod, too, as a kubelet
 // does that has forgotten a reservation.
 func (k *Kubelet) Duplicate(pod, of *corev1.Pod) {
 	k.mu.Lock()
@@ -288,14 +288,14 @@ func (k *Kubelet) Duplicate(pod, of *corev1.Pod) {
 	k.setPhase(state, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 }
 
-// Lose removes a pod like Remove, but the Pods API loses the event.
+// Lose removes a Pod like Remove, but the Pods API loses the event.
 func (k *Kubelet) Lose(pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.remove(pod)
 }
 
-// ForceDelete removes a pod from the list while its containers keep running, as a
+// ForceDelete removes a Pod from the list while its containers keep running, as a
 // deletion with a grace period of zero does.
 func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
 	k.mu.Lock()
@@ -309,7 +309,7 @@ func (k *Kubelet) ForceDelete(pod *corev1.Pod) {
 	k.show(state)
 }
 
-// Responses returns the responses for a container of a pod.
+// Responses returns the responses for a container of a Pod.
 func (k *Kubelet) Responses(pod *corev1.Pod, container string) []*plugin.ContainerAllocateResponse {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -336,7 +336,7 @@ func (k *Kubelet) setPhase(state *podState, phase corev1.PodPhase, s corev1.Cont
 	k.show(state)
 }
 
-// show sends a pod's status to the watchers of the Pods API. The caller holds mu.
+// show sends a Pod's status to the watchers of the Pods API. The caller holds mu.
 func (k *Kubelet) show(state *podState) {
 	kind := pods.EventType_MODIFIED
 	if !state.shown {

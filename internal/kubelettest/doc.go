@@ -1,18 +1,18 @@
 // Package kubelettest is a stub of the kubelet for device plugins: the device manager
-// with both registration paths, admission of pods with one Allocate per container,
+// with both registration paths, admission of Pods with one Allocate per container,
 // the podresources list and the Pods API, on real Unix sockets.
 //
 // It behaves as kubelet 1.37.1 was observed to, including its pitfalls:
 //
 //   - Devices of plain init containers are offered again to later containers of the
-//     pod, healthy or not, and are missing from the list.
-//   - A pod is in the list before its ids are, and in the Pods API only after that.
+//     Pod, healthy or not, and are missing from the list.
+//   - A Pod is in the list before its ids are, and in the Pods API only after that.
 //   - A stream that ended is not reopened. A socket name that is registered while it is
 //     connected is lost until the kubelet restarts.
 //   - Sockets in device-plugins are removed at each start. For some time after it, the
-//     list is empty and the Pods API refuses requests. Then pods whose containers are
+//     list is empty and the Pods API refuses requests. Then Pods whose containers are
 //     not running are admitted again, and fail if their devices are not healthy.
-//   - A force-deleted pod leaves the list while its container runs, and its ids are
+//   - A force-deleted Pod leaves the list while its container runs, and its ids are
 //     offered again at once.
 //   - A list during an Allocate may make the kubelet give the same device to a second
 //     container. The stub only counts such lists: see [Kubelet.Overlaps].

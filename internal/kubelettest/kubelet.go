@@ -62,7 +62,7 @@ type Kubelet struct {
 	listErr  func(context.Context) error
 	podsErr  error
 	register func(context.Context) error
-	admitted chan struct{} // closed when the pods have been admitted after a start
+	admitted chan struct{} // closed when the Pods have been admitted after a start
 
 	// inAdmission serializes admissions.
 	inAdmission sync.Mutex
@@ -70,7 +70,7 @@ type Kubelet struct {
 	bookkeeping sync.RWMutex
 }
 
-// podState is a pod that was admitted or is being admitted.
+// podState is a Pod that was admitted or is being admitted.
 type podState struct {
 	pod       *corev1.Pod
 	ids       map[string]map[string][]string // container, resource, ids
@@ -214,7 +214,7 @@ func (k *Kubelet) serve(socket string, register func(*grpc.Server)) {
 	k.running.Go(func() { _ = server.Serve(listener) })
 }
 
-// ready reports whether the kubelet knows its pods.
+// ready reports whether the kubelet knows its Pods.
 func (k *Kubelet) ready() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	pods "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
-// Pod returns a pod with one container "app" that requests devices.
+// Pod returns a Pod with one container "app" that requests devices.
 func Pod(name, resourceName string, count int64) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -52,7 +52,7 @@ func (l *lister) List(ctx context.Context, _ *podresources.ListPodResourcesReque
 	for _, uid := range l.k.order {
 		state := l.k.pods[uid]
 		if state.ended || state.unlisted {
-			continue // a pod in admission is listed, without the ids that it does not have yet
+			continue // a Pod in admission is listed, without the ids that it does not have yet
 		}
 		entry := &podresources.PodResources{Name: state.pod.Name, Namespace: state.pod.Namespace}
 		for _, c := range listed(state.pod) {
@@ -117,7 +117,7 @@ func (a *podsAPI) WatchPods(_ *pods.WatchPodsRequest, stream grpc.ServerStreamin
 	events := make(chan *pods.WatchPodsEvent, 1000)
 	a.k.mu.Lock()
 	for _, uid := range a.k.order {
-		// Unlike later events, the first ones include a pod in admission, and omit a
+		// Unlike later events, the first ones include a Pod in admission, and omit a
 		// force-deleted one.
 		if state := a.k.pods[uid]; !state.unlisted {
 			events <- event(pods.EventType_ADDED, state.pod)
@@ -153,7 +153,7 @@ func (k *Kubelet) broadcast(kind pods.EventType, pod *corev1.Pod) {
 func event(kind pods.EventType, pod *corev1.Pod) *pods.WatchPodsEvent {
 	message, err := pod.Marshal()
 	if err != nil {
-		panic(err) // cannot happen for pods of tests
+		panic(err) // cannot happen for Pods of tests
 	}
 	return &pods.WatchPodsEvent{Type: kind, Pod: message}
 }

@@ -47,7 +47,7 @@ func (c *Cluster) Dir() string { return c.dir }
 // Nodes returns the names of the nodes.
 func (c *Cluster) Nodes() []string { return slices.Clone(c.state.Nodes) }
 
-// RoutesServices reports whether nodes and pods reach Services at their addresses. If it
+// RoutesServices reports whether nodes and Pods reach Services at their addresses. If it
 // is false, the machine lacks nft, and a progress message of [Start] said so.
 func (c *Cluster) RoutesServices() bool { return c.state.RoutesServices }
 

@@ -42,7 +42,7 @@ spec:
     readinessProbe: {httpGet: {port: 6052}, periodSeconds: 1}
 `
 
-// oneNode is a cluster with one node that runs the pod broker.
+// oneNode is a cluster with one node that runs the Pod broker.
 type oneNode struct{ *cluster.Cluster }
 
 // TestOneNode tests all features in a single cluster, because starting one takes seconds.
@@ -110,7 +110,7 @@ func (c oneNode) do(t *testing.T, action cluster.Action, component string) {
 	}
 }
 
-// awaitRecovery waits until the cluster is ready and the pod is ready with the given
+// awaitRecovery waits until the cluster is ready and the Pod is ready with the given
 // number of restarts.
 func (c oneNode) awaitRecovery(t *testing.T, restarts string) {
 	t.Helper()
@@ -122,7 +122,7 @@ func (c oneNode) awaitRecovery(t *testing.T, restarts string) {
 	c.awaitPod(t, restarts)
 }
 
-// awaitPod waits until the pod is ready with the given number of restarts.
+// awaitPod waits until the Pod is ready with the given number of restarts.
 func (c oneNode) awaitPod(t *testing.T, restarts string) {
 	t.Helper()
 	eventually(t, 30*time.Second, "the pod is ready after "+restarts+" restarts", func() bool {
@@ -245,7 +245,7 @@ func (c oneNode) testLoad(t *testing.T) {
 	c.kubectl(t, "delete", "pod", "late", "--wait=false")
 }
 
-// testRestarts checks that pods survive a restart of their kubelet, containerd and the
+// testRestarts checks that Pods survive a restart of their kubelet, containerd and the
 // API server, and are restarted after a power failure.
 func (c oneNode) testRestarts(t *testing.T) {
 	t.Run("pods survive a restart of the kubelet", func(t *testing.T) {

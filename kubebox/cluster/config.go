@@ -44,7 +44,7 @@ type Config struct {
 	Progress func(string)
 }
 
-// FastControllers are the controllers that pods and the usual workloads need.
+// FastControllers are the controllers that Pods and the usual workloads need.
 // Controllers start one after the other: with all of them, a cluster takes twice as
 // long to become ready.
 var FastControllers = []string{

@@ -27,11 +27,11 @@
 // [Cluster.Dial] and [Cluster.Listen] reach from here.
 //
 // A cluster with nodes routes Services as most clusters do. kube-proxy, in nftables mode,
-// makes ClusterIPs and NodePorts reachable from pods and nodes. The API server is not on
+// makes ClusterIPs and NodePorts reachable from Pods and nodes. The API server is not on
 // a node; it resolves Services itself, so webhooks work. Pods find Services by name:
 // CoreDNS serves cluster.local as the Service kube-dns. Unlike in most clusters, it is a
 // process next to the API server and not a Deployment, so it is there before the first
-// pod and does not end with a node. Names outside the cluster do not exist. On a machine
+// Pod and does not end with a node. Names outside the cluster do not exist. On a machine
 // without the program nft, names resolve, but no Service is routed, except "kubernetes";
 // see [Cluster.RoutesServices]. [Cluster.Forward] makes a Service reachable from this
 // machine in any case.
@@ -45,7 +45,7 @@
 // Always: every process of a cluster exits with its supervisor, and the supervisor
 // with the program that called [Start], even if that is killed, unless
 // Config.Detached is set. Never: a change to the machine's own network, mounts,
-// kernel settings or cgroups. The cgroups of pods are below a cgroup named after the
+// kernel settings or cgroups. The cgroups of Pods are below a cgroup named after the
 // cluster. Clusters do not see each other.
 //
 // # Requirements

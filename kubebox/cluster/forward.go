@@ -21,7 +21,7 @@ type Service struct {
 // cluster stops, and returns the address. The port 0 is any free one. If the Service is
 // already forwarded, Forward returns the address that it has.
 //
-// Each connection leads to an endpoint that is ready at that time, so pods may be
+// Each connection leads to an endpoint that is ready at that time, so Pods may be
 // replaced. It works without kube-proxy.
 func (c *Cluster) Forward(ctx context.Context, service Service, port int) (address string, err error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))

@@ -21,7 +21,7 @@ spec:
   ports: [{name: web, port: 8000, targetPort: 80}]
 `
 
-// testForward reaches the pod through a Service, and again after the Service got another
+// testForward reaches the Pod through a Service, and again after the Service got another
 // endpoint.
 func (c oneNode) testForward(t *testing.T) {
 	if _, err := c.KubectlInput(t.Context(), []byte(service), "apply", "-f", "-"); err != nil {

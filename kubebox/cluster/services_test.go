@@ -64,10 +64,10 @@ metadata: {name: outside}
 spec: {selector: {app: w}, type: NodePort, ports: [{port: 80, targetPort: 6052, nodePort: 30080}]}
 `
 
-// services is a cluster with the pods and Services above.
+// services is a cluster with the Pods and Services above.
 type services struct{ *cluster.Cluster }
 
-// startServices starts a cluster with two nodes, and waits until the pods are ready.
+// startServices starts a cluster with two nodes, and waits until the Pods are ready.
 func startServices(t *testing.T) services {
 	t.Helper()
 	s := services{clustertest.Start(t, cluster.Config{Nodes: 2})}
@@ -118,14 +118,14 @@ func (s services) do(t *testing.T, action cluster.Action, component string) {
 	}
 }
 
-// client runs the workload's client in a pod and returns its output.
+// client runs the workload's client in a Pod and returns its output.
 func (s services) client(t *testing.T, pod string, args ...string) (string, error) {
 	t.Helper()
 	out, err := s.Kubectl(t.Context(), append([]string{"exec", pod, "--", "/workload"}, args...)...)
 	return string(out), err
 }
 
-// assertLookup fails the test unless lookups in a pod have these results: each is a
+// assertLookup fails the test unless lookups in a Pod have these results: each is a
 // host's name followed by its addresses.
 func (s services) assertLookup(t *testing.T, pod string, want ...string) {
 	t.Helper()
@@ -142,7 +142,7 @@ func (s services) assertLookup(t *testing.T, pod string, want ...string) {
 	}
 }
 
-// assertAnswers fails the test unless all requests to a URL from a pod succeed, and these
+// assertAnswers fails the test unless all requests to a URL from a Pod succeed, and these
 // hosts, and no others, answer them.
 func (s services) assertAnswers(t *testing.T, pod, url string, want ...string) {
 	t.Helper()
@@ -265,7 +265,7 @@ func (s services) testNames(t *testing.T) {
 }
 
 // testRestarts checks that Services work after their components were restarted. It ends
-// with a node that lost power, and leaves the pod on the other node.
+// with a node that lost power, and leaves the Pod on the other node.
 func (s services) testRestarts(t *testing.T) {
 	t.Run("routes outlive kube-proxy, which catches up", func(t *testing.T) {
 		s.do(t, cluster.Kill, "node1/kube-proxy")

@@ -21,7 +21,7 @@ func (c *Cluster) Dial(ctx context.Context, node, network, address string) (net.
 }
 
 // Listen listens inside a node, or in the control plane's network if node is empty:
-// at 10.99.0.1, which all nodes and pods can reach.
+// at 10.99.0.1, which all nodes and Pods can reach.
 func (c *Cluster) Listen(ctx context.Context, node, network, address string) (net.Listener, error) {
 	file, err := c.socketFrom(ctx, node, wire.Request{Op: wire.Listen, Network: network, Address: address})
 	if err != nil {

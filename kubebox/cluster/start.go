@@ -18,7 +18,7 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/supervisor"
 )
 
-// Start starts a cluster and returns when its nodes are Ready and pods can be
+// Start starts a cluster and returns when its nodes are Ready and Pods can be
 // created. If that fails or ctx is done, nothing is left behind.
 //
 // The error is a *NoNodesError if the machine cannot run nodes, and a

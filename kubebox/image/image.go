@@ -26,7 +26,7 @@ import (
 
 // Image describes an image.
 type Image struct {
-	// Name is the reference that pods use, such as "akri.local/agent:dev". Short
+	// Name is the reference that Pods use, such as "akri.local/agent:dev". Short
 	// names are expanded as usual: "nginx:stable" is docker.io/library/nginx:stable.
 	Name string
 	// Platform is where the image runs, such as "linux/amd64" or "linux/arm/v7". Empty:

@@ -12,7 +12,7 @@
 // affinity of its own; capacity bounds the number of Pods, and a node that joins does
 // not move them; the name of a Job contains a digest of brokerJobSpec instead of the
 // generation of the Configuration, so that other changes do not run it again; Services
-// also select the pods of Jobs, and those of instanceBrokerResources.
+// also select the Pods of Jobs, and those of instanceBrokerResources.
 //
 // {{PLACEHOLDER}} keeps its meaning as a key of resource requests and limits, as in
 // Akri. Anywhere else in these fields braces are plain text.

@@ -133,7 +133,7 @@ func TestDevicesOfAkriLeave(t *testing.T) {
 	other := m.publisher("node-b")
 	m.publish(m.ours, camera)
 	m.publish(other, camera)
-	for slot, node := range []string{"node-a", "node-b"} { // their pods are gone
+	for slot, node := range []string{"node-a", "node-b"} { // their Pods are gone
 		owner := v0.Owner{Node: node, VirtualID: "door-1"}
 		if result := m.claims.Release(t.Context(), m.name, map[int]v0.Owner{slot: owner}); result.Outcome != slots.Written {
 			t.Fatalf("release of %s: %+v", node, result)

@@ -20,7 +20,7 @@ import (
 
 const (
 	// Deadline bounds a claim or a release, including the read after a lost
-	// response. A slow response to the kubelet blocks every pod of the node.
+	// response. A slow response to the kubelet blocks every Pod of the node.
 	Deadline = 2 * time.Second
 	// requestTimeout leaves time for a read if a request gets no response.
 	requestTimeout = 1200 * time.Millisecond

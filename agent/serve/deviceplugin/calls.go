@@ -11,7 +11,7 @@ import (
 )
 
 // allocateDeadline bounds a call of the kubelet, which sets no limit itself. A slow
-// response blocks every pod of the node.
+// response blocks every Pod of the node.
 const allocateDeadline = 2 * time.Second
 
 // request is a call of the kubelet that has not been answered.

@@ -45,7 +45,7 @@ func TestReplaceDevices(t *testing.T) {
 
 // TestOnlyOwnSlotsAreObserved checks that changes of an Instance lead to an
 // observation only if they concern slots of this node: otherwise every claim in the
-// cluster would make every node list its pods.
+// cluster would make every node list its Pods.
 func TestOnlyOwnSlotsAreObserved(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
 	s, stop := unconnected(t, k, slog.New(slog.DiscardHandler))

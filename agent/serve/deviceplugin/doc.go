@@ -22,9 +22,9 @@
 // then stops its servers. The kubelet gives an unhealthy id to no new container,
 // as if the plugin were gone. Running containers, and containers that restart in
 // place, are not affected by either (measured with kubelet 1.37). Without that
-// list, however, the pods of a node whose agent is gone would show a healthy
+// list, however, the Pods of a node whose agent is gone would show a healthy
 // device indefinitely. The next start sends the ids as healthy again: an update of
-// the agent changes the status of the pods twice and does not disturb them.
+// the agent changes the status of the Pods twice and does not disturb them.
 //
 // # CDI
 //

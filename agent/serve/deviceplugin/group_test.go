@@ -164,7 +164,7 @@ func TestGroupContainersOfOnePod(t *testing.T) {
 	}
 }
 
-// TestGroupPodIsReplaced checks that a device with one slot is given to the next pod as
+// TestGroupPodIsReplaced checks that a device with one slot is given to the next Pod as
 // soon as the kubelet offers its ID again, before the slot is released.
 func TestGroupPodIsReplaced(t *testing.T) {
 	w := newWorld(t)
@@ -226,7 +226,7 @@ func TestGroupRepeats(t *testing.T) {
 	}
 }
 
-// TestFailedPodReleases checks that a slot is released whose pod the kubelet has refused
+// TestFailedPodReleases checks that a slot is released whose Pod the kubelet has refused
 // after the allocation.
 func TestFailedPodReleases(t *testing.T) {
 	w := newWorld(t)
@@ -346,7 +346,7 @@ func TestGroupWithoutAPIServer(t *testing.T) {
 }
 
 // TestUnwritableClaims checks that the IDs of a device become unhealthy when claims
-// cannot be written, so that its pods wait instead of failing, and healthy again
+// cannot be written, so that its Pods wait instead of failing, and healthy again
 // afterwards.
 func TestUnwritableClaims(t *testing.T) {
 	w := newWorld(t)

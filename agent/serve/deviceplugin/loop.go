@@ -92,7 +92,7 @@ func (s *Server) answer(c slots.Answer) {
 	}
 	s.metrics.allocation(a.err)
 	if errors.Is(a.err, slots.ErrTaken) || errors.Is(a.err, slots.ErrFull) || errors.Is(a.err, slots.ErrTooFew) {
-		s.observeSoon() // a container may have ended
+		s.observeSoon() // a container may have terminated
 	}
 	if r, found := s.requests[c.Call]; found && a.err != nil {
 		s.warnOfRefusal(r.resource, r.ids, a.err)

@@ -14,7 +14,7 @@ import (
 var outcomes = map[slots.Outcome]string{slots.Written: "written", slots.Refused: "refused", slots.Unknown: "unknown"}
 
 // latencies are the buckets of the time until a slot is free, in seconds. The
-// observation of pods is delayed by 50 ms, and at worst 10 s after the pod.
+// observation of Pods is delayed by 50 ms, and at worst 10 s after the Pod.
 var latencies = []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30}
 
 var (
@@ -50,7 +50,7 @@ func NewMetrics(registerer prometheus.Registerer, read func() (Snapshot, bool)) 
 		),
 		releaseLatency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "akri_agent_release_latency_seconds", Buckets: latencies,
-			Help: "Time from the notice that a container has ended until its slot is recorded as free, by level: instance or configuration.",
+			Help: "Time from the notice that a container has terminated until its slot is recorded as free, by level: instance or configuration.",
 		}, []string{"level"}),
 		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "akri_agent_invariant_violations",

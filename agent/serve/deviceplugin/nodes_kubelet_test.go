@@ -31,7 +31,7 @@ const maxCall = allocateDeadline + flushTimeout + refusalDelay + 10*time.Millise
 type memoryKubelet struct {
 	node      string
 	violation func(format string, arguments ...any)
-	admitting chan struct{} // capacity 1: one pod at a time
+	admitting chan struct{} // capacity 1: one Pod at a time
 
 	mu        sync.Mutex
 	life      context.Context // ends when the kubelet stops
@@ -40,7 +40,7 @@ type memoryKubelet struct {
 	readyAt   time.Time
 	resources map[string]*memoryResource
 	pods      []*memoryPod
-	changed   chan struct{} // closed when pods change
+	changed   chan struct{} // closed when Pods change
 }
 
 type memoryResource struct {
@@ -48,7 +48,7 @@ type memoryResource struct {
 	health map[string]string
 }
 
-// memoryPod is a pod whose containers have IDs.
+// memoryPod is a Pod whose containers have IDs.
 type memoryPod struct {
 	object     *corev1.Pod
 	containers []memoryContainer
@@ -74,7 +74,7 @@ func newMemoryKubelet(node string, violation func(string, ...any)) *memoryKubele
 }
 
 // restart stops the kubelet and starts it again. Containers keep running. For some
-// time, it does not know its pods.
+// time, it does not know its Pods.
 func (k *memoryKubelet) restart(warmup time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,7 +85,7 @@ func (k *memoryKubelet) restart(warmup time.Duration) {
 	k.started = make(chan struct{})
 }
 
-// notify wakes the watches of pods. The caller holds mu.
+// notify wakes the watches of Pods. The caller holds mu.
 func (k *memoryKubelet) notify() {
 	close(k.changed)
 	k.changed = make(chan struct{})
@@ -240,7 +240,7 @@ func encodePod(pod *corev1.Pod) []byte {
 	return message
 }
 
-// setPhase replaces the pod's object. The caller holds mu.
+// setPhase replaces the Pod's object. The caller holds mu.
 func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state corev1.ContainerState) {
 	pod.object = pod.object.DeepCopy()
 	pod.object.Status.Phase = phase
@@ -251,7 +251,7 @@ func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state co
 	k.notify()
 }
 
-// newMemoryPod returns a pod with one container, and a plain init container before it
+// newMemoryPod returns a Pod with one container, and a plain init container before it
 // if requested. Both request count of a resource.
 func newMemoryPod(name, resourceName string, count int, init bool) *memoryPod {
 	limits := corev1.ResourceList{corev1.ResourceName(resourceName): *apiresource.NewQuantity(int64(count), apiresource.DecimalSI)}
@@ -269,7 +269,7 @@ func newMemoryPod(name, resourceName string, count int, init bool) *memoryPod {
 	return &memoryPod{object: object}
 }
 
-// admit admits a pod as the kubelet's sync loop does. It reports whether the pod runs.
+// admit admits a Pod as the kubelet's sync loop does. It reports whether the Pod runs.
 func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bool {
 	k.admitting <- struct{}{}
 	defer func() { <-k.admitting }()
@@ -386,7 +386,7 @@ func (k *memoryKubelet) prefer(ctx context.Context, server plugin.DevicePluginSe
 	return append(front, slices.DeleteFunc(available, func(id string) bool { return slices.Contains(front, id) })...)
 }
 
-// end terminates the containers of a pod, and removes it.
+// end terminates the containers of a Pod, and removes it.
 func (k *memoryKubelet) end(pod *memoryPod, remove bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -407,13 +407,13 @@ func (k *memoryKubelet) holders() []memoryContainer {
 	var all []memoryContainer
 	for _, pod := range k.pods {
 		if !pod.ended && len(pod.containers) > 0 {
-			all = append(all, pod.containers[len(pod.containers)-1]) // an init container has ended when the next one starts
+			all = append(all, pod.containers[len(pod.containers)-1]) // an init container has terminated when the next one starts
 		}
 	}
 	return all
 }
 
-// live returns the pods whose containers have not ended.
+// live returns the Pods whose containers have not ended.
 func (k *memoryKubelet) live() []*memoryPod {
 	k.mu.Lock()
 	defer k.mu.Unlock()

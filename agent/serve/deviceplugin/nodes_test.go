@@ -40,7 +40,7 @@ var (
 const (
 	group = "cam" // the Configuration
 	steps = 60    // of a schedule
-	// maxRelease bounds the time from the end of a pod until its slots are free (I7).
+	// maxRelease bounds the time from the end of a Pod until its slots are free (I7).
 	maxRelease = 12 * time.Second
 	// maxRewatch bounds the time until watches work again after an outage. It is
 	// longer than a lost request may be late.
@@ -249,7 +249,7 @@ func (c *cluster) step() {
 	}
 }
 
-// admit admits a pod in the background. Several nodes may race for a slot.
+// admit admits a Pod in the background. Several nodes may race for a slot.
 func (c *cluster) admit(n *memoryNode) {
 	c.pods++
 	name, count := group, 1+c.random.IntN(2)
@@ -315,7 +315,7 @@ func (c *cluster) checkRecord(n *memoryNode, container memoryContainer) {
 	}
 }
 
-// drain ends all pods without further faults. All slots must then become free, and be
+// drain ends all Pods without further faults. All slots must then become free, and be
 // available to all nodes.
 func (c *cluster) drain() {
 	for _, n := range c.nodes {

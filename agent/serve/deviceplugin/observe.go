@@ -15,18 +15,18 @@ import (
 
 const (
 	// gatherTime debounces triggers before an observation: the kubelet's list
-	// lags a pod's event by some 10 ms.
+	// lags a Pod's event by some 10 ms.
 	gatherTime = 50 * time.Millisecond
 	// minInterval is the first delay between observations while a slot is
 	// undecided; maxInterval is the interval without any trigger.
 	minInterval = 250 * time.Millisecond
 	maxInterval = 10 * time.Second
-	// repeats is how often an observation is repeated after a pod changed, in case the
+	// repeats is how often an observation is repeated after a Pod changed, in case the
 	// kubelet's list lags for longer.
 	repeats = 2
 	// maxRate and maxTriggerRate bound the observations per second, and those that are
-	// not triggered by a pod of this node: the owners of an Instance's slots change as
-	// often as other nodes' pods do. The kubelet answers 100 lists per second, to all of
+	// not triggered by a Pod of this node: the owners of an Instance's slots change as
+	// often as other nodes' Pods do. The kubelet answers 100 lists per second, to all of
 	// its clients.
 	maxRate, maxTriggerRate = 10, 1
 	burst                   = 5
@@ -44,7 +44,7 @@ func newObserveBackoff() wait.Backoff {
 	return wait.Backoff{Duration: minInterval, Factor: 2, Jitter: 0.2, Steps: 10}
 }
 
-// observe observes the node's pods until ctx is done: after a trigger, repeatedly
+// observe observes the node's Pods until ctx is done: after a trigger, repeatedly
 // while a slot is undecided, and at least every maxInterval.
 func (s *Server) observe(ctx context.Context) {
 	limiter, triggers := rate.NewLimiter(maxRate, burst), rate.NewLimiter(maxTriggerRate, burst)
@@ -105,7 +105,7 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 	}
 	o, err := s.observer.Observe(ctx, l.own)
 	if err != nil {
-		s.log.Debug("Cannot observe the pods of the node", "err", err)
+		s.log.Debug("Cannot observe the Pods of the node", "err", err)
 		return len(l.own) > 0
 	}
 	s.queue.post(func() {

@@ -13,7 +13,7 @@ import (
 	"akri.sh/akri/internal/kubelettest"
 )
 
-// TestReleaseLatency measures how long a slot stays taken after its pod has ended.
+// TestReleaseLatency measures how long a slot stays taken after its Pod has terminated.
 func TestReleaseLatency(t *testing.T) {
 	fulltest.Only(t)
 	const (
@@ -74,7 +74,7 @@ func TestStalledKubelet(t *testing.T) {
 }
 
 // TestInitContainerAfterSidecar checks that a slot that only a plain init container has is
-// held until the pod ends, although a sidecar has a slot, too.
+// held until the Pod ends, although a sidecar has a slot, too.
 func TestInitContainerAfterSidecar(t *testing.T) {
 	fulltest.Only(t)
 	w := newWorld(t)
@@ -100,8 +100,8 @@ func TestInitContainerAfterSidecar(t *testing.T) {
 	}
 }
 
-// TestForceDeletionOverlap checks that a slot that the kubelet gives to a new pod while the
-// container of a force-deleted pod still runs is held until both have ended.
+// TestForceDeletionOverlap checks that a slot that the kubelet gives to a new Pod while the
+// container of a force-deleted Pod still runs is held until both have ended.
 func TestForceDeletionOverlap(t *testing.T) {
 	fulltest.Only(t)
 	w := newWorld(t)

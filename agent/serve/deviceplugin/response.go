@@ -19,7 +19,7 @@ import (
 // If several devices have something at the same path in the container, that of the
 // first Instance by name takes precedence, as in the kubelet for several resources
 // (deviceRunContainerOptions). Refusing the container instead would make its
-// Deployment create one failed pod after another.
+// Deployment create one failed Pod after another.
 func respond(devices []device.Device) (*plugin.ContainerAllocateResponse, []omission) {
 	devices = slices.Clone(devices)
 	slices.SortFunc(devices, func(a, b device.Device) int { return strings.Compare(a.Instance.Name, b.Instance.Name) })

@@ -30,7 +30,7 @@ type Options struct {
 	// FieldManager is the field manager that writes slots.
 	FieldManager string
 	// Client writes Instances and Events and, without the kubelet's Pods API, reads this
-	// node's pods. It should have no rate limit.
+	// node's Pods. It should have no rate limit.
 	Client dynamic.Interface
 	// Instances caches this node's Instances. The server adds a handler to it.
 	Instances *instances.Store
@@ -54,7 +54,7 @@ type Server struct {
 	allocations allocations // in progress
 
 	queue   *queue        // functions that other goroutines post to the loop
-	trigger chan struct{} // capacity 1: observe the pods soon
+	trigger chan struct{} // capacity 1: observe the Pods soon
 	stopped chan struct{} // closed when the loop has ended
 	running sync.WaitGroup
 

@@ -348,7 +348,7 @@ func TestNodeLeavesWhileContainerRuns(t *testing.T) {
 }
 
 // TestInitContainers checks that the slots of an init container, which the kubelet
-// reuses for the next container, stay held until the pod ends.
+// reuses for the next container, stay held until the Pod ends.
 func TestInitContainers(t *testing.T) {
 	w := newWorld(t)
 	w.instance("cam-abcabc", "node-a")
@@ -362,7 +362,7 @@ func TestInitContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	aged()
-	// The list shows one of the two. The kubelet keeps both until the pod ends.
+	// The list shows one of the two. The kubelet keeps both until the Pod ends.
 	w.stays("cam-abcabc", 0, "node-a", 2*time.Second)
 	w.stays("cam-abcabc", 1, "node-a", time.Second)
 	k.End(pod)

@@ -23,7 +23,7 @@ var stress = flag.Duration("stress", 5*time.Second, "how long devices flap while
 
 // TestFlappingGroup runs the load that crashes a kubelet whose plugin removes ids, at both
 // levels: the devices of a Configuration appear, vanish, go offline and change their
-// capacity every millisecond, while pods that request the Configuration or one of its
+// capacity every millisecond, while Pods that request the Configuration or one of its
 // Instances come, end, and are force-deleted, and the kubelet is slow. The stub fails the test if an id leaves the
 // list while a call names it.
 func TestFlappingGroup(t *testing.T) {
@@ -99,7 +99,7 @@ func flap(ctx context.Context, a *agent, devices []device.Device) {
 	}
 }
 
-// end ends a pod soon, or when ctx is done; sometimes by force.
+// end ends a Pod soon, or when ctx is done; sometimes by force.
 func end(ctx context.Context, k *kubelettest.Kubelet, pod *corev1.Pod) {
 	pause := func(d time.Duration) {
 		select {

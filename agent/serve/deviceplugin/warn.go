@@ -32,7 +32,7 @@ func (s *Server) warnOfInstance(name types.NamespacedName, subject, reason, mess
 }
 
 // warnOfRefusal emits the refusal of a call. The kubelet shows the reason in the
-// status of the pod, which is often deleted soon.
+// status of the Pod, which is often deleted soon.
 func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
 	subject := ""
 	if len(ids) > 0 {

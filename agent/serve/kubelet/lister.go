@@ -32,8 +32,8 @@ const retries = `{"methodConfig": [{
 }]}`
 
 // extendedClaim is part of the name that the scheduler gives to the claim for the
-// extended resources of a pod (pkg/scheduler/framework/plugins/dynamicresources). It
-// cuts off the name after long pod names.
+// extended resources of a Pod (pkg/scheduler/framework/plugins/dynamicresources). It
+// cuts off the name after long Pod names.
 const extendedClaim = "-extended-resources-"
 
 // dial returns a connection to a socket of the kubelet, which need not exist yet.
@@ -49,16 +49,16 @@ func dial(path string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// Listing is one podresources list: the active pods of the node, including the one
+// Listing is one podresources list: the active Pods of the node, including the one
 // that is being admitted.
 type Listing []Holding
 
-// Holding lists the ids of Akri's resources that the containers of one pod have.
+// Holding lists the ids of Akri's resources that the containers of one Pod have.
 type Holding struct {
 	Namespace, Name string
 	// IDs are the ids by resource name; nil if there are none.
 	IDs map[string][]string
-	// DRA means that extended resources of the pod are served by DRA (KEP-5004). The
+	// DRA means that extended resources of the Pod are served by DRA (KEP-5004). The
 	// kubelet prepares them after it has allocated the ids of all containers.
 	DRA bool
 }
@@ -82,7 +82,7 @@ func NewLister(kubeletDir string) (*Lister, error) {
 // Close closes the connection.
 func (l *Lister) Close() error { return l.conn.Close() }
 
-// List returns the pods with their ids of Akri's resources. Right after the kubelet
+// List returns the Pods with their ids of Akri's resources. Right after the kubelet
 // starts, the list is empty and the error nil.
 func (l *Lister) List(ctx context.Context) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -80,7 +80,7 @@ const outage = 3500 * time.Millisecond
 // path as soon as the kubelet restarts.
 func TestRegistrationPaths(t *testing.T) {
 	const (
-		// The kubelet admits pods 0.9 s after it starts. A busy machine delays some
+		// The kubelet admits Pods 0.9 s after it starts. A busy machine delays some
 		// recoveries, so one of several must be in time.
 		maxRecovery    = 600 * time.Millisecond
 		maxAfterOutage = 2 * time.Second
@@ -191,7 +191,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestCrashLoopingPod checks that a pod whose container is not running when the kubelet
+// TestCrashLoopingPod checks that a Pod whose container is not running when the kubelet
 // restarts survives: its devices are there when the kubelet admits it again.
 func TestCrashLoopingPod(t *testing.T) {
 	fulltest.Only(t)

@@ -35,20 +35,20 @@ func (p *Pods) Available() bool {
 	return err == nil
 }
 
-// PodEvents receives the pods as the kubelet sees them. A pod is the encoded
+// PodEvents receives the Pods as the kubelet sees them. A Pod is the encoded
 // message of a v1.Pod.
 type PodEvents interface {
-	// Put is called for each pod that exists, and again when it changes.
+	// Put is called for each Pod that exists, and again when it changes.
 	Put(pod []byte) error
-	// Delete is called for a pod whose containers have stopped.
+	// Delete is called for a Pod whose containers have stopped.
 	Delete(pod []byte) error
-	// Synced is called once, after Put for every pod that existed at the start.
+	// Synced is called once, after Put for every Pod that existed at the start.
 	Synced()
 }
 
-// Watch watches the pods until the stream ends, and returns why it ended. The
-// kubelet refuses the stream with FailedPrecondition until it knows its pods; it
-// sends DELETED only after the containers of a pod have stopped.
+// Watch watches the Pods until the stream ends, and returns why it ended. The
+// kubelet refuses the stream with FailedPrecondition until it knows its Pods; it
+// sends DELETED only after the containers of a Pod have stopped.
 func (p *Pods) Watch(ctx context.Context, to PodEvents) error {
 	stream, err := pods.NewPodsClient(p.conn).WatchPods(ctx, &pods.WatchPodsRequest{})
 	if err != nil {

@@ -38,7 +38,7 @@ const (
 	// restart the kubelet reconnects within milliseconds.
 	byWatcher registrationPath = iota
 	// byRegister means that the agent calls the kubelet's registration service,
-	// and calls it again whenever its socket is created. The kubelet admits pods
+	// and calls it again whenever its socket is created. The kubelet admits Pods
 	// 0.9 s after that.
 	byRegister
 )

@@ -10,7 +10,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Observation is what the kubelet and its pods show about Akri's resources.
+// Observation is what the kubelet and its Pods show about Akri's resources.
 type Observation struct {
 	// Listed are the IDs that containers have.
 	Listed []slots.Use
@@ -29,7 +29,7 @@ type Observation struct {
 // Duplicate is an ID that more than one container has.
 type Duplicate struct {
 	slots.Use
-	// Pods are the pods of the containers as NAMESPACE/NAME, sorted. There is only one if
+	// Pods are the Pods of the containers as NAMESPACE/NAME, sorted. There is only one if
 	// it has all of the containers.
 	Pods []string
 }
@@ -45,7 +45,7 @@ func (o Observation) complete(own []slots.Use) bool {
 	return true
 }
 
-// frees reports whether any of these uses, which are sorted, has ended.
+// frees reports whether any of these uses, which are sorted, is released.
 func (o Observation) frees(own []slots.Use) bool {
 	for i, use := range own {
 		repeated := i > 0 && use == own[i-1]
@@ -57,7 +57,7 @@ func (o Observation) frees(own []slots.Use) bool {
 }
 
 // account decides which resources are open. The listings are ordered by age, the
-// latest last; the pods were read after the last listing.
+// latest last; the Pods were read after the last listing.
 func account(listings []kubelet.Listing, pods []podInfo) Observation {
 	last := listings[len(listings)-1]
 	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last)}
@@ -74,7 +74,7 @@ func account(listings []kubelet.Listing, pods []podInfo) Observation {
 	return o
 }
 
-// admitted returns the pods without those that wait for their admission.
+// admitted returns the Pods without those that wait for their admission.
 func admitted(pods []podInfo) []podInfo {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod podInfo) bool { return pod.Waiting })
 }
@@ -90,7 +90,7 @@ func resourcesOf(names map[string]bool) []string {
 }
 
 // undecided returns what a list shows without the pods: which IDs containers have, but
-// not which uses have ended.
+// not which uses are released.
 func undecided(own []slots.Use, listing kubelet.Listing) Observation {
 	o := Observation{Listed: listedUses(listing), Duplicates: duplicates(listing)}
 	for _, use := range own {
@@ -102,12 +102,12 @@ func undecided(own []slots.Use, listing kubelet.Listing) Observation {
 	return o
 }
 
-// covers reports whether the pods include all those of a list. The kubelet lists a pod
+// covers reports whether the Pods include all those of a list. The kubelet lists a Pod
 // before it is admitted, but its ids only after the responses of the device plugins, and
-// the Pods API shows the pod only after that. A list with a pod that the Pods API has not
+// the Pods API shows the Pod only after that. A list with a Pod that the Pods API has not
 // shown therefore lacks ids.
 //
-// A pod that has ended is listed until the kubelet has removed its sandbox, with its ids.
+// A Pod that has terminated is listed until the kubelet has removed its sandbox, with its ids.
 // Without them, it is rather a successor of the same name.
 func covers(pods []podInfo, listing kubelet.Listing) bool {
 	byName := map[string][]podInfo{}
@@ -116,7 +116,7 @@ func covers(pods []podInfo, listing kubelet.Listing) bool {
 	}
 	for _, holding := range listing {
 		known := slices.ContainsFunc(byName[holding.Namespace+"/"+holding.Name], func(pod podInfo) bool {
-			return !pod.Ended || pod.satisfiedBy(holding.IDs)
+			return !pod.Terminated || pod.satisfiedBy(holding.IDs)
 		})
 		if !known {
 			return false
@@ -125,14 +125,14 @@ func covers(pods []podInfo, listing kubelet.Listing) bool {
 	return true
 }
 
-// unaccounted returns the resources for which a pod that has not ended may have more
+// unaccounted returns the resources for which a Pod that has not terminated may have more
 // ids than the list shows. Pods with the same name are counted together, because the
-// list does not distinguish a deleted pod from its successor.
+// list does not distinguish a deleted Pod from its successor.
 func unaccounted(listing kubelet.Listing, pods []podInfo) map[string]bool {
 	open := map[string]bool{}
 	missing, sameName := map[string]map[string]int{}, map[string]int{}
 	for _, pod := range pods {
-		if pod.Ended || !pod.wantsDevices() {
+		if pod.Terminated || !pod.wantsDevices() {
 			continue
 		}
 		for name := range pod.Hidden {
@@ -187,8 +187,8 @@ func duplicates(l kubelet.Listing) []Duplicate {
 	return all
 }
 
-// holders returns the IDs in a list, each with the pods of the containers that have it: a
-// pod once per container.
+// holders returns the IDs in a list, each with the Pods of the containers that have it: a
+// Pod once per container.
 func holders(l kubelet.Listing) map[slots.Use][]string {
 	all := map[slots.Use][]string{}
 	for _, holding := range l {

@@ -53,7 +53,7 @@ func TestAccount(t *testing.T) {
 		},
 		"ended pod": {
 			reason: "a pod that has ended need not be accounted for",
-			own:    own(0), listings: []kubelet.Listing{{}}, pods: []podInfo{{UID: "p", Requests: one, Ended: true}}, ended: "[cam-1-0]",
+			own:    own(0), listings: []kubelet.Listing{{}}, pods: []podInfo{{UID: "p", Requests: one, Terminated: true}}, ended: "[cam-1-0]",
 		},
 		"another resource": {
 			reason: "only pods that request the same resource delay the decision",
@@ -129,11 +129,11 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestCovers checks that a list with a pod that is being admitted decides nothing: its
+// TestCovers checks that a list with a Pod that is being admitted decides nothing: its
 // ids are missing, and the Pods API does not show it yet.
 func TestCovers(t *testing.T) {
 	pod := func(ended bool, requests map[string]int) []podInfo {
-		return []podInfo{{UID: "1", Namespace: "default", Name: "p", Ended: ended, Requests: requests}}
+		return []podInfo{{UID: "1", Namespace: "default", Name: "p", Terminated: ended, Requests: requests}}
 	}
 	list := func(ids map[string][]string) kubelet.Listing {
 		return kubelet.Listing{{Namespace: "default", Name: "p", IDs: ids}}

@@ -19,7 +19,7 @@ var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 // stop the observations.
 const apiTimeout = 5 * time.Second
 
-// apiPods reads this node's pods from the API server.
+// apiPods reads this node's Pods from the API server.
 type apiPods struct {
 	client dynamic.Interface
 	node   string
@@ -29,14 +29,14 @@ func (a apiPods) options() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "spec.nodeName=" + a.node}
 }
 
-// list reads the pods into a store and returns the resourceVersion to watch from.
+// list reads the Pods into a store and returns the resourceVersion to watch from.
 // The request names no resourceVersion, so the read is consistent.
 func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	list, err := a.client.Resource(podResource).List(ctx, a.options())
 	if err != nil {
-		return "", fmt.Errorf("list the pods of node %s: %w", a.node, err)
+		return "", fmt.Errorf("list the Pods of node %s: %w", a.node, err)
 	}
 	pods := make([]podInfo, 0, len(list.Items))
 	for i := range list.Items {
@@ -46,7 +46,7 @@ func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	return list.GetResourceVersion(), nil
 }
 
-// watch lists and watches the pods until the watch ends, and returns why it ended.
+// watch lists and watches the Pods until the watch ends, and returns why it ended.
 // It calls synced when the watch has begun.
 func (a apiPods) watch(ctx context.Context, into *store, synced func()) error {
 	defer into.trust(false)
@@ -58,7 +58,7 @@ func (a apiPods) watch(ctx context.Context, into *store, synced func()) error {
 	options.ResourceVersion = version
 	events, err := a.client.Resource(podResource).Watch(ctx, options)
 	if err != nil {
-		return fmt.Errorf("watch the pods of node %s: %w", a.node, err)
+		return fmt.Errorf("watch the Pods of node %s: %w", a.node, err)
 	}
 	defer events.Stop()
 	into.trust(true)
@@ -77,7 +77,7 @@ func (a apiPods) watch(ctx context.Context, into *store, synced func()) error {
 				return apierrors.FromObject(event.Object)
 			case !ok:
 			case event.Type == watch.Deleted:
-				into.put(readPod(object)) // its last status shows whether it ended
+				into.put(readPod(object)) // its last status shows whether it terminated
 				into.remove(string(object.GetUID()), false)
 			default:
 				into.put(readPod(object))
@@ -86,8 +86,8 @@ func (a apiPods) watch(ctx context.Context, into *store, synced func()) error {
 	}
 }
 
-// readPod reads a pod of the API server. A field of an unexpected type counts as
-// absent, so an unreadable pod does not count as ended.
+// readPod reads a Pod of the API server. A field of an unexpected type counts as
+// absent, so an unreadable Pod does not count as terminated.
 func readPod(object *unstructured.Unstructured) podInfo {
 	f := podFacts{
 		uid: string(object.GetUID()), namespace: object.GetNamespace(), name: object.GetName(),

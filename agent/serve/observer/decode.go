@@ -35,7 +35,7 @@ func visitFields(message []byte, f func(number protowire.Number, value []byte)) 
 	return true
 }
 
-// decodePod decodes a pod of the Pods API, which is an encoded v1.Pod. It reads
+// decodePod decodes a Pod of the Pods API, which is an encoded v1.Pod. It reads
 // only the fields it needs, by their numbers in
 // k8s.io/api/core/v1/generated.proto, which cannot change. Importing that package
 // would double the agent's size.

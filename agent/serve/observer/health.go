@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// failingAfter is how long the kubelet's list or the node's pods must have been
+// failingAfter is how long the kubelet's list or the node's Pods must have been
 // unreadable before the agent warns: a restart of the kubelet takes some seconds.
 const failingAfter = 30 * time.Second
 
@@ -63,16 +63,16 @@ type outage struct {
 
 // readList records an attempt to read the kubelet's podresources list.
 func (h *health) readList(err error) {
-	h.record(&h.list, err, "Cannot read the kubelet's podresources list; slots of pods that ended stay taken until it can be read",
+	h.record(&h.list, err, "Cannot read the kubelet's podresources list; slots of Pods that have terminated stay taken until it can be read",
 		"check that the kubelet runs, and that the agent may use pod-resources/kubelet.sock in the kubelet's directory",
 		"The kubelet's podresources list can be read again")
 }
 
-// readPods records an attempt to read the node's pods from the API server.
+// readPods records an attempt to read the node's Pods from the API server.
 func (h *health) readPods(err error) {
-	h.record(&h.pods, err, "Cannot read the node's pods; slots of pods that ended stay taken until they can be read",
+	h.record(&h.pods, err, "Cannot read the node's Pods; slots of Pods that have terminated stay taken until they can be read",
 		"check the connection to the API server, and that the agent may list and watch pods",
-		"The node's pods can be read again")
+		"The node's Pods can be read again")
 }
 
 func (h *health) record(o *outage, err error, failed, remedy, recovered string) {
@@ -92,7 +92,7 @@ func (h *health) record(o *outage, err error, failed, remedy, recovered string) 
 	}
 }
 
-// report sets the metric. The state is the source if all of its pods are known.
+// report sets the metric. The state is the source if all of its Pods are known.
 func (h *health) report(source string, trusted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,6 +1,6 @@
 package observer
 
-// kubeletPods copies the pods of the kubelet's Pods API into a store. It is a
+// kubeletPods copies the Pods of the kubelet's Pods API into a store. It is a
 // [kubelet.PodEvents].
 type kubeletPods struct {
 	store  *store

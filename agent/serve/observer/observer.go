@@ -31,7 +31,7 @@ type Pods interface {
 	Close() error
 }
 
-// Observer observes slots through the kubelet and the pods of the node.
+// Observer observes slots through the kubelet and the Pods of the node.
 type Observer struct {
 	lister Lister
 	pods   Pods
@@ -60,7 +60,7 @@ func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger, me
 	return NewFrom(lister, pods, node, client, log, metrics), nil
 }
 
-// NewFrom returns an observer that reads the kubelet's list and pods as given.
+// NewFrom returns an observer that reads the kubelet's list and Pods as given.
 func NewFrom(lister Lister, pods Pods, node string, client dynamic.Interface, log *slog.Logger, metrics *Metrics) *Observer {
 	changed := make(chan struct{}, 1)
 	o := &Observer{
@@ -76,15 +76,15 @@ func NewFrom(lister Lister, pods Pods, node string, client dynamic.Interface, lo
 // BeforeList sets a function that each list of the kubelet waits for. Call it before Run.
 func (o *Observer) BeforeList(wait func(context.Context)) { o.beforeList = wait }
 
-// Changed returns a channel that signals changes of pods that request Akri's
+// Changed returns a channel that signals changes of Pods that request Akri's
 // resources.
 func (o *Observer) Changed() <-chan struct{} { return o.changed }
 
-// Run watches the node's pods until ctx is done: through the kubelet's Pods API if
+// Run watches the node's Pods until ctx is done: through the kubelet's Pods API if
 // it serves that, otherwise through the API server.
 func (o *Observer) Run(ctx context.Context) {
 	if byAPI, _ := o.source.current(); byAPI {
-		o.log.Info("The kubelet has no Pods API; using the node's pods of the API server", "consequence", kubeversion.WithoutPodsAPI)
+		o.log.Info("The kubelet has no Pods API; using the node's Pods of the API server", "consequence", kubeversion.WithoutPodsAPI)
 	}
 	var running sync.WaitGroup
 	running.Go(func() { o.followKubelet(ctx) })
@@ -113,7 +113,7 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 		}
 		return account([]kubelet.Listing{first}, pods), nil
 	}
-	// The watch may be behind, which is no reason for a request while it shows a pod
+	// The watch may be behind, which is no reason for a request while it shows a Pod
 	// that may have the ID.
 	if pods, trusted := o.byAPI.snapshot(); trusted {
 		if seen := account([]kubelet.Listing{first}, pods); !seen.frees(own) {
@@ -138,7 +138,7 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 	return account([]kubelet.Listing{first, second}, pods), nil
 }
 
-// Source returns where the pods are read: "pods-api" or "api-server", as in the metric.
+// Source returns where the Pods are read: "pods-api" or "api-server", as in the metric.
 func (o *Observer) Source() string {
 	if byAPI, _ := o.source.current(); byAPI {
 		return apiServer

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 var own = []slots.Use{{Resource: "cam-1", ID: "cam-1-0"}}
 
 // newObserver runs an observer of a kubelet. Unless the kubelet serves the Pods API, the
-// pods come from the API server of config; the node has the name of the test.
+// Pods come from the API server of config; the node has the name of the test.
 func newObserver(t *testing.T, k *kubelettest.Kubelet, config *rest.Config, configure ...func(*observer.Observer)) *observer.Observer {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -89,7 +89,7 @@ func wanting(name, count string) map[string]any {
 	}
 }
 
-// createPod creates the pod "p" of the test's node in the API server.
+// createPod creates the Pod "p" of the test's node in the API server.
 func createPod(t *testing.T, config *rest.Config, namespace string, spec map[string]any) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -107,7 +107,7 @@ func createPod(t *testing.T, config *rest.Config, namespace string, spec map[str
 	return pods
 }
 
-// TestInitializing checks that no slot ends while the kubelet does not know its pods
+// TestInitializing checks that no slot ends while the kubelet does not know its Pods
 // and its list is empty.
 func TestInitializing(t *testing.T) {
 	fulltest.Only(t)
@@ -129,7 +129,7 @@ func TestInitializing(t *testing.T) {
 	}
 }
 
-// TestWithoutPodsAPI checks that a pod in the API server that requests the resource
+// TestWithoutPodsAPI checks that a Pod in the API server that requests the resource
 // keeps the slot, even for some time after it vanished.
 func TestWithoutPodsAPI(t *testing.T) {
 	t.Parallel()

@@ -10,30 +10,30 @@ import (
 )
 
 // podInfo holds what the accounting needs to know about a pod: its requests for
-// Akri's resources, and whether it has ended.
+// Akri's resources, and whether it has terminated.
 type podInfo struct {
 	UID, Namespace, Name string
 	// Requests is how many devices of each resource the list must show: the sum
 	// over containers and sidecars.
 	Requests map[string]int
 	// Hidden are the resources that have ids which only a plain init container of
-	// the pod got. The list never shows them, and the kubelet keeps them until the
-	// pod ends.
+	// the Pod got. The list never shows them, and the kubelet keeps them until the
+	// Pod ends.
 	Hidden map[string]bool
-	// Ended means that no container of the pod runs or will run again.
-	Ended bool
-	// Waiting means that the kubelet has not reported that it has admitted the pod. Only
-	// the API server shows such pods.
+	// Terminated means that no container of the Pod runs or will run again.
+	Terminated bool
+	// Waiting means that the kubelet has not reported that it has admitted the Pod. Only
+	// the API server shows such Pods.
 	Waiting bool
 }
 
-// key returns the pod's name as the podresources list shows it.
+// key returns the Pod's name as the podresources list shows it.
 func (p podInfo) key() string { return p.Namespace + "/" + p.Name }
 
-// wantsDevices reports whether the pod requests any of Akri's resources.
+// wantsDevices reports whether the Pod requests any of Akri's resources.
 func (p podInfo) wantsDevices() bool { return len(p.Requests) > 0 || len(p.Hidden) > 0 }
 
-// satisfiedBy reports whether these ids, by resource, are as many as the pod requests.
+// satisfiedBy reports whether these ids, by resource, are as many as the Pod requests.
 func (p podInfo) satisfiedBy(ids map[string][]string) bool {
 	for name, count := range p.Requests {
 		if len(ids[name]) < count {
@@ -43,7 +43,7 @@ func (p podInfo) satisfiedBy(ids map[string][]string) bool {
 	return true
 }
 
-// podFacts are the fields read from either form of a pod; digest turns them into
+// podFacts are the fields read from either form of a Pod; digest turns them into
 // a podInfo.
 type podFacts struct {
 	uid, namespace, name string
@@ -75,7 +75,7 @@ const (
 )
 
 func (f podFacts) digest() podInfo {
-	pod := podInfo{UID: f.uid, Namespace: f.namespace, Name: f.name, Ended: f.ended(), Waiting: f.waiting}
+	pod := podInfo{UID: f.uid, Namespace: f.namespace, Name: f.name, Terminated: f.terminated(), Waiting: f.waiting}
 	reusable := map[string]int{}
 	for _, c := range f.inits {
 		for name, count := range f.deviceCounts(c) {
@@ -113,10 +113,10 @@ func (p *podInfo) request(name string, count int, reusable map[string]int) {
 	reusable[name] -= min(count, reusable[name])
 }
 
-// ended reports whether the phase is final, or the pod is being deleted and its
+// terminated reports whether the phase is final, or the Pod is being deleted and its
 // containers have terminated; in both cases no status may show a running
-// container. A crash-looping pod has terminated containers too, but they restart.
-func (f podFacts) ended() bool {
+// container. A crash-looping Pod has terminated containers too, but they restart.
+func (f podFacts) terminated() bool {
 	stopped := len(f.statuses) > 0
 	for _, s := range f.statuses {
 		if s == running {

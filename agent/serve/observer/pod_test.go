@@ -108,7 +108,7 @@ func TestPodForms(t *testing.T) {
 			"a final phase",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: state(isTerminated)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Terminated: true},
 		},
 		"failed while a container runs": {
 			"an evicted pod has this phase before its containers have terminated",
@@ -119,7 +119,7 @@ func TestPodForms(t *testing.T) {
 		"refused at admission": {
 			"nothing was started",
 			corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: app}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Terminated: true},
 		},
 		"being deleted": {
 			"its container still runs",
@@ -131,7 +131,7 @@ func TestPodForms(t *testing.T) {
 			"no container restarts",
 			corev1.Pod{ObjectMeta: deleting, Spec: corev1.PodSpec{Containers: app},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: state(isTerminated)}},
-			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Ended: true},
+			podInfo{Requests: map[string]int{"akri.sh/cam": 2}, Terminated: true},
 		},
 		"being deleted, ephemeral container": {
 			"an ephemeral container can reach the devices of the pod",
@@ -166,7 +166,7 @@ func TestPodForms(t *testing.T) {
 	}
 }
 
-// TestWaitingPod checks that a pod waits for its admission until the kubelet has reported
+// TestWaitingPod checks that a Pod waits for its admission until the kubelet has reported
 // its start, and that one that vanishes before counts as admitted: the report may be late.
 func TestWaitingPod(t *testing.T) {
 	pod := corev1.Pod{
@@ -222,7 +222,7 @@ func FuzzDecodePod(f *testing.F) {
 	})
 }
 
-// TestVanished checks that a pod that is deleted before it ended is kept for as
+// TestVanished checks that a Pod that is deleted before it terminated is kept for as
 // long as its container may run.
 func TestVanished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestVanished(t *testing.T) {
 		s.replace(
 			[]podInfo{
 				{UID: "forced", Requests: wants},
-				{UID: "ended", Requests: wants, Ended: true},
+				{UID: "ended", Requests: wants, Terminated: true},
 				{UID: "deleted", Requests: wants},
 				{UID: "plain"},
 			},
@@ -266,13 +266,13 @@ func TestVanished(t *testing.T) {
 }
 
 // TestSignals checks that only changes that can end a use are signaled: a list that shows
-// the same pods again must not cause the next one.
+// the same Pods again must not cause the next one.
 func TestSignals(t *testing.T) {
 	changed := make(chan struct{}, 1)
 	s := newStore(changed)
 	pod := podInfo{UID: "u", Requests: map[string]int{"akri.sh/cam": 1}}
 	ended := pod
-	ended.Ended = true
+	ended.Terminated = true
 	for _, step := range []struct {
 		name string
 		do   func()

@@ -16,13 +16,13 @@ const (
 	// maxFailures is how often the Pods API of a kubelet that serves its list may fail
 	// before the API server is used instead. With the back-off this takes 8 s.
 	maxFailures = 5
-	// syncTimeout bounds how long the Pods API may take to show all pods.
+	// syncTimeout bounds how long the Pods API may take to show all Pods.
 	syncTimeout = 10 * time.Second
 	// resyncInterval is the mean time after which the stream of the Pods API is
 	// opened again: the kubelet drops events of a client if it has too many.
 	resyncInterval = 5 * time.Minute
 	// initializingDelay is the mean delay between attempts while the kubelet does not
-	// know its pods yet.
+	// know its Pods yet.
 	initializingDelay = 500 * time.Millisecond
 	// probeInterval is how often the agent looks for the socket of a Pods API that the
 	// kubelet does not have.
@@ -36,11 +36,11 @@ const (
 
 var (
 	errNoSocket = errors.New("the kubelet has no socket for the Pods API")
-	errSilent   = errors.New("the Pods API did not show all pods within " + syncTimeout.String())
+	errSilent   = errors.New("the Pods API did not show all Pods within " + syncTimeout.String())
 	errResync   = errors.New("resync") // ends a stream that works
 )
 
-// source is where the pods are read: from the kubelet or from the API server.
+// source is where the Pods are read: from the kubelet or from the API server.
 type source struct {
 	mu       sync.Mutex
 	byAPI    bool
@@ -49,7 +49,7 @@ type source struct {
 
 func newSource(byAPI bool) *source { return &source{byAPI: byAPI, switched: make(chan struct{})} }
 
-// current reports whether the pods are read from the API server. The channel is closed
+// current reports whether the Pods are read from the API server. The channel is closed
 // when that changes.
 func (s *source) current() (byAPI bool, switched <-chan struct{}) {
 	s.mu.Lock()
@@ -72,7 +72,7 @@ func (s *source) use(byAPI bool) bool {
 
 // followKubelet keeps the stream of the kubelet's Pods API open until ctx is done, and
 // decides which source is used. A kubelet that is initializing serves the Pods API:
-// nothing is freed until it knows its pods.
+// nothing is freed until it knows its Pods.
 func (o *Observer) followKubelet(ctx context.Context) {
 	failures, backoff := 0, newBackoff(maxKubeletDelay)
 	for ctx.Err() == nil {
@@ -96,7 +96,7 @@ func (o *Observer) followKubelet(ctx context.Context) {
 			delay = wait.Jitter(outageDelay/2, 1)
 		default:
 			if failures++; failures == maxFailures && o.source.use(true) {
-				o.log.Warn("The kubelet does not serve its Pods API; using the node's pods of the API server until it does",
+				o.log.Warn("The kubelet does not serve its Pods API; using the node's Pods of the API server until it does",
 					"err", err, "remedy", "check that the agent may use pods-api/pods-api.sock in the kubelet's directory, or remove the socket "+
 						"if the kubelet's feature gate PodsAPI is off")
 			}
@@ -110,7 +110,7 @@ func (o *Observer) followKubelet(ctx context.Context) {
 // useKubelet makes the Pods API the source.
 func (o *Observer) useKubelet() {
 	if o.source.use(false) {
-		o.log.Info("The kubelet serves its Pods API; using its pods instead of the API server's")
+		o.log.Info("The kubelet serves its Pods API; using its Pods instead of the API server's")
 	}
 }
 
@@ -122,8 +122,8 @@ func (o *Observer) kubeletServes(ctx context.Context) bool {
 	return err == nil
 }
 
-// watchKubelet watches the pods in the kubelet's Pods API until the stream ends, and
-// returns why it ended. It reports whether the stream has shown all pods.
+// watchKubelet watches the Pods in the kubelet's Pods API until the stream ends, and
+// returns why it ended. It reports whether the stream has shown all Pods.
 func (o *Observer) watchKubelet(ctx context.Context) (served bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -152,7 +152,7 @@ func (o *Observer) watchKubelet(ctx context.Context) (served bool, err error) {
 	return served, err
 }
 
-// followAPI watches the pods in the API server while that is the source, until ctx is
+// followAPI watches the Pods in the API server while that is the source, until ctx is
 // done.
 func (o *Observer) followAPI(ctx context.Context) {
 	backoff := newBackoff(maxAPIDelay)
@@ -175,8 +175,8 @@ func (o *Observer) followAPI(ctx context.Context) {
 	}
 }
 
-// watchAPI watches the pods in the API server until the watch ends or another source is
-// used. It calls synced when all pods are known.
+// watchAPI watches the Pods in the API server until the watch ends or another source is
+// used. It calls synced when all Pods are known.
 func (o *Observer) watchAPI(ctx context.Context, switched <-chan struct{}, synced func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

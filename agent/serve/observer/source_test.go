@@ -21,7 +21,7 @@ import (
 	"akri.sh/akri/internal/kubelettest"
 )
 
-// requests counts the requests for pods.
+// requests counts the requests for Pods.
 type requests struct {
 	next           http.RoundTripper
 	lists, watches atomic.Int32
@@ -77,7 +77,7 @@ func TestPodsAPIThatDoesNotServe(t *testing.T) {
 			}
 			until(t, w, true)
 			tc.repair(k)
-			// The pod is in the Pods API only.
+			// The Pod is in the Pods API only.
 			k.Show(kubelettest.Pod("p", "akri.sh/cam-1", 1))
 			until(t, w, false)
 		})
@@ -85,7 +85,7 @@ func TestPodsAPIThatDoesNotServe(t *testing.T) {
 }
 
 // TestUnreadablePods checks that a use does not end while the API server refuses to
-// list the pods, and that the requests back off.
+// list the Pods, and that the requests back off.
 func TestUnreadablePods(t *testing.T) {
 	t.Parallel()
 	config, requests := count(&rest.Config{Host: "http://127.0.0.1:1"})
@@ -124,8 +124,8 @@ func TestAPIServerThatDoesNotRespond(t *testing.T) {
 	}
 }
 
-// TestNoListAtRest checks that a slot that only an init container of a running pod has,
-// which is never listed, causes no requests: the watch shows the pod.
+// TestNoListAtRest checks that a slot that only an init container of a running Pod has,
+// which is never listed, causes no requests: the watch shows the Pod.
 func TestNoListAtRest(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
@@ -190,7 +190,7 @@ func TestBrokenList(t *testing.T) {
 	until(t, w, true)
 }
 
-// TestLostEvents checks that a pod whose deletion the stream did not show keeps its slot
+// TestLostEvents checks that a Pod whose deletion the stream did not show keeps its slot
 // only until the next resync.
 func TestLostEvents(t *testing.T) {
 	t.Parallel()
@@ -203,8 +203,8 @@ func TestLostEvents(t *testing.T) {
 	until(t, w, true)
 }
 
-// TestAdmission checks that no slot ends while a pod is being admitted: the kubelet lists
-// the pod, but not its ids until the device plugins have answered.
+// TestAdmission checks that no slot ends while a Pod is being admitted: the kubelet lists
+// the Pod, but not its ids until the device plugins have answered.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	k := kubelettest.Start(t, kubelettest.Options{})

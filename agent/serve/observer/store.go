@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// vanishHold is how long a pod that vanished before it ended counts as running.
-// The kubelet kills the container of a force-deleted pod after 2 s (3.3 s was
-// measured), but the pod disappears from the API server and from the list at
+// vanishHold is how long a Pod that vanished before it terminated counts as running.
+// The kubelet kills the container of a force-deleted Pod after 2 s (3.3 s was
+// measured), but the Pod disappears from the API server and from the list at
 // once.
 const vanishHold = 5 * time.Second
 
-// store holds the pods of the node, as one source shows them.
+// store holds the Pods of the node, as one source shows them.
 type store struct {
 	mu       sync.Mutex
-	trusted  bool // all pods of the node are known
+	trusted  bool // all Pods of the node are known
 	pods     map[string]podInfo
-	vanished map[string]vanishedPod // deleted before they ended
+	vanished map[string]vanishedPod // deleted before they terminated
 
-	// changed, of capacity 1, signals that a pod that requests devices was created,
-	// has ended or was deleted.
+	// changed, of capacity 1, signals that a Pod that requests devices was created,
+	// has terminated or was deleted.
 	changed chan<- struct{}
 }
 
@@ -32,7 +32,7 @@ func newStore(changed chan<- struct{}) *store {
 	return &store{pods: map[string]podInfo{}, vanished: map[string]vanishedPod{}, changed: changed}
 }
 
-// put records a pod that exists.
+// put records a Pod that exists.
 func (s *store) put(pod podInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,12 +44,12 @@ func (s *store) set(pod podInfo) {
 	before, known := s.pods[pod.UID]
 	delete(s.vanished, pod.UID)
 	s.pods[pod.UID] = pod
-	if pod.wantsDevices() && (!known || before.Ended != pod.Ended) {
+	if pod.wantsDevices() && (!known || before.Terminated != pod.Terminated) {
 		s.notify()
 	}
 }
 
-// remove records a pod's deletion. A pod whose stop is not proven is held for
+// remove records a Pod's deletion. A Pod whose stop is not proven is held for
 // vanishHold.
 func (s *store) remove(uid string, proven bool) {
 	s.mu.Lock()
@@ -64,14 +64,14 @@ func (s *store) drop(uid string, proven bool) {
 	if !pod.wantsDevices() {
 		return
 	}
-	if !proven && !pod.Ended {
+	if !proven && !pod.Terminated {
 		pod.Waiting = false // the kubelet may have admitted it just before
 		s.vanished[uid] = vanishedPod{pod, time.Now().Add(vanishHold)}
 	}
 	s.notify()
 }
 
-// replace records all pods of the node at once.
+// replace records all Pods of the node at once.
 func (s *store) replace(pods []podInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *store) replace(pods []podInfo) {
 	}
 }
 
-// trust records whether every creation and deletion of a pod is seen from now on.
+// trust records whether every creation and deletion of a Pod is seen from now on.
 func (s *store) trust(trusted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,15 +96,15 @@ func (s *store) trust(trusted bool) {
 	}
 }
 
-// isTrusted reports whether all pods of the node are known.
+// isTrusted reports whether all Pods of the node are known.
 func (s *store) isTrusted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.trusted
 }
 
-// snapshot returns the pods, including those that vanished within vanishHold, and
-// reports whether all pods of the node are known.
+// snapshot returns the Pods, including those that vanished within vanishHold, and
+// reports whether all Pods of the node are known.
 func (s *store) snapshot() ([]podInfo, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -183,7 +183,7 @@ func (m *Machine) take(c *call) ([]Command, bool) {
 	}
 	var commands []Command
 	for _, name := range slices.Sorted(maps.Keys(releases)) {
-		for _, number := range releases[name] { // the kubelet knows that its container has ended
+		for _, number := range releases[name] { // the kubelet knows that its container has terminated
 			m.instances[name].slots[number].held = v0.Owner{}
 		}
 		commands = append(commands, m.release(m.instances[name], releases[name]))
@@ -288,7 +288,7 @@ func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error)
 }
 
 // unaccounted reports whether a container that the kubelet no longer lists may still
-// have a slot: that of a pod that was deleted by force. The kubelet offers its ID again
+// have a slot: that of a Pod that was deleted by force. The kubelet offers its ID again
 // at once, but other nodes must not see the slot free, not even for a moment. The call
 // waits for the next observation.
 func (m *Machine) unaccounted(inst *instance, number int, s *slot) bool {

@@ -58,7 +58,7 @@ func (n *node) checkWritten() {
 	}
 }
 
-// mayUse reports whether a pod has the virtual ID of an owner: the agent cannot know
+// mayUse reports whether a Pod has the virtual ID of an owner: the agent cannot know
 // then that a second slot with this ID is not used.
 func (n *node) mayUse(owner v0.Owner) bool {
 	if owner.VirtualID == "" {
@@ -101,7 +101,7 @@ func (n *node) checkCommands(commands []slots.Command) {
 					n.w.fail("I1: %s releases %s of %q", n.name, ref, owner)
 				}
 				// Until the first observation after its start, the agent cannot know that a
-				// pod was deleted by force, and a slot that is given again is released and
+				// Pod was deleted by force, and a slot that is given again is released and
 				// claimed, because of releases of the former agent.
 				if n.w.now-n.booted < 4*time.Second && n.onlyGhosts(ref) {
 					n.w.excused[ref] = true
@@ -126,7 +126,7 @@ func (n *node) holds(ref slots.Ref) bool {
 	return false
 }
 
-// onlyGhosts reports whether only containers of pods that were deleted by force use a
+// onlyGhosts reports whether only containers of Pods that were deleted by force use a
 // slot.
 func (n *node) onlyGhosts(ref slots.Ref) bool {
 	return !slices.ContainsFunc(n.pods, func(p *pod) bool {
@@ -135,7 +135,7 @@ func (n *node) onlyGhosts(ref slots.Ref) bool {
 }
 
 // checkUnavailable checks that IDs that cannot be claimed become unhealthy: an error
-// costs a Deployment ten failed pods a second, an unhealthy ID none.
+// costs a Deployment ten failed Pods a second, an unhealthy ID none.
 func (n *node) checkUnavailable(a slots.Answer) {
 	s := n.calls[a.Call]
 	if s == nil || !errors.Is(a.Err, slots.ErrUnavailable) {
@@ -184,7 +184,7 @@ func (n *node) checkAnswer(s *step, a slots.Answer) {
 	r.answer = a.Slots
 }
 
-// same reports whether the containers of a pod must get the same slots.
+// same reports whether the containers of a Pod must get the same slots.
 func (n *node) same(r *request) bool {
 	return !slices.ContainsFunc(r.answer, func(ref slots.Ref) bool {
 		o := n.w.objects[ref.Instance]

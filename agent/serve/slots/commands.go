@@ -18,7 +18,7 @@ type Command interface {
 	String() string
 }
 
-// Reasons to refuse a call. The kubelet shows the text in the pod's status.
+// Reasons to refuse a call. The kubelet shows the text in the Pod's status.
 var (
 	// ErrTaken means that another node, or another resource of this node, has the
 	// slot.

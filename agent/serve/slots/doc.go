@@ -30,5 +30,5 @@
 // its slot may be. The same is true if the slot was given while a release without a
 // response could still arrive, and it arrives while the agent is down. Until the first
 // observation after a start, a slot that is given again is released and claimed; a
-// container of a pod that was deleted by force at this moment does not prevent it.
+// container of a Pod that was deleted by force at this moment does not prevent it.
 package slots

@@ -14,7 +14,7 @@ type Event interface{ apply(*Machine) []Command }
 type Call uint64
 
 // Generation counts the calls that name slots, and settled patches. An observation of
-// pods carries the generation at which it began, and does not apply to slots touched
+// Pods carries the generation at which it began, and does not apply to slots touched
 // later.
 type Generation uint64
 
@@ -160,7 +160,7 @@ type ProbeSettled struct {
 	Record *Record
 }
 
-// PodsObserved is an observation of the kubelet and its pods.
+// PodsObserved is an observation of the kubelet and its Pods.
 type PodsObserved struct {
 	// Since and Began are [Machine.Generation] and the time at the beginning of
 	// the observation.

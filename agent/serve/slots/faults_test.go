@@ -23,7 +23,7 @@ const (
 	deletions                 // of the Instance
 	edits                     // of deviceUsage, by a user
 	stalls                    // of the kubelet
-	forced                    // deletion of pods
+	forced                    // deletion of Pods
 	numberOfFaults
 )
 
@@ -268,8 +268,8 @@ func (n *node) observe() {
 }
 
 // list observes the IDs that the kubelet lists, and the resources whose list may lack
-// some: while the kubelet starts, while a pod waits for its admission or is being admitted
-// for long, and while a container runs whose pod was deleted by force.
+// some: while the kubelet starts, while a Pod waits for its admission or is being admitted
+// for long, and while a container runs whose Pod was deleted by force.
 func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
 	if n.w.now < n.initial {
 		for _, u := range uses {

@@ -18,7 +18,7 @@ import (
 //	    unlisted ID is refused
 //	I7  a slot that no container has is free within 12 s
 //	I8  each Allocate is answered within its deadline, exactly once
-//	I9  restarts of agent, kubelet and API server change no owner of a running pod
+//	I9  restarts of agent, kubelet and API server change no owner of a running Pod
 //
 // Check verifies what one node's view can show of them. The random schedules of
 // model_test.go verify all of them, across nodes and containers.

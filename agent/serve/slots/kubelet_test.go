@@ -11,7 +11,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// node is a kubelet with its pods, and the agent with its machine.
+// node is a kubelet with its Pods, and the agent with its machine.
 type node struct {
 	w     *world
 	name  string
@@ -30,7 +30,7 @@ type node struct {
 	pods      []*pod
 	admitting *pod
 	calls     map[slots.Call]*step
-	initial   time.Duration // the kubelet lists no pods until then
+	initial   time.Duration // the kubelet lists no Pods until then
 	backoff   time.Duration
 	observed  int // observations planned
 	observing bool
@@ -40,7 +40,7 @@ type node struct {
 	capacity map[string]int // as the agent knows it
 }
 
-// pod has one or two containers, which get the same IDs, as an init container and an
+// Pod has one or two containers, which get the same IDs, as an init container and an
 // app container do.
 type pod struct {
 	requests   []request
@@ -240,7 +240,7 @@ func (n *node) receive(r slots.Resource, list []slots.Health) {
 	n.lists[r] = slices.Clone(list)
 }
 
-// podArrives lets the kubelet admit a pod, one at a time.
+// podArrives lets the kubelet admit a Pod, one at a time.
 func (n *node) podArrives() {
 	if n.w.calm {
 		return
@@ -271,7 +271,7 @@ func (n *node) podArrives() {
 	n.allocate(&step{pod: p})
 }
 
-// available returns the healthy IDs of a resource that no pod has.
+// available returns the healthy IDs of a resource that no Pod has.
 func (n *node) available(r slots.Resource) []int {
 	var ids []int
 	for _, h := range n.lists[r] {
@@ -432,7 +432,7 @@ func (n *node) answered(a slots.Answer) {
 	n.admitted(s.pod)
 }
 
-// admitted starts a pod's containers. The kubelet needs a moment until it lists the IDs.
+// admitted starts a Pod's containers. The kubelet needs a moment until it lists the IDs.
 func (n *node) admitted(p *pod) {
 	n.admitting = nil
 	p.running = true
@@ -451,7 +451,7 @@ func (n *node) admitted(p *pod) {
 	}
 }
 
-// end ends a pod. The container of a pod that is deleted by force runs on, although the
+// end ends a Pod. The container of a Pod that is deleted by force runs on, although the
 // kubelet gives its IDs to others at once.
 func (n *node) end(p *pod, force bool) {
 	lag := n.w.upTo(1500 * time.Millisecond)

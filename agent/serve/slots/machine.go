@@ -47,7 +47,7 @@ func New(node string) *Machine {
 
 // Step handles an event and returns the commands, in order. Lists come before
 // answers: the kubelet must learn that a slot is taken before its call is refused.
-// Otherwise a Deployment creates ten failed pods a second.
+// Otherwise a Deployment creates ten failed Pods a second.
 func (m *Machine) Step(e Event) []Command {
 	decided := e.apply(m)
 	return append(m.advertise(), decided...)

@@ -9,7 +9,7 @@ import (
 // plan chooses a slot for each ID of a group's call: slots of different Instances. An ID
 // in use keeps its slot. Another one takes the Instance with most available slots. If
 // two IDs in use have slots of one Instance, one of them is remapped. The kubelet names
-// only IDs whose container has ended, or those of an earlier container of the same pod,
+// only IDs whose container has terminated, or those of an earlier container of the same Pod,
 // so the ID that was answered last keeps its slot. The other's former slot stays owned
 // until an observation.
 //
@@ -29,7 +29,7 @@ func (m *Machine) plan(g *group, c *call) (targets []Ref, wait bool, err error) 
 			rest = append(rest, i)
 		case !used[ref.Instance]:
 			assign(i, ref)
-		case m.recent(s): // its container may be running, in the same pod
+		case m.recent(s): // its container may be running, in the same Pod
 			return nil, false, ErrTooFew
 		default:
 			rest = append(rest, i)
@@ -63,7 +63,7 @@ func (m *Machine) byAge(g *group, c *call) []int {
 }
 
 // recent reports whether a slot was given to a container so recently that it may be an
-// earlier container of the same pod.
+// earlier container of the same Pod.
 func (m *Machine) recent(s *slot) bool {
 	return !s.held.Free() && m.now-s.answered < SettleTime
 }
@@ -90,7 +90,7 @@ func (m *Machine) keepable(g *group, c *call, i int) (Ref, *slot, bool) {
 		return Ref{}, nil, false
 	}
 	// While the device is offline, the ID is unhealthy: the kubelet names it only for a
-	// later container of the same pod.
+	// later container of the same Pod.
 	return ref, s, g.instances[ref.Instance].ready(s)
 }
 

@@ -75,7 +75,7 @@ type world struct {
 	nodes     []*node
 	nextCall  slots.Call
 	faults    map[fault]bool
-	calm      bool // no further pods and faults
+	calm      bool // no further Pods and faults
 	violation string
 	verbose   bool
 	log       []string
@@ -137,7 +137,7 @@ func (w *world) fail(format string, args ...any) {
 }
 
 const (
-	// busyTime is how long pods come and faults happen; calmTime is how long the world
+	// busyTime is how long Pods come and faults happen; calmTime is how long the world
 	// is then observed, without either.
 	busyTime = 40 * time.Second
 	calmTime = 20 * time.Second
@@ -194,7 +194,7 @@ func (w *world) run() {
 	}
 }
 
-// calmDown ends all pods and all faults.
+// calmDown ends all Pods and all faults.
 func (w *world) calmDown() {
 	w.note("calm: all pods end, no further faults")
 	w.calm = true

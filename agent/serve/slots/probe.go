@@ -14,7 +14,7 @@ const (
 
 // probe is the state of an Instance whose slots could not be claimed although they are
 // free: the API server does not respond, or refuses the patch. An error to the kubelet
-// costs a Deployment ten failed pods a second, an unhealthy ID none. So the free slots
+// costs a Deployment ten failed Pods a second, an unhealthy ID none. So the free slots
 // are unhealthy until a [Probe] succeeds.
 type probe struct {
 	failing bool

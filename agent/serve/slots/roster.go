@@ -57,7 +57,7 @@ func (r *roster) name(ids []int, now time.Duration, g Generation) {
 
 // update returns the list that shows the wanted IDs. Other IDs that are listed become
 // unhealthy, and leave the list after [Quiet] unless keep reports that they are in use:
-// the status of a container's pod would show a missing ID as healthy.
+// the status of a container's Pod would show a missing ID as healthy.
 func (r *roster) update(wanted map[int]bool, now time.Duration, keep func(id int) bool) []Health {
 	for id := range wanted {
 		if e := r.entries[id]; e != nil {

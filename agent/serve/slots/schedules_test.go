@@ -23,7 +23,7 @@ var (
 )
 
 // TestSchedules runs nodes that share devices, with their kubelets and one API server,
-// and checks the invariants. Each schedule is a random sequence of pods, faults and
+// and checks the invariants. Each schedule is a random sequence of Pods, faults and
 // delays, in simulated time. The seeds are fixed.
 func TestSchedules(t *testing.T) {
 	count := uint64(*schedules)

@@ -99,7 +99,7 @@ type instance struct {
 	// kept up to date, because the Instance does not have this node's label.
 	gone, left bool
 	// restoring are the slots that other nodes owned when the Instance was deleted. Their
-	// agents write the owners again, unless the containers have ended. No call gets such a
+	// agents write the owners again, unless the containers have terminated. No call gets such a
 	// slot before restoredAt, which is set when the Instance has been created again.
 	restoring  map[int]bool
 	restoredAt time.Duration

@@ -32,7 +32,7 @@ func unschedulable(pod *corev1.Pod) (message string, found bool) {
 func Requests(pod *corev1.Pod, resource string) bool { return Requested(pod)[resource] > 0 }
 
 // Requested returns the number of devices of Akri that a Pod requests, by resource. As
-// for the scheduler, init containers do not add to the others, because they have ended.
+// for the scheduler, init containers do not add to the others, because they have terminated.
 func Requested(pod *corev1.Pod) map[string]int64 {
 	requested := map[string]int64{}
 	for i := range pod.Spec.Containers {

@@ -15,7 +15,7 @@ import (
 )
 
 // dir is the run directory of the demo's cluster. processDir is the directory of Akri's
-// processes where Akri cannot run in pods.
+// processes where Akri cannot run in Pods.
 const (
 	dir        = "/tmp/akri-demo"
 	processDir = "/tmp/akri-demo-processes"

@@ -41,7 +41,7 @@ type edgeDevice struct {
 	token  func() (string, error)
 }
 
-// inCluster returns an EdgeDevice, with the credentials of the pod.
+// inCluster returns an EdgeDevice, with the credentials of the Pod.
 func inCluster(namespace, name string) (*edgeDevice, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if namespace == "" || name == "" || host == "" {

@@ -22,7 +22,7 @@ func newUp(dir *string) *cobra.Command {
 			config.Dir = *dir
 			config.Progress = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 			if missing, ok := errors.AsType[*cluster.NoNodesError](cluster.Probe()); ok && config.Nodes > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "WARNING: %v\nStarting a control plane without nodes: no pods will run.\n", missing)
+				fmt.Fprintf(cmd.ErrOrStderr(), "WARNING: %v\nStarting a control plane without nodes: no Pods will run.\n", missing)
 				config.Nodes = 0
 			}
 			c, err := cluster.Start(cmd.Context(), config)

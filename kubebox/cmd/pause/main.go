@@ -1,4 +1,4 @@
-// Command pause holds the namespaces of a pod. It is the pod's first process: it
+// Command pause holds the namespaces of a Pod. It is the Pod's first process: it
 // reaps orphaned processes, and exits on SIGTERM or SIGINT.
 package main
 

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// caFile is the CA of the API server in a pod with a ServiceAccount.
+// caFile is the CA of the API server in a Pod with a ServiceAccount.
 const caFile = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 
 // requestTimeout bounds a request, including the lookup of its host.

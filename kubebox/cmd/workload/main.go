@@ -1,10 +1,10 @@
 // Command workload stands in for any workload in tests and demos. It prints its
-// environment to the pod's log, and serves it over HTTP until it receives SIGTERM.
+// environment to the Pod's log, and serves it over HTTP until it receives SIGTERM.
 //
 // The ports are its arguments, or else $PORTS, separated by commas, or else 6052.
 // With the argument "end" instead of ports, it exits after printing.
 //
-// It is also a client, to be run in a pod by kubectl exec:
+// It is also a client, to be run in a Pod by kubectl exec:
 //
 //	workload get 10 http://svc/   # the first line of each of ten responses
 //	workload lookup svc other     # the addresses of hosts

@@ -1,6 +1,6 @@
 package node
 
-// cni renders the CNI configuration: each pod gets a veth pair to its node and an
+// cni renders the CNI configuration: each Pod gets a veth pair to its node and an
 // address from the node's range. No address is translated, so no firewall is needed.
 func (c Config) cni() []byte {
 	return render(object{

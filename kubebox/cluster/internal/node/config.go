@@ -18,7 +18,7 @@ type Config struct {
 	Dir    string              // the node's directory; see below
 	Bin    string              // directory of the executables
 	PKI    string              // directory of the certificates
-	Cgroup string              // parent cgroup of its pods, without leading slash
+	Cgroup string              // parent cgroup of its Pods, without leading slash
 	Images []string            // archives to import before the kubelet starts
 	Flags  map[string][]string // additional flags by program
 	Env    []string            // of components and commands
@@ -37,7 +37,7 @@ const (
 	controlSocket = "control.sock"
 )
 
-// SandboxImage is the image of the process that holds a pod's namespaces.
+// SandboxImage is the image of the process that holds a Pod's namespaces.
 const SandboxImage = "akri.local/pause:1"
 
 // ControlSocket returns the path of the control socket of the node at dir.

@@ -5,7 +5,7 @@
 // program finds its files in the usual places: the kubelet's below /var/lib/kubelet,
 // the handlers' below /var/lib/akri. Those two are also visible on the machine, as
 // subdirectories of the node's directory. Pods have their own addresses and reach
-// pods of other nodes by plain routing.
+// Pods of other nodes by plain routing.
 //
 // Read init.go first, then containerd.go, kubelet.go, proxy.go and cni.go, which
 // render the configuration files.

@@ -56,7 +56,7 @@ func (c *Client) APIServer(ctx context.Context) error {
 	})
 }
 
-// ServiceAccount waits until pods can be created in the namespace default.
+// ServiceAccount waits until Pods can be created in the namespace default.
 func (c *Client) ServiceAccount(ctx context.Context) error {
 	return wait(ctx, "the default ServiceAccount", func() error {
 		_, err := c.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default")

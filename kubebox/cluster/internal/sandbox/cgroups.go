@@ -55,9 +55,9 @@ func MakeCgroup(name string) error {
 	return nil
 }
 
-// shares is the share of the processor that all pods of a cluster have together, if it is
+// shares is the share of the processor that all Pods of a cluster have together, if it is
 // contended: ten times that of a process outside, such as a compiler. With the default,
-// the pods of a whole cluster have as much as one such process.
+// the Pods of a whole cluster have as much as one such process.
 const shares = "10240"
 
 // setShares sets the share of a cgroup, if it is in the cpu hierarchy.

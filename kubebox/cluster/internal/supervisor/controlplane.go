@@ -88,7 +88,7 @@ func (c Config) apiserverFlags(etcd, port string) []string {
 		"--kubelet-preferred-address-types=InternalIP",
 		"--enable-aggregator-routing=true", // reach Services through their endpoints: only nodes have a kube-proxy
 		// See apiserverEndpoint. An API server that manages its endpoint removes it when it
-		// stops, and pods reach it only after kube-proxy has noticed its return.
+		// stops, and Pods reach it only after kube-proxy has noticed its return.
 		"--endpoint-reconciler-type=none",
 	}
 	if c.Isolated {

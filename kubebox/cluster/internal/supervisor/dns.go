@@ -64,7 +64,7 @@ type created struct {
 }
 
 // dnsObjects returns the objects of the DNS server: its rights, as in other clusters, and
-// the Service kube-dns. The Service has no selector, because the server is not a pod.
+// the Service kube-dns. The Service has no selector, because the server is not a Pod.
 func dnsObjects() []created {
 	type object = map[string]any
 	const (

@@ -98,7 +98,7 @@ func (m *machine) boot() error {
 	if err := sandbox.AwaitVethRemoval(m.veth, cleanupTimeout); err != nil {
 		return err // left over from a node that exited by itself
 	}
-	// Cgroups of pods that ran during a power failure: a kubelet spends seconds on each.
+	// Cgroups of Pods that ran during a power failure: a kubelet spends seconds on each.
 	if err := sandbox.RemoveCgroup(m.config.Cgroup, cleanupTimeout); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"akri.sh/akri/kubebox/cluster/internal/wire"
 )
 
-// prepareServices sets up everything that lets pods reach Services, without starting it.
+// prepareServices sets up everything that lets Pods reach Services, without starting it.
 // Without nft, the cluster resolves names, but does not route Services.
 func (s *Supervisor) prepareServices() error {
 	if err := s.checkNFT(); err == nil {
