@@ -9,6 +9,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
+	"akri.sh/akri/controller/templates"
 )
 
 // maxInstances limits the Instances for which an update is tried.
@@ -16,7 +17,8 @@ const maxInstances = 20
 
 // affectedInstances are the existing Instances of a Configuration.
 type affectedInstances struct {
-	// instances has at most maxInstances of them.
+	// instances has at most maxInstances of them, with the properties that they will
+	// have after the update.
 	instances []v0.Instance
 	total     int
 }
@@ -49,6 +51,7 @@ func (c *Chain) listAffected(ctx context.Context, r request) (affectedInstances,
 	for i := range list.Items {
 		if instance := list.Items[i]; instance.Spec.ConfigurationName == r.configuration.Name && instance.DeletionTimestamp == nil {
 			if result.total++; len(result.instances) < maxInstances {
+				instance.Spec.BrokerProperties = templates.PropertiesAfterUpdate(r.old, r.configuration, &instance)
 				result.instances = append(result.instances, instance)
 			}
 		}

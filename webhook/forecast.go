@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -105,10 +104,6 @@ func (c *Chain) plan(
 ) ([]plan.Step, map[inventory.Ref]outline, prediction) {
 	var result prediction
 	values := templates.InstanceValues(configuration, instance)
-	properties := map[string]string{}
-	maps.Copy(properties, values.Instance.Properties)
-	maps.Copy(properties, configuration.Spec.BrokerProperties) // as the agents will
-	values.Instance.Properties = properties
 	parent := ownership.InstanceParent(instance)
 	place := func(origin templating.Origin) string { return inSpec(compiled.Place(origin.Level, origin.String())) }
 	var desired []plan.Desired

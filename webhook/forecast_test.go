@@ -117,6 +117,29 @@ func TestForecast(t *testing.T) {
 	})
 }
 
+// A property that only the old Configuration set is gone after the update, as kubectl akri
+// diff shows it: a template that reads it fails.
+func TestForecastOfDroppedProperty(t *testing.T) {
+	w := enter(t)
+	w.guard()
+	w.control()
+	admin := w.as("")
+	const templates = forecastMap + "," + forecastMore
+	expect(t, admin.apply(configuration(templates, "")+"  brokerProperties: {K: ours}\n"), "")
+	w.device("cam", "cam-0", `{K: ours}`)
+	w.device("cam", "cam-1", `{K: of the device}`)
+	w.applied("cam-0", 2)
+	w.applied("cam-1", 2)
+	admin.warnings.take()
+	expect(t, admin.apply(configuration(templates, "")), "")
+	warnings := admin.warnings.take()
+	for _, words := range []string{"of 2 Instances: ", " 1 would fail", "Instance cam-0: would fail: ", `property "K" does not exist`} {
+		if !strings.Contains(warnings, words) {
+			t.Errorf("%q is not among the warnings:\n%s", words, warnings)
+		}
+	}
+}
+
 // The dry runs of a forecast are limited, whatever the number of templates and devices.
 func TestForecastIsBounded(t *testing.T) {
 	w := enter(t)

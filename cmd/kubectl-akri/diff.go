@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,6 +19,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/templates"
 )
 
 // exitDiffers is the exit code of kubectl diff if there are differences.
@@ -153,7 +153,7 @@ func (o *diffOptions) changes(
 		fmt.Fprintf(notes, "note: %s: the discovery handler changes too; the objects below are for the devices found so far\n", name)
 	}
 	for i := range instances {
-		instances[i].Spec.BrokerProperties = mergeProperties(instances[i].Spec.BrokerProperties, before, configuration)
+		instances[i].Spec.BrokerProperties = templates.PropertiesAfterUpdate(before, configuration, &instances[i])
 	}
 	preview := newPreview(api, configuration, o.policy)
 	if len(instances) == 0 {
@@ -192,21 +192,4 @@ func (c *cluster) dryRunApply(ctx context.Context, given *unstructured.Unstructu
 		return nil, nil, fmt.Errorf("read Configuration %s: %w", given.GetName(), err)
 	}
 	return before, after, nil
-}
-
-// mergeProperties returns a device's properties after the agents have seen the new
-// Configuration, whose brokerProperties override the device's own.
-func mergeProperties(properties map[string]string, before, after *v0.Configuration) map[string]string {
-	merged := maps.Clone(properties)
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	if before != nil {
-		maps.DeleteFunc(merged, func(key, value string) bool {
-			old, found := before.Spec.BrokerProperties[key]
-			return found && old == value
-		})
-	}
-	maps.Copy(merged, after.Spec.BrokerProperties)
-	return merged
 }

@@ -42,6 +42,25 @@ func valuesOfInstance(configuration *v0.Configuration, instance *v0.Instance) te
 	}
 }
 
+// PropertiesAfterUpdate returns the properties that an Instance will have once the agents
+// have seen an update of its Configuration. Those that only the old Configuration set are
+// removed: whether the device has a property of the same name is not known. The old
+// Configuration is nil if there is none.
+func PropertiesAfterUpdate(before, after *v0.Configuration, instance *v0.Instance) map[string]string {
+	properties := maps.Clone(instance.Spec.BrokerProperties)
+	if properties == nil {
+		properties = map[string]string{}
+	}
+	if before != nil {
+		maps.DeleteFunc(properties, func(name, value string) bool {
+			set, found := before.Spec.BrokerProperties[name]
+			return found && set == value
+		})
+	}
+	maps.Copy(properties, after.Spec.BrokerProperties)
+	return properties
+}
+
 // propertiesOf returns the properties of an Instance. Those that the Configuration sets
 // take precedence, whatever the agent that wrote the Instance made of them.
 func propertiesOf(configuration *v0.Configuration, instance *v0.Instance) map[string]string {

@@ -7,6 +7,34 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
+func TestPropertiesAfterUpdate(t *testing.T) {
+	type properties = map[string]string
+	for name, tc := range map[string]struct{ before, after, instance, want properties }{
+		"dropped":                      {properties{"K": "ours"}, nil, properties{"K": "ours", "URL": "u"}, properties{"URL": "u"}},
+		"dropped, but the device's":    {properties{"K": "ours"}, nil, properties{"K": "its"}, properties{"K": "its"}},
+		"changed":                      {properties{"K": "ours"}, properties{"K": "new"}, properties{"K": "ours"}, properties{"K": "new"}},
+		"added":                        {nil, properties{"K": "new"}, properties{"URL": "u"}, properties{"K": "new", "URL": "u"}},
+		"unchanged, no properties yet": {properties{"K": "ours"}, properties{"K": "ours"}, nil, properties{"K": "ours"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := func(set properties) *v0.Configuration {
+				return &v0.Configuration{Spec: v0.ConfigurationSpec{BrokerProperties: set}}
+			}
+			instance := v0.Instance{Spec: v0.InstanceSpec{BrokerProperties: maps.Clone(tc.instance)}}
+			if got := PropertiesAfterUpdate(configuration(tc.before), configuration(tc.after), &instance); !maps.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+			if !maps.Equal(instance.Spec.BrokerProperties, tc.instance) {
+				t.Error("the Instance in the cache was changed")
+			}
+		})
+	}
+	created := &v0.Configuration{Spec: v0.ConfigurationSpec{BrokerProperties: properties{"K": "new"}}}
+	if got := PropertiesAfterUpdate(nil, created, &v0.Instance{}); !maps.Equal(got, created.Spec.BrokerProperties) {
+		t.Errorf("without an old Configuration: got %v", got)
+	}
+}
+
 func TestTheConfigurationsPropertiesTakePrecedence(t *testing.T) {
 	type properties = map[string]string
 	for name, tc := range map[string]struct{ configuration, instance, want properties }{
