@@ -135,20 +135,20 @@ func (r *configurationReconciler) finalize(
 func (r *configurationReconciler) trackResources(
 	name types.NamespacedName, compiled *templates.Templates, status v0.ConfigurationStatus,
 ) []problem.Problem {
-	const origin = "kind of a broker resource"
+	const place = "kind of a broker resource"
 	var resources []schema.GroupVersionResource
 	var unavailable []problem.Problem
 	for _, kind := range compiled.Kinds() {
 		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
-			unavailable = append(unavailable, problem.Of(origin, plan.KindUnavailableError(kind, err)))
+			unavailable = append(unavailable, problem.New(place, plan.KindUnavailableError(kind, err)))
 		}
 		if err != nil {
 			continue
 		}
 		resources = append(resources, mapping.Resource)
 		if state := r.informers.State(mapping.Resource); state.Err != nil {
-			unavailable = append(unavailable, problem.Of(origin, apply.WatchError(kind, mapping.Resource, state.Err)))
+			unavailable = append(unavailable, problem.New(place, apply.WatchError(kind, mapping.Resource, state.Err)))
 		}
 	}
 	for _, kind := range slices.Concat(inventory.Kinds(status.Resources), r.kinds.of(name)) {

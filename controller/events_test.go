@@ -39,11 +39,11 @@ func TestProblemsAreTold(t *testing.T) {
 		}
 	}
 	told(0)
-	told(1, problem.Problem{Reason: v0.ReasonApplyFailed, Message: "first"})
-	told(1, problem.Problem{Reason: v0.ReasonApplyFailed, Message: "second"})
+	told(1, problem.Problem{Reason: v0.ReasonApplyFailed, Cause: "first"})
+	told(1, problem.Problem{Reason: v0.ReasonApplyFailed, Cause: "second"})
 	many := make([]problem.Problem, 1000)
 	for i := range many {
-		many[i] = problem.Problem{Reason: v0.ReasonApplyFailed, Message: strings.Repeat("long ", 200)}
+		many[i] = problem.Problem{Reason: v0.ReasonApplyFailed, Cause: strings.Repeat("long ", 200)}
 	}
 	told(1, many...)
 	if len(lines[0]) > 2*maxNote {

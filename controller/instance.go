@@ -147,9 +147,8 @@ func (r *instanceReconciler) converge(
 ) converge.Outcome {
 	if configuration == nil {
 		return converge.Outcome{Resources: recorded, Problems: []problem.Problem{{
-			Reason: v0.ReasonConfigurationNotFound,
-			Message: fmt.Sprintf("spec.configurationName: there is no Configuration %q in namespace %q",
-				instance.Spec.ConfigurationName, instance.Namespace),
+			Reason: v0.ReasonConfigurationNotFound, Place: "spec.configurationName",
+			Cause: fmt.Sprintf("there is no Configuration %q in namespace %q", instance.Spec.ConfigurationName, instance.Namespace),
 		}}}
 	}
 	compiled := r.templates.Get(configuration)

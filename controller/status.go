@@ -89,7 +89,7 @@ func objectCount(n int, none, state string) string {
 func listed(problems []problem.Problem) string {
 	var messages firstFew
 	for _, p := range problems {
-		messages.add(maxProblems, func() string { return p.Message })
+		messages.add(maxProblems, p.Message)
 	}
 	return messages.String()
 }

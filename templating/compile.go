@@ -17,9 +17,9 @@ import (
 func Compile(level Level, templates []map[string]any) (*Set, Diagnostics) {
 	if len(templates) > MaxTemplates {
 		return nil, Diagnostics{{
-			List:  level.String(),
-			Cause: &LimitError{What: "templates in one list", Limit: MaxTemplates},
-			Hint:  "split the devices or the objects among several Configurations",
+			Origin: Origin{Level: level, Index: -1},
+			Cause:  &LimitError{What: "templates in one list", Limit: MaxTemplates},
+			Hint:   "split the devices or the objects among several Configurations",
 		}}
 	}
 	set := &Set{level: level}

@@ -26,9 +26,9 @@ func (p Pos) String() string {
 
 // Diagnostic is one mistake in a list of templates, reported to its author.
 type Diagnostic struct {
-	// List is the template: instanceBrokerResources[2]. If one of several objects
-	// of a for-each failed, the element follows in parentheses.
-	List string
+	// Origin is the template, with the element if one of several objects of a for-each
+	// failed.
+	Origin Origin
 	// Field leads to the value; empty for the template as a whole.
 	Field Path
 	// Text is the author's string at Field, if the mistake is inside it.
@@ -50,7 +50,7 @@ func (d Diagnostic) Redact() Diagnostic {
 	if !d.Secret {
 		return d
 	}
-	redacted := Diagnostic{List: d.List, Field: d.Field, Secret: true, Pos: d.Pos}
+	redacted := Diagnostic{Origin: d.Origin, Field: d.Field, Secret: true, Pos: d.Pos}
 	if limit, ok := errors.AsType[*LimitError](d.Cause); ok {
 		redacted.Cause, redacted.Hint = limit, d.Hint
 		return redacted
@@ -66,7 +66,7 @@ func (d Diagnostic) Redact() Diagnostic {
 
 func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
 
-// newDiagnostic returns a fault in text as a diagnostic without List.
+// newDiagnostic returns a fault in text as a diagnostic without Origin.
 func newDiagnostic(field Path, text string, f *fault.Fault) Diagnostic {
 	d := Diagnostic{Field: field, Text: text, Cause: f.Cause, Hint: f.Hint}
 	if f.Offset >= 0 {
@@ -85,23 +85,26 @@ func position(text string, offset int) Pos {
 }
 
 // Error returns the whole diagnostic on one line.
-func (d Diagnostic) Error() string {
-	var b strings.Builder
-	b.WriteString(d.List)
-	if field := d.Field.String(); field != "" {
-		if b.Len() > 0 && field[0] != '[' {
-			b.WriteByte('.')
-		}
-		b.WriteString(field)
-	}
-	if d.Text != "" {
-		b.WriteString(": " + d.excerpt())
-	}
-	b.WriteString(": " + d.Cause.Error())
+func (d Diagnostic) Error() string { return d.Message(d.Origin.String()) }
+
+// Message returns the whole diagnostic on one line. template is the template as its
+// author knows it, such as an old field that it was converted from.
+func (d Diagnostic) Message(template string) string {
+	place, cause := d.In(template)
+	message := place + ": " + cause
 	if d.Hint != "" {
-		b.WriteString("; " + d.Hint)
+		message += "; " + printable(d.Hint)
 	}
-	return printable(b.String())
+	return message
+}
+
+// In returns the place and the cause as in Message. The cause quotes the author's text.
+func (d Diagnostic) In(template string) (place, cause string) {
+	cause = d.Cause.Error()
+	if d.Text != "" {
+		cause = d.excerpt() + ": " + cause
+	}
+	return printable(d.Field.Below(template)), printable(cause)
 }
 
 // printable escapes the characters of an author's text that a line of a message
@@ -180,9 +183,8 @@ func (ds Diagnostics) Unwrap() []error {
 // Of returns the diagnostics of one template, by its index in the list.
 func (ds Diagnostics) Of(level Level, index int) Diagnostics {
 	var of Diagnostics
-	list := Origin{Level: level, Index: index}.String()
 	for _, d := range ds {
-		if d.List == list || strings.HasPrefix(d.List, list+" ") {
+		if d.Origin.Template() == (Origin{Level: level, Index: index}) {
 			of = append(of, d)
 		}
 	}

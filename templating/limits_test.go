@@ -83,7 +83,8 @@ func TestOneElementFails(t *testing.T) {
 	if len(objects) != 1 || objects[0].Origin.Element != "node-b" {
 		t.Errorf("objects are %v", objects)
 	}
-	if len(diags) != 1 || diags[0].List != "instanceBrokerResources[0] (node-a)" || len(diags.Of(templating.InstanceLevel, 0)) != 1 {
+	if len(diags) != 1 ||
+		diags[0].Origin.String() != "instanceBrokerResources[0] (node-a)" || len(diags.Of(templating.InstanceLevel, 0)) != 1 {
 		t.Errorf("diagnostics are %v", diags)
 	}
 }

@@ -26,7 +26,7 @@ func (l Level) String() string {
 // Origin identifies the template of an object.
 type Origin struct {
 	Level Level
-	Index int // in the list
+	Index int // in the list; negative: the list as a whole
 	// Element is the node or the name of the Instance for which for-each rendered
 	// the object; empty without for-each.
 	Element string
@@ -35,12 +35,22 @@ type Origin struct {
 // String returns instanceBrokerResources[2], followed by the element in
 // parentheses.
 func (o Origin) String() string {
-	template := o.Level.String() + "[" + strconv.Itoa(o.Index) + "]"
+	if o.Index < 0 {
+		return o.Level.String()
+	}
+	return o.Of(o.Level.String() + "[" + strconv.Itoa(o.Index) + "]")
+}
+
+// Of returns the name of the template, followed by the element in parentheses.
+func (o Origin) Of(template string) string {
 	if o.Element == "" {
 		return template
 	}
 	return template + " (" + o.Element + ")"
 }
+
+// Template returns the origin without the element.
+func (o Origin) Template() Origin { return Origin{Level: o.Level, Index: o.Index} }
 
 // Object is a rendered template.
 type Object struct {

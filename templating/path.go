@@ -46,6 +46,16 @@ func (p Path) String() string {
 	return b.String()
 }
 
+// Below returns the path as the continuation of a place, as in spec.ports[0] below
+// instanceBrokerResources[2].
+func (p Path) Below(place string) string {
+	path := p.String()
+	if path == "" || place == "" || path[0] == '[' {
+		return place + path
+	}
+	return place + "." + path
+}
+
 // with returns a new path with more steps. It does not share memory with p.
 func (p Path) with(steps ...Step) Path {
 	return append(slices.Clip(p), steps...)

@@ -27,7 +27,7 @@ func (r *reporter) report(field Path, text string, f *fault.Fault) {
 		return
 	}
 	d := newDiagnostic(slices.Clone(field), text, f)
-	d.List = r.origin.String()
+	d.Origin = r.origin
 	d.Secret = r.secret && len(field) > 0 && (field[0].Key == "data" || field[0].Key == "stringData")
 	r.diags = append(r.diags, d)
 }
@@ -43,8 +43,7 @@ func (r *reporter) full() bool { return r.more > 0 }
 // diagnostics returns what was reported. If there is more, message says so.
 func (r *reporter) diagnostics(message string) Diagnostics {
 	if r.full() {
-		list := Origin{Level: r.origin.Level, Index: r.origin.Index}
-		r.diags = append(r.diags, Diagnostic{List: list.String(), Cause: errors.New(message)})
+		r.diags = append(r.diags, Diagnostic{Origin: r.origin.Template(), Cause: errors.New(message)})
 	}
 	return r.diags
 }

@@ -63,8 +63,8 @@ func (a answer) interpret(err error) []Finding {
 	case failure.Reason == v0.ReasonImmutable && a.update && a.candidate.level == templating.ConfigurationLevel:
 		return []Finding{{
 			Level: Warn, Place: a.candidate.place,
-			Cause:  "the template changes an immutable field of the existing object",
-			Remedy: "delete it, give the template another metadata.name, or annotate it akri.sh/on-immutable: recreate",
+			Cause: "the template changes an immutable field of the existing object",
+			Hint:  "delete it, give the template another metadata.name, or annotate it akri.sh/on-immutable: recreate",
 		}}
 	}
 	var status apierrors.APIStatus
@@ -126,7 +126,7 @@ func (a answer) rejection(failure *problem.Error, status metav1.Status) []Findin
 	}
 	finding := Finding{Level: Deny, Place: a.candidate.place, Cause: "the API server rejects it: " + a.quote(message)}
 	if a.devices.guesses(a.candidate.source) {
-		finding.Remedy = sampleHint
+		finding.Hint = sampleHint
 	}
 	return []Finding{finding}
 }
@@ -159,7 +159,7 @@ func (a answer) mistypedField(path field, message string) Finding {
 	finding := Finding{Level: Deny, Place: a.candidate.field(path.String())}
 	if strings.HasPrefix(message, "field not declared") {
 		finding.Cause = fmt.Sprintf("kind %s has no such field", a.candidate.kind.Kind)
-		finding.Remedy = "correct its name, or remove it"
+		finding.Hint = "correct its name, or remove it"
 		return finding
 	}
 	conversion, found := conversions[message]
@@ -178,7 +178,7 @@ func (a answer) mistypedField(path field, message string) Finding {
 	}
 	finding.Cause = fmt.Sprintf(`"%s" gives %s, but the API server expects %s`, source, a.show(value), conversion.expected)
 	if inner, whole := expression(source); whole && conversion.function != "" {
-		finding.Remedy = fmt.Sprintf("write {{ %s%s }}", inner, conversion.function)
+		finding.Hint = fmt.Sprintf("write {{ %s%s }}", inner, conversion.function)
 	}
 	return finding
 }
@@ -206,7 +206,7 @@ func (a answer) invalid(causes []metav1.StatusCause) []Finding {
 			part = a.candidate.source
 		}
 		if a.devices.guesses(part) {
-			finding.Remedy = sampleHint
+			finding.Hint = sampleHint
 		}
 		findings = append(findings, finding)
 	}

@@ -50,8 +50,8 @@ func (c *cluster) authorize(ctx context.Context, r request, candidates []*candid
 	if len(demands) > maxReviews {
 		return []Finding{{
 			Level: Deny, Place: "spec",
-			Cause:  fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(demands), maxReviews),
-			Remedy: "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
+			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(demands), maxReviews),
+			Hint:  "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
 		}}
 	}
 	lacking, err := c.unmet(ctx, r, demands)
@@ -151,7 +151,7 @@ func (d demand) subject(r request) authenticationv1.UserInfo {
 // unanswered denies a request because an access review failed: no permission is
 // assumed.
 func unanswered(err error) Finding {
-	return Finding{Level: Forbid, Place: "spec", Cause: fmt.Sprintf("could not check your permissions: %v", err), Remedy: "try again"}
+	return Finding{Level: Forbid, Place: "spec", Cause: fmt.Sprintf("could not check your permissions: %v", err), Hint: "try again"}
 }
 
 // forbidden returns a finding for each place and resource, with the verbs that are
@@ -179,20 +179,20 @@ func (d demand) finding(r request, verbs string) Finding {
 	switch {
 	case d.verb == verbImpersonate:
 		finding.Cause = fmt.Sprintf("user %q may not %s, whose permissions would create the objects", r.user.Username, missing)
-		finding.Remedy = "request that permission, or remove the field"
+		finding.Hint = "request that permission, or remove the field"
 	case d.pruned != "":
 		finding.Cause = fmt.Sprintf("user %q may not %s, and without the former template %s its objects would be deleted",
 			r.user.Username, missing, strings.TrimPrefix(d.pruned, "spec."))
-		finding.Remedy = "request that permission, or keep the template"
+		finding.Hint = "request that permission, or keep the template"
 	case d.ofAccount:
 		finding.Cause = fmt.Sprintf("ServiceAccount %s may not %s, and a Configuration does not grant permissions",
 			r.configuration.Spec.ServiceAccountName, missing)
-		finding.Remedy = "grant it that permission, or remove the annotation"
+		finding.Hint = "grant it that permission, or remove the annotation"
 	default:
 		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant permissions", r.user.Username, missing)
-		finding.Remedy = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
+		finding.Hint = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
 		if d.namespace != r.configuration.Namespace {
-			finding.Remedy = "request these permissions"
+			finding.Hint = "request these permissions"
 		}
 	}
 	if d.unknownKind != "" {

@@ -54,9 +54,9 @@ func newCandidates(configuration *v0.Configuration, compiled *templates.Template
 		{templating.ConfigurationLevel, compiled.Group, configuration.Spec.ConfigurationBrokerResources},
 	} {
 		for index := range list.set.Len() {
-			name := compiled.Name(list.level, index)
 			c := &candidate{
-				level: list.level, index: index, place: inSpec(name), kind: legacyKinds[name], directives: list.set.Directives(index),
+				level: list.level, index: index, place: compiled.Place(templating.Origin{Level: list.level, Index: index}),
+				kind: legacyKinds[compiled.Name(list.level, index)], directives: list.set.Directives(index),
 			}
 			if index < len(list.resources) {
 				c.read(list.resources[index].Object)
@@ -128,8 +128,8 @@ func (c *candidate) unmapped() []Finding {
 	case c.resource == nil:
 		return []Finding{{
 			Level: Inconclusive, Place: c.field("kind"),
-			Cause:  fmt.Sprintf("the API server has no kind %q in %q", c.kind.Kind, c.kind.GroupVersion()),
-			Remedy: "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
+			Cause: fmt.Sprintf("the API server has no kind %q in %q", c.kind.Kind, c.kind.GroupVersion()),
+			Hint:  "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
 		}}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/templating"
@@ -43,13 +44,13 @@ func (s *simulation) evaluate(tmpl *candidate) (alternatives []outline, findings
 		return alternatives, nil // there is nothing to compare with
 	case collisions == successes:
 		return alternatives, []Finding{{
-			Level: Deny, Place: tmpl.field("metadata.name"), Cause: collision, Remedy: "use different names",
+			Level: Deny, Place: tmpl.field("metadata.name"), Cause: collision, Hint: "use different names",
 		}}
 	case s.unstable(tmpl):
 		return alternatives, []Finding{{
 			Level: Deny, Place: tmpl.place,
-			Cause:  "two renderings for the same device give different objects",
-			Remedy: "please report this as a bug",
+			Cause: "two renderings for the same device give different objects",
+			Hint:  "please report this as a bug",
 		}}
 	}
 	return alternatives, nil
@@ -58,11 +59,11 @@ func (s *simulation) evaluate(tmpl *candidate) (alternatives []outline, findings
 // failed returns the findings for a template that fails for every guess.
 func (s *simulation) failed(tmpl *candidate, diagnostics templating.Diagnostics) []Finding {
 	var findings []Finding
-	for i, problem := range s.compiled.Diagnosed(tmpl.level, v0.ReasonRenderFailed, diagnostics) {
-		finding := Finding{Level: Deny, Cause: inSpec(problem.Message)}
+	for i, found := range s.compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
+		finding := denial(found)
 		_, exceeded := errors.AsType[*templating.LimitError](diagnostics[i].Cause)
 		if s.devices.guesses(tmpl.source) && !exceeded {
-			finding.Remedy = sampleHint
+			finding.Hint = strings.TrimPrefix(finding.Hint+"; "+sampleHint, "; ")
 		}
 		findings = append(findings, finding)
 	}

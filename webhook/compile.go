@@ -1,10 +1,9 @@
 package webhook
 
 import (
-	"strings"
-
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 )
 
@@ -13,16 +12,13 @@ import (
 func compile(configuration *v0.Configuration, policy confine.Policy) (*templates.Templates, []Finding) {
 	compiled := templates.Compile(configuration, policy)
 	var findings []Finding
-	for _, problem := range compiled.Problems {
-		findings = append(findings, Finding{Level: Deny, Cause: inSpec(problem.Message)})
+	for _, found := range compiled.Problems {
+		findings = append(findings, denial(found))
 	}
 	return compiled, findings
 }
 
-// inSpec prefixes a place in a spec to make it a place in the Configuration.
-func inSpec(place string) string {
-	if strings.HasPrefix(place, "spec.") {
-		return place
-	}
-	return "spec." + place
+// denial returns a finding that rejects the request because of a problem.
+func denial(found problem.Problem) Finding {
+	return Finding{Level: Deny, Place: found.Place, Cause: found.Cause, Hint: found.Hint}
 }

@@ -10,7 +10,7 @@ import (
 func (c *Chain) reviewDetails(ctx context.Context, r request) []Finding {
 	release, err := c.reserve(ctx, r, detailsCopies*int64(min(len(r.configuration.Spec.DiscoveryHandler.DiscoveryDetails), maxDetailsBytes)))
 	if err != nil {
-		return []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Remedy: "try again in a few seconds"}}
+		return []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}}
 	}
 	defer release()
 	return checkDetails(c.details, r.configuration)

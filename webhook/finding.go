@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/internal/text"
 )
 
@@ -34,23 +35,15 @@ type Finding struct {
 	Place string
 	// Cause is the error at that place.
 	Cause string
-	// Remedy says how to fix it. It may be empty.
-	Remedy string
+	// Hint is the remedy. It may be empty.
+	Hint string
 }
 
 // denies reports whether the finding rejects the request.
 func (f Finding) denies() bool { return f.Level == Deny || f.Level == Forbid || f.Level == Busy }
 
-// String returns the finding on one line: PLACE: CAUSE: REMEDY.
-func (f Finding) String() string {
-	var parts []string
-	for _, part := range []string{f.Place, f.Cause, f.Remedy} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ": ")
-}
+// String returns the finding on one line: PLACE: CAUSE: HINT.
+func (f Finding) String() string { return problem.Message(f.Place, f.Cause, f.Hint) }
 
 // Limits of a response. The API server truncates longer warnings.
 const (

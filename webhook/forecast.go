@@ -105,13 +105,12 @@ func (c *Chain) plan(
 	var result prediction
 	values := templates.InstanceValues(configuration, instance)
 	parent := ownership.InstanceParent(instance)
-	place := func(origin templating.Origin) string { return inSpec(compiled.Place(origin.Level, origin.String())) }
 	var desired []plan.Desired
 	outlines := map[inventory.Ref]outline{}
 	complete := true
 	diagnostics := compiled.Instance.Each(values, func(object templating.Object) {
 		one := outline{origin: object.Origin, identity: identityOf(object), allocated: object.Allocated, values: &values}
-		wants, problems := plan.Desire(c.mapper, c.policy, parent, []templating.Object{object}, place)
+		wants, problems := plan.Desire(c.mapper, c.policy, parent, []templating.Object{object}, compiled.Place)
 		for _, want := range wants {
 			want.Content = nil
 			desired, outlines[want.Ref] = append(desired, want), one
@@ -122,8 +121,8 @@ func (c *Chain) plan(
 	if ctx.Err() != nil {
 		return nil, nil, prediction{unknown: true}
 	}
-	for _, found := range compiled.Diagnosed(templating.InstanceLevel, v0.ReasonRenderFailed, diagnostics) {
-		result.failures = append(result.failures, inSpec(found.Message))
+	for _, found := range compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
+		result.failures = append(result.failures, found.Message())
 	}
 	steps := plan.Compute(plan.Input{
 		Parent:   parent,
@@ -142,7 +141,7 @@ func predictProblems(problems []problem.Problem) prediction {
 		switch found.Reason {
 		case v0.ReasonKindUnavailable: // dryRun has reported it
 		case v0.ReasonRefused, v0.ReasonConflict:
-			result.failures = append(result.failures, found.Message)
+			result.failures = append(result.failures, found.Message())
 		default:
 			result.unknown = true
 		}

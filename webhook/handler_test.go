@@ -159,7 +159,7 @@ func TestTimeout(t *testing.T) {
 func TestResponse(t *testing.T) {
 	answer := responseFor([]Finding{
 		{Level: Warn, Place: "spec.a", Cause: "one"},
-		{Level: Deny, Place: "spec.b", Cause: "two\nlines\x1b", Remedy: "three"},
+		{Level: Deny, Place: "spec.b", Cause: "two\nlines\x1b", Hint: "three"},
 		{Level: Forbid, Place: "spec.c", Cause: "four"},
 		{Level: Inconclusive, Place: "spec.d", Cause: "five"},
 	})

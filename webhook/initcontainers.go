@@ -27,7 +27,7 @@ func checkInitContainers(configuration *v0.Configuration, candidates []*candidat
 				Level: Warn, Place: tmpl.place + path,
 				Cause: "an init container that requests a device keeps it until the Pod ends, " +
 					"and the Pod may be killed when the kubelet restarts",
-				Remedy: "request the device in the containers only, or make it a sidecar with restartPolicy: Always",
+				Hint: "request the device in the containers only, or make it a sidecar with restartPolicy: Always",
 			})
 		}
 	}

@@ -35,7 +35,7 @@ func checkName(ctx context.Context, live client.Reader, r request) []Finding {
 				Level: Deny, Place: "metadata.name",
 				Cause: fmt.Sprintf("another namespace has a Configuration %q, and nodes would offer the devices of both as %s",
 					r.configuration.Name, v0.ResourceName(r.configuration.Name)),
-				Remedy: "choose another name",
+				Hint: "choose another name",
 			}}
 		}
 	}

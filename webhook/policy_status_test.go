@@ -20,7 +20,8 @@ func (w *world) guardStatus() {
 	w.enforce("policy/status.yaml", func() error {
 		tries++ // an unchanged status is no change
 		_, err := w.instances(w.as("").api).Patch(w.Context(), "cam-3", types.MergePatchType,
-			fmt.Appendf(nil, `{"status":{"observedGeneration":%d}}`, tries), metav1.PatchOptions{}, "status")
+			fmt.Appendf(nil, `{"status":{"resources":[{"version":"v1","kind":"Pod","name":"probe","template":%d}]}}`, tries),
+			metav1.PatchOptions{}, "status")
 		return err
 	})
 }

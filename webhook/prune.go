@@ -62,7 +62,7 @@ func (c *cluster) writtenTemplates(configuration *v0.Configuration) []*candidate
 		{"configurationServiceSpec", spec.ConfigurationServiceSpec},
 	} {
 		if field.value != nil {
-			add(&candidate{place: inSpec(field.name), kind: legacyKinds[field.name]})
+			add(&candidate{place: "spec." + field.name, kind: legacyKinds[field.name]})
 		}
 	}
 	return written

@@ -23,8 +23,8 @@ func checkReferences(configuration *v0.Configuration) []Finding {
 			}
 			findings = append(findings, Finding{
 				Level: Warn, Place: fmt.Sprintf("spec.discoveryHandler.discoveryProperties[%d].valueFrom.%s.namespace", i, field),
-				Cause:  "agents read " + key.Namespace + " only if they run with --allow-cross-namespace-properties; otherwise there are no devices",
-				Remedy: "copy the object to namespace " + configuration.Namespace + " unless your agents do",
+				Cause: "agents read " + key.Namespace + " only if they run with --allow-cross-namespace-properties; otherwise there are no devices",
+				Hint:  "copy the object to namespace " + configuration.Namespace + " unless your agents do",
 			})
 		}
 	}

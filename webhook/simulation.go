@@ -29,7 +29,7 @@ func (c *Chain) render(
 	var findings []Finding
 	release, err := c.reserve(ctx, r, renderingBytes)
 	if err != nil {
-		return nil, []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Remedy: "try again in a few seconds"}}
+		return nil, []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}}
 	}
 	defer release()
 	judge := func(object templating.Object) []Finding {
@@ -49,8 +49,8 @@ func (c *Chain) render(
 	if sim.incomplete && !denied(findings) {
 		findings = append(findings, Finding{
 			Level: Deny, Place: "spec",
-			Cause:  "the templates take too long to render, even for one device",
-			Remedy: "use fewer or shorter loops",
+			Cause: "the templates take too long to render, even for one device",
+			Hint:  "use fewer or shorter loops",
 		})
 	}
 	return renderings, findings
@@ -77,7 +77,7 @@ func confined(
 	if !ok {
 		return nil
 	}
-	return []Finding{{Level: Deny, Place: tmpl.place, Cause: refused.Cause, Remedy: refused.Hint}}
+	return []Finding{{Level: Deny, Place: tmpl.place, Cause: refused.Cause, Hint: refused.Hint}}
 }
 
 // simulation holds the outlines of the renderings that the checks compare.

@@ -22,8 +22,8 @@ func checkVolumes(candidates []*candidate) []Finding {
 		}
 		findings = append(findings, Finding{
 			Level: Warn, Place: tmpl.place,
-			Cause:  "the PersistentVolumeClaim is deleted when " + when + ", and its data with it",
-			Remedy: "annotate it " + v0.Domain + "/deletion-policy: orphan to keep it, or delete if that is intended",
+			Cause: "the PersistentVolumeClaim is deleted when " + when + ", and its data with it",
+			Hint:  "annotate it " + v0.Domain + "/deletion-policy: orphan to keep it, or delete if that is intended",
 		})
 	}
 	return findings

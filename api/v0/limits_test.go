@@ -235,7 +235,7 @@ func TestStoredObjectsRemainWritable(t *testing.T) {
 				t.Errorf("a stored %s: %s is refused: %.500v", kind, change, err)
 			}
 		}
-		if err := patch(kind, `{"status":{"observedGeneration":1}}`, "status"); err != nil {
+		if err := patch(kind, `{"status":{"resources":[{"version":"v1","kind":"Pod","name":"x","template":0}]}}`, "status"); err != nil {
 			t.Errorf("a stored %s: its status is refused: %.500v", kind, err)
 		}
 	}

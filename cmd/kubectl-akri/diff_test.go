@@ -234,10 +234,10 @@ func diffInvalid(t *testing.T, w *world) {
 	})
 	t.Run("render", func(t *testing.T) {
 		w.run(changed(t, "PROPERTIES.TEXT", "PROPERTIES.ABSENT"), "diff", "-f", "-").want(t, 2,
-			"# ! instanceBrokerResources[0].data.text: ", `property "ABSENT" does not exist`, "!deleted")
+			"# ! spec.instanceBrokerResources[0].data.text: ", `property "ABSENT" does not exist`, "!deleted")
 	})
 	t.Run("template", func(t *testing.T) {
-		w.run(changed(t, "{{NODES}}", "{{NODE"), "diff", "-f", "-").want(t, 2, "# ! configurationBrokerResources[0].data.nodes: ")
+		w.run(changed(t, "{{NODES}}", "{{NODE"), "diff", "-f", "-").want(t, 2, "# ! spec.configurationBrokerResources[0].data.nodes: ")
 	})
 	t.Run("kind", func(t *testing.T) {
 		w.run(changed(t, "kind: Secret", "kind: Secrez"), "diff", "-f", "-").want(t, 2, `the API server has no kind "Secrez"`)

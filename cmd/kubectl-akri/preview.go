@@ -94,9 +94,8 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 // changes returns the changes to the objects of one parent.
 func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, error) {
 	result := view.Changes{Sample: p.sample}
-	problems := p.compiled.Diagnosed(parent.Level, v0.ReasonRenderFailed, parent.diagnostics)
-	place := func(origin templating.Origin) string { return p.compiled.Place(origin.Level, origin.String()) }
-	desired, refusals := plan.Desire(p.cluster.mapper, p.policy, parent.Parent, parent.objects, place)
+	problems := p.compiled.Diagnosed(v0.ReasonRenderFailed, parent.diagnostics)
+	desired, refusals := plan.Desire(p.cluster.mapper, p.policy, parent.Parent, parent.objects, p.compiled.Place)
 	problems = append(problems, refusals...)
 	live, err := p.live(ctx, parent, desired)
 	if err != nil {
@@ -309,7 +308,7 @@ func rejection(err error) string {
 func messages(problems []problem.Problem) []string {
 	var texts []string
 	for i := range problems {
-		texts = append(texts, problems[i].Message)
+		texts = append(texts, problems[i].Message())
 	}
 	return texts
 }

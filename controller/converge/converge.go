@@ -88,7 +88,7 @@ type Wanted struct {
 // Converge brings a parent's objects to the desired state. recorded is the
 // parent's inventory.
 func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want Wanted, recorded []v0.ResourceStatus) Outcome {
-	result := Outcome{Problems: want.Templates.Diagnosed(parent.Level, v0.ReasonRenderFailed, want.Diagnostics)}
+	result := Outcome{Problems: want.Templates.Diagnosed(v0.ReasonRenderFailed, want.Diagnostics)}
 	client, err := c.Clients.As(want.Account)
 	if err != nil {
 		result.fail("spec.serviceAccountName", err)
@@ -140,8 +140,7 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 
 // resolve returns the desired objects whose resources are watched.
 func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, want Wanted, result *Outcome) []plan.Desired {
-	place := func(origin templating.Origin) string { return want.Templates.Place(parent.Level, origin.String()) }
-	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, want.Rendered, place)
+	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, want.Rendered, want.Templates.Place)
 	result.Problems = append(result.Problems, problems...)
 	return slices.DeleteFunc(desired, func(want plan.Desired) bool {
 		state := c.Informers.Ask(want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen)
@@ -151,11 +150,11 @@ func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, want W
 			result.Pending = true
 			return true
 		default:
-			result.fail(want.Origin, apply.WatchError(want.Kind, want.Resource, state.Err))
+			result.fail(want.Place, apply.WatchError(want.Kind, want.Resource, state.Err))
 			return true
 		}
 		if err := c.Informers.Judge(ctx, want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen); err != nil {
-			result.fail(want.Origin, apply.WatchError(want.Kind, want.Resource, err))
+			result.fail(want.Place, apply.WatchError(want.Kind, want.Resource, err))
 			return true
 		}
 		return false

@@ -54,7 +54,7 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 		delete(remaining, step.Ref)
 		e.result.Resources = append(e.result.Resources, e.converge(ctx, step, entry, known))
 		if found, ok := e.contention.Contended(e.contended(step), e.now); ok {
-			contended = append(contended, problem.Of(e.origin(step), contentionError(step.Ref, found)))
+			contended = append(contended, problem.New(step.Desired.Place, contentionError(step.Ref, found)))
 			e.result.Requeue(found.Over)
 		}
 	}
@@ -122,7 +122,7 @@ func (e *execution) converge(ctx context.Context, step plan.Step, recorded v0.Re
 	if err == nil {
 		return entry
 	}
-	entry.Reason = e.failed(step, e.origin(step), err)
+	entry.Reason = e.failed(step, step.Desired.Place, err)
 	if known {
 		entry.UID, entry.Hash, entry.ManagedFieldsHash = recorded.UID, recorded.Hash, recorded.ManagedFieldsHash
 	}
@@ -142,11 +142,6 @@ func (e *execution) failed(step plan.Step, origin string, err error) (reason str
 	}
 	e.result.fail(origin, err)
 	return e.result.Problems[len(e.result.Problems)-1].Reason
-}
-
-// origin returns the template of a desired object, as its author names it.
-func (e *execution) origin(step plan.Step) string {
-	return e.templates.Name(e.parent.Level, int(step.Desired.Template))
 }
 
 // contended returns the key of a step's object in the contention detector.

@@ -32,8 +32,8 @@ type Outcome struct {
 }
 
 // fail records an error at a place in the Configuration as a problem.
-func (o *Outcome) fail(origin string, err error) {
-	o.Problems = append(o.Problems, problem.Of(origin, err))
+func (o *Outcome) fail(place string, err error) {
+	o.Problems = append(o.Problems, problem.New(place, err))
 }
 
 // Requeue requests another pass after a delay at the latest.

@@ -51,7 +51,7 @@ func TestDesire(t *testing.T) {
 	}, templating.Origin.String)
 	var names []string
 	for _, want := range desired {
-		names = append(names, want.Origin+": "+want.Ref.String()+" as "+want.Resource.Resource)
+		names = append(names, want.Place+": "+want.Ref.String()+" as "+want.Resource.Resource)
 	}
 	const expect = "instanceBrokerResources[0]: ConfigMap ns/a as configmaps, instanceBrokerResources[5]: ConfigMap ns/b as configmaps"
 	if got := strings.Join(names, ", "); got != expect {
@@ -70,7 +70,7 @@ func TestDesire(t *testing.T) {
 		t.Fatalf("got %+v, want %d problems", problems, len(wants))
 	}
 	for i, want := range wants {
-		if got := problems[i]; got.Reason != want.reason || got.Heals != want.heals || !strings.HasPrefix(got.Message, want.message) {
+		if got := problems[i]; got.Reason != want.reason || got.Heals != want.heals || !strings.HasPrefix(got.Message(), want.message) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestDesireTooMany(t *testing.T) {
 	}
 	desired, problems = Desire(mapper{}, confine.Policy{}, cam, objects(MaxObjects+1), templating.Origin.String)
 	if len(desired) != 0 || len(problems) != 1 || problems[0].Reason != v0.ReasonRefused ||
-		!strings.Contains(problems[0].Message, "instanceBrokerResources: 1001 objects for one device, at most 1000") {
+		!strings.Contains(problems[0].Message(), "instanceBrokerResources: 1001 objects for one device, at most 1000") {
 		t.Errorf("%d objects, problems %v", len(desired), problems)
 	}
 }

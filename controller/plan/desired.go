@@ -24,29 +24,29 @@ import (
 // parent, and a problem for each that cannot be applied: the API server has no such
 // kind, the policy refuses it, or an earlier object has the same identity. More than
 // MaxObjects are one problem. place
-// names an object's origin for the Configuration's author. The caller must not use
+// returns the path of an object's template in the Configuration. The caller must not use
 // the content of the objects afterwards.
 func Desire(
 	mapper meta.RESTMapper, policy confine.Policy, parent ownership.Parent,
 	rendered []templating.Object, place func(templating.Origin) string,
 ) ([]Desired, []problem.Problem) {
 	if len(rendered) > MaxObjects {
-		return nil, []problem.Problem{problem.Of(parent.Level.String(), tooManyError(parent, len(rendered)))}
+		return nil, []problem.Problem{problem.New("spec."+parent.Level.String(), tooManyError(parent, len(rendered)))}
 	}
 	desired := make([]Desired, 0, len(rendered))
 	var problems []problem.Problem
 	first := make(map[inventory.Ref]string, len(rendered))
 	for _, object := range rendered {
-		origin := place(object.Origin)
+		at := place(object.Origin)
 		want, err := desire(mapper, policy, parent, object)
 		if other, found := first[want.Ref]; err == nil && found {
 			err = duplicateError(want.Ref, other)
 		}
 		if err != nil {
-			problems = append(problems, problem.Of(origin, err))
+			problems = append(problems, problem.New(at, err))
 			continue
 		}
-		first[want.Ref], want.Origin = origin, origin
+		first[want.Ref], want.Place = at, at
 		desired = append(desired, want)
 	}
 	return desired, problems

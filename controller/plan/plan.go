@@ -52,9 +52,9 @@ type Desired struct {
 	Kind       schema.GroupVersionKind
 	Resource   schema.GroupVersionResource
 	Namespaced bool
-	// Origin is where the object was rendered, as the Configuration's author names
-	// it; empty if that is not known.
-	Origin string
+	// Place is the path of the object's template in the Configuration; empty if that is
+	// not known.
+	Place string
 	// Template is the index of the template in its list.
 	Template int32
 	// Hash is that of Content.

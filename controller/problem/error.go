@@ -16,12 +16,7 @@ type Error struct {
 	Err error
 }
 
-func (e *Error) Error() string {
-	if e.Hint == "" {
-		return e.Cause
-	}
-	return e.Cause + ": " + e.Hint
-}
+func (e *Error) Error() string { return Message(e.Cause, e.Hint) }
 
 func (e *Error) Unwrap() error { return e.Err }
 

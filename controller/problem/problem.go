@@ -2,6 +2,7 @@ package problem
 
 import (
 	"errors"
+	"strings"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -10,9 +11,12 @@ import (
 type Problem struct {
 	// Reason is a condition reason of api/v0.
 	Reason string
-	// Message names the template, the field if there is one, the cause and the
-	// remedy.
-	Message string
+	// Place is the path of the field, starting with spec; empty if there is none.
+	Place string
+	// Cause is what happened there.
+	Cause string
+	// Hint is the remedy; empty if Cause includes it.
+	Hint string
 	// Heals reports that another attempt may succeed without intervention.
 	Heals bool
 	// Unavailable reports that the API server did not answer. The same request may
@@ -20,16 +24,30 @@ type Problem struct {
 	Unavailable bool
 }
 
-// Of returns the problem of an error. origin is the place in the Configuration.
-func Of(origin string, err error) Problem {
-	problem := Problem{Reason: v0.ReasonApplyFailed, Message: origin + ": " + err.Error(), Heals: true}
+// New returns the problem of an error at a place.
+func New(place string, err error) Problem {
+	problem := Problem{Reason: v0.ReasonApplyFailed, Place: place, Cause: err.Error(), Heals: true}
 	if found, ok := errors.AsType[*Error](err); ok {
-		problem.Reason, problem.Heals = found.Reason, found.Heals
-		problem.Message = origin + ": " + found.Error()
+		problem.Reason, problem.Cause, problem.Hint, problem.Heals = found.Reason, found.Cause, found.Hint, found.Heals
 	}
 	if unavailable(err) {
-		problem.Reason, problem.Heals, problem.Unavailable = v0.ReasonServerUnavailable, true, true
-		problem.Message = origin + ": " + describeUnavailable(err)
+		problem.Reason, problem.Cause, problem.Hint = v0.ReasonServerUnavailable, describeUnavailable(err), ""
+		problem.Heals, problem.Unavailable = true, true
 	}
 	return problem
+}
+
+// Message returns the problem on one line: "place: cause: remedy".
+func (p Problem) Message() string { return Message(p.Place, p.Cause, p.Hint) }
+
+// Message joins the parts of a message that are not empty.
+func Message(parts ...string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		if part != "" && b.Len() > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }

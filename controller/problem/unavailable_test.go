@@ -65,7 +65,7 @@ func TestUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range []error{tc.err(), &Error{Reason: v0.ReasonApplyFailed, Cause: "rejected", Err: tc.err()}} {
-				got := Of("spec", err)
+				got := New("spec", err)
 				if got.Unavailable != (tc.want != "") {
 					t.Fatalf("unavailable: %t for %v", got.Unavailable, err)
 				}
@@ -73,7 +73,7 @@ func TestUnavailable(t *testing.T) {
 					continue
 				}
 				want := Problem{
-					Reason: v0.ReasonServerUnavailable, Message: "spec: the API server " + tc.want, Heals: true, Unavailable: true,
+					Reason: v0.ReasonServerUnavailable, Place: "spec", Cause: "the API server " + tc.want, Heals: true, Unavailable: true,
 				}
 				if got != want {
 					t.Errorf("problem %+v, want %+v", got, want)

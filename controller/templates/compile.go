@@ -1,9 +1,8 @@
 package templates
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,7 +48,11 @@ func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates 
 	compiled := &Templates{uid: configuration.UID, generation: configuration.Generation, names: map[templating.Level][]string{}}
 	converted, err := legacyFields(configuration)
 	if err != nil {
-		compiled.Problems = []problem.Problem{{Reason: v0.ReasonInvalidTemplate, Message: "spec." + err.Error()}}
+		place := "spec"
+		if found, ok := errors.AsType[*convert.FieldError](err); ok {
+			place, err = place+"."+found.Field, found.Err
+		}
+		compiled.Problems = []problem.Problem{{Reason: v0.ReasonInvalidTemplate, Place: place, Cause: err.Error()}}
 		return compiled
 	}
 	spec := configuration.Spec
@@ -76,11 +79,11 @@ func (t *Templates) compile(
 		apiVersion, _ := template["apiVersion"].(string)
 		kind, _ := template["kind"].(string)
 		if err := policy.Kind(schema.FromAPIVersionAndKind(apiVersion, kind)); err != nil {
-			t.Problems = append(t.Problems, problem.Of(t.Name(level, i)+".kind", err))
+			t.Problems = append(t.Problems, problem.New(t.Place(templating.Origin{Level: level, Index: i})+".kind", err))
 		}
 	}
 	set, diagnostics := templating.Compile(level, list)
-	t.Problems = append(t.Problems, t.Diagnosed(level, v0.ReasonInvalidTemplate, diagnostics)...)
+	t.Problems = append(t.Problems, t.Diagnosed(v0.ReasonInvalidTemplate, diagnostics)...)
 	return set
 }
 
@@ -92,25 +95,22 @@ func (t *Templates) Name(level templating.Level, index int) string {
 	return fmt.Sprintf("%s[%d]", level, index)
 }
 
-// Place returns an origin, or a diagnostic's list, with the template named as the
-// author knows it.
-func (t *Templates) Place(level templating.Level, origin string) string {
-	if rest, found := strings.CutPrefix(origin, level.String()+"["); found {
-		number, rest, _ := strings.Cut(rest, "]")
-		if index, err := strconv.Atoi(number); err == nil && index >= 0 && index < len(t.names[level]) {
-			return t.names[level][index] + rest
-		}
+// Place returns the path of an origin, with the template named as the author knows it.
+func (t *Templates) Place(origin templating.Origin) string {
+	if origin.Index < 0 {
+		return "spec." + origin.String()
 	}
-	return origin
+	return "spec." + origin.Of(t.Name(origin.Level, origin.Index))
 }
 
 // Diagnosed returns the problems of diagnostics. Many can read a problem's message, so
 // it does not contain what the author wrote into a Secret.
-func (t *Templates) Diagnosed(level templating.Level, reason string, diagnostics templating.Diagnostics) []problem.Problem {
+func (t *Templates) Diagnosed(reason string, diagnostics templating.Diagnostics) []problem.Problem {
 	var problems []problem.Problem
 	for _, diagnostic := range diagnostics {
-		diagnostic.List = t.Place(level, diagnostic.List)
-		problems = append(problems, problem.Problem{Reason: reason, Message: diagnostic.Redact().Error()})
+		redacted := diagnostic.Redact()
+		place, cause := redacted.In(t.Place(diagnostic.Origin))
+		problems = append(problems, problem.Problem{Reason: reason, Place: place, Cause: cause, Hint: redacted.Hint})
 	}
 	return problems
 }
@@ -136,7 +136,7 @@ func legacyFields(configuration *v0.Configuration) (convert.Lists, error) {
 			continue
 		}
 		if err := utiljson.Unmarshal(field.from.Raw, field.to); err != nil { // whole numbers become int64
-			return convert.Lists{}, fmt.Errorf("%s: %w", field.name, err)
+			return convert.Lists{}, &convert.FieldError{Field: field.name, Err: err}
 		}
 	}
 	return convert.BrokerResources(fields)

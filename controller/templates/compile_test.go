@@ -13,16 +13,14 @@ func TestPlace(t *testing.T) {
 	for i := range 12 {
 		compiled.names[templating.InstanceLevel] = append(compiled.names[templating.InstanceLevel], fmt.Sprintf("name-%d", i))
 	}
-	for origin, want := range map[string]string{
-		"instanceBrokerResources[1]":                "name-1",
-		"instanceBrokerResources[11]":               "name-11",
-		"instanceBrokerResources[11] (node-a).spec": "name-11 (node-a).spec",
-		"instanceBrokerResources[12]":               "instanceBrokerResources[12]",
-		"instanceBrokerResources[x]":                "instanceBrokerResources[x]",
-		"configurationBrokerResources[1]":           "configurationBrokerResources[1]",
-		"instanceBrokerResources":                   "instanceBrokerResources",
+	for want, origin := range map[string]templating.Origin{
+		"spec.name-1":                          {Index: 1},
+		"spec.name-11 (node-a)":                {Index: 11, Element: "node-a"},
+		"spec.instanceBrokerResources[12]":     {Index: 12},
+		"spec.instanceBrokerResources":         {Index: -1},
+		"spec.configurationBrokerResources[1]": {Level: templating.ConfigurationLevel, Index: 1},
 	} {
-		if got := compiled.Place(templating.InstanceLevel, origin); got != want {
+		if got := compiled.Place(origin); got != want {
 			t.Errorf("the place of %s is %s, want %s", origin, got, want)
 		}
 	}

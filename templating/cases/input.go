@@ -63,11 +63,22 @@ type origin struct {
 
 // Problem is a mistake in a Configuration, with its position in a file.
 type Problem struct {
-	At         source.Position
+	At source.Position
+	// For is what was rendered, as in Instance cam-1; empty if nothing was.
+	For string
+	// Template is the template as its author knows it; empty outside templates.
+	Template string
+	// Diagnostic has no Origin outside templates.
 	Diagnostic templating.Diagnostic
 }
 
-func (p Problem) Error() string { return p.At.String() + ": " + p.Diagnostic.Error() }
+func (p Problem) Error() string {
+	message := p.At.String() + ": " + p.Diagnostic.Message(p.Template)
+	if p.For != "" {
+		return p.For + ": " + message
+	}
+	return message
+}
 
 // Unwrap returns the diagnostic.
 func (p Problem) Unwrap() error { return p.Diagnostic }
@@ -120,7 +131,11 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 	var problems []error
 	old, err := convert.BrokerResources(c.fields)
 	if err != nil {
-		problems = append(problems, problemAt(d, pathOf("spec", "brokerSpec"), err))
+		path := pathOf("spec")
+		if found, ok := errors.AsType[*convert.FieldError](err); ok {
+			path, err = append(path, pathOf(strings.Split(found.Field, ".")...)...), found.Err
+		}
+		problems = append(problems, problemAt(d, path, err))
 	}
 	compile := func(level templating.Level, own []map[string]any, converted []convert.Resource) list {
 		var l list
@@ -134,7 +149,7 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 		}
 		set, diags := templating.Compile(level, append(slices.Clip(own), convert.Templates(converted)...))
 		l.set = set
-		problems = append(problems, l.locate(level, diags)...)
+		problems = append(problems, l.locate(level, "", diags)...)
 		return l
 	}
 	in.perInstance = compile(templating.InstanceLevel, c.perInstance, old.Instance)
@@ -142,23 +157,25 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 	return problems
 }
 
-// locate returns diagnostics with their positions.
-func (l list) locate(level templating.Level, diags templating.Diagnostics) []error {
+// locate returns diagnostics with their positions. of is what was rendered, if anything.
+func (l list) locate(level templating.Level, of string, diags templating.Diagnostics) []error {
 	problems := make([]error, 0, len(diags))
 	for i, from := range l.from {
 		if from.absent {
 			continue
 		}
 		for _, d := range diags.Of(level, i) {
+			template := d.Origin.String()
 			if from.field != "" {
-				d.List, d.Field = from.field, old(d.Field)
+				template, d.Field = d.Origin.Of(from.field), old(d.Field)
 			}
-			problems = append(problems, Problem{At: from.document.Locate(from.path, d), Diagnostic: d})
+			problems = append(problems, Problem{At: from.document.Locate(from.path, d), For: of, Template: template, Diagnostic: d})
 		}
 	}
 	for _, d := range diags {
-		if d.List == level.String() { // the list as a whole
-			problems = append(problems, Problem{At: l.from[0].document.Locate(pathOf("spec", d.List), d), Diagnostic: d})
+		if d.Origin.Index < 0 { // the list as a whole
+			at := l.from[0].document.Locate(pathOf("spec", level.String()), d)
+			problems = append(problems, Problem{At: at, For: of, Template: level.String(), Diagnostic: d})
 		}
 	}
 	return problems

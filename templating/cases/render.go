@@ -51,9 +51,7 @@ func (in *Input) Objects() ([]Rendered, []error) {
 		for _, object := range objects {
 			all = append(all, in.rendered(l.from[object.Origin.Index], object, of))
 		}
-		for _, problem := range l.locate(level, diags) {
-			problems = append(problems, fmt.Errorf("%s: %w", of, problem))
-		}
+		problems = append(problems, l.locate(level, of, diags)...)
 	}
 	for _, instance := range in.instances {
 		render(in.perInstance, templating.InstanceLevel, "Instance "+instance.Name, sample.Values(in.options, instance))
@@ -102,9 +100,9 @@ func shared(objects []Rendered) []error {
 			cause = fmt.Errorf("the same object is rendered by %s", other.From)
 			hint = "use a different suffix in each template"
 		}
-		problems = append(problems, Problem{At: o.At, Diagnostic: templating.Diagnostic{
-			List:  templating.Origin{Level: o.Origin.Level, Index: o.Origin.Index}.String(),
-			Field: pathOf("metadata", "name"), Cause: cause, Hint: hint,
+		template := o.Origin.Template()
+		problems = append(problems, Problem{At: o.At, Template: template.String(), Diagnostic: templating.Diagnostic{
+			Origin: template, Field: pathOf("metadata", "name"), Cause: cause, Hint: hint,
 		}})
 	}
 	return problems

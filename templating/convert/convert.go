@@ -44,11 +44,22 @@ func Templates(resources []Resource) []map[string]any {
 	return templates
 }
 
-// BrokerResources converts old fields. It neither changes nor keeps them.
+// FieldError is an error of one of the old fields.
+type FieldError struct {
+	Field string // below spec, as in brokerSpec.brokerJobSpec
+	Err   error
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// BrokerResources converts old fields. It neither changes nor keeps them. An error is a
+// [FieldError].
 func BrokerResources(f Fields) (Lists, error) {
 	var lists Lists
 	if f.BrokerPodSpec != nil && f.BrokerJobSpec != nil {
-		return lists, errors.New("brokerSpec: brokerPodSpec and brokerJobSpec exclude each other; keep one")
+		return lists, &FieldError{"brokerSpec", errors.New("brokerPodSpec and brokerJobSpec exclude each other: keep one")}
 	}
 	if f.BrokerPodSpec != nil {
 		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerPodSpec", pod(f.BrokerPodSpec)})
@@ -56,7 +67,7 @@ func BrokerResources(f Fields) (Lists, error) {
 	if f.BrokerJobSpec != nil {
 		template, err := job(f.BrokerJobSpec)
 		if err != nil {
-			return lists, fmt.Errorf("brokerSpec.brokerJobSpec: %w", err)
+			return lists, &FieldError{"brokerSpec.brokerJobSpec", err}
 		}
 		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerJobSpec", template})
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
 )
@@ -19,9 +18,15 @@ import (
 type Finding struct {
 	At      source.Position // without File: about all files
 	Warning bool
-	Field   string // path of the field in the object
-	Cause   string
-	Hint    string
+	// For is what was rendered, as in Instance cam-1; empty if nothing was.
+	For string
+	// Place is the path of the field in the object.
+	Place string
+	// Template is the template that the field is in, as in instanceBrokerResources[2];
+	// empty outside the lists of templates.
+	Template string
+	Cause    string
+	Hint     string
 }
 
 // write prints a finding as a compiler does: the place, the cause, the line of the
@@ -42,8 +47,8 @@ func (f Finding) write(out io.Writer, all Files) {
 		line, mark := excerpt(strings.TrimRight(lines[f.At.Line-1], "\r"), f.At.Column)
 		fmt.Fprintf(out, "%s|\n %s | %s\n%s|%s^\n", margin, number, line, margin, mark)
 	}
-	if f.Field != "" {
-		fmt.Fprintf(out, "%s= in %s\n", margin, f.Field)
+	if in := strings.TrimPrefix(f.For+", "+f.Place, ", "); f.Place != "" {
+		fmt.Fprintf(out, "%s= in %s\n", margin, in)
 	}
 	if f.Hint != "" {
 		fmt.Fprintf(out, "%s= help: %s\n", margin, f.Hint)
@@ -89,9 +94,13 @@ func fromError(err error) Finding {
 	if !ok {
 		return Finding{Cause: err.Error()}
 	}
-	f := Finding{At: problem.At, Field: FieldOf(problem.Diagnostic), Cause: problem.Diagnostic.Cause.Error(), Hint: problem.Diagnostic.Hint}
-	if prefix, found := strings.CutSuffix(err.Error(), problem.Error()); found && prefix != "" {
-		f.Field = strings.TrimSuffix(prefix, ": ") + ", " + f.Field
+	diagnostic := problem.Diagnostic
+	f := Finding{
+		At: problem.At, For: problem.For, Place: diagnostic.Field.Below(problem.Template),
+		Cause: diagnostic.Cause.Error(), Hint: diagnostic.Hint,
+	}
+	if origin := diagnostic.Origin.Template(); problem.Template == diagnostic.Origin.String() && origin.Index >= 0 {
+		f.Template = origin.String()
 	}
 	return f
 }
@@ -103,18 +112,6 @@ func FromErrors(errs []error) []Finding {
 		findings[i] = fromError(err)
 	}
 	return findings
-}
-
-// FieldOf returns the list and the field of a diagnostic as one path.
-func FieldOf(d templating.Diagnostic) string {
-	field := d.Field.String()
-	switch {
-	case field == "":
-		return d.List
-	case d.List == "" || field[0] == '[':
-		return d.List + field
-	}
-	return d.List + "." + field
 }
 
 // fromBroken returns the finding for a file that cannot be parsed. The error starts

@@ -109,7 +109,7 @@ func (c *checker) credentials(parsed *configuration) {
 func (c *checker) schema(parsed *configuration) {
 	problems, _ := schema.Check(parsed.Object)
 	for _, problem := range problems {
-		path := problem.Path.String()
+		path := problem.Place.String()
 		explained := path == "metadata.name" || path == "spec.capacity" || path == "spec.brokerSpec" ||
 			slices.Contains(parsed.oldFields(), path)
 		if !explained {

@@ -23,7 +23,7 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	Place    string   `json:"place"`
 	Cause    string   `json:"cause"`
-	Remedy   string   `json:"remedy,omitempty"`
+	Hint     string   `json:"hint,omitempty"`
 }
 
 // sortFindings sorts by severity. Findings of the same severity keep their order.

@@ -23,8 +23,8 @@ func (r *Report) Print(out io.Writer) error {
 		for _, finding := range r.Findings {
 			if finding.Severity == severity {
 				fmt.Fprintf(&text, "  %s: %s\n", finding.Place, finding.Cause)
-				if finding.Remedy != "" {
-					fmt.Fprintf(&text, "    → %s\n", finding.Remedy)
+				if finding.Hint != "" {
+					fmt.Fprintf(&text, "    → %s\n", finding.Hint)
 				}
 			}
 		}

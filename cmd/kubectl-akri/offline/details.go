@@ -23,12 +23,12 @@ func checkDetails(c *source.Document, validators map[string]func(string) error) 
 	if err == nil {
 		return nil
 	}
-	finding := manifest.Finding{Field: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}
+	finding := manifest.Finding{Place: "spec.discoveryHandler.discoveryDetails", Cause: err.Error()}
 	var pos templating.Pos
 	if fault, ok := errors.AsType[*details.Fault](err); ok {
 		finding.Cause, finding.Hint = fault.Cause, fault.Remedy
 		if fault.Path != "" {
-			finding.Field += ": " + fault.Path
+			finding.Place += ": " + fault.Path
 		}
 		pos.Line, pos.Column = fault.Position(text)
 	}

@@ -124,7 +124,7 @@ func checkSchema(d *source.Document) (findings []manifest.Finding, isAkri bool) 
 	problems, isAkri := schema.Check(d.Object())
 	for _, p := range problems {
 		findings = append(findings, manifest.Finding{
-			At: d.Locate(nil, diagnosticOf(p)), Field: p.Path.String(), Cause: p.Cause, Hint: p.Hint,
+			At: d.Locate(nil, diagnosticOf(p)), Place: p.Place.String(), Template: templateOf(p.Place), Cause: p.Cause, Hint: p.Hint,
 		})
 	}
 	return findings, isAkri
@@ -132,9 +132,9 @@ func checkSchema(d *source.Document) (findings []manifest.Finding, isAkri bool) 
 
 // diagnosticOf returns the diagnostic that leads to the place of a problem.
 func diagnosticOf(p schema.Problem) templating.Diagnostic {
-	d := templating.Diagnostic{Field: p.Path}
+	d := templating.Diagnostic{Field: p.Place}
 	if p.OfKey {
-		d.Text = p.Path[len(p.Path)-1].Key
+		d.Text = p.Place[len(p.Place)-1].Key
 	}
 	return d
 }
@@ -144,15 +144,14 @@ func diagnosticOf(p schema.Problem) templating.Diagnostic {
 // template, the one of the schema elsewhere.
 func merge(bySchema, loading []manifest.Finding) []manifest.Finding {
 	merged := slices.DeleteFunc(slices.Clone(bySchema), func(s manifest.Finding) bool {
-		template := templateOf(s.Field)
-		return template != "" && slices.ContainsFunc(loading, func(l manifest.Finding) bool {
-			return l.At.File == s.At.File && templateOf("spec."+l.Field) == template
+		return s.Template != "" && slices.ContainsFunc(loading, func(l manifest.Finding) bool {
+			return l.At.File == s.At.File && l.Template == s.Template
 		})
 	})
 	for _, l := range loading {
 		if !slices.ContainsFunc(bySchema, func(s manifest.Finding) bool {
-			samePlace := s.At == l.At || l.Field != "" && strings.HasPrefix(s.Field, l.Field)
-			return s.At.File == l.At.File && samePlace && templateOf("spec."+l.Field) == ""
+			samePlace := s.At == l.At || l.Place != "" && strings.HasPrefix(s.Place, l.Place)
+			return s.At.File == l.At.File && samePlace && l.Template == ""
 		}) {
 			merged = append(merged, l)
 		}
@@ -162,16 +161,13 @@ func merge(bySchema, loading []manifest.Finding) []manifest.Finding {
 
 // templateOf returns the template that a field of a Configuration is in, such as
 // instanceBrokerResources[2], or "".
-func templateOf(field string) string {
-	field, found := strings.CutPrefix(field, "spec.")
-	if !found {
+func templateOf(path templating.Path) string {
+	if len(path) < 3 || path[0] != templating.Key("spec") || !path[2].IsIndex {
 		return ""
 	}
 	for _, level := range []templating.Level{templating.InstanceLevel, templating.ConfigurationLevel} {
-		if rest, found := strings.CutPrefix(field, level.String()+"["); found {
-			if index, _, found := strings.Cut(rest, "]"); found {
-				return level.String() + "[" + index + "]"
-			}
+		if path[1] == templating.Key(level.String()) {
+			return templating.Origin{Level: level, Index: path[2].Index}.String()
 		}
 	}
 	return ""
@@ -190,9 +186,8 @@ func checkRendered(in *cases.Input) []manifest.Finding {
 		}
 	}
 	for _, f := range manifest.FromErrors(problems) {
-		f.Warning = in.Sampled
-		if _, rest, found := strings.Cut(f.Field, ", "); found && in.Sampled {
-			f.Field = rest
+		if f.Warning = in.Sampled; in.Sampled && f.For != "" {
+			f.For = ""
 			f.Cause += " (with a sample device)"
 		}
 		if !slices.Contains(findings, f) {
@@ -208,23 +203,22 @@ func checkBuiltIn(o cases.Rendered) []manifest.Finding {
 	var findings []manifest.Finding
 	for _, p := range schema.CheckBuiltIn(o.Content) {
 		findings = append(findings, manifest.Finding{
-			At: o.Locate(diagnosticOf(p)), Field: fieldIn(o, p.Path), Cause: p.Cause, Hint: p.Hint,
+			At: o.Locate(diagnosticOf(p)), Place: placeIn(o, p.Place), Cause: p.Cause, Hint: p.Hint,
 		})
 	}
 	return findings
 }
 
-// fieldIn returns the path of a field of a rendered object as its author knows it:
-// the same for each element of a for-each, and without spec in an old field.
-func fieldIn(o cases.Rendered, path templating.Path) string {
-	if strings.HasPrefix(o.From, o.Origin.Level.String()) {
-		list := templating.Origin{Level: o.Origin.Level, Index: o.Origin.Index}.String()
-		return manifest.FieldOf(templating.Diagnostic{List: list, Field: path})
+// placeIn returns the path of a field of a rendered object as its author knows it: the
+// same for each element of a for-each, and without spec in an old field.
+func placeIn(o cases.Rendered, path templating.Path) string {
+	if o.From == o.Origin.String() {
+		return path.Below(o.Origin.Template().String())
 	}
 	if len(path) > 0 && path[0] == templating.Key("spec") {
 		path = path[1:]
 	}
-	return manifest.FieldOf(templating.Diagnostic{List: o.From, Field: path})
+	return path.Below(o.From)
 }
 
 // checkConfined finds kinds and namespaces that the controller does not allow.
@@ -252,7 +246,7 @@ func checkConfined(c *source.Document) []manifest.Finding {
 }
 
 func refused(c *source.Document, path templating.Path, err error) manifest.Finding {
-	f := manifest.Finding{At: c.Locate(path, templating.Diagnostic{}), Field: path[1:].String(), Cause: err.Error()}
+	f := manifest.Finding{At: c.Locate(path, templating.Diagnostic{}), Place: path[1:].String(), Cause: err.Error()}
 	if r, ok := errors.AsType[*problem.Error](err); ok {
 		f.Cause, f.Hint = r.Cause, r.Hint
 	}

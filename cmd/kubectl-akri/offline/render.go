@@ -136,7 +136,7 @@ func sameNamespace(a, b *source.Document) bool {
 func unknownConfiguration(instance *source.Document, name string, known []string) manifest.Finding {
 	return manifest.Finding{
 		At:    instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{}),
-		Field: "spec.configurationName",
+		Place: "spec.configurationName",
 		Cause: fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),
 		Hint:  "given: " + strings.Join(known, ", ") + "; an Instance without configurationName is used for every Configuration",
 	}

@@ -16,7 +16,7 @@ import (
 
 // Problem is an error in an object.
 type Problem struct {
-	Path  templating.Path // of the field, or of the map that lacks it
+	Place templating.Path // of the field, or of the map that lacks it
 	Cause string          // lower case
 	Hint  string          // remedy; may be empty
 	// OfKey reports whether the key is wrong rather than its value.
@@ -25,7 +25,7 @@ type Problem struct {
 
 func (p Problem) String() string {
 	message := p.Cause
-	if path := p.Path.String(); path != "" {
+	if path := p.Place.String(); path != "" {
 		message = path + ": " + message
 	}
 	if p.Hint != "" {
@@ -67,20 +67,20 @@ func find(object map[string]any) (kind, *Problem, bool) {
 	ourGroup, _, _ := strings.Cut(version, "/")
 	switch {
 	case group == ourGroup && ourKind:
-		return kind{}, &Problem{Path: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion),
+		return kind{}, &Problem{Place: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion),
 			Hint: "use apiVersion: " + version}, true
 	case group == ourGroup:
 		cause := fmt.Sprintf("unknown kind %q in %s", name, version)
 		if name == "" {
 			cause = "kind is missing"
 		}
-		return kind{}, &Problem{Path: path("kind"), Cause: cause, Hint: "use kind: " + cmp.Or(templating.Nearest(name, names), names[0])}, true
+		return kind{}, &Problem{Place: path("kind"), Cause: cause, Hint: "use kind: " + cmp.Or(templating.Nearest(name, names), names[0])}, true
 	case ourKind && (!ok || templating.Nearest(apiVersion, []string{version}) != ""):
 		cause := fmt.Sprintf("unknown apiVersion %q", apiVersion)
 		if !ok {
 			cause = "apiVersion is missing"
 		}
-		return kind{}, &Problem{Path: path("apiVersion"), Cause: cause, Hint: "use apiVersion: " + version}, true
+		return kind{}, &Problem{Place: path("apiVersion"), Cause: cause, Hint: "use apiVersion: " + version}, true
 	}
 	return kind{}, nil, false
 }
@@ -100,12 +100,12 @@ type checker struct {
 }
 
 func (c *checker) report(hint, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Path: slices.Clone(c.path), Cause: fmt.Sprintf(format, args...), Hint: hint})
+	c.problems = append(c.problems, Problem{Place: slices.Clone(c.path), Cause: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // reportKey reports that the key at the end of the path is unknown.
 func (c *checker) reportKey(key, hint string) {
-	c.problems = append(c.problems, Problem{Path: slices.Clone(c.path), Cause: fmt.Sprintf("unknown field %q", key), Hint: hint, OfKey: true})
+	c.problems = append(c.problems, Problem{Place: slices.Clone(c.path), Cause: fmt.Sprintf("unknown field %q", key), Hint: hint, OfKey: true})
 }
 
 // at runs check one step deeper in the object.

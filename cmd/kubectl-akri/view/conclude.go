@@ -15,10 +15,10 @@ import (
 
 // finding is a problem that prevents a device from being used.
 type finding struct {
-	// problem consists of complete sentences.
-	problem string
-	// remedy is empty if there is nothing to do.
-	remedy string
+	// cause consists of complete sentences.
+	cause string
+	// hint is the remedy; empty if there is nothing to do.
+	hint string
 }
 
 // whyRules are evaluated in this order, from problems of the device to problems of its
@@ -48,11 +48,11 @@ func conclude(f *Facts) []finding {
 	if len(findings) > 0 {
 		return findings
 	}
-	return []finding{{problem: "No problem found: all objects of this device exist and are ready."}}
+	return []finding{{cause: "No problem found: all objects of this device exist and are ready."}}
 }
 
-func findingf(remedy, format string, args ...any) []finding {
-	return []finding{{problem: fmt.Sprintf(format, args...), remedy: remedy}}
+func findingf(hint, format string, args ...any) []finding {
+	return []finding{{cause: fmt.Sprintf(format, args...), hint: hint}}
 }
 
 func instanceDeleted(f *Facts) []finding {
@@ -194,8 +194,8 @@ func (f *Facts) waiting(pod *corev1.Pod) []finding { return waitingPod(pod, f.po
 func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) finding {
 	if resource == v0.ResourceName(f.Instance.Spec.ConfigurationName) {
 		return finding{
-			problem: fmt.Sprintf("%s waits for %s, any device of the Configuration: %s", f.podName(pod), resource, message),
-			remedy:  "kubectl akri why configuration/" + f.Instance.Spec.ConfigurationName,
+			cause: fmt.Sprintf("%s waits for %s, any device of the Configuration: %s", f.podName(pod), resource, message),
+			hint:  "kubectl akri why configuration/" + f.Instance.Spec.ConfigurationName,
 		}
 	}
 	var nodes, users []string
@@ -225,16 +225,16 @@ func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) finding 
 			holders += " (" + strings.Join(users, ", ") + ")"
 		}
 		return finding{
-			problem: waits + all + " in use on " + holders + ".",
-			remedy:  "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration",
+			cause: waits + all + " in use on " + holders + ".",
+			hint:  "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration",
 		}
 	case len(f.Instance.Spec.Nodes) == 0:
-		return finding{problem: waits + "no node sees the device."}
+		return finding{cause: waits + "no node sees the device."}
 	}
 	return finding{
-		problem: waits + fmt.Sprintf("%d of %d slots are free, on %s. The scheduler reports: %s",
+		cause: waits + fmt.Sprintf("%d of %d slots are free, on %s. The scheduler reports: %s",
 			free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message),
-		remedy: "the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity and tolerations, " +
+		hint: "the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity and tolerations, " +
 			"and the agent there (kubectl describe node shows " + resource + ")",
 	}
 }

@@ -195,9 +195,9 @@ func writeConditions(b *strings.Builder, conditions []metav1.Condition) {
 func writeConclusion(b *strings.Builder, findings []finding) {
 	b.WriteString("\nConclusion:\n")
 	for _, finding := range findings {
-		fmt.Fprintf(b, "  %s\n", indented(finding.problem, 4))
-		if finding.remedy != "" {
-			fmt.Fprintf(b, "    → %s\n", indented(finding.remedy, 6))
+		fmt.Fprintf(b, "  %s\n", indented(finding.cause, 4))
+		if finding.hint != "" {
+			fmt.Fprintf(b, "    → %s\n", indented(finding.hint, 6))
 		}
 	}
 }

@@ -194,7 +194,7 @@ func TestConclude(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, finding := range conclude(healthy(tc.change)) {
-				got = append(got, strings.TrimSuffix(finding.problem+" → "+finding.remedy, " → "))
+				got = append(got, strings.TrimSuffix(finding.cause+" → "+finding.hint, " → "))
 			}
 			if len(got) != len(tc.want) {
 				t.Fatalf("got %d findings: %q\nwant %q", len(got), got, tc.want)

@@ -91,7 +91,7 @@ func (f *ConfigurationFacts) conclude() []finding {
 	if len(findings) > 0 {
 		return findings
 	}
-	return []finding{{problem: "No problem found: devices were found, and all objects exist and are ready."}}
+	return []finding{{cause: "No problem found: devices were found, and all objects exist and are ready."}}
 }
 
 func (f *ConfigurationFacts) resource() string { return v0.ResourceName(f.Configuration.Name) }
@@ -279,11 +279,11 @@ func (f *ConfigurationFacts) shortage(pod *corev1.Pod, name, message string) fin
 	waits := fmt.Sprintf("%s waits for %s of %s", name, counted(int(wanted), "device"), f.resource())
 	switch {
 	case len(nodes) == 0:
-		return finding{problem: waits + ", but no node sees any."}
+		return finding{cause: waits + ", but no node sees any."}
 	case most >= wanted:
 		return finding{
-			problem: fmt.Sprintf("%s. Enough of them have a free slot, on %s. The scheduler reports: %s", waits, strings.Join(nodes, ", "), message),
-			remedy: "the Pod must be able to run on a node that sees the devices: check its nodeSelector, affinity and tolerations, " +
+			cause: fmt.Sprintf("%s. Enough of them have a free slot, on %s. The scheduler reports: %s", waits, strings.Join(nodes, ", "), message),
+			hint: "the Pod must be able to run on a node that sees the devices: check its nodeSelector, affinity and tolerations, " +
 				"and the agent there (kubectl akri nodes)",
 		}
 	}
@@ -301,8 +301,8 @@ func (f *ConfigurationFacts) shortage(pod *corev1.Pod, name, message string) fin
 		problem += "\nIn use: " + strings.Join(holders, "; ") + "."
 	}
 	return finding{
-		problem: problem,
-		remedy:  "delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration",
+		cause: problem,
+		hint:  "delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration",
 	}
 }
 

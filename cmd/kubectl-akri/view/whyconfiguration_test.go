@@ -60,7 +60,7 @@ func missingHandler(f *ConfigurationFacts, name string) {
 func texts(findings []finding) []string {
 	var all []string
 	for _, finding := range findings {
-		all = append(all, strings.TrimSuffix(finding.problem+" → "+finding.remedy, " → "))
+		all = append(all, strings.TrimSuffix(finding.cause+" → "+finding.hint, " → "))
 	}
 	return all
 }
