@@ -32,7 +32,7 @@ func deletingAccount(instance *v0.Instance, configuration *v0.Configuration) typ
 // accountChanged reports whether an Instance has a finalizer, but another
 // ServiceAccount is recorded with it than the one that acts for it now.
 func accountChanged(instance *v0.Instance, configuration *v0.Configuration) bool {
-	return slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) &&
+	return slices.Contains(instance.Finalizers, v0.FinalizerCleanup) &&
 		instance.Annotations[v0.AnnotationServiceAccount] != account(configuration).Name
 }
 

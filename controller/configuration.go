@@ -70,15 +70,17 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	unavailable := r.trackResources(request.NamespacedName, compiled, status)
 
 	// 2. Render; 3. plan; 4. apply.
-	result := r.converge(ctx, parent, &configuration, compiled, instances, status.Resources)
-	if result.Announce {
-		status.Resources = result.Resources
-		err := r.converger.Announce(ctx, parent, types.NamespacedName{}, func() error { return r.write(ctx, parent, stored, status) })
-		if err != nil {
-			return reconcile.Result{}, ignoreGone(err)
+	record := func(resources []v0.ResourceStatus) error {
+		status.Resources = resources
+		if err := r.write(ctx, parent, stored, status); err != nil {
+			return err
 		}
 		stored = status
-		result = r.converge(ctx, parent, &configuration, compiled, instances, status.Resources)
+		return nil
+	}
+	result, err := r.converge(ctx, parent, &configuration, compiled, instances, status.Resources, record)
+	if err != nil {
+		return reconcile.Result{}, ignoreGone(err)
 	}
 	if result.Pending {
 		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil // the watch requeues it when it has synced
@@ -113,7 +115,7 @@ func (r *configurationReconciler) finalize(
 	if slices.Contains(configuration.Finalizers, metav1.FinalizerOrphanDependents) {
 		r.orphan(parent)
 	}
-	if !slices.Contains(configuration.Finalizers, v0.FinalizerElsewhere) {
+	if !slices.Contains(configuration.Finalizers, v0.FinalizerCleanup) {
 		return reconcile.Result{}, nil // garbage collection removes its objects and Instances
 	}
 	result := r.converger.Finalize(ctx, parent, account(configuration), status.Resources)
@@ -163,12 +165,15 @@ func (r *configurationReconciler) trackResources(
 // converge renders the templates for the group and converges its objects.
 func (r *configurationReconciler) converge(
 	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration,
-	compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus,
-) converge.Outcome {
+	compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus, record func([]v0.ResourceStatus) error,
+) (converge.Outcome, error) {
 	if len(compiled.Problems) > 0 {
-		return converge.Outcome{Resources: recorded, Problems: compiled.Problems} // existing objects stay until the templates are fixed
+		// Existing objects stay until the templates are fixed.
+		return converge.Outcome{Resources: recorded, Problems: compiled.Problems}, nil
 	}
-	want := converge.Wanted{Account: account(configuration), Templates: compiled, Kinds: r.kinds.of(parent.NamespacedName)}
+	want := converge.Wanted{
+		Account: account(configuration), Templates: compiled, Kinds: r.kinds.of(parent.NamespacedName), Record: record,
+	}
 	if len(instances) > 0 { // the group's objects exist as long as there is a device
 		want.Rendered, want.Diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
 	}

@@ -120,7 +120,7 @@ spec: {discoveryHandler: {name: debugEcho}}
 	}
 
 	// The same while the Instance is being deleted: its finalizer comes off.
-	finalizer := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+v0.FinalizerElsewhere+`","test/wait"]}}`))
+	finalizer := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+v0.FinalizerCleanup+`","test/wait"]}}`))
 	if err := c.Patch(t.Context(), other, finalizer, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestForeignFinalizerComesOff(t *testing.T) {
 	cfg := configuration("cfg")
 	cfg.Namespace = c.namespace
 	for _, parent := range []client.Object{instance, cfg} {
-		finalizer := []byte(`{"metadata":{"finalizers":["test/first","` + v0.FinalizerElsewhere + `"]}}`)
+		finalizer := []byte(`{"metadata":{"finalizers":["test/first","` + v0.FinalizerCleanup + `"]}}`)
 		if err := c.Patch(t.Context(), parent, client.RawPatch(types.MergePatchType, finalizer), client.FieldOwner("somebody")); err != nil {
 			t.Fatal(err)
 		}

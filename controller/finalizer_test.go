@@ -167,7 +167,7 @@ spec:
 	instance := c.instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "instanceBrokerResources[0]")
 	c.get("cfg-1", instance)
-	if !slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) || len(instance.Status.Resources) != 1 ||
+	if !slices.Contains(instance.Finalizers, v0.FinalizerCleanup) || len(instance.Status.Resources) != 1 ||
 		instance.Status.Resources[0].Namespace != far {
 		t.Fatalf("finalizers %v, inventory %v", instance.Finalizers, instance.Status.Resources)
 	}
@@ -210,7 +210,7 @@ func (c *cluster) finalized(name string, object client.Object, want bool) {
 	c.t.Helper()
 	c.eventually("finalizer", func() string {
 		c.get(name, object)
-		if slices.Contains(object.GetFinalizers(), v0.FinalizerElsewhere) != want {
+		if slices.Contains(object.GetFinalizers(), v0.FinalizerCleanup) != want {
 			return "finalizers are " + name
 		}
 		return ""

@@ -67,15 +67,17 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 
 	// 2. Render; 3. plan; 4. apply.
 	departed, again := r.departures.observe(&instance, time.Now())
-	result := r.converge(ctx, parent, &instance, configuration, departed, status.Resources)
-	if result.Announce {
-		status.Resources = result.Resources
-		err := r.converger.Announce(ctx, parent, account(configuration), func() error { return r.write(ctx, parent, status) })
-		if err != nil {
-			return reconcile.Result{}, ignoreGone(err)
+	record := func(resources []v0.ResourceStatus) error {
+		status.Resources = resources
+		if err := r.write(ctx, parent, status); err != nil {
+			return err
 		}
 		stored = status
-		result = r.converge(ctx, parent, &instance, configuration, departed, status.Resources)
+		return nil
+	}
+	result, err := r.converge(ctx, parent, &instance, configuration, departed, status.Resources, record)
+	if err != nil {
+		return reconcile.Result{}, ignoreGone(err)
 	}
 	if result.Pending {
 		return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil // the watch requeues it when it has synced
@@ -106,7 +108,7 @@ func (r *instanceReconciler) finalize(
 	if deletesDependents(instance) {
 		r.converger.Collect(ctx, parent, account)
 	}
-	if !slices.Contains(instance.Finalizers, v0.FinalizerElsewhere) {
+	if !slices.Contains(instance.Finalizers, v0.FinalizerCleanup) {
 		return reconcile.Result{}, nil // garbage collection removes its objects
 	}
 	result := r.converger.Finalize(ctx, parent, account, status.Resources)
@@ -143,22 +145,24 @@ func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Ins
 // device has departed, there are none.
 func (r *instanceReconciler) converge(
 	ctx context.Context, parent ownership.Parent, instance *v0.Instance, configuration *v0.Configuration, departed bool,
-	recorded []v0.ResourceStatus,
-) converge.Outcome {
+	recorded []v0.ResourceStatus, record func([]v0.ResourceStatus) error,
+) (converge.Outcome, error) {
 	if configuration == nil {
 		return converge.Outcome{Resources: recorded, Problems: []problem.Problem{{
 			Reason: v0.ReasonConfigurationNotFound, Place: "spec.configurationName",
 			Cause: fmt.Sprintf("there is no Configuration %q in namespace %q", instance.Spec.ConfigurationName, instance.Namespace),
-		}}}
+		}}}, nil
 	}
 	compiled := r.templates.Get(configuration)
 	if len(compiled.Problems) > 0 {
-		return converge.Outcome{Resources: recorded, Problems: compiled.Problems} // existing objects stay until the templates are fixed
+		// Existing objects stay until the templates are fixed.
+		return converge.Outcome{Resources: recorded, Problems: compiled.Problems}, nil
 	}
 	want := converge.Wanted{
 		Account:   account(configuration),
 		Templates: compiled,
 		Kinds:     r.kinds.of(groupOf(instance)),
+		Record:    record,
 		MayChange: r.mayChange(configuration, instance.Name),
 	}
 	if !departed {

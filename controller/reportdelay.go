@@ -172,6 +172,6 @@ func recoverable(parent ownership.Parent, stored, now []v0.ResourceStatus, inUse
 	}
 	return !slices.ContainsFunc(now, func(entry v0.ResourceStatus) bool {
 		return !known[entry.UID] &&
-			(entry.Orphan || parent.Elsewhere(entry.Namespace) || !slices.Contains(inUse, inventory.KindOf(entry)))
+			(entry.Orphan || !parent.Collected(entry.Namespace) || !slices.Contains(inUse, inventory.KindOf(entry)))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -126,11 +127,8 @@ func (c *candidate) unmapped() []Finding {
 			Cause: fmt.Sprintf("could not check whether the API server has kind %q in %q: %v", c.kind.Kind, c.kind.GroupVersion(), c.err),
 		}}
 	case c.resource == nil:
-		return []Finding{{
-			Level: Inconclusive, Place: c.field("kind"),
-			Cause: fmt.Sprintf("the API server has no kind %q in %q", c.kind.Kind, c.kind.GroupVersion()),
-			Hint:  "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
-		}}
+		missing := plan.KindUnavailableError(c.kind, nil)
+		return []Finding{{Level: Inconclusive, Place: c.field("kind"), Cause: missing.Cause, Hint: missing.Hint}}
 	}
 	return nil
 }

@@ -88,8 +88,8 @@ func (c *Chain) review(ctx context.Context, r request) []Finding {
 	// 2. The templates as written, and whether the requester could create the
 	// objects. Nothing is rendered for those who may not.
 	candidates := newCandidates(r.configuration, compiled, c.mapper)
-	findings = slices.Concat(findings, c.confine(r.configuration, candidates), checkVolumes(candidates),
-		checkInitContainers(r.configuration, candidates), c.authorize(ctx, r, candidates, delegated))
+	findings = slices.Concat(findings, c.checkPolicy(r.configuration, candidates), checkVolumes(candidates),
+		checkInitContainers(r.configuration, candidates), c.checkPermissions(ctx, r, candidates, delegated))
 	if denied(findings) {
 		return findings
 	}
@@ -97,20 +97,20 @@ func (c *Chain) review(ctx context.Context, r request) []Finding {
 	// 3. The rendered objects.
 	affected, unread := c.listAffected(ctx, r)
 	devices := newDeviceFactory(r.configuration, compiled, affected.instances)
-	renderings, collisions := c.render(ctx, r, compiled, candidates, devices)
+	renderings, collisions := c.checkRendering(ctx, r, compiled, candidates, devices)
 	findings = append(findings, unique(slices.Concat(unread, collisions))...)
 	if denied(findings) {
 		return findings
 	}
 
 	// 4. Whether the API server accepts them.
-	findings = append(findings, c.dryRun(ctx, r, compiled, renderings, devices)...)
+	findings = append(findings, c.checkDryRun(ctx, r, compiled, renderings, devices)...)
 	if denied(findings) {
 		return findings
 	}
 
 	// 5. The effect on existing devices.
-	return append(findings, c.forecast(ctx, r, compiled, candidates, affected, devices)...)
+	return append(findings, c.checkForecast(ctx, r, compiled, candidates, affected, devices)...)
 }
 
 // inspect performs the checks that need neither devices nor dry runs. It returns
@@ -121,7 +121,7 @@ func (c *Chain) inspect(ctx context.Context, r request) (compiled *templates.Tem
 	requests.run(func() { name = checkName(ctx, c.live, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
 	details := c.reviewDetails(ctx, r)
-	compiled, problems := compile(r.configuration, c.policy)
+	compiled, problems := checkTemplates(r.configuration, c.policy)
 	requests.wait()
 	return compiled, delegated, slices.Concat(name, delegation, details, checkReferences(r.configuration), problems)
 }

@@ -9,14 +9,15 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
 )
 
-// dryRun sends an object of each template to the API server as a dry run, with the
+// checkDryRun sends an object of each template to the API server as a dry run, with the
 // permissions that the controller will apply it with.
-func (c *Chain) dryRun(
+func (c *Chain) checkDryRun(
 	ctx context.Context, r request, compiled *templates.Templates, renderings []renderedTemplate, devices deviceFactory,
 ) []Finding {
 	client, err := c.client(r.configuration)
@@ -70,12 +71,23 @@ func (c *Chain) dryRunAlternative(
 	if err != nil {
 		return []Finding{{Level: Deny, Place: tmpl.place, Cause: err.Error()}}
 	}
-	want, err := plan.NewDesired(parentOf(r.configuration, tmpl.level), object, tmpl.resource)
-	if err != nil {
-		return []Finding{{Level: Deny, Place: tmpl.place, Cause: err.Error()}}
+	wants, problems := plan.Desire(c.mapper, c.policy, parentOf(r.configuration, tmpl.level), []templating.Object{object}, compiled.Place)
+	if len(problems) > 0 {
+		return []Finding{expected(problems[0])}
 	}
-	_, err = client.Create(ctx, &want, claimFor(r.configuration, want))
-	return answer{candidate: tmpl, want: &want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
+	want := &wants[0]
+	_, err = client.Create(ctx, want, claimFor(r.configuration, want))
+	return answer{candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
+}
+
+// expected returns the finding for a problem that the controller would have, too: it
+// denies the request unless the problem may heal.
+func expected(found problem.Problem) Finding {
+	finding := denial(found)
+	if found.Heals {
+		finding.Level = Inconclusive
+	}
+	return finding
 }
 
 // aboutExisting reports whether a response to a create is about an object that exists.
@@ -98,7 +110,7 @@ func parentOf(configuration *v0.Configuration, level templating.Level) ownership
 // claimFor claims only what the Configuration itself owns already. Another owner's
 // object is not touched, not even by a dry run that would adopt it: the API
 // server's response would be about fields that are not the requester's.
-func claimFor(configuration *v0.Configuration, want plan.Desired) ownership.Claim {
+func claimFor(configuration *v0.Configuration, want *plan.Desired) ownership.Claim {
 	claim := ownership.Claim{Parent: ownership.ConfigurationParent(configuration)}
 	if want.Orphan {
 		claim.Adopt = ownership.AdoptAllApplied

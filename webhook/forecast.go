@@ -21,11 +21,11 @@ import (
 // share of them.
 const maxForecastRequests = 200
 
-// forecast warns the author of an update about the effect on existing devices: it
+// checkForecast warns the author of an update about the effect on existing devices: it
 // computes the controller's plan for each Instance, and sends the steps as dry
 // runs. It does not check whether objects have changed since they were applied: the
 // controller repairs them in any case.
-func (c *Chain) forecast(
+func (c *Chain) checkForecast(
 	ctx context.Context, r request, compiled *templates.Templates, candidates []*candidate, affected affectedInstances, devices deviceFactory,
 ) []Finding {
 	if len(affected.instances) == 0 {
@@ -33,7 +33,7 @@ func (c *Chain) forecast(
 	}
 	client, err := c.client(r.configuration)
 	if err != nil {
-		return nil // dryRun has reported it
+		return nil // checkDryRun has reported it
 	}
 	predictions := make([]prediction, len(affected.instances))
 	requests := newParallel()
@@ -109,7 +109,7 @@ func (c *Chain) plan(
 	outlines := map[inventory.Ref]outline{}
 	complete := true
 	diagnostics := compiled.Instance.Each(values, func(object templating.Object) {
-		one := outline{origin: object.Origin, identity: identityOf(object), allocated: object.Allocated, values: &values}
+		one := outline{origin: object.Origin, ref: refOf(object), allocated: object.Allocated, values: &values}
 		wants, problems := plan.Desire(c.mapper, c.policy, parent, []templating.Object{object}, compiled.Place)
 		for _, want := range wants {
 			want.Content = nil
@@ -139,7 +139,7 @@ func predictProblems(problems []problem.Problem) prediction {
 	var result prediction
 	for _, found := range problems {
 		switch found.Reason {
-		case v0.ReasonKindUnavailable: // dryRun has reported it
+		case v0.ReasonKindUnavailable: // checkDryRun has reported it
 		case v0.ReasonRefused, v0.ReasonConflict:
 			result.failures = append(result.failures, found.Message())
 		default:
@@ -180,14 +180,14 @@ func (f *instanceForecast) try(ctx context.Context, instance *v0.Instance, step 
 	defer release()
 	tmpl := candidateOf(f.candidates, templating.InstanceLevel, desired.origin.Index)
 	object, err := desired.render(f.compiled)
-	if err != nil || tmpl.resource == nil {
-		return prediction{unknown: true}
-	}
-	want, err := plan.NewDesired(ownership.InstanceParent(instance), object, tmpl.resource)
 	if err != nil {
 		return prediction{unknown: true}
 	}
-	step.Desired = &want
+	wants, problems := plan.Desire(f.mapper, f.policy, ownership.InstanceParent(instance), []templating.Object{object}, f.compiled.Place)
+	if len(problems) > 0 {
+		return prediction{unknown: true}
+	}
+	step.Desired = &wants[0]
 	if step.Claim.Adopt == ownership.AdoptAny {
 		step.Claim.Adopt = ownership.AdoptNone // as for made-up devices
 	}
@@ -196,7 +196,7 @@ func (f *instanceForecast) try(ctx context.Context, instance *v0.Instance, step 
 		return prediction{recreate: true}
 	}
 	// The values are those of a device, and the message may quote an object.
-	interpreter := answer{candidate: tmpl, want: &want, devices: f.devices, update: f.r.old != nil, existing: true}
+	interpreter := answer{candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true}
 	findings := interpreter.interpret(err)
 	switch {
 	case problem.Reason(err) == v0.ReasonImmutable:

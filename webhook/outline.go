@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/templating"
 )
@@ -35,7 +36,7 @@ const (
 // dropped, and rendered again for a dry run: all objects together may be too large.
 type outline struct {
 	origin     templating.Origin
-	identity   identity
+	ref        inventory.Ref // without the namespace of the Configuration
 	onConflict templating.OnConflict
 	// digest is equal for equal objects.
 	digest [sha256.Size]byte
@@ -47,17 +48,13 @@ type outline struct {
 	values *templating.Values
 }
 
-type identity struct{ group, kind, namespace, name string }
-
-func identityOf(object templating.Object) identity {
-	content := unstructured.Unstructured{Object: object.Content}
-	kind := content.GroupVersionKind()
-	return identity{kind.Group, kind.Kind, content.GetNamespace(), content.GetName()}
+func refOf(object templating.Object) inventory.Ref {
+	return inventory.RefOfObject(&unstructured.Unstructured{Object: object.Content})
 }
 
 func outlineOf(object templating.Object, values *templating.Values) outline {
 	return outline{
-		origin: object.Origin, identity: identityOf(object), onConflict: object.Directives.OnConflict,
+		origin: object.Origin, ref: refOf(object), onConflict: object.Directives.OnConflict,
 		digest: digestOf(object.Content), allocated: object.Allocated, values: values,
 	}
 }
@@ -79,7 +76,7 @@ func (o outline) render(compiled *templates.Templates) (templating.Object, error
 	}
 	var found *templating.Object
 	diagnostics := set.EachOf(o.origin.Index, *o.values, func(object templating.Object) {
-		if object.Origin == o.origin && identityOf(object) == o.identity {
+		if object.Origin == o.origin && refOf(object) == o.ref {
 			found = &object
 		}
 	})

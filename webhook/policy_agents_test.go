@@ -121,7 +121,7 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 		"keeps its label when it leaves": {"b", `{"spec":{"nodes":["c"]}}`, ""},
 		"labels what it does not see":    {"a", `{"metadata":{"labels":{"node.akri.sh/a":""}}}`, "that its node sees"},
 		"claims what it does not see":    {"a", `{"spec":{"deviceUsage":{"cam-3-2":"a"}}}`, "that its node sees"},
-		"a finalizer":                    {"b", `{"metadata":{"finalizers":["akri.sh/objects-elsewhere"]}}`, "metadata.finalizers"},
+		"a finalizer":                    {"b", `{"metadata":{"finalizers":["akri.sh/cleanup"]}}`, "metadata.finalizers"},
 		"removes the owner":              {"c", `{"metadata":{"ownerReferences":[]}}`, "metadata.ownerReferences"},
 		"the author adds an owner":       {"b", `{"metadata":{"ownerReferences":[` + owner + `,` + second + `]}}`, ""},
 		"another adds an owner":          {"c", `{"metadata":{"ownerReferences":[` + owner + `,` + second + `]}}`, "metadata.ownerReferences"},
@@ -165,7 +165,7 @@ func TestAgentsCreateAndDeleteForTheirOwnNode(t *testing.T) {
 		"another node's label": {`labels: {node.akri.sh/b: ""}`, `nodes: [a]`, "label of its own node"},
 		"a label of its own":   {`labels: {x: "1"}`, `nodes: [a]`, "label of its own node"},
 		"another annotation":   {`annotations: {x: "1"}`, `nodes: [a]`, "only the device ID"},
-		"a finalizer":          {`finalizers: [akri.sh/objects-elsewhere]`, `nodes: [a]`, "metadata.finalizers"},
+		"a finalizer":          {`finalizers: [akri.sh/cleanup]`, `nodes: [a]`, "metadata.finalizers"},
 		"another Configuration": {`ownerReferences: [{apiVersion: akri.sh/v0, kind: Configuration, name: d, uid: u}]`, `nodes: [a]`,
 			"metadata.ownerReferences"},
 	} {

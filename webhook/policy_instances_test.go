@@ -95,7 +95,7 @@ func TestTheControllerFreesSlots(t *testing.T) {
 		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	expect(t, err, "")
 	for name, tc := range map[string]struct{ patch, refused string }{
-		"a finalizer":        {`{"metadata":{"finalizers":["akri.sh/objects-elsewhere"]}}`, ""},
+		"a finalizer":        {`{"metadata":{"finalizers":["akri.sh/cleanup"]}}`, ""},
 		"a new order":        {`{"spec":{"nodes":["c","b"]}}`, ""},
 		"another node":       {`{"spec":{"nodes":["b","c","d"]}}`, "may not publish"},
 		"a slot for a node":  {`{"spec":{"deviceUsage":{"cam-3-2":"b"}}}`, "may not publish"},

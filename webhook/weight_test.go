@@ -46,7 +46,7 @@ func TestEstimates(t *testing.T) {
 				t.Fatal(err)
 			}
 			decoded := heapAfter() - before
-			compiled, _ := compile(configuration, confine.Policy{})
+			compiled, _ := checkTemplates(configuration, confine.Policy{})
 			both := heapAfter() - before
 			estimate := decodedBytes(raw)
 			const noise = 256 << 10 // of other goroutines

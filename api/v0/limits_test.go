@@ -223,7 +223,7 @@ func TestStoredObjectsRemainWritable(t *testing.T) {
 	}
 	for kind, changes := range map[string][]string{
 		"Configuration": {
-			`{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"finalizers":["akri.sh/objects-elsewhere"]}}`, `{"spec":{"capacity":2}}`,
+			`{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"finalizers":["akri.sh/cleanup"]}}`, `{"spec":{"capacity":2}}`,
 			`{"spec":{"discoveryHandler":{"discoveryDetails":"x"}}}`, `{"spec":{"brokerProperties":null}}`,
 		},
 		"Instance": {

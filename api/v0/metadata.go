@@ -64,14 +64,14 @@ const (
 
 	// AnnotationServiceAccount holds the ServiceAccount that deletes the objects of an
 	// Instance that garbage collection cannot delete. The controller sets it together
-	// with [FinalizerElsewhere], because the Configuration may be deleted first.
+	// with [FinalizerCleanup], because the Configuration may be deleted first.
 	AnnotationServiceAccount = Domain + "/service-account"
 )
 
-// FinalizerElsewhere is set on a Configuration or an Instance while it has objects in
+// FinalizerCleanup is set on a Configuration or an Instance while it has objects in
 // another namespace or cluster-scoped objects. The controller adds it before it creates
 // the first and removes it after it has deleted the last.
-const FinalizerElsewhere = Domain + "/objects-elsewhere"
+const FinalizerCleanup = Domain + "/cleanup"
 
 // Field managers. They must never change, because server-side apply tracks ownership by
 // them.

@@ -155,7 +155,7 @@ func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured)
 		kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
 		mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
-			return nil, fmt.Errorf("find the owner of %s: %w", refOf(object), err)
+			return nil, fmt.Errorf("find the owner of %s: %w", inventory.RefOfObject(object), err)
 		}
 		if object, err = c.read(ctx, mapping, object.GetNamespace(), owner.Name); err != nil {
 			return nil, fmt.Errorf("read the owner %s %s: %w", owner.Kind, owner.Name, err)
@@ -166,7 +166,7 @@ func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured)
 	if managers := view.OtherManagers(requested.GetManagedFields()); len(managers) > 0 {
 		why += "; its fields were set by " + managers[0].Name
 	}
-	return nil, fmt.Errorf("%s was not created by Akri: %s", refOf(requested), why)
+	return nil, fmt.Errorf("%s was not created by Akri: %s", inventory.RefOfObject(requested), why)
 }
 
 // parentOf returns the parent of an object by its owner reference, or else by its labels.
@@ -189,25 +189,19 @@ func parentOf(object *unstructured.Unstructured) (parent ownership.Parent, notes
 	return parent, notes, true
 }
 
-// refOf returns the reference of an object.
-func refOf(object *unstructured.Unstructured) inventory.Ref {
-	kind := object.GroupVersionKind()
-	return inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-}
-
 // explain returns the template and the values that an object was rendered from.
 func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured) (*view.Explanation, error) {
 	if object.GroupVersionKind().Group == v0.Domain {
-		return nil, fmt.Errorf("%s is not created from a template: use kubectl akri tree and kubectl akri why", refOf(object))
+		return nil, fmt.Errorf("%s is not created from a template: use kubectl akri tree and kubectl akri why", inventory.RefOfObject(object))
 	}
 	found, err := c.origin(ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	e := &view.Explanation{Object: refOf(found.object).String(), Notes: found.notes,
+	e := &view.Explanation{Object: inventory.RefOfObject(found.object).String(), Notes: found.notes,
 		OtherManagers: view.OtherManagers(found.object.GetManagedFields())}
 	if found.dependent != nil {
-		e.Dependent = refOf(found.dependent).String()
+		e.Dependent = inventory.RefOfObject(found.dependent).String()
 	}
 	level, recorded := found.parent.Level, []v0.ResourceStatus(nil)
 	name := found.parent.Name
@@ -228,7 +222,7 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 		recorded = configuration.Status.Resources
 	}
 	compiled := templates.Compile(configuration, allowAll(configuration))
-	entry, known := inventory.Index(recorded)[refOf(found.object)]
+	entry, known := inventory.Index(recorded)[inventory.RefOfObject(found.object)]
 	e.State = stateOf(found.object, entry, known)
 	if known {
 		e.Template = compiled.Name(level, int(entry.Template))

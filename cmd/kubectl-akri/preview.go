@@ -141,7 +141,7 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 	add := func(kind schema.GroupKind, resource schema.GroupVersionResource, namespaced bool) error {
 		objects, err := p.ofResource(ctx, resource, namespaced)
 		for i := range objects {
-			ref := inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: objects[i].GetNamespace(), Name: objects[i].GetName()}
+			ref := inventory.RefOfObject(&objects[i])
 			isDesired := slices.ContainsFunc(desired, func(d plan.Desired) bool { return d.Ref == ref })
 			if isDesired || ownership.Of(&objects[i]).Parent == parent.ByName() {
 				live[ref] = &objects[i]

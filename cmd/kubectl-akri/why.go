@@ -242,13 +242,13 @@ func originText(made *rendered) string {
 	}
 	parent = fmt.Sprintf("%s %s/%s", parent, made.parent.Namespace, made.parent.Name)
 	if made.dependent != nil {
-		return fmt.Sprintf("%s, by %s", parent, refOf(made.object))
+		return fmt.Sprintf("%s, by %s", parent, inventory.RefOfObject(made.object))
 	}
 	return parent
 }
 
 // stateIn returns the state of an object according to the list of its parent.
 func stateIn(object *unstructured.Unstructured, recorded []v0.ResourceStatus) string {
-	entry, known := inventory.Index(recorded)[refOf(object)]
+	entry, known := inventory.Index(recorded)[inventory.RefOfObject(object)]
 	return stateOf(object, entry, known)
 }

@@ -16,6 +16,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/templating"
 )
 
@@ -144,7 +145,7 @@ func pointers[T any](items []T) []*T {
 
 // objectFacts collects what is known about an object that Akri created.
 func (c *cluster) objectFacts(ctx context.Context, object *unstructured.Unstructured, made *rendered) (*view.ObjectFacts, error) {
-	facts := &view.ObjectFacts{Object: refOf(object).String(), Origin: originText(made), Notes: made.notes}
+	facts := &view.ObjectFacts{Object: inventory.RefOfObject(object).String(), Origin: originText(made), Notes: made.notes}
 	var recorded []v0.ResourceStatus
 	if made.parent.Level == templating.InstanceLevel {
 		var instance v0.Instance

@@ -62,7 +62,7 @@ var ErrGone = errors.New("the parent no longer exists")
 // ServiceAccount that acts for it: an Instance outlives the Configuration that names
 // the account. The error is [ErrGone] if the parent no longer exists.
 func (c *Client) Finalize(ctx context.Context, parent ownership.Parent, account types.NamespacedName) error {
-	metadata := map[string]any{"finalizers": []any{v0.FinalizerElsewhere}}
+	metadata := map[string]any{"finalizers": []any{v0.FinalizerCleanup}}
 	if account.Name != "" {
 		metadata["annotations"] = map[string]any{v0.AnnotationServiceAccount: account.Name}
 	}
@@ -71,7 +71,7 @@ func (c *Client) Finalize(ctx context.Context, parent ownership.Parent, account 
 		err = ErrGone // it is being deleted: no finalizer can be added any more
 	}
 	if err != nil {
-		return fmt.Errorf("add finalizer %s to %s: %w", v0.FinalizerElsewhere, parent, err)
+		return fmt.Errorf("add finalizer %s to %s: %w", v0.FinalizerCleanup, parent, err)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (c *Client) Finalize(ctx context.Context, parent ownership.Parent, account 
 func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error {
 	left, err := c.applyParent(ctx, parent, nil)
 	for err == nil && left != nil {
-		index := slices.Index(left.GetFinalizers(), v0.FinalizerElsewhere)
+		index := slices.Index(left.GetFinalizers(), v0.FinalizerCleanup)
 		if index < 0 {
 			return nil
 		}
@@ -89,7 +89,7 @@ func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error 
 		path := jsonpatch.Pointer("metadata", "finalizers", strconv.Itoa(index))
 		patch := jsonpatch.Patch{
 			jsonpatch.Test(jsonpatch.Pointer("metadata", "uid"), parent.UID),
-			jsonpatch.Test(path, v0.FinalizerElsewhere),
+			jsonpatch.Test(path, v0.FinalizerCleanup),
 			jsonpatch.Remove(path),
 		}
 		left, err = c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
@@ -98,7 +98,7 @@ func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error 
 	if err == nil || errors.Is(err, ErrGone) || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerElsewhere, parent, err)
+	return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerCleanup, parent, err)
 }
 
 // applyParent applies metadata of a parent, and returns the answer. The error is

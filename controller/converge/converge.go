@@ -80,20 +80,24 @@ type Wanted struct {
 	// Kinds are further kinds of objects that the parent may have, although neither
 	// its inventory nor a template names them: it may have lost its inventory.
 	Kinds []schema.GroupVersionKind
+	// Record writes an inventory to the parent before the pass creates objects that it
+	// lacks and that garbage collection cannot remove.
+	Record func(resources []v0.ResourceStatus) error
 	// MayChange reports whether existing objects may be changed now, given whether
 	// they are ready. Nil allows every change.
 	MayChange func(ready bool) bool
 }
 
-// Converge brings a parent's objects to the desired state. recorded is the
-// parent's inventory.
-func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want Wanted, recorded []v0.ResourceStatus) Outcome {
+// Converge brings a parent's objects to the desired state. recorded is the parent's
+// inventory. If there is an error, the parent could not be written, and nothing was
+// applied; it is apply.ErrGone if the parent no longer exists.
+func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want Wanted, recorded []v0.ResourceStatus) (Outcome, error) {
 	result := Outcome{Problems: want.Templates.Diagnosed(v0.ReasonRenderFailed, want.Diagnostics)}
 	client, err := c.Clients.As(want.Account)
 	if err != nil {
 		result.fail("spec.serviceAccountName", err)
 		result.Resources = recorded
-		return result
+		return result, nil
 	}
 	recorded = c.memory.complete(parent.UID, recorded)
 	desired := c.resolve(ctx, parent, want, &result)
@@ -119,11 +123,14 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 		input.Hold, result.Held = true, true
 		steps = plan.Compute(input)
 	}
-	if unannounced := plan.Unannounced(input, steps); len(unannounced) > 0 {
-		result.Announce = true
-		result.Resources = append(slices.Clone(recorded), unannounced...)
-		inventory.Sort(result.Resources)
-		return result
+	if unrecorded := plan.Unrecorded(input, steps); len(unrecorded) > 0 {
+		recorded = append(slices.Clone(recorded), unrecorded...)
+		inventory.Sort(recorded)
+		if err := c.recordFirst(ctx, parent, want, recorded); err != nil {
+			return Outcome{}, err
+		}
+		input.Recorded = recorded
+		steps = plan.Compute(input)
 	}
 	if input.ReplaceTerminated {
 		c.podBackoff.replaced(parent.UID, now)
@@ -135,7 +142,7 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 	}
 	inventory.Sort(result.Resources)
 	c.memory.report(parent.UID, result.Resources, !result.Pending)
-	return result
+	return result, nil
 }
 
 // resolve returns the desired objects whose resources are watched.

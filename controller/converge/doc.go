@@ -1,15 +1,15 @@
 // Package converge brings the objects of one parent, a Configuration or an
 // Instance, to their desired state. A pass resolves the rendered objects
 // (plan.Desire), reads from the watches what exists, plans (plan.Compute), sends
-// the requests (apply.Client.Do), and returns an [Outcome].
+// the requests (apply.Client.Do), and returns an [Outcome]. If it is about to create
+// objects outside the parent's namespace that the inventory does not know, it first adds
+// the finalizer and has them recorded.
 //
 // The reconcilers act on the flags of an Outcome as follows. Where several are
 // set, the first line applies:
 //
 //	flag      set when
 //	--------  ------------------------------------------------------------------
-//	Announce  an object outside the parent's namespace is about to be created
-//	          that the inventory does not know
 //	Pending   the watch of a kind has not synced, or an object changed between
 //	          the plan and the request, not more than three times in a row
 //	Problems  something could not be rendered, resolved, watched, applied or
@@ -18,8 +18,6 @@
 //
 //	flag      objects               status                    next pass
 //	--------  --------------------  ------------------------  --------------------
-//	Announce  not touched           finalizer, Resources;     at once, in the same
-//	                                no conditions             reconcile
 //	Pending   applied so far,       not written; the next     when the watch has
 //	          none pruned           pass knows what was       synced, or after
 //	                                applied                   RequeueAfter

@@ -78,7 +78,7 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 // object again. In an inventory that is full, only those are kept whose objects could
 // not be found by their owner.
 func (e *execution) keep(entry v0.ResourceStatus) {
-	elsewhere := e.parent.Elsewhere(entry.Namespace)
+	elsewhere := !e.parent.Collected(entry.Namespace)
 	if entry.UID == "" && !elsewhere {
 		return
 	}
@@ -219,7 +219,7 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 // of the parent, and an apply would give the object to the garbage collector.
 func (e *execution) orphaned(ctx context.Context, step plan.Step) (bool, error) {
 	object, exists := e.live(step.Desired)
-	if !exists || object.Owner != "" || step.Desired.Orphan || e.parent.Elsewhere(step.Ref.Namespace) {
+	if !exists || object.Owner != "" || step.Desired.Orphan || !e.parent.Collected(step.Ref.Namespace) {
 		return false, nil
 	}
 	client, err := e.Clients.As(types.NamespacedName{}) // a ServiceAccount may not read parents

@@ -11,6 +11,7 @@ import (
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/templating"
 )
 
 // Finalize removes the objects that garbage collection does not remove with a
@@ -26,27 +27,27 @@ func (c *Converger) Finalize(
 		return result
 	}
 	execution := execution{Converger: c, client: client, parent: parent, now: time.Now(), result: &result}
-	execution.run(ctx, plan.Clear(parent, recorded), recorded)
+	execution.run(ctx, plan.Teardown(parent, recorded), recorded)
 	inventory.Sort(result.Resources)
 	return result
 }
 
-// Announce adds the finalizer to a parent and then calls write, which records the
-// objects that are about to be created out of garbage collection's reach: a crash
-// must not leak them. The error is apply.ErrGone if the parent no longer exists;
-// nothing may be created then.
-func (c *Converger) Announce(
-	ctx context.Context, parent ownership.Parent, account types.NamespacedName, write func() error,
-) error {
+// recordFirst adds the finalizer to a parent and then records the objects that are about
+// to be created out of garbage collection's reach: a crash must not leak them.
+func (c *Converger) recordFirst(ctx context.Context, parent ownership.Parent, want Wanted, recorded []v0.ResourceStatus) error {
+	var account types.NamespacedName
+	if parent.Level == templating.InstanceLevel { // its Configuration may be deleted first
+		account = want.Account
+	}
 	if err := c.Clients.Own().Finalize(ctx, parent, account); err != nil {
 		return err
 	}
-	return write()
+	return want.Record(recorded)
 }
 
 // Release removes the finalizer from a parent whose inventory no longer needs it.
 func (c *Converger) Release(ctx context.Context, parent ownership.Parent, finalizers []string, recorded []v0.ResourceStatus) error {
-	if !slices.Contains(finalizers, v0.FinalizerElsewhere) || plan.Reaches(parent, recorded) {
+	if !slices.Contains(finalizers, v0.FinalizerCleanup) || plan.NeedsFinalizer(parent, recorded) {
 		return nil
 	}
 	return c.Clients.Own().Unfinalize(ctx, parent)

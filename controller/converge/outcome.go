@@ -20,9 +20,6 @@ type Outcome struct {
 	Problems []problem.Problem
 	// Held reports that the rollout gate holds a change.
 	Held bool
-	// Announce reports that the finalizer and Resources must be written to the parent
-	// before anything is applied. Nothing was.
-	Announce bool
 	// Pending reports that there is nothing to report yet: the watch of some kind
 	// has not synced, or an object changed under the plan.
 	Pending bool

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,6 +37,12 @@ func (r Ref) NamespacedName() types.NamespacedName {
 // RefOf returns the identity of an entry.
 func RefOf(entry v0.ResourceStatus) Ref {
 	return Ref{Group: entry.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name}
+}
+
+// RefOfObject returns the reference to an object.
+func RefOfObject(object *unstructured.Unstructured) Ref {
+	kind := object.GroupVersionKind().GroupKind()
+	return Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // KindOf returns the kind of an entry, in the version in which it was applied.

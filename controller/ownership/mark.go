@@ -15,7 +15,7 @@ func Mark(parent Parent, object *unstructured.Unstructured, orphan bool) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	elsewhere := parent.Elsewhere(object.GetNamespace())
+	elsewhere := !parent.Collected(object.GetNamespace())
 	if elsewhere {
 		labels[v0.LabelNamespace] = parent.Namespace
 	}

@@ -63,6 +63,6 @@ func (p Parent) ByName() Parent {
 // String returns the kind and the name, as in "Instance default/camera-1".
 func (p Parent) String() string { return fmt.Sprintf("%s %s", p.Kind().Kind, p.NamespacedName) }
 
-// Elsewhere reports whether garbage collection cannot remove an object of a
-// namespace with the parent: the object is in another namespace, or in none.
-func (p Parent) Elsewhere(namespace string) bool { return namespace != p.Namespace }
+// Collected reports whether garbage collection removes an object of a namespace, "" for
+// cluster-scoped kinds, with the parent: an owner reference does not reach any other.
+func (p Parent) Collected(namespace string) bool { return namespace == p.Namespace }

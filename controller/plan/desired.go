@@ -65,13 +65,13 @@ func desire(mapper meta.RESTMapper, policy confine.Policy, parent ownership.Pare
 	if err := policy.Object(judged, parent.Namespace); err != nil {
 		return Desired{}, err
 	}
-	return NewDesired(parent, object, mapping)
+	return newDesired(parent, object, mapping)
 }
 
-// NewDesired returns the desired object for a rendered one: in the parent's
+// newDesired returns the desired object for a rendered one: in the parent's
 // namespace if its kind is namespaced and it names no other, marked as the parent's,
 // with its digest. The caller must not use the object's content afterwards.
-func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta.RESTMapping) (Desired, error) {
+func newDesired(parent ownership.Parent, object templating.Object, mapping *meta.RESTMapping) (Desired, error) {
 	full := &unstructured.Unstructured{Object: object.Content}
 	kind := mapping.GroupVersionKind
 	switch {
@@ -95,7 +95,7 @@ func NewDesired(parent ownership.Parent, object templating.Object, mapping *meta
 		return Desired{}, err
 	}
 	return Desired{
-		Ref:        inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: full.GetNamespace(), Name: full.GetName()},
+		Ref:        inventory.RefOfObject(full),
 		Kind:       kind,
 		Resource:   mapping.Resource,
 		Namespaced: namespaced(mapping),
@@ -153,11 +153,10 @@ func namespaced(mapping *meta.RESTMapping) bool {
 func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Error {
 	return &problem.Error{
 		Reason: v0.ReasonKindUnavailable,
-		Cause: fmt.Sprintf("the API server has no kind %q in %q: "+
-			"correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
-			kind.Kind, kind.GroupVersion()),
-		Heals: true,
-		Err:   err,
+		Cause:  fmt.Sprintf("the API server has no kind %q in %q", kind.Kind, kind.GroupVersion()),
+		Hint:   "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
+		Heals:  true,
+		Err:    err,
 	}
 }
 

@@ -36,7 +36,7 @@ func mapping(namespaced bool) *meta.RESTMapping {
 func TestNewDesired(t *testing.T) {
 	want := func(text string, policy templating.DeletionPolicy) Desired {
 		t.Helper()
-		desired, err := NewDesired(cam, rendered(text, policy), mapping(true))
+		desired, err := newDesired(cam, rendered(text, policy), mapping(true))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestNewDesiredElsewhere(t *testing.T) {
 			if test.namespace != "" {
 				object.Content["metadata"].(map[string]any)["namespace"] = test.namespace
 			}
-			desired, err := NewDesired(cam, object, mapping(test.namespaced))
+			desired, err := newDesired(cam, object, mapping(test.namespaced))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestIntentOfObjectsAppliedOnce(t *testing.T) {
 		object.Content["spec"] = map[string]any{"template": map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{v0.Domain + "/" + label: "x"}},
 		}}
-		desired, err := NewDesired(parent, object, mapping(true))
+		desired, err := newDesired(parent, object, mapping(true))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestIntentOfObjectsAppliedOnce(t *testing.T) {
 func TestScopeFollowsTheKind(t *testing.T) {
 	object := rendered("a", templating.DeletionDelete)
 	object.Content["metadata"].(map[string]any)["namespace"] = "ns"
-	desired, err := NewDesired(cam, object, mapping(false))
+	desired, err := newDesired(cam, object, mapping(false))
 	if err != nil {
 		t.Fatal(err)
 	}

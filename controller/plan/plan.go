@@ -211,13 +211,13 @@ func unwanted(in Input, desired map[inventory.Ref]bool, recorded map[inventory.R
 		}
 		// An object that was announced and has no UID may exist. In the parent's
 		// namespace garbage collection finds it; elsewhere this step does.
-		if !desired[ref] && (entry.UID != "" || in.Parent.Elsewhere(entry.Namespace)) {
+		if !desired[ref] && (entry.UID != "" || !in.Parent.Collected(entry.Namespace)) {
 			remove(action, ref, entry.Version, types.UID(entry.UID))
 		}
 	}
 	for ref, observed := range in.Observed {
 		// Elsewhere, only the inventory counts: every object is in it before it exists.
-		known := recorded[ref].UID != "" || in.Parent.Elsewhere(ref.Namespace)
+		known := recorded[ref].UID != "" || !in.Parent.Collected(ref.Namespace)
 		if !desired[ref] && !known && observed.ManagedFieldsHash != "" && claim.Deletes(observed.state()) && !observed.Terminating {
 			remove(Delete, ref, "", observed.UID)
 		}

@@ -76,7 +76,7 @@ func (g *generator) metadata() map[string]any {
 			return []any{map[string]any{"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "x", "controller": true}}
 		},
 		"finalizers": func() any {
-			return []any{g.one("akri.sh/objects-elsewhere", "example.com/hold", "foregroundDeletion", "orphan")}
+			return []any{g.one("akri.sh/cleanup", "example.com/hold", "foregroundDeletion", "orphan")}
 		},
 		"generateName": func() any { return "x" }, "uid": func() any { return "x" }, "resourceVersion": func() any { return "1" },
 		"managedFields": func() any { return []any{} }, "deletionTimestamp": func() any { return "2020-01-01T00:00:00Z" },
@@ -150,7 +150,7 @@ func (g *generator) nearlyValid(name string) object {
 			"{brokerProperties: {LD_PRELOAD: /x, NAME: '{{y}}'}}", "{brokerProperties: {NAME: '../x'}, sampleProperties: {NAME: x}}"),
 	})
 	if g.chance(15) {
-		c.set([]string{g.one("example.com/hold", "akri.sh/objects-elsewhere", "foregroundDeletion")}, "metadata", "finalizers")
+		c.set([]string{g.one("example.com/hold", "akri.sh/cleanup", "foregroundDeletion")}, "metadata", "finalizers")
 	}
 	return c
 }
@@ -205,7 +205,7 @@ func (g *generator) configuration(name string) object {
 	}
 	metadata := c["metadata"].(map[string]any)
 	if g.chance(10) {
-		metadata["finalizers"] = []any{g.one("example.com/hold", "akri.sh/objects-elsewhere", "foregroundDeletion")}
+		metadata["finalizers"] = []any{g.one("example.com/hold", "akri.sh/cleanup", "foregroundDeletion")}
 	}
 	if g.chance(5) {
 		metadata["labels"] = map[string]any{g.one("akri.sh/configuration", "app.kubernetes.io/managed-by", "akri.sh/owner"): "akri"}

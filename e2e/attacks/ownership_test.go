@@ -262,10 +262,10 @@ func TestBorrowedFinalizer(t *testing.T) {
 	w := enter(t)
 	author := w.as("author", configurationsOnly)
 	c := configuration("finalizer", spec{devices: []string{"d"}})
-	c["metadata"].(map[string]any)["finalizers"] = []string{"akri.sh/objects-elsewhere"}
+	c["metadata"].(map[string]any)["finalizers"] = []string{"akri.sh/cleanup"}
 	w.must(author.create(c))
 	instance := w.instances("finalizer", 1)[0]
-	w.admin.patch("Instance", w.namespace, instance.name(), "metadata: {finalizers: [akri.sh/objects-elsewhere]}")
+	w.admin.patch("Instance", w.namespace, instance.name(), "metadata: {finalizers: [akri.sh/cleanup]}")
 	w.observed("finalizer")
 	w.must(author.delete("Configuration", w.namespace, "finalizer"))
 	w.within(timeout/4, "the deletion", func() string {

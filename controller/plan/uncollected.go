@@ -10,14 +10,14 @@ import (
 	"akri.sh/akri/controller/ownership"
 )
 
-// Unannounced returns entries for the objects that a plan would create where garbage
+// Unrecorded returns entries for the objects that a plan would create where garbage
 // collection cannot remove them with their parent, and that the inventory lacks. They
 // must be in it before the plan is carried out: otherwise a crash leaks them.
-func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
+func Unrecorded(in Input, steps []Step) []v0.ResourceStatus {
 	recorded := inventory.Index(in.Recorded)
 	var entries []v0.ResourceStatus
 	for _, step := range steps {
-		if step.Action != Create || step.Desired.Orphan || !in.Parent.Elsewhere(step.Ref.Namespace) {
+		if step.Action != Create || step.Desired.Orphan || in.Parent.Collected(step.Ref.Namespace) {
 			continue
 		}
 		if _, known := recorded[step.Ref]; known {
@@ -32,12 +32,12 @@ func Unannounced(in Input, steps []Step) []v0.ResourceStatus {
 	return entries
 }
 
-// Clear returns the plan for a parent that is being deleted: it deletes what garbage
+// Teardown returns the plan for a parent that is being deleted: it deletes what garbage
 // collection cannot.
-func Clear(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
+func Teardown(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 	var steps []Step
 	for _, entry := range recorded {
-		if !parent.Elsewhere(entry.Namespace) {
+		if parent.Collected(entry.Namespace) {
 			continue
 		}
 		step := Step{
@@ -56,8 +56,8 @@ func Clear(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 	return steps
 }
 
-// Reaches reports whether an inventory has an object that garbage collection cannot
-// remove with the parent.
-func Reaches(parent ownership.Parent, recorded []v0.ResourceStatus) bool {
-	return slices.ContainsFunc(Clear(parent, recorded), func(step Step) bool { return step.Action == Delete })
+// NeedsFinalizer reports whether an inventory has an object that garbage collection
+// cannot remove with the parent.
+func NeedsFinalizer(parent ownership.Parent, recorded []v0.ResourceStatus) bool {
+	return slices.ContainsFunc(Teardown(parent, recorded), func(step Step) bool { return step.Action == Delete })
 }

@@ -7,9 +7,9 @@ import (
 	"akri.sh/akri/controller/templates"
 )
 
-// compile returns the compiled templates, and a finding for each error that does not
+// checkTemplates returns the compiled templates, and a finding for each error that does not
 // depend on the device.
-func compile(configuration *v0.Configuration, policy confine.Policy) (*templates.Templates, []Finding) {
+func checkTemplates(configuration *v0.Configuration, policy confine.Policy) (*templates.Templates, []Finding) {
 	compiled := templates.Compile(configuration, policy)
 	var findings []Finding
 	for _, found := range compiled.Problems {

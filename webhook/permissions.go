@@ -35,11 +35,11 @@ func delegation(configuration *v0.Configuration, namespace string) right {
 	}
 }
 
-// authorize denies requests that would use a Configuration to bypass the
+// checkPermissions denies requests that would use a Configuration to bypass the
 // requester's own RBAC. It checks templates, not the objects rendered for a device,
 // so a condition that no made-up device meets hides nothing. delegated reports
 // whether the requester has the verb delegate in the Configuration's namespace.
-func (c *cluster) authorize(ctx context.Context, r request, candidates []*candidate, delegated bool) []Finding {
+func (c *cluster) checkPermissions(ctx context.Context, r request, candidates []*candidate, delegated bool) []Finding {
 	demands := c.demandsOf(r.configuration, candidates)
 	demands = append(demands, c.pruneDemands(r, demands)...)
 	if delegated {

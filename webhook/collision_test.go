@@ -27,7 +27,7 @@ func configurationNamed(name string) *v0.Configuration {
 func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 	t.Helper()
 	configuration := configurationNamed(name)
-	compiled, findings := compile(configuration, confine.Policy{})
+	compiled, findings := checkTemplates(configuration, confine.Policy{})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -79,7 +79,7 @@ func TestNoTime(t *testing.T) {
 		`c-{{ fail "never" }}`: "metadata.name",
 	} {
 		configuration := configurationNamed(name)
-		compiled, findings := compile(configuration, confine.Policy{})
+		compiled, findings := checkTemplates(configuration, confine.Policy{})
 		if len(findings) > 0 {
 			t.Fatal(findings)
 		}
@@ -87,7 +87,7 @@ func TestNoTime(t *testing.T) {
 		chain := &Chain{cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser)}
 		candidates := newCandidates(configuration, compiled, mapper)
 		devices := newDeviceFactory(configuration, compiled, nil)
-		_, findings = chain.render(ctx, request{configuration: configuration}, compiled, candidates, devices)
+		_, findings = chain.checkRendering(ctx, request{configuration: configuration}, compiled, candidates, devices)
 		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].String(), want) {
 			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}

@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	v0 "akri.sh/akri/api/v0"
@@ -20,10 +22,10 @@ type renderedTemplate struct {
 	alternatives []outline
 }
 
-// render renders the templates for made-up devices. It denies objects that may never
+// checkRendering renders the templates for made-up devices. It denies objects that may never
 // be rendered, templates that fail for every guess or render different objects for
 // the same device, and objects that two devices or two templates would both own.
-func (c *Chain) render(
+func (c *Chain) checkRendering(
 	ctx context.Context, r request, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
 ) ([]renderedTemplate, []Finding) {
 	var findings []Finding
@@ -56,8 +58,8 @@ func (c *Chain) render(
 	return renderings, findings
 }
 
-// confine checks the templates against the policy, as they are written.
-func (c *Chain) confine(configuration *v0.Configuration, candidates []*candidate) []Finding {
+// checkPolicy checks the templates against the policy, as they are written.
+func (c *Chain) checkPolicy(configuration *v0.Configuration, candidates []*candidate) []Finding {
 	var findings []Finding
 	for _, tmpl := range candidates {
 		findings = append(findings, confined(c.policy, configuration, tmpl, tmpl.source, templating.OnConflictOf(tmpl.source))...)
@@ -187,4 +189,76 @@ func (o output) objectsOf(tmpl *candidate) []outline {
 		}
 	}
 	return objects
+}
+
+// evaluate returns the alternatives of a template, and the findings about it.
+func (s *simulation) evaluate(tmpl *candidate) (alternatives []outline, findings []Finding) {
+	var failure templating.Diagnostics
+	collisions, successes := 0, 0
+	var collision string
+	for _, round := range s.rounds {
+		rendered := round.first
+		if tmpl.level == templating.ConfigurationLevel {
+			rendered = round.group
+		}
+		if diagnostics := rendered.diagnostics.Of(tmpl.level, tmpl.index); len(diagnostics) > 0 {
+			if failure == nil {
+				failure = diagnostics
+			}
+			continue
+		}
+		successes++
+		objects := rendered.objectsOf(tmpl)
+		if message, found := round.collision(tmpl, objects); found {
+			collisions, collision = collisions+1, message
+		}
+		if len(objects) == 0 && tmpl.level == templating.InstanceLevel {
+			// The template's condition requires another device.
+			objects = append(round.shared.objectsOf(tmpl), round.second.objectsOf(tmpl)...)
+		}
+		alternatives = append(alternatives, objects[:min(1, len(objects))]...)
+	}
+	switch {
+	case successes == 0:
+		return alternatives, s.failed(tmpl, failure)
+	case s.incomplete:
+		return alternatives, nil // there is nothing to compare with
+	case collisions == successes:
+		return alternatives, []Finding{{
+			Level: Deny, Place: tmpl.field("metadata.name"), Cause: collision, Hint: "use different names",
+		}}
+	case s.unstable(tmpl):
+		return alternatives, []Finding{{
+			Level: Deny, Place: tmpl.place,
+			Cause: "two renderings for the same device give different objects",
+			Hint:  "please report this as a bug",
+		}}
+	}
+	return alternatives, nil
+}
+
+// failed returns the findings for a template that fails for every guess.
+func (s *simulation) failed(tmpl *candidate, diagnostics templating.Diagnostics) []Finding {
+	var findings []Finding
+	for i, found := range s.compiled.Diagnosed(v0.ReasonRenderFailed, diagnostics) {
+		finding := denial(found)
+		_, exceeded := errors.AsType[*templating.LimitError](diagnostics[i].Cause)
+		if s.devices.guesses(tmpl.source) && !exceeded {
+			finding.Hint = strings.TrimPrefix(finding.Hint+"; "+sampleHint, "; ")
+		}
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+// unstable reports whether the second rendering for the same device differs from
+// the first.
+func (s *simulation) unstable(tmpl *candidate) bool {
+	first, second := s.rounds[0].first, s.repeated.first
+	if tmpl.level == templating.ConfigurationLevel {
+		first, second = s.rounds[0].group, s.repeated.group
+	}
+	return !slices.EqualFunc(first.objectsOf(tmpl), second.objectsOf(tmpl), func(a, b outline) bool {
+		return a.digest == b.digest
+	})
 }

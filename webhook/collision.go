@@ -1,0 +1,33 @@
+package webhook
+
+import (
+	"fmt"
+
+	"akri.sh/akri/templating"
+)
+
+// collision reports whether another device, or a template of the other list, would
+// also own one of a template's objects. (Two templates of the same list fail to
+// render.)
+func (r guessRound) collision(tmpl *candidate, objects []outline) (message string, found bool) {
+	others := r.second.objectsOf(tmpl)
+	if tmpl.level == templating.ConfigurationLevel {
+		others = r.first.objects
+	}
+	for _, object := range objects {
+		if object.onConflict == templating.ConflictSkip {
+			continue // the author wants to share it
+		}
+		for _, other := range others {
+			if object.ref != other.ref {
+				continue
+			}
+			name := object.ref.Name
+			if tmpl.level == templating.ConfigurationLevel {
+				return fmt.Sprintf("%q is also the name of an object of %s", name, other.origin), true
+			}
+			return fmt.Sprintf("two devices on one node get the same name %q, and thus the same object: build it from INSTANCE_NAME", name), true
+		}
+	}
+	return "", false
+}
