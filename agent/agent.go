@@ -40,18 +40,18 @@ const (
 // if something is wrong with the node, such as a missing directory.
 func Run(ctx context.Context, options Options) error { return run(ctx, options, newServer) }
 
-// server is the half of the agent that offers devices to the kubelet.
-type server interface {
+// deviceServer is the half of the agent that offers devices to the kubelet.
+type deviceServer interface {
 	device.Sink
 	Run(ctx context.Context) error
 }
 
 // serverFunc creates the serving half.
-type serverFunc func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (server, error)
+type serverFunc func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (deviceServer, error)
 
 func newServer(
 	client dynamic.Interface, store *instances.Store, metrics prometheus.Registerer, monitor *health.Monitor, options Options,
-) (server, error) {
+) (deviceServer, error) {
 	return deviceplugin.New(deviceplugin.Options{
 		NodeName: options.NodeName, KubeletDir: options.KubeletDir, FieldManager: v0.FieldManagerAgent,
 		Client: client, Instances: store, Log: options.Logger, Metrics: metrics,
@@ -126,7 +126,7 @@ type parts struct {
 	instances      *instances.Store
 	properties     *properties.Watcher
 	streams        *streams.Supervisor
-	server         server
+	server         deviceServer
 	reconciler     *reconciler
 	metrics        *prometheus.Registry
 	health         *health.Monitor

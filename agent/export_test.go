@@ -14,7 +14,7 @@ import (
 
 // RunWithSink runs an agent whose devices go to a sink instead of the kubelet.
 func RunWithSink(ctx context.Context, options Options, sink device.Sink) error {
-	return run(ctx, options, func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (server, error) {
+	return run(ctx, options, func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (deviceServer, error) {
 		return sinkServer{sink}, nil
 	})
 }

@@ -46,11 +46,11 @@ type reporter struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	reports map[types.NamespacedName]report
+	reports map[types.NamespacedName]knownReport
 }
 
-// report is what the reporter knows about one Configuration.
-type report struct {
+// knownReport is what the reporter knows about one Configuration.
+type knownReport struct {
 	// failures is the number of failures on this node, and unreported is how many of
 	// them the status has no room for.
 	failures, unreported int
@@ -126,12 +126,12 @@ func (r *reporter) forget(name types.NamespacedName) {
 }
 
 // record sets the numbers of failures, and reports whether some became unreported.
-func (r *reporter) record(name types.NamespacedName, failures, unreported int) bool {
+func (r *reporter) record(name types.NamespacedName, found, unreported int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.reports[name]
 	became := unreported > 0 && known.unreported == 0
-	known.failures, known.unreported = failures, unreported
+	known.failures, known.unreported = found, unreported
 	r.set(name, known)
 	return became
 }
@@ -179,13 +179,13 @@ func (r *reporter) written(name types.NamespacedName) {
 }
 
 // set stores a report. The caller holds mu.
-func (r *reporter) set(name types.NamespacedName, known report) {
-	if known == (report{}) {
+func (r *reporter) set(name types.NamespacedName, known knownReport) {
+	if known == (knownReport{}) {
 		delete(r.reports, name)
 		return
 	}
 	if r.reports == nil {
-		r.reports = map[types.NamespacedName]report{}
+		r.reports = map[types.NamespacedName]knownReport{}
 	}
 	r.reports[name] = known
 }

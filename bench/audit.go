@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// request is one line of the audit log.
-type request struct {
+// auditLine is one line of the audit log.
+type auditLine struct {
 	Verb        string
 	Agent       string // the user agent up to the first slash
 	Version     string // what follows, up to a space or slash: of a hollow agent, its node's number
@@ -29,7 +29,7 @@ type request struct {
 }
 
 // isWrite reports whether the request changes something.
-func (r request) isWrite() bool {
+func (r auditLine) isWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
 		return true
@@ -38,9 +38,9 @@ func (r request) isWrite() bool {
 }
 
 // String returns the kind of request, such as "patch instances/status".
-func (r request) String() string { return r.Verb + " " + r.Resource }
+func (r auditLine) String() string { return r.Verb + " " + r.Resource }
 
-func parseRequest(line []byte) (request, error) {
+func parseRequest(line []byte) (auditLine, error) {
 	var event struct {
 		Verb       string `json:"verb"`
 		RequestURI string `json:"requestURI"`
@@ -53,13 +53,13 @@ func parseRequest(line []byte) (request, error) {
 		StageTimestamp           time.Time           `json:"stageTimestamp"`
 	}
 	if err := json.Unmarshal(line, &event); err != nil {
-		return request{}, fmt.Errorf("parse a line of the audit log: %w", err)
+		return auditLine{}, fmt.Errorf("parse a line of the audit log: %w", err)
 	}
 	agent, version, _ := strings.Cut(event.UserAgent, "/")
 	if end := strings.IndexAny(version, " /"); end >= 0 {
 		version = version[:end]
 	}
-	r := request{Verb: event.Verb, Agent: agent, Version: version, Began: event.RequestReceivedTimestamp, Done: event.StageTimestamp}
+	r := auditLine{Verb: event.Verb, Agent: agent, Version: version, Began: event.RequestReceivedTimestamp, Done: event.StageTimestamp}
 	if event.ResponseStatus != nil {
 		r.Code = event.ResponseStatus.Code
 	}
@@ -77,7 +77,7 @@ func parseRequest(line []byte) (request, error) {
 // auditLog follows an audit log, which lists each request once it has finished.
 type auditLog struct {
 	mu       sync.Mutex
-	requests []request
+	requests []auditLine
 	err      error
 }
 
@@ -143,7 +143,7 @@ func (l *auditLog) mark() int {
 }
 
 // since returns the requests read after a mark. The caller must not modify them.
-func (l *auditLog) since(mark int) ([]request, error) {
+func (l *auditLog) since(mark int) ([]auditLine, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.requests[mark:len(l.requests):len(l.requests)], l.err
@@ -152,8 +152,8 @@ func (l *auditLog) since(mark int) ([]request, error) {
 // awaitQuiet waits until an agent has sent no write for the given time, and
 // returns all its requests after the mark. An empty agent is all agents; their leases,
 // which are renewed all the time, do not count.
-func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quietFor time.Duration) ([]request, error) {
-	seen, next := []request(nil), mark
+func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quietFor time.Duration) ([]auditLine, error) {
+	seen, next := []auditLine(nil), mark
 	for last := time.Now(); ; {
 		fresh, err := l.since(next)
 		if err != nil {
@@ -179,7 +179,7 @@ func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quiet
 }
 
 // tally counts requests by kind.
-func tally(requests []request) map[string]int {
+func tally(requests []auditLine) map[string]int {
 	counts := map[string]int{}
 	for _, r := range requests {
 		counts[r.String()]++
@@ -188,7 +188,7 @@ func tally(requests []request) map[string]int {
 }
 
 // tallyOutcomes counts requests by kind and, if they failed, by code.
-func tallyOutcomes(requests []request) map[string]int {
+func tallyOutcomes(requests []auditLine) map[string]int {
 	counts := map[string]int{}
 	for _, r := range requests {
 		kind := r.String()
@@ -213,8 +213,8 @@ func listCounts(counts map[string]int) string {
 }
 
 // writes returns the requests that change something.
-func writes(requests []request) []request {
-	var only []request
+func writes(requests []auditLine) []auditLine {
+	var only []auditLine
 	for _, r := range requests {
 		if r.isWrite() {
 			only = append(only, r)

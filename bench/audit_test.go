@@ -25,17 +25,17 @@ func TestParseRequest(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 1000, time.UTC)
 	cases := map[string]struct {
 		line  string
-		want  request
+		want  auditLine
 		write bool // expected of isWrite
 	}{
-		"an apply that creates": {applied, request{
+		"an apply that creates": {applied, auditLine{
 			Verb: "patch", Agent: "akri-controller", Version: "v0.0.0", Resource: "configmaps", Namespace: "bench", Name: "dev-1",
 			Code: 201, Began: at, Done: at.Add(2 * time.Millisecond),
 		}, true},
 		"a status": {`{"verb":"patch","userAgent":"bare","objectRef":{"resource":"instances","subresource":"status"},` + instant,
-			request{Verb: "patch", Agent: "bare", Resource: "instances/status", Began: at, Done: at}, true},
+			auditLine{Verb: "patch", Agent: "bare", Resource: "instances/status", Began: at, Done: at}, true},
 		"no resource": {`{"verb":"get","requestURI":"/api?timeout=32s","userAgent":"a/b/c",` + instant,
-			request{Verb: "get", Agent: "a", Version: "b", Resource: "/api", Began: at, Done: at}, false},
+			auditLine{Verb: "get", Agent: "a", Version: "b", Resource: "/api", Began: at, Done: at}, false},
 	}
 	for name, c := range cases {
 		got, err := parseRequest([]byte(c.line))

@@ -9,7 +9,7 @@ import (
 type comparison struct {
 	bare, controller settled
 	namespace        string        // of the controller's round
-	requests         []request     // of the controller
+	requests         []auditLine   // of the controller
 	used             time.Duration // processor time of the controller
 }
 

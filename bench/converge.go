@@ -213,7 +213,7 @@ func (b *bench) measureSteps(
 // requests are those that the controller sends from the first Instance until it stops
 // writing; used is its processor time.
 func (b *bench) controllerRound(ctx context.Context, counts ...int) (
-	namespace string, rounds []settled, requests []request, used time.Duration, err error,
+	namespace string, rounds []settled, requests []auditLine, used time.Duration, err error,
 ) {
 	if namespace, err = b.namespace(ctx); err != nil {
 		return

@@ -23,7 +23,7 @@ type departed struct {
 	took time.Duration
 	// requests are those of the controller and of the garbage collector for the
 	// objects.
-	requests []request
+	requests []auditLine
 }
 
 // departure measures how fast the objects of devices go that leave at once, with all
@@ -93,12 +93,12 @@ func (b *bench) depart(ctx context.Context, count int, before func() error) (dep
 	if err != nil {
 		return departed{}, err
 	}
-	return departed{took, slices.DeleteFunc(slices.Clone(all), func(r request) bool { return !r.removes(namespace) })}, nil
+	return departed{took, slices.DeleteFunc(slices.Clone(all), func(r auditLine) bool { return !r.removes(namespace) })}, nil
 }
 
 // removes reports whether a request is one for an object of a namespace, by the
 // controller or the garbage collector. No other controller reads or deletes these.
-func (r request) removes(namespace string) bool {
+func (r auditLine) removes(namespace string) bool {
 	return r.Namespace == namespace && isDevice(r.Name) && isChild(r.Resource) && (r.Verb == "get" || r.Verb == "delete") &&
 		(r.Agent == controllerAgent || r.Agent == controllerManager)
 }

@@ -217,10 +217,10 @@ func (f *fleet) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settled := offered.Sub(began)
+	total := offered.Sub(began)
 	written := writes(requests)
 	for _, r := range written {
-		settled = max(settled, r.Done.Sub(began))
+		total = max(total, r.Done.Sub(began))
 	}
 	if err := f.audit(ctx, f.shape.Nodes); err != nil {
 		return err
@@ -238,8 +238,8 @@ func (f *fleet) settle(ctx context.Context) error {
 	f.add(figure{
 		What: "time to settle after the Configuration's creation",
 		Measured: fmt.Sprintf("%.2f s, all resources at the kubelets after %.2f s; CPU of the agents %.2f s",
-			settled.Seconds(), offered.Sub(began).Seconds(), (usedNow - used).Seconds()),
-		Raw: map[string]any{"seconds": settled.Seconds(), "offered_seconds": offered.Sub(began).Seconds(), "warnings": after.Warnings},
+			total.Seconds(), offered.Sub(began).Seconds(), (usedNow - used).Seconds()),
+		Raw: map[string]any{"seconds": total.Seconds(), "offered_seconds": offered.Sub(began).Seconds(), "warnings": after.Warnings},
 	})
 	f.add(figure{
 		What: "requests of all agents until then",

@@ -60,7 +60,7 @@ func (f *fleet) join(ctx context.Context) error {
 		Bar: fmt.Sprintf("p50 <= %d ms", maxJoinMedian), Met: p50 <= maxJoinMedian,
 		Raw: map[string]any{"ms": took, "requests": tallyOutcomes(requests), "offered_ms": offered},
 	})
-	perNode := func(a, b size) (all, managed float64) {
+	perNode := func(a, b meanSize) (all, managed float64) {
 		return float64(b.all-a.all) / float64(joins), float64(b.managed-a.managed) / float64(joins)
 	}
 	all, managed := perNode(before, joined)
@@ -76,7 +76,7 @@ func (f *fleet) join(ctx context.Context) error {
 
 // leave has the nodes that joined leave, and compares what remains with the size
 // before they joined.
-func (f *fleet) leave(ctx context.Context, before size) error {
+func (f *fleet) leave(ctx context.Context, before meanSize) error {
 	mark := f.b.log.mark()
 	f.late.Set(nil)
 	requests, err := f.b.log.awaitQuiet(ctx, mark, agentName, quietFor)
@@ -100,38 +100,38 @@ func (f *fleet) leave(ctx context.Context, before size) error {
 	return nil
 }
 
-// size is the mean size of the Instances as JSON, and that of their managedFields.
-type size struct{ all, managed int }
+// meanSize is the mean size of the Instances as JSON, and that of their managedFields.
+type meanSize struct{ all, managed int }
 
-func (f *fleet) sizes(ctx context.Context) (size, error) {
+func (f *fleet) sizes(ctx context.Context) (meanSize, error) {
 	all, err := f.instances(ctx)
 	if err != nil {
-		return size{}, err
+		return meanSize{}, err
 	}
-	var sum size
+	var sum meanSize
 	for i := range all {
 		text, err := all[i].MarshalJSON()
 		if err != nil {
-			return size{}, err
+			return meanSize{}, err
 		}
 		managed, _, err := unstructured.NestedSlice(all[i].Object, "metadata", "managedFields")
 		if err != nil {
-			return size{}, err
+			return meanSize{}, err
 		}
 		managedText, err := json.Marshal(managed)
 		if err != nil {
-			return size{}, err
+			return meanSize{}, err
 		}
 		sum.all += len(text)
 		sum.managed += len(managedText)
 	}
-	return size{all: sum.all / len(all), managed: sum.managed / len(all)}, nil
+	return meanSize{all: sum.all / len(all), managed: sum.managed / len(all)}, nil
 }
 
 // joinTimes returns how long the agents of nodes with at least the given number took
 // to write themselves into each Instance, in milliseconds: from the beginning of the
 // first attempt to the response of the first that succeeded.
-func joinTimes(requests []request, first int) []float64 {
+func joinTimes(requests []auditLine, first int) []float64 {
 	type join struct {
 		began time.Time
 		done  bool

@@ -8,12 +8,12 @@ import (
 
 func TestJoinTimes(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
-	write := func(node, name string, code, began, done int) request {
-		return request{
+	write := func(node, name string, code, began, done int) auditLine {
+		return auditLine{
 			Verb: "patch", Agent: agentName, Version: node, Resource: "instances", Name: name, Code: code, Began: at(began), Done: at(done),
 		}
 	}
-	got := joinTimes([]request{
+	got := joinTimes([]auditLine{
 		write("4", "a", 200, 0, 90),   // of a node that was there before
 		write("10", "a", 422, 10, 12), // a failed attempt counts
 		write("10", "b", 200, 20, 25),
@@ -30,7 +30,7 @@ func TestJoinTimes(t *testing.T) {
 }
 
 func TestTallyOutcomes(t *testing.T) {
-	counts := tallyOutcomes([]request{
+	counts := tallyOutcomes([]auditLine{
 		{Verb: "patch", Resource: "instances", Code: 200}, {Verb: "patch", Resource: "instances", Code: 200},
 		{Verb: "patch", Resource: "instances", Code: 422}, {Verb: "get", Resource: "instances", Code: 200},
 	})

@@ -54,7 +54,7 @@ func (b *bench) repair(ctx context.Context) error {
 		return err
 	}
 	ours := make([][]float64, len(drifts))
-	requests := make([][]request, len(drifts))
+	requests := make([][]auditLine, len(drifts))
 	for i, d := range drifts {
 		mark := b.log.mark()
 		var err error

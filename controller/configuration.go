@@ -31,7 +31,7 @@ import (
 // configurationReconciler maintains the objects of a group of devices and the status
 // of the Configuration.
 type configurationReconciler struct {
-	*memory
+	*parentMemory
 	cache  client.Reader
 	client *apply.Client // acts as the controller
 	mapper *kinds.Mapper

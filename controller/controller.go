@@ -62,7 +62,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	recorder := eventRecorder{mgr.GetEventRecorder(v0.FieldManagerController)}
 	counters := newMetrics()
-	memory := &memory{
+	memory := &parentMemory{
 		instances:      newStatusCache[v0.InstanceStatus](),
 		configurations: newStatusCache[v0.ConfigurationStatus](),
 		retries:        newRetries(),
@@ -83,12 +83,12 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
 	if err := setupInstances(mgr, options, queues, &instanceReconciler{
-		memory: memory, cache: mgr.GetCache(), client: clients.Own(), events: recorder,
+		parentMemory: memory, cache: mgr.GetCache(), client: clients.Own(), events: recorder,
 	}); err != nil {
 		return fmt.Errorf("set up the Instance controller: %w", err)
 	}
 	if err := setupConfigurations(mgr, options, queues, &configurationReconciler{
-		memory: memory, cache: mgr.GetCache(), client: clients.Own(), mapper: mapper, events: recorder,
+		parentMemory: memory, cache: mgr.GetCache(), client: clients.Own(), mapper: mapper, events: recorder,
 	}); err != nil {
 		return fmt.Errorf("set up the Configuration controller: %w", err)
 	}
@@ -126,7 +126,7 @@ func setupConfigurations(mgr manager.Manager, options Options, queues *parentQue
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, observed[*v0.Configuration](r.configurations.observed))),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, groupOfInstance(r.delays), valuesOrConditionsChanged)),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, r.kinds.handler())),
-		c.Watch(source.Kind(mgr.GetCache(), kinds.CRD(), crdEvents(r.cache, r.mapper, r.memory, queues))),
+		c.Watch(source.Kind(mgr.GetCache(), kinds.CRD(), crdEvents(r.cache, r.mapper, r.parentMemory, queues))),
 		c.Watch(queues.source(templating.ConfigurationLevel)),
 	)
 }
@@ -151,7 +151,7 @@ func controllerOptions(options Options, r reconcile.Reconciler) controller.Optio
 		Reconciler:              r,
 		MaxConcurrentReconciles: options.Workers + 1, // one more than a namespace can keep busy
 		SkipNameValidation:      new(true),           // tests run several managers in one process
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) requests {
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) requestQueue {
 			return newFairQueue(name, limiter, options.Workers)
 		},
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](converge.FirstRetry, maxRetry),

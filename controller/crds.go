@@ -21,7 +21,7 @@ import (
 // crdEvents requeues every group, and its Instances, that has a template of the API
 // group in which a CustomResourceDefinition was created, deleted or changed.
 func crdEvents(
-	cache client.Reader, mapper *kinds.Mapper, memory *memory, queues *parentQueues,
+	cache client.Reader, mapper *kinds.Mapper, memory *parentMemory, queues *parentQueues,
 ) handler.TypedEventHandler[*metav1.PartialObjectMetadata, reconcile.Request] {
 	changed := func(ctx context.Context, crd *metav1.PartialObjectMetadata, deleted bool) {
 		resource, group := kinds.Defined(crd)
@@ -38,7 +38,7 @@ func crdEvents(
 		}
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requests) {
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
 			if !kinds.Preexisting(e.Object, e.IsInInitialList) {
 				changed(ctx, e.Object, false)
 				return
@@ -46,10 +46,10 @@ func crdEvents(
 			_, group := kinds.Defined(e.Object)
 			mapper.Listed(group) // it may have changed while this process did not lead
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requests) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
 			changed(ctx, e.ObjectNew, false)
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ requests) {
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
 			changed(ctx, e.Object, true)
 		},
 	}

@@ -211,7 +211,7 @@ func TestAnotherClientWithOurFieldManager(t *testing.T) {
 	instance := c.instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	before := c.exists("v1", "Service", "service")
-	for name, edit := range map[string]edit{
+	for name, edit := range map[string]foreignEdit{
 		"apply": patch(types.ApplyPatchType, `
 apiVersion: v1
 kind: Service

@@ -20,13 +20,13 @@ type fairQueue struct {
 // newFairQueue returns a queue that gives at most limit requests of one namespace
 // to the workers at a time. There must be more workers than that.
 func newFairQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request], limit int) *fairQueue {
-	turns := &turns{limit: limit, waiting: map[string][]reconcile.Request{}, working: map[string]int{}}
-	ready := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: turns})
+	t := &turns{limit: limit, waiting: map[string][]reconcile.Request{}, working: map[string]int{}}
+	ready := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: t})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: name, Queue: ready})
 	return &fairQueue{
 		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 			workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, DelayingQueue: delaying}),
-		turns: turns,
+		turns: t,
 	}
 }
 

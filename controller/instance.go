@@ -22,7 +22,7 @@ import (
 
 // instanceReconciler maintains the objects of one device.
 type instanceReconciler struct {
-	*memory
+	*parentMemory
 	cache  client.Reader
 	client *apply.Client // acts as the controller
 	events eventRecorder

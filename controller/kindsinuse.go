@@ -63,11 +63,11 @@ func (k *kindsInUse) add(instance *v0.Instance, by int) {
 // handler returns a handler that counts Instances and requeues nothing.
 func (k *kindsInUse) handler() handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
 	return handler.TypedFuncs[*v0.Instance, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], _ requests) { k.add(e.Object, 1) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], _ requests) {
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], _ requestQueue) { k.add(e.Object, 1) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], _ requestQueue) {
 			k.add(e.ObjectNew, 1)
 			k.add(e.ObjectOld, -1)
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v0.Instance], _ requests) { k.add(e.Object, -1) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v0.Instance], _ requestQueue) { k.add(e.Object, -1) },
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// memory is the state about parents that is kept besides the caches. It belongs to a
+// parentMemory is the state about parents that is kept besides the caches. It belongs to a
 // UID: a parent that is created again under the same name starts without state.
-type memory struct {
+type parentMemory struct {
 	instances      *statusCache[v0.InstanceStatus]
 	configurations *statusCache[v0.ConfigurationStatus]
 	retries        *retries
@@ -47,7 +47,7 @@ type sighting struct {
 // see records that a parent exists, and its Configuration, which may be nil. If an
 // earlier parent had its name, that one is forgotten, and its objects are deleted;
 // replaced reports that there were some.
-func (m *memory) see(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration) (replaced bool) {
+func (m *parentMemory) see(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration) (replaced bool) {
 	now := sighting{uid: parent.UID}
 	m.mu.Lock()
 	former, found := m.seen[parent.ByName()]
@@ -64,7 +64,7 @@ func (m *memory) see(ctx context.Context, parent ownership.Parent, configuration
 
 // orphan records that a parent is being deleted without its objects. Garbage
 // collection takes the owner reference off the objects that it knows of.
-func (m *memory) orphan(parent ownership.Parent) {
+func (m *parentMemory) orphan(parent ownership.Parent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last := m.seen[parent.ByName()]
@@ -74,7 +74,7 @@ func (m *memory) orphan(parent ownership.Parent) {
 
 // forget drops what is remembered about a parent that no longer exists, given by
 // its name, and deletes its objects.
-func (m *memory) forget(ctx context.Context, parent ownership.Parent) {
+func (m *parentMemory) forget(ctx context.Context, parent ownership.Parent) {
 	m.mu.Lock()
 	former := m.seen[parent.ByName()]
 	delete(m.seen, parent.ByName())
@@ -83,7 +83,7 @@ func (m *memory) forget(ctx context.Context, parent ownership.Parent) {
 }
 
 // drop forgets a parent and returns how many of its objects it has deleted.
-func (m *memory) drop(ctx context.Context, parent ownership.Parent, former sighting) int {
+func (m *parentMemory) drop(ctx context.Context, parent ownership.Parent, former sighting) int {
 	m.converger.Forget(former.uid)
 	m.retries.forget(former.uid)
 	parent.UID = former.uid

@@ -28,7 +28,7 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &memory{
+	m := &parentMemory{
 		instances:      newStatusCache[v0.InstanceStatus](),
 		configurations: newStatusCache[v0.ConfigurationStatus](),
 		retries:        newRetries(),

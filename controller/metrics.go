@@ -73,7 +73,7 @@ var (
 // collector reads the metrics that count what exists.
 type collector struct {
 	cache   client.Reader
-	memory  *memory
+	memory  *parentMemory
 	clients *apply.Clients
 }
 
@@ -170,10 +170,10 @@ func (c collector) collectConfigurations(gauge func(description *prometheus.Desc
 	}
 }
 
-func (m *metrics) register(registerer prometheus.Registerer, collector collector) error {
+func (m *metrics) register(registerer prometheus.Registerer, c collector) error {
 	if registerer == nil {
 		return nil
 	}
-	return errors.Join(registerer.Register(m.actions), registerer.Register(m.failures), registerer.Register(collector),
+	return errors.Join(registerer.Register(m.actions), registerer.Register(m.failures), registerer.Register(c),
 		registerer.Register(version.NewCollector("controller")))
 }

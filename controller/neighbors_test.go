@@ -63,10 +63,10 @@ func TestNeighborsOfListEntriesStay(t *testing.T) {
 	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 
 	const deployment = "apps/v1 Deployment broker"
-	apply := func(manager, body string) edit { return patch(types.ApplyPatchType, body).by(manager) }
+	apply := func(manager, body string) foreignEdit { return patch(types.ApplyPatchType, body).by(manager) }
 	for _, step := range []struct {
 		name  string
-		edit  edit
+		edit  foreignEdit
 		added string // in the list of variables
 	}{
 		{"server-side apply by another manager", apply("other", strings.Replace(deploymentNamed("broker"),

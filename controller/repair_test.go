@@ -72,27 +72,27 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		object string
-		edits  []edit
+		edits  []foreignEdit
 	}{
-		{"the only port of a Service", service, []edit{update("spec.ports.0.port", 81)}},
-		{"the protocol of a port, which its key defaults", service, []edit{update("spec.ports.0.protocol", "UDP")}},
-		{"a port, by a JSON Patch", service, []edit{patch(types.JSONPatchType,
+		{"the only port of a Service", service, []foreignEdit{update("spec.ports.0.port", 81)}},
+		{"the protocol of a port, which its key defaults", service, []foreignEdit{update("spec.ports.0.protocol", "UDP")}},
+		{"a port, by a JSON Patch", service, []foreignEdit{patch(types.JSONPatchType,
 			`[{"op": "replace", "path": "/spec/ports/0/port", "value": 82}]`)}},
-		{"one of two ports", double, []edit{update("spec.ports.1.port", 91)}},
-		{"both ports at once", double, []edit{update("spec.ports", []any{
+		{"one of two ports", double, []foreignEdit{update("spec.ports.1.port", 91)}},
+		{"both ports at once", double, []foreignEdit{update("spec.ports", []any{
 			map[string]any{"name": "x", "port": int64(81)}, map[string]any{"name": "y", "port": int64(91)}})}},
-		{"both ports, by two clients", double, []edit{
+		{"both ports, by two clients", double, []foreignEdit{
 			update("spec.ports.0.port", 81).by("one"), update("spec.ports.1.port", 91).by("two")}},
-		{"a container", deployment, []edit{update(containers+".0.name", "renamed")}},
-		{"an init container", deployment, []edit{update("spec.template.spec.initContainers.0.name", "renamed")}},
-		{"a container's variable", deployment, []edit{update(mainEnv+".0.name", "RENAMED")}},
-		{"a container's port", deployment, []edit{update(containers+".0.ports.0.containerPort", 81)}},
-		{"where a volume is mounted", deployment, []edit{update(containers+".0.volumeMounts.0.mountPath", "/elsewhere")}},
-		{"a volume with its mount", deployment, []edit{patch(types.JSONPatchType, `[
+		{"a container", deployment, []foreignEdit{update(containers+".0.name", "renamed")}},
+		{"an init container", deployment, []foreignEdit{update("spec.template.spec.initContainers.0.name", "renamed")}},
+		{"a container's variable", deployment, []foreignEdit{update(mainEnv+".0.name", "RENAMED")}},
+		{"a container's port", deployment, []foreignEdit{update(containers+".0.ports.0.containerPort", 81)}},
+		{"where a volume is mounted", deployment, []foreignEdit{update(containers+".0.volumeMounts.0.mountPath", "/elsewhere")}},
+		{"a volume with its mount", deployment, []foreignEdit{patch(types.JSONPatchType, `[
 			{"op": "replace", "path": "/spec/template/spec/volumes/0/name", "value": "renamed"},
 			{"op": "replace", "path": "/spec/template/spec/containers/0/volumeMounts/0/name", "value": "renamed"}]`)}},
-		{"an image pull secret", deployment, []edit{update("spec.template.spec.imagePullSecrets.0.name", "renamed")}},
-		{"a variable, then another", deployment, []edit{update(mainEnv+".0.name", "X"), update(mainEnv+".1.name", "Y")}},
+		{"an image pull secret", deployment, []foreignEdit{update("spec.template.spec.imagePullSecrets.0.name", "renamed")}},
+		{"a variable, then another", deployment, []foreignEdit{update(mainEnv+".0.name", "X"), update(mainEnv+".1.name", "Y")}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := c.in(t)
@@ -168,7 +168,7 @@ spec:
 	instance := c.instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	const rack = "lists.akri.sh/v1 Rack rack"
-	for name, edit := range map[string]edit{
+	for name, edit := range map[string]foreignEdit{
 		"a set":            update("spec.tags.0", "z"),
 		"all of a set":     update("spec.tags", []any{"y", "z"}),
 		"one part of keys": update("spec.units.1.column", 3),
@@ -184,8 +184,8 @@ spec:
 	}
 }
 
-// edit is a change of an object by another client.
-type edit struct {
+// foreignEdit is a change of an object by another client.
+type foreignEdit struct {
 	manager string
 	field   string // dotted; the value is set by an update of the whole object
 	value   any
@@ -193,18 +193,18 @@ type edit struct {
 	body    string
 }
 
-func update(field string, value any) edit {
+func update(field string, value any) foreignEdit {
 	if number, ok := value.(int); ok {
 		value = int64(number)
 	}
-	return edit{manager: "kubectl-edit", field: field, value: value}
+	return foreignEdit{manager: "kubectl-edit", field: field, value: value}
 }
 
-func patch(kind types.PatchType, body string) edit {
-	return edit{manager: "kubectl-patch", kind: kind, body: body}
+func patch(kind types.PatchType, body string) foreignEdit {
+	return foreignEdit{manager: "kubectl-patch", kind: kind, body: body}
 }
 
-func (e edit) by(manager string) edit {
+func (e foreignEdit) by(manager string) foreignEdit {
 	e.manager = manager
 	return e
 }
@@ -221,7 +221,7 @@ func (c *cluster) read(object string) *unstructured.Unstructured {
 }
 
 // edit changes an object, again if the controller has written it in between.
-func (c *cluster) edit(name string, edit edit) {
+func (c *cluster) edit(name string, edit foreignEdit) {
 	c.t.Helper()
 	c.eventually("an edit of "+name, func() string {
 		object := c.read(name)

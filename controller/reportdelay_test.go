@@ -31,8 +31,8 @@ var inUse = []schema.GroupVersionKind{{Version: "v1", Kind: "Deployment"}}
 func conditionsOf(verdicts ...verdict) []metav1.Condition {
 	kinds := []string{v0.ConditionApplied, v0.ConditionReady, v0.ConditionAccepted, v0.ConditionDiscovering}
 	var conditions []metav1.Condition
-	for i, verdict := range verdicts {
-		conditions = append(conditions, verdict.condition(kinds[i], 0))
+	for i, v := range verdicts {
+		conditions = append(conditions, v.condition(kinds[i], 0))
 	}
 	return conditions
 }

@@ -11,7 +11,7 @@ func limitsRollouts(configuration *v0.Configuration) bool {
 }
 
 // countMembers tells the rollout gate which Instances a Configuration has.
-func (m *memory) countMembers(configuration *v0.Configuration, instances []v0.Instance) {
+func (m *parentMemory) countMembers(configuration *v0.Configuration, instances []v0.Instance) {
 	if !limitsRollouts(configuration) {
 		m.gate.Forget(configuration.UID)
 		return
@@ -25,7 +25,7 @@ func (m *memory) countMembers(configuration *v0.Configuration, instances []v0.In
 
 // mayChange returns a function that reports whether an Instance may be changed now,
 // or nil if the Configuration does not limit its rollouts.
-func (m *memory) mayChange(configuration *v0.Configuration, instance string) func(ready bool) bool {
+func (m *parentMemory) mayChange(configuration *v0.Configuration, instance string) func(ready bool) bool {
 	if !limitsRollouts(configuration) {
 		m.gate.Forget(configuration.UID)
 		return nil

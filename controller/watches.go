@@ -21,8 +21,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// requests is the queue of a controller.
-type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+// requestQueue is the queue of a controller.
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Predicates of the events for which a parent is reconciled.
 var (
@@ -69,14 +69,14 @@ func instancesOfGroup(cache client.Reader) handler.TypedEventHandler[*v0.Configu
 // groupOfInstance requeues the group of an Instance after a delay, in which more
 // changes may follow.
 func groupOfInstance(delays *groupDelays) handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
-	add := func(instance *v0.Instance, queue requests) {
+	add := func(instance *v0.Instance, queue requestQueue) {
 		group := groupOf(instance)
 		queue.AddAfter(reconcile.Request{NamespacedName: group}, delays.delay(group))
 	}
 	return handler.TypedFuncs[*v0.Instance, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q requests) { add(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q requests) { add(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v0.Instance], q requests) { add(e.Object, q) },
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q requestQueue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q requestQueue) { add(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v0.Instance], q requestQueue) { add(e.Object, q) },
 	}
 }
 
@@ -84,20 +84,20 @@ func groupOfInstance(delays *groupDelays) handler.TypedEventHandler[*v0.Instance
 // cache, and requeues nothing.
 func observed[T client.Object](see func(metav1.Object)) handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ requests) { see(e.ObjectNew) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ requestQueue) { see(e.ObjectNew) },
 	}
 }
 
 // parentQueues connects the watches of objects with the two controllers.
 type parentQueues struct {
 	mu                      sync.Mutex
-	instance, configuration requests
+	instance, configuration requestQueue
 }
 
 // source returns a source that keeps a controller's queue when the controller
 // starts.
 func (p *parentQueues) source(level templating.Level) source.Source {
-	return source.Func(func(_ context.Context, queue requests) error {
+	return source.Func(func(_ context.Context, queue requestQueue) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if level == templating.InstanceLevel {

@@ -88,9 +88,9 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	service := &service{handler: handler, log: options.Logger}
+	s := &service{handler: handler, log: options.Logger}
 	server := grpc.NewServer(options.server()...)
-	protocol.RegisterDiscoveryHandlerServer(server, service)
+	protocol.RegisterDiscoveryHandlerServer(server, s)
 	var background sync.WaitGroup
 	background.Go(func() {
 		<-ctx.Done()
@@ -100,11 +100,11 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 		options.OnRegistration(true)
 	} else {
 		background.Go(func() {
-			registrar := registrar{
-				dir: options.Dir, request: registration, inUse: service.inUse,
+			r := registrar{
+				dir: options.Dir, request: registration, inUse: s.inUse,
 				report: options.OnRegistration, log: options.Logger,
 			}
-			registrar.run(ctx)
+			r.run(ctx)
 		})
 	}
 	options.Logger.Info("Discovery handler is listening", "handler", name, "endpoint", endpoint, "shared", options.Shared)

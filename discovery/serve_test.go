@@ -26,19 +26,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const limit = 10 * time.Second
 
-// agent accepts registrations.
-type agent struct {
+// testAgent accepts registrations.
+type testAgent struct {
 	protocol.UnimplementedRegistrationServer
 	registered chan *protocol.RegisterDiscoveryHandlerRequest
 }
 
-func (a *agent) RegisterDiscoveryHandler(_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest) (*protocol.Empty, error) {
+func (a *testAgent) RegisterDiscoveryHandler(
+	_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest,
+) (*protocol.Empty, error) {
 	a.registered <- request
 	return &protocol.Empty{}, nil
 }
 
 // startAgent starts an agent and returns a function that stops it.
-func startAgent(t *testing.T, dir string) (*agent, func()) {
+func startAgent(t *testing.T, dir string) (*testAgent, func()) {
 	t.Helper()
 	path := filepath.Join(dir, protocol.RegistrationSocket)
 	os.Remove(path)
@@ -46,7 +48,7 @@ func startAgent(t *testing.T, dir string) (*agent, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{registered: make(chan *protocol.RegisterDiscoveryHandlerRequest, 10)}
+	a := &testAgent{registered: make(chan *protocol.RegisterDiscoveryHandlerRequest, 10)}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
 	protocol.RegisterRegistrationServer(server, a)
 	ended := make(chan struct{})
@@ -60,7 +62,7 @@ func startAgent(t *testing.T, dir string) (*agent, func()) {
 	}
 }
 
-func (a *agent) await(t *testing.T) *protocol.RegisterDiscoveryHandlerRequest {
+func (a *testAgent) await(t *testing.T) *protocol.RegisterDiscoveryHandlerRequest {
 	t.Helper()
 	select {
 	case request := <-a.registered:

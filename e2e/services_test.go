@@ -163,8 +163,8 @@ const maxRouteDelay = 5 * time.Second
 // disappear, kube-proxy is restarted, and the devices appear again.
 func (w *world) testFlap(t *testing.T) {
 	all := w.brokers()
-	traffic := w.send("node1", net.JoinHostPort(w.address("cam-svc"), "80"))
-	defer traffic.stop()
+	requests := w.send("node1", net.JoinHostPort(w.address("cam-svc"), "80"))
+	defer requests.stop()
 
 	unplugged := time.Now()
 	w.setAvailability("node2", "OFFLINE")
@@ -183,8 +183,8 @@ func (w *world) testFlap(t *testing.T) {
 		return ""
 	})
 	removed := time.Now()
-	w.eventually("only the remaining brokers answer", func() string { return traffic.answeredOnlyBy(left, 100) })
-	last := traffic.lastAnswer(func(broker string) bool { return !slices.Contains(left, broker) })
+	w.eventually("only the remaining brokers answer", func() string { return requests.answeredOnlyBy(left, 100) })
+	last := requests.lastAnswer(func(broker string) bool { return !slices.Contains(left, broker) })
 	t.Logf("the last request to a broker of node2 was %v after its devices disappeared, and %v after its endpoint was seen to be removed",
 		last.Sub(unplugged).Round(time.Millisecond), last.Sub(removed).Round(time.Millisecond))
 	if last.Sub(removed) > maxRouteDelay {
@@ -198,8 +198,8 @@ func (w *world) testFlap(t *testing.T) {
 	w.setAvailability("node2", "ONLINE")
 	w.awaitReady("cam", 4)
 	began := time.Now()
-	w.eventually("all brokers answer", func() string { return traffic.answeredByAll(all, began) })
-	if sent, failures := traffic.stop(); len(failures) > 0 {
+	w.eventually("all brokers answer", func() string { return requests.answeredByAll(all, began) })
+	if sent, failures := requests.stop(); len(failures) > 0 {
 		t.Errorf("%d of %d requests failed: %v", len(failures), sent, failures[:min(len(failures), 5)])
 	} else {
 		t.Logf("%d requests succeeded", sent)
@@ -261,9 +261,9 @@ func (w *world) assertAddresses(service string, pods []string) {
 func (w *world) awaitAnswers(service string, brokers []string) {
 	w.t.Helper()
 	for _, node := range w.Nodes() {
-		traffic := w.send(node, net.JoinHostPort(w.address(service), "80"))
-		w.eventually("all brokers answer from "+node, func() string { return traffic.answeredByAll(brokers, time.Time{}) })
-		traffic.stop()
+		sent := w.send(node, net.JoinHostPort(w.address(service), "80"))
+		w.eventually("all brokers answer from "+node, func() string { return sent.answeredByAll(brokers, time.Time{}) })
+		sent.stop()
 	}
 }
 

@@ -89,8 +89,8 @@ func (d Diagnostic) Error() string { return d.Message(d.Origin.String()) }
 
 // Message returns the whole diagnostic on one line. template is the template as its
 // author knows it, such as an old field that it was converted from.
-func (d Diagnostic) Message(template string) string {
-	place, cause := d.In(template)
+func (d Diagnostic) Message(tmpl string) string {
+	place, cause := d.In(tmpl)
 	message := place + ": " + cause
 	if d.Hint != "" {
 		message += "; " + printable(d.Hint)
@@ -99,12 +99,12 @@ func (d Diagnostic) Message(template string) string {
 }
 
 // In returns the place and the cause as in Message. The cause quotes the author's text.
-func (d Diagnostic) In(template string) (place, cause string) {
+func (d Diagnostic) In(tmpl string) (place, cause string) {
 	cause = d.Cause.Error()
 	if d.Text != "" {
 		cause = d.excerpt() + ": " + cause
 	}
-	return printable(d.Field.Below(template)), printable(cause)
+	return printable(d.Field.Below(tmpl)), printable(cause)
 }
 
 // printable escapes the characters of an author's text that a line of a message

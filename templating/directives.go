@@ -184,8 +184,8 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 
 // OnConflictOf returns the value of akri.sh/on-conflict in a template. It may be
 // invalid.
-func OnConflictOf(template map[string]any) OnConflict {
-	text, _ := annotationsPath.with(Key(annotationOnConflict)).follow(template).(string)
+func OnConflictOf(tmpl map[string]any) OnConflict {
+	text, _ := annotationsPath.with(Key(annotationOnConflict)).follow(tmpl).(string)
 	if OnConflict(text) == conflictTake {
 		return ConflictAdopt
 	}

@@ -41,15 +41,15 @@ func (s *Set) Explain(values Values, origin Origin) []Expression {
 		return nil
 	}
 	t := s.templates[origin.Index]
-	scope := &scope{level: s.level, values: values}
-	for _, element := range scope.elements(t.binds) {
+	at := &scope{level: s.level, values: values}
+	for _, element := range at.elements(t.binds) {
 		if elementName(element) == origin.Element {
-			scope.element = element
+			at.element = element
 			break
 		}
 	}
 	e := &explainer{}
-	e.machine.Scope = scope
+	e.machine.Scope = at
 	if t.when != nil {
 		e.text(annotationsPath.with(Key(annotationWhen)), t.when, false)
 	}
@@ -72,12 +72,12 @@ func (e *explainer) node(field Path, n node) {
 			e.node(field.with(Index(i)), element)
 		}
 	case *mapNode:
-		for _, entry := range n.entries {
-			at := field.with(Key(entry.key.Source()))
-			if !entry.key.IsPlain() {
-				e.text(at, entry.key, true)
+		for _, each := range n.entries {
+			at := field.with(Key(each.key.Source()))
+			if !each.key.IsPlain() {
+				e.text(at, each.key, true)
 			}
-			e.node(at, entry.value)
+			e.node(at, each.value)
 		}
 	}
 }

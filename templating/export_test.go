@@ -13,11 +13,11 @@ func (s *Set) RenderCounting(values Values) (objects []Object, diags Diagnostics
 
 // VariableNames returns the bare words of the language.
 func VariableNames() []string {
-	var names []string
+	var n []string
 	for _, v := range variables {
-		names = append(names, v.Name)
+		n = append(n, v.Name)
 	}
-	return names
+	return n
 }
 
 // DirectiveKeys returns the annotations that are directives.

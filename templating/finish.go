@@ -42,13 +42,13 @@ func (b *objectBuilder) reportName(f *fault.Fault) { b.report(namePath, b.templa
 
 // finish checks in a rendered object what compiling could not check without
 // values, and adds Akri's labels.
-func (b *objectBuilder) finish(content map[string]any, scope *scope) bool {
+func (b *objectBuilder) finish(content map[string]any, s *scope) bool {
 	complete := b.finishName(content["metadata"].(map[string]any))
-	complete = b.checkSelector(content, scope.level) && complete
+	complete = b.checkSelector(content, s.level) && complete
 	for i, path := range b.template.metadata {
-		labels := scope.ownLabels()
+		labels := s.ownLabels()
 		if i == 0 && b.template.directives.LegacyLabels {
-			labels = b.legacyLabels(scope)
+			labels = b.legacyLabels(s)
 		}
 		complete = b.finishMetadata(content, path, i == 0, labels) && complete
 	}
@@ -58,10 +58,10 @@ func (b *objectBuilder) finish(content map[string]any, scope *scope) bool {
 // legacyLabels returns the labels that Akri put on objects of its old fields. A
 // Service of an Instance does not name the Configuration, so that queries for the
 // Service of the whole group still find a single one. A Pod names its node.
-func (b *objectBuilder) legacyLabels(scope *scope) value.Selector {
-	labels := maps.Clone(scope.ownLabels())
+func (b *objectBuilder) legacyLabels(s *scope) value.Selector {
+	labels := maps.Clone(s.ownLabels())
 	switch kind := b.template.kind.Kind; {
-	case kind == "Service" && scope.level == InstanceLevel:
+	case kind == "Service" && s.level == InstanceLevel:
 		delete(labels, v0.LabelConfiguration)
 	case kind == "Pod" && b.template.binds == bindsNode && len(b.origin.Element) <= 63:
 		labels[v0.Domain+"/target-node"] = b.origin.Element

@@ -105,9 +105,9 @@ func renderAll(t testing.TB, s spec, f fleet) string {
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, instance := range f.Instances {
-		out.WriteString("# " + instance.Name + "\n")
-		write(t, &out, perInstance, f.values(instance))
+	for _, i := range f.Instances {
+		out.WriteString("# " + i.Name + "\n")
+		write(t, &out, perInstance, f.values(i))
 	}
 	out.WriteString("# all\n")
 	write(t, &out, group, f.group())

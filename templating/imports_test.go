@@ -74,8 +74,8 @@ func TestImports(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, spec := range file.Imports {
-			name, _ := strconv.Unquote(spec.Path.Value)
+		for _, s := range file.Imports {
+			name, _ := strconv.Unquote(s.Path.Value)
 			seen[dir+" "+name] = true
 			if !slices.Contains(allowed, name) {
 				t.Errorf("%s imports %s: templating stays pure (no client, clock, file, environment or network); "+

@@ -42,11 +42,11 @@ func (o Origin) String() string {
 }
 
 // Of returns the name of the template, followed by the element in parentheses.
-func (o Origin) Of(template string) string {
+func (o Origin) Of(tmpl string) string {
 	if o.Element == "" {
-		return template
+		return tmpl
 	}
-	return template + " (" + o.Element + ")"
+	return tmpl + " (" + o.Element + ")"
 }
 
 // Template returns the origin without the element.

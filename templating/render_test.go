@@ -280,11 +280,11 @@ func TestWorkloadLabels(t *testing.T) {
 			if err := diags.Err(); err != nil {
 				t.Fatal(err)
 			}
-			spec := objects[0].Content["spec"].(map[string]any)
+			s := objects[0].Content["spec"].(map[string]any)
 			if kind == "CronJob" {
-				spec = spec["jobTemplate"].(map[string]any)["spec"].(map[string]any)
+				s = s["jobTemplate"].(map[string]any)["spec"].(map[string]any)
 			}
-			got := spec["template"].(map[string]any)["metadata"]
+			got := s["template"].(map[string]any)["metadata"]
 			var want any = map[string]any{"labels": map[string]any{
 				"akri.sh/configuration": "cam", "akri.sh/instance": "cam-8120fe", "akri.sh/level": "instance",
 			}}

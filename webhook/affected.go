@@ -39,7 +39,7 @@ func CacheOptions() cache.Options {
 }
 
 // listAffected returns the Instances that an update affects.
-func (c *Chain) listAffected(ctx context.Context, r request) (affectedInstances, []Finding) {
+func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedInstances, []Finding) {
 	var result affectedInstances
 	if r.old == nil {
 		return result, nil

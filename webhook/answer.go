@@ -31,9 +31,9 @@ const (
 	maxValueBytes     = 80
 )
 
-// answer interprets the API server's response to the dry run of an object: whether
+// apiAnswer interprets the API server's response to the dry run of an object: whether
 // the controller will get the same one, and which field of the template caused it.
-type answer struct {
+type apiAnswer struct {
 	candidate *candidate
 	want      *plan.Desired // as it was sent
 	devices   deviceFactory
@@ -44,7 +44,7 @@ type answer struct {
 }
 
 // interpret returns the findings of a response; none if the object was accepted.
-func (a answer) interpret(err error) []Finding {
+func (a apiAnswer) interpret(err error) []Finding {
 	switch {
 	case err == nil, errors.Is(err, apply.ErrChanged):
 		return nil
@@ -76,7 +76,7 @@ func (a answer) interpret(err error) []Finding {
 
 // conflict returns a warning that an object of that name exists, unless the
 // template handles that case.
-func (a answer) conflict(failure *problem.Error) []Finding {
+func (a apiAnswer) conflict(failure *problem.Error) []Finding {
 	if a.want.OnConflict != templating.ConflictFail {
 		return nil
 	}
@@ -98,7 +98,7 @@ var (
 )
 
 // rejection interprets a Status of the API server.
-func (a answer) rejection(failure *problem.Error, status metav1.Status) []Finding {
+func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Finding {
 	message := status.Message
 	switch {
 	case strings.Contains(message, "does not support dry run"):
@@ -133,7 +133,7 @@ func (a answer) rejection(failure *problem.Error, status metav1.Status) []Findin
 
 // mistyped returns a finding for each value of a wrong type and each field that does
 // not exist. They apply to every device.
-func (a answer) mistyped(message string) []Finding {
+func (a apiAnswer) mistyped(message string) []Finding {
 	var findings []Finding
 	for _, match := range typeError.FindAllStringSubmatch(message, maxCauses) {
 		findings = append(findings, a.mistypedField(locate(a.want.Content, match[1]), match[2]))
@@ -155,7 +155,7 @@ var conversions = map[string]struct{ expected, function string }{
 	"expected map":     {"a map", ""},
 }
 
-func (a answer) mistypedField(path field, message string) Finding {
+func (a apiAnswer) mistypedField(path fieldPath, message string) Finding {
 	finding := Finding{Level: Deny, Place: a.candidate.field(path.String())}
 	if strings.HasPrefix(message, "field not declared") {
 		finding.Cause = fmt.Sprintf("kind %s has no such field", a.candidate.kind.Kind)
@@ -189,7 +189,7 @@ var integerFields = regexp.MustCompile(`(?i)(port|replicas|count|seconds|limit|n
 	`user|group|mode|weight|capacity)$`)
 
 // invalid returns a finding for each field that the API server rejects.
-func (a answer) invalid(causes []metav1.StatusCause) []Finding {
+func (a apiAnswer) invalid(causes []metav1.StatusCause) []Finding {
 	var findings []Finding
 	for _, cause := range causes[:min(len(causes), maxCauses)] {
 		path := locate(a.want.Content, cause.Field)
@@ -215,7 +215,7 @@ func (a answer) invalid(causes []metav1.StatusCause) []Finding {
 
 // immutable returns the message about an update that the API server rejects because of
 // an immutable field.
-func (a answer) immutable(err error) string {
+func (a apiAnswer) immutable(err error) string {
 	fields := "a field"
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {
@@ -228,7 +228,7 @@ func (a answer) immutable(err error) string {
 }
 
 // source returns the template text of a field, if it has an expression.
-func (a answer) source(path field) (string, bool) {
+func (a apiAnswer) source(path fieldPath) (string, bool) {
 	if a.secret() {
 		return "", false
 	}
@@ -238,19 +238,19 @@ func (a answer) source(path field) (string, bool) {
 }
 
 // secret reports whether nothing of the object must be shown but its fields.
-func (a answer) secret() bool {
+func (a apiAnswer) secret() bool {
 	return a.candidate.kind.Group == "" && a.candidate.kind.Kind == "Secret"
 }
 
 // private reports whether a message, or a value, may be that of something that exists
 // and that the requester may not read: an object or a device.
-func (a answer) private() bool {
+func (a apiAnswer) private() bool {
 	return a.existing || a.devices.observes(a.candidate.source)
 }
 
 // quote returns a message of the API server, except if it may contain what the
 // requester must not see.
-func (a answer) quote(message string) string {
+func (a apiAnswer) quote(message string) string {
 	switch {
 	case a.secret():
 		return "(the API server's message about a Secret is not repeated)"
@@ -261,7 +261,7 @@ func (a answer) quote(message string) string {
 }
 
 // quoteCause returns what the API server says about a field, or only the reason.
-func (a answer) quoteCause(cause metav1.StatusCause) string {
+func (a apiAnswer) quoteCause(cause metav1.StatusCause) string {
 	switch {
 	case a.secret():
 		return string(cause.Type) + " " + a.quote(cause.Message)
@@ -272,7 +272,7 @@ func (a answer) quoteCause(cause metav1.StatusCause) string {
 }
 
 // show returns a value with its type.
-func (a answer) show(value any) string {
+func (a apiAnswer) show(value any) string {
 	if a.secret() {
 		return "a value"
 	}
@@ -299,6 +299,6 @@ func (a answer) show(value any) string {
 }
 
 // inconclusive returns a finding about a response that may be different later.
-func (a answer) inconclusive(cause string) []Finding {
+func (a apiAnswer) inconclusive(cause string) []Finding {
 	return []Finding{{Level: Inconclusive, Place: a.candidate.place, Cause: oneLine(cause, maxQuoteBytes)}}
 }

@@ -21,7 +21,7 @@ import (
 func TestTheWebhookMayNotImpersonate(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "maker",
 		errors.New(`User "system:serviceaccount:akri-system:akri-webhook" cannot impersonate resource "serviceaccounts"`))
-	a := answer{candidate: &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod")}, want: &plan.Desired{}}
+	a := apiAnswer{candidate: &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Pod")}, want: &plan.Desired{}}
 	findings := a.interpret(&problem.Error{Reason: v0.ReasonForbidden, Cause: "the controller may not impersonate it", Err: forbidden})
 	if len(findings) != 1 || findings[0].Level != Inconclusive ||
 		!strings.Contains(findings[0].Cause, "the webhook may not impersonate the ServiceAccount in spec.serviceAccountName") {
@@ -57,7 +57,7 @@ func TestPrivateMessages(t *testing.T) {
 	secret := &candidate{place: "spec.x", kind: corev1.SchemeGroupVersion.WithKind("Secret"), source: map[string]any{
 		"spec": map[string]any{"hostname": "hush{{ INSTANCE_PROPERTIES.HOST }}"},
 	}}
-	for how, a := range map[string]answer{
+	for how, a := range map[string]apiAnswer{
 		"an existing object":                 {candidate: pod, existing: true},
 		"a property of an existing device":   {candidate: pod, devices: deviceFactory{observed: true}},
 		"a Secret":                           {candidate: secret},
@@ -83,7 +83,7 @@ func TestPrivateMessages(t *testing.T) {
 		}
 	}
 	// The author's own new object is theirs.
-	a := answer{candidate: pod, want: &plan.Desired{Content: content}}
+	a := apiAnswer{candidate: pod, want: &plan.Desired{Content: content}}
 	findings := a.interpret(&problem.Error{Reason: v0.ReasonApplyFailed, Err: responses["a field"]})
 	if len(findings) != 1 || !strings.Contains(findings[0].Cause, `the string "hush"`) {
 		t.Errorf("findings are %v", findings)

@@ -57,8 +57,8 @@ func NewChain(options Options) (*Chain, error) {
 	}, nil
 }
 
-// request is one request to create or update a Configuration.
-type request struct {
+// admissionRequest is one request to create or update a Configuration.
+type admissionRequest struct {
 	user          authenticationv1.UserInfo
 	configuration *v0.Configuration
 	old           *v0.Configuration // nil on create
@@ -67,14 +67,14 @@ type request struct {
 // unchanged reports whether the request changes nothing that the checks read. An
 // invalid spec that was stored while the webhook was unavailable must not block other
 // changes, and deletion must always be possible.
-func (r request) unchanged() bool {
+func (r admissionRequest) unchanged() bool {
 	return r.old != nil && equality.Semantic.DeepEqual(r.old.Spec, r.configuration.Spec)
 }
 
 // review performs the checks in order, and returns what they found. A stage that
 // denies the request is the last one: further findings would be useless, or must not
 // be shown to this requester.
-func (c *Chain) review(ctx context.Context, r request) []Finding {
+func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 	if r.unchanged() {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (c *Chain) review(ctx context.Context, r request) []Finding {
 
 // inspect performs the checks that need neither devices nor dry runs. It returns
 // the compiled templates and whether the requester may delegate.
-func (c *Chain) inspect(ctx context.Context, r request) (compiled *templates.Templates, delegated bool, findings []Finding) {
+func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *templates.Templates, delegated bool, findings []Finding) {
 	var name, delegation []Finding
 	requests := newParallel()
 	requests.run(func() { name = checkName(ctx, c.live, r) })

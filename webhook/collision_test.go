@@ -87,7 +87,7 @@ func TestNoTime(t *testing.T) {
 		chain := &Chain{cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser)}
 		candidates := newCandidates(configuration, compiled, mapper)
 		devices := newDeviceFactory(configuration, compiled, nil)
-		_, findings = chain.checkRendering(ctx, request{configuration: configuration}, compiled, candidates, devices)
+		_, findings = chain.checkRendering(ctx, admissionRequest{configuration: configuration}, compiled, candidates, devices)
 		if len(findings) != 1 || findings[0].Level != Deny || !strings.Contains(findings[0].String(), want) {
 			t.Errorf("%s: findings are %v, want one with %q", name, findings, want)
 		}

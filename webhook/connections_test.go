@@ -52,7 +52,7 @@ func servePort(t *testing.T, options ...func(*httpsServer)) *servedPort {
 	s := &httpsServer{
 		address: freeAddress(t), dir: dir, config: config, written: closedChannel(), metrics: &Metrics{},
 		served:  func(path string) bool { return path == certs.Path+"/secret" },
-		handler: instrumented(handlerFor(reviewFunc(func(context.Context, request) []Finding { return nil }))),
+		handler: instrumented(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { return nil }))),
 	}
 	for _, option := range options {
 		option(s)

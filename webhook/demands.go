@@ -164,7 +164,7 @@ func discoveryDemands(configuration *v0.Configuration, requireUse bool) []demand
 			}
 			demands = append(demands, demand{
 				right: right{verb: "get", resource: source.resource, namespace: namespace, name: source.reference.Name},
-				place: place + field{"discoveryProperties", i, "valueFrom", source.field}.String(),
+				place: place + fieldPath{"discoveryProperties", i, "valueFrom", source.field}.String(),
 			})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // reviewDetails is checkDetails with the memory that parsing takes.
-func (c *Chain) reviewDetails(ctx context.Context, r request) []Finding {
+func (c *Chain) reviewDetails(ctx context.Context, r admissionRequest) []Finding {
 	release, err := c.reserve(ctx, r, detailsCopies*int64(min(len(r.configuration.Spec.DiscoveryHandler.DiscoveryDetails), maxDetailsBytes)))
 	if err != nil {
 		return []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}}

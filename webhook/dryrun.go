@@ -18,7 +18,7 @@ import (
 // checkDryRun sends an object of each template to the API server as a dry run, with the
 // permissions that the controller will apply it with.
 func (c *Chain) checkDryRun(
-	ctx context.Context, r request, compiled *templates.Templates, renderings []renderedTemplate, devices deviceFactory,
+	ctx context.Context, r admissionRequest, compiled *templates.Templates, renderings []renderedTemplate, devices deviceFactory,
 ) []Finding {
 	client, err := c.client(r.configuration)
 	if err != nil {
@@ -36,7 +36,8 @@ func (c *Chain) checkDryRun(
 // dryRunAlternatives sends the alternatives of a template until the API server
 // accepts one. If it accepts none, the findings about the first are returned.
 func (c *Chain) dryRunAlternatives(
-	ctx context.Context, client *apply.Client, r request, compiled *templates.Templates, rendering renderedTemplate, devices deviceFactory,
+	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, rendering renderedTemplate,
+	devices deviceFactory,
 ) []Finding {
 	if findings := rendering.unmapped(); len(findings) > 0 {
 		return findings
@@ -59,7 +60,7 @@ func (c *Chain) dryRunAlternatives(
 
 // dryRunAlternative renders one alternative again and sends it.
 func (c *Chain) dryRunAlternative(
-	ctx context.Context, client *apply.Client, r request, compiled *templates.Templates, tmpl *candidate, alternative outline,
+	ctx context.Context, client *apply.Client, r admissionRequest, compiled *templates.Templates, tmpl *candidate, alternative outline,
 	devices deviceFactory,
 ) []Finding {
 	release, err := c.reserve(ctx, r, alternative.dryRunBytes())
@@ -77,7 +78,7 @@ func (c *Chain) dryRunAlternative(
 	}
 	want := &wants[0]
 	_, err = client.Create(ctx, want, claimFor(r.configuration, want))
-	return answer{candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
+	return apiAnswer{candidate: tmpl, want: want, devices: devices, update: r.old != nil, existing: aboutExisting(err)}.interpret(err)
 }
 
 // expected returns the finding for a problem that the controller would have, too: it

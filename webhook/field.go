@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// field is the path of a field in an object: keys of maps as strings, indexes of
+// fieldPath is the path of a field in an object: keys of maps as strings, indexes of
 // lists as ints.
-type field []any
+type fieldPath []any
 
 // String returns the path as in spec.ports[0].port. Keys that would be ambiguous
 // are in brackets.
-func (f field) String() string {
+func (f fieldPath) String() string {
 	var b strings.Builder
 	for _, step := range f {
 		switch step := step.(type) {
@@ -39,8 +39,8 @@ var plainKey = regexp.MustCompile(`^[A-Za-z_$][-A-Za-z0-9_$]*$`)
 // locate parses a path as the API server writes it, as far as it exists in an
 // object: spec.ports[0].port, data[key], and, as server-side apply writes it,
 // .spec.ports[port=80,protocol="TCP"].name. A leading dot is optional.
-func locate(content map[string]any, text string) field {
-	var path field
+func locate(content map[string]any, text string) fieldPath {
+	var path fieldPath
 	var current any = content
 	rest := strings.TrimPrefix(text, ".")
 	for rest != "" && rest != "<nil>" {
@@ -150,7 +150,7 @@ func child(current, step any) (any, bool) {
 }
 
 // value returns the value of the field in an object or template.
-func (f field) value(content map[string]any) (any, bool) {
+func (f fieldPath) value(content map[string]any) (any, bool) {
 	var current any = content
 	for _, step := range f {
 		next, found := child(current, step)

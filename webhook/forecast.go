@@ -26,7 +26,8 @@ const maxForecastRequests = 200
 // runs. It does not check whether objects have changed since they were applied: the
 // controller repairs them in any case.
 func (c *Chain) checkForecast(
-	ctx context.Context, r request, compiled *templates.Templates, candidates []*candidate, affected affectedInstances, devices deviceFactory,
+	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, affected affectedInstances,
+	devices deviceFactory,
 ) []Finding {
 	if len(affected.instances) == 0 {
 		return nil
@@ -51,7 +52,7 @@ func (c *Chain) checkForecast(
 // instanceForecast predicts the effect of an update on one Instance.
 type instanceForecast struct {
 	*Chain
-	r          request
+	r          admissionRequest
 	compiled   *templates.Templates
 	candidates []*candidate
 	devices    deviceFactory
@@ -196,7 +197,7 @@ func (f *instanceForecast) try(ctx context.Context, instance *v0.Instance, step 
 		return prediction{recreate: true}
 	}
 	// The values are those of a device, and the message may quote an object.
-	interpreter := answer{candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true}
+	interpreter := apiAnswer{candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true}
 	findings := interpreter.interpret(err)
 	switch {
 	case problem.Reason(err) == v0.ReasonImmutable:

@@ -47,7 +47,7 @@ const (
 
 // reviewer reviews requests.
 type reviewer interface {
-	review(context.Context, request) []Finding
+	review(context.Context, admissionRequest) []Finding
 }
 
 // Handler answers the API server's AdmissionReviews of Configurations.
@@ -160,10 +160,10 @@ func respond(ctx context.Context, r reviewer, incoming *admissionv1.AdmissionReq
 }
 
 // decodeRequest decodes a request and drops its encoded objects.
-func decodeRequest(incoming *admissionv1.AdmissionRequest) (request, error) {
-	decoded := request{user: incoming.UserInfo, configuration: &v0.Configuration{}}
+func decodeRequest(incoming *admissionv1.AdmissionRequest) (admissionRequest, error) {
+	decoded := admissionRequest{user: incoming.UserInfo, configuration: &v0.Configuration{}}
 	if err := json.Unmarshal(incoming.Object.Raw, decoded.configuration); err != nil {
-		return request{}, fmt.Errorf("decode the Configuration: %w", err)
+		return admissionRequest{}, fmt.Errorf("decode the Configuration: %w", err)
 	}
 	decoded.configuration.Namespace = incoming.Namespace // some clients do not send it
 	if incoming.Operation == admissionv1.Update {

@@ -41,7 +41,7 @@ func question(object string) string {
 // reviewed.
 func TestOddRequests(t *testing.T) {
 	reviewed := false
-	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding { reviewed = true; return nil }))
+	handler := handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { reviewed = true; return nil }))
 	for name, body := range map[string]string{
 		"nothing":          "",
 		"no JSON":          "{",
@@ -70,7 +70,7 @@ func questionOf(user, object string) string {
 func TestTooManyAtOnce(t *testing.T) {
 	const share = maxReviewBytesPerUser / minReviewBytes
 	hold, inside := make(chan struct{}), make(chan struct{}, 2*share)
-	handler := handlerFor(reviewFunc(func(_ context.Context, r request) []Finding {
+	handler := handlerFor(reviewFunc(func(_ context.Context, r admissionRequest) []Finding {
 		if r.user.Username == "other" {
 			return nil
 		}
@@ -105,7 +105,7 @@ func TestTooManyAtOnce(t *testing.T) {
 
 // A Configuration that takes too much memory to decode is denied before it is decoded.
 func TestTooLargeToDecode(t *testing.T) {
-	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding {
+	handler := handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding {
 		t.Error("it was reviewed")
 		return nil
 	}))
@@ -144,7 +144,7 @@ func TestTimeout(t *testing.T) {
 		"?timeout=soon": 9 * time.Second,
 	} {
 		var left time.Duration
-		handler := handlerFor(reviewFunc(func(ctx context.Context, _ request) []Finding {
+		handler := handlerFor(reviewFunc(func(ctx context.Context, _ admissionRequest) []Finding {
 			deadline, _ := ctx.Deadline()
 			left = time.Until(deadline)
 			return nil
@@ -190,7 +190,7 @@ func TestResponse(t *testing.T) {
 
 // Large requests that are being read do not keep small ones waiting.
 func TestSmallRequestsAreReadFirst(t *testing.T) {
-	handler := handlerFor(reviewFunc(func(context.Context, request) []Finding { return nil }))
+	handler := handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { return nil }))
 	ctx, cancel := context.WithCancel(t.Context())
 	var large sync.WaitGroup
 	started := make(chan struct{}, 8)

@@ -123,8 +123,8 @@ func (w *world) startProcess(t *testing.T) *webhookProcess {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "akri-controller")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "akri.sh/akri/cmd/akri-controller")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	p := &webhookProcess{address: freeAddress(t), output: &bytes.Buffer{}}
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)

@@ -14,7 +14,7 @@ import (
 // group of devices has the name of the Configuration, without the namespace. Two
 // Configurations that are created at the same time are both admitted; the agents
 // then serve the older one.
-func checkName(ctx context.Context, live client.Reader, r request) []Finding {
+func checkName(ctx context.Context, live client.Reader, r admissionRequest) []Finding {
 	if r.old != nil {
 		return nil // a name never changes
 	}

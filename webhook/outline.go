@@ -94,7 +94,7 @@ func (o outline) dryRunBytes() int64 { return max(minDryRunBytes, dryRunCopies*o
 var errNoMemory = errors.New("the webhook is validating too many other Configurations")
 
 // reserve waits until a user's review may hold so much memory for a rendering.
-func (c *Chain) reserve(ctx context.Context, r request, bytes int64) (release func(), err error) {
+func (c *Chain) reserve(ctx context.Context, r admissionRequest, bytes int64) (release func(), err error) {
 	release, err = c.renderings.acquire(ctx, tenant(r.user), bytes)
 	if err != nil {
 		return nil, errNoMemory

@@ -18,7 +18,7 @@ import (
 const maxReviews = 400
 
 // mayDelegate reports whether the requester has the verb delegate.
-func (c *cluster) mayDelegate(ctx context.Context, r request) (bool, []Finding) {
+func (c *cluster) mayDelegate(ctx context.Context, r admissionRequest) (bool, []Finding) {
 	allowed, err := c.may(ctx, r.user, delegation(r.configuration, r.configuration.Namespace))
 	if err != nil {
 		return false, []Finding{unanswered(err)}
@@ -39,7 +39,7 @@ func delegation(configuration *v0.Configuration, namespace string) right {
 // requester's own RBAC. It checks templates, not the objects rendered for a device,
 // so a condition that no made-up device meets hides nothing. delegated reports
 // whether the requester has the verb delegate in the Configuration's namespace.
-func (c *cluster) checkPermissions(ctx context.Context, r request, candidates []*candidate, delegated bool) []Finding {
+func (c *cluster) checkPermissions(ctx context.Context, r admissionRequest, candidates []*candidate, delegated bool) []Finding {
 	demands := c.demandsOf(r.configuration, candidates)
 	demands = append(demands, c.pruneDemands(r, demands)...)
 	if delegated {
@@ -92,7 +92,7 @@ func (c *cluster) demandsOf(configuration *v0.Configuration, candidates []*candi
 }
 
 // unmet returns the demands that are not met, in their order.
-func (c *cluster) unmet(ctx context.Context, r request, demands []demand) ([]demand, error) {
+func (c *cluster) unmet(ctx context.Context, r admissionRequest, demands []demand) ([]demand, error) {
 	var mu sync.Mutex
 	allowed := make([]bool, len(demands))
 	var failure error
@@ -119,7 +119,7 @@ func (c *cluster) unmet(ctx context.Context, r request, demands []demand) ([]dem
 
 // undelegated returns the demands in other namespaces than the Configuration's for
 // which the requester does not have the verb delegate there, and those in its own.
-func (c *cluster) undelegated(ctx context.Context, r request, lacking []demand) ([]demand, error) {
+func (c *cluster) undelegated(ctx context.Context, r admissionRequest, lacking []demand) ([]demand, error) {
 	elsewhere := map[string]bool{}
 	var delegations []demand
 	for _, d := range lacking {
@@ -136,7 +136,7 @@ func (c *cluster) undelegated(ctx context.Context, r request, lacking []demand) 
 }
 
 // subject returns who must meet a demand.
-func (d demand) subject(r request) authenticationv1.UserInfo {
+func (d demand) subject(r admissionRequest) authenticationv1.UserInfo {
 	if !d.ofAccount {
 		return r.user
 	}
@@ -156,7 +156,7 @@ func unanswered(err error) Finding {
 
 // forbidden returns a finding for each place and resource, with the verbs that are
 // missing.
-func forbidden(r request, lacking []demand) []Finding {
+func forbidden(r admissionRequest, lacking []demand) []Finding {
 	var findings []Finding
 	var verbs []string
 	for i, d := range lacking {
@@ -172,7 +172,7 @@ func forbidden(r request, lacking []demand) []Finding {
 }
 
 // finding denies a request because the subject of a demand lacks verbs.
-func (d demand) finding(r request, verbs string) Finding {
+func (d demand) finding(r admissionRequest, verbs string) Finding {
 	missing := d.right
 	missing.verb = verbs
 	finding := Finding{Level: Forbid, Place: d.place}

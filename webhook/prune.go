@@ -12,7 +12,7 @@ import (
 
 // pruneDemands returns the permissions to delete the objects of templates that an update
 // removes, because the controller prunes them. It omits those that are required already.
-func (c *cluster) pruneDemands(r request, required []demand) []demand {
+func (c *cluster) pruneDemands(r admissionRequest, required []demand) []demand {
 	if r.old == nil || r.configuration.Spec.ServiceAccountName != "" {
 		return nil // objects are pruned with the permissions of the account
 	}

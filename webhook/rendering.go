@@ -26,7 +26,7 @@ type renderedTemplate struct {
 // be rendered, templates that fail for every guess or render different objects for
 // the same device, and objects that two devices or two templates would both own.
 func (c *Chain) checkRendering(
-	ctx context.Context, r request, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
+	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, devices deviceFactory,
 ) ([]renderedTemplate, []Finding) {
 	var findings []Finding
 	release, err := c.reserve(ctx, r, renderingBytes)

@@ -22,9 +22,9 @@ import (
 )
 
 // reviewFunc is a reviewer.
-type reviewFunc func(context.Context, request) []Finding
+type reviewFunc func(context.Context, admissionRequest) []Finding
 
-func (f reviewFunc) review(ctx context.Context, r request) []Finding { return f(ctx, r) }
+func (f reviewFunc) review(ctx context.Context, r admissionRequest) []Finding { return f(ctx, r) }
 
 // While the webhook is down, writing a Configuration fails with a clear message, and
 // nothing is lost.
@@ -71,7 +71,7 @@ func TestWebhookDown(t *testing.T) {
 // In an emergency, a label on the namespace turns off the webhook.
 func TestEscapeLabel(t *testing.T) {
 	w := enter(t)
-	w.serve(handlerFor(reviewFunc(func(context.Context, request) []Finding { return []Finding{{Level: Deny, Cause: "never"}} })))
+	w.serve(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { return []Finding{{Level: Deny, Cause: "never"}} })))
 	admin := w.as("")
 	expect(t, admin.apply(configuration("", "")), "never")
 	namespaces := w.kubernetes().CoreV1().Namespaces()
@@ -132,7 +132,7 @@ func TestSlowness(t *testing.T) {
 func TestPanic(t *testing.T) {
 	w := enter(t)
 	calls := 0
-	w.serve(handlerFor(reviewFunc(func(context.Context, request) []Finding {
+	w.serve(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding {
 		if calls++; calls == 1 {
 			panic("secret of the program")
 		}

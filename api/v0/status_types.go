@@ -26,28 +26,28 @@ const (
 
 // Condition reasons. Those of Applied=False name the problem to fix.
 const (
-	ReasonAccepted         = "Accepted"
-	ReasonApplied          = "Applied"
-	ReasonReady            = "Ready"
-	ReasonDiscovering      = "Discovering"
-	ReasonNoInstances      = "NoInstances"      // no device was found
-	ReasonDiscoveryFailed  = "DiscoveryFailed"  // see status.discoveryFailures
-	ReasonHandlerMissing   = "HandlerMissing"   // no node is known to have the discovery handler
-	ReasonInvalidTemplate  = "InvalidTemplate"  // a template does not compile
-	ReasonRenderFailed     = "RenderFailed"     // an expression fails for this device
-	ReasonRefused          = "Refused"          // the kind or the namespace is not allowed
-	ReasonKindUnavailable  = "KindUnavailable"  // the API server does not serve the kind
-	ReasonForbidden        = "Forbidden"        // the controller lacks a permission
-	ReasonWatchFailed      = "WatchFailed"      // the controller cannot see changes of the kind's objects
-	ReasonConflict         = "Conflict"         // the object has another owner
-	ReasonImmutable        = "Immutable"        // the API server does not allow a field to change
-	ReasonApplyFailed      = "ApplyFailed"      // the API server rejected the object
-	ReasonDeleteFailed     = "DeleteFailed"     // an object could not be deleted
-	ReasonContended        = "Contended"        // another client keeps changing an object back
-	ReasonRolloutWaiting   = "RolloutWaiting"   // the Instance waits for its turn in a rollout
-	ReasonProgressing      = "Progressing"      // an object is not ready yet
-	ReasonConfigurationNotFound     = "ConfigurationNotFound"     // the Instance's Configuration does not exist
-	ReasonInstancesFailing = "InstancesFailing" // at least one Instance is not applied
+	ReasonAccepted              = "Accepted"
+	ReasonApplied               = "Applied"
+	ReasonReady                 = "Ready"
+	ReasonDiscovering           = "Discovering"
+	ReasonNoInstances           = "NoInstances"           // no device was found
+	ReasonDiscoveryFailed       = "DiscoveryFailed"       // see status.discoveryFailures
+	ReasonHandlerMissing        = "HandlerMissing"        // no node is known to have the discovery handler
+	ReasonInvalidTemplate       = "InvalidTemplate"       // a template does not compile
+	ReasonRenderFailed          = "RenderFailed"          // an expression fails for this device
+	ReasonRefused               = "Refused"               // the kind or the namespace is not allowed
+	ReasonKindUnavailable       = "KindUnavailable"       // the API server does not serve the kind
+	ReasonForbidden             = "Forbidden"             // the controller lacks a permission
+	ReasonWatchFailed           = "WatchFailed"           // the controller cannot see changes of the kind's objects
+	ReasonConflict              = "Conflict"              // the object has another owner
+	ReasonImmutable             = "Immutable"             // the API server does not allow a field to change
+	ReasonApplyFailed           = "ApplyFailed"           // the API server rejected the object
+	ReasonDeleteFailed          = "DeleteFailed"          // an object could not be deleted
+	ReasonContended             = "Contended"             // another client keeps changing an object back
+	ReasonRolloutWaiting        = "RolloutWaiting"        // the Instance waits for its turn in a rollout
+	ReasonProgressing           = "Progressing"           // an object is not ready yet
+	ReasonConfigurationNotFound = "ConfigurationNotFound" // the Instance's Configuration does not exist
+	ReasonInstancesFailing      = "InstancesFailing"      // at least one Instance is not applied
 
 	ReasonServerUnavailable = "ServerUnavailable" // the API server has not answered for a while
 )

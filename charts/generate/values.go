@@ -44,10 +44,10 @@ func readValues(file string, infer bool) ([]value, error) {
 
 func walk(table *yaml.Node, parent []string, infer bool, values *[]value) error {
 	for i := 0; i < len(table.Content); i += 2 {
-		key, node := table.Content[i], table.Content[i+1]
+		key, n := table.Content[i], table.Content[i+1]
 		path := append(append([]string{}, parent...), key.Value)
 		v := value{path: path}
-		if err := node.Decode(&v.def); err != nil {
+		if err := n.Decode(&v.def); err != nil {
 			return err
 		}
 		if comment := valueComment.FindStringSubmatch(joinComment(key.HeadComment)); comment != nil {
@@ -56,8 +56,8 @@ func walk(table *yaml.Node, parent []string, infer bool, values *[]value) error 
 			continue
 		}
 		switch {
-		case node.Kind == yaml.MappingNode && len(node.Content) > 0 && (!infer || key.Value != "resources"):
-			if err := walk(node, path, infer, values); err != nil {
+		case n.Kind == yaml.MappingNode && len(n.Content) > 0 && (!infer || key.Value != "resources"):
+			if err := walk(n, path, infer, values); err != nil {
 				return err
 			}
 		case infer:

@@ -27,10 +27,10 @@ func handlerFlags(flags *pflag.FlagSet, options *agent.Options) {
 		"discovery handlers on the network that do not register: NAME=HOST:PORT, or NAME=HOST:PORT+shared if other nodes see the "+
 			"same devices; comma-separated. Needs --allow-network-handlers or --network-handlers-ca-file")
 	options.HostPaths.DeviceFiles, _ = hostpaths.Parse([]string{defaultDeviceFiles})
-	flags.Var(&rules{list: &options.HostPaths.DeviceFiles, text: defaultDeviceFiles}, "allow-device-files",
+	flags.Var(&pathRules{list: &options.HostPaths.DeviceFiles, text: defaultDeviceFiles}, "allow-device-files",
 		"device files that discovery handlers may give to containers: HANDLER=DIRECTORY[:ro], comma-separated; "+
 			"HANDLER is a name, * for all on Unix sockets, or NAME@network for one on the network")
-	flags.Var(&rules{list: &options.HostPaths.Mounts}, "allow-mounts",
+	flags.Var(&pathRules{list: &options.HostPaths.Mounts}, "allow-mounts",
 		"files and directories of the node that discovery handlers may mount into containers, in the same form; default: none")
 }
 
@@ -71,17 +71,17 @@ func (s *statics) Set(value string) error {
 	return nil
 }
 
-// rules is the value of a flag with rules for paths. What is set replaces the default.
-type rules struct {
+// pathRules is the value of a flag with rules for paths. What is set replaces the default.
+type pathRules struct {
 	list *hostpaths.Rules
 	text string
 	set  bool
 }
 
-func (r *rules) Type() string   { return "rules" }
-func (r *rules) String() string { return r.text }
+func (r *pathRules) Type() string   { return "rules" }
+func (r *pathRules) String() string { return r.text }
 
-func (r *rules) Set(value string) error {
+func (r *pathRules) Set(value string) error {
 	parsed, err := hostpaths.Parse(strings.Split(value, ","))
 	if err != nil {
 		return err

@@ -82,19 +82,19 @@ func (w *world) waitReady(configuration string) {
 	})
 }
 
-// result is the output and the exit code of a command.
-type result struct {
+// commandResult is the output and the exit code of a command.
+type commandResult struct {
 	out, err string
 	code     int
 }
 
 // run runs a command with the kubeconfig of the world.
-func (w *world) run(stdin string, args ...string) result {
+func (w *world) run(stdin string, args ...string) commandResult {
 	w.T.Helper()
 	return run(w.T, stdin, append(args, "--kubeconfig", w.kubeconfig)...)
 }
 
-func run(t testing.TB, stdin string, args ...string) result {
+func run(t testing.TB, stdin string, args ...string) commandResult {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	root := newRoot(cli.Streams{In: strings.NewReader(stdin), Out: &out, Err: &errOut})
@@ -103,12 +103,12 @@ func run(t testing.TB, stdin string, args ...string) result {
 	if err != nil && err.Error() != "" {
 		errOut.WriteString("error: " + err.Error() + "\n")
 	}
-	return result{out.String(), errOut.String(), cli.ExitCode(err)}
+	return commandResult{out.String(), errOut.String(), cli.ExitCode(err)}
 }
 
 // want checks the exit code and that the output contains all parts in this order. A
 // part that starts with an exclamation mark must not be in the output.
-func (r result) want(t testing.TB, code int, parts ...string) {
+func (r commandResult) want(t testing.TB, code int, parts ...string) {
 	t.Helper()
 	if r.code != code {
 		t.Errorf("exit code %d, want %d\n%s%s", r.code, code, r.out, r.err)

@@ -155,12 +155,12 @@ func (o *diffOptions) changes(
 	for i := range instances {
 		instances[i].Spec.BrokerProperties = templates.PropertiesAfterUpdate(before, configuration, &instances[i])
 	}
-	preview := newPreview(api, configuration, o.policy)
+	p := newPreview(api, configuration, o.policy)
 	if len(instances) == 0 {
 		fmt.Fprintf(notes, "note: %s: no device has been found yet; rendered for a sample device with spec.sampleProperties\n", name)
-		instances, preview.sample = sampleOf(configuration, preview.compiled), true
+		instances, p.sample = sampleOf(configuration, p.compiled), true
 	}
-	return preview.all(ctx, instances)
+	return p.all(ctx, instances)
 }
 
 // dryRunApply sends a Configuration to the API server, which validates it and sets

@@ -243,10 +243,10 @@ func diffInvalid(t *testing.T, w *world) {
 		w.run(changed(t, "kind: Secret", "kind: Secrez"), "diff", "-f", "-").want(t, 2, `the API server has no kind "Secrez"`)
 	})
 	t.Run("confined", func(t *testing.T) {
-		cluster := changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: scheduling.k8s.io/v1\n    kind: PriorityClass",
+		c := changed(t, "apiVersion: v1\n    kind: Secret", "apiVersion: scheduling.k8s.io/v1\n    kind: PriorityClass",
 			"stringData: {key: GEHEIM}", "value: 7")
-		w.run(cluster, "diff", "-f", "-").want(t, 2, "PriorityClass", "is cluster-scoped")
-		w.run(cluster, "diff", "-f", "-", "--allow-cluster-scoped").want(t, 1, "# + PriorityClass.scheduling.k8s.io cam-1-key  created",
+		w.run(c, "diff", "-f", "-").want(t, 2, "PriorityClass", "is cluster-scoped")
+		w.run(c, "diff", "-f", "-", "--allow-cluster-scoped").want(t, 1, "# + PriorityClass.scheduling.k8s.io cam-1-key  created",
 			"+value: 7")
 	})
 	t.Run("Configuration", func(t *testing.T) {

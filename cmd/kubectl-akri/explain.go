@@ -161,12 +161,12 @@ func (c *cluster) origin(ctx context.Context, object *unstructured.Unstructured)
 			return nil, fmt.Errorf("read the owner %s %s: %w", owner.Kind, owner.Name, err)
 		}
 	}
-	why := "neither it nor its owners are owned by an Instance or a Configuration or have the label " +
+	w := "neither it nor its owners are owned by an Instance or a Configuration or have the label " +
 		v0.LabelManagedBy + "=" + v0.ManagedBy
 	if managers := view.OtherManagers(requested.GetManagedFields()); len(managers) > 0 {
-		why += "; its fields were set by " + managers[0].Name
+		w += "; its fields were set by " + managers[0].Name
 	}
-	return nil, fmt.Errorf("%s was not created by Akri: %s", inventory.RefOfObject(requested), why)
+	return nil, fmt.Errorf("%s was not created by Akri: %s", inventory.RefOfObject(requested), w)
 }
 
 // parentOf returns the parent of an object by its owner reference, or else by its labels.

@@ -197,7 +197,7 @@ func (w *world) addRelease() {
 }
 
 // golden compares the output of a command with a file.
-func (r result) golden(t *testing.T, file string) {
+func (r commandResult) golden(t *testing.T, file string) {
 	t.Helper()
 	file = filepath.Join("testdata", "migrate", file)
 	got := r.out + r.err

@@ -252,17 +252,17 @@ func (p *preview) change(
 // one. If that fails, the object is returned as rendered.
 func (p *preview) recreate(ctx context.Context, step plan.Step) (*unstructured.Unstructured, error) {
 	const maxBase = 40 // with the suffix, short enough for all kinds
-	rendered := &unstructured.Unstructured{Object: step.Desired.Content}
+	made := &unstructured.Unstructured{Object: step.Desired.Content}
 	if err := p.apply.Try(ctx, step.Desired); err != nil {
 		return nil, err
 	}
-	renamed := rendered.DeepCopy()
+	renamed := made.DeepCopy()
 	renamed.SetName(step.Ref.Name[:min(len(step.Ref.Name), maxBase)] + "x-akri-diff")
 	desired := *step.Desired
 	desired.Content = renamed.Object
 	answer, err := p.apply.Create(ctx, &desired, ownership.Claim{})
 	if err != nil {
-		return rendered, nil
+		return made, nil
 	}
 	answer.SetName(step.Ref.Name)
 	return answer, nil

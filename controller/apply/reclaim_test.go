@@ -16,14 +16,14 @@ import (
 	"akri.sh/akri/controller/plan"
 )
 
-// before calls a function before each request with a content type is sent.
-type before struct {
+// beforeRequest calls a function before each request with a content type is sent.
+type beforeRequest struct {
 	http.RoundTripper
 	contentType types.PatchType
 	call        func()
 }
 
-func (b before) RoundTrip(request *http.Request) (*http.Response, error) {
+func (b beforeRequest) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Header.Get("Content-Type") == string(b.contentType) {
 		b.call()
 	}
@@ -64,7 +64,7 @@ func TestReplacedDuringRepair(t *testing.T) {
 
 	interrupted := rest.CopyConfig(w.config)
 	interrupted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return before{next, types.ApplyPatchType, func() { replace("1", "91") }}
+		return beforeRequest{next, types.ApplyPatchType, func() { replace("1", "91") }}
 	})
 	api, err := dynamic.NewForConfig(interrupted)
 	if err != nil {

@@ -26,8 +26,8 @@ func (c *Converger) Finalize(
 		result.Resources = recorded
 		return result
 	}
-	execution := execution{Converger: c, client: client, parent: parent, now: time.Now(), result: &result}
-	execution.run(ctx, plan.Teardown(parent, recorded), recorded)
+	e := execution{Converger: c, client: client, parent: parent, now: time.Now(), result: &result}
+	e.run(ctx, plan.Teardown(parent, recorded), recorded)
 	inventory.Sort(result.Resources)
 	return result
 }

@@ -40,7 +40,7 @@ func TestFailingWatch(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		serve server
+		serve serverFunc
 		err   string // part of it
 	}{
 		"permission revoked": {

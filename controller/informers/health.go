@@ -66,18 +66,18 @@ func (h *health) closed(now time.Time, err error) {
 // work records that the watch works.
 func (h *health) work() { h.failing, h.silent, h.err = time.Time{}, false, nil }
 
-// change is what [health.check] has found.
-type change int
+// healthChange is what [health.check] has found.
+type healthChange int
 
 const (
-	unchanged change = iota
+	unchanged healthChange = iota
 	failed
 	recovered
 )
 
 // check reports a failure that has lasted too long, and the end of a reported one,
 // once each.
-func (h *health) check(now time.Time) change {
+func (h *health) check(now time.Time) healthChange {
 	if !h.opened.IsZero() && now.Sub(h.opened) >= h.timing.steady && (h.heard || !h.silent) {
 		h.work()
 	}

@@ -22,8 +22,8 @@ import (
 // listTimeout bounds a request for a list, which the API server may never answer.
 const listTimeout = 2 * time.Minute
 
-// informer is the watch of one resource.
-type informer struct {
+// resourceInformer is the watch of one resource.
+type resourceInformer struct {
 	*store
 	all       *Informers
 	resource  schema.GroupVersionResource
@@ -42,8 +42,8 @@ type informer struct {
 	}
 }
 
-func newInformer(all *Informers, resource schema.GroupVersionResource) *informer {
-	n := &informer{all: all, resource: resource, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
+func newInformer(all *Informers, resource schema.GroupVersionResource) *resourceInformer {
+	n := &resourceInformer{all: all, resource: resource, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
 	n.state.timing = all.timing
 	n.state.waiting = map[ownership.Parent]bool{}
 	n.store = newStore(n.log, all.notify, n.listed)
@@ -70,7 +70,7 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *informer
 }
 
 // run watches until ctx ends.
-func (n *informer) run(ctx context.Context) {
+func (n *resourceInformer) run(ctx context.Context) {
 	for failures := 0; ; failures++ {
 		began := time.Now()
 		err := n.reflector.ListAndWatchWithContext(ctx)
@@ -94,7 +94,7 @@ func (n *informer) run(ctx context.Context) {
 	}
 }
 
-func (n *informer) stop() {
+func (n *resourceInformer) stop() {
 	if n.cancel != nil {
 		n.cancel()
 	}
@@ -102,7 +102,7 @@ func (n *informer) stop() {
 
 // listed is called after each list. The first one means that the informer has
 // synced.
-func (n *informer) listed() {
+func (n *resourceInformer) listed() {
 	n.state.Lock()
 	if !n.state.synced {
 		n.state.synced = true
@@ -113,7 +113,7 @@ func (n *informer) listed() {
 }
 
 // failed records why the API server does not let the controller list or watch.
-func (n *informer) failed(err error) {
+func (n *resourceInformer) failed(err error) {
 	n.log.V(1).Info("Failed to list or watch", "err", err)
 	now := time.Now()
 	n.state.Lock()
@@ -124,26 +124,26 @@ func (n *informer) failed(err error) {
 
 // The methods of [observer].
 
-func (n *informer) streamRequested(requested *stream) {
+func (n *resourceInformer) streamRequested(requested *stream) {
 	n.state.Lock()
 	defer n.state.Unlock()
 	n.state.request(time.Now())
 	n.state.current = requested
 }
 
-func (n *informer) streamOpened() {
+func (n *resourceInformer) streamOpened() {
 	n.state.Lock()
 	defer n.state.Unlock()
 	n.state.open(time.Now())
 }
 
-func (n *informer) streamHeard() {
+func (n *resourceInformer) streamHeard() {
 	n.state.Lock()
 	defer n.state.Unlock()
 	n.state.heard = true
 }
 
-func (n *informer) streamClosed(err error) {
+func (n *resourceInformer) streamClosed(err error) {
 	if err != nil {
 		n.log.V(1).Info("The watch ended", "err", err)
 	}
@@ -155,7 +155,7 @@ func (n *informer) streamClosed(err error) {
 
 // renew ends the current stream. The reflector then watches again, which fails if
 // the resource is no longer served.
-func (n *informer) renew() {
+func (n *resourceInformer) renew() {
 	n.state.Lock()
 	current := n.state.current
 	n.state.Unlock()
@@ -166,7 +166,7 @@ func (n *informer) renew() {
 
 // ask returns the state of the watch. If it has not synced, or fails, the parent is
 // notified of the next change.
-func (n *informer) ask(parent ownership.Parent) State {
+func (n *resourceInformer) ask(parent ownership.Parent) State {
 	n.state.Lock()
 	defer n.state.Unlock()
 	state := n.state.state()
@@ -176,7 +176,7 @@ func (n *informer) ask(parent ownership.Parent) State {
 	return state
 }
 
-func (n *informer) current() State {
+func (n *resourceInformer) current() State {
 	n.state.Lock()
 	defer n.state.Unlock()
 	return n.state.state()
@@ -184,7 +184,7 @@ func (n *informer) current() State {
 
 // check reports a failure of the watch that lasts, and its end: it logs and
 // notifies the waiting parents and the users of the resource.
-func (n *informer) check(now time.Time) {
+func (n *resourceInformer) check(now time.Time) {
 	n.state.Lock()
 	found := n.state.check(now)
 	state := n.state.state()

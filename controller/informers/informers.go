@@ -40,7 +40,7 @@ type Informers struct {
 
 	mu       sync.Mutex
 	running  context.Context // nil unless Run is running
-	watched  map[schema.GroupVersionResource]*informer
+	watched  map[schema.GroupVersionResource]*resourceInformer
 	users    map[types.NamespacedName]map[schema.GroupVersionResource]bool
 	finished sync.WaitGroup // counts up only under mu, and only while running is set
 }
@@ -52,22 +52,22 @@ func New(config *rest.Config, transport *http.Client, notify func(ownership.Pare
 	return newInformers(config, transport, notify, defaultTiming())
 }
 
-func newInformers(config *rest.Config, transport *http.Client, notify func(ownership.Parent), timing timing) (*Informers, error) {
+func newInformers(config *rest.Config, transport *http.Client, notify func(ownership.Parent), t timing) (*Informers, error) {
 	client, err := dynamic.NewForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("create a client for lists: %w", err)
 	}
-	streams, err := newStreams(config, transport, timing)
+	s, err := newStreams(config, transport, t)
 	if err != nil {
 		return nil, err
 	}
 	return &Informers{
 		client:  client,
-		streams: streams,
+		streams: s,
 		notify:  notify,
 		log:     log.Log.WithName("watch"),
-		timing:  timing,
-		watched: map[schema.GroupVersionResource]*informer{},
+		timing:  t,
+		watched: map[schema.GroupVersionResource]*resourceInformer{},
 		users:   map[types.NamespacedName]map[schema.GroupVersionResource]bool{},
 	}, nil
 }
@@ -104,14 +104,14 @@ func (i *Informers) Run(ctx context.Context) error {
 }
 
 // all returns the informers, in no order.
-func (i *Informers) all() []*informer {
+func (i *Informers) all() []*resourceInformer {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Collect(maps.Values(i.watched))
 }
 
 // find returns the informer of a resource, or nil.
-func (i *Informers) find(resource schema.GroupVersionResource) *informer {
+func (i *Informers) find(resource schema.GroupVersionResource) *resourceInformer {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.watched[resource]
@@ -307,7 +307,7 @@ func (i *Informers) Renew(choose func(schema.GroupVersionResource) bool) {
 }
 
 // ensure returns the informer of a resource. The caller holds the lock.
-func (i *Informers) ensure(resource schema.GroupVersionResource) *informer {
+func (i *Informers) ensure(resource schema.GroupVersionResource) *resourceInformer {
 	known, found := i.watched[resource]
 	if !found {
 		known = newInformer(i, resource)
@@ -321,14 +321,14 @@ func (i *Informers) ensure(resource schema.GroupVersionResource) *informer {
 }
 
 // start runs an informer. The caller holds the lock.
-func (i *Informers) start(informer *informer) {
+func (i *Informers) start(informer *resourceInformer) {
 	ctx, cancel := context.WithCancel(i.running)
 	informer.cancel = cancel
 	i.finished.Go(func() { informer.run(ctx) })
 }
 
 // remove ends the watch of a resource. The caller holds the lock.
-func (i *Informers) remove(informer *informer) {
+func (i *Informers) remove(informer *resourceInformer) {
 	informer.stop()
 	if i.watched[informer.resource] == informer {
 		delete(i.watched, informer.resource)

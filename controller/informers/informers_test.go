@@ -36,7 +36,7 @@ type watching struct {
 
 	// requests counts those of the Informers; serve, if set, responds to them.
 	requests atomic.Int64
-	serve    atomic.Pointer[server]
+	serve    atomic.Pointer[serverFunc]
 
 	mu       sync.Mutex
 	notified []ownership.Parent
@@ -44,7 +44,7 @@ type watching struct {
 
 func watchAll(t *testing.T) *watching { return watchWith(t, defaultTiming()) }
 
-func watchWith(t *testing.T, timing timing) *watching {
+func watchWith(t *testing.T, durations timing) *watching {
 	config := apitest.Start(t)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -68,7 +68,7 @@ func watchWith(t *testing.T, timing timing) *watching {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.notified = append(w.notified, parent)
-	}, timing)
+	}, durations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +83,8 @@ func watchWith(t *testing.T, timing timing) *watching {
 	return w
 }
 
-// server responds to a request, perhaps with the API server's response.
-type server func(request *http.Request, direct http.RoundTripper) (*http.Response, error)
+// serverFunc responds to a request, perhaps with the API server's response.
+type serverFunc func(request *http.Request, direct http.RoundTripper) (*http.Response, error)
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
@@ -92,7 +92,7 @@ func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // intercept responds to the Informers' requests from now on, and ends what is open.
 // Nil lets them pass.
-func (w *watching) intercept(serve server) {
+func (w *watching) intercept(serve serverFunc) {
 	if serve == nil {
 		w.serve.Store(nil)
 		return

@@ -63,8 +63,8 @@ func home(namespace string) func(*unstructured.Unstructured) {
 // memoryStore returns a store and the notifications of it.
 func memoryStore() (s *store, notified *[]ownership.Parent) {
 	notified = new([]ownership.Parent)
-	note := func(parent ownership.Parent) { *notified = append(*notified, parent) }
-	return newStore(funcr.New(func(string, string) {}, funcr.Options{}), note, func() {}), notified
+	n := func(parent ownership.Parent) { *notified = append(*notified, parent) }
+	return newStore(funcr.New(func(string, string) {}, funcr.Options{}), n, func() {}), notified
 }
 
 // Anyone can put the controller's labels on an object. Such objects take no memory

@@ -32,7 +32,7 @@ type streams struct {
 	timing timing
 }
 
-func newStreams(config *rest.Config, transport *http.Client, timing timing) (*streams, error) {
+func newStreams(config *rest.Config, transport *http.Client, t timing) (*streams, error) {
 	config = dynamic.ConfigFor(config) // JSON only
 	config.GroupVersion = &schema.GroupVersion{}
 	config.APIPath = "/api" // each request sets its own
@@ -40,7 +40,7 @@ func newStreams(config *rest.Config, transport *http.Client, timing timing) (*st
 	if err != nil {
 		return nil, fmt.Errorf("create a client for watches: %w", err)
 	}
-	return &streams{client: client, timing: timing}, nil
+	return &streams{client: client, timing: t}, nil
 }
 
 // observer is told what happens to streams. streamClosed is called once for each
@@ -55,7 +55,7 @@ type observer interface {
 
 // open begins a watch of a resource in all namespaces.
 func (s *streams) open(
-	ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, observer observer, events decoder,
+	ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, o observer, events decoder,
 ) (apiwatch.Interface, error) {
 	path := []string{"/apis", resource.Group, resource.Version, resource.Resource}
 	if resource.Group == "" {
@@ -64,7 +64,7 @@ func (s *streams) open(
 	timeout := s.timing.stream + rand.N(s.timing.stream/3)
 	ctx, cancel := context.WithCancel(ctx)
 	watch := &stream{
-		cancel: cancel, decoder: events, observer: observer,
+		cancel: cancel, decoder: events, observer: o,
 		results: make(chan apiwatch.Event), stopped: make(chan struct{}),
 	}
 	limit := timeout + s.timing.delayedEnd
@@ -75,7 +75,7 @@ func (s *streams) open(
 		options.TimeoutSeconds = new(max(1, int64(timeout.Seconds())))
 	}
 	watch.limit = time.AfterFunc(limit, watch.expire)
-	observer.streamRequested(watch)
+	o.streamRequested(watch)
 	options.Watch = true
 	request := s.client.Get().AbsPath(path...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
@@ -83,11 +83,11 @@ func (s *streams) open(
 	if err != nil {
 		err = watch.stop(err)
 		watch.limit.Stop()
-		observer.streamClosed(err)
+		o.streamClosed(err)
 		return nil, err
 	}
 	watch.body = body
-	observer.streamOpened()
+	o.streamOpened()
 	go watch.receive()
 	return watch, nil
 }
@@ -208,8 +208,8 @@ type decoder struct {
 	trim func(*unstructured.Unstructured) *Object
 }
 
-// head is the part of an event that is decoded first, to decide about the rest.
-type head struct {
+// eventHead is the part of an event that is decoded first, to decide about the rest.
+type eventHead struct {
 	Type   apiwatch.EventType `json:"type"`
 	Object struct {
 		Metadata struct {
@@ -223,7 +223,7 @@ type head struct {
 }
 
 func (d decoder) decode(line []byte) apiwatch.Event {
-	var head head
+	var head eventHead
 	if err := json.Unmarshal(line, &head); err != nil {
 		return unreadable(err)
 	}

@@ -216,7 +216,7 @@ func TestStreamLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(test.serve))
 			defer server.Close()
-			streams, err := newStreams(&rest.Config{Host: server.URL}, server.Client(), timing{
+			s, err := newStreams(&rest.Config{Host: server.URL}, server.Client(), timing{
 				stream: 100 * time.Millisecond, delayedEnd: 10 * time.Millisecond, pause: 100 * time.Millisecond,
 			})
 			if err != nil {
@@ -224,7 +224,7 @@ func TestStreamLimit(t *testing.T) {
 			}
 			seen := &observed{}
 			nothing := func(types.NamespacedName, types.UID, string) *Object { return nil }
-			watch, err := streams.open(t.Context(), configMaps, metav1.ListOptions{SendInitialEvents: &test.list}, seen,
+			watch, err := s.open(t.Context(), configMaps, metav1.ListOptions{SendInitialEvents: &test.list}, seen,
 				decoder{answered: nothing, trim: Trim})
 			if err == nil {
 				for range watch.ResultChan() {

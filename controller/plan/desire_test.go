@@ -14,10 +14,10 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// mapper maps ConfigMaps and Nodes, and fails for the group down.
-type mapper struct{ meta.RESTMapper }
+// testMapper maps ConfigMaps and Nodes, and fails for the group down.
+type testMapper struct{ meta.RESTMapper }
 
-func (mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (testMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	switch {
 	case kind.Group == "down":
 		return nil, errors.New("no answer")
@@ -41,7 +41,7 @@ func TestDesire(t *testing.T) {
 			Origin:  templating.Origin{Level: templating.InstanceLevel, Index: index},
 		}
 	}
-	desired, problems := Desire(mapper{}, confine.Policy{}, cam, []templating.Object{
+	desired, problems := Desire(testMapper{}, confine.Policy{}, cam, []templating.Object{
 		object(0, "v1", "ConfigMap", "a"),
 		object(1, "nowhere/v1", "Nothing", "a"),
 		object(2, "v1", "Node", "a"),
@@ -89,11 +89,11 @@ func TestDesireTooMany(t *testing.T) {
 	if MaxRecorded > v0.MaxResources {
 		t.Errorf("an inventory has up to %d entries, but the schema of the status allows %d", MaxRecorded, v0.MaxResources)
 	}
-	desired, problems := Desire(mapper{}, confine.Policy{}, cam, objects(MaxObjects), templating.Origin.String)
+	desired, problems := Desire(testMapper{}, confine.Policy{}, cam, objects(MaxObjects), templating.Origin.String)
 	if len(desired) != MaxObjects || len(problems) != 0 {
 		t.Errorf("%d objects, problems %v", len(desired), problems)
 	}
-	desired, problems = Desire(mapper{}, confine.Policy{}, cam, objects(MaxObjects+1), templating.Origin.String)
+	desired, problems = Desire(testMapper{}, confine.Policy{}, cam, objects(MaxObjects+1), templating.Origin.String)
 	if len(desired) != 0 || len(problems) != 1 || problems[0].Reason != v0.ReasonRefused ||
 		!strings.Contains(problems[0].Message(), "instanceBrokerResources: 1001 objects for one device, at most 1000") {
 		t.Errorf("%d objects, problems %v", len(desired), problems)

@@ -21,13 +21,13 @@ type Gate struct {
 	wake func(types.NamespacedName)
 
 	mu     sync.Mutex
-	groups map[types.UID]*group
+	groups map[types.UID]*groupRollout
 }
 
 // NewGate returns a Gate that calls wake for each Instance that may try to pass
 // again. wake must not block.
 func NewGate(wake func(types.NamespacedName)) *Gate {
-	return &Gate{wake: wake, groups: map[types.UID]*group{}}
+	return &Gate{wake: wake, groups: map[types.UID]*groupRollout{}}
 }
 
 // Len returns how many Configurations have an entry.
@@ -141,17 +141,17 @@ func (g *Gate) Forget(configuration types.UID) {
 }
 
 // group returns the entry of a Configuration. The caller holds the lock.
-func (g *Gate) group(configuration types.UID) *group {
+func (g *Gate) group(configuration types.UID) *groupRollout {
 	found := g.groups[configuration]
 	if found == nil {
-		found = &group{members: map[string]*member{}}
+		found = &groupRollout{members: map[string]*memberState{}}
 		g.groups[configuration] = found
 	}
 	return found
 }
 
 // open wakes as many waiting Instances as may pass. The caller holds the lock.
-func (g *Gate) open(group *group) {
+func (g *Gate) open(group *groupRollout) {
 	for group.free() > 0 {
 		next := group.next()
 		if next == nil {

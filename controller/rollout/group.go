@@ -2,23 +2,23 @@ package rollout
 
 import "k8s.io/apimachinery/pkg/util/intstr"
 
-// group is what is known about a Configuration's Instances. It keeps counts, so
+// groupRollout is what is known about a Configuration's Instances. It keeps counts, so
 // that an event of one Instance costs no look at the others.
-type group struct {
+type groupRollout struct {
 	namespace string
 	setting   intstr.IntOrString
 	complete  bool // all Instances are members
-	members   map[string]*member
+	members   map[string]*memberState
 	// unavailable and woken count members.
 	unavailable, woken int
 	// queue holds the waiting members in the order in which they began to wait, and
 	// some that no longer wait.
-	queue []*member
+	queue []*memberState
 	lists int // number of lists of Instances so far
 }
 
-// member is what is known about an Instance.
-type member struct {
+// memberState is what is known about an Instance.
+type memberState struct {
 	name string
 	// available reports whether the Instance was ready when last reported and has
 	// not passed since. It is false before the first report.
@@ -30,10 +30,10 @@ type member struct {
 }
 
 // member returns the member of a name.
-func (g *group) member(name string) *member {
+func (g *groupRollout) member(name string) *memberState {
 	found := g.members[name]
 	if found == nil {
-		found = &member{name: name}
+		found = &memberState{name: name}
 		g.members[name] = found
 		g.unavailable++
 	}
@@ -43,7 +43,7 @@ func (g *group) member(name string) *member {
 // update adds the Instances of a list. Members that are not in it and that have
 // never been reported came from an earlier list and no longer exist; those that were
 // reported may be newer than the list.
-func (g *group) update(instances []string) {
+func (g *groupRollout) update(instances []string) {
 	g.lists++
 	for _, name := range instances {
 		g.member(name).list = g.lists
@@ -56,7 +56,7 @@ func (g *group) update(instances []string) {
 }
 
 // report records whether a member is available. A report ends its turn.
-func (g *group) report(member *member, available bool) {
+func (g *groupRollout) report(member *memberState, available bool) {
 	g.returnTurn(member)
 	if member.available != available {
 		if available {
@@ -69,7 +69,7 @@ func (g *group) report(member *member, available bool) {
 }
 
 // remove removes a member.
-func (g *group) remove(name string) {
+func (g *groupRollout) remove(name string) {
 	member, found := g.members[name]
 	if !found {
 		return
@@ -84,7 +84,7 @@ func (g *group) remove(name string) {
 
 // free returns how many more members may become unavailable. Those whose turn it is
 // count as unavailable.
-func (g *group) free() int {
+func (g *groupRollout) free() int {
 	if !g.complete {
 		return 0
 	}
@@ -96,7 +96,7 @@ func (g *group) free() int {
 }
 
 // wait puts a member at the end of the queue, unless it is in it.
-func (g *group) wait(member *member) {
+func (g *groupRollout) wait(member *memberState) {
 	member.waiting = true
 	if !member.queued {
 		member.queued = true
@@ -106,7 +106,7 @@ func (g *group) wait(member *member) {
 
 // next takes the first waiting member from the queue, whose turn it is then. It
 // returns nil if none waits.
-func (g *group) next() *member {
+func (g *groupRollout) next() *memberState {
 	for len(g.queue) > 0 {
 		first := g.queue[0]
 		g.queue = g.queue[1:]
@@ -121,7 +121,7 @@ func (g *group) next() *member {
 }
 
 // returnTurn ends the turn of a member, if it has one.
-func (g *group) returnTurn(member *member) {
+func (g *groupRollout) returnTurn(member *memberState) {
 	if member.woken {
 		member.woken = false
 		g.woken--

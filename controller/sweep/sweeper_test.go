@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 
-// object is a ConfigMap before a sweep.
-type object struct {
+// sweptObject is a ConfigMap before a sweep.
+type sweptObject struct {
 	reason    string
 	namespace string // empty: the namespace of the parents
 	labels    map[string]string
@@ -32,7 +32,7 @@ type object struct {
 	swept     bool
 }
 
-func (o object) apply(t *testing.T, api client.Client, name string) error {
+func (o sweptObject) apply(t *testing.T, api client.Client, name string) error {
 	body := &unstructured.Unstructured{}
 	body.SetAPIVersion("v1")
 	body.SetKind("ConfigMap")
@@ -74,7 +74,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	const ours = v0.FieldManagerController
-	objects := map[string]object{
+	objects := map[string]sweptObject{
 		"lost": {
 			reason:  "its owner reference was removed, and its Configuration no longer exists",
 			labels:  map[string]string{v0.LabelConfiguration: "gone"},

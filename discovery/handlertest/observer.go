@@ -27,7 +27,7 @@ func (o *observer) Discover(ctx context.Context, request discovery.Request, send
 	var sending atomic.Int32
 	var returned atomic.Bool
 	defer returned.Store(true)
-	return o.handler.Discover(ctx, request, func(list []discovery.Device) error {
+	return o.handler.Discover(ctx, request, func(l []discovery.Device) error {
 		if returned.Load() {
 			o.record(errors.New("send was called after Discover had returned"))
 			return context.Canceled
@@ -37,7 +37,7 @@ func (o *observer) Discover(ctx context.Context, request discovery.Request, send
 			o.record(errors.New("send was called while another call of it had not returned"))
 			return context.Canceled
 		}
-		return send(list)
+		return send(l)
 	})
 }
 

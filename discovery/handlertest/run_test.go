@@ -51,9 +51,9 @@ func (l *list) get() ([]discovery.Device, <-chan struct{}) {
 	return slices.Clone(l.devices), l.changed
 }
 
-type send = func([]discovery.Device) error
+type sendFunc = func([]discovery.Device) error
 
-type function func(ctx context.Context, request discovery.Request, send send) error
+type function func(ctx context.Context, request discovery.Request, send sendFunc) error
 
 func (f function) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
 	return f(ctx, request, send)
@@ -61,7 +61,7 @@ func (f function) Discover(ctx context.Context, request discovery.Request, send 
 
 // correct is a handler that keeps the contract.
 func correct(l *list) function {
-	return func(ctx context.Context, request discovery.Request, send send) error {
+	return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 		if request.Details != "good" || string(request.Properties["KEY"]) != "value" {
 			return discovery.Invalid("discoveryDetails: want good, not %q", request.Details)
 		}
@@ -118,16 +118,16 @@ var broken = map[string]struct {
 	handle func(l *list) function // instead of what follows correct discoveryDetails
 }{
 	"no empty list": {conformance.FirstList, "no list was sent", func(*list) function {
-		return func(ctx context.Context, _ discovery.Request, _ send) error { return block(ctx) }
+		return func(ctx context.Context, _ discovery.Request, _ sendFunc) error { return block(ctx) }
 	}},
 	"ends after the first list": {conformance.StaysOpen, "the call ended", func(l *list) function {
-		return func(_ context.Context, _ discovery.Request, send send) error {
+		return func(_ context.Context, _ discovery.Request, send sendFunc) error {
 			devices, _ := l.get()
 			return send(devices)
 		}
 	}},
 	"fails": {conformance.FirstList, "the bus is off", func(*list) function {
-		return func(context.Context, discovery.Request, send) error { return errors.New("the bus is off") }
+		return func(context.Context, discovery.Request, sendFunc) error { return errors.New("the bus is off") }
 	}},
 	"an empty id":   {conformance.DeviceIDs, "has no id", sendOnly(discovery.Device{})},
 	"a repeated id": {conformance.DeviceIDs, `the id "a"`, sendOnly(discovery.Device{ID: "a"}, discovery.Device{ID: "a"})},
@@ -143,7 +143,7 @@ var broken = map[string]struct {
 		sendOnly(discovery.Device{ID: "a", DeviceSpecs: []discovery.DeviceSpec{{HostPath: "/a", ContainerPath: "/a", Permissions: "mr"}}})},
 	"one call at a time": {conformance.Overlapping, "call 2 of 5", func(l *list) function {
 		var mu sync.Mutex
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			for !mu.TryLock() {
 				select {
 				case <-ctx.Done():
@@ -157,13 +157,13 @@ var broken = map[string]struct {
 	}},
 	"another id for each call": {conformance.SameList, `is missing: send full lists`, func(*list) function {
 		var count atomic.Int64
-		return func(ctx context.Context, _ discovery.Request, send send) error {
+		return func(ctx context.Context, _ discovery.Request, send sendFunc) error {
 			id := fmt.Sprint("a-", count.Add(1))
 			return errors.Join(send([]discovery.Device{{ID: id}, {ID: id + "x"}}), block(ctx))
 		}
 	}},
 	"only what is new": {conformance.SameList, `the device "a" is new`, func(l *list) function {
-		return func(ctx context.Context, _ discovery.Request, send send) error {
+		return func(ctx context.Context, _ discovery.Request, send sendFunc) error {
 			known := map[string]bool{}
 			for {
 				devices, changed := l.get()
@@ -183,7 +183,7 @@ var broken = map[string]struct {
 		}
 	}},
 	"changes are not sent": {conformance.SendsChanges, "no list was sent", func(l *list) function {
-		return func(ctx context.Context, _ discovery.Request, send send) error {
+		return func(ctx context.Context, _ discovery.Request, send sendFunc) error {
 			devices, _ := l.get()
 			return errors.Join(send(devices), block(ctx))
 		}
@@ -191,7 +191,7 @@ var broken = map[string]struct {
 	"calls end together": {conformance.Independent, "the call ended", func(l *list) function {
 		var mu sync.Mutex
 		gone := make(chan struct{})
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			mu.Lock()
 			others := gone
 			mu.Unlock()
@@ -219,7 +219,7 @@ var broken = map[string]struct {
 	}},
 	"few threads that are not released": {conformance.Released, "calls that were cancelled: no list was sent", func(l *list) function {
 		threads := make(chan struct{}, 25)
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			select {
 			case threads <- struct{}{}: // never released
 			case <-ctx.Done():
@@ -229,13 +229,13 @@ var broken = map[string]struct {
 		}
 	}},
 	"accepts wrong details": {conformance.Refusal, "not refused: a list of 2 devices was sent", func(l *list) function {
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			request.Details = "good"
 			return correct(l)(ctx, request, send)
 		}
 	}},
 	"refuses without the code": {conformance.Refusal, "refused with Unavailable, want INVALID_ARGUMENT", func(l *list) function {
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			if request.Details != "good" {
 				return errors.New("bad details")
 			}
@@ -243,7 +243,7 @@ var broken = map[string]struct {
 		}
 	}},
 	"refuses without a text": {conformance.Refusal, "refused without a text", func(l *list) function {
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			if request.Details != "good" {
 				return discovery.Invalid("")
 			}
@@ -252,7 +252,7 @@ var broken = map[string]struct {
 	}},
 	"does not survive": {conformance.Survives, "no list was sent", func(l *list) function {
 		var dead atomic.Bool
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			if dead.Load() {
 				return block(ctx)
 			}
@@ -264,7 +264,7 @@ var broken = map[string]struct {
 		}
 	}},
 	"ignores the context": {Returns, "calls have not returned", func(l *list) function {
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			err := correct(l)(ctx, request, send)
 			if request.Details == "good" {
 				<-l.over
@@ -273,7 +273,7 @@ var broken = map[string]struct {
 		}
 	}},
 	"sends from two goroutines": {SendsOneAtATime, "while another call of it had not returned", func(l *list) function {
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			var both sync.WaitGroup
 			for range 2 {
 				both.Go(func() {
@@ -290,7 +290,7 @@ var broken = map[string]struct {
 		}
 	}},
 	"leaves a goroutine": {NoGoroutines, "found unexpected goroutines", func(l *list) function {
-		return func(ctx context.Context, request discovery.Request, send send) error {
+		return func(ctx context.Context, request discovery.Request, send sendFunc) error {
 			go func() { <-l.over }()
 			return correct(l)(ctx, request, send)
 		}
@@ -299,7 +299,7 @@ var broken = map[string]struct {
 
 func sendOnly(devices ...discovery.Device) func(*list) function {
 	return func(*list) function {
-		return func(ctx context.Context, _ discovery.Request, send send) error {
+		return func(ctx context.Context, _ discovery.Request, send sendFunc) error {
 			return errors.Join(send(devices), block(ctx))
 		}
 	}

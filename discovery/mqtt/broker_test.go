@@ -16,8 +16,8 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
-// broker is a broker in this process.
-type broker struct {
+// localBroker is a broker in this process.
+type localBroker struct {
 	*mochi.Server
 	address string
 	stop    func()
@@ -25,11 +25,11 @@ type broker struct {
 
 // startBroker starts a broker at an address, which may have the port 0, until the test ends
 // or it is closed. hook decides who may do what; nil for everybody everything.
-func startBroker(t testing.TB, address string, hook mochi.Hook, secure *tls.Config) *broker {
+func startBroker(t testing.TB, address string, hook mochi.Hook, secure *tls.Config) *localBroker {
 	t.Helper()
 	capabilities := mochi.NewDefaultServerCapabilities()
 	capabilities.MaximumClientWritesPending = 1 << 16 // it drops messages for clients that have to wait for a CPU
-	b := &broker{Server: mochi.New(&mochi.Options{
+	b := &localBroker{Server: mochi.New(&mochi.Options{
 		InlineClient: true, Logger: slog.New(slog.DiscardHandler), Capabilities: capabilities,
 	})}
 	if hook == nil {
@@ -60,7 +60,7 @@ func startBroker(t testing.TB, address string, hook mochi.Hook, secure *tls.Conf
 }
 
 // retain publishes a retained message.
-func (b *broker) retain(t testing.TB, topic, payload string) {
+func (b *localBroker) retain(t testing.TB, topic, payload string) {
 	t.Helper()
 	if err := b.Publish(topic, []byte(payload), true, 0); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func (b *broker) retain(t testing.TB, topic, payload string) {
 }
 
 // url returns the broker's URL.
-func (b *broker) url() string { return "tcp://" + b.address }
+func (b *localBroker) url() string { return "tcp://" + b.address }
 
 // deviceClient is a connected device with a last will.
 type deviceClient struct {

@@ -22,26 +22,26 @@ const (
 	defaultSuffix     = "default"
 )
 
-// credentials are the credentials of cameras by UUID. The key "default" is for all
+// credentialSet are the credentials of cameras by UUID. The key "default" is for all
 // others.
-type credentials map[string]soap.Credentials
+type credentialSet map[string]soap.Credentials
 
 // of returns the credentials of a camera, nil if there are none.
-func (c credentials) of(uuid string) *soap.Credentials {
-	for _, key := range []string{uuid, defaultSuffix} {
-		if found, ok := c[key]; ok {
+func (c credentialSet) of(uuid string) *soap.Credentials {
+	for _, k := range []string{uuid, defaultSuffix} {
+		if found, ok := c[k]; ok {
 			return &found
 		}
 	}
 	return nil
 }
 
-// properties are a request's discoveryProperties. Errors name properties and never quote
+// secretProperties are a request's discoveryProperties. Errors name properties and never quote
 // them.
-type properties map[string][]byte
+type secretProperties map[string][]byte
 
 // text returns a property that must be text.
-func (p properties) text(name string) (value string, found bool, err error) {
+func (p secretProperties) text(name string) (value string, found bool, err error) {
 	data := p[name]
 	if data == nil {
 		return "", false, nil
@@ -55,9 +55,9 @@ func (p properties) text(name string) (value string, found bool, err error) {
 // parseCredentials returns the credentials in discoveryProperties, which have three
 // forms. If several have credentials for a camera, the last form counts: lists, lists of
 // references, then single properties.
-func parseCredentials(p properties) (credentials, error) {
-	parsed := credentials{}
-	for _, add := range []func(properties, credentials) error{addList, addRefList, addSingle} {
+func parseCredentials(p secretProperties) (credentialSet, error) {
+	parsed := credentialSet{}
+	for _, add := range []func(secretProperties, credentialSet) error{addList, addRefList, addSingle} {
 		if err := add(p, parsed); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func parseCredentials(p properties) (credentials, error) {
 }
 
 // parseLists decodes the JSON objects in the properties that a property lists.
-func parseLists[T any](p properties, list string) (map[string]T, error) {
+func parseLists[T any](p secretProperties, list string) (map[string]T, error) {
 	text, found, err := p.text(list)
 	if err != nil || !found {
 		return nil, err
@@ -99,7 +99,7 @@ func parseLists[T any](p properties, list string) (map[string]T, error) {
 // they are written, so that keys in upper case never match.
 func normalKey(uuid string) string { return wsdiscovery.NormalUUID(uuid) }
 
-func addList(p properties, to credentials) error {
+func addList(p secretProperties, to credentialSet) error {
 	entries, err := parseLists[struct {
 		Username      string `json:"username"`
 		Password      string `json:"password"`
@@ -124,7 +124,7 @@ func addList(p properties, to credentials) error {
 	return nil
 }
 
-func addRefList(p properties, to credentials) error {
+func addRefList(p secretProperties, to credentialSet) error {
 	entries, err := parseLists[struct {
 		UsernameRef string `json:"username_ref"`
 		PasswordRef string `json:"password_ref"`
@@ -157,7 +157,7 @@ func addRefList(p properties, to credentials) error {
 
 // addSingle adds username_UUID with password_UUID, in which "_" stands for "-", because
 // names of properties are often those of environment variables; and username_default.
-func addSingle(p properties, to credentials) error {
+func addSingle(p secretProperties, to credentialSet) error {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		suffix, ok := strings.CutPrefix(name, usernamePrefix)
 		if !ok || suffix == "" {

@@ -25,12 +25,12 @@ type Handler struct {
 var _ discovery.Handler = Handler{}
 
 // Discover implements [discovery.Handler].
-func (h Handler) Discover(ctx context.Context, request discovery.Request, send func([]discovery.Device) error) error {
-	settings, err := details.Parse(request.Details)
+func (h Handler) Discover(ctx context.Context, r discovery.Request, send func([]discovery.Device) error) error {
+	settings, err := details.Parse(r.Details)
 	if err != nil {
 		return discovery.Invalid("%w", err)
 	}
-	known, err := parseCredentials(request.Properties)
+	known, err := parseCredentials(r.Properties)
 	if err != nil {
 		return discovery.Invalid("%w", err)
 	}
@@ -40,13 +40,13 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	}
 	client := soap.New(soap.Options{InsecureSkipVerify: settings.InsecureSkipVerify, Check: details.CheckAddress})
 	defer client.Close()
-	sockets := newSockets(settings, h.Metrics.Failed, log)
-	defer sockets.close()
+	open := newSockets(settings, h.Metrics.Failed, log)
+	defer open.close()
 	asking := &interviewer{client: client, settings: settings, credentials: known, failed: h.Metrics.Failed}
 	s := &session{
 		settings: settings,
 		metrics:  h.Metrics,
-		network:  sockets,
+		network:  open,
 		perform:  asking.perform,
 		tracker:  newTracker(settings, h.Metrics.Failed, rand.Float64),
 	}

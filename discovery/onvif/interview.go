@@ -28,7 +28,7 @@ const (
 type interviewer struct {
 	client      *soap.Client
 	settings    *details.Details
-	credentials credentials
+	credentials credentialSet
 	failed      func(reason string)
 }
 
@@ -64,25 +64,25 @@ func (i *interviewer) ask(ctx context.Context, r request) outcome {
 		}
 		return outcome{request: r}
 	}
-	conversation := &conversation{interviewer: i, key: r.key, offset: clockOffset(answer, time.Now()), facts: facts{}}
+	c := &conversation{interviewer: i, key: r.key, offset: clockOffset(answer, time.Now()), facts: facts{}}
 	uuid := r.uuid
 	if uuid == "" {
-		response := conversation.call(ctx, r.url, deviceService, "GetEndpointReference", "", nil)
+		response := c.call(ctx, r.url, deviceService, "GetEndpointReference", "", nil)
 		if uuid = wsdiscovery.NormalUUID(response.Value("GUID")); uuid == "" || clean(uuid) != uuid {
 			return outcome{request: r}
 		}
 	}
-	conversation.credentials = i.credentials.of(uuid)
-	conversation.network(ctx)
+	c.credentials = i.credentials.of(uuid)
+	c.network(ctx)
 	if i.settings.Wants(details.Information) {
-		conversation.information(ctx)
+		c.information(ctx)
 	}
 	if i.settings.Wants(details.Streams) {
-		conversation.streams(ctx)
+		c.streams(ctx)
 	}
 	return outcome{
-		request: r, alive: true, uuid: uuid, facts: conversation.facts,
-		incomplete: conversation.incomplete, refused: conversation.refused,
+		request: r, alive: true, uuid: uuid, facts: c.facts,
+		incomplete: c.incomplete, refused: c.refused,
 	}
 }
 

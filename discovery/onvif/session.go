@@ -13,8 +13,8 @@ import (
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
-// network is where cameras announce themselves.
-type network interface {
+// cameraNetwork is where cameras announce themselves.
+type cameraNetwork interface {
 	// probe asks cameras to announce themselves. It returns when all copies are sent.
 	probe(ctx context.Context)
 	// heard returns the channel of announcements.
@@ -32,7 +32,7 @@ type message struct {
 type session struct {
 	settings *details.Details
 	metrics  *monitor.Metrics
-	network  network
+	network  cameraNetwork
 	perform  func(context.Context, request) outcome
 	tracker  *tracker
 

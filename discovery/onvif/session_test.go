@@ -37,22 +37,22 @@ func (n *lossyNetwork) probe(ctx context.Context) {
 	n.mu.Lock()
 	cameras := n.cameras
 	n.mu.Unlock()
-	for _, camera := range cameras {
+	for _, c := range cameras {
 		for range 2 {
 			if lost := n.loses(); n.loses() && lost {
 				continue
 			}
 			for range 2 {
 				if !n.loses() {
-					n.announce(ctx, wsdiscovery.Match, camera)
+					n.announce(ctx, wsdiscovery.Match, c)
 				}
 			}
 		}
 	}
 }
 
-func (n *lossyNetwork) announce(ctx context.Context, kind wsdiscovery.Kind, camera int) {
-	from, announcement := cameraNumber(kind, camera)
+func (n *lossyNetwork) announce(ctx context.Context, kind wsdiscovery.Kind, c int) {
+	from, announcement := cameraNumber(kind, c)
 	select {
 	case n.messages <- message{from, announcement}:
 	case <-ctx.Done():

@@ -87,8 +87,8 @@ func (s *search) browse(ctx context.Context, first func()) {
 // announced returns the targets of services. Their URLs have an address instead of the
 // name, which Pods cannot look up. Anybody on the network can announce anything, so only
 // addresses of the network itself are used.
-func announced(services []Service, order int, isOnLink func(netip.Addr) bool) []target {
-	var targets []target
+func announced(services []Service, order int, isOnLink func(netip.Addr) bool) []polledTarget {
+	var targets []polledTarget
 	for _, service := range services {
 		addresses := slices.Clone(service.Addresses)
 		for i := range addresses {
@@ -106,7 +106,7 @@ func announced(services []Service, order int, isOnLink func(netip.Addr) bool) []
 		if _, err := details.ParseURL(url.String()); err != nil {
 			continue
 		}
-		targets = append(targets, target{
+		targets = append(targets, polledTarget{
 			method: direct, text: url.String(), url: url, order: order, addresses: withPort(addresses, service.Port),
 		})
 		if len(targets) >= maxFound {
@@ -156,7 +156,7 @@ func (s *search) sweep(ctx context.Context, targets []netip.AddrPort, perSecond 
 	slots := make(chan struct{}, maxScanPending)
 	for _, address := range targets {
 		url := details.URL{Host: address.Addr().String(), Port: address.Port()}
-		t := target{method: direct, text: url.String(), url: url, order: len(s.configured) + 1, addresses: []netip.AddrPort{address}}
+		t := polledTarget{method: direct, text: url.String(), url: url, order: len(s.configured) + 1, addresses: []netip.AddrPort{address}}
 		if s.isFound(t) {
 			continue // it is polled
 		}
@@ -176,7 +176,7 @@ func (s *search) sweep(ctx context.Context, targets []netip.AddrPort, perSecond 
 	}
 }
 
-func (s *search) isFound(t target) bool {
+func (s *search) isFound(t polledTarget) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, found := s.found[t.key()]

@@ -31,11 +31,11 @@ type names struct {
 	now      func() time.Time
 
 	mu    sync.Mutex
-	known map[string]answer
+	known map[string]nameAnswer
 }
 
-// answer is what is known about a name.
-type answer struct {
+// nameAnswer is what is known about a name.
+type nameAnswer struct {
 	addresses []netip.Addr
 	// isMissing is set if the name does not exist, as opposed to a failed lookup.
 	isMissing bool
@@ -44,7 +44,7 @@ type answer struct {
 }
 
 func newNames(resolver Resolver) *names {
-	return &names{resolver: resolver, now: time.Now, known: map[string]answer{}}
+	return &names{resolver: resolver, now: time.Now, known: map[string]nameAnswer{}}
 }
 
 // lookup returns the addresses of a host, and whether the host does not exist. If a
@@ -73,11 +73,11 @@ func (n *names) lookup(ctx context.Context, host string) (addresses []netip.Addr
 }
 
 // next returns what is known after a lookup.
-func (a answer) next(found []netip.Addr, err error) answer {
+func (a nameAnswer) next(found []netip.Addr, err error) nameAnswer {
 	var dns *net.DNSError
 	switch {
 	case err == nil:
-		latest := answer{}
+		latest := nameAnswer{}
 		for _, addr := range found[:min(len(found), maxAddresses)] {
 			latest.addresses = append(latest.addresses, addr.Unmap().WithZone(""))
 		}
@@ -87,17 +87,17 @@ func (a answer) next(found []netip.Addr, err error) answer {
 	}
 	a.missing++
 	if len(a.addresses) == 0 || a.missing >= minMissing {
-		return answer{isMissing: true}
+		return nameAnswer{isMissing: true}
 	}
 	return a
 }
 
-func (n *names) remember(name string, latest answer) {
+func (n *names) remember(name string, latest nameAnswer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.known) >= maxNames {
 		now := n.now()
-		maps.DeleteFunc(n.known, func(_ string, each answer) bool { return now.After(each.until) })
+		maps.DeleteFunc(n.known, func(_ string, each nameAnswer) bool { return now.After(each.until) })
 	}
 	if _, found := n.known[name]; found || len(n.known) < maxNames {
 		n.known[name] = latest

@@ -14,23 +14,23 @@ const maxRemembered = 10000
 // misses times in a row. It is not safe for concurrent use.
 type presence struct {
 	misses  int
-	targets map[string]*reported
+	targets map[string]*targetReport
 }
 
-// reported is what a target has reported.
-type reported struct {
+// targetReport is what a target has reported.
+type targetReport struct {
 	order        int // of the target in discoveryDetails
 	failures     int // in a row
-	applications map[string]*remembered
+	applications map[string]*rememberedReport
 }
 
-type remembered struct {
+type rememberedReport struct {
 	application
 	missed int
 }
 
 func newPresence(misses int) *presence {
-	return &presence{misses: misses, targets: map[string]*reported{}}
+	return &presence{misses: misses, targets: map[string]*targetReport{}}
 }
 
 // answered records an answer of a target.
@@ -48,7 +48,7 @@ func (p *presence) answered(target string, order int, found []application) {
 			}
 			free--
 		}
-		r.applications[each.url] = &remembered{application: each}
+		r.applications[each.url] = &rememberedReport{application: each}
 	}
 	p.forget(r)
 }
@@ -103,16 +103,16 @@ func (p *presence) count() int {
 	return count
 }
 
-func (p *presence) target(target string, order int) *reported {
+func (p *presence) target(target string, order int) *targetReport {
 	r := p.targets[target]
 	if r == nil {
-		r = &reported{applications: map[string]*remembered{}}
+		r = &targetReport{applications: map[string]*rememberedReport{}}
 		p.targets[target] = r
 	}
 	r.order = order
 	return r
 }
 
-func (p *presence) forget(r *reported) {
-	maps.DeleteFunc(r.applications, func(_ string, each *remembered) bool { return each.missed >= p.misses })
+func (p *presence) forget(r *targetReport) {
+	maps.DeleteFunc(r.applications, func(_ string, each *rememberedReport) bool { return each.missed >= p.misses })
 }

@@ -40,7 +40,7 @@ type search struct {
 	descriptions *descriptions
 
 	// The loop in run owns these.
-	configured []target
+	configured []polledTarget
 	presence   *presence
 	silent     map[string]bool // targets that did not answer, by key
 
@@ -51,7 +51,7 @@ type search struct {
 
 // foundTarget is a target that mDNS or a scan has found.
 type foundTarget struct {
-	target
+	polledTarget
 	// announced is set while mDNS announces it: it is then not forgotten.
 	announced bool
 }
@@ -72,7 +72,7 @@ func newSearch(h *Handler, d *details.Details) *search {
 		}
 		for _, asked := range each.urls.DiscoveryURLs {
 			url, _ := details.ParseURL(asked) // the details are valid
-			s.configured = append(s.configured, target{method: each.method, text: asked, url: url, order: len(s.configured)})
+			s.configured = append(s.configured, polledTarget{method: each.method, text: asked, url: url, order: len(s.configured)})
 		}
 	}
 	return s
@@ -135,7 +135,7 @@ func (s *search) first(ctx context.Context, ready <-chan struct{}) {
 }
 
 // poll asks targets, records what they report, and returns those that did not answer.
-func (s *search) poll(ctx context.Context, targets []target) []target {
+func (s *search) poll(ctx context.Context, targets []polledTarget) []polledTarget {
 	if len(targets) == 0 || ctx.Err() != nil {
 		return targets
 	}
@@ -152,7 +152,7 @@ func (s *search) poll(ctx context.Context, targets []target) []target {
 	})
 	s.handler.options.Metrics.Scanned(began)
 
-	var pending []target
+	var pending []polledTarget
 	for i, t := range targets {
 		if answers[i].err == nil {
 			s.presence.answered(t.key(), t.order, answers[i].found)
@@ -170,7 +170,7 @@ func (s *search) poll(ctx context.Context, targets []target) []target {
 }
 
 // answers logs that a target answers again.
-func (s *search) answers(t target) {
+func (s *search) answers(t polledTarget) {
 	if s.silent[t.key()] {
 		delete(s.silent, t.key())
 		s.handler.options.Log.Info("An OPC UA server answers again", "method", t.method, "url", t.text)
@@ -178,7 +178,7 @@ func (s *search) answers(t target) {
 }
 
 // fails logs that a target does not answer, once until it answers again.
-func (s *search) fails(t target, err error) {
+func (s *search) fails(t polledTarget, err error) {
 	if !s.silent[t.key()] {
 		s.silent[t.key()] = true
 		s.handler.options.Log.Warn("An OPC UA server does not answer; asking it again with each poll",
@@ -205,7 +205,7 @@ func (s *search) sleep(ctx context.Context, limit time.Duration) bool {
 }
 
 // add adds a target that mDNS or a scan has found.
-func (s *search) add(t target, announced bool) {
+func (s *search) add(t polledTarget, announced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	former, isKnown := s.found[t.key()]
@@ -222,7 +222,7 @@ func (s *search) add(t target, announced bool) {
 }
 
 // announce replaces the targets that mDNS announces.
-func (s *search) announce(targets []target) {
+func (s *search) announce(targets []polledTarget) {
 	s.mu.Lock()
 	for key, each := range s.found {
 		each.announced = false
@@ -235,19 +235,19 @@ func (s *search) announce(targets []target) {
 }
 
 // targets returns all targets.
-func (s *search) targets() []target {
+func (s *search) targets() []polledTarget {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.Clone(s.configured)
 	for _, key := range slices.Sorted(maps.Keys(s.found)) {
-		all = append(all, s.found[key].target)
+		all = append(all, s.found[key].polledTarget)
 	}
 	return all
 }
 
 // unknown returns the targets that were not asked yet.
-func (s *search) unknown() []target {
-	return slices.DeleteFunc(s.targets(), func(t target) bool { return s.presence.targets[t.key()] != nil })
+func (s *search) unknown() []polledTarget {
+	return slices.DeleteFunc(s.targets(), func(t polledTarget) bool { return s.presence.targets[t.key()] != nil })
 }
 
 // forget forgets found targets that have not answered for long, unless mDNS still

@@ -18,8 +18,8 @@ const (
 	direct   method = "direct"   // the server itself, found by mDNS or a scan
 )
 
-// target is a server that is asked in each poll.
-type target struct {
+// polledTarget is a server that is asked in each poll.
+type polledTarget struct {
 	method method
 	text   string
 	url    details.URL
@@ -29,10 +29,10 @@ type target struct {
 }
 
 // key identifies a target.
-func (t target) key() string { return string(t.method) + " " + t.text }
+func (t polledTarget) key() string { return string(t.method) + " " + t.text }
 
 // ask returns the applications that a target reports.
-func (s *search) ask(ctx context.Context, t target) ([]application, error) {
+func (s *search) ask(ctx context.Context, t polledTarget) ([]application, error) {
 	addresses := textOf(t.addresses)
 	if len(addresses) == 0 {
 		addresses = []string{t.url.Address()}
@@ -48,7 +48,7 @@ func (s *search) ask(ctx context.Context, t target) ([]application, error) {
 }
 
 // askStandard asks for the applications that a server knows.
-func (s *search) askStandard(ctx context.Context, t target, addresses []string) ([]application, error) {
+func (s *search) askStandard(ctx context.Context, t polledTarget, addresses []string) ([]application, error) {
 	var reported []uatcp.Application
 	from := origin{text: t.text, url: t.url}
 	err := s.handler.call(ctx, addresses, t.text, func(channel *uatcp.Channel, answering netip.Addr) (err error) {
@@ -72,7 +72,7 @@ func (s *search) askStandard(ctx context.Context, t target, addresses []string) 
 
 // askNetwork asks for the servers that a discovery server has found, and those that the
 // handler may connect to for their descriptions.
-func (s *search) askNetwork(ctx context.Context, t target, addresses []string) ([]application, error) {
+func (s *search) askNetwork(ctx context.Context, t polledTarget, addresses []string) ([]application, error) {
 	var records []uatcp.Record
 	from := origin{text: t.text, url: t.url}
 	err := s.handler.call(ctx, addresses, t.text, func(channel *uatcp.Channel, answering netip.Addr) (err error) {
@@ -93,7 +93,7 @@ func (s *search) askNetwork(ctx context.Context, t target, addresses []string) (
 
 // askServer asks a server for its own description. Its URL is the address at which it
 // was found, with the path that it reports.
-func (s *search) askServer(ctx context.Context, t target, addresses []string) ([]application, error) {
+func (s *search) askServer(ctx context.Context, t polledTarget, addresses []string) ([]application, error) {
 	described, err := s.handler.describe(ctx, addresses, t.text)
 	if err != nil {
 		return nil, err

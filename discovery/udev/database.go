@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// record is the entry of a device in udev's database, /run/udev/data.
-type record struct {
+// databaseRecord is the entry of a device in udev's database, /run/udev/data.
+type databaseRecord struct {
 	properties  map[string]string
 	links       []string // below /dev, without "/dev/"
 	tags        []string
@@ -17,8 +17,8 @@ type record struct {
 
 // parseRecord parses an entry. Lines that it does not know are ignored, as in udev: the
 // format gets new ones.
-func parseRecord(text string) record {
-	r := record{properties: map[string]string{}}
+func parseRecord(text string) databaseRecord {
+	r := databaseRecord{properties: map[string]string{}}
 	for line := range strings.Lines(text) {
 		kind, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
 		if !ok || value == "" {

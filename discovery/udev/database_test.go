@@ -25,7 +25,7 @@ V:1
 X:unknown
 no colon
 E:LAST=1`)
-	want := record{
+	want := databaseRecord{
 		properties: map[string]string{"ID_MODEL": "C920", "EMPTY": "", "WITH": "a=b:c", "LAST": "1"},
 		links:      []string{"serial/by-id/a", "serial/by-path/b"}, tags: []string{"systemd", "seat"}, currentTags: []string{"seat"},
 		initialized: "1234567",

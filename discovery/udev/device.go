@@ -34,7 +34,7 @@ type sysDevice struct {
 	tree *snapshot
 
 	kernel     map[string]string // the file uevent; nil if it has not been read
-	database   *record           // nil if it has not been read
+	database   *databaseRecord   // nil if it has not been read
 	stored     bool              // the database has an entry
 	gone       bool              // the file uevent could not be read
 	attributes map[string]attribute
@@ -184,7 +184,7 @@ func (d *sysDevice) links() []string {
 }
 
 // data returns the device's entry in udev's database, which may be empty.
-func (d *sysDevice) data() *record {
+func (d *sysDevice) data() *databaseRecord {
 	if d.database == nil {
 		text, err := readUpTo(filepath.Join(d.tree.run, "data", d.recordName()), maxDatabaseBytes)
 		d.stored = err == nil

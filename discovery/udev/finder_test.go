@@ -238,20 +238,20 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", event, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	const hub = "/devices/pci0000:00/0000:00:14.0/usb3"
+	const hubPath = "/devices/pci0000:00/0000:00:14.0/usb3"
 	check("nothing")
-	check("a change of nothing", hub+"/3-1")
-	m.unplug(hub + "/3-1/3-1:1.0/ttyUSB0")
-	check("a port is removed", hub+"/3-1/3-1:1.0/ttyUSB0")
-	m.unplug(hub + "/3-1")
-	check("the adapter is removed", hub+"/3-1")
-	m.plug(hub + "/3-11\n  subsystem bus/usb\n  MAJOR=189\n  MINOR=300\n  DEVNAME=bus/usb/003/045\n  attr idVendor 10c4\n")
-	check("another is added, whose path begins like that of one that is gone", hub+"/3-11", hub+"/3-1")
-	m.unplug(hub + "/3-2")
-	m.unplug(hub + "/3-3")
-	check("a hub is removed", hub)
-	m.write("05e0\n", m.sys, hub, "3-4", "idVendor")
-	check("an attribute changes that matters below", hub+"/3-4")
+	check("a change of nothing", hubPath+"/3-1")
+	m.unplug(hubPath + "/3-1/3-1:1.0/ttyUSB0")
+	check("a port is removed", hubPath+"/3-1/3-1:1.0/ttyUSB0")
+	m.unplug(hubPath + "/3-1")
+	check("the adapter is removed", hubPath+"/3-1")
+	m.plug(hubPath + "/3-11\n  subsystem bus/usb\n  MAJOR=189\n  MINOR=300\n  DEVNAME=bus/usb/003/045\n  attr idVendor 10c4\n")
+	check("another is added, whose path begins like that of one that is gone", hubPath+"/3-11", hubPath+"/3-1")
+	m.unplug(hubPath + "/3-2")
+	m.unplug(hubPath + "/3-3")
+	check("a hubPath is removed", hubPath)
+	m.write("05e0\n", m.sys, hubPath, "3-4", "idVendor")
+	check("an attribute changes that matters below", hubPath+"/3-4")
 	if len(f.matches) < 5 {
 		t.Errorf("only %d devices are left", len(f.matches))
 	}

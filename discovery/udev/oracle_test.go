@@ -90,14 +90,14 @@ func sampleDevices(t testing.TB) []string {
 	if err := f.scan(t.Context(), time.Now(), true); err != nil {
 		t.Fatal(err)
 	}
-	count, snapshot := map[string]int{}, f.tree.snapshot()
+	count, s := map[string]int{}, f.tree.snapshot()
 	var devPaths []string
 	for devPath := range f.matches {
 		devPaths = append(devPaths, devPath)
 	}
 	slices.Sort(devPaths)
 	return slices.DeleteFunc(devPaths, func(devPath string) bool {
-		subsystem := snapshot.device(devPath).Subsystem()
+		subsystem := s.device(devPath).Subsystem()
 		count[subsystem]++
 		return count[subsystem] > perSubsystem
 	})

@@ -43,23 +43,23 @@ func TestBlockedAttribute(t *testing.T) {
 	pipe := filepath.Join(m.sys, "devices/a/slow")
 	m.must(unix.Mkfifo(pipe, 0o644))
 	failures := make(chan string, 100)
-	tree := newTree(m.sys, m.run, func(reason string) { failures <- reason })
+	read := newTree(m.sys, m.run, func(reason string) { failures <- reason })
 	for range maxBlockedReads {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if _, found := tree.readInTime(pipe); found {
+			if _, found := read.readInTime(pipe); found {
 				t.Error("the pipe has content")
 			}
 		}()
 		defer func() { <-done }()
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(tree.blocked) < maxBlockedReads; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(read.blocked) < maxBlockedReads; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d reads are blocked, want %d", len(tree.blocked), maxBlockedReads)
+			t.Fatalf("%d reads are blocked, want %d", len(read.blocked), maxBlockedReads)
 		}
 	}
-	if _, found := tree.attribute("/devices/a", "quick"); found {
+	if _, found := read.attribute("/devices/a", "quick"); found {
 		t.Error("an attribute was read although too many reads are blocked")
 	}
 	for range maxBlockedReads + 1 {
@@ -76,12 +76,12 @@ func TestBlockedAttribute(t *testing.T) {
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 	m.must(err)
 	writer.Close()
-	for deadline := time.Now().Add(10 * time.Second); len(tree.blocked) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(read.blocked) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("reads are still blocked")
 		}
 	}
-	if value, found := tree.attribute("/devices/a", "quick"); value != "value" || !found {
+	if value, found := read.attribute("/devices/a", "quick"); value != "value" || !found {
 		t.Errorf("afterwards, the attribute is %q, %t", value, found)
 	}
 }

@@ -43,12 +43,12 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if err != nil {
 		return discovery.Invalid("%w", err)
 	}
-	client, err := newClient(wanted, request.Properties, h.Networks)
+	c, err := newClient(wanted, request.Properties, h.Networks)
 	if err != nil {
 		return err
 	}
-	defer client.close()
-	s := &scanner{wanted: wanted, client: client, metrics: h.Metrics, log: h.Log}
+	defer c.close()
+	s := &scanner{wanted: wanted, client: c, metrics: h.Metrics, log: h.Log}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -58,7 +58,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 // run scans until ctx is done, and sends each list that differs from the one before. If
 // the index cannot be read, the devices are kept for as many scans as a device may miss.
 func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) error {
-	state := newState(s.wanted.Misses)
+	seen := newState(s.wanted.Misses)
 	var sent []discovery.Device
 	for failures := 0; ; {
 		results, err := s.scan(ctx)
@@ -73,8 +73,8 @@ func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) 
 			s.log.Debug("Could not read the index", "err", err)
 		default:
 			failures = 0
-			state.apply(results)
-			if devices := state.list(); sent == nil || !reflect.DeepEqual(devices, sent) {
+			seen.apply(results)
+			if devices := seen.list(); sent == nil || !reflect.DeepEqual(devices, sent) {
 				if err := send(devices); err != nil {
 					return err
 				}

@@ -27,15 +27,15 @@ type result struct {
 type state struct {
 	// misses is how many requests in a row must fail before a device is gone.
 	misses  int
-	devices map[string]*known
+	devices map[string]*knownDevice
 }
 
-type known struct {
+type knownDevice struct {
 	device discovery.Device
 	missed int
 }
 
-func newState(misses int) *state { return &state{misses: misses, devices: map[string]*known{}} }
+func newState(misses int) *state { return &state{misses: misses, devices: map[string]*knownDevice{}} }
 
 // apply records the outcomes of a scan of all devices.
 func (s *state) apply(results []result) {
@@ -45,7 +45,7 @@ func (s *state) apply(results []result) {
 		entry := s.devices[r.target.id]
 		switch {
 		case r.err == nil:
-			s.devices[r.target.id] = &known{device: r.device()}
+			s.devices[r.target.id] = &knownDevice{device: r.device()}
 		case entry == nil:
 		case entry.missed+1 >= s.misses:
 			delete(s.devices, r.target.id)

@@ -103,9 +103,9 @@ func TestInventedInstance(t *testing.T) {
 		configMap("{{INSTANCE_NAME}}", "{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}"),
 	}}), 1)
 	instance := w.instances("invented", 1)[0]
-	user := w.as("user", rule{"akri.sh", "instances", "get,list,create,patch,update,delete"})
-	w.refuse("control: the object itself", user.create(parse(configMap("x", "v"))))
-	w.refuse("an invented Instance", user.create(parse(`
+	u := w.as("user", rule{"akri.sh", "instances", "get,list,create,patch,update,delete"})
+	w.refuse("control: the object itself", u.create(parse(configMap("x", "v"))))
+	w.refuse("an invented Instance", u.create(parse(`
 apiVersion: akri.sh/v0
 kind: Instance
 metadata: {name: invented-abcdef, labels: {akri.sh/configuration: invented}}
@@ -116,7 +116,7 @@ spec:
   nodes: [node1]
   brokerProperties: {DEBUG_ECHO_DESCRIPTION: evil}
 `)))
-	w.refuse("invented properties", user.patch("Instance", w.namespace, instance.name(),
+	w.refuse("invented properties", u.patch("Instance", w.namespace, instance.name(),
 		"spec: {brokerProperties: {DEBUG_ECHO_DESCRIPTION: evil}}"))
 	w.converged("after-invented")
 	w.absent("ConfigMap", "invented-abcdef")

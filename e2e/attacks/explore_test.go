@@ -98,9 +98,9 @@ func newTenant(t *testing.T, seed uint64) *tenant {
 	)
 	instance := others.instances("others", 1)[0]
 	others.await("others", "Ready", "True")
-	object := others.find("ConfigMap", instance.name())
-	object["kind"] = "ConfigMap"
-	x.canaries = append(x.canaries, object)
+	other := others.find("ConfigMap", instance.name())
+	other["kind"] = "ConfigMap"
+	x.canaries = append(x.canaries, other)
 	for _, kindName := range exploredKinds {
 		for _, o := range x.list(kindName, "") {
 			x.before[o.uid()] = true

@@ -64,10 +64,10 @@ func (o object) uid() string       { return o.text("metadata", "uid") }
 func (o object) terminating() bool { return o.text("metadata", "deletionTimestamp") != "" }
 
 // condition returns a condition as "STATUS REASON: MESSAGE", or "".
-func (o object) condition(kind string) string {
+func (o object) condition(served string) string {
 	conditions, _ := o.at("status", "conditions").([]any)
 	for _, entry := range conditions {
-		if fields, ok := entry.(map[string]any); ok && fields["type"] == kind {
+		if fields, ok := entry.(map[string]any); ok && fields["type"] == served {
 			return fmt.Sprintf("%v %v: %v", fields["status"], fields["reason"], fields["message"])
 		}
 	}

@@ -311,9 +311,9 @@ func TestTwoConfigurationsOneObject(t *testing.T) {
 func TestTake(t *testing.T) {
 	clustertest.Full(t)
 	w := enter(t)
-	take := func(name, object string) object {
+	take := func(name, o string) object {
 		return configuration(name, spec{
-			devices: []string{object}, group: []string{annotated(configMap(object, "taken"), "on-conflict", "adopt")},
+			devices: []string{o}, group: []string{annotated(configMap(o, "taken"), "on-conflict", "adopt")},
 		})
 	}
 	w.victim("nobodys")

@@ -116,8 +116,8 @@ func (w *world) apply(manifests string) {
 	}
 }
 
-// instance is an Instance, as far as the tests read it.
-type instance struct {
+// instanceView is an Instance, as far as the tests read it.
+type instanceView struct {
 	Metadata struct {
 		Name string `json:"name"`
 		UID  string `json:"uid"`
@@ -129,15 +129,15 @@ type instance struct {
 }
 
 // instances returns the Instances of the test's namespace by name.
-func (w *world) instances() map[string]instance {
+func (w *world) instances() map[string]instanceView {
 	w.t.Helper()
 	var list struct {
-		Items []instance `json:"items"`
+		Items []instanceView `json:"items"`
 	}
 	if err := json.Unmarshal([]byte(w.kubectl("get", "instances", "--output=json")), &list); err != nil {
 		w.t.Fatal(err)
 	}
-	found := map[string]instance{}
+	found := map[string]instanceView{}
 	for _, i := range list.Items {
 		found[i.Metadata.Name] = i
 	}
@@ -145,9 +145,9 @@ func (w *world) instances() map[string]instance {
 }
 
 // await waits until the Instances have these values of a property, and returns them.
-func (w *world) await(property string, values ...string) map[string]instance {
+func (w *world) await(property string, values ...string) map[string]instanceView {
 	w.t.Helper()
-	var found map[string]instance
+	var found map[string]instanceView
 	want := slices.Sorted(slices.Values(values))
 	w.eventually("Instances with "+property, func() string {
 		found = w.instances()

@@ -96,7 +96,7 @@ func TestMDNSPacketLoss(t *testing.T) {
 }
 
 // unchanged fails the test if one of the Instances is not the same any more.
-func (w *world) unchanged(before map[string]instance) {
+func (w *world) unchanged(before map[string]instanceView) {
 	w.t.Helper()
 	after := w.instances()
 	for name, i := range before {

@@ -60,7 +60,7 @@ func TestONVIFLoss(t *testing.T) {
 // cameraState is what must not change of an Instance.
 type cameraState string
 
-func state(all map[string]instance) cameraState {
+func state(all map[string]instanceView) cameraState {
 	var text []string
 	for name, i := range all {
 		nodes := slices.Sorted(slices.Values(i.Spec.Nodes))

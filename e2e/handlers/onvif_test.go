@@ -241,7 +241,7 @@ func (c cameras) probe(message string) string {
 }
 
 // theOnly returns the only Instance.
-func theOnly(t testing.TB, all map[string]instance) instance {
+func theOnly(t testing.TB, all map[string]instanceView) instanceView {
 	t.Helper()
 	if len(all) != 1 {
 		t.Fatalf("%d Instances, want 1", len(all))

@@ -50,7 +50,7 @@ func (w *world) get(service, path string) (string, error) {
 }
 
 // byProperty returns the name of the Instance with this value of a property.
-func byProperty(found map[string]instance, property, value string) string {
+func byProperty(found map[string]instanceView, property, value string) string {
 	for name, each := range found {
 		if each.Spec.BrokerProperties[property] == value {
 			return name

@@ -295,8 +295,8 @@ func (w *world) watchInstances() <-chan sighting {
 		defer close(ended)
 		for decoder := json.NewDecoder(response.Body); ; {
 			var event struct {
-				Type   string   `json:"type"`
-				Object instance `json:"object"`
+				Type   string       `json:"type"`
+				Object instanceView `json:"object"`
 			}
 			if decoder.Decode(&event) != nil {
 				return

@@ -219,10 +219,10 @@ func (s *slotWatch) assert(t *testing.T) {
 }
 
 // awaitRolled waits until all containers of a component have other IDs than before.
-func (w *world) awaitRolled(component string, before map[string]bool) {
+func (w *world) awaitRolled(c string, before map[string]bool) {
 	w.t.Helper()
-	w.eventually("new Pods of "+component, func() string {
-		now := w.containers(component)
+	w.eventually("new Pods of "+c, func() string {
+		now := w.containers(c)
 		for id := range now {
 			if before[id] {
 				return "an old container still runs: " + id
@@ -236,11 +236,11 @@ func (w *world) awaitRolled(component string, before map[string]bool) {
 }
 
 // containers returns the IDs of the running containers of a component.
-func (w *world) containers(component string) map[string]bool {
+func (w *world) containers(c string) map[string]bool {
 	w.t.Helper()
 	ids := map[string]bool{}
 	for id := range strings.FieldsSeq(w.kubectl("--namespace", w.release.Namespace, "get", "pods",
-		"--selector=app.kubernetes.io/name="+component, "--output=jsonpath={.items[*].status.containerStatuses[*].containerID}")) {
+		"--selector=app.kubernetes.io/name="+c, "--output=jsonpath={.items[*].status.containerStatuses[*].containerID}")) {
 		ids[id] = true
 	}
 	return ids

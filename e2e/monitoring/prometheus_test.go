@@ -93,22 +93,22 @@ func (p *prometheus) query(expr string) (int, error) {
 	return len(data.Result), err
 }
 
-// target is something that Prometheus scrapes.
-type target struct {
+// scrapeTarget is something that Prometheus scrapes.
+type scrapeTarget struct {
 	Labels    map[string]string
 	Health    string
 	LastError string
 }
 
 // targets returns what Prometheus scrapes.
-func (p *prometheus) targets() ([]target, error) {
-	var data struct{ ActiveTargets []target }
+func (p *prometheus) targets() ([]scrapeTarget, error) {
+	var data struct{ ActiveTargets []scrapeTarget }
 	err := p.get("targets", url.Values{"state": {"active"}}, &data)
 	return data.ActiveTargets, err
 }
 
-// rule is an alert rule and its state.
-type rule struct {
+// alertRule is an alert rule and its state.
+type alertRule struct {
 	Name, Health, LastError, State string
 	Alerts                         []struct {
 		State       string
@@ -118,10 +118,10 @@ type rule struct {
 }
 
 // rules returns the rules.
-func (p *prometheus) rules() ([]rule, error) {
-	var data struct{ Groups []struct{ Rules []rule } }
+func (p *prometheus) rules() ([]alertRule, error) {
+	var data struct{ Groups []struct{ Rules []alertRule } }
 	err := p.get("rules", nil, &data)
-	var all []rule
+	var all []alertRule
 	for _, group := range data.Groups {
 		all = append(all, group.Rules...)
 	}

@@ -74,12 +74,12 @@ func TestLostAnswers(t *testing.T) {
 // returns makes them shared again; the end of the test does, too.
 func (w *world) localDevices() (shared func()) {
 	w.t.Helper()
-	set := func(world *world, shared string) {
+	set := func(w *world, shared string) {
 		for _, arguments := range [][]string{
 			{"set", "env", "daemonset/akri-debug-echo-discovery", "DEBUG_ECHO_INSTANCES_SHARED=" + shared},
 			{"rollout", "status", "--timeout=60s", "daemonset/akri-debug-echo-discovery"},
 		} {
-			world.in(akri.Namespace).kubectl(arguments...)
+			w.in(akri.Namespace).kubectl(arguments...)
 		}
 	}
 	set(w, "false")

@@ -145,9 +145,9 @@ spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUna
 func (w *world) loseAnswers(node string) (restore func()) {
 	w.t.Helper()
 	address := w.agentReady(node).Status.PodIP + "/32"
-	route := func(world *world, action string) {
+	route := func(w *world, action string) {
 		w.t.Helper()
-		if err := world.Exec(world.ctx, cluster.Command{Args: []string{"ip", "route", action, "blackhole", address}}); err != nil {
+		if err := w.Exec(w.ctx, cluster.Command{Args: []string{"ip", "route", action, "blackhole", address}}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

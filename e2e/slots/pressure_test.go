@@ -28,10 +28,10 @@ func TestFlappingDevices(t *testing.T) {
 	// The kubelet ignores requests for resources that it does not know yet.
 	w.allocatable(node1, instances["flap0"], 5)
 	w.allocatable(node1, "flap", 2)
-	available := func(world *world, state string) {
+	available := func(w *world, state string) {
 		file := filepath.Join(w.AkriDir(node1), "debug-echo", "debug-echo-availability.txt")
 		if err := os.WriteFile(file, []byte(state+"\n"), 0o644); err != nil {
-			world.t.Error(err)
+			w.t.Error(err)
 		}
 	}
 	kubelet, done := w.pidOf("node1/kubelet"), make(chan struct{})

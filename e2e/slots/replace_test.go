@@ -26,8 +26,8 @@ func replacements(t testing.TB) int {
 	return count
 }
 
-// level is one of the two resources through which a container gets a device.
-type level struct {
+// resourceLevel is one of the two resources through which a container gets a device.
+type resourceLevel struct {
 	name string
 	// resource returns the resource, given the names of the Configuration and the
 	// Instance.
@@ -37,7 +37,7 @@ type level struct {
 }
 
 // levels are both levels.
-var levels = []level{
+var levels = []resourceLevel{
 	{
 		"Instance",
 		func(_, instance string) string { return instance },

@@ -61,8 +61,8 @@ func missingPackages(ctx context.Context, name string) ([]string, error) {
 // which has a line "Inst NAME (VERSION ...)" for each.
 func simulatedInstalls(output []byte) []string {
 	var packages []string
-	for lines := bufio.NewScanner(bytes.NewReader(output)); lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), "Inst "); ok {
+	for w := bufio.NewScanner(bytes.NewReader(output)); w.Scan(); {
+		if rest, ok := strings.CutPrefix(w.Text(), "Inst "); ok {
 			name, _, _ := strings.Cut(rest, " ")
 			packages = append(packages, name)
 		}

@@ -58,14 +58,14 @@ func (b *builder) kubernetes(version string) step {
 			" -X k8s.io/client-go/pkg/version.gitVersion=" + version,
 		targets: []string{"."},
 	}
-	inputs := g.inputs()
+	all := g.inputs()
 	if version != kubernetesVersion {
 		g.dir = b.work("kubernetes")
 	}
 	return step{
 		name:    "kubernetes",
 		title:   "Kubernetes " + version + " and etcd",
-		inputs:  inputs,
+		inputs:  all,
 		results: append([]string{kubenode}, programs...),
 		fetch: func(ctx context.Context) error {
 			if g.dir != source {

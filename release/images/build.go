@@ -95,12 +95,12 @@ func Archive(ctx context.Context, o Options) ([]string, error) {
 	}
 	var archives []string
 	for _, d := range definitions {
-		described, err := o.describe(ctx, d, platform)
+		ready, err := o.describe(ctx, d, platform)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", d.Name, err)
 		}
 		archive := filepath.Join(o.Dir, "archives", d.Name+"-"+strings.ReplaceAll(platform, "/", "-")+".tar")
-		if err := image.Write(archive, described.Image); err != nil {
+		if err := image.Write(archive, ready.Image); err != nil {
 			return nil, err
 		}
 		archives = append(archives, archive)
@@ -149,11 +149,11 @@ func (o Options) build(ctx context.Context, d Definition) ([]Built, error) {
 	var all []Built
 	var referrers []v1.Image
 	for _, platform := range o.Platforms {
-		described, err := o.describe(ctx, d, platform)
+		ready, err := o.describe(ctx, d, platform)
 		if err != nil {
 			return nil, err
 		}
-		built, err := described.Build()
+		built, err := ready.Build()
 		if err != nil {
 			return nil, err
 		}
@@ -166,8 +166,8 @@ func (o Options) build(ctx context.Context, d Definition) ([]Built, error) {
 			return nil, err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: config.Platform()}})
-		for _, mediaType := range slices.Sorted(maps.Keys(described.bills)) {
-			referrer, err := newReferrer(*subject, mediaType, described.bills[mediaType], described.Annotations)
+		for _, mediaType := range slices.Sorted(maps.Keys(ready.bills)) {
+			referrer, err := newReferrer(*subject, mediaType, ready.bills[mediaType], ready.Annotations)
 			if err != nil {
 				return nil, err
 			}

@@ -14,16 +14,16 @@ import (
 // https://github.com/opencontainers/image-spec/blob/main/manifest.md.
 var emptyConfig = static.NewLayer([]byte("{}"), "application/vnd.oci.empty.v1+json")
 
-// referrer is a document about an image: a manifest that has the image as its subject.
+// imageReferrer is a document about an image: a manifest that has the image as its subject.
 // Registries list the referrers of an image.
-type referrer struct {
+type imageReferrer struct {
 	manifest []byte
 	document v1.Layer
 }
 
 // newReferrer returns a document as a referrer of an image.
 func newReferrer(subject v1.Descriptor, mediaType string, document []byte, annotations map[string]string) (v1.Image, error) {
-	r := referrer{document: static.NewLayer(document, types.MediaType(mediaType))}
+	r := imageReferrer{document: static.NewLayer(document, types.MediaType(mediaType))}
 	layer, err := partial.Descriptor(r.document)
 	if err != nil {
 		return nil, err
@@ -48,16 +48,16 @@ func newReferrer(subject v1.Descriptor, mediaType string, document []byte, annot
 }
 
 // RawConfigFile returns the content of emptyConfig.
-func (referrer) RawConfigFile() ([]byte, error) { return []byte("{}"), nil }
+func (imageReferrer) RawConfigFile() ([]byte, error) { return []byte("{}"), nil }
 
 // MediaType returns the media type of the manifest.
-func (referrer) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
+func (imageReferrer) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
 
 // RawManifest returns the manifest.
-func (r referrer) RawManifest() ([]byte, error) { return r.manifest, nil }
+func (r imageReferrer) RawManifest() ([]byte, error) { return r.manifest, nil }
 
 // LayerByDigest returns the document or the configuration.
-func (r referrer) LayerByDigest(digest v1.Hash) (partial.CompressedLayer, error) {
+func (r imageReferrer) LayerByDigest(digest v1.Hash) (partial.CompressedLayer, error) {
 	for _, layer := range []v1.Layer{r.document, emptyConfig} {
 		if own, err := layer.Digest(); err == nil && own == digest {
 			return layer, nil

@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 	if files := found["github.com/eclipse/paho.mqtt.golang"].Files; files["edl-v10"] == "" {
 		t.Errorf("the license that was chosen is missing in %q", slices.Sorted(maps.Keys(files)))
 	}
-	if _, linked := found["k8s.io/client-go"]; linked {
+	if _, l := found["k8s.io/client-go"]; l {
 		t.Error("a module that is not linked is listed")
 	}
 }

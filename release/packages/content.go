@@ -27,31 +27,31 @@ type content struct {
 	format              string // deb or rpm; empty: both
 }
 
-// program is a program with packages.
-type program struct {
+// packagedProgram is a program with packages.
+type packagedProgram struct {
 	name, summary, description string
 	// files are additional files, from the directory files of this package.
 	files []content
 }
 
 var (
-	plugin = program{
+	plugin = packagedProgram{
 		name: "kubectl-akri", summary: "kubectl plugin for devices that Akri finds",
 		description: "Checks Configurations of Akri before they are applied, shows devices with\n" +
 			"their slots and objects, and says why a device is not in use.",
 		files: []content{{source: "kubectl_complete-akri", destination: "/usr/bin/kubectl_complete-akri", mode: 0o755}},
 	}
-	discovery = program{
+	discovery = packagedProgram{
 		name: "akri-discovery", summary: "discovery handlers of Akri",
 		description: "Finds devices for the agent of Akri on a node of a Kubernetes cluster: udev, ONVIF,\n" +
 			"OPC UA, MQTT, mDNS and HTTP. Also checks other discovery handlers.",
 		files: []content{{source: "akri-discovery@.service", destination: "/usr/lib/systemd/system/akri-discovery@.service", mode: 0o644}},
 	}
-	programs = []program{plugin, discovery}
+	programs = []packagedProgram{plugin, discovery}
 )
 
 // contents compiles a program for a platform, and returns its executable and licenses.
-func (o Options) contents(ctx context.Context, p program, platform string) ([]content, error) {
+func (o Options) contents(ctx context.Context, p packagedProgram, platform string) ([]content, error) {
 	binary, err := o.compile(ctx, p.name, platform)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (o Options) contents(ctx context.Context, p program, platform string) ([]co
 }
 
 // writeLicenses writes the licenses of the modules in a program into a directory.
-func (o Options) writeLicenses(ctx context.Context, p program, platform, dir string) (string, error) {
+func (o Options) writeLicenses(ctx context.Context, p packagedProgram, platform, dir string) (string, error) {
 	environment, err := images.Environment(platform)
 	if err != nil {
 		return "", err
@@ -97,7 +97,7 @@ func (o Options) writeLicenses(ctx context.Context, p program, platform, dir str
 
 // document runs a program on this machine to get its manual pages and completions, and
 // returns them with the program's additional files.
-func (o Options) document(ctx context.Context, p program) ([]content, error) {
+func (o Options) document(ctx context.Context, p packagedProgram) ([]content, error) {
 	binary, err := o.compile(ctx, p.name, images.Native())
 	if err != nil {
 		return nil, err

@@ -96,14 +96,14 @@ func TestKrewInstall(t *testing.T) {
 	if selected := platform.Selector.MatchLabels["os"] + "/" + platform.Selector.MatchLabels["arch"]; selected != images.Native() {
 		t.Fatalf("the platform is %s", selected)
 	}
-	archive, err := os.ReadFile(filepath.Join(o.Dir, path.Base(platform.URI)))
+	a, err := os.ReadFile(filepath.Join(o.Dir, path.Base(platform.URI)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sum := sha256.Sum256(archive); hex.EncodeToString(sum[:]) != platform.SHA256 {
+	if sum := sha256.Sum256(a); hex.EncodeToString(sum[:]) != platform.SHA256 {
 		t.Errorf("the checksum is %x, not %s", sum, platform.SHA256)
 	}
-	dir, files := t.TempDir(), unpack(t, archive)
+	dir, files := t.TempDir(), unpack(t, a)
 	for _, movement := range platform.Files {
 		if len(files[movement.From]) == 0 {
 			t.Errorf("%s is not in the archive", movement.From)

@@ -20,7 +20,7 @@ var formats = []string{"deb", "rpm"}
 var architectures = map[string]string{"arm/v7": "arm7"}
 
 // writePackages writes the packages of a program for a platform.
-func (o Options) writePackages(p program, platform string, contents []content) error {
+func (o Options) writePackages(p packagedProgram, platform string, contents []content) error {
 	for _, format := range formats {
 		if err := o.writePackage(p, platform, format, contents); err != nil {
 			return fmt.Errorf("%s: %w", format, err)
@@ -29,7 +29,7 @@ func (o Options) writePackages(p program, platform string, contents []content) e
 	return nil
 }
 
-func (o Options) writePackage(p program, platform, format string, contents []content) error {
+func (o Options) writePackage(p packagedProgram, platform, format string, contents []content) error {
 	info, err := o.info(p, platform, format, contents)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (o Options) writePackage(p program, platform, format string, contents []con
 }
 
 // info describes a package to nfpm.
-func (o Options) info(p program, platform, format string, contents []content) (*nfpm.Info, error) {
+func (o Options) info(p packagedProgram, platform, format string, contents []content) (*nfpm.Info, error) {
 	version, err := packageVersion(o.Version)
 	if err != nil {
 		return nil, err

@@ -206,9 +206,9 @@ func TestReproducible(t *testing.T) {
 }
 
 // unpack returns the files of an archive by their names.
-func unpack(t *testing.T, archive []byte) map[string][]byte {
+func unpack(t *testing.T, a []byte) map[string][]byte {
 	t.Helper()
-	decompressed, err := gzip.NewReader(bytes.NewReader(archive))
+	decompressed, err := gzip.NewReader(bytes.NewReader(a))
 	if err != nil {
 		t.Fatal(err)
 	}

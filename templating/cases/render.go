@@ -53,8 +53,8 @@ func (in *Input) Objects() ([]Rendered, []error) {
 		}
 		problems = append(problems, l.locate(level, of, diags)...)
 	}
-	for _, instance := range in.instances {
-		render(in.perInstance, templating.InstanceLevel, "Instance "+instance.Name, sample.Values(in.options, instance))
+	for _, i := range in.instances {
+		render(in.perInstance, templating.InstanceLevel, "Instance "+i.Name, sample.Values(in.options, i))
 	}
 	if len(in.instances) > 0 {
 		render(in.group, templating.ConfigurationLevel, "Configuration "+in.options.Configuration, sample.Group(in.options, in.instances))

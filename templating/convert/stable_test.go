@@ -85,23 +85,23 @@ func TestBrokersStayOnTheirNodes(t *testing.T) {
 
 // A Job keeps its name, and so does not run again, until its own specification changes.
 func TestAJobRunsAgainOnlyIfItChanged(t *testing.T) {
-	spec := func(image string, limit any) map[string]any {
+	s := func(image string, limit any) map[string]any {
 		return map[string]any{
 			"backoffLimit": limit,
 			"template":     map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "broker", "image": image}}}},
 		}
 	}
-	name := func(spec map[string]any, values templating.Values) string {
-		return nameOf(render(t, convert.Fields{BrokerJobSpec: spec}, nil, values)[0])
+	name := func(s map[string]any, values templating.Values) string {
+		return nameOf(render(t, convert.Fields{BrokerJobSpec: s}, nil, values)[0])
 	}
-	first := name(spec("a", int64(2)), valuesOf(1, "m"))
-	if other := name(spec("a", int64(2)), valuesOf(3, "m", "a")); other != first {
+	first := name(s("a", int64(2)), valuesOf(1, "m"))
+	if other := name(s("a", int64(2)), valuesOf(3, "m", "a")); other != first {
 		t.Errorf("%s is named %s after another field changed", first, other)
 	}
-	if other := name(spec("a", float64(2)), valuesOf(1, "m")); other != first {
+	if other := name(s("a", float64(2)), valuesOf(1, "m")); other != first {
 		t.Errorf("%s is named %s if it is read by another decoder", first, other)
 	}
-	names := []string{first, name(spec("b", int64(2)), valuesOf(1, "m")), name(spec("a", int64(3)), valuesOf(1, "m"))}
+	names := []string{first, name(s("b", int64(2)), valuesOf(1, "m")), name(s("a", int64(3)), valuesOf(1, "m"))}
 	slices.Sort(names)
 	if len(slices.Compact(names)) != 3 {
 		t.Errorf("Jobs that differ have the same name: %q", names)

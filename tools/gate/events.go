@@ -251,8 +251,8 @@ func (p *packageResult) root(t *testResult) *testResult {
 }
 
 // lines splits the output of the compiler.
-func lines(output []string) (all []string) {
-	for line := range strings.Lines(strings.Join(output, "")) {
+func lines(o []string) (all []string) {
+	for line := range strings.Lines(strings.Join(o, "")) {
 		if line = shorten(strings.TrimRight(line, "\n")); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "# ") {
 			all = append(all, line)
 		}

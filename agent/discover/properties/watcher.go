@@ -34,11 +34,11 @@ type Watcher struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	objects map[reference]*object
+	objects map[reference]*watchedObject
 }
 
-// object is one watched Secret or ConfigMap.
-type object struct {
+// watchedObject is one watched Secret or ConfigMap.
+type watchedObject struct {
 	stop context.CancelFunc
 	// users are the Configurations that refer to the object.
 	users map[types.NamespacedName]bool
@@ -49,7 +49,7 @@ type object struct {
 // NewWatcher returns a watcher that calls changed, which must not block, with
 // each Configuration that should be resolved again.
 func NewWatcher(client dynamic.Interface, crossNamespace bool, changed func(types.NamespacedName), log *slog.Logger) *Watcher {
-	w := &Watcher{client: client, crossNamespace: crossNamespace, changed: changed, log: log, objects: map[reference]*object{}}
+	w := &Watcher{client: client, crossNamespace: crossNamespace, changed: changed, log: log, objects: map[reference]*watchedObject{}}
 	w.base, w.end = context.WithCancel(context.Background())
 	return w
 }
@@ -107,21 +107,21 @@ func (w *Watcher) find(ref reference) lookup {
 }
 
 // start watches an object. The caller holds mu.
-func (w *Watcher) start(ref reference) *object {
+func (w *Watcher) start(ref reference) *watchedObject {
 	ctx, stop := context.WithCancel(w.base)
-	started := &object{stop: stop, users: map[types.NamespacedName]bool{}, known: lookup{pending: true}}
-	follower := &follower{
+	started := &watchedObject{stop: stop, users: map[types.NamespacedName]bool{}, known: lookup{pending: true}}
+	f := &follower{
 		client:   w.client.Resource(resources[ref.kind]).Namespace(ref.Namespace),
 		selector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(),
 		found:    func(found lookup) { w.found(started, found) },
 		log:      w.log.With("object", ref),
 	}
-	w.running.Go(func() { follower.run(ctx) })
+	w.running.Go(func() { f.run(ctx) })
 	return started
 }
 
 // found records what is known about an object, and notifies its users.
-func (w *Watcher) found(object *object, found lookup) {
+func (w *Watcher) found(object *watchedObject, found lookup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	object.known = found

@@ -45,15 +45,15 @@ type nodeView struct {
 // nil, and the name that the device's Instance has or should get.
 func (s nodeView) find(d streams.Device, have map[string]*v0.Instance) (*v0.Instance, string) {
 	short := v0.InstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
-	candidate := have[short]
-	if candidate != nil && belongsTo(candidate, d) {
-		return candidate, short
+	c := have[short]
+	if c != nil && belongsTo(c, d) {
+		return c, short
 	}
 	long := v0.LongInstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
 	switch other := have[long]; {
 	case other != nil && belongsTo(other, d):
 		return other, long
-	case candidate != nil: // the short name is taken
+	case c != nil: // the short name is taken
 		return nil, long
 	}
 	return nil, short

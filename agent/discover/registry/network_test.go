@@ -46,7 +46,7 @@ func TestHandlersOnTheNetworkNeedPermission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := New(t.TempDir(), tc.network, slog.New(slog.DiscardHandler))
-			service := service{registry: registry}
+			service := registrationService{registry: registry}
 			_, err := service.RegisterDiscoveryHandler(t.Context(), &protocol.RegisterDiscoveryHandlerRequest{
 				Name: "onvif", Endpoint: "http://" + tc.address, EndpointType: protocol.RegisterDiscoveryHandlerRequest_NETWORK,
 			})
@@ -75,20 +75,20 @@ func TestAStoredHandlerNeedsPermission(t *testing.T) {
 	}
 }
 
-// authority signs certificates.
-type authority struct {
+// certAuthority signs certificates.
+type certAuthority struct {
 	t           *testing.T
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
-	a := &authority{t: t}
+func newAuthority(t *testing.T) *certAuthority {
+	a := &certAuthority{t: t}
 	a.certificate, a.key = a.sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	return a
 }
 
-func (a *authority) sign(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *certAuthority) sign(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *authority) sign(name string, template *x509.Certificate) (*x509.Certifi
 }
 
 // files writes a certificate for a name and its key, and returns the files.
-func (a *authority) files(name string) (certFile, keyFile string) {
+func (a *certAuthority) files(name string) (certFile, keyFile string) {
 	certificate, key := a.sign(name, &x509.Certificate{
 		DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
@@ -123,7 +123,7 @@ func (a *authority) files(name string) (certFile, keyFile string) {
 	return a.write("CERTIFICATE", certificate.Raw), a.write("EC PRIVATE KEY", der)
 }
 
-func (a *authority) write(kind string, der []byte) string {
+func (a *certAuthority) write(kind string, der []byte) string {
 	a.t.Helper()
 	file := filepath.Join(a.t.TempDir(), "pem")
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
@@ -133,7 +133,7 @@ func (a *authority) write(kind string, der []byte) string {
 }
 
 // serveTLS runs a gRPC server that requires certificates of the authority.
-func serveTLS(t *testing.T, of *authority, name string) (address string) {
+func serveTLS(t *testing.T, of *certAuthority, name string) (address string) {
 	t.Helper()
 	own, err := tls.LoadX509KeyPair(of.files(name))
 	if err != nil {

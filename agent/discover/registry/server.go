@@ -43,7 +43,7 @@ func Listen(dir string) (net.Listener, error) {
 // Serve answers registrations until ctx is done.
 func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.ReadBufferSize(bufferBytes), grpc.WriteBufferSize(bufferBytes))
-	protocol.RegisterRegistrationServer(server, &service{registry: r})
+	protocol.RegisterRegistrationServer(server, &registrationService{registry: r})
 	stopped := context.AfterFunc(ctx, server.Stop)
 	defer stopped()
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
@@ -52,14 +52,16 @@ func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-type service struct {
+type registrationService struct {
 	protocol.UnimplementedRegistrationServer
 
 	registry *Registry
 }
 
 // RegisterDiscoveryHandler implements the Registration service.
-func (s *service) RegisterDiscoveryHandler(_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest) (*protocol.Empty, error) {
+func (s *registrationService) RegisterDiscoveryHandler(
+	_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest,
+) (*protocol.Empty, error) {
 	entry := Entry{Shared: request.GetShared()}
 	var err error
 	switch kind := request.GetEndpointType(); kind {

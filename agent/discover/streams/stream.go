@@ -40,8 +40,8 @@ type stream struct {
 	inUse registry.Stream
 }
 
-// listener receives the events of a stream, one at a time.
-type listener interface {
+// streamListener receives the events of a stream, one at a time.
+type streamListener interface {
 	// opened is called when the handler has answered, or has kept the call open.
 	opened(*stream)
 	// received is called with the newest message.
@@ -53,7 +53,7 @@ type listener interface {
 }
 
 // run sends the request repeatedly until ctx is done.
-func (s *stream) run(ctx context.Context, to listener) {
+func (s *stream) run(ctx context.Context, to streamListener) {
 	failures := 0
 	for {
 		started := time.Now()
@@ -80,7 +80,7 @@ func (s *stream) run(ctx context.Context, to listener) {
 }
 
 // once runs one stream until it ends.
-func (s *stream) once(ctx context.Context, to listener) {
+func (s *stream) once(ctx context.Context, to streamListener) {
 	connection, err := s.connect(ctx, s.entry.Endpoint)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -41,7 +41,7 @@ type Supervisor struct {
 }
 
 // discovery holds the streams and the view of one Configuration. It is the
-// [listener] of the streams.
+// [streamListener] of the streams.
 type discovery struct {
 	supervisor *Supervisor
 	name       types.NamespacedName
@@ -147,8 +147,8 @@ func (s *Supervisor) handlerChanged(handler string) {
 		if d.handler != handler {
 			continue
 		}
-		for _, stream := range d.streams {
-			stream.retryNow()
+		for _, each := range d.streams {
+			each.retryNow()
 		}
 		s.notify(name)
 	}

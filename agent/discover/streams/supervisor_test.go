@@ -62,21 +62,21 @@ func (f *fake) serve(t *testing.T) (stop func()) {
 	}
 }
 
-func (f *fake) Discover(request *protocol.DiscoverRequest, stream grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
+func (f *fake) Discover(request *protocol.DiscoverRequest, s grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
 	f.call.Lock()
 	defer f.call.Unlock()
-	headers, _ := metadata.FromIncomingContext(stream.Context())
+	headers, _ := metadata.FromIncomingContext(s.Context())
 	f.called <- strings.Join(headers.Get(":authority"), ",")
 	f.asked <- request
 	for {
 		select {
 		case message := <-f.send:
-			if err := stream.Send(message); err != nil {
+			if err := s.Send(message); err != nil {
 				return err
 			}
 		case err := <-f.fail:
 			return err
-		case <-stream.Context().Done():
+		case <-s.Context().Done():
 			return nil
 		}
 	}

@@ -14,15 +14,15 @@ import (
 // response blocks every Pod of the node.
 const allocateDeadline = 2 * time.Second
 
-// request is a call of the kubelet that has not been answered.
-type request struct {
+// pendingCall is a call of the kubelet that has not been answered.
+type pendingCall struct {
 	resource slots.Resource
 	ids      []int
-	answers  chan<- answer
+	answers  chan<- callAnswer
 }
 
-// answer ends a request.
-type answer struct {
+// callAnswer ends a request.
+type callAnswer struct {
 	ids     []int           // of a preference
 	devices []device.Device // of an allocation
 	err     error
@@ -54,13 +54,13 @@ func (s *Server) prefer(ctx context.Context, resource slots.Resource, available,
 }
 
 // call passes a call of the kubelet to the loop and waits for the answer.
-func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int, event func(slots.Call) slots.Event) answer {
+func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int, event func(slots.Call) slots.Event) callAnswer {
 	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)
 	defer cancel()
-	answers, calls := make(chan answer, 1), make(chan slots.Call, 1)
+	answers, calls := make(chan callAnswer, 1), make(chan slots.Call, 1)
 	s.queue.post(func() {
 		s.nextCall++
-		s.requests[s.nextCall] = request{resource, ids, answers}
+		s.requests[s.nextCall] = pendingCall{resource, ids, answers}
 		calls <- s.nextCall
 		s.step(event(s.nextCall))
 	})
@@ -81,6 +81,6 @@ func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int, e
 	case a := <-answers: // a late answer, or the reason for the expiry
 		return a
 	case <-s.stopped:
-		return answer{err: errStopping}
+		return callAnswer{err: errStopping}
 	}
 }

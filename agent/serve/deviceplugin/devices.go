@@ -13,17 +13,17 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// devices holds what this node knows about its Instances. The kubelet and the machine
+// deviceSet holds what this node knows about its Instances. The kubelet and the machine
 // know an Instance only by its name, so the second of two Instances with the same name
 // in different namespaces is refused until the first is gone.
-type devices struct {
-	known     map[string]*known // by the Instance's name
+type deviceSet struct {
+	known     map[string]*knownInstance // by the Instance's name
 	published map[types.NamespacedName]map[types.NamespacedName]device.Device
 	waiting   map[types.NamespacedName]bool // refused Instances
 }
 
-// known is an Instance that has been published or recorded.
-type known struct {
+// knownInstance is an Instance that has been published or recorded.
+type knownInstance struct {
 	name types.NamespacedName
 	// configuration is the name of the Configuration, in the same namespace.
 	configuration string
@@ -35,16 +35,16 @@ type known struct {
 	own map[int]v0.Owner
 }
 
-func newDevices() *devices {
-	return &devices{
-		known:     map[string]*known{},
+func newDevices() *deviceSet {
+	return &deviceSet{
+		known:     map[string]*knownInstance{},
 		published: map[types.NamespacedName]map[types.NamespacedName]device.Device{},
 		waiting:   map[types.NamespacedName]bool{},
 	}
 }
 
 // nameOf returns the namespace and name of an Instance.
-func (d *devices) nameOf(instance string) types.NamespacedName {
+func (d *deviceSet) nameOf(instance string) types.NamespacedName {
 	if k := d.known[instance]; k != nil {
 		return k.name
 	}
@@ -52,7 +52,7 @@ func (d *devices) nameOf(instance string) types.NamespacedName {
 }
 
 // of returns the devices of slots, and whether all of them are known.
-func (d *devices) of(refs []slots.Ref) ([]device.Device, bool) {
+func (d *deviceSet) of(refs []slots.Ref) ([]device.Device, bool) {
 	list := make([]device.Device, 0, len(refs))
 	for _, ref := range refs {
 		k := d.known[ref.Instance]
@@ -66,7 +66,9 @@ func (d *devices) of(refs []slots.Ref) ([]device.Device, bool) {
 
 // replace replaces the devices of a Configuration. It returns those that are new or
 // have changed, and the Instances that are no longer among them.
-func (d *devices) replace(configuration types.NamespacedName, list []device.Device) (changed []device.Device, gone []types.NamespacedName) {
+func (d *deviceSet) replace(
+	configuration types.NamespacedName, list []device.Device,
+) (changed []device.Device, gone []types.NamespacedName) {
 	before, now := d.published[configuration], make(map[types.NamespacedName]device.Device, len(list))
 	for _, one := range list {
 		now[one.Instance] = one
@@ -88,7 +90,7 @@ func (d *devices) replace(configuration types.NamespacedName, list []device.Devi
 }
 
 // get returns the published device of an Instance.
-func (d *devices) get(name types.NamespacedName) (device.Device, bool) {
+func (d *deviceSet) get(name types.NamespacedName) (device.Device, bool) {
 	for _, list := range d.published {
 		if one, found := list[name]; found {
 			return one, true
@@ -127,7 +129,7 @@ func (s *Server) offer(d device.Device) {
 
 // own returns what is known about an Instance, or nil if another Instance has its
 // name. An Instance that is refused waits until the other one is gone.
-func (s *Server) own(name types.NamespacedName) *known {
+func (s *Server) own(name types.NamespacedName) *knownInstance {
 	k := s.devices.known[name.Name]
 	if k != nil && k.name != name && s.machine.InUse(name.Name) {
 		if !s.devices.waiting[name] {
@@ -138,7 +140,7 @@ func (s *Server) own(name types.NamespacedName) *known {
 	}
 	delete(s.devices.waiting, name)
 	if k == nil || k.name != name {
-		k = &known{name: name}
+		k = &knownInstance{name: name}
 		s.devices.known[name.Name] = k
 	}
 	return k
@@ -189,7 +191,7 @@ func (s *Server) recorded(instance *v0.Instance) {
 }
 
 // remember records which slots this node owns. It reports whether they have changed.
-func (s *Server) remember(k *known, record slots.Record) (changed bool) {
+func (s *Server) remember(k *knownInstance, record slots.Record) (changed bool) {
 	own := maps.Clone(record.Usage)
 	maps.DeleteFunc(own, func(_ int, owner v0.Owner) bool { return owner.Node != s.options.NodeName })
 	if maps.Equal(own, k.own) {

@@ -62,7 +62,7 @@ func (s *Server) do(commands []slots.Command) {
 		case slots.Answer:
 			s.answer(c)
 		case slots.Suggest:
-			s.reply(c.Call, answer{ids: c.IDs})
+			s.reply(c.Call, callAnswer{ids: c.IDs})
 		case slots.Claim:
 			s.claim(c)
 		case slots.Release:
@@ -82,7 +82,7 @@ func (s *Server) do(commands []slots.Command) {
 
 // answer ends an allocation.
 func (s *Server) answer(c slots.Answer) {
-	a := answer{err: c.Err}
+	a := callAnswer{err: c.Err}
 	if c.Err == nil {
 		if devices, found := s.devices.of(c.Slots); found {
 			a.devices = devices
@@ -101,7 +101,7 @@ func (s *Server) answer(c slots.Answer) {
 }
 
 // reply ends a request.
-func (s *Server) reply(call slots.Call, a answer) {
+func (s *Server) reply(call slots.Call, a callAnswer) {
 	if r, found := s.requests[call]; found {
 		r.answers <- a // buffered: does not block
 		delete(s.requests, call)

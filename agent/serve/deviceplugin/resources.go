@@ -8,8 +8,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// resource is the service of an Instance or a group, with a function that stops it.
-type resource struct {
+// servedResource is the service of an Instance or a group, with a function that stops it.
+type servedResource struct {
 	*service
 	stop func()
 }
@@ -45,9 +45,9 @@ func (s *Server) nameTaken(refused slots.Resource) {
 }
 
 // start starts the service of a resource.
-func (s *Server) start(of slots.Resource) *resource {
+func (s *Server) start(of slots.Resource) *servedResource {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &resource{service: newService(of, s)}
+	r := &servedResource{service: newService(of, s)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -61,11 +61,11 @@ type Server struct {
 	// The fields below belong to the loop.
 	started   time.Time
 	machine   *slots.Machine
-	devices   *devices
-	resources map[string]*resource              // by name
+	devices   *deviceSet
+	resources map[string]*servedResource        // by name
 	refused   map[slots.Resource][]slots.Health // another resource has the name
 	nextCall  slots.Call
-	requests  map[slots.Call]request
+	requests  map[slots.Call]pendingCall
 	noticed   time.Time // when the reason for the current observation was noticed
 	// violations are the violated invariants that were logged.
 	violations map[slots.Violation]bool
@@ -109,9 +109,9 @@ func newServer(o Options, w *observer.Observer, p plugins) (*Server, error) {
 		started:   time.Now(),
 		machine:   slots.New(o.NodeName),
 		devices:   newDevices(),
-		resources: map[string]*resource{},
+		resources: map[string]*servedResource{},
 		refused:   map[slots.Resource][]slots.Health{},
-		requests:  map[slots.Call]request{},
+		requests:  map[slots.Call]pendingCall{},
 	}
 	var err error
 	if s.metrics, err = NewMetrics(o.Metrics, s.scrape); err != nil {

@@ -136,9 +136,9 @@ func readClaimed(object *unstructured.Unstructured) map[request]bool {
 	claimed := map[request]bool{}
 	for _, item := range list {
 		fields, _ := item.(map[string]any)
-		container, _, _ := unstructured.NestedString(fields, "containerName")
+		c, _, _ := unstructured.NestedString(fields, "containerName")
 		name, _, _ := unstructured.NestedString(fields, "resourceName")
-		claimed[request{container, name}] = true
+		claimed[request{c, name}] = true
 	}
 	return claimed
 }

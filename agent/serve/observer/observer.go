@@ -40,7 +40,7 @@ type Observer struct {
 
 	byKubelet, byAPI *store
 	changed          chan struct{} // capacity 1
-	source           *source
+	source           *podSource
 	health           *health
 	resync           time.Duration // resyncInterval
 	beforeList       func(context.Context)

@@ -40,25 +40,25 @@ var (
 	errResync   = errors.New("resync") // ends a stream that works
 )
 
-// source is where the Pods are read: from the kubelet or from the API server.
-type source struct {
+// podSource is where the Pods are read: from the kubelet or from the API server.
+type podSource struct {
 	mu       sync.Mutex
 	byAPI    bool
 	switched chan struct{} // closed when byAPI changes
 }
 
-func newSource(byAPI bool) *source { return &source{byAPI: byAPI, switched: make(chan struct{})} }
+func newSource(byAPI bool) *podSource { return &podSource{byAPI: byAPI, switched: make(chan struct{})} }
 
 // current reports whether the Pods are read from the API server. The channel is closed
 // when that changes.
-func (s *source) current() (byAPI bool, switched <-chan struct{}) {
+func (s *podSource) current() (byAPI bool, switched <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byAPI, s.switched
 }
 
 // use changes the source. It reports whether that is a change.
-func (s *source) use(byAPI bool) bool {
+func (s *podSource) use(byAPI bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byAPI == byAPI {

@@ -21,14 +21,14 @@ import (
 	"akri.sh/akri/internal/kubelettest"
 )
 
-// requests counts the requests for Pods.
-type requests struct {
+// podRequests counts the requests for Pods.
+type podRequests struct {
 	next           http.RoundTripper
 	lists, watches atomic.Int32
 }
 
-func count(config *rest.Config) (*rest.Config, *requests) {
-	counter := &requests{}
+func count(config *rest.Config) (*rest.Config, *podRequests) {
+	counter := &podRequests{}
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		counter.next = next
@@ -37,7 +37,7 @@ func count(config *rest.Config) (*rest.Config, *requests) {
 	return config, counter
 }
 
-func (c *requests) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *podRequests) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/pods") {
 		if r.URL.Query().Get("watch") == "" {
 			c.lists.Add(1)

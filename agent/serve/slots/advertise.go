@@ -93,7 +93,7 @@ func (m *Machine) keeps(inst *instance, number int) bool {
 
 // awaited reports whether a call of a resource is in progress.
 func (m *Machine) awaited(r Resource) bool {
-	return slices.ContainsFunc(m.waiting, func(c *call) bool { return c.resource == r })
+	return slices.ContainsFunc(m.waiting, func(c *pendingCall) bool { return c.resource == r })
 }
 
 // forget removes slots, and the Instance, if they no longer have any state.

@@ -7,8 +7,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// call is a request of the kubelet that has not been answered.
-type call struct {
+// pendingCall is a request of the kubelet that has not been answered.
+type pendingCall struct {
 	id       Call
 	resource Resource
 	ids      []int
@@ -42,7 +42,7 @@ func (m *Machine) touchResource(r Resource) {
 }
 
 func (e AllocateRequested) apply(m *Machine) []Command {
-	c := &call{id: e.Call, resource: e.Resource, ids: e.IDs, claimed: map[Ref]bool{}}
+	c := &pendingCall{id: e.Call, resource: e.Resource, ids: e.IDs, claimed: map[Ref]bool{}}
 	r := m.roster(e.Resource)
 	if r == nil || slices.ContainsFunc(e.IDs, func(id int) bool { return r.entries[id] == nil }) || repeated(e.IDs) {
 		return []Command{Answer{Call: e.Call, Err: ErrNoSlot}}
@@ -77,7 +77,7 @@ func (m *Machine) named(r Resource, id int) *slot {
 }
 
 func (e CallExpired) apply(m *Machine) []Command {
-	i := slices.IndexFunc(m.waiting, func(c *call) bool { return c.id == e.Call })
+	i := slices.IndexFunc(m.waiting, func(c *pendingCall) bool { return c.id == e.Call })
 	if i < 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (e CallExpired) apply(m *Machine) []Command {
 }
 
 // refuse ends a call, and releases what was claimed for it: no container has had it.
-func (m *Machine) refuse(c *call, err error) []Command {
+func (m *Machine) refuse(c *pendingCall, err error) []Command {
 	m.touchResource(c.resource)
 	commands := []Command{Answer{Call: c.id, Err: err}}
 	unwanted := map[string][]int{}
@@ -102,7 +102,7 @@ func (m *Machine) refuse(c *call, err error) []Command {
 
 // releaseUnwanted releases those of the slots that this node owns although no container
 // has them and no call but c waits for them.
-func (m *Machine) releaseUnwanted(name string, numbers []int, c *call) []Command {
+func (m *Machine) releaseUnwanted(name string, numbers []int, c *pendingCall) []Command {
 	inst := m.instances[name]
 	if inst == nil || !inst.recorded {
 		return nil
@@ -118,13 +118,13 @@ func (m *Machine) releaseUnwanted(name string, numbers []int, c *call) []Command
 }
 
 // targeted reports whether a call other than c waits for a slot.
-func (m *Machine) targeted(ref Ref, c *call) bool {
-	return slices.ContainsFunc(m.waiting, func(o *call) bool { return o != c && slices.Contains(o.targets, ref) })
+func (m *Machine) targeted(ref Ref, c *pendingCall) bool {
+	return slices.ContainsFunc(m.waiting, func(o *pendingCall) bool { return o != c && slices.Contains(o.targets, ref) })
 }
 
 // advance answers a call, requests the claims it needs, or lets it wait for a patch in
 // flight. It reports whether the call is answered.
-func (m *Machine) advance(c *call) ([]Command, bool) {
+func (m *Machine) advance(c *pendingCall) ([]Command, bool) {
 	var wait bool
 	var err error
 	if c.resource.Group {
@@ -153,7 +153,7 @@ func (m *Machine) advance(c *call) ([]Command, bool) {
 
 // take gives the targets of a call to its container, if this node owns them. Otherwise
 // it requests what is missing.
-func (m *Machine) take(c *call) ([]Command, bool) {
+func (m *Machine) take(c *pendingCall) ([]Command, bool) {
 	claims, releases, later := map[string]map[int]v0.Owner{}, map[string][]int{}, map[string]map[int]v0.Owner{}
 	wait := false
 	for i, ref := range c.targets {
@@ -162,22 +162,22 @@ func (m *Machine) take(c *call) ([]Command, bool) {
 			return m.refuse(c, ErrGone), true
 		}
 		owner := m.owner(c.resource, c.ids[i])
-		step, err := m.need(inst, ref.Slot, owner)
+		next, err := m.need(inst, ref.Slot, owner)
 		more := len(claims[inst.name]) + len(later[inst.name])
-		if err == nil && step == claimIt && inst.slots[ref.Slot].free() && inst.owners+more >= inst.capacity {
+		if err == nil && next == claimIt && inst.slots[ref.Slot].free() && inst.owners+more >= inst.capacity {
 			err = ErrFull
 		}
 		if err != nil {
 			return m.refuse(c, err), true
 		}
 		switch {
-		case step == waitForIt:
+		case next == waitForIt:
 			wait = true
-		case step == releaseIt:
+		case next == releaseIt:
 			releases[inst.name] = append(releases[inst.name], ref.Slot)
-		case step == claimIt && inst.shared:
+		case next == claimIt && inst.shared:
 			add(claims, ref, owner)
-		case step == claimIt:
+		case next == claimIt:
 			add(later, ref, owner)
 		}
 	}
@@ -209,7 +209,7 @@ func add(to map[string]map[int]v0.Owner, ref Ref, owner v0.Owner) {
 
 // grant answers a call. Slots of local devices that this node does not own yet are
 // claimed afterwards: no other node can reach the device.
-func (m *Machine) grant(c *call, claims map[string]map[int]v0.Owner) []Command {
+func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Command {
 	m.touchResource(c.resource)
 	commands := []Command{Answer{Call: c.id, Slots: c.targets}}
 	for i, ref := range c.targets {
@@ -221,10 +221,10 @@ func (m *Machine) grant(c *call, claims map[string]map[int]v0.Owner) []Command {
 		m.touch(s)
 		m.changed(inst)
 		if v := m.sharing(c.resource, owner); v != nil {
-			for other, slot := range v.slots {
+			for other, each := range v.slots {
 				// A slot that was given just before may be that of an init container of the
 				// same pod: it is kept as long as the ID is in use.
-				slot.superseded = other != ref && m.now-slot.answered >= Quiet
+				each.superseded = other != ref && m.now-each.answered >= Quiet
 			}
 			v.current = ref
 		}
@@ -384,10 +384,10 @@ func (m *Machine) resume(inst *instance) []Command {
 }
 
 // retry advances a call that waits.
-func (m *Machine) retry(c *call) []Command {
+func (m *Machine) retry(c *pendingCall) []Command {
 	commands, done := m.advance(c)
 	if done {
-		m.waiting = slices.DeleteFunc(m.waiting, func(o *call) bool { return o == c })
+		m.waiting = slices.DeleteFunc(m.waiting, func(o *pendingCall) bool { return o == c })
 	}
 	return commands
 }

@@ -152,9 +152,9 @@ func (c Report) String() string { return fmt.Sprintf("report %s: %s", c.Slot, c.
 // owners prints slots with their owners; the virtual ID follows the slot.
 func owners(slots map[int]v0.Owner) string {
 	words := make([]string, 0, len(slots))
-	for _, slot := range slices.Sorted(maps.Keys(slots)) {
-		word := fmt.Sprint(slot)
-		if id := slots[slot].VirtualID; id != "" {
+	for _, s := range slices.Sorted(maps.Keys(slots)) {
+		word := fmt.Sprint(s)
+		if id := slots[s].VirtualID; id != "" {
 			word += "=C:" + id
 		}
 		words = append(words, word)
@@ -164,8 +164,8 @@ func owners(slots map[int]v0.Owner) string {
 
 func numbers(slots []int) string {
 	words := make([]string, 0, len(slots))
-	for _, slot := range slots {
-		words = append(words, fmt.Sprint(slot))
+	for _, s := range slots {
+		words = append(words, fmt.Sprint(s))
 	}
 	return strings.Join(words, " ")
 }

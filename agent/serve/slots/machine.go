@@ -25,7 +25,7 @@ type Machine struct {
 	generation Generation
 	instances  map[string]*instance
 	groups     map[string]*group
-	waiting    []*call // in the order of their arrival
+	waiting    []*pendingCall // in the order of their arrival
 	counts     Counts
 	// holding are the Instances with a slot of this node.
 	holding map[string]*instance
@@ -89,8 +89,8 @@ func (i *instance) use(number int, owner v0.Owner) Use {
 
 // InUse reports whether an Instance is published or recorded. Another Instance of
 // the same name must wait until it is not.
-func (m *Machine) InUse(instance string) bool {
-	inst := m.instances[instance]
+func (m *Machine) InUse(name string) bool {
+	inst := m.instances[name]
 	return inst != nil && (inst.published || inst.recorded)
 }
 

@@ -14,7 +14,7 @@ import (
 // until an observation.
 //
 // It returns wait if a patch in flight may make a slot available.
-func (m *Machine) plan(g *group, c *call) (targets []Ref, wait bool, err error) {
+func (m *Machine) plan(g *group, c *pendingCall) (targets []Ref, wait bool, err error) {
 	targets = make([]Ref, len(c.ids))
 	used := map[string]bool{}
 	assign := func(i int, ref Ref) {
@@ -47,7 +47,7 @@ func (m *Machine) plan(g *group, c *call) (targets []Ref, wait bool, err error) 
 }
 
 // byAge returns the indexes of a call's IDs, those that were answered last first.
-func (m *Machine) byAge(g *group, c *call) []int {
+func (m *Machine) byAge(g *group, c *pendingCall) []int {
 	order := make([]int, len(c.ids))
 	answered := make([]int64, len(c.ids))
 	for i, id := range c.ids {
@@ -70,7 +70,7 @@ func (m *Machine) recent(s *slot) bool {
 
 // keepable returns the slot that an ID of a call has or was chosen for, if the container
 // can have it.
-func (m *Machine) keepable(g *group, c *call, i int) (Ref, *slot, bool) {
+func (m *Machine) keepable(g *group, c *pendingCall, i int) (Ref, *slot, bool) {
 	owner := m.owner(c.resource, c.ids[i])
 	if c.targets != nil { // chosen before
 		ref := c.targets[i]

@@ -45,13 +45,13 @@ func (m *Machine) probeDue(inst *instance) []Command {
 
 // probeDelay returns the delay before the next probe. The jitter differs by node and
 // Instance, so that probes do not coincide.
-func (m *Machine) probeDelay(instance string, attempt int) time.Duration {
+func (m *Machine) probeDelay(inst string, attempt int) time.Duration {
 	delay := maxProbe
 	if attempt < 6 {
 		delay = min(minProbe<<attempt, maxProbe)
 	}
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(m.node + "/" + instance + "/" + strconv.Itoa(attempt))) // never fails
+	_, _ = hash.Write([]byte(m.node + "/" + inst + "/" + strconv.Itoa(attempt))) // never fails
 	const steps = 1000
 	return delay - time.Duration(hash.Sum32()%steps)*(delay/5)/steps
 }

@@ -38,17 +38,17 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// line is a parsed line of a script. Positional words come first: a call's number,
+// scriptLine is a parsed line of a script. Positional words come first: a call's number,
 // the Instance, slots as NUMBER or, in a record, NUMBER:OWNER.
-type line struct {
+type scriptLine struct {
 	t       *testing.T
 	d       *datadriven.TestData
 	words   []string
 	options map[string]string
 }
 
-func parseLine(t *testing.T, d *datadriven.TestData) *line {
-	l := &line{t: t, d: d, options: map[string]string{}}
+func parseLine(t *testing.T, d *datadriven.TestData) *scriptLine {
+	l := &scriptLine{t: t, d: d, options: map[string]string{}}
 	for _, arg := range d.CmdArgs {
 		switch {
 		case len(arg.Vals) > 0:
@@ -60,14 +60,14 @@ func parseLine(t *testing.T, d *datadriven.TestData) *line {
 	return l
 }
 
-func (l *line) word(n int) string {
+func (l *scriptLine) word(n int) string {
 	if n >= len(l.words) {
 		l.d.Fatalf(l.t, "%s: word %d is missing", l.d.Cmd, n+1)
 	}
 	return l.words[n]
 }
 
-func (l *line) number(text string) int {
+func (l *scriptLine) number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		l.d.Fatalf(l.t, "%s: %v", l.d.Cmd, err)
@@ -75,7 +75,7 @@ func (l *line) number(text string) int {
 	return n
 }
 
-func (l *line) numbers(list []string) []int {
+func (l *scriptLine) numbers(list []string) []int {
 	var out []int
 	for _, text := range list {
 		out = append(out, l.number(text))
@@ -83,24 +83,26 @@ func (l *line) numbers(list []string) []int {
 	return out
 }
 
-func (l *line) call() slots.Call { return slots.Call(l.number(l.word(0))) }
+func (l *scriptLine) call() slots.Call { return slots.Call(l.number(l.word(0))) }
 
 // resource returns the resource that a word names: INSTANCE or @CONFIGURATION.
-func (l *line) resource(n int) slots.Resource {
+func (l *scriptLine) resource(n int) slots.Resource {
 	name, group := strings.CutPrefix(l.word(n), "@")
 	return slots.Resource{Name: name, Group: group}
 }
 
-func (l *line) version(option string) uint64 { return uint64(l.number(cmp.Or(l.options[option], "0"))) }
+func (l *scriptLine) version(option string) uint64 {
+	return uint64(l.number(cmp.Or(l.options[option], "0")))
+}
 
-func (l *line) outcome() slots.Outcome {
+func (l *scriptLine) outcome() slots.Outcome {
 	return map[string]slots.Outcome{
 		"written": slots.Written, "refused": slots.Refused, "unknown": slots.Unknown,
 	}[l.options["outcome"]]
 }
 
 // uses parses the IDs that containers have: SLOT or RESOURCE/ID.
-func (l *line) uses(option string) []slots.Use {
+func (l *scriptLine) uses(option string) []slots.Use {
 	var out []slots.Use
 	for text := range strings.FieldsSeq(l.options[option]) {
 		resource, id, group := strings.Cut(text, "/")
@@ -112,7 +114,7 @@ func (l *line) uses(option string) []slots.Use {
 	return out
 }
 
-func (l *line) record() *slots.Record {
+func (l *scriptLine) record() *slots.Record {
 	if l.options["version"] == "" {
 		return nil
 	}
@@ -129,7 +131,7 @@ func (l *line) record() *slots.Record {
 }
 
 // event returns the event that the line describes.
-func (l *line) event(m *slots.Machine) slots.Event {
+func (l *scriptLine) event(m *slots.Machine) slots.Event {
 	switch l.d.Cmd {
 	case "now":
 		at, err := time.ParseDuration(l.word(0))

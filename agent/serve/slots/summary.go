@@ -31,30 +31,30 @@ type summary struct {
 
 func (m *Machine) summarize(inst *instance) summary {
 	s := summary{member: inst.published}
-	for number, slot := range inst.slots {
+	for number, each := range inst.slots {
 		switch {
-		case slot.contradicted:
+		case each.contradicted:
 			s.counts.Contradicted++
-		case slot.free():
+		case each.free():
 			s.counts.Free++
-		case slot.owner.Node == m.node:
+		case each.owner.Node == m.node:
 			s.counts.Held++
 		default:
 			s.counts.Taken++
 		}
-		if !slot.free() || slot.phase == claiming || inst.restoring[number] {
+		if !each.free() || each.phase == claiming || inst.restoring[number] {
 			s.owners++
 		}
-		if inst.usable(number, slot) {
+		if inst.usable(number, each) {
 			s.available++
 		}
-		s.own = s.own || slot.owner.Node == m.node || !slot.held.Free()
-		for _, id := range m.virtualIDs(slot) {
+		s.own = s.own || each.owner.Node == m.node || !each.held.Free()
+		for _, id := range m.virtualIDs(each) {
 			if s.virtual == nil {
 				s.virtual, s.health = map[int][]string{}, map[int]bool{}
 			}
 			s.virtual[number] = append(s.virtual[number], id)
-			s.health[number] = inst.online && inst.ready(slot)
+			s.health[number] = inst.online && inst.ready(each)
 		}
 	}
 	for number := range s.health {

@@ -19,21 +19,21 @@ type configuration struct {
 	capacity        int64
 	account         string // the ServiceAccount of the brokers
 	pod, job        bool
-	sources         []source
+	sources         []propertySource
 	// decoded is nil if the object does not fit the type; failure says why.
 	decoded *v0.Configuration
 	failure error
 }
 
-// source is a Secret or a ConfigMap that a discovery property is taken from.
-type source struct {
+// propertySource is a Secret or a ConfigMap that a discovery property is taken from.
+type propertySource struct {
 	property, kind, namespace, name, key string
 	optional                             bool
 }
 
 // inOwn returns the object that is read after the move: without a namespace, that of
 // the Configuration.
-func (s source) inOwn(namespace string) Reference {
+func (s propertySource) inOwn(namespace string) Reference {
 	return Reference{s.kind, cmp.Or(s.namespace, namespace), s.name}
 }
 
@@ -67,15 +67,15 @@ func parse(object *unstructured.Unstructured) configuration {
 	return c
 }
 
-func sourcesOf(property map[string]any) []source {
-	var found []source
+func sourcesOf(property map[string]any) []propertySource {
+	var found []propertySource
 	from, _ := property["valueFrom"].(map[string]any)
 	for field, kind := range map[string]string{"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"} {
 		reference, _ := from[field].(map[string]any)
 		if reference == nil {
 			continue // both are rejected by the schema
 		}
-		s := source{kind: kind}
+		s := propertySource{kind: kind}
 		s.property, _ = property["name"].(string)
 		s.namespace, _ = reference["namespace"].(string)
 		s.name, _ = reference["name"].(string)

@@ -77,10 +77,10 @@ type Unread struct {
 }
 
 // instancesOf returns the Instances of a Configuration, sorted by name.
-func (f *Facts) instancesOf(namespace, configuration string) []v0.Instance {
+func (f *Facts) instancesOf(namespace, c string) []v0.Instance {
 	var found []v0.Instance
 	for _, instance := range f.Instances {
-		if instance.Namespace == namespace && instance.Spec.ConfigurationName == configuration {
+		if instance.Namespace == namespace && instance.Spec.ConfigurationName == c {
 			found = append(found, instance)
 		}
 	}

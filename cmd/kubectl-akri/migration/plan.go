@@ -229,8 +229,8 @@ func (p *planner) settings() []string {
 func (p *planner) helm() []string {
 	words := []string{fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership --force-conflicts --wait",
 		quote(p.options.Source), p.options.Namespace)}
-	for _, setting := range p.settings() {
-		words = append(words, "--set "+quote(setting))
+	for _, s := range p.settings() {
+		words = append(words, "--set "+quote(s))
 	}
 	return []string{strings.Join(words, " \\\n  ")}
 }

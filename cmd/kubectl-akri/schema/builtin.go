@@ -46,8 +46,8 @@ var builtIn = sync.OnceValue(func() *runtime.Scheme {
 // report missing fields.
 func CheckBuiltIn(object map[string]any) []Problem {
 	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	t, found := builtIn().AllKnownTypes()[gvk.FromAPIVersionAndKind(apiVersion, kind)]
+	k, _ := object["kind"].(string)
+	t, found := builtIn().AllKnownTypes()[gvk.FromAPIVersionAndKind(apiVersion, k)]
 	if !found {
 		return nil
 	}

@@ -42,7 +42,7 @@ func TestKeywords(t *testing.T) {
 		}
 	}
 	for _, data := range [][]byte{crd.Configurations, crd.Instances} {
-		var definition struct {
+		var d struct {
 			Spec struct {
 				Versions []struct {
 					Schema struct {
@@ -51,10 +51,10 @@ func TestKeywords(t *testing.T) {
 				} `json:"versions"`
 			} `json:"spec"`
 		}
-		if err := yaml.Unmarshal(data, &definition); err != nil || len(definition.Spec.Versions) == 0 {
+		if err := yaml.Unmarshal(data, &d); err != nil || len(d.Spec.Versions) == 0 {
 			t.Fatalf("no versions: %v", err)
 		}
-		for _, version := range definition.Spec.Versions {
+		for _, version := range d.Spec.Versions {
 			visit(version.Schema.OpenAPIV3Schema)
 		}
 	}
@@ -92,11 +92,11 @@ func TestRulesCompile(t *testing.T) {
 		}
 	}
 	for _, data := range [][]byte{crd.Configurations, crd.Instances} {
-		var definition map[string]any
-		if err := yaml.Unmarshal(data, &definition); err != nil {
+		var d map[string]any
+		if err := yaml.Unmarshal(data, &d); err != nil {
 			t.Fatal(err)
 		}
-		visit(definition)
+		visit(d)
 	}
 	if rules < 8 {
 		t.Errorf("found only %d rules", rules)
@@ -111,7 +111,7 @@ func TestRuleErrors(t *testing.T) {
 	} {
 		for _, valid := range []bool{true, false} {
 			c := &checker{}
-			c.rules(&node{Rules: []rule{{Rule: expression, Message: "wrong"}}}, map[string]any{}, valid)
+			c.rules(&node{Rules: []celRule{{Rule: expression, Message: "wrong"}}}, map[string]any{}, valid)
 			if reported := len(c.problems) == 1 && strings.Contains(c.problems[0].Cause, "cannot be evaluated"); reported != valid {
 				t.Errorf("%s, valid %v: got %v", name, valid, c.problems)
 			}

@@ -31,7 +31,7 @@ type node struct {
 	MaxProperties        *int             `json:"maxProperties"`
 	PreserveUnknown      bool             `json:"x-kubernetes-preserve-unknown-fields"`
 	IntOrString          bool             `json:"x-kubernetes-int-or-string"`
-	Rules                []rule           `json:"x-kubernetes-validations"`
+	Rules                []celRule        `json:"x-kubernetes-validations"`
 
 	common []string // the fields that people usually set, if not all
 }
@@ -44,8 +44,8 @@ func (n *node) fields() []string {
 	return slices.Sorted(maps.Keys(n.Properties))
 }
 
-// rule is a CEL expression over self that must be true.
-type rule struct {
+// celRule is a CEL expression over self that must be true.
+type celRule struct {
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
 	// OptionalOldSelf means that the rule applies to new objects, too: oldSelf is then

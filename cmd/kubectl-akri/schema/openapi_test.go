@@ -16,7 +16,7 @@ import (
 // rejected, or "".
 func openAPI(t *testing.T) func(map[string]any) string {
 	t.Helper()
-	var definition struct {
+	var d struct {
 		Spec struct {
 			Versions []struct {
 				Schema struct {
@@ -26,9 +26,9 @@ func openAPI(t *testing.T) func(map[string]any) string {
 		} `json:"spec"`
 	}
 	var schema spec.Schema
-	err := yaml.Unmarshal(crd.Configurations, &definition)
+	err := yaml.Unmarshal(crd.Configurations, &d)
 	if err == nil {
-		err = json.Unmarshal(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema)
+		err = json.Unmarshal(d.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (c *checker) rules(n *node, value any, valid bool) {
 }
 
 // violated reports the message of a rule, at the field that the message starts with.
-func (c *checker) violated(r rule, value any) {
+func (c *checker) violated(r celRule, value any) {
 	cause, hint := r.Message, ""
 	if before, after, found := strings.Cut(r.Message, ": "); found {
 		cause, hint = before, after
@@ -44,7 +44,7 @@ func (c *checker) violated(r rule, value any) {
 
 // isTransition reports whether a rule applies only to two versions of an object, which
 // only the API server has.
-func isTransition(r rule) bool { return strings.Contains(r.Rule, "oldSelf") && !r.OptionalOldSelf }
+func isTransition(r celRule) bool { return strings.Contains(r.Rule, "oldSelf") && !r.OptionalOldSelf }
 
 // mentioned returns the path of the field that a message starts with, or nil if the
 // value does not have it.

@@ -13,8 +13,8 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// finding is a problem that prevents a device from being used.
-type finding struct {
+// conclusion is a problem that prevents a device from being used.
+type conclusion struct {
 	// cause consists of complete sentences.
 	cause string
 	// hint is the remedy; empty if there is nothing to do.
@@ -23,7 +23,7 @@ type finding struct {
 
 // whyRules are evaluated in this order, from problems of the device to problems of its
 // Pods. All findings are shown.
-var whyRules = []func(*Facts) []finding{
+var whyRules = []func(*Facts) []conclusion{
 	instanceDeleted,      // The Instance has a deletion timestamp.
 	configurationMissing, // Without its Configuration, nothing is created.
 	deviceNotSeen,        // No node sees the device.
@@ -40,22 +40,22 @@ var whyRules = []func(*Facts) []finding{
 
 // conclude returns the problems of an Instance with their remedies, or the finding
 // that there are none.
-func conclude(f *Facts) []finding {
-	var findings []finding
+func conclude(f *Facts) []conclusion {
+	var findings []conclusion
 	for _, rule := range whyRules {
 		findings = append(findings, rule(f)...)
 	}
 	if len(findings) > 0 {
 		return findings
 	}
-	return []finding{{cause: "No problem found: all objects of this device exist and are ready."}}
+	return []conclusion{{cause: "No problem found: all objects of this device exist and are ready."}}
 }
 
-func findingf(hint, format string, args ...any) []finding {
-	return []finding{{cause: fmt.Sprintf(format, args...), hint: hint}}
+func findingf(hint, format string, args ...any) []conclusion {
+	return []conclusion{{cause: fmt.Sprintf(format, args...), hint: hint}}
 }
 
-func instanceDeleted(f *Facts) []finding {
+func instanceDeleted(f *Facts) []conclusion {
 	if f.Instance.DeletionTimestamp == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func instanceDeleted(f *Facts) []finding {
 	return findingf(remedy, "The Instance is being deleted.")
 }
 
-func configurationMissing(f *Facts) []finding {
+func configurationMissing(f *Facts) []conclusion {
 	if f.Configuration != nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func configurationMissing(f *Facts) []finding {
 		"Configuration %s does not exist, so no objects are created for the device.", f.Instance.Spec.ConfigurationName)
 }
 
-func deviceNotSeen(f *Facts) []finding {
+func deviceNotSeen(f *Facts) []conclusion {
 	if len(f.Instance.Spec.Nodes) > 0 {
 		return nil
 	}
@@ -89,8 +89,8 @@ func deviceNotSeen(f *Facts) []finding {
 		"%s", problem.String())
 }
 
-func nodeNotReady(f *Facts) []finding {
-	var findings []finding
+func nodeNotReady(f *Facts) []conclusion {
+	var findings []conclusion
 	for _, name := range f.Instance.Spec.Nodes {
 		if complaint := f.nodeComplaint(name); complaint != "" {
 			if complaint == "not Ready" {
@@ -102,7 +102,7 @@ func nodeNotReady(f *Facts) []finding {
 	return findings
 }
 
-func notReconciled(f *Facts) []finding {
+func notReconciled(f *Facts) []conclusion {
 	if len(f.Instance.Status.Conditions) > 0 || f.Configuration == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func notReconciled(f *Facts) []finding {
 		"The controller has not reconciled the Instance yet.")
 }
 
-func templatesNotAccepted(f *Facts) []finding {
+func templatesNotAccepted(f *Facts) []conclusion {
 	if f.Configuration == nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func templatesNotAccepted(f *Facts) []finding {
 		f.Configuration.Name, accepted.Reason, accepted.Message)
 }
 
-func notApplied(f *Facts) []finding {
+func notApplied(f *Facts) []conclusion {
 	applied := meta.FindStatusCondition(f.Instance.Status.Conditions, v0.ConditionApplied)
 	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonConfigurationNotFound ||
 		len(templatesNotAccepted(f)) > 0 {
@@ -167,14 +167,14 @@ func propertiesText(properties map[string]string) string {
 	return "the properties " + strings.Join(keys, ", ")
 }
 
-func podUnschedulable(f *Facts) []finding { return perPod(f.Pods, f.unschedulable) }
+func podUnschedulable(f *Facts) []conclusion { return perPod(f.Pods, f.unschedulable) }
 
-func podFailed(f *Facts) []finding { return perPod(f.Pods, f.failed) }
+func podFailed(f *Facts) []conclusion { return perPod(f.Pods, f.failed) }
 
-func containerWaiting(f *Facts) []finding { return perPod(f.Pods, f.waiting) }
+func containerWaiting(f *Facts) []conclusion { return perPod(f.Pods, f.waiting) }
 
 // unschedulable explains why the scheduler finds no node for a Pod.
-func (f *Facts) unschedulable(pod *corev1.Pod) []finding {
+func (f *Facts) unschedulable(pod *corev1.Pod) []conclusion {
 	message, found := unschedulable(pod)
 	if !found {
 		return nil
@@ -183,17 +183,17 @@ func (f *Facts) unschedulable(pod *corev1.Pod) []finding {
 	if !strings.Contains(message, "Insufficient "+resource) {
 		return findingf("", "%s cannot be scheduled: %s", f.podName(pod), message)
 	}
-	return []finding{f.slotShortage(pod, resource, message)}
+	return []conclusion{f.slotShortage(pod, resource, message)}
 }
 
-func (f *Facts) failed(pod *corev1.Pod) []finding { return failedPod(pod, f.podName(pod)) }
+func (f *Facts) failed(pod *corev1.Pod) []conclusion { return failedPod(pod, f.podName(pod)) }
 
-func (f *Facts) waiting(pod *corev1.Pod) []finding { return waitingPod(pod, f.podName(pod)) }
+func (f *Facts) waiting(pod *corev1.Pod) []conclusion { return waitingPod(pod, f.podName(pod)) }
 
 // slotShortage reports which Pods use the slots that a Pod waits for.
-func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) finding {
+func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) conclusion {
 	if resource == v0.ResourceName(f.Instance.Spec.ConfigurationName) {
-		return finding{
+		return conclusion{
 			cause: fmt.Sprintf("%s waits for %s, any device of the Configuration: %s", f.podName(pod), resource, message),
 			hint:  "kubectl akri why configuration/" + f.Instance.Spec.ConfigurationName,
 		}
@@ -224,14 +224,14 @@ func (f *Facts) slotShortage(pod *corev1.Pod, resource, message string) finding 
 		if len(users) > 0 {
 			holders += " (" + strings.Join(users, ", ") + ")"
 		}
-		return finding{
+		return conclusion{
 			cause: waits + all + " in use on " + holders + ".",
 			hint:  "delete a Pod that uses the device, request fewer slots, or raise spec.capacity of the Configuration",
 		}
 	case len(f.Instance.Spec.Nodes) == 0:
-		return finding{cause: waits + "no node sees the device."}
+		return conclusion{cause: waits + "no node sees the device."}
 	}
-	return finding{
+	return conclusion{
 		cause: waits + fmt.Sprintf("%d of %d slots are free, on %s. The scheduler reports: %s",
 			free, f.Instance.Spec.Capacity, strings.Join(f.Instance.Spec.Nodes, ", "), message),
 		hint: "the Pod must be able to run on a node that sees the device: check its nodeSelector, affinity and tolerations, " +
@@ -247,11 +247,11 @@ func resourceOf(pod *corev1.Pod, f *Facts) string {
 	return v0.ResourceName(f.Instance.Spec.ConfigurationName)
 }
 
-func slotWithoutPod(f *Facts) []finding {
+func slotWithoutPod(f *Facts) []conclusion {
 	if !f.AllPods {
 		return nil
 	}
-	var findings []finding
+	var findings []conclusion
 	for _, slot := range f.slots() {
 		if slot.owner.Free() || len(f.usersOf(slot)) > 0 {
 			continue
@@ -266,12 +266,12 @@ func slotWithoutPod(f *Facts) []finding {
 var podKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}
 
 // objectNotReady leaves out objects whose Pods have a finding already.
-func objectNotReady(f *Facts) []finding {
+func objectNotReady(f *Facts) []conclusion {
 	if meta.IsStatusConditionFalse(f.Instance.Status.Conditions, v0.ConditionApplied) {
 		return nil
 	}
 	reported := len(podUnschedulable(f)) > 0 || len(podFailed(f)) > 0 || len(containerWaiting(f)) > 0
-	var findings []finding
+	var findings []conclusion
 	for _, resource := range f.Instance.Status.Resources {
 		if resource.Ready || reported && slices.Contains(podKinds, resource.Kind) {
 			continue

@@ -157,8 +157,8 @@ func legible(object map[string]any) map[string]any {
 	object = runtime.DeepCopyJSON(object)
 	delete(object, "status")
 	metadata, _ := object["metadata"].(map[string]any)
-	for _, field := range noise {
-		delete(metadata, field)
+	for _, f := range noise {
+		delete(metadata, f)
 	}
 	return object
 }
@@ -166,9 +166,9 @@ func legible(object map[string]any) map[string]any {
 // redact hides the values of a Secret and marks those that differ. It also removes
 // the annotation of kubectl apply, which contains the values.
 func redact(before, after map[string]any) {
-	for _, field := range []string{"data", "stringData"} {
-		oldValues, _ := before[field].(map[string]any)
-		newValues, _ := after[field].(map[string]any)
+	for _, f := range []string{"data", "stringData"} {
+		oldValues, _ := before[f].(map[string]any)
+		newValues, _ := after[f].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(merged(oldValues, newValues))) {
 			oldValue, inOld := oldValues[key]
 			newValue, inNew := newValues[key]

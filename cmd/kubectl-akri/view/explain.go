@@ -93,8 +93,8 @@ func Explain(out io.Writer, e Explanation) error {
 	writeFields(&b, e.Fields)
 	if len(e.Directives) > 0 {
 		b.WriteString("\nDirectives:\n")
-		for _, directive := range e.Directives {
-			fmt.Fprintf(&b, "  %s: %s\n", directive.Name, directive.Value)
+		for _, d := range e.Directives {
+			fmt.Fprintf(&b, "  %s: %s\n", d.Name, d.Value)
 		}
 	}
 	if len(e.OtherManagers) > 0 {
@@ -118,23 +118,23 @@ func writeFields(b *strings.Builder, fields []field) {
 		return
 	}
 	b.WriteString("\nFields with expressions:\n")
-	for _, field := range fields {
-		name := field.Field
-		if field.Key {
+	for _, f := range fields {
+		name := f.Field
+		if f.Key {
 			name = "key " + name
 		}
-		if field.Fault != "" {
-			fmt.Fprintf(b, "  %s has no value: %s\n", name, indented(field.Fault, 6))
+		if f.Fault != "" {
+			fmt.Fprintf(b, "  %s has no value: %s\n", name, indented(f.Fault, 6))
 		} else {
-			fmt.Fprintf(b, "  %s = %s\n", name, short(field.Value))
+			fmt.Fprintf(b, "  %s = %s\n", name, short(f.Value))
 		}
-		fmt.Fprintf(b, "      %s\n", indented(field.Text, 6))
-		for _, input := range field.Inputs {
-			if input.Value == nil {
-				fmt.Fprintf(b, "      %s is not set  (%s)\n", input.Name, input.Source)
+		fmt.Fprintf(b, "      %s\n", indented(f.Text, 6))
+		for _, read := range f.Inputs {
+			if read.Value == nil {
+				fmt.Fprintf(b, "      %s is not set  (%s)\n", read.Name, read.Source)
 				continue
 			}
-			fmt.Fprintf(b, "      %s = %s  (%s)\n", input.Name, short(input.Value), input.Source)
+			fmt.Fprintf(b, "      %s = %s  (%s)\n", read.Name, short(read.Value), read.Source)
 		}
 	}
 }

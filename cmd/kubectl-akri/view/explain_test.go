@@ -122,9 +122,9 @@ func TestSources(t *testing.T) {
 	if len(e.Fields) != 1 || len(e.Fields[0].Inputs) != 10 {
 		t.Fatalf("got %+v, want one field with 10 inputs", e.Fields)
 	}
-	for _, input := range e.Fields[0].Inputs {
-		if input.Source == "variable" {
-			t.Errorf("%s has no source", input.Name)
+	for _, read := range e.Fields[0].Inputs {
+		if read.Source == "variable" {
+			t.Errorf("%s has no source", read.Name)
 		}
 	}
 }

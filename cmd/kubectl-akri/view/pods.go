@@ -10,8 +10,8 @@ import (
 )
 
 // perPod returns what a rule finds for each Pod.
-func perPod(pods []corev1.Pod, rule func(*corev1.Pod) []finding) []finding {
-	var findings []finding
+func perPod(pods []corev1.Pod, rule func(*corev1.Pod) []conclusion) []conclusion {
+	var findings []conclusion
 	for i := range pods {
 		findings = append(findings, rule(&pods[i])...)
 	}
@@ -94,7 +94,7 @@ func PodState(pod *corev1.Pod) string {
 }
 
 // failedPod explains why a Pod has failed.
-func failedPod(pod *corev1.Pod, name string) []finding {
+func failedPod(pod *corev1.Pod, name string) []conclusion {
 	if pod.Status.Phase != corev1.PodFailed {
 		return nil
 	}
@@ -110,7 +110,7 @@ func failedPod(pod *corev1.Pod, name string) []finding {
 }
 
 // waitingPod explains why a container of a scheduled Pod does not start.
-func waitingPod(pod *corev1.Pod, name string) []finding {
+func waitingPod(pod *corev1.Pod, name string) []conclusion {
 	reason, message, container := waitingContainer(pod)
 	if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
 		return nil

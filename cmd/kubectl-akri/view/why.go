@@ -91,27 +91,27 @@ func (f *Facts) nodeComplaint(name string) string {
 	return ""
 }
 
-// slot is one of the Instance's slots and its owner.
-type slot struct {
+// slotView is one of the Instance's slots and its owner.
+type slotView struct {
 	name  string
 	value v0.SlotOwner
 	owner v0.Owner
 }
 
-func (f *Facts) slots() []slot {
-	var slots []slot
+func (f *Facts) slots() []slotView {
+	var slots []slotView
 	for i := range int(f.Instance.Spec.Capacity) {
 		name := v0.SlotName(f.Instance.Name, i)
 		value := f.Instance.Spec.DeviceUsage[name]
 		owner, _ := v0.ParseOwner(string(value)) // an invalid value is shown unchanged
-		slots = append(slots, slot{name, value, owner})
+		slots = append(slots, slotView{name, value, owner})
 	}
 	return slots
 }
 
 // usersText names the Pods on the slot's node that request the device. Only the
 // kubelet knows which of them uses which slot.
-func (s slot) usersText(f *Facts) string {
+func (s slotView) usersText(f *Facts) string {
 	if s.owner.Free() {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (s slot) usersText(f *Facts) string {
 
 // usersOf returns the Pods on a slot's node that have not terminated and request the
 // resource through which the slot was allocated.
-func (f *Facts) usersOf(s slot) []string {
+func (f *Facts) usersOf(s slotView) []string {
 	resource := v0.ResourceName(f.Instance.Name)
 	if s.owner.VirtualID != "" {
 		resource = v0.ResourceName(f.Instance.Spec.ConfigurationName)
@@ -192,7 +192,7 @@ func writeConditions(b *strings.Builder, conditions []metav1.Condition) {
 }
 
 // writeConclusion prints findings with their remedies.
-func writeConclusion(b *strings.Builder, findings []finding) {
+func writeConclusion(b *strings.Builder, findings []conclusion) {
 	b.WriteString("\nConclusion:\n")
 	for _, finding := range findings {
 		fmt.Fprintf(b, "  %s\n", indented(finding.cause, 4))

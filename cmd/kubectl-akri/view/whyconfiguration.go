@@ -35,7 +35,7 @@ type ConfigurationFacts struct {
 const maxInstances = 20
 
 // configurationRules are evaluated in this order. All findings are shown.
-var configurationRules = []func(*ConfigurationFacts) []finding{
+var configurationRules = []func(*ConfigurationFacts) []conclusion{
 	(*ConfigurationFacts).deleted,
 	(*ConfigurationFacts).notReconciled,
 	(*ConfigurationFacts).notAccepted,
@@ -83,15 +83,15 @@ func WhyConfiguration(out io.Writer, f *ConfigurationFacts) error {
 	return printed(out, b.String())
 }
 
-func (f *ConfigurationFacts) conclude() []finding {
-	var findings []finding
+func (f *ConfigurationFacts) conclude() []conclusion {
+	var findings []conclusion
 	for _, rule := range configurationRules {
 		findings = append(findings, rule(f)...)
 	}
 	if len(findings) > 0 {
 		return findings
 	}
-	return []finding{{cause: "No problem found: devices were found, and all objects exist and are ready."}}
+	return []conclusion{{cause: "No problem found: devices were found, and all objects exist and are ready."}}
 }
 
 func (f *ConfigurationFacts) resource() string { return v0.ResourceName(f.Configuration.Name) }
@@ -133,7 +133,7 @@ func freeSlots(instance *v0.Instance) int {
 	return max(free, 0)
 }
 
-func (f *ConfigurationFacts) deleted() []finding {
+func (f *ConfigurationFacts) deleted() []conclusion {
 	if f.Configuration.DeletionTimestamp == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (f *ConfigurationFacts) deleted() []finding {
 	return findingf(remedy, "The Configuration is being deleted.")
 }
 
-func (f *ConfigurationFacts) notReconciled() []finding {
+func (f *ConfigurationFacts) notReconciled() []conclusion {
 	if len(f.Configuration.Status.Conditions) > 0 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (f *ConfigurationFacts) notReconciled() []finding {
 		"The controller has not reconciled the Configuration yet.")
 }
 
-func (f *ConfigurationFacts) notAccepted() []finding {
+func (f *ConfigurationFacts) notAccepted() []conclusion {
 	accepted := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionAccepted)
 	if accepted == nil || accepted.Status != metav1.ConditionFalse {
 		return nil
@@ -165,14 +165,14 @@ func (f *ConfigurationFacts) remedyOf(reason string) string {
 	return remedyOf(reason, f.Configuration.Namespace, f.Configuration.Name)
 }
 
-func (f *ConfigurationFacts) discoveryFails() []finding {
+func (f *ConfigurationFacts) discoveryFails() []conclusion {
 	const maxShown = 5
 	failures := f.Configuration.Status.DiscoveryFailures
 	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
 		discovering.Reason == v0.ReasonHandlerMissing {
 		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
 	}
-	var findings []finding
+	var findings []conclusion
 	for i, failure := range failures {
 		if i == maxShown {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
@@ -193,7 +193,7 @@ func (f *ConfigurationFacts) handlerRemedy() string {
 	return remedy + "with the chart, --set handlers." + name + ".enabled=true installs this one"
 }
 
-func (f *ConfigurationFacts) noDevices() []finding {
+func (f *ConfigurationFacts) noDevices() []conclusion {
 	if len(f.Instances) > 0 || len(f.Configuration.Status.DiscoveryFailures) > 0 || f.Configuration.DeletionTimestamp != nil {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (f *ConfigurationFacts) noDevices() []finding {
 		"No device was found, and no agent reports a failure: the handler %s finds none, or runs on no node.", handler)
 }
 
-func (f *ConfigurationFacts) notApplied() []finding {
+func (f *ConfigurationFacts) notApplied() []conclusion {
 	applied := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionApplied)
 	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason == v0.ReasonInstancesFailing || len(f.notAccepted()) > 0 {
 		return nil
@@ -211,7 +211,7 @@ func (f *ConfigurationFacts) notApplied() []finding {
 }
 
 // instancesNotReady names the Instances with problems. Their own pages explain them.
-func (f *ConfigurationFacts) instancesNotReady() []finding {
+func (f *ConfigurationFacts) instancesNotReady() []conclusion {
 	var names []string
 	first := ""
 	for i := range f.Instances {
@@ -234,7 +234,7 @@ func (f *ConfigurationFacts) instancesNotReady() []finding {
 		len(names), len(f.Instances), names[0], first)
 }
 
-func (f *ConfigurationFacts) podsWaiting() []finding { return perPod(f.ownPods(), f.waitingPod) }
+func (f *ConfigurationFacts) podsWaiting() []conclusion { return perPod(f.ownPods(), f.waitingPod) }
 
 // ownPods returns the Pods that request any of the devices. Those that request a
 // certain one are on its page.
@@ -244,7 +244,7 @@ func (f *ConfigurationFacts) ownPods() []corev1.Pod {
 
 // waitingPod explains why a Pod that requests the Configuration's resource is not
 // running.
-func (f *ConfigurationFacts) waitingPod(pod *corev1.Pod) []finding {
+func (f *ConfigurationFacts) waitingPod(pod *corev1.Pod) []conclusion {
 	name := podName(pod, f.Configuration.Namespace)
 	message, found := unschedulable(pod)
 	switch {
@@ -253,12 +253,12 @@ func (f *ConfigurationFacts) waitingPod(pod *corev1.Pod) []finding {
 	case !strings.Contains(message, "Insufficient "+f.resource()):
 		return findingf("", "%s cannot be scheduled: %s", name, message)
 	}
-	return []finding{f.shortage(pod, name, message)}
+	return []conclusion{f.shortage(pod, name, message)}
 }
 
 // shortage explains why no node has as many devices as a Pod requests: they are
 // different devices, and one node sees all of them.
-func (f *ConfigurationFacts) shortage(pod *corev1.Pod, name, message string) finding {
+func (f *ConfigurationFacts) shortage(pod *corev1.Pod, name, message string) conclusion {
 	wanted := Requested(pod)[f.resource()]
 	devices, free := map[string]int64{}, map[string]int64{}
 	for i := range f.Instances {
@@ -279,9 +279,9 @@ func (f *ConfigurationFacts) shortage(pod *corev1.Pod, name, message string) fin
 	waits := fmt.Sprintf("%s waits for %s of %s", name, counted(int(wanted), "device"), f.resource())
 	switch {
 	case len(nodes) == 0:
-		return finding{cause: waits + ", but no node sees any."}
+		return conclusion{cause: waits + ", but no node sees any."}
 	case most >= wanted:
-		return finding{
+		return conclusion{
 			cause: fmt.Sprintf("%s. Enough of them have a free slot, on %s. The scheduler reports: %s", waits, strings.Join(nodes, ", "), message),
 			hint: "the Pod must be able to run on a node that sees the devices: check its nodeSelector, affinity and tolerations, " +
 				"and the agent there (kubectl akri nodes)",
@@ -300,7 +300,7 @@ func (f *ConfigurationFacts) shortage(pod *corev1.Pod, name, message string) fin
 	if holders := f.holders(); len(holders) > 0 {
 		problem += "\nIn use: " + strings.Join(holders, "; ") + "."
 	}
-	return finding{
+	return conclusion{
 		cause: problem,
 		hint:  "delete a Pod that uses a device, request fewer devices, or raise spec.capacity of the Configuration",
 	}
@@ -326,7 +326,7 @@ func (f *ConfigurationFacts) holders() []string {
 	return holders
 }
 
-func (f *ConfigurationFacts) objectsNotReady() []finding {
+func (f *ConfigurationFacts) objectsNotReady() []conclusion {
 	if meta.IsStatusConditionFalse(f.Configuration.Status.Conditions, v0.ConditionApplied) {
 		return nil
 	}
@@ -334,8 +334,8 @@ func (f *ConfigurationFacts) objectsNotReady() []finding {
 }
 
 // notReady returns the objects that are not ready.
-func notReady(resources []v0.ResourceStatus, namespace string) []finding {
-	var findings []finding
+func notReady(resources []v0.ResourceStatus, namespace string) []conclusion {
+	var findings []conclusion
 	for _, resource := range resources {
 		if resource.Ready {
 			continue

@@ -57,7 +57,7 @@ func missingHandler(f *ConfigurationFacts, name string) {
 }
 
 // texts returns findings with their remedies.
-func texts(findings []finding) []string {
+func texts(findings []conclusion) []string {
 	var all []string
 	for _, finding := range findings {
 		all = append(all, strings.TrimSuffix(finding.cause+" → "+finding.hint, " → "))
@@ -66,7 +66,7 @@ func texts(findings []finding) []string {
 }
 
 // compare checks that each finding contains the wanted text at the same place.
-func compare(t *testing.T, findings []finding, want []string) {
+func compare(t *testing.T, findings []conclusion, want []string) {
 	t.Helper()
 	got := texts(findings)
 	if !slices.EqualFunc(got, want, strings.Contains) {

@@ -74,15 +74,15 @@ func (f *PodFacts) resourceText(resource string) string {
 	return ", which does not exist"
 }
 
-func (f *PodFacts) conclude() []finding {
-	var findings []finding
+func (f *PodFacts) conclude() []conclusion {
+	var findings []conclusion
 	for _, resource := range f.Unknown {
 		findings = append(findings, findingf("correct the name, or check why the device is not found: kubectl akri tree lists the devices",
 			"%s is requested, but there is no Instance or Configuration %s.", resource, strings.TrimPrefix(resource, v0.Domain+"/"))...)
 	}
 	if !terminated(&f.Pod) {
 		for _, instance := range f.Instances {
-			for _, rule := range []func(*Facts) []finding{instanceDeleted, deviceNotSeen, nodeNotReady} {
+			for _, rule := range []func(*Facts) []conclusion{instanceDeleted, deviceNotSeen, nodeNotReady} {
 				findings = append(findings, rule(instance)...)
 			}
 		}
@@ -101,12 +101,12 @@ func (f *PodFacts) conclude() []finding {
 }
 
 // unschedulable explains which of the requested devices the scheduler does not find.
-func (f *PodFacts) unschedulable(name string) []finding {
+func (f *PodFacts) unschedulable(name string) []conclusion {
 	message, found := unschedulable(&f.Pod)
 	if !found {
 		return nil
 	}
-	var findings []finding
+	var findings []conclusion
 	for _, one := range f.Instances {
 		if resource := v0.ResourceName(one.Instance.Name); strings.Contains(message, "Insufficient "+resource) {
 			findings = append(findings, one.slotShortage(&f.Pod, resource, message))

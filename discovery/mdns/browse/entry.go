@@ -23,7 +23,7 @@ type entry struct {
 	name    wire.Name
 	kind    wire.Type
 	need    need
-	records map[identity]*record
+	records map[identity]*cachedRecord
 	// types means that the records are types of services.
 	types bool
 
@@ -50,8 +50,8 @@ func (e *entry) capacity() int {
 
 // best returns the record of an SRV or TXT entry that counts: the newest that has not
 // been replaced.
-func (e *entry) best() *record {
-	var best *record
+func (e *entry) best() *cachedRecord {
+	var best *cachedRecord
 	if e != nil {
 		for _, r := range e.records {
 			if best == nil || r.supersedes(best) {

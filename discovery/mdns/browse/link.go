@@ -30,7 +30,7 @@ type link struct {
 	inter   Interface
 	random  *rand.Rand
 	failed  func(reason string)
-	entries map[key]*entry
+	entries map[setKey]*entry
 	// count and bytes are the sums over all records.
 	count, bytes int
 	// generation counts the sweeps; marks has the last one that needed an entry. It is
@@ -46,7 +46,7 @@ type link struct {
 }
 
 func newLink(inter Interface, random *rand.Rand, failed func(string)) *link {
-	return &link{inter: inter, random: random, failed: failed, entries: map[key]*entry{}, generation: 1, marks: map[*entry]int{}}
+	return &link{inter: inter, random: random, failed: failed, entries: map[setKey]*entry{}, generation: 1, marks: map[*entry]int{}}
 }
 
 // passes are the types of records in the order in which they lead to each other.
@@ -71,7 +71,7 @@ func (l *link) receive(now time.Time, message wire.Message) {
 // store adds, renews or ends a record. It ignores records that nobody needs: without
 // that, the cache could be filled with anything.
 func (l *link) store(now time.Time, data wire.Record) {
-	e := l.entries[key{data.Name.Key(), data.Type}]
+	e := l.entries[setKey{data.Name.Key(), data.Type}]
 	if e == nil || !acceptable(e, data) {
 		return
 	}
@@ -89,7 +89,7 @@ func (l *link) store(now time.Time, data wire.Record) {
 			l.failed(FailedFull)
 			return
 		}
-		r = &record{data: data, created: now, jitter: .02 * l.random.Float64()}
+		r = &cachedRecord{data: data, created: now, jitter: .02 * l.random.Float64()}
 		e.records[id] = r
 		l.count++
 		l.bytes += size(data)
@@ -123,7 +123,7 @@ func acceptable(e *entry, data wire.Record) bool {
 // flush ends the records that a record with the cache-flush bit replaces. Those of the last
 // second may be in an earlier packet of the same answer.
 func (l *link) flush(now time.Time, data wire.Record) {
-	e := l.entries[key{data.Name.Key(), data.Type}]
+	e := l.entries[setKey{data.Name.Key(), data.Type}]
 	if e == nil || e.kind == wire.PTR { // PTR records of types are shared by all devices
 		return
 	}
@@ -136,7 +136,7 @@ func (l *link) flush(now time.Time, data wire.Record) {
 }
 
 // follow makes the entries that a record leads to.
-func (l *link) follow(now time.Time, e *entry, r *record) {
+func (l *link) follow(now time.Time, e *entry, r *cachedRecord) {
 	target := r.data.Target
 	switch {
 	case e.types:
@@ -171,10 +171,10 @@ func (l *link) browse(now time.Time, name wire.Name) {
 
 // visit returns the entry, which it creates if it does not exist, and marks it as needed.
 func (l *link) visit(now time.Time, name wire.Name, kind wire.Type, why need) *entry {
-	k := key{name.Key(), kind}
+	k := setKey{name.Key(), kind}
 	e := l.entries[k]
 	if e == nil {
-		e = &entry{name: name, kind: kind, records: map[identity]*record{}, types: kind == wire.PTR && isEnumeration(name), since: now}
+		e = &entry{name: name, kind: kind, records: map[identity]*cachedRecord{}, types: kind == wire.PTR && isEnumeration(name), since: now}
 		e.due = now.Add(l.firstDelay())
 		l.entries[k] = e
 	}
@@ -209,7 +209,7 @@ func (l *link) sweep(now time.Time, browsed []wire.Name) {
 	l.changed = false
 }
 
-func (l *link) forget(r *record) {
+func (l *link) forget(r *cachedRecord) {
 	l.count--
 	l.bytes -= size(r.data)
 }

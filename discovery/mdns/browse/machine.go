@@ -79,7 +79,7 @@ func (m *machine) touch() {
 // settled reports whether names have been browsed for long enough to know the services.
 func (l *link) settled(now time.Time, names []wire.Name) bool {
 	return !slices.ContainsFunc(names, func(name wire.Name) bool {
-		e := l.entries[key{name.Key(), wire.PTR}]
+		e := l.entries[setKey{name.Key(), wire.PTR}]
 		return e == nil || now.Sub(e.since) < settleTime
 	})
 }
@@ -232,7 +232,7 @@ func (l *link) instances(browsed []wire.Name) []wire.Name {
 	instances := map[string]wire.Name{}
 	var add func(name wire.Name)
 	add = func(name wire.Name) {
-		e := l.entries[key{name.Key(), wire.PTR}]
+		e := l.entries[setKey{name.Key(), wire.PTR}]
 		if e == nil {
 			return
 		}
@@ -254,8 +254,8 @@ func (l *link) instances(browsed []wire.Name) []wire.Name {
 // resolve returns the service of a name. It is not ok until its host, port and address
 // are known, and its TXT record, or that it has none.
 func (l *link) resolve(instance wire.Name) (service Service, ok bool) {
-	srv := l.entries[key{instance.Key(), wire.SRV}].best()
-	text := l.entries[key{instance.Key(), wire.TXT}]
+	srv := l.entries[setKey{instance.Key(), wire.SRV}].best()
+	text := l.entries[setKey{instance.Key(), wire.TXT}]
 	if srv == nil || text == nil || len(text.records) == 0 && !text.late {
 		return Service{}, false
 	}
@@ -283,7 +283,7 @@ func (l *link) resolve(instance wire.Name) (service Service, ok bool) {
 func (l *link) addresses(host wire.Name) []netip.Addr {
 	var current, replaced []netip.Addr
 	for _, kind := range []wire.Type{wire.A, wire.AAAA} {
-		e := l.entries[key{host.Key(), kind}]
+		e := l.entries[setKey{host.Key(), kind}]
 		if e == nil {
 			continue
 		}

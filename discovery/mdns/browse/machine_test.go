@@ -290,7 +290,7 @@ func TestBounds(t *testing.T) {
 	if addresses := len(l.addresses("device-0001.local")); addresses > maxRecordsPerName {
 		t.Errorf("%d addresses of a host", addresses)
 	}
-	if l.entries[key{"stranger._other._tcp.local", wire.SRV}] != nil {
+	if l.entries[setKey{"stranger._other._tcp.local", wire.SRV}] != nil {
 		t.Error("a record that nobody needs is kept")
 	}
 	// Everything is forgotten with the last subscription.

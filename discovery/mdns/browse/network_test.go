@@ -95,10 +95,10 @@ type responder struct {
 	socket *socket
 	conn   net.PacketConn
 	mu     sync.Mutex
-	device atomic.Pointer[device]
+	device atomic.Pointer[simulatedDevice]
 }
 
-func respond(t *testing.T, name string, isIPv6 bool, d *device) *responder {
+func respond(t *testing.T, name string, isIPv6 bool, d *simulatedDevice) *responder {
 	t.Helper()
 	i, err := net.InterfaceByName(name)
 	if err != nil {
@@ -147,13 +147,13 @@ func (r *responder) run() {
 		if err != nil || message.Response {
 			continue
 		}
-		wanted := map[key]bool{}
+		wanted := map[setKey]bool{}
 		for _, q := range message.Questions {
-			wanted[key{q.Name.Key(), q.Type}] = true
+			wanted[setKey{q.Name.Key(), q.Type}] = true
 		}
 		var answers []wire.Record
 		for _, record := range r.device.Load().records {
-			if wanted[key{record.Name.Key(), record.Type}] {
+			if wanted[setKey{record.Name.Key(), record.Type}] {
 				answers = append(answers, record)
 			}
 		}
@@ -177,7 +177,7 @@ func (r *responder) send(records []wire.Record) {
 }
 
 func (r *responder) goodbye() {
-	records := slices.Clone(r.device.Swap(&device{}).records)
+	records := slices.Clone(r.device.Swap(&simulatedDevice{}).records)
 	for i := range records {
 		records[i].TTL = 0
 	}
@@ -234,7 +234,7 @@ func (b *browsing) until(what string, ok func([]Service) bool) {
 	}
 }
 
-func webDevice(t *testing.T, name, address string) *device {
+func webDevice(t *testing.T, name, address string) *simulatedDevice {
 	return newSimulation(t).service(0, name, "_http._tcp", address)
 }
 
@@ -263,7 +263,7 @@ func testBothInterfaces(t *testing.T) {
 	t.Logf("a first list takes %v", time.Since(began))
 	began = time.Now()
 	added := webDevice(t, "Added", "192.0.2.9")
-	first.device.Store(&device{records: slices.Concat(newDevice.records, added.records)})
+	first.device.Store(&simulatedDevice{records: slices.Concat(newDevice.records, added.records)})
 	first.send(added.records)
 	again.until("Added", func(services []Service) bool { return len(services) == 3 })
 	t.Logf("an announcement takes %v", time.Since(began))
@@ -385,7 +385,7 @@ func testForeignPackets(t *testing.T) {
 }
 
 func testThousand(t *testing.T) {
-	all := &device{}
+	all := &simulatedDevice{}
 	for i := range maxServices {
 		all.records = append(all.records, webDevice(t, fmt.Sprintf("Device %04d", i), fmt.Sprintf("192.0.2.%d", 2+i%250)).records...)
 	}

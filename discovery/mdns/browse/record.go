@@ -8,14 +8,14 @@ import (
 	"akri.sh/akri/discovery/mdns/browse/wire"
 )
 
-// key identifies a set of records.
-type key struct {
+// setKey identifies a set of records.
+type setKey struct {
 	name string // in lower case
 	kind wire.Type
 }
 
-// record is a record in the cache.
-type record struct {
+// cachedRecord is a record in the cache.
+type cachedRecord struct {
 	data wire.Record
 	// created is when the record was first received, received when it last was.
 	created, received time.Time
@@ -49,7 +49,7 @@ func identify(data wire.Record) identity {
 func size(data wire.Record) int { return len(data.Name) + len(data.Target) + len(data.Text) }
 
 // renew records that the record was received again.
-func (r *record) renew(now time.Time, data wire.Record) {
+func (r *cachedRecord) renew(now time.Time, data wire.Record) {
 	ttl := min(max(time.Duration(data.TTL)*time.Second, minTTL), maxTTL)
 	r.data.Flush, r.data.TTL = data.Flush, uint32(ttl/time.Second)
 	r.received, r.expires = now, now.Add(ttl)
@@ -58,14 +58,14 @@ func (r *record) renew(now time.Time, data wire.Record) {
 }
 
 // end makes the record expire soon, unless it does so anyway.
-func (r *record) end(now time.Time) {
+func (r *cachedRecord) end(now time.Time) {
 	if at := now.Add(goodbyeDelay); !r.final || at.Before(r.expires) {
 		r.final, r.expires, r.refresh = true, at, time.Time{}
 	}
 }
 
 // verify begins to ask for a record that may be out of date.
-func (r *record) verify(now time.Time) {
+func (r *cachedRecord) verify(now time.Time) {
 	if !r.final && r.attempts < repeats*len(points) {
 		r.expires, r.attempts = now, repeats*len(points)
 		r.plan(now)
@@ -73,7 +73,7 @@ func (r *record) verify(now time.Time) {
 }
 
 // removal is when the record is removed, unless it is received before that.
-func (r *record) removal() time.Time {
+func (r *cachedRecord) removal() time.Time {
 	if r.final {
 		return r.expires
 	}
@@ -84,7 +84,7 @@ func (r *record) removal() time.Time {
 var points = [...]float64{.80, .85, .90, .95}
 
 // plan sets the time of the next question, which is not before earliest.
-func (r *record) plan(earliest time.Time) {
+func (r *cachedRecord) plan(earliest time.Time) {
 	if r.final {
 		return
 	}
@@ -101,7 +101,7 @@ func (r *record) plan(earliest time.Time) {
 }
 
 // asked records that a question for the record was sent.
-func (r *record) asked(now time.Time) {
+func (r *cachedRecord) asked(now time.Time) {
 	if r.refresh.IsZero() || r.refresh.After(now.Add(lookahead)) {
 		return
 	}
@@ -111,13 +111,13 @@ func (r *record) asked(now time.Time) {
 
 // known reports whether to list the record as a known answer: more than half of its time
 // to live must remain (RFC 6762, 7.1).
-func (r *record) known(now time.Time) bool {
+func (r *cachedRecord) known(now time.Time) bool {
 	return !r.final && r.expires.Sub(now) > r.expires.Sub(r.received)/2
 }
 
 // supersedes reports whether the record counts rather than another one of its name and
 // type. The order is total, so that it does not depend on the order of a map.
-func (r *record) supersedes(other *record) bool {
+func (r *cachedRecord) supersedes(other *cachedRecord) bool {
 	if r.final != other.final {
 		return other.final
 	}

@@ -17,7 +17,7 @@ type simulation struct {
 	t         testing.TB
 	now       time.Time
 	machine   *machine
-	devices   []*device
+	devices   []*simulatedDevice
 	lost      func() bool
 	random    *rand.Rand
 	pending   []delivery
@@ -36,9 +36,9 @@ type delivery struct {
 	message wire.Message
 }
 
-// device answers as RFC 6762 requires: with what is not known, and each record at most once
+// simulatedDevice answers as RFC 6762 requires: with what is not known, and each record at most once
 // a second.
-type device struct {
+type simulatedDevice struct {
 	index   int
 	records []wire.Record
 	off     bool
@@ -79,7 +79,7 @@ func (s *simulation) browse(types ...string) *subscription {
 }
 
 // service adds a device with one service: TTLs are those of avahi and others.
-func (s *simulation) service(index int, instance, kind, address string, text ...string) *device {
+func (s *simulation) service(index int, instance, kind, address string, text ...string) *simulatedDevice {
 	host := wire.Name(strings.ToLower(strings.ReplaceAll(instance, " ", "-")) + ".local")
 	label, err := wire.NewName(instance)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *simulation) service(index int, instance, kind, address string, text ...
 	}
 	typeName := wire.Name(kind + ".local")
 	name := label + "." + typeName
-	d := &device{index: index, sent: map[int]time.Time{}, records: []wire.Record{
+	d := &simulatedDevice{index: index, sent: map[int]time.Time{}, records: []wire.Record{
 		{Name: typeName, Type: wire.PTR, TTL: 4500, Target: name},
 		{Name: "_services._dns-sd._udp.local", Type: wire.PTR, TTL: 4500, Target: typeName},
 		{Name: name, Type: wire.SRV, TTL: 120, Flush: true, Target: host, Port: 80},
@@ -99,12 +99,12 @@ func (s *simulation) service(index int, instance, kind, address string, text ...
 }
 
 // announce sends records of a device to all.
-func (s *simulation) announce(d *device, records ...wire.Record) {
+func (s *simulation) announce(d *simulatedDevice, records ...wire.Record) {
 	s.deliver(d.index, records, 0)
 }
 
 // goodbye announces the end of all records.
-func (s *simulation) goodbye(d *device) {
+func (s *simulation) goodbye(d *simulatedDevice) {
 	d.off = true
 	records := slices.Clone(d.records)
 	for i := range records {
@@ -188,9 +188,9 @@ func (s *simulation) advance() {
 }
 
 func (s *simulation) answer(index int, query wire.Message) {
-	wanted, known := map[key]bool{}, map[wire.Name]uint32{}
+	wanted, known := map[setKey]bool{}, map[wire.Name]uint32{}
 	for _, q := range query.Questions {
-		wanted[key{q.Name.Key(), q.Type}] = true
+		wanted[setKey{q.Name.Key(), q.Type}] = true
 	}
 	for _, r := range query.Records {
 		known[r.Name+" "+r.Target] = r.TTL
@@ -201,7 +201,7 @@ func (s *simulation) answer(index int, query wire.Message) {
 		}
 		var answers []wire.Record
 		for i, record := range d.records {
-			if !wanted[key{record.Name.Key(), record.Type}] || known[record.Name+" "+record.Target] >= record.TTL/2 {
+			if !wanted[setKey{record.Name.Key(), record.Type}] || known[record.Name+" "+record.Target] >= record.TTL/2 {
 				continue
 			}
 			if s.now.Sub(d.sent[i]) >= time.Second {

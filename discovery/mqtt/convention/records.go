@@ -13,16 +13,16 @@ const (
 
 // records keep the last message of each topic, reduced to what matters.
 type records[R any] struct {
-	byTopic map[string]record[R]
+	byTopic map[string]topicRecord[R]
 	bytes   int
 }
 
-type record[R any] struct {
+type topicRecord[R any] struct {
 	value R
 	size  int
 }
 
-func newRecords[R any]() records[R] { return records[R]{byTopic: map[string]record[R]{}} }
+func newRecords[R any]() records[R] { return records[R]{byTopic: map[string]topicRecord[R]{}} }
 
 // put stores a record with texts of this size. It reports whether there is room.
 func (r *records[R]) put(topic string, value R, size int) bool {
@@ -32,7 +32,7 @@ func (r *records[R]) put(topic string, value R, size int) bool {
 		return false
 	}
 	r.bytes += size - former.size
-	r.byTopic[topic] = record[R]{value, size}
+	r.byTopic[topic] = topicRecord[R]{value, size}
 	return true
 }
 

@@ -173,12 +173,12 @@ func checkTopicName(name string) string {
 // Expression is a text with levels of a topic, or a part of a JSON payload.
 type Expression struct {
 	// parts are texts, each followed by a level; the last has level 0, for none.
-	parts []part
+	parts []topicPart
 	// path is where the value is in the payload; nil if the expression is a text.
 	path []string
 }
 
-type part struct {
+type topicPart struct {
 	text  string
 	level int
 }
@@ -202,7 +202,7 @@ func parseTemplate(path, text string, levels int) (Expression, error) {
 	for {
 		before, after, found := strings.Cut(rest, "$")
 		if !found {
-			parsed.parts = append(parsed.parts, part{text: rest})
+			parsed.parts = append(parsed.parts, topicPart{text: rest})
 			return parsed, nil
 		}
 		digits := 0
@@ -214,7 +214,7 @@ func parseTemplate(path, text string, levels int) (Expression, error) {
 			return Expression{}, details.Faultf(path, "$%s is not a level of topics.announce", after[:digits]).
 				Hint("write $1 to $%d, for the texts of +", levels)
 		}
-		parsed.parts = append(parsed.parts, part{text: before, level: level})
+		parsed.parts = append(parsed.parts, topicPart{text: before, level: level})
 		rest = after[digits:]
 	}
 }

@@ -59,23 +59,23 @@ func (k kubectl) KubectlInput(ctx context.Context, input []byte, arguments ...st
 
 // currentTarget returns the cluster of the current context. The context is fixed: if the
 // current one changes later, the demo stays where it is.
-func currentTarget(ctx context.Context) (target, error) {
+func currentTarget(ctx context.Context) (demoTarget, error) {
 	program, err := exec.LookPath("kubectl")
 	if err != nil {
 		dir, dirErr := build.DefaultDir()
 		if dirErr != nil {
-			return target{}, dirErr
+			return demoTarget{}, dirErr
 		}
 		if program = filepath.Join(dir, "kubectl"); !isFile(program) {
-			return target{}, errors.New("kubectl is not in the PATH: install it")
+			return demoTarget{}, errors.New("kubectl is not in the PATH: install it")
 		}
 	}
 	output, err := exec.CommandContext(ctx, program, "config", "current-context").Output()
 	if err != nil {
-		return target{}, errors.New("there is no current kubeconfig context: set KUBECONFIG, or choose one with kubectl config use-context")
+		return demoTarget{}, errors.New("there is no current kubeconfig context: set KUBECONFIG, or choose one with kubectl config use-context")
 	}
 	name := strings.TrimSpace(string(output))
-	return target{
+	return demoTarget{
 		Client:    kubectl{program, name},
 		context:   name,
 		hasNodes:  true,
@@ -109,11 +109,11 @@ func upCurrent(ctx context.Context, o options) error {
 	}
 	archives = append(archives, programs.Images...)
 	settings := append(values(t), s.crdValues()...)
-	additions, err := t.render(ctx, programs, settings)
+	added, err := t.render(ctx, programs, settings)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(os.Stderr, plan(s, additions, way.describe(len(archives))))
+	fmt.Fprint(os.Stderr, plan(s, added, way.describe(len(archives))))
 	if err := agree(o.yes); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func agree(yes bool) error {
 
 // createNamespaces creates Akri's namespace and that of the demo. They permit host
 // paths and the host's network, which agents and cameras use.
-func (t target) createNamespaces(ctx context.Context, s site) error {
+func (t demoTarget) createNamespaces(ctx context.Context, s site) error {
 	crds := s.Demo
 	if crds == "" {
 		crds = brought

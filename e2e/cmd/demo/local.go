@@ -113,8 +113,8 @@ func start(ctx context.Context) (*cluster.Cluster, error) {
 }
 
 // localTarget returns the demo's own cluster as a target.
-func localTarget(c *cluster.Cluster) target {
-	t := target{
+func localTarget(c *cluster.Cluster) demoTarget {
+	t := demoTarget{
 		Client:     c,
 		kubeconfig: c.Kubeconfig(),
 		hasNodes:   len(c.Nodes()) > 0,
@@ -130,7 +130,7 @@ func localTarget(c *cluster.Cluster) target {
 }
 
 // populate installs Akri and the parts of the demo in its own cluster.
-func populate(ctx context.Context, c *cluster.Cluster, t target, programs akri.Programs, images []string) error {
+func populate(ctx context.Context, c *cluster.Cluster, t demoTarget, programs akri.Programs, images []string) error {
 	logf("installing Akri")
 	if !t.hasNodes {
 		if err := akri.StartProcesses(ctx, c, programs, processDir); err != nil {

@@ -74,7 +74,7 @@ var (
 )
 
 // apply creates the objects of a part. It does not wait: the parts start at the same time.
-func (p part) apply(ctx context.Context, t target, programs akri.Programs) error {
+func (p part) apply(ctx context.Context, t demoTarget, programs akri.Programs) error {
 	for _, file := range p.Manifests {
 		manifest, err := t.adapt(filepath.Join(programs.Root, file))
 		if err != nil {
@@ -93,7 +93,7 @@ func (p part) apply(ctx context.Context, t target, programs akri.Programs) error
 }
 
 // await waits until the devices are found and, with nodes, their objects are ready.
-func (p part) await(ctx context.Context, t target) error {
+func (p part) await(ctx context.Context, t demoTarget) error {
 	condition := "Ready"
 	if !t.hasNodes {
 		condition = "Applied" // no Pod becomes ready without nodes

@@ -23,7 +23,7 @@ type additions struct {
 }
 
 // render returns what the chart would add with these values.
-func (t target) render(ctx context.Context, programs akri.Programs, settings []string) (additions, error) {
+func (t demoTarget) render(ctx context.Context, programs akri.Programs, settings []string) (additions, error) {
 	arguments := []string{"template", "akri", chartDir, "--namespace", akri.Namespace}
 	for _, setting := range settings {
 		arguments = append(arguments, "--set", setting)

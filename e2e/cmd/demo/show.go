@@ -21,7 +21,7 @@ import (
 
 // show prints the objects of all parts, the addresses of the pages, and commands to
 // explore the cluster.
-func show(ctx context.Context, t target, programs akri.Programs) error {
+func show(ctx context.Context, t demoTarget, programs akri.Programs) error {
 	fmt.Println()
 	tree := exec.CommandContext(ctx, filepath.Join(programs.Dir, "kubectl-akri"), "tree", "--namespace", t.namespace,
 		"--kubeconfig", t.kubeconfig, "--context", t.context)
@@ -32,27 +32,27 @@ func show(ctx context.Context, t target, programs akri.Programs) error {
 	if err := t.showPages(ctx); err != nil {
 		return err
 	}
-	kubectl, downCommand := "kubectl", "make demo-down"
+	k, downCommand := "kubectl", "make demo-down"
 	if t.local == nil {
-		kubectl, downCommand = "kubectl --context "+t.context, "make demo-down CLUSTER=current"
+		k, downCommand = "kubectl --context "+t.context, "make demo-down CLUSTER=current"
 		fmt.Printf("\nExplore the cluster:\n  export PATH=%s:$PATH\n", programs.Dir)
 	} else {
 		fmt.Printf("\nExplore the cluster:\n  export KUBECONFIG=%s PATH=%s:%s:$PATH\n",
 			t.kubeconfig, programs.Dir, filepath.Join(programs.Dir, "k8s"))
 	}
-	inNamespace := kubectl
+	inNamespace := k
 	if t.namespace != "default" {
 		inNamespace += " -n " + t.namespace
 	}
 	fmt.Printf("  %s get akric,akrii,pods,services\n  %s describe akric %s\n  kubectl akri tree -n %s\n",
 		inNamespace, inNamespace, debugEcho.Configuration, t.namespace)
-	t.showUnplugging(kubectl)
+	t.showUnplugging(k)
 	fmt.Printf("Stop the demo and remove everything:\n  %s\n", downCommand)
 	return nil
 }
 
 // showUnplugging prints the commands that make devices go and come again.
-func (t target) showUnplugging(kubectl string) {
+func (t demoTarget) showUnplugging(k string) {
 	for _, state := range []struct {
 		text, replicas, availability string
 	}{
@@ -62,7 +62,7 @@ func (t target) showUnplugging(kubectl string) {
 		fmt.Println(state.text)
 		for _, p := range t.parts() {
 			if p.Device != "" {
-				fmt.Printf("  %s -n %s scale deployment/%s --replicas=%s\n", kubectl, t.devices, p.Device, state.replicas)
+				fmt.Printf("  %s -n %s scale deployment/%s --replicas=%s\n", k, t.devices, p.Device, state.replicas)
 			}
 		}
 		if t.availability != "" {
@@ -73,7 +73,7 @@ func (t target) showUnplugging(kubectl string) {
 
 // showPages prints how to look at the pages of all parts. Those of the demo's own cluster
 // are made reachable from this machine.
-func (t target) showPages(ctx context.Context) error {
+func (t demoTarget) showPages(ctx context.Context) error {
 	var pages strings.Builder
 	for _, p := range t.parts() {
 		if err := p.openPages(ctx, t, &pages); err != nil {
@@ -92,7 +92,7 @@ func (t target) showPages(ctx context.Context) error {
 }
 
 // openPages writes how to open the pages of a part.
-func (p part) openPages(ctx context.Context, t target, to *strings.Builder) error {
+func (p part) openPages(ctx context.Context, t demoTarget, to *strings.Builder) error {
 	for _, each := range p.Pages {
 		services := []string{each.Service}
 		if each.Service == "" {

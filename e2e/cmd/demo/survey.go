@@ -48,7 +48,7 @@ func (s site) crdValues() []string {
 
 // survey reads a site. It is an error if Akri is installed, but not by the demo, or if
 // the nodes cannot run what this machine builds.
-func survey(ctx context.Context, t target) (site, error) {
+func survey(ctx context.Context, t demoTarget) (site, error) {
 	s := site{Context: t.context}
 	server, err := t.Kubectl(ctx, "config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}")
 	if err != nil {
@@ -71,7 +71,7 @@ func survey(ctx context.Context, t target) (site, error) {
 }
 
 // readNodes reads the nodes.
-func (s *site) readNodes(ctx context.Context, t target) error {
+func (s *site) readNodes(ctx context.Context, t demoTarget) error {
 	text, err := t.Kubectl(ctx, "--request-timeout=15s", "get", "nodes", "--output=json")
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *site) readNodes(ctx context.Context, t target) error {
 }
 
 // readAkri finds out whether Akri, its CRDs or the demo are there.
-func (s *site) readAkri(ctx context.Context, t target) error {
+func (s *site) readAkri(ctx context.Context, t demoTarget) error {
 	crds, err := t.Kubectl(ctx, "get", "crds", "configurations.akri.sh", "instances.akri.sh", "--ignore-not-found", "--output=name")
 	if err != nil {
 		return err

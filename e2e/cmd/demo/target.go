@@ -13,8 +13,8 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// target is the cluster in which the demo runs.
-type target struct {
+// demoTarget is the cluster in which the demo runs.
+type demoTarget struct {
 	akri.Client
 	// kubeconfig is a file; empty: that of the environment. context is a context in it;
 	// empty: its current one.
@@ -32,7 +32,7 @@ type target struct {
 }
 
 // parts returns the parts that run in a cluster.
-func (t target) parts() []part {
+func (t demoTarget) parts() []part {
 	if !t.hasNodes {
 		return []part{debugEcho}
 	}
@@ -40,7 +40,7 @@ func (t target) parts() []part {
 }
 
 // runParts applies all parts, and returns when they are ready.
-func (t target) runParts(ctx context.Context, programs akri.Programs) error {
+func (t demoTarget) runParts(ctx context.Context, programs akri.Programs) error {
 	for _, p := range t.parts() {
 		if err := p.apply(ctx, t, programs); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (t target) runParts(ctx context.Context, programs akri.Programs) error {
 
 // adapt returns the manifest in a file with some replacements, and then with the
 // namespaces and images of the target.
-func (t target) adapt(file string, replacements ...string) ([]byte, error) {
+func (t demoTarget) adapt(file string, replacements ...string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (t target) adapt(file string, replacements ...string) ([]byte, error) {
 
 // applyManifest applies a manifest, whose objects are in the Configurations' namespace
 // unless they have another.
-func (t target) applyManifest(ctx context.Context, manifest []byte) error {
+func (t demoTarget) applyManifest(ctx context.Context, manifest []byte) error {
 	arguments := []string{"apply", "--server-side", "-f", "-"}
 	if t.namespace == t.devices { // with a namespace, kubectl refuses objects of others
 		arguments = append(arguments, "--namespace", t.namespace)
@@ -82,7 +82,7 @@ func (t target) applyManifest(ctx context.Context, manifest []byte) error {
 }
 
 // helmFlags returns the flags that select the cluster for helm.
-func (t target) helmFlags() []string {
+func (t demoTarget) helmFlags() []string {
 	var flags []string
 	if t.kubeconfig != "" {
 		flags = append(flags, "--kubeconfig", t.kubeconfig)
@@ -98,7 +98,7 @@ const chartDir = "charts/akri"
 
 // values returns the values of the chart for the demo: all its handlers, and images
 // with the tag that akri.Build gives them.
-func values(t target) []string {
+func values(t demoTarget) []string {
 	settings := []string{"image.tag=dev", "handlers.debugEcho.enabled=true"}
 	for _, p := range t.parts() {
 		if p.Handler != "" {
@@ -121,7 +121,7 @@ func buildHelm(ctx context.Context, programs akri.Programs) error {
 }
 
 // helm runs helm in the root of the repository and returns its output.
-func (t target) helm(ctx context.Context, programs akri.Programs, arguments ...string) ([]byte, error) {
+func (t demoTarget) helm(ctx context.Context, programs akri.Programs, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, filepath.Join(programs.Dir, "helm"), append(arguments, t.helmFlags()...)...)
 	command.Dir = programs.Root
 	var stderr bytes.Buffer
@@ -135,7 +135,7 @@ func (t target) helm(ctx context.Context, programs akri.Programs, arguments ...s
 
 // install installs Akri by its chart, with values of the form key=value, and returns when
 // it is ready.
-func (t target) install(ctx context.Context, programs akri.Programs, settings []string) error {
+func (t demoTarget) install(ctx context.Context, programs akri.Programs, settings []string) error {
 	arguments := []string{"upgrade", "--install", "akri", chartDir, "--namespace", akri.Namespace, "--create-namespace"}
 	for _, setting := range settings {
 		arguments = append(arguments, "--set", setting)

@@ -111,10 +111,10 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	gauge := newGauge(o.metric, o.server, o.node.String())
+	g := newGauge(o.metric, o.server, o.node.String())
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(gauge)
-	server := &http.Server{Handler: routes(gauge, registry), ReadHeaderTimeout: 5 * time.Second}
+	registry.MustRegister(g)
+	server := &http.Server{Handler: routes(g, registry), ReadHeaderTimeout: 5 * time.Second}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		slog.Info("Serving a value", "address", listener.Addr().String(), "server", o.url, "node", o.node.String())
@@ -128,7 +128,7 @@ func run(ctx context.Context, o options) error {
 		return server.Close()
 	})
 	group.Go(func() error {
-		poll(ctx, o, gauge)
+		poll(ctx, o, g)
 		return nil
 	})
 	return group.Wait()

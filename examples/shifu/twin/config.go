@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// config is the content of the ConfigMap, as far as the twin uses it.
-type config struct {
+// twinConfig is the content of the ConfigMap, as far as the twin uses it.
+type twinConfig struct {
 	instructions map[string]string // to the ID of the node
 	timeout      time.Duration     // of an instruction
 	// telemetries are the instructions that are read periodically.
@@ -19,11 +19,11 @@ type config struct {
 	interval, telemetryTimeout time.Duration
 }
 
-func (c config) names() []string { return slices.Sorted(maps.Keys(c.instructions)) }
+func (c twinConfig) names() []string { return slices.Sorted(maps.Keys(c.instructions)) }
 
 // readConfig reads the files "instructions" and "telemetries". Unknown keys are ignored,
 // as Shifu does.
-func readConfig(files fs.FS) (config, error) {
+func readConfig(files fs.FS) (twinConfig, error) {
 	var instructions struct {
 		Settings struct {
 			TimeoutSeconds int `json:"defaultTimeoutSeconds"`
@@ -48,13 +48,13 @@ func readConfig(files fs.FS) (config, error) {
 	for name, into := range map[string]any{"instructions": &instructions, "telemetries": &telemetries} {
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
-			return config{}, fmt.Errorf("read the ConfigMap: %w", err)
+			return twinConfig{}, fmt.Errorf("read the ConfigMap: %w", err)
 		}
 		if err := yaml.Unmarshal(text, into); err != nil {
-			return config{}, fmt.Errorf("%s of the ConfigMap: %w", name, err)
+			return twinConfig{}, fmt.Errorf("%s of the ConfigMap: %w", name, err)
 		}
 	}
-	c := config{
+	c := twinConfig{
 		instructions:     map[string]string{},
 		timeout:          time.Duration(instructions.Settings.TimeoutSeconds) * time.Second,
 		interval:         max(time.Duration(telemetries.Settings.IntervalMilliseconds)*time.Millisecond, 100*time.Millisecond),
@@ -62,14 +62,14 @@ func readConfig(files fs.FS) (config, error) {
 	}
 	for name, each := range instructions.Instructions {
 		if each == nil || each.Properties["OPCUANodeID"] == "" {
-			return config{}, fmt.Errorf("the instruction %s has no OPCUANodeID in its protocolPropertyList", name)
+			return twinConfig{}, fmt.Errorf("the instruction %s has no OPCUANodeID in its protocolPropertyList", name)
 		}
 		c.instructions[name] = each.Properties["OPCUANodeID"]
 	}
 	for _, name := range slices.Sorted(maps.Keys(telemetries.Telemetries)) {
 		each := telemetries.Telemetries[name]
 		if each == nil || c.instructions[each.Properties.Instruction] == "" {
-			return config{}, fmt.Errorf("the telemetry %s refers to no instruction", name)
+			return twinConfig{}, fmt.Errorf("the telemetry %s refers to no instruction", name)
 		}
 		c.telemetries = append(c.telemetries, each.Properties.Instruction)
 	}

@@ -16,16 +16,16 @@ type reader interface {
 	read(ctx context.Context, node string) (string, error)
 }
 
-// server is an OPC UA server. After a failure, it connects again.
-type server struct {
-	spec spec
+// opcuaServer is an OPC UA server. After a failure, it connects again.
+type opcuaServer struct {
+	spec deviceSpec
 
 	mu     sync.Mutex
 	client *opcua.Client
 }
 
 // connect connects to the device of an EdgeDevice.
-func connect(ctx context.Context, s spec) (*server, error) {
+func connect(ctx context.Context, s deviceSpec) (*opcuaServer, error) {
 	switch mode := s.Settings.OPCUA.AuthenticationMode; mode {
 	case "":
 		return nil, errors.New("protocolSettings.OPCUASetting.AuthenticationMode is missing: set it to Anonymous")
@@ -33,12 +33,12 @@ func connect(ctx context.Context, s spec) (*server, error) {
 	default:
 		return nil, fmt.Errorf("AuthenticationMode %q: this stand-in knows only Anonymous", mode)
 	}
-	device := &server{spec: s}
+	device := &opcuaServer{spec: s}
 	return device, device.reconnect(ctx)
 }
 
 // reconnect connects the client. The caller holds mu, except at the beginning.
-func (s *server) reconnect(ctx context.Context) error {
+func (s *opcuaServer) reconnect(ctx context.Context) error {
 	if timeout := s.spec.Settings.OPCUA.TimeoutMilliseconds; timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(timeout)*time.Millisecond)
@@ -56,7 +56,7 @@ func (s *server) reconnect(ctx context.Context) error {
 }
 
 // read implements [reader].
-func (s *server) read(ctx context.Context, node string) (string, error) {
+func (s *opcuaServer) read(ctx context.Context, node string) (string, error) {
 	id, err := ua.ParseNodeID(node)
 	if err != nil {
 		return "", fmt.Errorf("%q is not the ID of a node: %w", node, err)
@@ -77,7 +77,7 @@ func (s *server) read(ctx context.Context, node string) (string, error) {
 }
 
 // connected returns a client that is connected, as far as is known.
-func (s *server) connected(ctx context.Context) (*opcua.Client, error) {
+func (s *opcuaServer) connected(ctx context.Context) (*opcua.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client == nil {
@@ -89,7 +89,7 @@ func (s *server) connected(ctx context.Context) (*opcua.Client, error) {
 }
 
 // disconnect closes a client that has failed.
-func (s *server) disconnect(client *opcua.Client) {
+func (s *opcuaServer) disconnect(client *opcua.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client == client {
@@ -98,7 +98,7 @@ func (s *server) disconnect(client *opcua.Client) {
 	}
 }
 
-func (s *server) close() {
+func (s *opcuaServer) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client != nil {

@@ -22,8 +22,8 @@ const (
 	maxObjectBytes = 1 << 20
 )
 
-// spec is the spec of an EdgeDevice, as far as the twin uses it.
-type spec struct {
+// deviceSpec is the spec of an EdgeDevice, as far as the twin uses it.
+type deviceSpec struct {
 	Address  string `json:"address"`
 	Protocol string `json:"protocol"`
 	Settings struct {
@@ -70,19 +70,19 @@ func inCluster(namespace, name string) (*edgeDevice, error) {
 }
 
 // spec returns the spec.
-func (e *edgeDevice) spec(ctx context.Context) (spec, error) {
+func (e *edgeDevice) spec(ctx context.Context) (deviceSpec, error) {
 	text, err := e.send(ctx, http.MethodGet, nil)
 	if err != nil {
-		return spec{}, err
+		return deviceSpec{}, err
 	}
 	var object struct {
-		Spec spec `json:"spec"`
+		Spec deviceSpec `json:"spec"`
 	}
 	if err := json.Unmarshal(text, &object); err != nil {
-		return spec{}, fmt.Errorf("parse the EdgeDevice: %w", err)
+		return deviceSpec{}, fmt.Errorf("parse the EdgeDevice: %w", err)
 	}
 	if object.Spec.Protocol != "OPCUA" || object.Spec.Address == "" {
-		return spec{}, fmt.Errorf("the EdgeDevice has the protocol %q and the address %q: want OPCUA and a URL",
+		return deviceSpec{}, fmt.Errorf("the EdgeDevice has the protocol %q and the address %q: want OPCUA and a URL",
 			object.Spec.Protocol, object.Spec.Address)
 	}
 	return object.Spec, nil

@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 }
 
 // routes serves /health and a path for each instruction.
-func routes(config config, device reader) http.Handler {
+func routes(config twinConfig, device reader) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Device is healthy") })
 	for name, instruction := range config.instructions {
@@ -100,7 +100,7 @@ func routes(config config, device reader) http.Handler {
 
 // watch reads the telemetries in turn, and writes the phase after each round: Running if
 // all could be read, otherwise Failed. Without telemetries it is always Failed.
-func watch(ctx context.Context, config config, device reader, setPhase func(context.Context, string) error, delay time.Duration) {
+func watch(ctx context.Context, config twinConfig, device reader, setPhase func(context.Context, string) error, delay time.Duration) {
 	for wait(ctx, delay); ctx.Err() == nil; wait(ctx, config.interval) {
 		phase := "Running"
 		if len(config.telemetries) == 0 {

@@ -100,7 +100,7 @@ func TestConfigMistakes(t *testing.T) {
 }
 
 func TestPhases(t *testing.T) {
-	c := config{
+	c := twinConfig{
 		instructions: map[string]string{"a": "i=1"}, telemetries: []string{"a"}, interval: time.Millisecond, telemetryTimeout: time.Second,
 	}
 	for want, device := range map[string]fakeDevice{"Running": {"i=1": "0"}, "Failed": {}} {

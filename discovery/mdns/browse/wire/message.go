@@ -91,9 +91,9 @@ func Parse(packet []byte) (Message, error) {
 		return Message{}, errHeader
 	}
 	message := Message{Response: flags&0x8000 != 0, Truncated: flags&0x0200 != 0}
-	reader := reader{packet: packet, at: headerBytes}
+	r := reader{packet: packet, at: headerBytes}
 	for range binary.BigEndian.Uint16(packet[4:]) {
-		question, err := reader.question()
+		question, err := r.question()
 		if err != nil {
 			return Message{}, err
 		}
@@ -104,7 +104,7 @@ func Parse(packet []byte) (Message, error) {
 		records += int(binary.BigEndian.Uint16(packet[section:]))
 	}
 	for range records {
-		record, ok, err := reader.record()
+		record, ok, err := r.record()
 		if err != nil {
 			return Message{}, err
 		}

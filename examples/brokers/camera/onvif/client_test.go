@@ -112,11 +112,11 @@ func TestHostileCameras(t *testing.T) {
 			})
 		}
 	}
-	at := func(path string, answer http.HandlerFunc) func(http.Handler) http.Handler {
+	at := func(path string, a http.HandlerFunc) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == path {
-					answer(w, r)
+					a(w, r)
 				} else {
 					next.ServeHTTP(w, r)
 				}

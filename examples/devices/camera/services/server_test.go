@@ -39,10 +39,10 @@ func security(username, password, nonce string, created time.Time) string {
 
 // call sends an operation to a handler and returns the answer.
 func call(handler http.Handler, path, header, body string) (status int, text string) {
-	envelope := `<e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope" xmlns:tds="` + deviceNamespace + `" xmlns:trt="` +
+	e := `<e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope" xmlns:tds="` + deviceNamespace + `" xmlns:trt="` +
 		mediaNamespace + `"><e:Header>` + header + `</e:Header><e:Body>` + body + `</e:Body></e:Envelope>`
 	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "http://192.0.2.1:8881"+path, strings.NewReader(envelope)))
+	handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "http://192.0.2.1:8881"+path, strings.NewReader(e)))
 	return recorder.Code, recorder.Body.String()
 }
 
