@@ -11,6 +11,7 @@ require (
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-logr/logr v1.4.4
 	github.com/google/cel-go v0.29.2
+	github.com/google/go-cmp v0.7.0
 	github.com/gopcua/opcua v0.8.0
 	github.com/mdlayher/socket v0.8.0
 	github.com/mochi-mqtt/server/v2 v2.7.9

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +51,7 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !result.Passed() {
-				t.Errorf("rendered\n%s\nexpected\n%s\n(kubectl akri test --update examples rewrites it)", result.Got, result.Want)
+				t.Errorf("kubectl akri test --update examples rewrites it: -expected +rendered\n%s", cmp.Diff(string(result.Want), string(result.Got)))
 			}
 			if strings.Contains(string(result.Want), "# error") {
 				t.Error("an example must render without errors")

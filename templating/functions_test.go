@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/internal/functions"
@@ -58,8 +59,8 @@ func TestFunctions(t *testing.T) {
 			if err := json.Unmarshal([]byte(cell(3)), &want); err != nil {
 				t.Fatal(err)
 			}
-			if got := viaJSON(t, value); !reflect.DeepEqual(got, want) {
-				t.Errorf("%s\ngot  %v\nwant %v", cell(2), got, want)
+			if diff := cmp.Diff(want, viaJSON(t, value)); diff != "" {
+				t.Errorf("%s: -want +got\n%s", cell(2), diff)
 			}
 		})
 	}

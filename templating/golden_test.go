@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -88,7 +89,7 @@ func TestGolden(t *testing.T) {
 				return
 			}
 			if want := string(parts["want.yaml"]); got != want {
-				t.Errorf("%s\ngot\n%s\nwant\n%s\n(go test ./templating -update rewrites it)", archive.Comment, got, want)
+				t.Errorf("%s\n(go test ./templating -update rewrites it): -want +got\n%s", archive.Comment, cmp.Diff(want, got))
 			}
 		})
 	}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -165,8 +165,8 @@ func TestDeepCopy(t *testing.T) {
 	}
 	more, _ := mustCompile(t, templating.InstanceLevel, s.InstanceBrokerResources).Render(f.values(f.Instances[0]))
 	for _, object := range append(objects, more...) {
-		if copied := runtime.DeepCopyJSON(object.Content); !reflect.DeepEqual(copied, object.Content) {
-			t.Errorf("copy differs: %v", copied)
+		if diff := cmp.Diff(object.Content, runtime.DeepCopyJSON(object.Content)); diff != "" {
+			t.Errorf("a copy differs: -original +copy\n%s", diff)
 		}
 	}
 }
@@ -192,12 +192,12 @@ func TestSet(t *testing.T) {
 	if got, want := set.Len(), 4; got != want {
 		t.Errorf("Len is %d, want %d", got, want)
 	}
-	if got, want := set.PropertyKeys(), []string{"DOT", "H", "INNER", "NAME", "VAR", "a-b", "a/b"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("PropertyKeys is %v, want %v", got, want)
+	if diff := cmp.Diff([]string{"DOT", "H", "INNER", "NAME", "VAR", "a-b", "a/b"}, set.PropertyKeys()); diff != "" {
+		t.Errorf("PropertyKeys: -want +got\n%s", diff)
 	}
 	want := []schema.GroupVersionKind{{Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"}}
-	if got := set.Kinds(); !reflect.DeepEqual(got, want) {
-		t.Errorf("Kinds is %v, want %v", got, want)
+	if diff := cmp.Diff(want, set.Kinds()); diff != "" {
+		t.Errorf("Kinds: -want +got\n%s", diff)
 	}
 	var none *templating.Set
 	if objects, diags := none.Render(
@@ -291,8 +291,8 @@ func TestWorkloadLabels(t *testing.T) {
 			if strings.HasPrefix(apiVersion, "example") {
 				want = nil // a custom kind: its fields are unknown
 			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("metadata of the pods is %v, want %v", got, want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("metadata of the Pods: -want +got\n%s", diff)
 			}
 		})
 	}

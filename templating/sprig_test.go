@@ -2,12 +2,12 @@ package templating_test
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
+	"github.com/google/go-cmp/cmp"
 
 	"akri.sh/akri/templating/internal/functions"
 )
@@ -56,8 +56,8 @@ func TestSprig(t *testing.T) {
 		if err := json.Unmarshal([]byte(f.Result), &got); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("{{ %s }} is %v here and %v in sprig", f.Example, got, want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("{{ %s }}: -sprig +ours\n%s", f.Example, diff)
 		}
 	}
 	if compared < 80 {

@@ -2,9 +2,9 @@ package v0
 
 import (
 	"encoding/json"
-	"reflect"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -51,7 +51,7 @@ func TestConfigurationFromUnstructured(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{"k": "v"}
-	if got := configuration.Spec.InstanceBrokerResources[0].Object["data"]; !reflect.DeepEqual(got, want) {
-		t.Errorf("data = %v, want %v", got, want)
+	if diff := cmp.Diff(want, configuration.Spec.InstanceBrokerResources[0].Object["data"]); diff != "" {
+		t.Errorf("data: -want +got\n%s", diff)
 	}
 }

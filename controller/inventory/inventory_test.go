@@ -1,8 +1,9 @@
 package inventory
 
 import (
-	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -21,8 +22,8 @@ func TestSort(t *testing.T) {
 	}
 	shuffled := []v0.ResourceStatus{sorted[3], sorted[2], sorted[0], sorted[1]}
 	Sort(shuffled)
-	if !reflect.DeepEqual(shuffled, sorted) {
-		t.Errorf("sorted to %v", shuffled)
+	if diff := cmp.Diff(sorted, shuffled); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

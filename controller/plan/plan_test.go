@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"reflect"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -324,8 +324,8 @@ func TestComputeForOneObject(t *testing.T) {
 			for _, step := range Compute(tc.in) {
 				got = append(got, step.Action)
 			}
-			if !reflect.DeepEqual(got, tc.expect) {
-				t.Errorf("%s\n got %v\nwant %v", tc.reason, got, tc.expect)
+			if diff := cmp.Diff(tc.expect, got); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -347,8 +347,8 @@ func TestDeletionsComeLastAndSorted(t *testing.T) {
 		got = append(got, step.Action.String()+" "+step.Ref.Name)
 	}
 	expect := []string{"create door-cam", "delete z", "delete a", "delete b"}
-	if !reflect.DeepEqual(got, expect) {
-		t.Errorf("got %v, want %v", got, expect)
+	if diff := cmp.Diff(expect, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

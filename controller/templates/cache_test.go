@@ -2,11 +2,11 @@ package templates
 
 import (
 	"fmt"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
@@ -146,7 +146,7 @@ func TestTheConfigurationIsNotChanged(t *testing.T) {
 	}
 	objects[0].Content["metadata"].(map[string]any)["labels"] = map[string]any{"changed": "by the caller"}
 	objects[0].Content["data"].(map[string]any)["k1"] = "changed by the caller"
-	if !reflect.DeepEqual(before, configuration) {
-		t.Errorf("it is now %v", configuration.Spec)
+	if diff := cmp.Diff(before, configuration); diff != "" {
+		t.Errorf("it was changed: -before +after\n%s", diff)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"akri.sh/akri/templating/cases"
 )
 
@@ -32,7 +34,7 @@ func TestRun(t *testing.T) {
 				return
 			}
 			if !r.Passed() {
-				t.Errorf("got\n%s\nwant\n%s", r.Got, r.Want)
+				t.Errorf("-want +got\n%s", cmp.Diff(string(r.Want), string(r.Got)))
 			}
 		})
 	}

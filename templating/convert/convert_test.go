@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -54,7 +55,7 @@ func TestConvert(t *testing.T) {
 				return
 			}
 			if want := string(archive.Files[1].Data); got != want {
-				t.Errorf("%s\ngot\n%s\nwant\n%s\n(go test ./templating/convert -update rewrites it)", archive.Comment, got, want)
+				t.Errorf("%s\n(go test ./templating/convert -update rewrites it): -want +got\n%s", archive.Comment, cmp.Diff(want, got))
 			}
 		})
 	}

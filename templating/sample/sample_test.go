@@ -1,8 +1,9 @@
 package sample_test
 
 import (
-	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/sample"
@@ -14,16 +15,16 @@ func TestInstances(t *testing.T) {
 		Properties: map[string]string{"MODEL": "t1"}, Keys: []string{"CAMERA_IP", "camera-port", "MODEL", "OTHER"},
 	}
 	two := sample.Instances(o, 2)
-	if !reflect.DeepEqual(two, sample.Instances(o, 2)) {
-		t.Error("the same options give different Instances")
+	if diff := cmp.Diff(two, sample.Instances(o, 2)); diff != "" {
+		t.Errorf("the same options give different Instances:\n%s", diff)
 	}
 	a, b := two[0], two[1]
 	if a.Name == b.Name || a.Nodes[0] == b.Nodes[0] || a.Properties["OTHER"] == b.Properties["OTHER"] {
 		t.Errorf("two devices cannot be distinguished: %v, %v", a, b)
 	}
 	want := map[string]string{"CAMERA_IP": "192.0.2.10", "camera-port": "8000", "MODEL": "t1", "OTHER": "sample-0"}
-	if !reflect.DeepEqual(a.Properties, want) {
-		t.Errorf("properties are %v, want %v", a.Properties, want)
+	if diff := cmp.Diff(want, a.Properties); diff != "" {
+		t.Errorf("properties: -want +got\n%s", diff)
 	}
 	o.Shared = true
 	if shared := sample.Instances(o, 1)[0]; len(shared.Nodes) != 2 || !shared.Shared {

@@ -1,12 +1,12 @@
 package observer
 
 import (
-	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -158,8 +158,8 @@ func TestPodForms(t *testing.T) {
 			}
 			fromObject := readPod(&unstructured.Unstructured{Object: object})
 			for form, got := range map[string]podInfo{"bytes": fromBytes, "object": fromObject} {
-				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s (%s)\n got %+v\nwant %+v", tc.reason, form, got, want)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (%s): -want +got\n%s", tc.reason, form, diff)
 				}
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"golang.org/x/tools/txtar"
 
@@ -76,7 +77,7 @@ func script(t *testing.T, name string) {
 	}
 	gotText, wantText := txtar.Format(&txtar.Archive{Files: got}), txtar.Format(&txtar.Archive{Files: want})
 	if !bytes.Equal(gotText, wantText) {
-		t.Errorf("%s\ngot\n%s\nwant\n%s\n(go test ./cmd/kubectl-akri/offline -update rewrites it)", archive.Comment, gotText, wantText)
+		t.Errorf("%s\n(go test ./cmd/kubectl-akri/offline -update rewrites it): -want +got\n%s", archive.Comment, cmp.Diff(wantText, gotText))
 	}
 }
 

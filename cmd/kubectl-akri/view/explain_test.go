@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v0 "akri.sh/akri/api/v0"
@@ -144,8 +145,8 @@ func TestSetDirectives(t *testing.T) {
 		OnImmutable: templating.ImmutableFail, DeletionPolicy: templating.DeletionOrphan}
 	want := []directive{{"akri.sh/when", "{{ SHARED }}"}, {"akri.sh/for-each", "NODES"}, {"akri.sh/on-conflict", "adopt"},
 		{"akri.sh/deletion-policy", "orphan"}}
-	if got := directivesOf(some); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	if diff := cmp.Diff(want, directivesOf(some)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
@@ -169,7 +170,7 @@ func TestOtherManagers(t *testing.T) {
 		{Name: "kubelet", Operation: "Update", Fields: []string{"status"}},
 		{Name: "chatty", Operation: "Update", Fields: []string{"a", "b", "c", "d", "e", "f"}, More: 1},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -74,8 +76,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !message.Response || !reflect.DeepEqual(message.Records, records()) {
-		t.Errorf("got %+v", message)
+	if diff := cmp.Diff(records(), message.Records, cmpopts.EquateComparable(netip.Addr{})); !message.Response || diff != "" {
+		t.Errorf("response: %t, records: -want +got\n%s", message.Response, diff)
 	}
 	if size := len(builder.Bytes()); size > 190 {
 		t.Errorf("%d bytes: the names are not compressed", size)
@@ -165,8 +167,8 @@ func TestMalformedRecordsAreLeftOut(t *testing.T) {
 	packet = append(packet, 1, 'h', 0, 0, 1, 0x80, 1, 0, 0, 0, 9, 0, 4, 192, 0, 2, 1)
 	message, err := Parse(packet)
 	want := []Record{{Name: "h", Type: A, Flush: true, TTL: 9, Address: netip.MustParseAddr("192.0.2.1")}}
-	if err != nil || !reflect.DeepEqual(message.Records, want) {
-		t.Errorf("got %+v, %v", message.Records, err)
+	if diff := cmp.Diff(want, message.Records, cmpopts.EquateComparable(netip.Addr{})); err != nil || diff != "" {
+		t.Errorf("%v: -want +got\n%s", err, diff)
 	}
 }
 
