@@ -93,10 +93,10 @@ func (m marker) find(words []word, report func(line int)) {
 // TestWords looks for the phrases that CONTRIBUTING.md lists.
 func TestWords(t *testing.T) {
 	r, markers := repositoryOf(t), readMarkers(t)
-	search := func(path string, words []word, report func(finding string)) {
+	search := func(name string, words []word, report func(finding string)) {
 		for _, m := range markers {
 			m.find(words, func(line int) {
-				report(fmt.Sprintf("%s:%d: %q: write %s", path, line, strings.Join(m.words, " "), m.remedy))
+				report(fmt.Sprintf("%s:%d: %q: write %s", name, line, strings.Join(m.words, " "), m.remedy))
 			})
 		}
 	}
@@ -172,9 +172,9 @@ var lowerCasePod = regexp.MustCompile("(^|[ (])pods?([ ,;)'’]|[.]?$|[.][ )])")
 // TestPods looks for Pods with a small letter in comments and documentation.
 func TestPods(t *testing.T) {
 	r := repositoryOf(t)
-	report := func(path string, line int, text string) {
+	report := func(name string, line int, text string) {
 		if lowerCasePod.MatchString(text) {
-			t.Errorf("%s:%d: %s: write Pod", path, line, strings.TrimSpace(text))
+			t.Errorf("%s:%d: %s: write Pod", name, line, strings.TrimSpace(text))
 		}
 	}
 	for _, file := range r.prose {

@@ -138,7 +138,7 @@ func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, 
 func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Desired) (map[inventory.Ref]*unstructured.Unstructured,
 	error) {
 	live := map[inventory.Ref]*unstructured.Unstructured{}
-	add := func(kind schema.GroupKind, resource schema.GroupVersionResource, namespaced bool) error {
+	add := func(resource schema.GroupVersionResource, namespaced bool) error {
 		objects, err := p.ofResource(ctx, resource, namespaced)
 		for i := range objects {
 			ref := inventory.RefOfObject(&objects[i])
@@ -150,7 +150,7 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 		return err
 	}
 	for i := range desired {
-		if err := add(desired[i].Kind.GroupKind(), desired[i].Resource, desired[i].Namespaced); err != nil {
+		if err := add(desired[i].Resource, desired[i].Namespaced); err != nil {
 			return nil, err
 		}
 	}
@@ -159,7 +159,7 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 		if err != nil {
 			continue
 		}
-		if err := add(kind.GroupKind(), mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace); err != nil {
+		if err := add(mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace); err != nil {
 			return nil, err
 		}
 	}
