@@ -186,59 +186,97 @@ func (w *world) capacity(instance string, count int) {
 	})
 }
 
-// Pods on both nodes race for the only slot: one container runs, and the other node
-// offers nothing from then on.
+// racesVariable is how many times two nodes race for a slot.
+const racesVariable = "AKRI_E2E_RACES"
+
+// Pods on both nodes race for the only slot, through the same resource or through
+// different ones: one container runs, and the other node offers nothing from then on.
 func TestLastSlot(t *testing.T) {
 	t.Parallel()
-	w := enter(t)
-	instance := w.configuration("race", 1, "race0")["race0"]
-	for _, level := range levels {
-		w.step(level.name, func(w *world) {
+	for name, of := range map[string]map[string]resourceLevel{
+		"Instance":      {node1: levels[0], node2: levels[0]},
+		"Configuration": {node1: levels[1], node2: levels[1]},
+		"mixed":         {node1: levels[0], node2: levels[1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := enter(t)
+			configuration := "race-" + strings.ToLower(name)
+			device := configuration + "-0"
+			r := race{world: w, of: of, configuration: configuration, device: device}
+			r.instance = w.configuration(configuration, 1, device)[device]
 			stop := w.monitor()
-			resource := level.resource("race", instance)
-			for _, node := range []string{node1, node2} {
-				w.allocatable(node, resource, 1)
-			}
-			rejected := 0
-			for round := range 3 {
-				names := map[string]string{node1: fmt.Sprintf("racer-%d-1", round), node2: fmt.Sprintf("racer-%d-2", round)}
-				for node, name := range names {
-					w.pod(name, node, resource)
-				}
-				var winner user
-				w.eventually("a winner", func() string {
-					if users := w.usersOf("race0"); len(users) == 1 {
-						winner = users[0]
-						return ""
-					}
-					return fmt.Sprint(w.usersOf("race0"))
-				})
-				loser := node1
-				if winner.node == node1 {
-					loser = node2
-				}
-				began := time.Now()
-				w.allocatable(loser, resource, 0)
-				w.t.Logf("%s won; the status of the other node after a further %v", winner.node, time.Since(began).Round(time.Millisecond))
-				if w.get("Pod", names[loser]).Status.Phase == "Failed" {
-					rejected++ // both were bound before the first claim
-				}
-				w.awaitUsage(instance, level.owner(winner.node))
-				for _, name := range names {
-					w.delete("Pod", name)
-				}
-				for _, name := range names {
-					w.gone(name)
-				}
-				w.awaitUsage(instance)
-				for _, node := range []string{node1, node2} {
-					w.allocatable(node, resource, 1)
-				}
+			r.offered()
+			for round := range countOf(t, racesVariable, 3) {
+				r.run(round)
 			}
 			stop()
-			w.t.Logf("%d of 3 losers were rejected by the kubelet, the others remained Pending", rejected)
+			w.t.Logf("%d losers were rejected by the kubelet, %d remained Pending; wins: %v; the loser's status lacks the device after: %s",
+				r.rejected, r.pending, r.wins, distribution(r.took))
 		})
 	}
+}
+
+// race lets Pods on both nodes race for the only slot of a device.
+type race struct {
+	*world
+	of                              map[string]resourceLevel // by node
+	configuration, instance, device string
+
+	rejected, pending int
+	wins              map[string]int
+	took              []time.Duration
+}
+
+func (r *race) resource(node string) string { return r.of[node].resource(r.configuration, r.instance) }
+
+// offered waits until both nodes offer the slot.
+func (r *race) offered() {
+	r.t.Helper()
+	for node := range r.of {
+		r.allocatable(node, r.resource(node), 1)
+	}
+}
+
+func (r *race) run(round int) {
+	r.t.Helper()
+	names := map[string]string{node1: fmt.Sprintf("racer-%d-1", round), node2: fmt.Sprintf("racer-%d-2", round)}
+	for node, name := range names {
+		r.pod(name, node, r.resource(node))
+	}
+	var winner user
+	r.eventually("a winner", func() string {
+		if users := r.usersOf(r.device); len(users) == 1 {
+			winner = users[0]
+			return ""
+		}
+		return fmt.Sprint(r.usersOf(r.device))
+	})
+	loser := node1
+	if winner.node == node1 {
+		loser = node2
+	}
+	began := time.Now()
+	r.allocatable(loser, r.resource(loser), 0)
+	r.took = append(r.took, time.Since(began))
+	if r.wins == nil {
+		r.wins = map[string]int{}
+	}
+	r.wins[winner.node]++
+	if r.get("Pod", names[loser]).Status.Phase == "Failed" {
+		r.rejected++ // both were bound before the first claim
+	} else {
+		r.pending++
+	}
+	r.awaitUsage(r.instance, r.of[winner.node].owner(winner.node))
+	for _, name := range names {
+		r.delete("Pod", name)
+	}
+	for _, name := range names {
+		r.gone(name)
+	}
+	r.awaitUsage(r.instance)
+	r.offered()
 }
 
 // monitorDoubles is like monitor, but only checks that no device has more containers

@@ -13,15 +13,16 @@ import (
 // replacementsVariable is how many times a Pod is replaced at each level.
 const replacementsVariable = "AKRI_E2E_REPLACEMENTS"
 
-const defaultReplacements = 5
-
 // replacements returns how many times a Pod is replaced at each level.
-func replacements(t testing.TB) int {
+func replacements(t testing.TB) int { return countOf(t, replacementsVariable, 5) }
+
+// countOf returns a number from an environment variable, or else a default.
+func countOf(t testing.TB, variable string, fallback int) int {
 	t.Helper()
-	text := envOr(replacementsVariable, strconv.Itoa(defaultReplacements))
+	text := envOr(variable, strconv.Itoa(fallback))
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 1 {
-		t.Fatalf("%s=%q: want a positive number", replacementsVariable, text)
+		t.Fatalf("%s=%q: want a positive number", variable, text)
 	}
 	return count
 }
