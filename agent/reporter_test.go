@@ -25,10 +25,6 @@ import (
 	"akri.sh/akri/internal/fulltest"
 )
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
 // sharedStatus is the last observed state of one Configuration, for many nodes: a cache
 // for each of them would cost more than what is tested.
 type sharedStatus struct {
@@ -196,7 +192,7 @@ func countingClient(t *testing.T, config *rest.Config, writes *atomic.Int64) dyn
 	t.Helper()
 	counted := rest.CopyConfig(config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodPatch {
 				writes.Add(1)
 			}

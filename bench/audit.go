@@ -94,6 +94,8 @@ func followLog(ctx context.Context, path string) *auditLog {
 	return log
 }
 
+// follow reads the audit log as the API server writes it, from its creation until the
+// context is done. A line that has no end yet is completed by what is read next.
 func (l *auditLog) follow(ctx context.Context, path string) error {
 	const interval = 20 * time.Millisecond
 	var file *os.File

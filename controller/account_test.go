@@ -21,7 +21,7 @@ import (
 // only, although the controller itself may do anything here.
 func TestServiceAccount(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -37,10 +37,10 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {ports: [{port: 80}]}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonForbidden,
-		"instanceBrokerResources[0]", c.namespace+"/cameras", "configmaps", "bind it to a Role")
-	c.apply(`
+		"instanceBrokerResources[0]", c.Namespace+"/cameras", "configmaps", "bind it to a Role")
+	c.Apply(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: cameras}
@@ -50,7 +50,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: cameras}
 roleRef: {apiGroup: ` + rbacv1.GroupName + `, kind: Role, name: cameras}
-subjects: [{kind: ServiceAccount, name: cameras, namespace: ` + c.namespace + `}]
+subjects: [{kind: ServiceAccount, name: cameras, namespace: ` + c.Namespace + `}]
 `)
 	c.exists("v1", "ConfigMap", "cfg-1") // it heals by itself
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonForbidden, "instanceBrokerResources[1]", "services")
@@ -65,21 +65,21 @@ subjects: [{kind: ServiceAccount, name: cameras, namespace: ` + c.namespace + `}
 func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
 	c := startWith(t, options)
-	far := apitest.Namespace(t, c.config)
+	far := apitest.Namespace(t, c.Config)
 	for _, account := range []string{"former", "cameras"} {
 		c.grant(far, account)
-		c.grant(c.namespace, account)
+		c.grant(c.Namespace, account)
 	}
 	as := func(account string) string {
 		return strings.Replace(elsewhere(far), "spec:", "spec:\n  serviceAccountName: "+account, 1)
 	}
-	c.apply(as("former"))
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(as("former"))
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	for _, account := range []string{"former", "cameras"} { // a change is recorded, too
-		c.apply(as(account))
-		c.eventually("the account", func() string {
-			c.get("cfg-1", instance)
+		c.Apply(as(account))
+		c.Eventually("the account", func() string {
+			c.Read("cfg-1", instance)
 			if name := instance.Annotations[v0.AnnotationServiceAccount]; name != account {
 				return "it is " + name
 			}
@@ -89,9 +89,9 @@ func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.stop()
 	var deletions atomic.Int64 // by the account
-	c.config = rest.CopyConfig(c.config)
-	c.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+	c.Config = rest.CopyConfig(c.Config)
+	c.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete && strings.Contains(request.URL.Path, "/"+far+"/") &&
 				strings.HasSuffix(request.Header.Get("Impersonate-User"), ":cameras") {
 				deletions.Add(1)
@@ -101,7 +101,7 @@ func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 	})
 	c.runWith(options)
 	cfg := configuration("cfg")
-	cfg.Namespace = c.namespace
+	cfg.Namespace = c.Namespace
 	if err := c.Delete(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -118,17 +118,17 @@ func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 // grant lets a ServiceAccount of the test's namespace manage ConfigMaps in a
 // namespace.
 func (c *cluster) grant(namespace, account string) {
-	c.t.Helper()
+	c.T.Helper()
 	role := named("rbac.authorization.k8s.io/v1", "Role", namespace, account)
 	role.Object["rules"] = []any{map[string]any{
 		"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get", "create", "patch", "delete"},
 	}}
 	binding := named("rbac.authorization.k8s.io/v1", "RoleBinding", namespace, account)
 	binding.Object["roleRef"] = map[string]any{"apiGroup": rbacv1.GroupName, "kind": "Role", "name": account}
-	binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": c.namespace}}
+	binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": c.Namespace}}
 	for _, object := range []client.Object{role, binding} {
-		if err := c.Create(c.t.Context(), object); err != nil {
-			c.t.Fatal(err)
+		if err := c.Create(c.T.Context(), object); err != nil {
+			c.T.Fatal(err)
 		}
 	}
 }

@@ -31,28 +31,28 @@ spec:
 func TestTerminatingConfiguration(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 1})
 	apitest.StartGarbageCollector(t)
-	c.apply(versionedPair)
-	cam := c.instance("cfg", "cfg-cam", nil)
+	c.Apply(versionedPair)
+	cam := c.Instance("cfg", "cfg-cam", nil)
 	c.condition(cam, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.exists("v1", "ConfigMap", "group")
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.settled()
 
-	held := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "cfg"}}
+	held := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "cfg"}}
 	if err := c.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
-	c.apply(strings.ReplaceAll(versionedPair, "version: one", "version: two"))
-	c.instance("cfg", "cfg-new", nil)
+	c.Apply(strings.ReplaceAll(versionedPair, "version: one", "version: two"))
+	c.Instance("cfg", "cfg-new", nil)
 	c.merge("ConfigMap", "cfg-cam", `{"data":{"version":"edited"}}`)
 	c.merge("ConfigMap", "group", `{"data":{"version":"edited"}}`)
 	if err := c.Patch(t.Context(), cam, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"nodes":["node-b"]}}`))); err != nil {
 		t.Fatal(err)
 	}
 	// The Instance of another Configuration is reconciled after all these events.
-	c.apply(strings.NewReplacer("name: cfg, finalizers: [example.com/held]", "name: later", "name: group", "name: later-group").
+	c.Apply(strings.NewReplacer("name: cfg, finalizers: [example.com/held]", "name: later", "name: group", "name: later-group").
 		Replace(versionedPair))
-	later := c.instance("later", "later-1", nil)
+	later := c.Instance("later", "later-1", nil)
 	c.condition(later, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.condition(configuration("later"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.settled()
@@ -65,7 +65,7 @@ func TestTerminatingConfiguration(t *testing.T) {
 		t.Error("an object is created for a new device")
 	}
 
-	c.get("cfg", held)
+	c.Read("cfg", held)
 	held.Finalizers = nil
 	if err := c.Update(t.Context(), held); err != nil {
 		t.Fatal(err)
@@ -83,11 +83,11 @@ func TestConfigurationCreatedAgainAtOnce(t *testing.T) {
 	apitest.StartGarbageCollector(t)
 	text := strings.Replace(versionedPair, ", finalizers: [example.com/held]", "", 1)
 	for range 3 {
-		c.apply(text)
-		cam := c.instance("cfg", "cfg-cam", nil) // by agents, which see the new Configuration
-		c.eventually("the objects of the new Configuration", func() string {
+		c.Apply(text)
+		cam := c.Instance("cfg", "cfg-cam", nil) // by agents, which see the new Configuration
+		c.Eventually("the objects of the new Configuration", func() string {
 			var now v0.Configuration
-			c.get("cfg", &now)
+			c.Read("cfg", &now)
 			group, device := c.object("v1", "ConfigMap", "group"), c.object("v1", "ConfigMap", "cfg-cam")
 			if group == nil || !metav1.IsControlledBy(group, &now) || device == nil || !metav1.IsControlledBy(device, cam) {
 				return "they do not exist"
@@ -96,7 +96,7 @@ func TestConfigurationCreatedAgainAtOnce(t *testing.T) {
 		})
 		c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 		for _, object := range []client.Object{cam, configuration("cfg")} {
-			object.SetNamespace(c.namespace)
+			object.SetNamespace(c.Namespace)
 			if err := c.Delete(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
 )
 
 // Something that answers 409 for good is reported, with back-off. Objects that were
@@ -20,10 +21,10 @@ func TestConflictsThatDoNotEnd(t *testing.T) {
 	c := start(t)
 	c.stop()
 	var refused, applied atomic.Int64
-	c.config = rest.CopyConfig(c.config)
-	c.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			write := request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/"+c.namespace+"/")
+	c.Config = rest.CopyConfig(c.Config)
+	c.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			write := request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/"+c.Namespace+"/")
 			switch {
 			case write && strings.HasSuffix(request.URL.Path, "/services/refused"):
 				refused.Add(1)
@@ -39,7 +40,7 @@ func TestConflictsThatDoNotEnd(t *testing.T) {
 		})
 	})
 	c.run()
-	c.apply(configWith("cfg", `
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: applied}
@@ -47,10 +48,10 @@ func TestConflictsThatDoNotEnd(t *testing.T) {
     kind: Service
     metadata: {name: refused}
     spec: {ports: [{port: 80}]}`))
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed,
 		"Service", "look for a webhook", "a webhook says no")
-	c.get("cfg-1", instance)
+	c.Read("cfg-1", instance)
 	if n := len(instance.Status.Resources); n != 2 {
 		t.Errorf("the inventory has %d entries, want 2", n)
 	}

@@ -18,7 +18,7 @@ func TestContention(t *testing.T) {
 	fulltest.Only(t)
 	c := start(t)
 	seen := c.intercept()
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -30,7 +30,7 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}"}
     data: {k: ours, other: o}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	object := c.exists("v1", "ConfigMap", "cfg-1")
 	value := func() any {
 		return c.object("v1", "ConfigMap", "cfg-1").Object["data"].(map[string]any)["k"]
@@ -44,7 +44,7 @@ spec:
 	repairs := func(n int) {
 		for range n {
 			changeBack()
-			c.eventually("a repair", func() string {
+			c.Eventually("a repair", func() string {
 				if value() != "ours" {
 					return "it is not repaired"
 				}
@@ -83,29 +83,29 @@ spec:
 // A client that keeps changing the key of a list entry is named, too.
 func TestContentionAboutListEntries(t *testing.T) {
 	c := start(t)
-	c.apply(configWith("cfg", `
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: Service
     metadata: {name: service}
     spec: {ports: [{port: 80}], selector: {a: b}}`))
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	before := c.exists("v1", "Service", "service")
 	for range 12 {
 		c.edit("v1 Service service", update("spec.ports.0.port", 81).by("other-controller"))
-		c.eventually("a repair", func() string { return differences(before, c.read("v1 Service service")) })
+		c.Eventually("a repair", func() string { return differences(before, c.read("v1 Service service")) })
 	}
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonContended, "other-controller (spec.ports[port=81")
 }
 
 // noticed waits for an Event about an object.
 func (c *cluster) noticed(kind, name, reason string) {
-	c.t.Helper()
-	c.eventually("Event "+reason+" about "+kind+" "+name, func() string {
+	c.T.Helper()
+	c.Eventually("Event "+reason+" about "+kind+" "+name, func() string {
 		var events unstructured.UnstructuredList
 		events.SetAPIVersion("events.k8s.io/v1")
 		events.SetKind("EventList")
-		if err := c.List(c.t.Context(), &events, client.InNamespace(c.namespace)); err != nil {
-			c.t.Fatal(err)
+		if err := c.List(c.T.Context(), &events, client.InNamespace(c.Namespace)); err != nil {
+			c.T.Fatal(err)
 		}
 		for _, event := range events.Items {
 			regarding, _, _ := unstructured.NestedStringMap(event.Object, "regarding")

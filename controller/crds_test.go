@@ -18,7 +18,7 @@ import (
 // started, and after the Configuration that names it.
 func TestKindInstalledLater(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -43,7 +43,7 @@ spec:
 		`"test.akri.sh/v1"`,
 		"CustomResourceDefinition",
 	)
-	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "10.0.0.1"})
+	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "10.0.0.1"})
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, "instanceBrokerResources[0]", `"Twin"`)
 	c.exists("v1", "ConfigMap", "cfg-1") // its sibling does not wait
 
@@ -60,7 +60,7 @@ spec:
 	if err := c.Delete(t.Context(), twin); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("repair", func() string {
+	c.Eventually("repair", func() string {
 		if now := c.object("test.akri.sh/v1", "Twin", "cfg-1"); now == nil || now.GetUID() == twin.GetUID() {
 			return "there is none"
 		}
@@ -73,7 +73,7 @@ spec:
 func TestKindInstalledAgain(t *testing.T) {
 	c := start(t)
 	c.installTwins()
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -81,21 +81,21 @@ spec:
   discoveryHandler: {name: debugEcho}
   instanceBrokerResources: [{apiVersion: test.akri.sh/v1, kind: Twin, metadata: {name: "{{INSTANCE_NAME}}"}}]
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	old := c.exists("test.akri.sh/v1", "Twin", "cfg-1")
 
 	c.uninstall("twins")
 	c.install("doubles", "Namespaced")
-	c.eventually("a Twin of the new resource", func() string {
+	c.Eventually("a Twin of the new resource", func() string {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("test.akri.sh/v1")
 		list.SetKind("TwinList")
-		fresh, err := client.New(c.config, client.Options{}) // this test's own client does not notice either
+		fresh, err := client.New(c.Config, client.Options{}) // this test's own client does not notice either
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := fresh.List(t.Context(), list, client.InNamespace(c.namespace)); err != nil {
+		if err := fresh.List(t.Context(), list, client.InNamespace(c.Namespace)); err != nil {
 			return err.Error()
 		}
 		if len(list.Items) != 1 || list.Items[0].GetUID() == old.GetUID() {
@@ -112,14 +112,14 @@ spec:
 
 // installTwins installs the kind Twin until the test ends.
 func (c *cluster) installTwins() {
-	c.t.Helper()
+	c.T.Helper()
 	c.install("twins", "Namespaced")
 }
 
 // install installs the kind Twin with a plural and a scope until the test ends.
 func (c *cluster) install(plural, scope string) {
-	c.t.Helper()
-	c.apply(`
+	c.T.Helper()
+	c.Apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: ` + plural + `.test.akri.sh}
@@ -138,21 +138,21 @@ spec:
           spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `)
-	c.t.Cleanup(func() { c.uninstall(plural) })
+	c.T.Cleanup(func() { c.uninstall(plural) })
 }
 
 // uninstall removes a CustomResourceDefinition of the kind Twin, and its objects.
 func (c *cluster) uninstall(plural string) {
-	c.t.Helper()
+	c.T.Helper()
 	definition := &unstructured.Unstructured{}
 	definition.SetAPIVersion("apiextensions.k8s.io/v1")
 	definition.SetKind("CustomResourceDefinition")
 	definition.SetName(plural + ".test.akri.sh")
-	ctx := context.WithoutCancel(c.t.Context())
+	ctx := context.WithoutCancel(c.T.Context())
 	if err := c.Delete(ctx, definition); client.IgnoreNotFound(err) != nil {
-		c.t.Error(err)
+		c.T.Error(err)
 	}
-	c.eventually("the CustomResourceDefinition is gone", func() string {
+	c.Eventually("the CustomResourceDefinition is gone", func() string {
 		if err := c.Get(ctx, client.ObjectKey{Name: definition.GetName()}, definition); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprint("it is there: ", err)
 		}
@@ -163,7 +163,7 @@ func (c *cluster) uninstall(plural string) {
 // Akri's legacy fields are handled like broker resources.
 func TestLegacyFields(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -175,12 +175,12 @@ spec:
   instanceServiceSpec: {ports: [{port: 99999}]}
   configurationServiceSpec: {ports: [{port: 80}]}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	pods := &unstructured.UnstructuredList{}
 	pods.SetAPIVersion("v1")
 	pods.SetKind("PodList")
-	c.eventually("a Pod", func() string {
-		if err := c.List(t.Context(), pods, client.InNamespace(c.namespace)); err != nil {
+	c.Eventually("a Pod", func() string {
+		if err := c.List(t.Context(), pods, client.InNamespace(c.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 		if len(pods.Items) == 0 {
@@ -207,9 +207,9 @@ func TestConflictPolicies(t *testing.T) {
 		"{name: take-labelled, labels: {" + v0.LabelManagedBy + ": " + v0.ManagedBy + ", " +
 			v0.LabelConfiguration + ": cfg, " + v0.LabelInstance + ": cfg-1}}",
 	} {
-		c.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: " + metadata + "\ndata: {theirs: x, k: theirs}")
+		c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: " + metadata + "\ndata: {theirs: x, k: theirs}")
 	}
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -220,7 +220,7 @@ spec:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: take-labelled, annotations: {akri.sh/on-conflict: adopt}}, data: {k: ours}}
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: skip, annotations: {akri.sh/on-conflict: skip}}, data: {k: ours}}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	for name, want := range map[string]string{"take": "ours", "take-labelled": "ours", "skip": "theirs"} {
 		object := c.exists("v1", "ConfigMap", name)
@@ -233,7 +233,7 @@ spec:
 		}
 	}
 	// A skipped object is not removed with its template.
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -249,7 +249,7 @@ spec:
 // An object that outlives its template and its device.
 func TestOrphans(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -258,7 +258,7 @@ spec:
   instanceBrokerResources:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/deletion-policy: orphan}}, data: {k: v}}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	object := c.exists("v1", "ConfigMap", "cfg-1")
 	if owners := object.GetOwnerReferences(); len(owners) > 0 {
@@ -268,22 +268,22 @@ spec:
 	if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"x"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("repair", func() string {
+	c.Eventually("repair", func() string {
 		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", "cfg-1").Object, "data")
 		if data["k"] != "v" {
 			return data["k"]
 		}
 		return ""
 	})
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
 spec:
   discoveryHandler: {name: debugEcho}
 `)
-	c.eventually("an empty inventory", func() string {
-		c.get("cfg-1", instance)
+	c.Eventually("an empty inventory", func() string {
+		c.Read("cfg-1", instance)
 		if len(instance.Status.Resources) > 0 {
 			return "it is not"
 		}
@@ -314,8 +314,8 @@ spec:
     data: {k: v}
 `
 	}
-	c.apply(config("up"))
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(config("up"))
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
 	state := func(value string) {
 		object := c.exists("v1", "ConfigMap", "cfg-1")
@@ -325,7 +325,7 @@ spec:
 	}
 	state("up")
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.apply(config("running")) // a new condition on existing objects
+	c.Apply(config("running")) // a new condition on existing objects
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "ready-when")
 	state("running")
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -334,7 +334,7 @@ spec:
 // Conditions do not quote values of the objects that ready-when evaluates.
 func TestReadyWhenQuotesNothing(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -346,7 +346,7 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}", annotations: {akri.sh/ready-when: "self.data[self.data.k] == 'up'"}}
     data: {k: hush}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	const want = "ready-when: a field does not exist: self.data[self.data.k]"
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, want)
 	if status := fmt.Sprintf("%+v", instance.Status); strings.Contains(status, "hush") || strings.Count(status, "ready-when: ready-when") > 0 {

@@ -21,24 +21,24 @@ import (
 
 // create creates an object that is not the controller's.
 func (c *cluster) create(apiVersion, kind, namespace, name string, labels map[string]string) *unstructured.Unstructured {
-	c.t.Helper()
+	c.T.Helper()
 	object := named(apiVersion, kind, namespace, name)
 	object.SetLabels(labels)
-	if err := c.Create(c.t.Context(), object, client.FieldOwner("somebody")); err != nil {
-		c.t.Fatal(err)
+	if err := c.Create(c.T.Context(), object, client.FieldOwner("somebody")); err != nil {
+		c.T.Fatal(err)
 	}
 	return object
 }
 
 // unchanged fails if an object was written or deleted since it was read.
 func (c *cluster) unchanged(object *unstructured.Unstructured) {
-	c.t.Helper()
+	c.T.Helper()
 	now := named(object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName())
 	switch {
 	case !c.found(now):
-		c.t.Errorf("%s %s/%s was deleted", object.GetKind(), object.GetNamespace(), object.GetName())
+		c.T.Errorf("%s %s/%s was deleted", object.GetKind(), object.GetNamespace(), object.GetName())
 	case now.GetResourceVersion() != object.GetResourceVersion():
-		c.t.Errorf("%s %s/%s was changed", object.GetKind(), object.GetNamespace(), object.GetName())
+		c.T.Errorf("%s %s/%s was changed", object.GetKind(), object.GetNamespace(), object.GetName())
 	}
 }
 
@@ -64,16 +64,16 @@ func statusWith(objects ...*unstructured.Unstructured) client.Patch {
 func TestNothingIsBelieved(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
 	c := startWith(t, options)
-	far := apitest.Namespace(t, c.config)
-	c.apply(elsewhere(far))
-	c.apply(`
+	far := apitest.Namespace(t, c.Config)
+	c.Apply(elsewhere(far))
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: empty}
 spec: {discoveryHandler: {name: debugEcho}}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
-	other := c.instance("empty", "empty-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
+	other := c.Instance("empty", "empty-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.condition(other, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -85,17 +85,17 @@ spec: {discoveryHandler: {name: debugEcho}}
 
 	ours := map[string]string{
 		v0.LabelManagedBy: v0.ManagedBy, v0.LabelConfiguration: "empty", v0.LabelInstance: "empty-1",
-		v0.LabelNamespace: c.namespace, v0.LabelOwner: string(other.UID),
+		v0.LabelNamespace: c.Namespace, v0.LabelOwner: string(other.UID),
 	}
 	strangers := []*unstructured.Unstructured{
-		c.create("v1", "ConfigMap", c.namespace, "stranger", nil),
+		c.create("v1", "ConfigMap", c.Namespace, "stranger", nil),
 		c.create("v1", "ConfigMap", far, "stranger", nil),
-		c.create("v1", "ConfigMap", c.namespace, "labeled", ours),
+		c.create("v1", "ConfigMap", c.Namespace, "labeled", ours),
 		c.create("v1", "ConfigMap", far, "labeled", ours),
 		victims,
 	}
 	// An object that no longer has its owner may have been orphaned on purpose.
-	orphan := c.create("v1", "ConfigMap", c.namespace, "orphaned", ours)
+	orphan := c.create("v1", "ConfigMap", c.Namespace, "orphaned", ours)
 	strangers = append(strangers, orphan)
 
 	patch := statusWith(strangers...)
@@ -103,13 +103,13 @@ spec: {discoveryHandler: {name: debugEcho}}
 		t.Fatal(err)
 	}
 	cfg := configuration("empty")
-	cfg.Namespace = c.namespace
+	cfg.Namespace = c.Namespace
 	if err := c.Status().Patch(t.Context(), cfg, patch); err != nil {
 		t.Fatal(err)
 	}
 	c.runWith(options)
-	c.eventually("the poisoned inventory is cleared", func() string {
-		c.get("empty-1", other)
+	c.Eventually("the poisoned inventory is cleared", func() string {
+		c.Read("empty-1", other)
 		if n := len(other.Status.Resources); n > 0 {
 			return fmt.Sprintf("it has %d entries", n)
 		}
@@ -143,15 +143,15 @@ spec: {discoveryHandler: {name: debugEcho}}
 // A recorded UID does not make an object that exists the parent's.
 func TestRecordedObjectIsNotTaken(t *testing.T) {
 	c := start(t)
-	c.apply(configWith("taken", `
+	c.Apply(configWith("taken", `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: stranger}
     data: {k: v}`))
 	c.condition(configuration("taken"), v0.ConditionReady, metav1.ConditionFalse, v0.ReasonNoInstances)
 	c.stop()
-	stranger := c.create("v1", "ConfigMap", c.namespace, "stranger", nil)
-	instance := c.instance("taken", "taken-1", nil)
+	stranger := c.create("v1", "ConfigMap", c.Namespace, "stranger", nil)
+	instance := c.Instance("taken", "taken-1", nil)
 	if err := c.Status().Patch(t.Context(), instance, statusWith(stranger)); err != nil {
 		t.Fatal(err)
 	}
@@ -179,12 +179,12 @@ func TestOrphanOfTwoParents(t *testing.T) {
     kind: ConfigMap
     metadata: {name: shared, annotations: {akri.sh/deletion-policy: orphan}}
     data: {from: "{{CONFIGURATION_NAME}}"}`
-	c.apply(configWith("one", shared))
-	first := c.instance("one", "one-1", nil)
+	c.Apply(configWith("one", shared))
+	first := c.Instance("one", "one-1", nil)
 	c.condition(first, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	object := c.exists("v1", "ConfigMap", "shared")
-	c.apply(configWith("two", shared))
-	second := c.instance("two", "two-1", nil)
+	c.Apply(configWith("two", shared))
+	second := c.Instance("two", "two-1", nil)
 	c.condition(second, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonConflict, "shared")
 	c.unchanged(object)
 
@@ -193,7 +193,7 @@ func TestOrphanOfTwoParents(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.removed(first)
-	first = c.instance("one", "one-1", nil)
+	first = c.Instance("one", "one-1", nil)
 	c.condition(first, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	if now := c.exists("v1", "ConfigMap", "shared"); now.GetUID() != object.GetUID() {
 		t.Error("the orphan was replaced")
@@ -203,12 +203,12 @@ func TestOrphanOfTwoParents(t *testing.T) {
 // Another client that applies under the controller's field manager is reverted.
 func TestAnotherClientWithOurFieldManager(t *testing.T) {
 	c := start(t)
-	c.apply(configWith("cfg", `
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: Service
     metadata: {name: service}
     spec: {ports: [{port: 80}], selector: {a: b}}`))
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	before := c.exists("v1", "Service", "service")
 	for name, edit := range map[string]foreignEdit{
@@ -222,7 +222,7 @@ spec: {ports: [{port: 81}], selector: {c: d}}`),
 		t.Run(name, func(t *testing.T) {
 			c := c.in(t)
 			c.edit("v1 Service service", edit.by(v0.FieldManagerController))
-			c.eventually("repair", func() string { return differences(before, c.read("v1 Service service")) })
+			c.Eventually("repair", func() string { return differences(before, c.read("v1 Service service")) })
 			if owner := metav1.GetControllerOf(c.read("v1 Service service")); owner == nil || owner.UID != instance.UID {
 				t.Errorf("its owner is %v", owner)
 			}
@@ -234,16 +234,16 @@ spec: {ports: [{port: 81}], selector: {c: d}}`),
 // same managed fields, except for their time in seconds.
 func TestAnotherClientAppliesTheSameFields(t *testing.T) {
 	c := start(t)
-	c.apply(configWith("cfg", `
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: data}
     data: {key: value}`))
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	before := c.exists("v1", "ConfigMap", "data")
 	applied := before.GetManagedFields()[0].Time
-	c.eventually("the next second", func() string {
+	c.Eventually("the next second", func() string {
 		if time.Since(applied.Time) < time.Second {
 			return "not over"
 		}
@@ -259,17 +259,17 @@ func TestAnotherClientAppliesTheSameFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.edit("v1 ConfigMap data", patch(types.ApplyPatchType, string(body)).by(v0.FieldManagerController))
-	c.eventually("repair", func() string { return differences(before, c.read("v1 ConfigMap data")) })
+	c.Eventually("repair", func() string { return differences(before, c.read("v1 ConfigMap data")) })
 }
 
 // A finalizer of the controller's name that another client has set comes off.
 func TestForeignFinalizerComesOff(t *testing.T) {
 	c := start(t)
-	c.apply(config)
-	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply(config)
+	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	cfg := configuration("cfg")
-	cfg.Namespace = c.namespace
+	cfg.Namespace = c.Namespace
 	for _, parent := range []client.Object{instance, cfg} {
 		finalizer := []byte(`{"metadata":{"finalizers":["test/first","` + v0.FinalizerCleanup + `"]}}`)
 		if err := c.Patch(t.Context(), parent, client.RawPatch(types.MergePatchType, finalizer), client.FieldOwner("somebody")); err != nil {
@@ -297,10 +297,10 @@ func TestRefusedDeletionStopsNoOther(t *testing.T) {
     kind: ConfigMap
     metadata: {name: ` + name + `}`
 	}
-	c.apply(configWith("cfg", configMap("a-protected")+configMap("b")+configMap("c")))
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(configWith("cfg", configMap("a-protected")+configMap("b")+configMap("c")))
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.apply(strings.ReplaceAll(`
+	c.Apply(strings.ReplaceAll(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: NAME}
@@ -315,19 +315,19 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: NAME}
 spec: {policyName: NAME, validationActions: [Deny]}
-`, "NAME", c.namespace))
+`, "NAME", c.Namespace))
 	t.Cleanup(func() {
 		for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
-			_ = c.Delete(context.WithoutCancel(t.Context()), named("admissionregistration.k8s.io/v1", kind, "", c.namespace))
+			_ = c.Delete(context.WithoutCancel(t.Context()), named("admissionregistration.k8s.io/v1", kind, "", c.Namespace))
 		}
 	})
-	c.eventually("the policy", func() string {
-		if err := c.Delete(t.Context(), named("v1", "ConfigMap", c.namespace, "a-protected"), client.DryRunAll); err == nil {
+	c.Eventually("the policy", func() string {
+		if err := c.Delete(t.Context(), named("v1", "ConfigMap", c.Namespace, "a-protected"), client.DryRunAll); err == nil {
 			return "it does not act yet"
 		}
 		return ""
 	})
-	c.apply(configWith("cfg", " []"))
+	c.Apply(configWith("cfg", " []"))
 	c.gone("v1", "ConfigMap", "b")
 	c.gone("v1", "ConfigMap", "c")
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonDeleteFailed, "a-protected", "it is protected")
@@ -337,7 +337,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 // one, which garbage collection removes.
 func TestFormerObjectsAreWaitedFor(t *testing.T) {
 	c := start(t)
-	c.apply(configWith("cfg", `
+	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: "{{INSTANCE_NAME}}", finalizers: [test/slow]}
@@ -345,7 +345,7 @@ func TestFormerObjectsAreWaitedFor(t *testing.T) {
     kind: Service
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {ports: [{port: 80}]}`))
-	former := c.instance("cfg", "cfg-1", nil)
+	former := c.Instance("cfg", "cfg-1", nil)
 	c.condition(former, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	service, slow := c.exists("v1", "Service", "cfg-1"), c.exists("v1", "ConfigMap", "cfg-1")
 	c.stop() // no controller sees the Instance go
@@ -356,7 +356,7 @@ func TestFormerObjectsAreWaitedFor(t *testing.T) {
 	if err := c.Delete(t.Context(), slow); err != nil { // as garbage collection does, which this test lacks
 		t.Fatal(err)
 	}
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.run()
 	// Neither the object that is being deleted nor the one that soon will be is a conflict.
 	c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing,

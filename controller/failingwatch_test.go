@@ -28,7 +28,7 @@ func TestKindThatMayNotBeWatched(t *testing.T) {
 			Body: io.NopCloser(strings.NewReader(forbidden)),
 		}
 	})
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -39,7 +39,7 @@ spec:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}"}}
 `)
 	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonForbidden, "services", "verbs: [get, list, watch")
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonForbidden, "instanceBrokerResources[0]")
 	c.exists("v1", "ConfigMap", "cfg-1")
 
@@ -53,7 +53,7 @@ spec:
 func TestVersionNoLongerServed(t *testing.T) {
 	c := start(t)
 	c.installTwins()
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -63,7 +63,7 @@ spec:
   - {apiVersion: test.akri.sh/v1, kind: Twin, metadata: {name: "{{INSTANCE_NAME}}"}, spec: {a: b}}
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}"}}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	twin := c.exists("test.akri.sh/v1", "Twin", "cfg-1")
 	serve := func(v1 bool) {
@@ -85,7 +85,7 @@ spec:
 	serve(false)
 	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, `"Twin"`, `"test.akri.sh/v1"`)
 	// The template of the other object is removed while the watch does not work.
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}

@@ -20,34 +20,34 @@ import (
 // collection does not reach them.
 func TestObjectsElsewhere(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 4, Policy: confine.Policy{ClusterScoped: true, OtherNamespaces: true}})
-	far := apitest.Namespace(t, c.config)
-	c.apply(elsewhere(far) + `
+	far := apitest.Namespace(t, c.Config)
+	c.Apply(elsewhere(far) + `
   - apiVersion: scheduling.k8s.io/v1
     kind: PriorityClass
-    metadata: {name: "{{CONFIGURATION_NAME}}-` + c.namespace + `"}
+    metadata: {name: "{{CONFIGURATION_NAME}}-` + c.Namespace + `"}
     value: 5
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.finalized("cfg", &v0.Configuration{}, true)
 	c.finalized("cfg-1", &v0.Instance{}, true)
 	remote := named("v1", "ConfigMap", far, "cfg-1")
-	priority := named("scheduling.k8s.io/v1", "PriorityClass", "", "cfg-"+c.namespace)
+	priority := named("scheduling.k8s.io/v1", "PriorityClass", "", "cfg-"+c.Namespace)
 	if !c.found(remote) || !c.found(priority) {
 		t.Fatal("an object is missing")
 	}
 	c.repaired(remote)
 
 	// No longer rendered, it is deleted, and the finalizer is removed.
-	c.apply(elsewhere(far) + "\n")
+	c.Apply(elsewhere(far) + "\n")
 	c.removed(priority)
 	c.finalized("cfg", &v0.Configuration{}, false)
 
 	// The objects of a deleted Instance in other namespaces are deleted, even if its
 	// Configuration no longer exists.
 	var cfg v0.Configuration
-	c.get("cfg", &cfg)
+	c.Read("cfg", &cfg)
 	if err := c.Delete(t.Context(), &cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +62,12 @@ func TestObjectsElsewhere(t *testing.T) {
 // wait: nothing else would happen that could make it, and the finalizer would stay.
 func TestFinalReportDoesNotWait(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
-	far := apitest.Namespace(t, c.config)
-	c.apply(elsewhere(far) + `
+	far := apitest.Namespace(t, c.Config)
+	c.Apply(elsewhere(far) + `
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: "{{CONFIGURATION_NAME}}", namespace: ` + far + `}`)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	cfg := configuration("cfg")
 	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -102,18 +102,18 @@ spec:
 
 // found reads an object, and reports whether it exists.
 func (c *cluster) found(object client.Object) bool {
-	c.t.Helper()
-	err := c.Get(c.t.Context(), client.ObjectKeyFromObject(object), object)
+	c.T.Helper()
+	err := c.Get(c.T.Context(), client.ObjectKeyFromObject(object), object)
 	if client.IgnoreNotFound(err) != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return err == nil
 }
 
 // removed waits until an object no longer exists.
 func (c *cluster) removed(object client.Object) {
-	c.t.Helper()
-	c.eventually("removal of "+object.GetName(), func() string {
+	c.T.Helper()
+	c.Eventually("removal of "+object.GetName(), func() string {
 		if c.found(object) {
 			return "it still exists"
 		}
@@ -124,21 +124,21 @@ func (c *cluster) removed(object client.Object) {
 // repaired deletes a ConfigMap of [elsewhere], which is then created again, and
 // changes it, which is then reverted.
 func (c *cluster) repaired(object *unstructured.Unstructured) {
-	c.t.Helper()
+	c.T.Helper()
 	uid := object.GetUID()
-	if err := c.Delete(c.t.Context(), object); err != nil {
-		c.t.Fatal(err)
+	if err := c.Delete(c.T.Context(), object); err != nil {
+		c.T.Fatal(err)
 	}
-	c.eventually("a new object", func() string {
+	c.Eventually("a new object", func() string {
 		if !c.found(object) || object.GetUID() == uid {
 			return "it does not exist"
 		}
 		return ""
 	})
-	if err := c.Patch(c.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"w"}}`))); err != nil {
-		c.t.Fatal(err)
+	if err := c.Patch(c.T.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"w"}}`))); err != nil {
+		c.T.Fatal(err)
 	}
-	c.eventually("repair", func() string {
+	c.Eventually("repair", func() string {
 		if c.found(object); object.Object["data"].(map[string]any)["k"] != "v" {
 			return "it is unchanged"
 		}
@@ -151,8 +151,8 @@ func (c *cluster) repaired(object *unstructured.Unstructured) {
 func TestElsewhereAnnouncedFirst(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
 	c := startWith(t, options)
-	far := apitest.Namespace(t, c.config)
-	c.apply(`
+	far := apitest.Namespace(t, c.Config)
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -164,9 +164,9 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}", namespace: ` + far + `}
     data: {k: ["not", "a", "string"]}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonApplyFailed, "instanceBrokerResources[0]")
-	c.get("cfg-1", instance)
+	c.Read("cfg-1", instance)
 	if !slices.Contains(instance.Finalizers, v0.FinalizerCleanup) || len(instance.Status.Resources) != 1 ||
 		instance.Status.Resources[0].Namespace != far {
 		t.Fatalf("finalizers %v, inventory %v", instance.Finalizers, instance.Status.Resources)
@@ -177,17 +177,17 @@ spec:
 	orphan := named("v1", "ConfigMap", far, "cfg-1")
 	orphan.SetLabels(map[string]string{
 		v0.LabelManagedBy: v0.ManagedBy, v0.LabelConfiguration: "cfg", v0.LabelInstance: "cfg-1",
-		v0.LabelNamespace: c.namespace, v0.LabelOwner: string(instance.UID),
+		v0.LabelNamespace: c.Namespace, v0.LabelOwner: string(instance.UID),
 	})
 	applied := client.ApplyConfigurationFromUnstructured(orphan)
-	if err := c.Apply(t.Context(), applied, client.FieldOwner(v0.FieldManagerController)); err != nil {
+	if err := c.Client.Apply(t.Context(), applied, client.FieldOwner(v0.FieldManagerController)); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Delete(t.Context(), instance); err != nil {
 		t.Fatal(err)
 	}
 	c.runWith(options)
-	c.eventually("removal", func() string {
+	c.Eventually("removal", func() string {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(orphan), orphan); client.IgnoreNotFound(err) != nil || err == nil {
 			return "the object is there"
 		}
@@ -207,9 +207,9 @@ func named(apiVersion, kind, namespace, name string) *unstructured.Unstructured 
 // finalized waits until an object has the controller's finalizer, or no longer has
 // it.
 func (c *cluster) finalized(name string, object client.Object, want bool) {
-	c.t.Helper()
-	c.eventually("finalizer", func() string {
-		c.get(name, object)
+	c.T.Helper()
+	c.Eventually("finalizer", func() string {
+		c.Read(name, object)
 		if slices.Contains(object.GetFinalizers(), v0.FinalizerCleanup) != want {
 			return "finalizers are " + name
 		}

@@ -22,8 +22,8 @@ spec:
 
 // formerJob creates a Job as the original Akri does.
 func (c *cluster) formerJob(instance *v0.Instance) {
-	c.t.Helper()
-	c.apply(fmt.Sprintf(`
+	c.T.Helper()
+	c.Apply(fmt.Sprintf(`
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -37,11 +37,11 @@ spec:
 }
 
 func (c *cluster) jobs() []string {
-	c.t.Helper()
+	c.T.Helper()
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "JobList"})
-	if err := c.List(c.t.Context(), &list, client.InNamespace(c.namespace)); err != nil {
-		c.t.Fatal(err)
+	if err := c.List(c.T.Context(), &list, client.InNamespace(c.Namespace)); err != nil {
+		c.T.Fatal(err)
 	}
 	var names []string
 	for i := range list.Items {
@@ -55,13 +55,13 @@ func (c *cluster) jobs() []string {
 func TestJobsOfAkriAreNotRunAgain(t *testing.T) {
 	c := start(t)
 	c.stop()
-	c.apply(fmt.Sprintf(jobConfiguration, "a"))
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(fmt.Sprintf(jobConfiguration, "a"))
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.formerJob(instance)
-	c.instance("cfg", "cfg-2", nil) // its Job has not been created yet
+	c.Instance("cfg", "cfg-2", nil) // its Job has not been created yet
 	c.run()
 	c.condition(&v0.Instance{ObjectMeta: metav1.ObjectMeta{Name: "cfg-1"}}, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.eventually("the Job of the other Instance", func() string {
+	c.Eventually("the Job of the other Instance", func() string {
 		if jobs := c.jobs(); len(jobs) != 2 {
 			return fmt.Sprint(jobs)
 		}
@@ -70,8 +70,8 @@ func TestJobsOfAkriAreNotRunAgain(t *testing.T) {
 	before := c.jobs()
 	c.stop()
 	c.run() // the status remembers it
-	c.apply(fmt.Sprintf(jobConfiguration, "b"))
-	c.eventually("a Job of the new specification for each Instance", func() string {
+	c.Apply(fmt.Sprintf(jobConfiguration, "b"))
+	c.Eventually("a Job of the new specification for each Instance", func() string {
 		added := 0
 		for _, name := range c.jobs() {
 			if name != before[0] && name != before[1] {

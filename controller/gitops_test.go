@@ -42,12 +42,12 @@ spec:
 	for _, manifest := range []string{
 		configMap("empty", "v"), configMap("ready", "v"), pod, configMap("conflict", "v"), configMap("invalid", `"{{ NOTHING }}"`),
 	} {
-		c.apply(manifest)
+		c.Apply(manifest)
 	}
 	c.judged("Configuration", "ready", status.InProgressStatus, "Progressing") // no status yet
-	c.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conflict-1}")
+	c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conflict-1}")
 	for _, name := range []string{"ready", "pod", "conflict"} {
-		c.instance(name, name+"-1", nil)
+		c.Instance(name, name+"-1", nil)
 	}
 	c.judged("Instance", "ready-1", status.CurrentStatus, "Progressing") // kstatus does not wait for a first condition
 
@@ -55,7 +55,7 @@ spec:
 	defer c.stop()
 	c.judged("Configuration", "empty", status.InProgressStatus, "Suspended")
 	c.judged("Configuration", "invalid", status.FailedStatus, "Degraded")
-	c.apply(configMap("invalid", "v"))
+	c.Apply(configMap("invalid", "v"))
 	c.judged("Configuration", "invalid", status.InProgressStatus, "Suspended")
 	for _, kind := range []string{"Configuration", "Instance"} {
 		name := func(name string) string {
@@ -70,7 +70,7 @@ spec:
 	}
 
 	c.stop()
-	c.apply(configMap("ready", "changed"))
+	c.Apply(configMap("ready", "changed"))
 	c.judged("Configuration", "ready", status.InProgressStatus, "Progressing") // an older generation
 	held := c.object("akri.sh/v0", "Configuration", "ready")
 	c.patch(held, `{"metadata":{"finalizers":["example.com/hold"]}}`)
@@ -173,17 +173,17 @@ func TestColumnsOfK9s(t *testing.T) {
 
 // judged waits until kstatus and the checks of Argo CD judge an object as wanted.
 func (c *cluster) judged(kind, name string, want status.Status, health string) {
-	c.t.Helper()
-	c.eventually(fmt.Sprintf("%s %s is %s and %s", kind, name, want, health), func() string {
+	c.T.Helper()
+	c.Eventually(fmt.Sprintf("%s %s is %s and %s", kind, name, want, health), func() string {
 		object := c.object("akri.sh/v0", kind, name)
 		if object == nil {
 			return "it does not exist"
 		}
 		result, err := status.Compute(object)
 		if err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
-		got, message := argoHealth(c.t, object)
+		got, message := argoHealth(c.T, object)
 		if result.Status != want || got != health {
 			return fmt.Sprintf("it is %s (%s) and %s (%s)", result.Status, result.Message, got, message)
 		}
@@ -192,15 +192,15 @@ func (c *cluster) judged(kind, name string, want status.Status, health string) {
 }
 
 func (c *cluster) patch(object *unstructured.Unstructured, patch string) {
-	c.t.Helper()
-	if err := c.Patch(c.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	if err := c.Patch(c.T.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
 // argoHealth runs the check of Argo CD for an object, as Argo CD does: with the variable
 // obj, and few libraries.
-func argoHealth(t *testing.T, object *unstructured.Unstructured) (health, message string) {
+func argoHealth(t testing.TB, object *unstructured.Unstructured) (health, message string) {
 	t.Helper()
 	text, err := os.ReadFile("../config/argocd/health.yaml")
 	if err != nil {

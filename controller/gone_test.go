@@ -40,25 +40,25 @@ spec:
 
 // merge patches an object of the test's namespace as another client.
 func (c *cluster) merge(kind, name, patch string) {
-	c.t.Helper()
-	if err := c.Patch(c.t.Context(), c.exists("v1", kind, name), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	if err := c.Patch(c.T.Context(), c.exists("v1", kind, name), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
 // left fails if an object does not exist or is being deleted.
 func (c *cluster) left(name, why string) {
-	c.t.Helper()
+	c.T.Helper()
 	if object := c.object("v1", "ConfigMap", name); object == nil || object.GetDeletionTimestamp() != nil {
-		c.t.Errorf("ConfigMap %s is deleted, although %s", name, why)
+		c.T.Errorf("ConfigMap %s is deleted, although %s", name, why)
 	}
 }
 
 // passed waits until the controller, which has one worker, has reconciled all
 // Instances that changed before.
 func (c *cluster) passed(marker string) {
-	c.t.Helper()
-	c.instance("cfg", marker, nil)
+	c.T.Helper()
+	c.Instance("cfg", marker, nil)
 	c.exists("v1", "ConfigMap", marker+"-a")
 }
 
@@ -66,12 +66,12 @@ func (c *cluster) passed(marker string) {
 // those that garbage collection would delete, and no others.
 func TestObjectsGoWithTheirInstance(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 1})
-	c.apply(departing)
-	cam, door, hall := c.instance("cfg", "cfg-cam", nil), c.instance("cfg", "cfg-door", nil), c.instance("cfg", "cfg-hall", nil)
+	c.Apply(departing)
+	cam, door, hall := c.Instance("cfg", "cfg-cam", nil), c.Instance("cfg", "cfg-door", nil), c.Instance("cfg", "cfg-hall", nil)
 	for _, instance := range []*v0.Instance{cam, door, hall} {
 		c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	}
-	c.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`)
+	c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`)
 	other := c.exists("v1", "ConfigMap", "other")
 	c.merge("ConfigMap", "cfg-door-b", `{"metadata":{"ownerReferences":[
 		{"apiVersion":"akri.sh/v0","kind":"Instance","name":"cfg-door","uid":"`+string(door.UID)+`","controller":true},
@@ -93,7 +93,7 @@ func TestObjectsGoWithTheirInstance(t *testing.T) {
 	c.left("cfg-hall-a", "its device is still there")
 	c.left("group", "its group is still there")
 
-	if err := c.Delete(t.Context(), &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "cfg"}}); err != nil {
+	if err := c.Delete(t.Context(), &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "cfg"}}); err != nil {
 		t.Fatal(err)
 	}
 	c.gone("v1", "ConfigMap", "group")
@@ -104,8 +104,8 @@ func TestObjectsGoWithTheirInstance(t *testing.T) {
 // what has the slots.
 func TestObjectsGoBeforeTheirInstance(t *testing.T) {
 	c := start(t)
-	c.apply(departing)
-	cam := c.instance("cfg", "cfg-cam", nil)
+	c.Apply(departing)
+	cam := c.Instance("cfg", "cfg-cam", nil)
 	c.exists("v1", "ConfigMap", "cfg-cam-a")
 	c.exists("v1", "ConfigMap", "group")
 	set := func(spec string) {
@@ -128,10 +128,10 @@ func TestObjectsGoBeforeTheirInstance(t *testing.T) {
 // its objects are created again.
 func TestObjectsGoWithTheirFormerInstance(t *testing.T) {
 	c := start(t)
-	c.apply(departing)
+	c.Apply(departing)
 	for range 5 {
-		cam := c.instance("cfg", "cfg-cam", nil)
-		c.eventually("objects of the new Instance", func() string {
+		cam := c.Instance("cfg", "cfg-cam", nil)
+		c.Eventually("objects of the new Instance", func() string {
 			object := c.object("v1", "ConfigMap", "cfg-cam-a")
 			if object == nil || !metav1.IsControlledBy(object, cam) {
 				return "not there"
@@ -149,20 +149,20 @@ func TestObjectsGoWithTheirFormerInstance(t *testing.T) {
 func TestObjectsGoAsTheDeletionSays(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 1})
 	apitest.StartGarbageCollector(t)
-	c.apply(departing)
+	c.Apply(departing)
 	for _, policy := range []metav1.DeletionPropagation{
 		metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground, metav1.DeletePropagationBackground,
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			c := c.in(t)
 			name := "cfg-" + strings.ToLower(string(policy))
-			instance := c.instance("cfg", name, nil)
+			instance := c.Instance("cfg", name, nil)
 			c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 			c.collectorIsCurrent()
 			if err := c.Delete(t.Context(), instance, client.PropagationPolicy(policy)); err != nil {
 				t.Fatal(err)
 			}
-			c.eventually("the Instance to go", func() string {
+			c.Eventually("the Instance to go", func() string {
 				if err := c.Get(t.Context(), client.ObjectKeyFromObject(instance), instance); !apierrors.IsNotFound(err) {
 					return "it is there"
 				}
@@ -188,8 +188,8 @@ func TestObjectsGoAsTheDeletionSays(t *testing.T) {
 // those whose owner reference the garbage collector has not removed.
 func TestOrphanedObjectsStay(t *testing.T) {
 	c := startWith(t, controller.Options{Workers: 1})
-	c.apply(departing)
-	instance := c.instance("cfg", "cfg-cam", nil)
+	c.Apply(departing)
+	instance := c.Instance("cfg", "cfg-cam", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	if err := c.Delete(t.Context(), instance, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
@@ -209,11 +209,11 @@ func TestOrphanedObjectsAreNotRepaired(t *testing.T) {
 	c := start(t)
 	c.stop()
 	watches := &heldWatches{resource: "instances", read: make(chan struct{}, 100)}
-	c.config = rest.CopyConfig(c.config)
-	c.config.Wrap(watches.wrap)
+	c.Config = rest.CopyConfig(c.Config)
+	c.Config.Wrap(watches.wrap)
 	c.runWith(controller.Options{Workers: 1})
-	c.apply(departing)
-	cam := c.instance("cfg", "cfg-cam", nil)
+	c.Apply(departing)
+	cam := c.Instance("cfg", "cfg-cam", nil)
 	c.condition(cam, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.settled()
 
@@ -237,13 +237,13 @@ func TestOrphanedObjectsAreNotRepaired(t *testing.T) {
 // collectorIsCurrent waits until the garbage collector knows all ConfigMaps that exist
 // now. It does not orphan those that it has not seen.
 func (c *cluster) collectorIsCurrent() {
-	c.t.Helper()
+	c.T.Helper()
 	last := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-	last.SetNamespace(c.namespace)
+	last.SetNamespace(c.Namespace)
 	last.SetGenerateName("without-owner-")
 	last.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "none", UID: "none"}})
-	if err := c.Create(c.t.Context(), last); err != nil {
-		c.t.Fatal(err)
+	if err := c.Create(c.T.Context(), last); err != nil {
+		c.T.Fatal(err)
 	}
 	c.gone("v1", "ConfigMap", last.GetName())
 }
@@ -260,7 +260,7 @@ type heldWatches struct {
 
 // wrap returns the round tripper of one of the controller's clients.
 func (h *heldWatches) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) { return h.roundTrip(next, request) })
+	return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) { return h.roundTrip(next, request) })
 }
 
 func (h *heldWatches) roundTrip(next http.RoundTripper, request *http.Request) (*http.Response, error) {
@@ -297,11 +297,11 @@ func TestStaleObjectsAreLeftToGarbageCollection(t *testing.T) {
 	c := start(t)
 	c.stop()
 	watches := &heldWatches{resource: "configmaps", deleted: make(chan int, 100)}
-	c.config = rest.CopyConfig(c.config)
-	c.config.Wrap(watches.wrap)
+	c.Config = rest.CopyConfig(c.Config)
+	c.Config.Wrap(watches.wrap)
 	c.runWith(controller.Options{Workers: 1})
-	c.apply(departing)
-	cam := c.instance("cfg", "cfg-cam", nil)
+	c.Apply(departing)
+	cam := c.Instance("cfg", "cfg-cam", nil)
 	c.condition(cam, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.settled()
 

@@ -15,7 +15,7 @@ func TestMetrics(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
 	c := startWith(t, controller.Options{Workers: 4, Metrics: recorder})
 	metricsdoc.Check(t, "../docs/metrics.md", "akri-controller", recorder)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -26,8 +26,8 @@ spec:
     kind: ConfigMap
     metadata: {name: "{{INSTANCE_NAME}}"}
 `)
-	c.instance("cfg", "cfg-1", nil)
-	c.instance("cfg", "cfg-2", nil)
+	c.Instance("cfg", "cfg-1", nil)
+	c.Instance("cfg", "cfg-2", nil)
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	for _, want := range []struct {
 		name   string
@@ -35,16 +35,16 @@ spec:
 		value  float64
 	}{
 		{"akri_controller_actions_total", map[string]string{"action": "create"}, 2},
-		{"akri_controller_instances", map[string]string{"namespace": c.namespace, "configuration": "cfg", "state": "ready"}, 2},
+		{"akri_controller_instances", map[string]string{"namespace": c.Namespace, "configuration": "cfg", "state": "ready"}, 2},
 		{"akri_controller_conditions", map[string]string{
-			"namespace": c.namespace, "configuration": "cfg", "condition": "Ready", "reason": "Ready",
+			"namespace": c.Namespace, "configuration": "cfg", "condition": "Ready", "reason": "Ready",
 		}, 1},
 		{"akri_controller_configurations", map[string]string{"discovery_handler_name": "debugEcho"}, 1},
-		{"akri_controller_slots", map[string]string{"namespace": c.namespace, "configuration": "cfg", "state": "free"}, 2},
+		{"akri_controller_slots", map[string]string{"namespace": c.Namespace, "configuration": "cfg", "state": "free"}, 2},
 		{"akri_controller_watched_objects", map[string]string{"group": "", "resource": "configmaps"}, 2},
 		{"akri_controller_watches", map[string]string{"state": "synced"}, 1},
 	} {
-		c.eventually(want.name, func() string {
+		c.Eventually(want.name, func() string {
 			families, err := recorder.Gather()
 			if err != nil {
 				t.Fatal(err)

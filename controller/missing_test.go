@@ -11,7 +11,7 @@ import (
 // A handler that no node has is a condition of its own, while there is no device.
 func TestMissingHandler(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -29,18 +29,18 @@ spec: {discoveryHandler: {name: udve}}`)
 		"node b, handler udve@/udve.sock: no answer")
 
 	c.fail("cfg", v0.DiscoveryFailure{Node: "a", Handler: "udve", Message: v0.MessageHandlerMissing})
-	c.instance("cfg", "cfg-1", nil)
+	c.Instance("cfg", "cfg-1", nil)
 	c.condition(configuration, v0.ConditionDiscovering, metav1.ConditionTrue, v0.ReasonDiscovering)
 }
 
 // fail sets the failures that agents report.
 func (c *cluster) fail(name string, failures ...v0.DiscoveryFailure) {
-	c.t.Helper()
-	c.eventually("the failures are written", func() string {
+	c.T.Helper()
+	c.Eventually("the failures are written", func() string {
 		var configuration v0.Configuration
-		c.get(name, &configuration)
+		c.Read(name, &configuration)
 		configuration.Status.DiscoveryFailures = failures
-		if err := c.Status().Update(c.t.Context(), &configuration); err != nil {
+		if err := c.Status().Update(c.T.Context(), &configuration); err != nil {
 			return err.Error() // the controller was first
 		}
 		return ""

@@ -45,20 +45,20 @@ spec: {policyName: NAME}
 // entry of the controller's is repaired.
 func TestNeighborsOfListEntriesStay(t *testing.T) {
 	c := start(t)
-	c.apply(strings.ReplaceAll(injector, "NAME", c.namespace))
+	c.Apply(strings.ReplaceAll(injector, "NAME", c.Namespace))
 	t.Cleanup(func() {
 		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {
-			_ = c.Delete(t.Context(), named("admissionregistration.k8s.io/v1", kind, "", c.namespace))
+			_ = c.Delete(t.Context(), named("admissionregistration.k8s.io/v1", kind, "", c.Namespace))
 		}
 	})
-	c.eventually("the policy", func() string { // the API server's cache is slow
+	c.Eventually("the policy", func() string { // the API server's cache is slow
 		probe := deploymentNamed("probe")
-		c.apply(probe)
+		c.Apply(probe)
 		defer c.Delete(t.Context(), c.read("apps/v1 Deployment probe"))
 		return lacks(c.names("probe", containers), "sidecar")
 	})
-	c.apply(repairTemplates)
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(repairTemplates)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 
@@ -87,7 +87,7 @@ func TestNeighborsOfListEntriesStay(t *testing.T) {
 				before := c.read(deployment)
 				index := slices.IndexFunc(listIn(before, list), func(entry any) bool { return entry.(map[string]any)["name"] == name })
 				c.edit(deployment, update(fmt.Sprintf("%s.%d.name", list, index), "renamed"))
-				c.eventually("repair", func() string { return entries(before, c.read(deployment)) })
+				c.Eventually("repair", func() string { return entries(before, c.read(deployment)) })
 			}
 			if complaint := lacks(c.names("broker", mainEnv), "A", "B", step.added); complaint != "" {
 				t.Error(complaint)
@@ -122,7 +122,7 @@ spec:
 
 // names returns the sorted names in a list of a Deployment.
 func (c *cluster) names(deployment, list string) []string {
-	c.t.Helper()
+	c.T.Helper()
 	return namesIn(c.read("apps/v1 Deployment "+deployment), list)
 }
 

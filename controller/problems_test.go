@@ -91,14 +91,14 @@ func TestProblemsAreReported(t *testing.T) {
 		},
 	}
 	c := start(t)
-	c.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken}\ndata: {theirs: x}")
-	c.apply(strings.ReplaceAll(config, "group", "well"))
-	well := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken}\ndata: {theirs: x}")
+	c.Apply(strings.ReplaceAll(config, "group", "well"))
+	well := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := c.in(t)
 			cfg := strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", "")
-			c.apply(`
+			c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: ` + cfg + `}
@@ -106,8 +106,8 @@ spec:
   discoveryHandler: {name: debugEcho}
   instanceBrokerResources:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}"}, data: {k: v}}
-  - ` + strings.ReplaceAll(tc.template, "HOME", c.namespace))
-			instance := c.instance(cfg, cfg+"-1", map[string]string{"TEXT": "secret value"})
+  - ` + strings.ReplaceAll(tc.template, "HOME", c.Namespace))
+			instance := c.Instance(cfg, cfg+"-1", map[string]string{"TEXT": "secret value"})
 			c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, tc.reason, tc.says...)
 			c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, tc.reason)
 			if tc.compiles {
@@ -134,11 +134,11 @@ spec:
 // While a template has an error, existing objects stay.
 func TestWrongEditRemovesNothing(t *testing.T) {
 	c := start(t)
-	c.apply(config)
-	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply(config)
+	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	var cfg v0.Configuration
-	c.get("cfg", &cfg)
+	c.Read("cfg", &cfg)
 	patch := `[{"op":"remove","path":"/spec/instanceBrokerResources/1"},` +
 		`{"op":"replace","path":"/spec/instanceBrokerResources/0/data/description","value":"{{ NOSUCH }}"}]`
 	if err := c.Patch(t.Context(), &cfg, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
@@ -184,11 +184,11 @@ spec:
       containers: [{name: c, image: i, command: [` + command + `]}]
 `
 	}
-	c.apply(pod("one"))
-	c.instance("cfg", "cfg-1", nil)
+	c.Apply(pod("one"))
+	c.Instance("cfg", "cfg-1", nil)
 	before := c.exists("v1", "Pod", "cfg-1")
-	c.apply(pod("two"))
-	c.eventually("new Pod", func() string {
+	c.Apply(pod("two"))
+	c.Eventually("new Pod", func() string {
 		now := c.object("v1", "Pod", "cfg-1")
 		if now == nil || now.GetUID() == before.GetUID() {
 			return "there is none"
@@ -200,7 +200,7 @@ spec:
 // A terminated Pod, here one that its node rejected, is replaced.
 func TestTerminatedPodsAreReplaced(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -212,7 +212,7 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}"}
     spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	for range 2 {
 		pod := c.exists("v1", "Pod", "cfg-1")
 		failed := `{"status":{"phase":"Failed","reason":"UnexpectedAdmissionError","message":"no healthy devices present"}}`
@@ -227,7 +227,7 @@ spec:
 			"UnexpectedAdmissionError: no healthy devices present",
 		)
 		c.noticed("Instance", "cfg-1", "PodReplaced")
-		c.eventually("a new Pod", func() string {
+		c.Eventually("a new Pod", func() string {
 			now := c.object("v1", "Pod", "cfg-1")
 			if now == nil || now.GetUID() == pod.GetUID() {
 				return "there is none"
@@ -241,7 +241,7 @@ spec:
 func TestNothingIsRecreatedInVain(t *testing.T) {
 	c := start(t)
 	write := func(app, port string) {
-		c.apply(`
+		c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -259,7 +259,7 @@ spec:
 `)
 	}
 	write("a", "80")
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	old := c.exists("apps/v1", "Deployment", "cfg-1")
 	write("b", "80000")
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonImmutable, "the old one is kept", "containerPort")
@@ -268,7 +268,7 @@ spec:
 		t.Fatal("the Deployment was deleted although the new one would be rejected")
 	}
 	write("b", "8000")
-	c.eventually("a new Deployment", func() string {
+	c.Eventually("a new Deployment", func() string {
 		if now := c.object("apps/v1", "Deployment", "cfg-1"); now == nil || now.GetUID() == old.GetUID() {
 			return "there is none"
 		}

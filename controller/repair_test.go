@@ -59,8 +59,8 @@ const (
 // An edit that changes the key of a list entry is reverted like any other.
 func TestKeyedListEntriesAreRepaired(t *testing.T) {
 	c := start(t)
-	c.apply(repairTemplates)
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(repairTemplates)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 
@@ -100,7 +100,7 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 			for _, edit := range test.edits {
 				c.edit(test.object, edit)
 			}
-			c.eventually("repair", func() string { return differences(before, c.read(test.object)) })
+			c.Eventually("repair", func() string { return differences(before, c.read(test.object)) })
 		})
 	}
 	writes := c.settled()
@@ -119,7 +119,7 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 // Lists of custom resources have keys, too, if their schema says so.
 func TestListsOfCustomResourcesAreRepaired(t *testing.T) {
 	c := start(t)
-	c.apply(`
+	c.Apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: racks.lists.akri.sh}
@@ -151,7 +151,7 @@ spec:
 	t.Cleanup(func() {
 		_ = c.Delete(context.WithoutCancel(t.Context()), named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "racks.lists.akri.sh"))
 	})
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -165,7 +165,7 @@ spec:
       tags: [a, b]
       units: [{row: 1, column: 1, label: left}, {row: 1, column: 2, label: right}]
 `)
-	instance := c.instance("cfg", "cfg-1", nil)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 	const rack = "lists.akri.sh/v1 Rack rack"
 	for name, edit := range map[string]foreignEdit{
@@ -179,7 +179,7 @@ spec:
 			c := c.in(t)
 			before := c.read(rack)
 			c.edit(rack, edit)
-			c.eventually("repair", func() string { return differences(before, c.read(rack)) })
+			c.Eventually("repair", func() string { return differences(before, c.read(rack)) })
 		})
 	}
 }
@@ -211,19 +211,19 @@ func (e foreignEdit) by(manager string) foreignEdit {
 
 // read returns an object that is given as "apiVersion kind name".
 func (c *cluster) read(object string) *unstructured.Unstructured {
-	c.t.Helper()
+	c.T.Helper()
 	words := strings.Fields(object)
 	found := c.object(words[0], words[1], words[2])
 	if found == nil {
-		c.t.Fatalf("%s does not exist", object)
+		c.T.Fatalf("%s does not exist", object)
 	}
 	return found
 }
 
 // edit changes an object, again if the controller has written it in between.
 func (c *cluster) edit(name string, edit foreignEdit) {
-	c.t.Helper()
-	c.eventually("an edit of "+name, func() string {
+	c.T.Helper()
+	c.Eventually("an edit of "+name, func() string {
 		object := c.read(name)
 		var err error
 		if edit.kind != "" {
@@ -231,10 +231,10 @@ func (c *cluster) edit(name string, edit foreignEdit) {
 			if edit.kind == types.ApplyPatchType {
 				body, _ = yaml.YAMLToJSON(body)
 			}
-			err = c.Patch(c.t.Context(), object, client.RawPatch(edit.kind, body), client.FieldOwner(edit.manager))
+			err = c.Patch(c.T.Context(), object, client.RawPatch(edit.kind, body), client.FieldOwner(edit.manager))
 		} else {
-			setField(c.t, object.Object, strings.Split(edit.field, "."), edit.value)
-			err = c.Update(c.t.Context(), object, client.FieldOwner(edit.manager))
+			setField(c.T, object.Object, strings.Split(edit.field, "."), edit.value)
+			err = c.Update(c.T.Context(), object, client.FieldOwner(edit.manager))
 		}
 		if err != nil {
 			return err.Error()
@@ -244,7 +244,7 @@ func (c *cluster) edit(name string, edit foreignEdit) {
 }
 
 // setField sets a field; numbers in its path are indices.
-func setField(t *testing.T, object any, path []string, value any) {
+func setField(t testing.TB, object any, path []string, value any) {
 	t.Helper()
 	for i, name := range path {
 		last := i == len(path)-1

@@ -20,6 +20,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/fulltest"
 )
 
@@ -52,10 +53,10 @@ type traffic struct {
 func (c *cluster) intercept() *traffic {
 	seen := &traffic{}
 	c.stop()
-	c.config = rest.CopyConfig(c.config)
-	c.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			write := request.Method != http.MethodGet && strings.Contains(request.URL.Path, "/"+c.namespace+"/")
+	c.Config = rest.CopyConfig(c.Config)
+	c.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			write := request.Method != http.MethodGet && strings.Contains(request.URL.Path, "/"+c.Namespace+"/")
 			if fail := seen.fail.Load(); fail != nil && write {
 				if err := (*fail)(request); err != nil {
 					return nil, err
@@ -73,12 +74,12 @@ func (c *cluster) intercept() *traffic {
 
 // rolledOut marks a Deployment as ready, as its controller would.
 func (c *cluster) rolledOut(name string) {
-	c.t.Helper()
+	c.T.Helper()
 	deployment := c.exists("apps/v1", "Deployment", name)
 	status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"conditions":[{"type":"Available","status":"True"},`+
 		`{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, deployment.GetGeneration())
-	if err := c.Status().Patch(c.t.Context(), deployment, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
-		c.t.Fatal(err)
+	if err := c.Status().Patch(c.T.Context(), deployment, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -86,15 +87,15 @@ func (c *cluster) rolledOut(name string) {
 func TestFirstReportIsHeldBack(t *testing.T) {
 	c := start(t)
 	seen := c.intercept()
-	c.apply(brokers)
-	first := c.instance("cfg", "cfg-first", nil) // after it, the kind is known to be in use
+	c.Apply(brokers)
+	first := c.Instance("cfg", "cfg-first", nil) // after it, the kind is known to be in use
 	c.rolledOut(first.Name)
 	c.condition(first, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	before := seen.status.Load()
 	const devices = 5
 	var instances []*v0.Instance
 	for i := range devices {
-		instances = append(instances, c.instance("cfg", fmt.Sprintf("cfg-%d", i), nil))
+		instances = append(instances, c.Instance("cfg", fmt.Sprintf("cfg-%d", i), nil))
 		c.rolledOut(instances[i].Name)
 	}
 	for _, instance := range instances {
@@ -106,14 +107,14 @@ func TestFirstReportIsHeldBack(t *testing.T) {
 		t.Errorf("%d writes of the statuses of %d Instances", writes, devices)
 	}
 	for _, instance := range instances {
-		c.get(instance.Name, instance)
+		c.Read(instance.Name, instance)
 		if len(instance.Status.Resources) != 1 || !instance.Status.Resources[0].Ready {
 			t.Errorf("inventory of %s: %+v", instance.Name, instance.Status.Resources)
 		}
 	}
 
 	// What is not ready in time is reported, too.
-	late := c.instance("cfg", "cfg-late", nil)
+	late := c.Instance("cfg", "cfg-late", nil)
 	c.condition(late, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "Deployment cfg-late")
 	c.condition(late, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
 }
@@ -138,12 +139,12 @@ func TestHeldReportIsNotLost(t *testing.T) {
 		former  = "\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: '{{INSTANCE_NAME}}-former'}}"
 		another = "\n  - {apiVersion: v1, kind: Service, metadata: {name: '{{INSTANCE_NAME}}-s'}, spec: {ports: [{port: 80}]}}"
 	)
-	c.apply(brokers + kept + former + another)
-	sibling := c.instance("cfg", "cfg-0", nil)
+	c.Apply(brokers + kept + former + another)
+	sibling := c.Instance("cfg", "cfg-0", nil)
 	c.rolledOut("cfg-0")
 	c.condition(sibling, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	instance := c.instance("cfg", "cfg-1", nil)
-	c.eventually("the first report", func() string {
+	instance := c.Instance("cfg", "cfg-1", nil)
+	c.Eventually("the first report", func() string {
 		if !died.Load() {
 			return "it is not written"
 		}
@@ -153,19 +154,19 @@ func TestHeldReportIsNotLost(t *testing.T) {
 	uid := c.exists("apps/v1", "Deployment", "cfg-1").GetUID()
 	c.exists("v1", "ConfigMap", "cfg-1-former")
 	c.exists("v1", "Service", "cfg-1-s")
-	c.get("cfg-1", instance)
+	c.Read("cfg-1", instance)
 	if len(instance.Status.Resources) != 0 || len(instance.Status.Conditions) != 0 {
 		t.Fatalf("a status was written: %+v", instance.Status)
 	}
 
 	seen.fail.Store(nil)
-	c.apply(brokers + kept) // no template names Services any more
+	c.Apply(brokers + kept) // no template names Services any more
 	c.run()
 	c.gone("v1", "ConfigMap", "cfg-1-former")
 	c.gone("v1", "Service", "cfg-1-s")
 	c.rolledOut("cfg-1")
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.get("cfg-1", instance)
+	c.Read("cfg-1", instance)
 	if len(instance.Status.Resources) != 2 {
 		t.Errorf("inventory: %+v", instance.Status.Resources)
 	}
@@ -180,12 +181,12 @@ func TestUnavailableServerIsNotReported(t *testing.T) {
 	fulltest.Only(t)
 	c := start(t)
 	seen := c.intercept()
-	c.apply(config)
-	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply(config)
+	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.settled()
-	c.get("cfg-1", instance)
+	c.Read("cfg-1", instance)
 	before := instance.ResourceVersion
 	statuses := seen.status.Load()
 
@@ -200,14 +201,14 @@ func TestUnavailableServerIsNotReported(t *testing.T) {
 	if err := c.Patch(t.Context(), object, edit, client.FieldOwner("test")); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("some attempts", func() string {
+	c.Eventually("some attempts", func() string {
 		if refused.Load() < 4 {
 			return fmt.Sprintf("%d", refused.Load())
 		}
 		return ""
 	})
 	seen.fail.Store(nil)
-	c.eventually("the repair", func() string {
+	c.Eventually("the repair", func() string {
 		data, _, _ := unstructured.NestedStringMap(c.object("v1", "ConfigMap", "cfg-1-a").Object, "data")
 		if data["description"] == "edited" {
 			return "it is still edited"
@@ -218,7 +219,7 @@ func TestUnavailableServerIsNotReported(t *testing.T) {
 	if writes := seen.status.Load() - statuses; writes != 0 {
 		t.Errorf("%d writes of the Instance's status", writes)
 	}
-	c.get("cfg-1", instance)
+	c.Read("cfg-1", instance)
 	if instance.ResourceVersion != before {
 		t.Errorf("the Instance was written: %+v", instance.Status)
 	}
@@ -231,8 +232,8 @@ func TestUnavailableServerIsNotReported(t *testing.T) {
 func TestLargestInventoryIsStored(t *testing.T) {
 	c := start(t)
 	c.stop()
-	c.apply(brokers)
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(brokers)
+	instance := c.Instance("cfg", "cfg-1", nil)
 	longest := func(n int) string { return strings.Repeat("n", n) }
 	for i := range plan.MaxRecorded {
 		instance.Status.Resources = append(instance.Status.Resources, v0.ResourceStatus{
@@ -255,8 +256,8 @@ func TestLargestInventoryIsStored(t *testing.T) {
 func TestGroupReportsWhatHasChanged(t *testing.T) {
 	c := start(t)
 	seen := c.intercept()
-	c.apply(config)
-	c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply(config)
+	c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	cfg := configuration("cfg")
 	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	inventory := cfg.Status.Resources
@@ -279,9 +280,9 @@ func TestGroupReportsWhatHasChanged(t *testing.T) {
 		return err
 	}
 	seen.fail.Store(&read)
-	c.instance("cfg", "cfg-2", map[string]string{"TEXT": "foo"})
-	c.eventually("a report of both Instances", func() string {
-		if c.get("cfg", cfg); cfg.Status.ReadyInstances != 2 {
+	c.Instance("cfg", "cfg-2", map[string]string{"TEXT": "foo"})
+	c.Eventually("a report of both Instances", func() string {
+		if c.Read("cfg", cfg); cfg.Status.ReadyInstances != 2 {
 			return fmt.Sprintf("%d are ready", cfg.Status.ReadyInstances)
 		}
 		return ""

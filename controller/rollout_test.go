@@ -44,7 +44,7 @@ type fleet struct {
 func newFleet(c *cluster) *fleet {
 	f := &fleet{cluster: c}
 	for i := range 5 {
-		f.instances = append(f.instances, c.instance("cfg", fmt.Sprintf("cfg-%d", i), nil))
+		f.instances = append(f.instances, c.Instance("cfg", fmt.Sprintf("cfg-%d", i), nil))
 	}
 	for _, instance := range f.instances {
 		f.ready(instance.Name, "a")
@@ -54,16 +54,16 @@ func newFleet(c *cluster) *fleet {
 }
 
 func (f *fleet) ready(name, version string) {
-	f.t.Helper()
+	f.T.Helper()
 	object := f.exists("v1", "ConfigMap", name)
-	if err := f.Patch(f.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"ready":"`+version+`"}}`))); err != nil {
-		f.t.Fatal(err)
+	if err := f.Patch(f.T.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"ready":"`+version+`"}}`))); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 // changed returns the names of those that have a version and are not ready with it.
 func (f *fleet) changed(version string) (changed, settled []string) {
-	f.t.Helper()
+	f.T.Helper()
 	for _, instance := range f.instances {
 		data := f.object("v1", "ConfigMap", instance.Name).Object["data"].(map[string]any)
 		switch {
@@ -78,14 +78,14 @@ func (f *fleet) changed(version string) (changed, settled []string) {
 
 func TestRolloutInTurn(t *testing.T) {
 	c := start(t)
-	c.apply(versioned("a", twoAtATime))
+	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
-	c.apply(versioned("b", twoAtATime))
+	c.Apply(versioned("b", twoAtATime))
 
 	for done := range 5 {
 		var changed []string
 		want := min(2, 5-done)
-		c.eventually(fmt.Sprintf("%d changed after %d are ready", want, done), func() string {
+		c.Eventually(fmt.Sprintf("%d changed after %d are ready", want, done), func() string {
 			var settled []string
 			changed, settled = f.changed("b")
 			if len(changed) > 2 {
@@ -117,21 +117,21 @@ func TestRolloutInTurn(t *testing.T) {
 // A restart in the middle of a rollout lets no more Instances through.
 func TestRolloutAcrossRestart(t *testing.T) {
 	c := start(t)
-	c.apply(versioned("a", twoAtATime))
+	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
-	c.apply(versioned("b", twoAtATime))
+	c.Apply(versioned("b", twoAtATime))
 	two := func() string {
 		if changed, _ := f.changed("b"); len(changed) != 2 {
 			return fmt.Sprintf("changed: %v", changed)
 		}
 		return ""
 	}
-	c.eventually("two changed", two)
+	c.Eventually("two changed", two)
 	c.settled()
 	c.stop()
 	c.run()
-	c.apply(versioned("c", twoAtATime)) // repairs the broken ones; the others still wait
-	c.eventually("the two changed again", func() string {
+	c.Apply(versioned("c", twoAtATime)) // repairs the broken ones; the others still wait
+	c.Eventually("the two changed again", func() string {
 		if changed, _ := f.changed("c"); len(changed) != 2 {
 			return fmt.Sprintf("changed: %v", changed)
 		}
@@ -143,8 +143,8 @@ func TestRolloutAcrossRestart(t *testing.T) {
 		t.Errorf("%v are changed and not ready; 2 may be", changed)
 	}
 	// Without a limit, all of them pass.
-	c.apply(versioned("c", ""))
-	c.eventually("all changed", func() string {
+	c.Apply(versioned("c", ""))
+	c.Eventually("all changed", func() string {
 		if changed, _ := f.changed("c"); len(changed) != 5 {
 			return fmt.Sprintf("changed: %v", changed)
 		}
@@ -156,25 +156,25 @@ func TestRolloutAcrossRestart(t *testing.T) {
 // Instances in turn.
 func TestRolloutAfterBrokenTemplates(t *testing.T) {
 	c := start(t)
-	c.apply(versioned("a", twoAtATime))
+	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
-	c.apply(versioned("b", twoAtATime))
+	c.Apply(versioned("b", twoAtATime))
 	for _, instance := range f.instances { // the order does not matter: an Instance that is ready early does not wait
 		f.ready(instance.Name, "b")
 	}
-	c.eventually("all changed", func() string {
+	c.Eventually("all changed", func() string {
 		if _, settled := f.changed("b"); len(settled) != 5 {
 			return fmt.Sprintf("ready: %v", settled)
 		}
 		return ""
 	})
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.apply(versioned(`"{{ NOTHING }}"`, twoAtATime))
+	c.Apply(versioned(`"{{ NOTHING }}"`, twoAtATime))
 	for _, instance := range f.instances {
 		c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInvalidTemplate)
 	}
-	c.apply(versioned("c", twoAtATime))
-	c.eventually("two changed", func() string {
+	c.Apply(versioned("c", twoAtATime))
+	c.Eventually("two changed", func() string {
 		if changed, _ := f.changed("c"); len(changed) < 2 {
 			return fmt.Sprintf("changed: %v", changed)
 		}
@@ -189,11 +189,11 @@ func TestRolloutAfterBrokenTemplates(t *testing.T) {
 // A device that breaks in a rollout and is then removed holds up no other.
 func TestRolloutWithoutTheBrokenDevices(t *testing.T) {
 	c := start(t)
-	c.apply(versioned("a", twoAtATime))
+	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
-	c.apply(versioned("b", twoAtATime))
+	c.Apply(versioned("b", twoAtATime))
 	var broken []string
-	c.eventually("two changed", func() string {
+	c.Eventually("two changed", func() string {
 		if broken, _ = f.changed("b"); len(broken) != 2 {
 			return fmt.Sprintf("changed: %v", broken)
 		}
@@ -208,7 +208,7 @@ func TestRolloutWithoutTheBrokenDevices(t *testing.T) {
 		}
 		return true
 	})
-	c.eventually("two others changed", func() string {
+	c.Eventually("two others changed", func() string {
 		if changed, _ := f.changed("b"); len(changed) != 2 {
 			return fmt.Sprintf("changed: %v", changed)
 		}

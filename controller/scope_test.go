@@ -20,7 +20,7 @@ func TestKindThatChangesItsScope(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{ClusterScoped: true}}
 	c := startWith(t, options)
 	define := func(scope string) {
-		c.apply(strings.ReplaceAll(`
+		c.Apply(strings.ReplaceAll(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: shifts.scope.akri.sh}
@@ -46,16 +46,16 @@ spec:
 	shift := `
   - apiVersion: scope.akri.sh/v1
     kind: Shift
-    metadata: {name: "shift-` + c.namespace + `"}
+    metadata: {name: "shift-` + c.Namespace + `"}
     spec: {a: b}`
-	c.apply(configWith("cfg", shift))
-	instance := c.instance("cfg", "cfg-1", nil)
+	c.Apply(configWith("cfg", shift))
+	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.finalized("cfg-1", instance, true)
 
 	c.stop()
 	undefine()
-	c.eventually("the definition is deleted", func() string {
+	c.Eventually("the definition is deleted", func() string {
 		if c.found(named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "shifts.scope.akri.sh")) {
 			return "it exists"
 		}
@@ -63,11 +63,11 @@ spec:
 	})
 	define("Namespaced")
 	c.runWith(options)
-	c.eventually("an object of the new scope", func() string {
+	c.Eventually("an object of the new scope", func() string {
 		var list unstructured.UnstructuredList
 		list.SetAPIVersion("scope.akri.sh/v1")
 		list.SetKind("ShiftList")
-		if err := c.List(t.Context(), &list, client.InNamespace(c.namespace)); err != nil {
+		if err := c.List(t.Context(), &list, client.InNamespace(c.Namespace)); err != nil {
 			return err.Error()
 		}
 		if len(list.Items) != 1 {
@@ -77,7 +77,7 @@ spec:
 	})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.finalized("cfg-1", instance, false)
-	if n := len(instance.Status.Resources); n != 1 || instance.Status.Resources[0].Namespace != c.namespace {
+	if n := len(instance.Status.Resources); n != 1 || instance.Status.Resources[0].Namespace != c.Namespace {
 		t.Errorf("the inventory is %+v", instance.Status.Resources)
 	}
 }

@@ -19,12 +19,12 @@ func TestTheProposalsExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.apply(string(text))
+	c.Apply(string(text))
 	const name = "akri-debug-echo-foo"
 	c.condition(configuration(name), v0.ConditionReady, metav1.ConditionFalse, v0.ReasonNoInstances)
 
-	first := c.instance(name, name+"-8120fe", map[string]string{"DEBUG_ECHO_DESCRIPTION": "foo0"})
-	second := c.instance(name, name+"-a19705", map[string]string{"DEBUG_ECHO_DESCRIPTION": "foo1"})
+	first := c.Instance(name, name+"-8120fe", map[string]string{"DEBUG_ECHO_DESCRIPTION": "foo0"})
+	second := c.Instance(name, name+"-a19705", map[string]string{"DEBUG_ECHO_DESCRIPTION": "foo1"})
 	for _, instance := range []*v0.Instance{first, second} {
 		pod := c.exists("v1", "Pod", instance.Name+"-pod")
 		service := c.exists("v1", "Service", instance.Name+"-svc")
@@ -96,8 +96,8 @@ spec:
 
 func TestDriftIsRepaired(t *testing.T) {
 	c := start(t)
-	c.apply(config)
-	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply(config)
+	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 
@@ -107,7 +107,7 @@ func TestDriftIsRepaired(t *testing.T) {
 		if err := c.Delete(t.Context(), before); err != nil {
 			t.Fatal(err)
 		}
-		c.eventually("a new Service", func() string {
+		c.Eventually("a new Service", func() string {
 			if now := c.object("v1", "Service", "cfg-1-b"); now == nil || now.GetUID() == before.GetUID() {
 				return "there is none"
 			}
@@ -136,7 +136,7 @@ func TestDriftIsRepaired(t *testing.T) {
 			); err != nil {
 				t.Fatal(err)
 			}
-			c.eventually("repair", func() string {
+			c.Eventually("repair", func() string {
 				now := c.object("v1", "ConfigMap", "cfg-1-a")
 				data, _, _ := unstructured.NestedStringMap(now.Object, "data")
 				owner := metav1.GetControllerOf(now)
@@ -160,8 +160,8 @@ func TestDriftIsRepaired(t *testing.T) {
 // Fields that other clients add to an object are left alone and cause no request.
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	c := start(t)
-	c.apply(config)
-	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply(config)
+	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	// The report of the group comes later, and is a write too.
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -182,9 +182,9 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 
 func TestRestartWritesNothing(t *testing.T) {
 	c := start(t)
-	c.apply(config)
+	c.Apply(config)
 	for _, name := range []string{"cfg-1", "cfg-2", "cfg-3"} {
-		instance := c.instance("cfg", name, map[string]string{"TEXT": "foo"})
+		instance := c.Instance("cfg", name, map[string]string{"TEXT": "foo"})
 		c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 	}
 	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -201,11 +201,11 @@ func TestRestartWritesNothing(t *testing.T) {
 
 func TestTemplateEdits(t *testing.T) {
 	c := start(t)
-	c.apply(config)
-	instance := c.instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
+	c.Apply(config)
+	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 
-	c.apply(`
+	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
 metadata: {name: cfg}
@@ -217,7 +217,7 @@ spec:
     metadata: {name: "{{INSTANCE_NAME}}-a"}
     data: {description: "the {{INSTANCE_PROPERTIES.TEXT}}"}
 `)
-	c.eventually("edit", func() string {
+	c.Eventually("edit", func() string {
 		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", "cfg-1-a").Object, "data")
 		if data["description"] != "the foo" {
 			return data["description"]
@@ -232,7 +232,7 @@ spec:
 	if err := c.Patch(t.Context(), instance, patch); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("new property", func() string {
+	c.Eventually("new property", func() string {
 		data, _, _ := unstructured.NestedStringMap(c.exists("v1", "ConfigMap", "cfg-1-a").Object, "data")
 		if data["description"] != "the bar" {
 			return data["description"]

@@ -142,6 +142,7 @@ func checkAdoption(r *reporter, d Directives, name string) {
 	}
 }
 
+// read sets the directive of one annotation, or reports its mistake.
 func (r *directiveReader) read(d *Directives, key string, v any) {
 	field := annotationsPath.with(Key(key))
 	if !slices.Contains(directiveKeys, key) {

@@ -186,11 +186,11 @@ func TestInconclusive(t *testing.T) {
 	quota := admin.make(quotas, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {configmaps: "0"}}}`)
 	// As its controller does.
 	quota.Object["status"] = map[string]any{"hard": map[string]any{"configmaps": "0"}, "used": map[string]any{"configmaps": "0"}}
-	if _, err := admin.api.Resource(quotas).Namespace(w.namespace).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
+	if _, err := admin.api.Resource(quotas).Namespace(w.Namespace).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	tries := 0
-	w.eventually("the quota is enforced", func() string {
+	w.Eventually("the quota is enforced", func() string {
 		tries++ // an unchanged spec is not reviewed
 		if err := admin.apply(configuration(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}-%d"}}`, tries),
 			"")); err != nil {
@@ -213,7 +213,7 @@ func TestSameNameInTwoNamespaces(t *testing.T) {
 	expect(t, here.as("").apply(text+"  capacity: 2\n"), "") // the same Configuration
 	err := there.as("").apply(text)
 	expect(t, err, `metadata.name: another namespace has a Configuration "twin"`)
-	if strings.Contains(err.Error(), here.namespace) {
+	if strings.Contains(err.Error(), here.Namespace) {
 		t.Errorf("the name of another namespace is shown: %v", err)
 	}
 }

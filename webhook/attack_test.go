@@ -44,13 +44,13 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
 	}
 	rights := w.kubernetes().RbacV1()
-	if _, err := rights.Roles(w.namespace).Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := rights.Roles(w.Namespace).Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	if _, err := rights.RoleBindings(w.namespace).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := rights.RoleBindings(w.Namespace).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	probe := right{verb: rules[0].Verbs[0], group: rules[0].APIGroups[0], resource: rules[0].Resources[0], namespace: w.namespace}
+	probe := right{verb: rules[0].Verbs[0], group: rules[0].APIGroups[0], resource: rules[0].Resources[0], namespace: w.Namespace}
 	if len(rules[0].ResourceNames) > 0 {
 		probe.name = rules[0].ResourceNames[0]
 	}
@@ -58,7 +58,7 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.eventually("the authorizer has seen the role", func() string {
+	w.Eventually("the authorizer has seen the role", func() string {
 		if allowed, err := c.may(w.Context(), userInfo(user), probe); err != nil || !allowed {
 			return fmt.Sprintf("%v, %v", allowed, err)
 		}
@@ -69,7 +69,7 @@ func (w *world) grant(user string, rules ...rbacv1.PolicyRule) {
 // grantEverywhere gives a user permissions in all namespaces until the test ends.
 func (w *world) grantEverywhere(user string, rules ...rbacv1.PolicyRule) {
 	w.Helper()
-	rights, name := w.kubernetes().RbacV1(), w.namespace
+	rights, name := w.kubernetes().RbacV1(), w.Namespace
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -123,7 +123,7 @@ func (w *world) grantRoles(file, aggregated, label string) {
 
 // actingAs returns a configuration that acts as a ServiceAccount.
 func (w *world) actingAs(account string) *rest.Config {
-	config := rest.CopyConfig(w.config)
+	config := rest.CopyConfig(w.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	return config
 }
@@ -381,7 +381,7 @@ func TestAttacksThroughTheController(t *testing.T) {
 		return shared.as("mallory").apply(fmt.Sprintf("%s  capacity: %d\n", probe, tries)) != nil
 	}
 	t.Cleanup(func() { // after the policy was removed
-		shared.eventually("the policy is no longer enforced", func() string {
+		shared.Eventually("the policy is no longer enforced", func() string {
 			if enforced() {
 				return "mallory may not create a DaemonSet"
 			}
@@ -389,7 +389,7 @@ func TestAttacksThroughTheController(t *testing.T) {
 		})
 	})
 	shared.install("policy/authors.yaml", nil)
-	shared.eventually("the policy is enforced", func() string {
+	shared.Eventually("the policy is enforced", func() string {
 		if !enforced() {
 			return "mallory may create a DaemonSet"
 		}
@@ -405,7 +405,7 @@ func TestAttacksThroughTheController(t *testing.T) {
 				return
 			}
 			w.device("attack", "attack-loot", `{K: evil}`)
-			w.eventually("the controller refuses", func() string {
+			w.Eventually("the controller refuses", func() string {
 				conditions := w.conditions("attack-loot")
 				if !strings.Contains(conditions, a.otherwise) {
 					return "its conditions are: " + conditions
@@ -423,7 +423,7 @@ func TestAttacksThroughTheController(t *testing.T) {
 func (w *world) device(configuration, name, properties string) {
 	w.Helper()
 	admin := w.as("")
-	owner, err := admin.api.Resource(v0.ConfigurationResource).Namespace(w.namespace).Get(w.Context(), configuration, metav1.GetOptions{})
+	owner, err := admin.api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).Get(w.Context(), configuration, metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -440,7 +440,7 @@ spec: {configurationName: %s, cdiName: akri.sh/x=1, capacity: 1, nodes: [node-a]
 // conditions returns the conditions of an Instance as text.
 func (w *world) conditions(instance string) string {
 	w.Helper()
-	object, err := w.as("").api.Resource(v0.InstanceResource).Namespace(w.namespace).Get(w.Context(), instance, metav1.GetOptions{})
+	object, err := w.as("").api.Resource(v0.InstanceResource).Namespace(w.Namespace).Get(w.Context(), instance, metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -460,7 +460,7 @@ func (w *world) exists(object schemaObject) bool {
 	}
 	namespace := object.namespace
 	if namespace == "" && mapping.Scope.Name() == "namespace" {
-		namespace = w.namespace
+		namespace = w.Namespace
 	}
 	_, err = w.as("").api.Resource(mapping.Resource).Namespace(namespace).Get(w.Context(), object.name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -481,7 +481,7 @@ func TestEditingATerminatingConfiguration(t *testing.T) {
 	if err := eve.apply(held); err != nil {
 		t.Fatal(err)
 	}
-	api := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace)
+	api := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace)
 	if err := api.Delete(t.Context(), "cam", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

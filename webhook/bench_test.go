@@ -97,7 +97,7 @@ func (w *world) tenDryRuns(api dynamic.Interface, templates []string) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		_, err = api.Resource(mapping.Resource).Namespace(w.namespace).
+		_, err = api.Resource(mapping.Resource).Namespace(w.Namespace).
 			Apply(w.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: v0.FieldManagerController,
 				DryRun: []string{metav1.DryRunAll}})
 		if err != nil {

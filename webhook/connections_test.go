@@ -22,6 +22,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/webhook/certs"
 )
 
@@ -73,7 +74,7 @@ func servePort(t *testing.T, options ...func(*httpsServer)) *servedPort {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}},
 	}}
 	t.Cleanup(p.client.CloseIdleConnections)
-	(&world{TB: t}).eventually("the port is open", func() string {
+	(&apitest.World{T: t}).Eventually("the port is open", func() string {
 		connection, err := net.Dial("tcp", p.address)
 		if err != nil {
 			return err.Error()

@@ -14,6 +14,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/internal/apitest"
 )
 
 // handlerWith adds discovery properties to the handler of a Configuration.
@@ -124,7 +125,7 @@ func TestReadingThroughAnAccount(t *testing.T) {
 	w.guard()
 	w.grant("ann", configurations, rule("", "serviceaccounts", "impersonate"))
 	text := configuration("", template) + "  serviceAccountName: maker\n"
-	accounts := "system:serviceaccount:" + w.namespace + ":"
+	accounts := "system:serviceaccount:" + w.Namespace + ":"
 	w.grant(accounts+"maker", rule("", "configmaps", everyVerb...))
 	w.grant(accounts+"reader", rule("", "configmaps", append(everyVerb, "get")...))
 	expect(t, w.as("ann").apply(text), "metadata.annotations[akri.sh/ready-when]: ServiceAccount maker may not get configmaps theirs")
@@ -149,7 +150,7 @@ func TestDelegationEndsWithItsNamespace(t *testing.T) {
 	expect(t, w.as("ann").apply(configuration(unknown, "")), "may not create, delete, patch things.new.example, and")
 	expect(t, w.as("bob").apply(configuration(unknown, "")), "may not create, delete, patch things.new.example, and")
 	w.grantEverywhere("applier", rule(v0.Domain, "configurations", "get", "create", "patch", "update", verbDelegate))
-	w.eventually("the verb in all namespaces stands for them", func() string {
+	w.Eventually("the verb in all namespaces stands for them", func() string {
 		for _, template := range []string{class, elsewhere, unknown} {
 			if err := w.as("applier").apply(configuration(template, "")); err != nil {
 				return err.Error()
@@ -196,9 +197,9 @@ func TestNothingIsRenderedWithoutPermission(t *testing.T) {
 func TestUnknownKindsCostOneDiscovery(t *testing.T) {
 	w := enter(t)
 	var requests atomic.Int64
-	counted := rest.CopyConfig(w.config)
+	counted := rest.CopyConfig(w.Config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if path := request.URL.Path; path == "/api" || path == "/apis" || strings.HasPrefix(path, "/apis/g") {
 				requests.Add(1)
 			}
@@ -227,7 +228,3 @@ func TestUnknownKindsCostOneDiscovery(t *testing.T) {
 		t.Errorf("%d requests for discovery, want 2", sent)
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

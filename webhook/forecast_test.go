@@ -27,8 +27,8 @@ const (
 // applied waits until the controller has applied an Instance's objects.
 func (w *world) applied(instance string, count int) {
 	w.Helper()
-	w.eventually("objects of "+instance, func() string {
-		object, err := w.as("").api.Resource(v0.InstanceResource).Namespace(w.namespace).Get(w.Context(), instance, metav1.GetOptions{})
+	w.Eventually("objects of "+instance, func() string {
+		object, err := w.as("").api.Resource(v0.InstanceResource).Namespace(w.Namespace).Get(w.Context(), instance, metav1.GetOptions{})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -77,13 +77,13 @@ func TestForecast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// A dry run, so that the cases do not depend on each other.
 			object := decode(t, configuration(tc.instance, ""))
-			object.SetNamespace(w.namespace)
+			object.SetNamespace(w.Namespace)
 			if err := unstructured.SetNestedField(object.Object, "descriptions: [foo0, foo1]", "spec", "discoveryHandler",
 				"discoveryDetails"); err != nil {
 				t.Fatal(err)
 			}
 			admin.warnings.take()
-			_, err := admin.api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
+			_, err := admin.api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).
 				Apply(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: "test", Force: true, DryRun: []string{metav1.DryRunAll}})
 			warnings := admin.warnings.take()
 			if name == "a missing property" { // the first device is the sample
@@ -111,7 +111,7 @@ func TestForecast(t *testing.T) {
 	}
 	// An identical Configuration is not reviewed. The API server may compare it with a
 	// stale object from its cache first, and then again with the current one.
-	w.eventually("an update without a warning", func() string {
+	w.Eventually("an update without a warning", func() string {
 		expect(t, admin.apply(configuration(forecastMap+","+forecastMore+","+forecastPod, "")+"  brokerProperties: {K: same}\n"), "")
 		return admin.warnings.take()
 	})
@@ -206,7 +206,7 @@ func TestGroup(t *testing.T) {
 	)
 	expect(t, admin.apply(configuration("", settings+","+services)), "")
 	w.device("cam", "cam-0", "{}")
-	w.eventually("the objects of the group", func() string {
+	w.Eventually("the objects of the group", func() string {
 		if !w.exists(schemaObject{apiVersion: "v1", kind: "ConfigMap", name: "settings"}) ||
 			!w.exists(schemaObject{apiVersion: "v1", kind: "Service", name: "cameras"}) {
 			return "one does not exist"

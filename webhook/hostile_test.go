@@ -133,7 +133,7 @@ func (w *world) startProcess(t *testing.T) *webhookProcess {
 	}
 	p.ca = certificate
 	for name, content := range map[string][]byte{
-		certs.CertFile: certificate, certs.KeyFile: key, "kubeconfig": kubeconfigOf(t, w.config),
+		certs.CertFile: certificate, certs.KeyFile: key, "kubeconfig": kubeconfigOf(t, w.Config),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func (w *world) startProcess(t *testing.T) *webhookProcess {
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: p.ca}
 	w.register(hook)
 	invalid := configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ NONE }}"}}`, "")
-	w.eventually("the webhook is called", func() string {
+	w.Eventually("the webhook is called", func() string {
 		err := w.as("").apply(invalid)
 		if err == nil || !strings.Contains(err.Error(), "NONE") {
 			return fmt.Sprint(err)
@@ -244,7 +244,7 @@ func TestHostileUser(t *testing.T) {
 			t.Logf("ann's Configuration got, after %v: %v", took[len(took)-1], err)
 		}
 		began = time.Now()
-		if _, err := ann.api.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(w.namespace).Apply(ctx, "bare", pod,
+		if _, err := ann.api.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(w.Namespace).Apply(ctx, "bare", pod,
 			metav1.ApplyOptions{FieldManager: "ann", DryRun: []string{metav1.DryRunAll}}); err == nil {
 			bare = append(bare, time.Since(began))
 		}
@@ -279,7 +279,7 @@ func TestHostileUser(t *testing.T) {
 // besiege sends the hostile Configurations of one of mallory's clients, most of them as
 // dry runs.
 func (w *world) besiege(ctx context.Context, client int, sent *atomic.Int64, outcomes *sync.Map) {
-	mallory := w.as("mallory").api.Resource(v0.ConfigurationResource).Namespace(w.namespace)
+	mallory := w.as("mallory").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace)
 	shapes := hostileShapes()
 	names := make([]string, 0, len(shapes))
 	for name := range shapes {

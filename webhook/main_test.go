@@ -48,18 +48,17 @@ func TestMain(m *testing.M) {
 // the webhook in this process.
 type world struct {
 	testing.TB
-	config    *rest.Config
-	namespace string
+	*apitest.World
 	// options of the Chain. A test may change them before it calls guard.
 	options Options
 }
 
 func enter(t testing.TB) *world {
 	t.Helper()
-	config := apitest.Start(t)
-	w := &world{TB: t, config: config, namespace: apitest.Namespace(t, config), options: optionsFor(t, config)}
+	on := apitest.NewWorld(t)
+	w := &world{TB: t, World: on, options: optionsFor(t, on.Config)}
 	t.Cleanup(func() { // otherwise other tests could not use the names
-		err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).DeleteCollection(background, metav1.DeleteOptions{},
+		err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).DeleteCollection(background, metav1.DeleteOptions{},
 			metav1.ListOptions{})
 		if err != nil {
 			t.Error(err)
@@ -121,8 +120,8 @@ func (w *world) serve(handler http.Handler) (remove func()) {
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority(server)}
 	remove = w.register(hook)
 	probe := decode(w, configuration("", ""))
-	w.eventually("the webhook is called", func() string {
-		_, err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
+	w.Eventually("the webhook is called", func() string {
+		_, err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).
 			Create(w.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !asked.Load() {
 			return fmt.Sprintf("it is not called: %v", err)
@@ -153,10 +152,10 @@ func (w *world) register(hook admissionregistrationv1.ValidatingWebhook) (remove
 	if hook.NamespaceSelector == nil {
 		hook.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	hook.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": w.namespace}
+	hook.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": w.Namespace}
 	hooks := w.kubernetes().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	object := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(hook.Name) + "-" + w.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(hook.Name) + "-" + w.Namespace},
 		Webhooks:   []admissionregistrationv1.ValidatingWebhook{hook},
 	}
 	if _, err := hooks.Create(w.Context(), object, metav1.CreateOptions{}); err != nil {
@@ -173,7 +172,7 @@ func (w *world) register(hook admissionregistrationv1.ValidatingWebhook) (remove
 
 func (w *world) kubernetes() *kubernetes.Clientset {
 	w.Helper()
-	clients, err := kubernetes.NewForConfig(w.config)
+	clients, err := kubernetes.NewForConfig(w.Config)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func (w *world) kubernetes() *kubernetes.Clientset {
 func (w *world) as(user string, groups ...string) *person {
 	w.Helper()
 	p := &person{world: w, warnings: &warningLog{}}
-	config := rest.CopyConfig(w.config)
+	config := rest.CopyConfig(w.Config)
 	if user != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
 	}
@@ -230,8 +229,8 @@ func (w *warningLog) take() string {
 func (p *person) apply(text string) error {
 	p.Helper()
 	object := decode(p, text)
-	object.SetNamespace(p.namespace)
-	_, err := p.api.Resource(v0.ConfigurationResource).Namespace(p.namespace).
+	object.SetNamespace(p.Namespace)
+	_, err := p.api.Resource(v0.ConfigurationResource).Namespace(p.Namespace).
 		Apply(background, object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
 	return err
 }
@@ -240,7 +239,7 @@ func (p *person) apply(text string) error {
 func (p *person) make(resource schema.GroupVersionResource, text string) *unstructured.Unstructured {
 	p.Helper()
 	object := decode(p, text)
-	created, err := p.api.Resource(resource).Namespace(p.namespace).Create(p.Context(), object, metav1.CreateOptions{})
+	created, err := p.api.Resource(resource).Namespace(p.Namespace).Create(p.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		p.Fatalf("%v\n%s", err, text)
 	}

@@ -61,7 +61,7 @@ func TestAuthorize(t *testing.T) {
 			w.guard()
 			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
 			if tc.fields != "" {
-				w.grant("system:serviceaccount:"+w.namespace+":maker", rule("", "pods", "get", "create", "patch", "delete"))
+				w.grant("system:serviceaccount:"+w.Namespace+":maker", rule("", "pods", "get", "create", "patch", "delete"))
 			}
 			err := w.as("ann").apply(configuration(tc.instance, tc.group) + tc.fields)
 			expect(t, err, tc.refused)
@@ -86,7 +86,7 @@ func TestEditingAnothersConfiguration(t *testing.T) {
 	expect(t, eve.apply(text+"  brokerProperties: {K: v}\n"), "may not create, delete, patch pods")
 	expect(t, eve.apply(strings.Replace(text, "{name: cam}", "{name: cam, labels: {mine: \"1\"}}", 1)), "") // not in the spec
 	// To remove a template is to delete its objects.
-	expect(t, eve.apply(configuration("", "")), `spec: user "eve" may not delete pods in namespace `+w.namespace+
+	expect(t, eve.apply(configuration("", "")), `spec: user "eve" may not delete pods in namespace `+w.Namespace+
 		`, and without the former template instanceBrokerResources[0] its objects would be deleted`)
 	w.grant("dan", configurations, rule("", "pods", "delete"))
 	expect(t, w.as("dan").apply(configuration("", "")), "")
@@ -104,11 +104,11 @@ func TestTheWholeRequesterIsReviewed(t *testing.T) {
 	w.guard()
 	w.grant("bob", configurations)
 	rights := w.kubernetes().RbacV1()
-	if _, err := rights.Roles(w.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "pods"},
+	if _, err := rights.Roles(w.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		Rules: []rbacv1.PolicyRule{rule("", "pods", everyVerb...)}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rights.RoleBindings(w.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+	if _, err := rights.RoleBindings(w.Namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "pods"},
 		Subjects:   []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "makers"}},
@@ -116,7 +116,7 @@ func TestTheWholeRequesterIsReviewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, w.as("bob").apply(configuration(aPod, "")), "may not create")
-	w.eventually("the authorizer has seen the group's permission", func() string {
+	w.Eventually("the authorizer has seen the group's permission", func() string {
 		if err := w.as("bob", "makers").apply(configuration(aPod, "")); err != nil {
 			return err.Error()
 		}
@@ -129,7 +129,7 @@ func TestTheWholeRequesterIsReviewed(t *testing.T) {
 func TestTheControllerLacksARight(t *testing.T) {
 	w := enter(t)
 	w.grant(controllerAccount, rule("", "pods", "get", "create", "patch"))
-	acting := rest.CopyConfig(w.config)
+	acting := rest.CopyConfig(w.Config)
 	acting.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount}
 	restricted, err := newCluster(Options{Config: acting, Mapper: w.options.Mapper})
 	if err != nil {
@@ -184,14 +184,14 @@ func TestDryRunsLeakAndWriteNothing(t *testing.T) {
 func (w *world) state() string {
 	w.Helper()
 	var text strings.Builder
-	maps, err := w.kubernetes().CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{})
+	maps, err := w.kubernetes().CoreV1().ConfigMaps(w.Namespace).List(w.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, item := range maps.Items {
 		fmt.Fprintln(&text, "ConfigMap", item.Name, item.ResourceVersion)
 	}
-	list, err := w.kubernetes().CoreV1().Secrets(w.namespace).List(w.Context(), metav1.ListOptions{})
+	list, err := w.kubernetes().CoreV1().Secrets(w.Namespace).List(w.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -204,12 +204,12 @@ func (w *world) state() string {
 // No client of this package can write.
 func TestGuard(t *testing.T) {
 	w := enter(t)
-	guarded, err := dynamic.NewForConfig(guarded(w.config))
+	guarded, err := dynamic.NewForConfig(guarded(w.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.as("").make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there}}`)
-	api := guarded.Resource(configMaps).Namespace(w.namespace)
+	api := guarded.Resource(configMaps).Namespace(w.Namespace)
 	before := w.state()
 	object := decode(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there}, data: {k: v}}`)
 	if _, err := api.Apply(t.Context(), "there", object, metav1.ApplyOptions{FieldManager: "x", Force: true}); err != nil {
@@ -232,21 +232,21 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.grant("system:serviceaccount:"+w.namespace+":maker", rule("", "configmaps", "get", "create", "patch", "delete"))
+	w.grant("system:serviceaccount:"+w.Namespace+":maker", rule("", "configmaps", "get", "create", "patch", "delete"))
 	for _, account := range []string{"", "maker"} {
 		client, err := webhook.client(&v0.Configuration{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace}, Spec: v0.ConfigurationSpec{ServiceAccountName: account},
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace}, Spec: v0.ConfigurationSpec{ServiceAccountName: account},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		object.SetName("by" + account)
-		object.SetNamespace(w.namespace)
+		object.SetNamespace(w.Namespace)
 		if _, err := client.Create(t.Context(), &plan.Desired{Kind: object.GroupVersionKind(), Resource: configMaps, Content: object.Object},
 			ownership.Claim{}); err != nil {
 			t.Errorf("as %q: %v", account, err)
 		}
-		if err := client.Delete(t.Context(), configMaps, types.NamespacedName{Namespace: w.namespace, Name: "there"}, "x", "1"); err == nil {
+		if err := client.Delete(t.Context(), configMaps, types.NamespacedName{Namespace: w.Namespace, Name: "there"}, "x", "1"); err == nil {
 			t.Errorf("as %q a deletion was sent", account)
 		}
 	}

@@ -22,7 +22,7 @@ const agentAccount = "system:serviceaccount:akri-system:akri-agent"
 // agent outside the cluster.
 func (w *world) agent(node string) dynamic.Interface {
 	w.Helper()
-	config := rest.CopyConfig(w.config)
+	config := rest.CopyConfig(w.Config)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: agentAccount,
 		Groups:   []string{"system:masters"}, // this is not about RBAC
@@ -39,7 +39,7 @@ func (w *world) agent(node string) dynamic.Interface {
 
 // instances returns the Instances of the namespace for a client.
 func (w *world) instances(api dynamic.Interface) dynamic.ResourceInterface {
-	return api.Resource(v0.InstanceResource).Namespace(w.namespace)
+	return api.Resource(v0.InstanceResource).Namespace(w.Namespace)
 }
 
 // patched returns the error of a dry run of a merge patch of an Instance.
@@ -207,7 +207,7 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 	}
 	apply := func(api dynamic.Interface, manager, status string) error {
 		object := decode(t, `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, status: `+status+`}`)
-		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
+		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).
 			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		return err
 	}
@@ -259,7 +259,7 @@ func TestAgentsOfALargeCluster(t *testing.T) {
 	expect(t, admin.apply(configuration("", "")), "")
 	status := func(api dynamic.Interface, manager, entries string) error {
 		object := decode(t, `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, status: {discoveryFailures: [`+entries+`]}}`)
-		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.namespace).
+		_, err := api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).
 			ApplyStatus(t.Context(), "cam", object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		return err
 	}

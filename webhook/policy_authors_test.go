@@ -41,7 +41,7 @@ func TestThePolicyChecksTheUsualKinds(t *testing.T) {
 // the API server stored before the schema had a rule.
 func (w *world) lenient() schema.GroupVersionResource {
 	w.Helper()
-	group := w.namespace + ".example.com"
+	group := w.Namespace + ".example.com"
 	definition := decode(w, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -65,8 +65,8 @@ spec:
 		}
 	})
 	resource := schema.GroupVersionResource{Group: group, Version: "v0", Resource: "configurations"}
-	w.eventually("the kind is served", func() string {
-		_, err := w.as("").api.Resource(resource).Namespace(w.namespace).List(w.Context(), metav1.ListOptions{})
+	w.Eventually("the kind is served", func() string {
+		_, err := w.as("").api.Resource(resource).Namespace(w.Namespace).List(w.Context(), metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			return err.Error()
 		}
@@ -86,7 +86,7 @@ func TestThePolicyKnowsEverySpelling(t *testing.T) {
 			"apiVersion": resource.GroupVersion().String(), "kind": "Configuration", "metadata": map[string]any{"name": "spelling"},
 			"spec": map[string]any{list: []any{map[string]any{"apiVersion": apiVersion, "kind": kind}}},
 		}}
-		_, err := w.as("mallory").api.Resource(resource).Namespace(w.namespace).
+		_, err := w.as("mallory").api.Resource(resource).Namespace(w.Namespace).
 			Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}

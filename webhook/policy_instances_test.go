@@ -15,7 +15,7 @@ import (
 func (w *world) guardInstances() {
 	w.Helper()
 	probe := decode(w, strings.ReplaceAll(seen, "cam-3", "cam-probe"))
-	nobody := w.actingAs("system:serviceaccount:" + w.namespace + ":nobody")
+	nobody := w.actingAs("system:serviceaccount:" + w.Namespace + ":nobody")
 	w.grant(nobody.Impersonate.UserName, rule(v0.Domain, "instances", "create"))
 	w.enforce("policy/instances.yaml", func() error {
 		_, err := w.instances(w.as(nobody.Impersonate.UserName).api).

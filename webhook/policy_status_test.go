@@ -39,7 +39,7 @@ func TestOnlyTheControllerWritesStatus(t *testing.T) {
 		if user != agentAccount {
 			api = w.as(user, "system:masters").api
 		}
-		_, err := api.Resource(resource).Namespace(w.namespace).Patch(t.Context(), name, types.MergePatchType,
+		_, err := api.Resource(resource).Namespace(w.Namespace).Patch(t.Context(), name, types.MergePatchType,
 			[]byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +33,7 @@ func (w *world) manifest(file string) []*unstructured.Unstructured {
 // the policies before.
 func (w *world) enforce(file string, probe func() error, changes ...func(policy *unstructured.Unstructured)) {
 	w.Helper()
-	mark := " (" + w.namespace + ")"
+	mark := " (" + w.Namespace + ")"
 	w.install(file, func(object *unstructured.Unstructured) {
 		if object.GetKind() != "ValidatingAdmissionPolicy" {
 			return
@@ -51,7 +50,7 @@ func (w *world) enforce(file string, probe func() error, changes ...func(policy 
 			}
 		}
 	})
-	w.eventually("the policy is enforced", func() string {
+	w.Eventually("the policy is enforced", func() string {
 		if err := probe(); err == nil || !strings.Contains(err.Error(), mark) {
 			return fmt.Sprintf("the probe is not denied: %v", err)
 		}
@@ -62,7 +61,7 @@ func (w *world) enforce(file string, probe func() error, changes ...func(policy 
 // install applies a manifest of config/, and deletes it after the test.
 func (w *world) install(file string, change func(*unstructured.Unstructured)) {
 	w.Helper()
-	api, err := dynamic.NewForConfig(w.config)
+	api, err := dynamic.NewForConfig(w.Config)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -101,23 +100,5 @@ func expect(t testing.TB, err error, words string) {
 		t.Errorf("allowed, want a denial with %q", words)
 	case words != "" && !strings.Contains(err.Error(), words):
 		t.Errorf("denied with %v, want %q in it", err, words)
-	}
-}
-
-// patience is how long a test waits for something that must happen. It limits
-// failures only: no test passes because of it.
-const patience = 20 * time.Second
-
-// eventually waits until check returns "", and fails with what it returned last.
-func (w *world) eventually(what string, check func() string) {
-	w.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		complaint := check()
-		if complaint == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.Fatalf("%s: still not after %v: %s", what, patience, complaint)
-		}
 	}
 }

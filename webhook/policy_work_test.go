@@ -34,7 +34,7 @@ type nodeAgent struct {
 
 func (w *world) nodeAgent(node string, configuration *v0.Configuration) *nodeAgent {
 	w.Helper()
-	config := rest.CopyConfig(w.config)
+	config := rest.CopyConfig(w.Config)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: agentAccount, Groups: []string{"system:authenticated"},
 		Extra: map[string][]string{"authentication.kubernetes.io/node-name": {node}},
@@ -51,7 +51,7 @@ func (w *world) nodeAgent(node string, configuration *v0.Configuration) *nodeAge
 	stopped := make(chan struct{})
 	go func() { store.Run(w.Context()); close(stopped) }()
 	w.Cleanup(func() { <-stopped }) // the test's context is canceled before
-	w.eventually("the agent's cache is filled", func() string {
+	w.Eventually("the agent's cache is filled", func() string {
 		if !store.HasSynced() {
 			return "not yet"
 		}
@@ -71,7 +71,7 @@ func (a *nodeAgent) sees(name string, holds func(*v0.Instance) bool, devices ...
 	for _, d := range devices {
 		snapshot.Devices = append(snapshot.Devices, streams.Known{Device: d, Online: true})
 	}
-	a.eventually("node "+a.node+" has published "+name, func() string {
+	a.Eventually("node "+a.node+" has published "+name, func() string {
 		result, err := a.publisher.Publish(a.Context(), a.configuration, snapshot)
 		if err != nil || len(result.Refused) > 0 {
 			a.Fatalf("node %s: %v, refused: %v", a.node, err, result.Refused)
@@ -111,12 +111,12 @@ func TestAgentsWorkUnderThePolicies(t *testing.T) {
 	if err := w.as("").apply(configuration("", "")); err != nil {
 		t.Fatal(err)
 	}
-	stored, err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.namespace).Get(t.Context(), "cam", metav1.GetOptions{})
+	stored, err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).Get(t.Context(), "cam", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cam := &v0.Configuration{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cam", UID: stored.GetUID()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "cam", UID: stored.GetUID()},
 		Spec:       v0.ConfigurationSpec{Capacity: 2, BrokerProperties: map[string]string{"OPERATOR": "me"}},
 	}
 	device := streams.Device{Key: streams.Key{ID: "foo", Shared: true}, Properties: map[string]string{"URL": "1"}}
@@ -128,7 +128,7 @@ func TestAgentsWorkUnderThePolicies(t *testing.T) {
 	b.sees(name, seenBy("a", "b"), device, local)
 	c.sees(name, seenBy("a", "b", "c"), device)
 	c.sees(name, seenBy("a", "b", "c"), device) // nothing to do
-	key, slot := types.NamespacedName{Namespace: w.namespace, Name: name}, map[int]v0.Owner{1: {Node: "b"}}
+	key, slot := types.NamespacedName{Namespace: w.Namespace, Name: name}, map[int]v0.Owner{1: {Node: "b"}}
 	if got := b.claims.Claim(t.Context(), key, slot); got.Outcome != slots.Written {
 		t.Fatalf("claim: %+v", got)
 	}
@@ -182,9 +182,9 @@ func TestTheControllerWorksUnderThePolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.device("cam", "cam-1", `{K: v}`)
-	w.eventually("both statuses are written", func() string {
+	w.Eventually("both statuses are written", func() string {
 		for resource, name := range map[schema.GroupVersionResource]string{v0.ConfigurationResource: "cam", v0.InstanceResource: "cam-1"} {
-			object, err := w.as("").api.Resource(resource).Namespace(w.namespace).Get(t.Context(), name, metav1.GetOptions{})
+			object, err := w.as("").api.Resource(resource).Namespace(w.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

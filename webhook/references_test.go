@@ -15,7 +15,7 @@ func TestReferences(t *testing.T) {
 		"--allow-cross-namespace-properties"
 	for name, tc := range map[string]struct{ namespace, want string }{
 		"none":    {"", ""},
-		"the own": {", namespace: " + w.namespace, ""},
+		"the own": {", namespace: " + w.Namespace, ""},
 		"another": {", namespace: default", want},
 	} {
 		t.Run(name, func(t *testing.T) {

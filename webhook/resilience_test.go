@@ -37,7 +37,7 @@ func TestWebhookDown(t *testing.T) {
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &nowhere}
 	remove := w.register(hook)
 	changed := strings.Replace(configuration(aPod, ""), "image: b", "image: c", 1)
-	w.eventually("the webhook is called", func() string {
+	w.Eventually("the webhook is called", func() string {
 		if err := admin.apply(changed); err == nil {
 			changed = strings.Replace(changed, "image: ", "image: c", 1)
 			return "it is not called"
@@ -48,7 +48,7 @@ func TestWebhookDown(t *testing.T) {
 	// Agents can write Instances. Labels, finalizers and deletions need no webhook.
 	w.device("cam", "cam-1", "{}")
 	labelled := []byte(`{"metadata":{"labels":{"l":"v"},"finalizers":["akri.sh/test"]}}`)
-	api := admin.api.Resource(v0.ConfigurationResource).Namespace(w.namespace)
+	api := admin.api.Resource(v0.ConfigurationResource).Namespace(w.Namespace)
 	if _, err := api.Patch(t.Context(), "cam", types.MergePatchType, labelled, metav1.PatchOptions{}); err != nil {
 		t.Errorf("labels cannot be written: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestWebhookDown(t *testing.T) {
 		t.Errorf("its deletion cannot be completed: %v", err)
 	}
 	remove()
-	w.eventually("admission without the webhook", func() string {
+	w.Eventually("admission without the webhook", func() string {
 		if err := admin.apply(configuration(aPod, "")); err != nil {
 			return err.Error()
 		}
@@ -77,13 +77,13 @@ func TestEscapeLabel(t *testing.T) {
 	namespaces := w.kubernetes().CoreV1().Namespaces()
 	label := func(value string) {
 		t.Helper()
-		if _, err := namespaces.Patch(t.Context(), w.namespace, types.MergePatchType,
+		if _, err := namespaces.Patch(t.Context(), w.Namespace, types.MergePatchType,
 			[]byte(`{"metadata":{"labels":{"akri.sh/admission":`+value+`}}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	label(`"skip"`)
-	w.eventually("it is admitted", func() string {
+	w.Eventually("it is admitted", func() string {
 		if err := admin.apply(configuration("", "")); err != nil {
 			return err.Error()
 		}
@@ -91,7 +91,7 @@ func TestEscapeLabel(t *testing.T) {
 	})
 	label("null")
 	tries := 1
-	w.eventually("it is reviewed again", func() string {
+	w.Eventually("it is reviewed again", func() string {
 		tries++
 		if admin.apply(fmt.Sprintf("%s  capacity: %d\n", configuration("", ""), tries)) == nil {
 			return "admitted"
@@ -188,7 +188,7 @@ func TestOtherWebhookDenies(t *testing.T) {
 	w.guard()
 	w.registerOther("pods", denyAll("pods are out of fashion"))
 	tries := 0
-	w.eventually("the other webhook is called", func() string {
+	w.Eventually("the other webhook is called", func() string {
 		tries++
 		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
 		if err == nil {
@@ -205,12 +205,12 @@ func TestPodSecurity(t *testing.T) {
 	w := enter(t)
 	w.guard()
 	labels := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	if _, err := w.kubernetes().CoreV1().Namespaces().Patch(t.Context(), w.namespace, types.MergePatchType, labels,
+	if _, err := w.kubernetes().CoreV1().Namespaces().Patch(t.Context(), w.Namespace, types.MergePatchType, labels,
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	tries := 0
-	w.eventually("the standard is enforced", func() string {
+	w.Eventually("the standard is enforced", func() string {
 		tries++
 		err := w.as("").apply(fmt.Sprintf("%s  capacity: %d\n", configuration(aPod, ""), tries))
 		if err == nil {
@@ -264,7 +264,7 @@ func TestKindInstalledAfterTheConfiguration(t *testing.T) {
 	w.options.Mapper.(*kinds.Mapper).Changed("late.example") // as the process does, which watches the definitions
 	wrong := strings.Replace(text, `"{{ CAPACITY }}"`, `"{{ INSTANCE_NAME }}"`, 1)
 	tries := 0
-	w.eventually("the kind is known", func() string {
+	w.Eventually("the kind is known", func() string {
 		tries++
 		err := admin.apply(fmt.Sprintf("%s  capacity: %d\n", wrong, tries))
 		if err == nil {

@@ -53,7 +53,7 @@ func TestCertificates(t *testing.T) {
 
 	// A lost certificate is replaced, CA included, without a restart.
 	w.dropCertificate()
-	w.eventually("a new certificate", func() string {
+	w.Eventually("a new certificate", func() string {
 		second := w.authority()
 		if bytes.Equal(first, second) {
 			return "the API server still trusts the old CA"
@@ -81,7 +81,7 @@ func TestTwoReplicas(t *testing.T) {
 		if old != nil {
 			w.dropCertificate()
 		}
-		w.eventually("a new certificate "+when, func() string {
+		w.Eventually("a new certificate "+when, func() string {
 			if now := w.authority(); len(now) == 0 || bytes.Equal(now, old) {
 				return "the API server does not trust a new CA"
 			}
@@ -89,7 +89,7 @@ func TestTwoReplicas(t *testing.T) {
 		})
 		for i, address := range addresses {
 			w.becomesReady(checks[i])
-			w.eventually(fmt.Sprintf("an answer from replica %d %s", i, when), func() string {
+			w.Eventually(fmt.Sprintf("an answer from replica %d %s", i, when), func() string {
 				answer, err := w.call(address, w.authority())
 				switch {
 				case err != nil:
@@ -112,7 +112,7 @@ func (w *world) installWebhook() {
 	w.install("webhook/secret.yaml", nil)
 	w.install("webhook/registration.yaml", func(object *unstructured.Unstructured) {
 		hook := object.Object["webhooks"].([]any)[0].(map[string]any)
-		hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": w.namespace}}
+		hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": w.Namespace}}
 	})
 }
 
@@ -127,7 +127,7 @@ func (w *world) dropCertificate() {
 
 func (w *world) becomesReady(ready healthz.Checker) {
 	w.Helper()
-	w.eventually("the webhook is ready", func() string {
+	w.Eventually("the webhook is ready", func() string {
 		if err := ready(nil); err != nil {
 			return err.Error()
 		}
@@ -246,7 +246,7 @@ func (w *world) call(address string, authority []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.namespace+`"`, `"username":"somebody"`,
+	body := strings.NewReplacer(`"namespace":"ns"`, `"namespace":"`+w.Namespace+`"`, `"username":"somebody"`,
 		`"username":"admin","groups":["system:masters"]`).
 		Replace(question(string(encoded)))
 	response, err := client.Post("https://"+address+w.path(), "application/json", strings.NewReader(body))

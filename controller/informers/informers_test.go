@@ -57,7 +57,7 @@ func watchWith(t *testing.T, durations timing) *watching {
 		t.Fatal(err)
 	}
 	direct := transport.Transport
-	transport.Transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+	transport.Transport = apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		w.requests.Add(1)
 		if serve := w.serve.Load(); serve != nil {
 			return (*serve)(request, direct)
@@ -85,10 +85,6 @@ func watchWith(t *testing.T, durations timing) *watching {
 
 // serverFunc responds to a request, perhaps with the API server's response.
 type serverFunc func(request *http.Request, direct http.RoundTripper) (*http.Response, error)
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // intercept responds to the Informers' requests from now on, and ends what is open.
 // Nil lets them pass.

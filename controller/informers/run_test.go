@@ -11,12 +11,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/internal/apitest"
 )
 
 // Passes may still ask for resources while the process stops. Run waits for what has
 // started, and nothing starts afterwards.
 func TestNothingStartsAfterRun(t *testing.T) {
-	refuse := &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+	refuse := &http.Client{Transport: apitest.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return nil, http.ErrServerClosed
 	})}
 	all, err := newInformers(&rest.Config{}, refuse, func(ownership.Parent) {}, quick())

@@ -222,6 +222,9 @@ type eventHead struct {
 	} `json:"object"`
 }
 
+// decode decodes an event. Of an object whose version is that of an answer to an apply,
+// only the head is read: it is in the store already. Other objects are decoded whole and
+// trimmed. An event that cannot be read ends the watch.
 func (d decoder) decode(line []byte) apiwatch.Event {
 	var head eventHead
 	if err := json.Unmarshal(line, &head); err != nil {

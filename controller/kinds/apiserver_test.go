@@ -24,16 +24,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apitest.Run(m)) }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
-
 // counting returns a copy of a configuration whose requests for discovery are counted.
 func counting(config *rest.Config) (*rest.Config, *atomic.Int64) {
 	count := &atomic.Int64{}
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if path := request.URL.Path; path == "/api" || strings.HasPrefix(path, "/apis") && strings.Count(path, "/") < 4 {
 				count.Add(1)
 			}

@@ -63,7 +63,7 @@ func (w *world) run(options nodes.Options) {
 	w.T.Helper()
 	config := rest.CopyConfig(w.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.URL.Query().Get("watch") == "" && !strings.HasSuffix(request.URL.Path, "/events") {
 				w.requests.Add(1)
 				w.mu.Lock()
@@ -90,10 +90,6 @@ func (w *world) run(options nodes.Options) {
 		return nodes.Setup(ctx, mgr, options)
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // once calls do before the first request with this method and path suffix.
 func (w *world) once(method, suffix string, do func()) {

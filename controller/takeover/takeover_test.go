@@ -92,7 +92,7 @@ func (w *world) run(options takeover.Options) {
 	w.T.Helper()
 	config := rest.CopyConfig(w.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.URL.Query().Get("watch") == "" {
 				w.requests.Add(1)
 			}
@@ -107,10 +107,6 @@ func (w *world) run(options takeover.Options) {
 		return takeover.Setup(mgr, options)
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // finalizers awaits the finalizers of the Configuration and its Instance.
 func (w *world) finalizers(want ...string) {

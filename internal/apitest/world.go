@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -168,3 +169,9 @@ func (w *World) StartManager(
 	w.T.Cleanup(stop)
 	return stop
 }
+
+// RoundTripper is a function that sends a request.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f RoundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

@@ -90,6 +90,9 @@ func decodePod(message []byte) (podInfo, error) {
 
 type visitor = func(message []byte, f func(protowire.Number, []byte))
 
+// decodeContainer reads a v1.Container: its name (1), its resources (8; limits 1 and
+// requests 2, both maps of Quantity) and its restartPolicy (24), which tells a sidecar
+// from other init containers. The numbers are those of k8s.io/api/core/v1.
 func decodeContainer(message []byte, sub visitor) container {
 	c := container{limits: map[string]string{}, requests: map[string]string{}}
 	quantities := func(entry []byte, into map[string]string) {

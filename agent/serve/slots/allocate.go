@@ -332,6 +332,10 @@ func (m *Machine) rewrite(inst *instance, numbers []int) []Command {
 	return commands
 }
 
+// apply adopts the record that the API server returned, whatever the outcome of the claim: the
+// calls that wait for the Instance are decided by it. If no claimed slot was given, and
+// the record could not be written, the Instance is suspended until a probe succeeds.
+// Slots that no waiting call wants any longer are released.
 func (e ClaimSettled) apply(m *Machine) []Command {
 	inst := m.instances[e.Instance]
 	if inst == nil {

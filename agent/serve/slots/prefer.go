@@ -47,6 +47,11 @@ func (m *Machine) rank(inst *instance, number int) int {
 	return 2
 }
 
+// preferGroup orders the IDs of a Configuration's resource. First come those that have a
+// slot of an Instance that the container does not have yet: nothing is written for them.
+// Then come as many fresh IDs as there are further Instances with a free slot, because
+// each fresh ID takes another Instance. What then remains would have to be remapped, or
+// refused.
 func (m *Machine) preferGroup(g *group, e PreferenceAsked, rest []int) []int {
 	slices.Sort(rest)
 	chosen := slices.Clone(e.Must)

@@ -29,6 +29,8 @@ type summary struct {
 	health map[int]bool
 }
 
+// summarize counts an Instance's slots once, so that an event costs what it concerns and
+// not a look at all Instances of the group.
 func (m *Machine) summarize(inst *instance) summary {
 	s := summary{member: inst.published}
 	for number, each := range inst.slots {

@@ -147,6 +147,10 @@ type rangeStmt struct {
 	offset       int
 }
 
+// exec runs the body for each element of a list, entry of a map in the order of its keys,
+// or number below a whole number, and otherwise the else branch. The limit is checked
+// before the first pass, so that a range that is too long costs nothing; each pass pays
+// for itself.
 func (s *rangeStmt) exec(m *Machine) (signal, error) {
 	over, err := s.over.eval(m)
 	if err != nil {

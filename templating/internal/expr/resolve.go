@@ -60,6 +60,9 @@ func (r *resolver) list(list *parse.ListNode) []stmt {
 	return body
 }
 
+// stmt returns the statement of a node of text/template's syntax tree, with its variables
+// resolved to slots; nil for comments and for nodes that are not allowed, which are
+// reported.
 func (r *resolver) stmt(node parse.Node) stmt {
 	r.nodes++
 	switch n := node.(type) {

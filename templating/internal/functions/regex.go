@@ -171,6 +171,9 @@ func anyList(texts []string) []any {
 	return list
 }
 
+// replaceAll is Regexp.ReplaceAllString, or ReplaceAllLiteralString without expand, that
+// pays for each match before the result grows: references such as $1 can multiply the
+// length of the string.
 func replaceAll(b *budget.Budget, re *regexp.Regexp, args []any, expand bool) (any, error) {
 	s := args[1].(string)
 	with, err := textArg(args, 2)
