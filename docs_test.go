@@ -13,9 +13,10 @@ var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	// quoted matches a path in backticks.
-	quoted   = regexp.MustCompile("`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/?)`")
-	codeSpan = regexp.MustCompile("`[^`\n]+`")
-	fences   = regexp.MustCompile("(?ms)^```.*?^```")
+	quoted      = regexp.MustCompile("`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/?)`")
+	placeholder = regexp.MustCompile(`(?m)^[A-Z]{4,}$`)
+	codeSpan    = regexp.MustCompile("`[^`\n]+`")
+	fences      = regexp.MustCompile("(?ms)^```.*?^```")
 	// goName matches the name of a Go file in a comment, docLink a package.
 	goName  = regexp.MustCompile(`(?:^|[\s(])([a-z0-9_/-]+\.go)\b`)
 	docLink = regexp.MustCompile(`\[` + module + `/([a-z0-9_/-]+)\]`)
@@ -62,6 +63,20 @@ func withoutCode(text string) string {
 // withoutFences blanks code blocks. Lines stay.
 func withoutFences(text string) string {
 	return fences.ReplaceAllStringFunc(text, func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) })
+}
+
+// TestPlaceholders finds lines of capitals, which stand for what somebody wanted to fill in.
+func TestPlaceholders(t *testing.T) {
+	r := repositoryOf(t)
+	for _, page := range r.prose {
+		if path.Ext(page.path) != ".md" {
+			continue
+		}
+		text := withoutFences(page.text)
+		for _, match := range placeholder.FindAllStringIndex(text, -1) {
+			t.Errorf("%s:%d: %s: fill it in", page.path, lineAt(text, match[0]), text[match[0]:match[1]])
+		}
+	}
 }
 
 // TestPathsInPages checks that paths in backticks exist, if they begin with a top-level

@@ -80,6 +80,46 @@ func TestBothLevelsOfOneDevice(t *testing.T) {
 	}
 }
 
+// Containers of one Pod get devices of their own: two of them with two devices each,
+// others through either resource, and one through both at once.
+func TestContainersOfOnePod(t *testing.T) {
+	clustertest.Full(t)
+	t.Parallel()
+	w := enter(t)
+	all := []string{"pair0", "pair1", "pair2", "pair3"}
+	instances := w.configuration("pair", 1, all...)
+	stop := w.monitor()
+	defer stop()
+	w.podWith("two-each", podSpec(node1, nil,
+		container{name: "first", resources: limit("pair", 2)}, container{name: "second", resources: limit("pair", 2)}))
+	devices := append(w.container("two-each", "first").devices, w.container("two-each", "second").devices...)
+	slices.Sort(devices)
+	if !slices.Equal(devices, all) {
+		t.Errorf("the containers have %q, want two of %q each", devices, all)
+	}
+	w.consistent()
+	w.endPod("two-each", instances)
+
+	w.podWith("either", podSpec(node1, nil,
+		container{name: "one", resources: limit(instances["pair0"], 1)}, container{name: "any", resources: limit("pair", 1)}))
+	one, other := w.container("either", "one"), w.container("either", "any")
+	if !slices.Equal(one.devices, []string{"pair0"}) || len(other.devices) != 1 || other.devices[0] == "pair0" {
+		t.Errorf("%v and %v, want pair0 and another device", one, other)
+	}
+	if got, want := w.allUsage(instances), []string{"C:0:node1", "node1"}; !slices.Equal(got, want) {
+		t.Errorf("slots are owned by %q, want %q", got, want)
+	}
+	w.consistent()
+	w.endPod("either", instances)
+
+	w.podWith("both", podSpec(node1, nil, container{name: "app", resources: limit(instances["pair0"], 1) + ", " + limit("pair", 1)}))
+	if u := w.container("both", "app"); len(u.devices) != 2 || u.devices[0] != "pair0" {
+		t.Errorf("%v, want pair0 and another device", u)
+	}
+	w.consistent()
+	w.endPod("both", instances)
+}
+
 // Two ids that stand for the same device are given to one container: it gets two
 // different devices.
 func TestIDsOfOneDeviceInOneContainer(t *testing.T) {

@@ -99,7 +99,7 @@ func (w *world) readyPod(deployment, before string) string {
 	return name
 }
 
-// A slot is free soon after the container that had it has ended.
+// A slot is free soon after the container that had it has terminated.
 func TestEndedPodFreesItsSlot(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
@@ -128,9 +128,11 @@ func TestEndedPodFreesItsSlot(t *testing.T) {
 			for i := range replacements(t) {
 				name := fmt.Sprintf("user-%d", i)
 				u := w.started(name, node1, level.resource("ended", instance))
-				for c := (change{}); !c.used; { // the claim
-					c = <-changes
+				claim := change{}
+				for !claim.used {
+					claim = <-changes
 				}
+				time.Sleep(time.Until(claim.at.Add(settleTime)))
 				w.delete("Pod", name)
 				for u.alive() {
 					time.Sleep(time.Millisecond)
@@ -159,6 +161,10 @@ func TestEndedPodFreesItsSlot(t *testing.T) {
 		})
 	}
 }
+
+// settleTime is how long the agent counts a slot as used after it was given, whatever the
+// kubelet lists: SettleTime of package slots.
+const settleTime = 2 * time.Second
 
 // releaseBound is how long a slot may stay owned after its container has terminated.
 const releaseBound = 12 * time.Second
