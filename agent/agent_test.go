@@ -52,7 +52,7 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 	if len(foo0.Spec.DeviceUsage) != 0 {
 		t.Errorf("free slots are listed: %v", foo0.Spec.DeviceUsage)
 	}
-	w.await("the sink knows both devices", func() bool {
+	w.eventually("the sink knows both devices", func() bool {
 		devices := a.sink.of(w.namespace, "echo")
 		return len(devices) == 2 && devices[0].ID == "foo0" && devices[0].Online && devices[0].Capacity == 2 &&
 			devices[0].Properties["OPERATOR"] == "me"
@@ -60,7 +60,7 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 
 	a.setAvailability("OFFLINE")
 	w.awaitDevices()
-	w.await("the sink knows that they are gone", func() bool { return len(a.sink.of(w.namespace, "echo")) == 0 })
+	w.eventually("the sink knows that they are gone", func() bool { return len(a.sink.of(w.namespace, "echo")) == 0 })
 	a.setAvailability("")
 	w.awaitDevices("foo0", "foo1")
 
@@ -83,19 +83,19 @@ func TestRestartsWriteNothing(t *testing.T) {
 
 	stopAgent()
 	stopAgent = a.startAgent() // it remembers the handler, or the handler registers again
-	w.await("the new agent knows the devices", online)
+	w.eventually("the new agent knows the devices", online)
 	stopHandler()
 	stopHandler = a.startHandler(false)
 	stopHandler()
 	stopAgent()
 	*a.sink = recorder{}
 	stopAgent = a.startAgent()
-	w.await("the new agent keeps the devices without a handler", func() bool { return len(a.sink.of(w.namespace, "echo")) == 2 })
+	w.eventually("the new agent keeps the devices without a handler", func() bool { return len(a.sink.of(w.namespace, "echo")) == 2 })
 	if online() {
 		t.Error("devices that no handler has reported are online")
 	}
 	stopHandler = a.startHandler(false)
-	w.await("the handler is back", online)
+	w.eventually("the handler is back", online)
 	if after := versions(w.instances()); !maps.Equal(before, after) {
 		t.Errorf("restarts wrote Instances:\nbefore %v\nafter  %v", before, after)
 	}
@@ -137,7 +137,7 @@ func TestInstancesAreRepaired(t *testing.T) {
 			); err != nil {
 				t.Fatal(err)
 			}
-			w.await("the edit is reverted", func() bool {
+			w.eventually("the edit is reverted", func() bool {
 				now := w.instances()["foo0"]
 				return now.Spec.Capacity == 2 && maps.Equal(now.Spec.BrokerProperties, foo0.Spec.BrokerProperties) &&
 					slices.Equal(now.Spec.Nodes, foo0.Spec.Nodes) && maps.Equal(now.Labels, foo0.Labels)
@@ -147,7 +147,7 @@ func TestInstancesAreRepaired(t *testing.T) {
 	if err := client.Delete(t.Context(), foo0.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.await("a deleted Instance is created again", func() bool {
+	w.eventually("a deleted Instance is created again", func() bool {
 		now := w.instances()["foo0"]
 		return now != nil && now.UID != foo0.UID
 	})
@@ -165,24 +165,24 @@ func TestEditsOfTheConfigurationTakeEffect(t *testing.T) {
 		spec["capacity"] = int64(3)
 		spec["brokerProperties"] = map[string]any{"OTHER": "you"}
 	})
-	w.await("details, capacity and properties have changed", func() bool {
+	w.eventually("details, capacity and properties have changed", func() bool {
 		now := w.instances()
 		foo0 := now["foo0"]
 		return len(now) == 2 && now["bar0"] != nil && foo0 != nil && foo0.UID == before["foo0"].UID && foo0.Spec.Capacity == 3 &&
 			maps.Equal(foo0.Spec.BrokerProperties, map[string]string{debugecho.Property: "foo0", "OTHER": "you"})
 	})
 	w.configure("echo", "descriptions: [foo0, bar0]", func(spec map[string]any) { spec["capacity"] = int64(1) })
-	w.await("the capacity is reduced", func() bool { return w.instances()["foo0"].Spec.Capacity == 1 })
+	w.eventually("the capacity is reduced", func() bool { return w.instances()["foo0"].Spec.Capacity == 1 })
 
 	w.configure("echo", "discriptions: [foo0]", nil)
-	w.await("the error is reported", func() bool { return len(w.failures("echo")) == 1 })
+	w.eventually("the error is reported", func() bool { return len(w.failures("echo")) == 1 })
 	if found := w.instances(); len(found) != 2 {
 		t.Errorf("an error in the details removed %d Instances", 2-len(found))
 	}
 	t.Log(w.failures("echo")[0])
 	w.configure("echo", "descriptions: [foo0]", nil)
 	w.awaitDevices("foo0")
-	w.await("the failure is gone", func() bool { return len(w.failures("echo")) == 0 })
+	w.eventually("the failure is gone", func() bool { return len(w.failures("echo")) == 0 })
 }
 
 func TestNodesShareAnInstance(t *testing.T) {
@@ -199,11 +199,11 @@ func TestNodesShareAnInstance(t *testing.T) {
 		}
 		return nil
 	}
-	w.await("both nodes are listed", func() bool { return slices.Equal(nodes(), []string{a.name, b.name}) })
+	w.eventually("both nodes are listed", func() bool { return slices.Equal(nodes(), []string{a.name, b.name}) })
 	first := w.instances()["foo0"]
 
 	w.configure("echo", "descriptions: [foo0]", func(spec map[string]any) { spec["capacity"] = int64(5) })
-	w.await("the capacity has changed", func() bool {
+	w.eventually("the capacity has changed", func() bool {
 		now := w.instances()["foo0"]
 		return now.Spec.Capacity == 5
 	})
@@ -214,11 +214,11 @@ func TestNodesShareAnInstance(t *testing.T) {
 	}
 
 	a.setAvailability("OFFLINE")
-	w.await("one node is left", func() bool { return slices.Equal(nodes(), []string{b.name}) })
+	w.eventually("one node is left", func() bool { return slices.Equal(nodes(), []string{b.name}) })
 	a.setAvailability("")
-	w.await("it is back", func() bool { return len(nodes()) == 2 })
+	w.eventually("it is back", func() bool { return len(nodes()) == 2 })
 	b.setAvailability("OFFLINE")
-	w.await("the other node is left", func() bool { return slices.Equal(nodes(), []string{a.name}) })
+	w.eventually("the other node is left", func() bool { return slices.Equal(nodes(), []string{a.name}) })
 	if now := w.instances()["foo0"]; now.UID != first.UID || now.Spec.Capacity != 5 {
 		t.Errorf("the Instance was replaced: %+v", now)
 	}
@@ -244,7 +244,7 @@ func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
 			},
 		}}
 	})
-	w.await("the missing Secret is reported", func() bool { return len(w.failures("ask")) == 1 })
+	w.eventually("the missing Secret is reported", func() bool { return len(w.failures("ask")) == 1 })
 	t.Log(w.failures("ask")[0])
 
 	w.put("Secret", "secrets", "login", map[string]any{"stringData": map[string]any{"password": "one"}})
@@ -266,7 +266,7 @@ func TestPropertiesComeFromSecretsAndAreWatched(t *testing.T) {
 		}
 	}
 	want(map[string]string{"PLAIN": "text", "PASSWORD": "one"})
-	w.await("the failure is gone", func() bool { return len(w.failures("ask")) == 0 })
+	w.eventually("the failure is gone", func() bool { return len(w.failures("ask")) == 0 })
 	w.put("Secret", "secrets", "login", map[string]any{"stringData": map[string]any{"password": "two"}})
 	want(map[string]string{"PLAIN": "text", "PASSWORD": "two"})
 	w.put("ConfigMap", "configmaps", "hints", map[string]any{"binaryData": map[string]any{"hint": "/w=="}})
@@ -292,10 +292,10 @@ func TestMissingHandlerIsReported(t *testing.T) {
 	a.missingDelay = 100 * time.Millisecond
 	a.startAgent()
 	w.configure("echo", "descriptions: []", nil)
-	w.await("the handler is missing", func() bool {
+	w.eventually("the handler is missing", func() bool {
 		found := w.failures("echo")
 		return len(found) == 1 && found[0] == v0.DiscoveryFailure{Node: a.name, Handler: debugecho.Name, Message: v0.MessageHandlerMissing}
 	})
 	a.startHandler(true)
-	w.await("it has registered", func() bool { return len(w.failures("echo")) == 0 })
+	w.eventually("it has registered", func() bool { return len(w.failures("echo")) == 0 })
 }

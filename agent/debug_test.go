@@ -49,7 +49,7 @@ func TestDebugEndpoint(t *testing.T) {
 	w.configure("wrong", "descriptions: 3", nil)
 	stop := n.startHandler(true)
 	var state debug.State
-	w.await("the state shows the devices and the failure", func() bool {
+	w.eventually("the state shows the devices and the failure", func() bool {
 		state = read()
 		var echo, wrong bool
 		for _, served := range state.Configurations {
@@ -65,7 +65,7 @@ func TestDebugEndpoint(t *testing.T) {
 		}
 		return echo && wrong
 	})
-	w.await("the state shows the version of the API server", func() bool { state = read(); return state.Kubernetes.APIServer != "" })
+	w.eventually("the state shows the version of the API server", func() bool { state = read(); return state.Kubernetes.APIServer != "" })
 	if state.Node != n.name || state.NotReady != "" || state.Version == "" {
 		t.Errorf("got %+v", state)
 	}
@@ -73,7 +73,7 @@ func TestDebugEndpoint(t *testing.T) {
 		t.Errorf("the handlers are %+v", state.Handlers)
 	}
 	stop()
-	w.await("the handler is Offline", func() bool {
+	w.eventually("the handler is Offline", func() bool {
 		state = read()
 		return len(state.Handlers) == 1 && state.Handlers[0].State == "Offline" && !state.Handlers[0].OfflineSince.IsZero()
 	})

@@ -50,7 +50,7 @@ func TestOnlyNodesWithTheHandlerReadSecrets(t *testing.T) {
 		seen := make(chan map[string][]byte, 10)
 		return discovery.Serve(ctx, "asker", asker{seen}, discovery.Options{Dir: a.directory, Logger: slog.New(slog.DiscardHandler)})
 	})
-	w.await("the missing Secret is reported", func() bool { return len(w.failures("ask")) == 1 })
+	w.eventually("the missing Secret is reported", func() bool { return len(w.failures("ask")) == 1 })
 	if reads.Load() == 0 {
 		t.Error("the Secret was not read")
 	}

@@ -77,7 +77,7 @@ func TestOneAgentPerNode(t *testing.T) {
 		t.Fatal("two agents run on one node")
 	}
 	stopFirst()
-	w.await("the second agent takes over", func() bool {
+	w.eventually("the second agent takes over", func() bool {
 		devices := second.sink.of(w.namespace, "echo")
 		return len(devices) == 1 && devices[0].Online
 	})
@@ -92,7 +92,7 @@ func TestOlderOfTwoConfigurationsWithOneNameIsServed(t *testing.T) {
 	older.awaitDevices("foo0")
 	time.Sleep(time.Second) // creationTimestamp has whole seconds
 	younger.configure("echo", "descriptions: [bar0]", nil)
-	younger.await("the younger one shows why it is not served", func() bool {
+	younger.eventually("the younger one shows why it is not served", func() bool {
 		failures := younger.failures("echo")
 		return len(failures) == 1 && strings.Contains(failures[0].Message, older.namespace+"/echo")
 	})
@@ -101,7 +101,7 @@ func TestOlderOfTwoConfigurationsWithOneNameIsServed(t *testing.T) {
 	}
 	older.remove("echo")
 	younger.awaitDevices("bar0")
-	younger.await("the failure is gone", func() bool { return len(younger.failures("echo")) == 0 })
+	younger.eventually("the failure is gone", func() bool { return len(younger.failures("echo")) == 0 })
 	older.awaitDevices()
 }
 
@@ -182,13 +182,13 @@ func TestHealthz(t *testing.T) {
 	})
 	defer stop()
 	defer close(ended)
-	w.await("the agent is healthy", func() bool {
+	w.eventually("the agent is healthy", func() bool {
 		code, _ := get(address, "/healthz")
 		return code == http.StatusOK
 	})
 	n.startHandler(true)
 	w.configure("echo", "descriptions: [foo0]", nil)
-	w.await("the stuck worker is noticed", func() bool {
+	w.eventually("the stuck worker is noticed", func() bool {
 		code, text := get(address, "/healthz")
 		return code == http.StatusServiceUnavailable && strings.Contains(text, "reconciler")
 	})

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -28,7 +29,7 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
-const deadline = 20 * time.Second
+const deadline = apitest.Timeout
 
 // world is a namespace of an API server.
 type world struct {
@@ -158,21 +159,22 @@ func (w *world) instances() map[string]*v0.Instance {
 	return all
 }
 
-// await polls until a condition holds.
-func (w *world) await(what string, holds func() bool) {
+// eventually waits until a condition holds.
+func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(deadline); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Fatalf("still not true after %s: %s\nInstances: %v", deadline, what, slices.Sorted(maps.Keys(w.instances())))
+	apitest.Eventually(w.t, what, func() string {
+		if holds() {
+			return ""
 		}
-	}
+		return fmt.Sprintf("the Instances are %v", slices.Sorted(maps.Keys(w.instances())))
+	})
 }
 
 func (w *world) awaitDevices(ids ...string) map[string]*v0.Instance {
 	w.t.Helper()
 	slices.Sort(ids)
 	var seen map[string]*v0.Instance
-	w.await("the devices are"+quoted(ids), func() bool {
+	w.eventually("the devices are"+quoted(ids), func() bool {
 		seen = w.instances()
 		return slices.Equal(slices.Sorted(maps.Keys(seen)), ids)
 	})

@@ -74,7 +74,7 @@ func servePort(t *testing.T, options ...func(*httpsServer)) *servedPort {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}},
 	}}
 	t.Cleanup(p.client.CloseIdleConnections)
-	(&apitest.World{T: t}).Eventually("the port is open", func() string {
+	apitest.Eventually(t, "the port is open", func() string {
 		connection, err := net.Dial("tcp", p.address)
 		if err != nil {
 			return err.Error()

@@ -137,11 +137,12 @@ func (w *watching) applied(parent ownership.Parent, condition *readywhen.Conditi
 
 func (w *watching) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	for began := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
-			w.t.Fatalf("%s: not within 20 s", what)
+	apitest.Eventually(w.t, what, func() string {
+		if holds() {
+			return ""
 		}
-	}
+		return "it does not hold"
+	})
 }
 
 // apply applies a ConfigMap as the controller does.

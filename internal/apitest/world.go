@@ -118,19 +118,10 @@ func (w *World) Instance(configuration, name string, properties map[string]strin
 	return instance
 }
 
-// Eventually calls check until it returns "". If that takes longer than Timeout, the
-// test fails with the last result.
+// Eventually is the function Eventually for the world's test.
 func (w *World) Eventually(what string, check func() string) {
 	w.T.Helper()
-	for deadline := time.Now().Add(Timeout); ; time.Sleep(5 * time.Millisecond) {
-		failure := check()
-		if failure == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.T.Fatalf("%s: not after %v: %s", what, Timeout, failure)
-		}
-	}
+	Eventually(w.T, what, check)
 }
 
 // StartManager starts a manager with the controllers that setup adds. It runs until
@@ -175,3 +166,18 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (f RoundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// Eventually calls check until it returns "". If that takes longer than Timeout, the
+// test fails with the last result.
+func Eventually(t testing.TB, what string, check func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(Timeout); ; time.Sleep(5 * time.Millisecond) {
+		failure := check()
+		if failure == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not after %v: %s", what, Timeout, failure)
+		}
+	}
+}

@@ -102,13 +102,13 @@ func (r *reader) templates(level templating.Level) []map[string]any {
 func (r *reader) wrong(path templating.Path, what string) {
 	if name := path.String(); !slices.Contains(r.reported, name) {
 		r.reported = append(r.reported, name)
-		r.problems = append(r.problems, problemAt(r.document, path, errors.New("must be "+what)))
+		r.problems = append(r.problems, mistakeAt(r.document, path, errors.New("must be "+what)))
 	}
 }
 
-func problemAt(d *source.Document, path templating.Path, cause error) Problem {
+func mistakeAt(d *source.Document, path templating.Path, cause error) Mistake {
 	diagnostic := templating.Diagnostic{Field: path, Cause: cause}
-	return Problem{At: d.Locate(nil, diagnostic), Diagnostic: diagnostic}
+	return Mistake{At: d.Locate(nil, diagnostic), Diagnostic: diagnostic}
 }
 
 func pathOf(keys ...string) templating.Path {

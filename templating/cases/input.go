@@ -61,8 +61,8 @@ type origin struct {
 	absent   bool   // it is not an object, which is already reported
 }
 
-// Problem is a mistake in a Configuration, with its position in a file.
-type Problem struct {
+// Mistake is a mistake in a Configuration, with its position in a file.
+type Mistake struct {
 	At source.Position
 	// For is what was rendered, as in Instance cam-1; empty if nothing was.
 	For string
@@ -72,7 +72,7 @@ type Problem struct {
 	Diagnostic templating.Diagnostic
 }
 
-func (p Problem) Error() string {
+func (p Mistake) Error() string {
 	message := p.At.String() + ": " + p.Diagnostic.Message(p.Template)
 	if p.For != "" {
 		return p.For + ": " + message
@@ -81,7 +81,7 @@ func (p Problem) Error() string {
 }
 
 // Unwrap returns the diagnostic.
-func (p Problem) Unwrap() error { return p.Diagnostic }
+func (p Mistake) Unwrap() error { return p.Diagnostic }
 
 // Options change the Instances of an Input.
 type Options struct {
@@ -135,7 +135,7 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 		if found, ok := errors.AsType[*convert.FieldError](err); ok {
 			path, err = append(path, pathOf(strings.Split(found.Field, ".")...)...), found.Err
 		}
-		problems = append(problems, problemAt(d, path, err))
+		problems = append(problems, mistakeAt(d, path, err))
 	}
 	compile := func(level templating.Level, own []map[string]any, converted []convert.Resource) list {
 		var l list
@@ -169,13 +169,13 @@ func (l list) locate(level templating.Level, of string, diags templating.Diagnos
 			if from.field != "" {
 				template, d.Field = d.Origin.Of(from.field), old(d.Field)
 			}
-			problems = append(problems, Problem{At: from.document.Locate(from.path, d), For: of, Template: template, Diagnostic: d})
+			problems = append(problems, Mistake{At: from.document.Locate(from.path, d), For: of, Template: template, Diagnostic: d})
 		}
 	}
 	for _, d := range diags {
 		if d.Origin.Index < 0 { // the list as a whole
 			at := l.from[0].document.Locate(pathOf("spec", level.String()), d)
-			problems = append(problems, Problem{At: at, For: of, Template: level.String(), Diagnostic: d})
+			problems = append(problems, Mistake{At: at, For: of, Template: level.String(), Diagnostic: d})
 		}
 	}
 	return problems

@@ -101,7 +101,7 @@ func shared(objects []Rendered) []error {
 			hint = "use a different suffix in each template"
 		}
 		template := o.Origin.Template()
-		problems = append(problems, Problem{At: o.At, Template: template.String(), Diagnostic: templating.Diagnostic{
+		problems = append(problems, Mistake{At: o.At, Template: template.String(), Diagnostic: templating.Diagnostic{
 			Origin: template, Field: pathOf("metadata", "name"), Cause: cause, Hint: hint,
 		}})
 	}

@@ -14,7 +14,7 @@ func TestMatches(t *testing.T) {
 	a, other := b.publisher("node-a"), b.publisher("node-b")
 	name := b.publish(a, camera).Devices[0].Instance.Name
 	b.publish(other, camera)
-	b.await("both nodes know each other", func() bool {
+	b.eventually("both nodes know each other", func() bool {
 		b.publish(a, camera)
 		return len(a.instances.Get(b.of(name)).Spec.Nodes) == 2
 	})

@@ -170,14 +170,14 @@ func TestFormerFieldManagers(t *testing.T) {
 	}
 	changed := camera
 	changed.Properties = map[string]string{"URL": "new"}
-	b.await("the author writes", func() bool {
+	b.eventually("the author writes", func() bool {
 		b.publish(a, changed)
 		return b.get(name).Spec.BrokerProperties["URL"] == "new"
 	})
 	if managed("node-a") {
 		t.Errorf("the former manager of the author is still there:\n%s", managers(b.object(name)))
 	}
-	b.await("the last node deletes it", func() bool { b.publish(a); return b.object(name) == nil })
+	b.eventually("the last node deletes it", func() bool { b.publish(a); return b.object(name) == nil })
 }
 
 // A node that loses sight of a device while its container has a slot stays in the
@@ -199,7 +199,7 @@ func TestLeavingWithASlot(t *testing.T) {
 	sees := func(nodes ...string) func() bool {
 		return func() bool { return b.object(name) != nil && slices.Equal(b.get(name).Spec.Nodes, nodes) }
 	}
-	b.await("the claim is seen", func() bool { return a.instances.Get(b.of(name)).Spec.DeviceUsage[v0.SlotName(name, 0)] != "" })
+	b.eventually("the claim is seen", func() bool { return a.instances.Get(b.of(name)).Spec.DeviceUsage[v0.SlotName(name, 0)] != "" })
 	b.publish(a)
 	if !sees("node-b")() || !labeled("node-a") {
 		t.Fatalf("the node left with its slot: %v, labels %v", b.get(name).Spec.Nodes, b.get(name).Labels)
@@ -211,24 +211,24 @@ func TestLeavingWithASlot(t *testing.T) {
 		t.Fatalf("after a restart, it offers %v, and the labels are %v", result.Devices, b.get(name).Labels)
 	}
 	b.publish(restarted, camera)
-	b.await("it joins again", sees("node-b", "node-a"))
+	b.eventually("it joins again", sees("node-b", "node-a"))
 	b.publish(restarted)
-	b.await("it leaves again", sees("node-b"))
+	b.eventually("it leaves again", sees("node-b"))
 
 	// Now nobody sees the device.
-	b.await("node-b leaves", func() bool { b.publish(other); return len(b.get(name).Spec.Nodes) == 0 })
+	b.eventually("node-b leaves", func() bool { b.publish(other); return len(b.get(name).Spec.Nodes) == 0 })
 	if labeled("node-b") || b.get(name).Spec.DeviceUsage[v0.SlotName(name, 0)] != "node-a" {
 		t.Errorf("labels %v, slots %v", b.get(name).Labels, b.get(name).Spec.DeviceUsage)
 	}
 	uid := b.get(name).UID
 	b.publish(other, camera)
-	b.await("the device is back, and its slot still held", func() bool { b.publish(other, camera); return sees("node-b")() })
+	b.eventually("the device is back, and its slot still held", func() bool { b.publish(other, camera); return sees("node-b")() })
 	if now := b.get(name); now.UID != uid || now.Spec.DeviceUsage[v0.SlotName(name, 0)] != "node-a" {
 		t.Errorf("the Instance is %s with slots %v", now.UID, now.Spec.DeviceUsage)
 	}
-	b.await("node-b leaves again", func() bool { b.publish(other); return len(b.get(name).Spec.Nodes) == 0 })
+	b.eventually("node-b leaves again", func() bool { b.publish(other); return len(b.get(name).Spec.Nodes) == 0 })
 	set(0, "")
-	b.await("the last node without a slot deletes it", func() bool { b.publish(restarted); return b.object(name) == nil })
+	b.eventually("the last node without a slot deletes it", func() bool { b.publish(restarted); return b.object(name) == nil })
 }
 
 // A device that is lost and found again before the watch shows either is published.
@@ -261,7 +261,7 @@ func TestConfigurationCreatedAgain(t *testing.T) {
 	b.publish(other, camera)
 	uid := b.get(name).UID
 	b.configuration.UID = "the-next-one"
-	b.await("node-a knows that node-b sees the device", func() bool { return len(a.instances.Get(b.of(name)).Spec.Nodes) == 2 })
+	b.eventually("node-a knows that node-b sees the device", func() bool { return len(a.instances.Get(b.of(name)).Spec.Nodes) == 2 })
 	result := b.publish(a, camera)
 	if len(result.Refused) != 0 || b.get(name).UID != uid {
 		t.Errorf("refused: %v", result.Refused)
@@ -270,7 +270,7 @@ func TestConfigurationCreatedAgain(t *testing.T) {
 		Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil { // as garbage collection does
 		t.Fatal(err)
 	}
-	b.await("the new Configuration has its own", func() bool {
+	b.eventually("the new Configuration has its own", func() bool {
 		b.publish(a, camera)
 		object := b.object(name)
 		return object != nil && object.GetOwnerReferences()[0].UID == "the-next-one"

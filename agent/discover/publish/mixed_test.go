@@ -68,7 +68,7 @@ func (m *mixed) own(slot int, owned bool) {
 
 func (m *mixed) sees(nodes ...string) {
 	m.t.Helper()
-	m.await("the nodes are as expected", func() bool { return slices.Equal(m.get(m.device.Name).Spec.Nodes, nodes) })
+	m.eventually("the nodes are as expected", func() bool { return slices.Equal(m.get(m.device.Name).Spec.Nodes, nodes) })
 }
 
 // Whichever agent creates the Instance, the other can join it, claim and release slots,
@@ -83,7 +83,7 @@ func TestAgentsOfAkriNextToOurs(t *testing.T) {
 			}
 			m.publish(m.ours, camera)
 			join()
-			m.await("both nodes see it", func() bool { m.publish(m.ours, camera); return len(m.get(m.device.Name).Spec.Nodes) == 2 })
+			m.eventually("both nodes see it", func() bool { m.publish(m.ours, camera); return len(m.get(m.device.Name).Spec.Nodes) == 2 })
 			zero, one := v0.SlotName(m.device.Name, 0), v0.SlotName(m.device.Name, 1)
 
 			m.own(0, true)
@@ -107,7 +107,7 @@ func TestAgentsOfAkriNextToOurs(t *testing.T) {
 			m.accepted("leave", m.akri.Leave(t.Context(), "door", m.device))
 			m.sees("node-a")
 			join()
-			m.await("our agent leaves", func() bool {
+			m.eventually("our agent leaves", func() bool {
 				m.publish(m.ours)
 				return slices.Equal(m.get(m.device.Name).Spec.Nodes, []string{"node-b"})
 			})
@@ -139,7 +139,7 @@ func TestDevicesOfAkriLeave(t *testing.T) {
 			t.Fatalf("release of %s: %+v", node, result)
 		}
 	}
-	m.await("node-b leaves", func() bool {
+	m.eventually("node-b leaves", func() bool {
 		m.publish(other)
 		return slices.Equal(m.get(m.device.Name).Spec.Nodes, []string{"node-a"})
 	})
@@ -148,11 +148,11 @@ func TestDevicesOfAkriLeave(t *testing.T) {
 	if m.get(m.device.Name).UID != uid {
 		t.Error("the Instance was created again")
 	}
-	m.await("node-b leaves again", func() bool {
+	m.eventually("node-b leaves again", func() bool {
 		m.publish(other)
 		return slices.Equal(m.get(m.device.Name).Spec.Nodes, []string{"node-a"})
 	})
-	m.await("node-a deletes it", func() bool {
+	m.eventually("node-a deletes it", func() bool {
 		m.publish(m.ours)
 		object := m.object(m.device.Name)
 		return object == nil || object.GetDeletionTimestamp() != nil // until the finalizers of Akri are removed

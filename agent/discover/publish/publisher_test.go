@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -139,7 +138,7 @@ func TestClaimSurvivesEveryWrite(t *testing.T) {
 	name := b.publish(p, camera).Devices[0].Instance.Name
 	b.patch(name, `[{"op":"add","path":"/spec/deviceUsage","value":{"`+name+`-1":"node-a"}}]`)
 	b.configuration.Spec.Capacity = 1 // below the claimed slot
-	b.await("the capacity is reduced", func() bool {
+	b.eventually("the capacity is reduced", func() bool {
 		b.publish(p, camera)
 		return b.get(name).Spec.Capacity == 1
 	})
@@ -148,13 +147,14 @@ func TestClaimSurvivesEveryWrite(t *testing.T) {
 	}
 }
 
-func (b *bench) await(what string, holds func() bool) {
+func (b *bench) eventually(what string, holds func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.t.Fatalf("not within ten seconds: %s", what)
+	apitest.Eventually(b.t, what, func() string {
+		if holds() {
+			return ""
 		}
-	}
+		return "it does not hold"
+	})
 }
 
 func TestNoDeletionAfterAnotherNodeJoined(t *testing.T) {

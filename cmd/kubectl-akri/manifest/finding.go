@@ -90,7 +90,7 @@ func excerpt(line string, column int) (shown, space string) {
 
 // fromError returns the finding for an error of package cases.
 func fromError(err error) Finding {
-	problem, ok := errors.AsType[cases.Problem](err)
+	problem, ok := errors.AsType[cases.Mistake](err)
 	if !ok {
 		return Finding{Cause: err.Error()}
 	}

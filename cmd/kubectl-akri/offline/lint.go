@@ -131,7 +131,7 @@ func checkSchema(d *source.Document) (findings []manifest.Finding, isAkri bool) 
 }
 
 // diagnosticOf returns the diagnostic that leads to the place of a problem.
-func diagnosticOf(p schema.Problem) templating.Diagnostic {
+func diagnosticOf(p schema.Mistake) templating.Diagnostic {
 	d := templating.Diagnostic{Field: p.Place}
 	if p.OfKey {
 		d.Text = p.Place[len(p.Place)-1].Key

@@ -44,7 +44,7 @@ var builtIn = sync.OnceValue(func() *runtime.Scheme {
 // CheckBuiltIn returns the unknown fields and the values of wrong types in a rendered
 // object of a kind built into Kubernetes. It does not check other kinds, and does not
 // report missing fields.
-func CheckBuiltIn(object map[string]any) []Problem {
+func CheckBuiltIn(object map[string]any) []Mistake {
 	apiVersion, _ := object["apiVersion"].(string)
 	k, _ := object["kind"].(string)
 	t, found := builtIn().AllKnownTypes()[gvk.FromAPIVersionAndKind(apiVersion, k)]

@@ -14,8 +14,8 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// Problem is an error in an object.
-type Problem struct {
+// Mistake is an error in an object.
+type Mistake struct {
 	Place templating.Path // of the field, or of the map that lacks it
 	Cause string          // lower case
 	Hint  string          // remedy; may be empty
@@ -23,7 +23,7 @@ type Problem struct {
 	OfKey bool
 }
 
-func (p Problem) String() string {
+func (p Mistake) String() string {
 	message := p.Cause
 	if path := p.Place.String(); path != "" {
 		message = path + ": " + message
@@ -37,7 +37,7 @@ func (p Problem) String() string {
 // Check returns the problems of an object as decoded from YAML or JSON, in the order
 // of its sorted fields. isAkri reports whether the kind is one of Akri's; objects of
 // other kinds are not checked.
-func Check(object map[string]any) (problems []Problem, isAkri bool) {
+func Check(object map[string]any) (problems []Mistake, isAkri bool) {
 	k, problem, isAkri := find(object)
 	if !isAkri || problem != nil {
 		if problem != nil {
@@ -51,7 +51,7 @@ func Check(object map[string]any) (problems []Problem, isAkri bool) {
 }
 
 // find returns the kind of an object, or the problem with its apiVersion or kind.
-func find(object map[string]any) (kind, *Problem, bool) {
+func find(object map[string]any) (kind, *Mistake, bool) {
 	name, _ := object["kind"].(string)
 	apiVersion, ok := object["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
@@ -67,20 +67,20 @@ func find(object map[string]any) (kind, *Problem, bool) {
 	ourGroup, _, _ := strings.Cut(version, "/")
 	switch {
 	case group == ourGroup && ourKind:
-		return kind{}, &Problem{Place: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion),
+		return kind{}, &Mistake{Place: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion),
 			Hint: "use apiVersion: " + version}, true
 	case group == ourGroup:
 		cause := fmt.Sprintf("unknown kind %q in %s", name, version)
 		if name == "" {
 			cause = "kind is missing"
 		}
-		return kind{}, &Problem{Place: path("kind"), Cause: cause, Hint: "use kind: " + cmp.Or(templating.Nearest(name, names), names[0])}, true
+		return kind{}, &Mistake{Place: path("kind"), Cause: cause, Hint: "use kind: " + cmp.Or(templating.Nearest(name, names), names[0])}, true
 	case ourKind && (!ok || templating.Nearest(apiVersion, []string{version}) != ""):
 		cause := fmt.Sprintf("unknown apiVersion %q", apiVersion)
 		if !ok {
 			cause = "apiVersion is missing"
 		}
-		return kind{}, &Problem{Place: path("apiVersion"), Cause: cause, Hint: "use apiVersion: " + version}, true
+		return kind{}, &Mistake{Place: path("apiVersion"), Cause: cause, Hint: "use apiVersion: " + version}, true
 	}
 	return kind{}, nil, false
 }
@@ -96,16 +96,16 @@ func path(keys ...string) templating.Path {
 // checker walks an object and collects its problems.
 type checker struct {
 	path     templating.Path
-	problems []Problem
+	problems []Mistake
 }
 
 func (c *checker) report(hint, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Place: slices.Clone(c.path), Cause: fmt.Sprintf(format, args...), Hint: hint})
+	c.problems = append(c.problems, Mistake{Place: slices.Clone(c.path), Cause: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // reportKey reports that the key at the end of the path is unknown.
 func (c *checker) reportKey(key, hint string) {
-	c.problems = append(c.problems, Problem{Place: slices.Clone(c.path), Cause: fmt.Sprintf("unknown field %q", key), Hint: hint, OfKey: true})
+	c.problems = append(c.problems, Mistake{Place: slices.Clone(c.path), Cause: fmt.Sprintf("unknown field %q", key), Hint: hint, OfKey: true})
 }
 
 // at runs check one step deeper in the object.

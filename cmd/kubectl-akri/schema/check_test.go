@@ -236,7 +236,7 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 				t.Fatalf("%s: %v", text, err)
 			}
 			problems, _ := Check(object)
-			problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.OfKey || isRule(p) })
+			problems = slices.DeleteFunc(problems, func(p Mistake) bool { return p.OfKey || isRule(p) })
 			if rejected := validate(object); (len(problems) > 0) != (rejected != "") {
 				t.Errorf("%s\n  here:      %v\n  validator: %s", text, problems, rejected)
 			}
@@ -245,7 +245,7 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 }
 
 // isRule reports whether a problem comes from a CEL rule.
-func isRule(p Problem) bool {
+func isRule(p Mistake) bool {
 	return slices.ContainsFunc([]string{"set ", "mutually exclusive", "generateName", "status is", "maxUnavailable must be"},
 		func(words string) bool { return strings.Contains(p.Cause, words) })
 }

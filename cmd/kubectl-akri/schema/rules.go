@@ -39,7 +39,7 @@ func (c *checker) violated(r celRule, value any) {
 		cause, hint = before, after
 	}
 	at := slices.Concat(c.path, mentioned(cause, value))
-	c.problems = append(c.problems, Problem{Place: at, Cause: cause, Hint: hint})
+	c.problems = append(c.problems, Mistake{Place: at, Cause: cause, Hint: hint})
 }
 
 // isTransition reports whether a rule applies only to two versions of an object, which
