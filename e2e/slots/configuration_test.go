@@ -80,6 +80,9 @@ func TestBothLevelsOfOneDevice(t *testing.T) {
 	}
 }
 
+// otherPort lets a container of a Pod serve at another port than the others.
+const otherPort = "args: ['6060']"
+
 // Containers of one Pod get devices of their own: two of them with two devices each,
 // others through either resource, and one through both at once.
 func TestContainersOfOnePod(t *testing.T) {
@@ -91,7 +94,7 @@ func TestContainersOfOnePod(t *testing.T) {
 	stop := w.monitor()
 	defer stop()
 	w.podWith("two-each", podSpec(node1, nil,
-		container{name: "first", resources: limit("pair", 2)}, container{name: "second", resources: limit("pair", 2)}))
+		container{name: "first", resources: limit("pair", 2)}, container{name: "second", resources: limit("pair", 2), more: otherPort}))
 	devices := append(w.container("two-each", "first").devices, w.container("two-each", "second").devices...)
 	slices.Sort(devices)
 	if !slices.Equal(devices, all) {
@@ -101,7 +104,7 @@ func TestContainersOfOnePod(t *testing.T) {
 	w.endPod("two-each", instances)
 
 	w.podWith("either", podSpec(node1, nil,
-		container{name: "one", resources: limit(instances["pair0"], 1)}, container{name: "any", resources: limit("pair", 1)}))
+		container{name: "one", resources: limit(instances["pair0"], 1)}, container{name: "any", resources: limit("pair", 1), more: otherPort}))
 	one, other := w.container("either", "one"), w.container("either", "any")
 	if !slices.Equal(one.devices, []string{"pair0"}) || len(other.devices) != 1 || other.devices[0] == "pair0" {
 		t.Errorf("%v and %v, want pair0 and another device", one, other)
