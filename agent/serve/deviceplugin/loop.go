@@ -76,6 +76,8 @@ func (s *Server) do(commands []slots.Command) {
 			s.forget(c.Resource.Name)
 		case slots.Report:
 			s.warnOfContradiction(c)
+		case slots.Restore:
+			s.warnOfRestore(c)
 		}
 	}
 }

@@ -18,6 +18,7 @@ const (
 	reasonNameTaken    = "ResourceNameTaken"
 	reasonRefused      = "AllocationRefused"
 	reasonContradicted = "SlotContradicted"
+	reasonRestored     = "SlotRestored"
 	reasonDuplicate    = "AllocatedTwice"
 	reasonUnwritable   = "ClaimsUnwritable"
 )
@@ -53,6 +54,13 @@ func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
 func (s *Server) warnOfContradiction(c slots.Report) {
 	message := c.What + "; it stays unhealthy until deviceUsage is corrected, or the container ends"
 	s.warnOfResource(c.Slot.Instance, c.Slot.String(), reasonContradicted, message)
+}
+
+// warnOfRestore emits that somebody has emptied the record of a slot in use.
+func (s *Server) warnOfRestore(c slots.Restore) {
+	message := fmt.Sprintf("somebody removed the owner of slot %s from deviceUsage, but a container of node %s has the slot: "+
+		"the agent writes the owner again; to free the device, delete the container's Pod", c.Slot, s.options.NodeName)
+	s.warnOfInstance(s.devices.nameOf(c.Slot.Instance), c.Slot.String(), reasonRestored, message)
 }
 
 // warnOfDuplicate emits that more than one container has an ID.

@@ -99,6 +99,10 @@ type Report struct {
 	What string
 }
 
+// Restore reports that somebody has emptied the record of a slot that a container of this
+// node has. A [Claim] writes the owner again.
+type Restore struct{ Slot Ref }
+
 func (Answer) command()    {}
 func (Suggest) command()   {}
 func (Claim) command()     {}
@@ -107,6 +111,7 @@ func (Probe) command()     {}
 func (Advertise) command() {}
 func (Withdraw) command()  {}
 func (Report) command()    {}
+func (Restore) command()   {}
 
 func (c Answer) String() string {
 	if c.Err != nil {
@@ -148,6 +153,8 @@ func (c Advertise) String() string {
 func (c Withdraw) String() string { return "withdraw " + c.Resource.Name }
 
 func (c Report) String() string { return fmt.Sprintf("report %s: %s", c.Slot, c.What) }
+
+func (c Restore) String() string { return fmt.Sprintf("restore %s", c.Slot) }
 
 // owners prints slots with their owners; the virtual ID follows the slot.
 func owners(slots map[int]v0.Owner) string {

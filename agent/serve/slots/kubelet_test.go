@@ -210,6 +210,10 @@ func (n *node) do(command slots.Command) {
 		if !n.w.edited[c.Slot] && (c.Slot.Instance != configuration || len(n.w.edited) == 0) {
 			n.w.fail("contradiction on %s: %s", n.name, c)
 		}
+	case slots.Restore:
+		if !n.w.edited[c.Slot] {
+			n.w.fail("%s restores the owner of %s, which nobody has emptied", n.name, c.Slot)
+		}
 	}
 }
 

@@ -61,6 +61,7 @@ func (m *Machine) deleted(inst *instance) []Command {
 // record adopts a later record for all slots without a patch in flight. The others
 // change when their patch settles.
 func (m *Machine) record(inst *instance, record *Record) []Command {
+	before := inst.version
 	if record != nil && record.Version >= inst.version { // the watch may lag behind this node's own patches
 		if !inst.recorded {
 			inst.restoredAt = m.now + restoreTime
@@ -84,7 +85,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 		case !inst.recorded:
 			s.forgetRecord()
 		default:
-			report, reclaim := m.takeOver(inst, number, inst.usage[number])
+			report, reclaim := m.takeOver(inst, number, inst.usage[number], before)
 			commands = append(commands, report...)
 			if reclaim {
 				again = append(again, number)
@@ -101,17 +102,21 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 // takeOver sets the owner of one slot from the record. A slot that is free in the
 // record although a container of this node has it is claimed again. So is a slot of a
 // local device that names this node through the other resource. It reports whether a
-// claim is due.
-func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report []Command, reclaim bool) {
+// claim is due. before is the version that was known before the record.
+func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, before uint64) (report []Command, reclaim bool) {
 	s := inst.slots[number]
 	if s.assumed && owner.Node == m.node {
 		s.held = owner // the former record was out of date
 	}
 	switch {
 	case !s.held.Free() && (owner.Free() || !inst.shared && owner.Node == m.node && owner != s.held):
+		late := s.doubt > 0 || s.released > 0 && before <= s.released // a release of this node may have emptied it
+		if owner.Free() && s.owner == s.held && !s.unwritten && !s.assumed && !late {
+			report = []Command{Restore{Ref{inst.name, number}}}
+		}
 		s.owner, s.unwritten, s.doubt = s.held, true, 0
 		s.contradicted, s.reported = false, false
-		return nil, s.retryAt <= m.now
+		return report, s.retryAt <= m.now
 	case !owner.Free() && !s.held.Free() && owner != s.held:
 		return m.contradict(inst, number, owner), false
 	}
@@ -121,6 +126,7 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner) (report [
 		// just before this one started. So a container may have it until an observation,
 		// and the earlier agent's release may still reach the API server, at any version.
 		s.held, s.assumed, s.asked, s.doubt = owner, true, m.now, math.MaxUint64
+		s.released = inst.version
 	}
 	if owner.Node != m.node {
 		s.doubt, s.superseded = 0, false

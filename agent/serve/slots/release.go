@@ -245,7 +245,7 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 	for _, number := range e.Slots {
 		s := inst.slots[number]
 		if s != nil && e.Outcome == Unknown {
-			s.doubt = max(s.doubt, e.Tried)
+			s.doubt, s.released = max(s.doubt, e.Tried), max(s.released, e.Tried)
 		}
 		if s != nil && e.Outcome != Written {
 			s.retryAt = m.now + retryInterval

@@ -53,6 +53,9 @@ type slot struct {
 	// agent or an earlier one. The release may still be applied until the Instance has
 	// a later version.
 	doubt uint64
+	// released is the version for which this agent last sent a release that may have been
+	// applied, although a container may have been given the slot since.
+	released uint64
 	// retryAt is when the claim of an unwritten owner is repeated.
 	retryAt time.Duration
 
@@ -76,7 +79,7 @@ func (s *slot) ending() bool { return s.phase == releasing && !s.unwritten }
 // again if the Instance is created again.
 func (s *slot) forgetRecord() {
 	s.owner, s.unwritten = s.held, !s.held.Free()
-	s.contradicted, s.reported, s.doubt = false, false, 0
+	s.contradicted, s.reported, s.doubt, s.released = false, false, 0, 0
 }
 
 // instance is what this node knows about one Instance.
