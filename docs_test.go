@@ -26,15 +26,10 @@ var (
 func TestLinks(t *testing.T) {
 	r := repositoryOf(t)
 	headings := map[string]map[string]bool{}
-	for _, page := range r.prose {
-		if path.Ext(page.path) == ".md" {
-			headings[page.path] = anchors(page.text)
-		}
+	for _, page := range r.pages() {
+		headings[page.path] = anchors(page.text)
 	}
-	for _, page := range r.prose {
-		if path.Ext(page.path) != ".md" {
-			continue
-		}
+	for _, page := range r.pages() {
 		for _, match := range link.FindAllStringSubmatchIndex(withoutCode(page.text), -1) {
 			target := page.text[match[2]:match[3]]
 			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
@@ -68,10 +63,7 @@ func withoutFences(text string) string {
 // TestPlaceholders finds lines of capitals, which stand for what somebody wanted to fill in.
 func TestPlaceholders(t *testing.T) {
 	r := repositoryOf(t)
-	for _, page := range r.prose {
-		if path.Ext(page.path) != ".md" {
-			continue
-		}
+	for _, page := range r.pages() {
 		text := withoutFences(page.text)
 		for _, match := range placeholder.FindAllStringIndex(text, -1) {
 			t.Errorf("%s:%d: %s: fill it in", page.path, lineAt(text, match[0]), text[match[0]:match[1]])
@@ -83,10 +75,7 @@ func TestPlaceholders(t *testing.T) {
 // directory.
 func TestPathsInPages(t *testing.T) {
 	r := repositoryOf(t)
-	for _, page := range r.prose {
-		if path.Ext(page.path) != ".md" {
-			continue
-		}
+	for _, page := range r.pages() {
 		text := withoutFences(page.text)
 		for _, match := range quoted.FindAllStringSubmatchIndex(text, -1) {
 			name := strings.TrimSuffix(text[match[2]:match[3]], "/")

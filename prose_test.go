@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"os"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -177,10 +176,7 @@ func TestPods(t *testing.T) {
 			t.Errorf("%s:%d: %s: write Pod", name, line, strings.TrimSpace(text))
 		}
 	}
-	for _, file := range r.prose {
-		if path.Ext(file.path) != ".md" {
-			continue
-		}
+	for _, file := range r.pages() {
 		line := 0
 		for text := range strings.Lines(withoutCode(withoutFences(file.text))) {
 			line++

@@ -40,6 +40,11 @@ type goFile struct {
 	test, generated bool
 }
 
+// pages returns the files in Markdown.
+func (r *repository) pages() []textFile {
+	return slices.DeleteFunc(slices.Clone(r.prose), func(file textFile) bool { return path.Ext(file.path) != ".md" })
+}
+
 func (f *goFile) dir() string { return path.Dir(f.path) }
 
 func (f *goFile) line(pos token.Pos) int { return f.fileSet.Position(pos).Line }
@@ -171,8 +176,8 @@ func TestLineLength(t *testing.T) {
 			})
 		}
 	}
-	for _, file := range r.prose {
-		if path.Ext(file.path) == ".md" && path.Dir(file.path) != "docs/reference" { // generated
+	for _, file := range r.pages() {
+		if path.Dir(file.path) != "docs/reference" { // generated
 			check(file, func(line string) string {
 				if strings.HasPrefix(strings.TrimSpace(line), "|") {
 					return ""

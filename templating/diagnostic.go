@@ -87,10 +87,10 @@ func position(text string, offset int) Pos {
 // Error returns the whole diagnostic on one line.
 func (d Diagnostic) Error() string { return d.Message(d.Origin.String()) }
 
-// Message returns the whole diagnostic on one line. template is the template as its
+// Message returns the whole diagnostic on one line. name is that of the template as its
 // author knows it, such as an old field that it was converted from.
-func (d Diagnostic) Message(tmpl string) string {
-	place, cause := d.In(tmpl)
+func (d Diagnostic) Message(name string) string {
+	place, cause := d.In(name)
 	message := place + ": " + cause
 	if d.Hint != "" {
 		message += "; " + printable(d.Hint)
@@ -99,12 +99,12 @@ func (d Diagnostic) Message(tmpl string) string {
 }
 
 // In returns the place and the cause as in Message. The cause quotes the author's text.
-func (d Diagnostic) In(tmpl string) (place, cause string) {
+func (d Diagnostic) In(name string) (place, cause string) {
 	cause = d.Cause.Error()
 	if d.Text != "" {
 		cause = d.excerpt() + ": " + cause
 	}
-	return printable(d.Field.Below(tmpl)), printable(cause)
+	return printable(d.Field.Below(name)), printable(cause)
 }
 
 // printable escapes the characters of an author's text that a line of a message

@@ -166,10 +166,7 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 		d.ForEach = ForEach(text)
 		r.binds = r.forEach(field, text)
 	case annotationOnConflict:
-		if OnConflict(text) == conflictTake {
-			text = string(ConflictAdopt)
-		}
-		d.OnConflict = choice(r.reporter, field, text, ConflictFail, ConflictAdopt, ConflictSkip)
+		d.OnConflict = choice(r.reporter, field, string(renamed(OnConflict(text))), ConflictFail, ConflictAdopt, ConflictSkip)
 	case annotationDeletionPolicy:
 		d.DeletionPolicy = choice(r.reporter, field, text, DeletionDelete, DeletionOrphan)
 	case annotationOnImmutable:
@@ -187,10 +184,15 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 // invalid.
 func OnConflictOf(tmpl map[string]any) OnConflict {
 	text, _ := annotationsPath.with(Key(annotationOnConflict)).follow(tmpl).(string)
-	if OnConflict(text) == conflictTake {
+	return renamed(OnConflict(text))
+}
+
+// renamed returns the value in place of its old name.
+func renamed(written OnConflict) OnConflict {
+	if written == conflictTake {
 		return ConflictAdopt
 	}
-	return OnConflict(text)
+	return written
 }
 
 func directiveHint(key string) string {

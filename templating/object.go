@@ -42,11 +42,11 @@ func (o Origin) String() string {
 }
 
 // Of returns the name of the template, followed by the element in parentheses.
-func (o Origin) Of(tmpl string) string {
+func (o Origin) Of(name string) string {
 	if o.Element == "" {
-		return tmpl
+		return name
 	}
-	return tmpl + " (" + o.Element + ")"
+	return name + " (" + o.Element + ")"
 }
 
 // Template returns the origin without the element.

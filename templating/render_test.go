@@ -260,6 +260,24 @@ func textsAt(t *testing.T, object map[string]any, path ...string) map[string]str
 	return texts
 }
 
+// TestOldNameOfAdopt checks that the old value of akri.sh/on-conflict means the same, also
+// where a template is judged before it is compiled.
+func TestOldNameOfAdopt(t *testing.T) {
+	for text, want := range map[string]templating.OnConflict{
+		"take": templating.ConflictAdopt, "adopt": templating.ConflictAdopt, "skip": templating.ConflictSkip,
+	} {
+		template := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+			"name": "x", "annotations": map[string]any{"akri.sh/on-conflict": text},
+		}}
+		if got := templating.OnConflictOf(template); got != want {
+			t.Errorf("%s as written is %q, want %q", text, got, want)
+		}
+		if got := mustCompile(t, templating.InstanceLevel, []map[string]any{template}).Directives(0).OnConflict; got != want {
+			t.Errorf("%s compiled is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestWorkloadLabels checks that LABEL_SELECTOR matches the Pods of workloads.
 func TestWorkloadLabels(t *testing.T) {
 	for _, kind := range []string{

@@ -68,12 +68,12 @@ func (s *scope) nodes() []any {
 func (s *scope) brokerNodes() []any {
 	if s.brokerList == nil {
 		distinct := make([]string, 0, len(s.values.Instance.Nodes))
-		for _, n := range s.values.Instance.Nodes {
+		for _, name := range s.values.Instance.Nodes {
 			if int64(len(distinct)) >= s.values.Capacity {
 				break
 			}
-			if !slices.Contains(distinct, n) {
-				distinct = append(distinct, n)
+			if !slices.Contains(distinct, name) {
+				distinct = append(distinct, name)
 			}
 		}
 		s.brokerList = sortedList(distinct)
@@ -160,8 +160,8 @@ func propertiesOf(instance Instance) value.Properties {
 }
 
 // sortedList returns a sorted list of distinct strings. It is never nil.
-func sortedList(n []string) []any {
-	distinct := slices.Compact(slices.Sorted(slices.Values(n)))
+func sortedList(all []string) []any {
+	distinct := slices.Compact(slices.Sorted(slices.Values(all)))
 	list := make([]any, len(distinct))
 	for i, name := range distinct {
 		list[i] = name

@@ -135,7 +135,7 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 	if input.ReplaceTerminated {
 		c.podBackoff.replaced(parent.UID, now)
 	}
-	e := execution{Converger: c, client: client, parent: parent, templates: want.Templates, now: now, result: &result}
+	e := execution{Converger: c, client: client, parent: parent, now: now, result: &result}
 	e.run(ctx, steps, recorded)
 	for _, problem := range result.Problems {
 		c.Observer.Failed(problem.Reason)

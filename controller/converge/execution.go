@@ -17,19 +17,17 @@ import (
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
-	"akri.sh/akri/controller/templates"
 	"akri.sh/akri/internal/text"
 )
 
 // execution carries out a plan.
 type execution struct {
 	*Converger
-	client    *apply.Client
-	parent    ownership.Parent
-	templates *templates.Templates
-	now       time.Time
-	result    *Outcome
-	hadJob    bool // the parent has had a Job
+	client *apply.Client
+	parent ownership.Parent
+	now    time.Time
+	result *Outcome
+	hadJob bool // the parent has had a Job
 }
 
 // maxChanged is in how many passes in a row an object may change under the plan

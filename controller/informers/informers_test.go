@@ -137,12 +137,7 @@ func (w *watching) applied(parent ownership.Parent, condition *readywhen.Conditi
 
 func (w *watching) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	apitest.Eventually(w.t, what, func() string {
-		if holds() {
-			return ""
-		}
-		return "it does not hold"
-	})
+	apitest.EventuallyTrue(w.t, what, holds)
 }
 
 // apply applies a ConfigMap as the controller does.

@@ -161,6 +161,17 @@ func (w *World) StartManager(
 	return stop
 }
 
+// EventuallyTrue is Eventually for a condition that has nothing to say while it does not hold.
+func EventuallyTrue(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	Eventually(t, what, func() string {
+		if holds() {
+			return ""
+		}
+		return "it does not hold"
+	})
+}
+
 // RoundTripper is a function that sends a request.
 type RoundTripper func(*http.Request) (*http.Response, error)
 

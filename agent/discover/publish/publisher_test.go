@@ -149,12 +149,7 @@ func TestClaimSurvivesEveryWrite(t *testing.T) {
 
 func (b *bench) eventually(what string, holds func() bool) {
 	b.t.Helper()
-	apitest.Eventually(b.t, what, func() string {
-		if holds() {
-			return ""
-		}
-		return "it does not hold"
-	})
+	apitest.EventuallyTrue(b.t, what, holds)
 }
 
 func TestNoDeletionAfterAnotherNodeJoined(t *testing.T) {

@@ -53,8 +53,8 @@ type slot struct {
 	// agent or an earlier one. The release may still be applied until the Instance has
 	// a later version.
 	doubt uint64
-	// released is the version for which this agent last sent a release that may have been
-	// applied, although a container may have been given the slot since.
+	// released is like doubt, but stays when a container is known to have the slot. A
+	// release that arrives so late empties the record of a slot in use.
 	released uint64
 	// retryAt is when the claim of an unwritten owner is repeated.
 	retryAt time.Duration
