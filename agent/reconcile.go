@@ -19,6 +19,7 @@ import (
 	"akri.sh/akri/agent/health"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery/protocol"
+	"akri.sh/akri/internal/deadline"
 )
 
 const (
@@ -111,7 +112,7 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 			return time.Time{}, err
 		}
 		due, err := r.reporter.report(ctx, configuration, found.sorted())
-		return earliest(again, due), err
+		return deadline.Earliest(again, due), err
 	}
 
 	found := failures{node: r.node}
@@ -139,7 +140,7 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 			return time.Time{}, err
 		}
 	}
-	return earliest(earliest(again, next), earliest(snapshot.Next, result.Next)), nil
+	return deadline.Earliest(again, next, snapshot.Next, result.Next), nil
 }
 
 // addMissing adds a failure if the node lacks the Configuration's handler. It returns when
@@ -206,11 +207,4 @@ func (r *reconciler) offer(name types.NamespacedName, devices []device.Device) {
 		r.offered[name] = devices
 	}
 	r.sink.Publish(name, devices)
-}
-
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -97,11 +97,3 @@ func latest(a, b time.Time) time.Time {
 	}
 	return b
 }
-
-// earliest returns the earlier of two times, ignoring zero times.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/deadline"
 )
 
 // staleRequeue is the requeue delay when the cached node turns out to be stale.
@@ -49,7 +50,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := errors.Join(errLost, errStale); err != nil {
 		return reconcile.Result{}, err
 	}
-	next := earliest(nextLost, nextStale)
+	next := deadline.Earliest(nextLost, nextStale)
 	if next.IsZero() {
 		return reconcile.Result{}, nil
 	}
@@ -75,7 +76,7 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 	var due []*v0.Instance
 	for i := range instances {
 		if at := lost.due(client.ObjectKeyFromObject(&instances[i]), r.options); at.After(now) {
-			next = earliest(next, at)
+			next = deadline.Earliest(next, at)
 		} else {
 			due = append(due, &instances[i])
 		}
@@ -90,7 +91,7 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 		return time.Time{}, err
 	}
 	if currentState, currentUID := stateOf(current); currentState != state || currentUID != uid {
-		return earliest(next, now.Add(staleRequeue)), nil
+		return deadline.Earliest(next, now.Add(staleRequeue)), nil
 	}
 	used := use{}
 	if state != Gone {
@@ -99,7 +100,7 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 		}
 	}
 	again, err := r.removeFrom(ctx, due, name, lost, used)
-	return earliest(next, again), err
+	return deadline.Earliest(next, again), err
 }
 
 // removeFrom removes a node from the Instances that it does not use. It returns
@@ -114,7 +115,7 @@ func (r *reconciler) removeFrom(
 		action := decide(instance, node, used.includes(instance))
 		if action == Keep {
 			lost.recordUse(key, now)
-			next = earliest(next, lost.due(key, r.options))
+			next = deadline.Earliest(next, lost.due(key, r.options))
 			continue
 		}
 		if err := r.execute(ctx, action, instance, node); err != nil {

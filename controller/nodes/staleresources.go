@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"akri.sh/akri/internal/backoff"
+	"akri.sh/akri/internal/deadline"
 	"akri.sh/akri/internal/jsonpatch"
 )
 
@@ -69,7 +70,7 @@ func (s staleResources) due(
 			entry.since = now
 		}
 		if at := entry.since.Add(backoff.Delay(delay, maxStaleDelay, entry.removals)); at.After(now) {
-			next = earliest(next, at)
+			next = deadline.Earliest(next, at)
 		} else {
 			remove = append(remove, resource)
 		}

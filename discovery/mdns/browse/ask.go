@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/deadline"
 )
 
 // ask returns the packets with the questions that are due, and when to call it next.
@@ -16,7 +17,7 @@ func (l *link) ask(now time.Time) (packets [][]byte, next time.Time) {
 		l.ready = now.Add(time.Duration(len(packets)) * sendInterval)
 	}
 	for _, e := range l.entries {
-		next = earlier(next, e.next())
+		next = deadline.Earliest(next, e.next())
 	}
 	if !next.IsZero() && next.Before(l.ready) {
 		next = l.ready

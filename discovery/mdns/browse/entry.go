@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/deadline"
 )
 
 // need says why records of an entry are wanted, and how they are requested.
@@ -97,18 +98,10 @@ func (e *entry) next() time.Time {
 		at = e.due
 	}
 	if e.kind == wire.TXT && len(e.records) == 0 && !e.late {
-		at = earlier(at, e.since.Add(textWait))
+		at = deadline.Earliest(at, e.since.Add(textWait))
 	}
 	for _, r := range e.records {
-		at = earlier(earlier(at, r.refresh), r.removal())
+		at = deadline.Earliest(at, r.refresh, r.removal())
 	}
 	return at
-}
-
-// earlier returns the earlier of two times, where zero means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/deadline"
 )
 
 // FuzzMachine feeds a machine with packets of a hostile network, while time passes. The
@@ -37,7 +38,7 @@ func FuzzMachine(f *testing.F) {
 			input = input[2+len(packet):]
 			if message, err := wire.Parse(packet); err == nil {
 				s.machine.receive(s.now, eth0, message)
-				s.wake = earlier(s.wake, s.now.Add(batchTime))
+				s.wake = deadline.Earliest(s.wake, s.now.Add(batchTime))
 			}
 			s.run(pause)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"akri.sh/akri/internal/deadline"
 )
 
 const (
@@ -139,7 +141,7 @@ func (l *loop) handle() error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		timer.Reset(time.Until(earlier(wake, rescan)))
+		timer.Reset(time.Until(deadline.Earliest(wake, rescan)))
 		select {
 		case <-l.ctx.Done():
 			return errStopped
@@ -149,9 +151,9 @@ func (l *loop) handle() error {
 		case response := <-l.received:
 			now := time.Now()
 			l.machine.receive(now, response.index, response.message)
-			wake = earlier(wake, now.Add(batchTime))
+			wake = deadline.Earliest(wake, now.Add(batchTime))
 		case <-l.changes:
-			rescan = earlier(rescan, time.Now().Add(rescanDelay))
+			rescan = deadline.Earliest(rescan, time.Now().Add(rescanDelay))
 		case <-timer.C:
 		}
 		now := time.Now()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/deadline"
 )
 
 // machine decides what to ask and which services exist. Its owner tells it the time, the
@@ -131,7 +132,7 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 		if !l.gone.IsZero() {
 			at := l.gone.Add(linkGrace)
 			if now.Before(at) {
-				next = earlier(next, at)
+				next = deadline.Earliest(next, at)
 				continue
 			}
 			delete(m.links, index)
@@ -147,11 +148,11 @@ func (m *machine) advance(now time.Time) (packets []outgoing, next time.Time) {
 		for _, packet := range asked {
 			packets = append(packets, outgoing{index, packet})
 		}
-		next = earlier(next, at)
+		next = deadline.Earliest(next, at)
 	}
 	for s := range m.subscriptions {
 		if !s.sent && now.Before(s.ready) {
-			next = earlier(next, s.ready)
+			next = deadline.Earliest(next, s.ready)
 		}
 	}
 	return packets, next

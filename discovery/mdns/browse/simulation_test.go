@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mdns/browse/wire"
+	"akri.sh/akri/internal/deadline"
 )
 
 // simulation is a machine in a network of simulated devices, with a clock of its own.
@@ -143,7 +144,7 @@ func (s *simulation) run(duration time.Duration) {
 		}
 		next := s.wake
 		if len(s.pending) > 0 {
-			next = earlier(next, s.pending[0].at)
+			next = deadline.Earliest(next, s.pending[0].at)
 		}
 		if next.IsZero() || next.After(end) {
 			s.now = end
@@ -155,7 +156,7 @@ func (s *simulation) run(duration time.Duration) {
 		for len(s.pending) > 0 && !s.pending[0].at.After(s.now) {
 			s.machine.receive(s.now, s.pending[0].index, s.pending[0].message)
 			s.pending = s.pending[1:]
-			s.wake = earlier(s.wake, s.now.Add(batchTime))
+			s.wake = deadline.Earliest(s.wake, s.now.Add(batchTime))
 		}
 		if !s.wake.IsZero() && !s.wake.After(s.now) {
 			s.advance()

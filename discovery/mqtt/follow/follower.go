@@ -8,6 +8,7 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/mqtt/convention"
+	"akri.sh/akri/internal/deadline"
 )
 
 const (
@@ -265,15 +266,15 @@ func (f *Follower) Next() time.Time {
 	}
 	next := f.roster.next
 	if f.dirty && f.settled {
-		next = earlier(next, f.due)
+		next = deadline.Earliest(next, f.due)
 	}
 	if f.listing != nil {
-		next = earlier(next, f.listing.next())
+		next = deadline.Earliest(next, f.listing.next())
 	} else {
-		next = earlier(next, f.relist)
+		next = deadline.Earliest(next, f.relist)
 	}
 	if commander, ok := f.current.(convention.Commander); ok {
-		next = earlier(next, commander.Due())
+		next = deadline.Earliest(next, commander.Due())
 	}
 	return next
 }

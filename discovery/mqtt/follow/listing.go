@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mqtt/convention"
+	"akri.sh/akri/internal/deadline"
 )
 
 const (
@@ -108,9 +109,9 @@ func (l *listing) next() time.Time {
 	case l.published.IsZero():
 		return l.heard
 	case l.marked:
-		return earlier(l.limit, l.heard.Add(quietTime))
+		return deadline.Earliest(l.limit, l.heard.Add(quietTime))
 	case l.answered:
-		return earlier(l.limit, l.heard.Add(silentTime))
+		return deadline.Earliest(l.limit, l.heard.Add(silentTime))
 	}
 	return l.limit
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery/mqtt/convention"
+	"akri.sh/akri/internal/deadline"
 )
 
 const (
@@ -141,32 +142,30 @@ func (r *roster) expire(now time.Time) {
 		return
 	}
 	maps.DeleteFunc(r.members, func(_ string, m *member) bool {
-		deadline, ok := r.deadline(m)
-		return ok && !now.Before(deadline)
+		at := r.expiry(m)
+		return !at.IsZero() && !now.Before(at)
 	})
 	r.version++
 	r.schedule()
 }
 
-// deadline returns when a device is gone, if it stays offline.
-func (r *roster) deadline(m *member) (time.Time, bool) {
+// expiry returns when a device that stays offline is gone. A zero time means never.
+func (r *roster) expiry(m *member) time.Time {
 	if m.offline.IsZero() || !r.connected {
-		return time.Time{}, false
+		return time.Time{}
 	}
-	deadline := m.offline.Add(r.grace)
-	if !m.confirmed && deadline.Before(r.resumed) {
-		deadline = r.resumed
+	at := m.offline.Add(r.grace)
+	if !m.confirmed && at.Before(r.resumed) {
+		at = r.resumed
 	}
-	return deadline, true
+	return at
 }
 
 // schedule sets when expire has something to do.
 func (r *roster) schedule() {
 	r.next = time.Time{}
 	for _, m := range r.members {
-		if deadline, ok := r.deadline(m); ok {
-			r.next = earlier(r.next, deadline)
-		}
+		r.next = deadline.Earliest(r.next, r.expiry(m))
 	}
 }
 
@@ -178,12 +177,4 @@ func (r *roster) missing() bool {
 		}
 	}
 	return false
-}
-
-// earlier returns the earlier of two times. A zero time means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
