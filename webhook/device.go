@@ -12,13 +12,13 @@ import (
 	"akri.sh/akri/templating/sample"
 )
 
-// guess makes up the value of a property, different for each device. No guess fits
+// sampleValue makes up the value of a property, different for each device. No guess fits
 // every template, so there are several. A template is valid if it is valid with one
 // of them.
-type guess func(key string, device int) string
+type sampleValue func(key string, device int) string
 
 // guesses are tried in this order.
-var guesses = []guess{
+var guesses = []sampleValue{
 	// A text, a label value, a name and a number at the same time.
 	func(_ string, device int) string { return fmt.Sprint(1 + device) },
 	// What the words of the key suggest: an address, a port, a file.
@@ -89,7 +89,7 @@ func (d deviceFactory) observes(source map[string]any) bool {
 // device returns a made-up device, always the same one for the same arguments. All
 // of them are on one node, as real devices can be; a shared one is also on another
 // node.
-func (d deviceFactory) device(number int, invent guess, shared bool) templating.Instance {
+func (d deviceFactory) device(number int, valueOf sampleValue, shared bool) templating.Instance {
 	properties := make(map[string]string, len(d.known)+len(d.guessed)+len(d.fixed))
 	for key, value := range d.known {
 		if number > 0 {
@@ -98,7 +98,7 @@ func (d deviceFactory) device(number int, invent guess, shared bool) templating.
 		properties[key] = value
 	}
 	for _, key := range d.guessed {
-		properties[key] = invent(key, number)
+		properties[key] = valueOf(key, number)
 	}
 	maps.Copy(properties, d.fixed)
 	nodes := sample.Nodes(0, shared)

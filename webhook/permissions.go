@@ -40,39 +40,39 @@ func delegation(configuration *v0.Configuration, namespace string) right {
 // so a condition that no made-up device meets hides nothing. delegated reports
 // whether the requester has the verb delegate in the Configuration's namespace.
 func (c *cluster) checkPermissions(ctx context.Context, r admissionRequest, candidates []*candidate, delegated bool) []Finding {
-	demands := c.demandsOf(r.configuration, candidates)
-	demands = append(demands, c.pruneDemands(r, demands)...)
+	requirements := c.requirementsOf(r.configuration, candidates)
+	requirements = append(requirements, c.pruneRequirements(r, requirements)...)
 	if delegated {
-		demands = slices.DeleteFunc(demands, func(d demand) bool {
-			return d.verb != verbImpersonate && d.namespace == r.configuration.Namespace
+		requirements = slices.DeleteFunc(requirements, func(need requirement) bool {
+			return need.verb != verbImpersonate && need.namespace == r.configuration.Namespace
 		})
 	}
-	if len(demands) > maxReviews {
+	if len(requirements) > maxReviews {
 		return []Finding{{
 			Level: Deny, Place: "spec",
-			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(demands), maxReviews),
+			Cause: fmt.Sprintf("it requires %d different permissions, which is more than the %d that are checked", len(requirements), maxReviews),
 			Hint:  "use fewer templates with a literal metadata.name, or fewer Secrets and ConfigMaps",
 		}}
 	}
-	lacking, err := c.unmet(ctx, r, demands)
+	unmet, err := c.missing(ctx, r, requirements)
 	if err == nil {
-		lacking, err = c.undelegated(ctx, r, lacking)
+		unmet, err = c.undelegated(ctx, r, unmet)
 	}
 	if err != nil {
 		return []Finding{unanswered(err)}
 	}
-	return forbidden(r, lacking)
+	return forbidden(r, unmet)
 }
 
-// demandsOf returns the permissions that a Configuration requires, each once.
-func (c *cluster) demandsOf(configuration *v0.Configuration, candidates []*candidate) []demand {
-	var demands []demand
-	reads := c.readDemands(candidates)
+// requirementsOf returns the permissions that a Configuration requires, each once.
+func (c *cluster) requirementsOf(configuration *v0.Configuration, candidates []*candidate) []requirement {
+	var requirements []requirement
+	reads := c.readRequirements(candidates)
 	if account := configuration.Spec.ServiceAccountName; account != "" {
 		// Objects are created with the permissions of the account. A user who may
 		// impersonate the account could create them directly. The controller reads
 		// all objects with its own permissions.
-		demands = append(demands, demand{
+		requirements = append(requirements, requirement{
 			right: right{verb: verbImpersonate, resource: "serviceaccounts", namespace: configuration.Namespace, name: account},
 			place: "spec.serviceAccountName",
 		})
@@ -80,26 +80,26 @@ func (c *cluster) demandsOf(configuration *v0.Configuration, candidates []*candi
 			reads[i].ofAccount = true
 		}
 	} else {
-		demands = append(demands, c.objectDemands(candidates)...)
+		requirements = append(requirements, c.objectRequirements(candidates)...)
 	}
-	demands = slices.Concat(demands, reads, discoveryDemands(configuration, c.requireUse))
+	requirements = slices.Concat(requirements, reads, discoveryRequirements(configuration, c.requireUse))
 	seen := map[right]bool{}
-	return slices.DeleteFunc(demands, func(d demand) bool {
-		repeated := seen[d.right]
-		seen[d.right] = true
+	return slices.DeleteFunc(requirements, func(need requirement) bool {
+		repeated := seen[need.right]
+		seen[need.right] = true
 		return repeated
 	})
 }
 
-// unmet returns the demands that are not met, in their order.
-func (c *cluster) unmet(ctx context.Context, r admissionRequest, demands []demand) ([]demand, error) {
+// missing returns the requirements that are not met, in their order.
+func (c *cluster) missing(ctx context.Context, r admissionRequest, requirements []requirement) ([]requirement, error) {
 	var mu sync.Mutex
-	allowed := make([]bool, len(demands))
+	allowed := make([]bool, len(requirements))
 	var failure error
 	reviews := newParallel()
-	for i, d := range demands {
+	for i, need := range requirements {
 		reviews.run(func() {
-			met, err := c.may(ctx, d.subject(r), d.right)
+			met, err := c.may(ctx, need.subject(r), need.right)
 			mu.Lock()
 			defer mu.Unlock()
 			if allowed[i] = met; err != nil {
@@ -108,36 +108,36 @@ func (c *cluster) unmet(ctx context.Context, r admissionRequest, demands []deman
 		})
 	}
 	reviews.wait()
-	var lacking []demand
-	for i, d := range demands {
+	var unmet []requirement
+	for i, need := range requirements {
 		if !allowed[i] {
-			lacking = append(lacking, d)
+			unmet = append(unmet, need)
 		}
 	}
-	return lacking, failure
+	return unmet, failure
 }
 
-// undelegated returns the demands in other namespaces than the Configuration's for
+// undelegated returns the requirements in other namespaces than the Configuration's for
 // which the requester does not have the verb delegate there, and those in its own.
-func (c *cluster) undelegated(ctx context.Context, r admissionRequest, lacking []demand) ([]demand, error) {
+func (c *cluster) undelegated(ctx context.Context, r admissionRequest, unmet []requirement) ([]requirement, error) {
 	elsewhere := map[string]bool{}
-	var delegations []demand
-	for _, d := range lacking {
-		if d.namespace != r.configuration.Namespace && !elsewhere[d.namespace] {
-			elsewhere[d.namespace] = true
-			delegations = append(delegations, demand{right: delegation(r.configuration, d.namespace)})
+	var delegations []requirement
+	for _, need := range unmet {
+		if need.namespace != r.configuration.Namespace && !elsewhere[need.namespace] {
+			elsewhere[need.namespace] = true
+			delegations = append(delegations, requirement{right: delegation(r.configuration, need.namespace)})
 		}
 	}
-	missing, err := c.unmet(ctx, r, delegations)
-	for _, d := range missing {
-		elsewhere[d.namespace] = false
+	missing, err := c.missing(ctx, r, delegations)
+	for _, need := range missing {
+		elsewhere[need.namespace] = false
 	}
-	return slices.DeleteFunc(lacking, func(d demand) bool { return elsewhere[d.namespace] }), err
+	return slices.DeleteFunc(unmet, func(need requirement) bool { return elsewhere[need.namespace] }), err
 }
 
-// subject returns who must meet a demand.
-func (d demand) subject(r admissionRequest) authenticationv1.UserInfo {
-	if !d.ofAccount {
+// subject returns who must meet a requirement.
+func (need requirement) subject(r admissionRequest) authenticationv1.UserInfo {
+	if !need.ofAccount {
 		return r.user
 	}
 	account := types.NamespacedName{Namespace: r.configuration.Namespace, Name: r.configuration.Spec.ServiceAccountName}
@@ -156,47 +156,48 @@ func unanswered(err error) Finding {
 
 // forbidden returns a finding for each place and resource, with the verbs that are
 // missing.
-func forbidden(r admissionRequest, lacking []demand) []Finding {
+func forbidden(r admissionRequest, unmet []requirement) []Finding {
 	var findings []Finding
 	var verbs []string
-	for i, d := range lacking {
-		verbs = append(verbs, d.verb)
-		if i+1 < len(lacking) && lacking[i+1].place == d.place && lacking[i+1].resource == d.resource {
+	for i, need := range unmet {
+		verbs = append(verbs, need.verb)
+		if i+1 < len(unmet) && unmet[i+1].place == need.place && unmet[i+1].resource == need.resource {
 			continue
 		}
 		slices.Sort(verbs)
-		findings = append(findings, d.finding(r, strings.Join(slices.Compact(verbs), ", ")))
+		findings = append(findings, need.finding(r, strings.Join(slices.Compact(verbs), ", ")))
 		verbs = nil
 	}
 	return findings
 }
 
-// finding denies a request because the subject of a demand lacks verbs.
-func (d demand) finding(r admissionRequest, verbs string) Finding {
-	missing := d.right
+// finding denies a request because the subject of a requirement lacks verbs.
+func (need requirement) finding(r admissionRequest, verbs string) Finding {
+	missing := need.right
 	missing.verb = verbs
-	finding := Finding{Level: Forbid, Place: d.place}
+	finding := Finding{Level: Forbid, Place: need.place}
 	switch {
-	case d.verb == verbImpersonate:
+	case need.verb == verbImpersonate:
 		finding.Cause = fmt.Sprintf("user %q may not %s, whose permissions would create the objects", r.user.Username, missing)
 		finding.Hint = "request that permission, or remove the field"
-	case d.pruned != "":
+	case need.pruned != "":
 		finding.Cause = fmt.Sprintf("user %q may not %s, and without the former template %s its objects would be deleted",
-			r.user.Username, missing, strings.TrimPrefix(d.pruned, "spec."))
+			r.user.Username, missing, need.pruned)
 		finding.Hint = "request that permission, or keep the template"
-	case d.ofAccount:
+	case need.ofAccount:
 		finding.Cause = fmt.Sprintf("ServiceAccount %s may not %s, and a Configuration does not grant permissions",
 			r.configuration.Spec.ServiceAccountName, missing)
 		finding.Hint = "grant it that permission, or remove the annotation"
 	default:
 		finding.Cause = fmt.Sprintf("user %q may not %s, and a Configuration does not grant permissions", r.user.Username, missing)
 		finding.Hint = fmt.Sprintf("request these permissions, or the verb %s on the Configuration", verbDelegate)
-		if d.namespace != r.configuration.Namespace {
+		if need.namespace != r.configuration.Namespace {
 			finding.Hint = "request these permissions"
 		}
 	}
-	if d.unknownKind != "" {
-		finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)", d.unknownKind, d.resource)
+	if need.unknownKind != "" {
+		finding.Cause += fmt.Sprintf(" (the API server does not serve kind %s yet; its resource is usually called %s)",
+			need.unknownKind, need.resource)
 	}
 	return finding
 }

@@ -57,7 +57,7 @@ func TestAuthorize(t *testing.T) {
 			`new.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := enter(t)
+			w := newWorld(t)
 			w.guard()
 			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
 			if tc.fields != "" {
@@ -74,7 +74,7 @@ func TestAuthorize(t *testing.T) {
 
 // Editing another user's Configuration does not bypass RBAC either.
 func TestEditingAnothersConfiguration(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.grant("eve", configurations)
 	admin, eve := w.as(""), w.as("eve")
@@ -87,7 +87,7 @@ func TestEditingAnothersConfiguration(t *testing.T) {
 	expect(t, eve.apply(strings.Replace(text, "{name: cam}", "{name: cam, labels: {mine: \"1\"}}", 1)), "") // not in the spec
 	// To remove a template is to delete its objects.
 	expect(t, eve.apply(configuration("", "")), `spec: user "eve" may not delete pods in namespace `+w.Namespace+
-		`, and without the former template instanceBrokerResources[0] its objects would be deleted`)
+		`, and without the former template spec.instanceBrokerResources[0] its objects would be deleted`)
 	w.grant("dan", configurations, rule("", "pods", "delete"))
 	expect(t, w.as("dan").apply(configuration("", "")), "")
 	kept := strings.Replace(aPod, "metadata: {", "metadata: {annotations: {akri.sh/deletion-policy: orphan}, ", 1)
@@ -95,12 +95,12 @@ func TestEditingAnothersConfiguration(t *testing.T) {
 	expect(t, eve.apply(configuration("", "")), "")
 	const legacy = "  brokerSpec: {brokerPodSpec: {containers: [{name: a, image: b}]}}\n"
 	expect(t, admin.apply(configuration("", "")+legacy), "")
-	expect(t, eve.apply(configuration("", "")), "without the former template brokerSpec.brokerPodSpec")
+	expect(t, eve.apply(configuration("", "")), "without the former template spec.brokerSpec.brokerPodSpec")
 }
 
 // Access reviews contain the groups, the UID and the extra fields of the requester.
 func TestTheWholeRequesterIsReviewed(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.grant("bob", configurations)
 	rights := w.kubernetes().RbacV1()
@@ -127,7 +127,7 @@ func TestTheWholeRequesterIsReviewed(t *testing.T) {
 // If the controller lacks a permission, the Configuration is denied and the message
 // says how to grant it.
 func TestTheControllerLacksARight(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.grant(controllerAccount, rule("", "pods", "get", "create", "patch"))
 	acting := rest.CopyConfig(w.Config)
 	acting.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount}
@@ -151,7 +151,7 @@ func TestTheControllerLacksARight(t *testing.T) {
 
 // Messages do not show existing objects, and nothing is written.
 func TestDryRunsLeakAndWriteNothing(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	admin.make(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {l: hush}}, data: {k: hush}}`)
@@ -203,7 +203,7 @@ func (w *world) state() string {
 
 // No client of this package can write.
 func TestGuard(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	guarded, err := dynamic.NewForConfig(guarded(w.Config))
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestRolesWhereTheyAreAllowed(t *testing.T) {
 			[]rbacv1.PolicyRule{rule(group, "rolebindings", everyVerb...), bindReader}, "may not bind *.rbac.authorization.k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := enter(t)
+			w := newWorld(t)
 			w.options.Policy = confine.Policy{Kinds: []schema.GroupKind{{Group: group, Kind: "Role"}, {Group: group, Kind: "RoleBinding"}}}
 			w.guard()
 			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)

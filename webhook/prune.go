@@ -10,22 +10,22 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// pruneDemands returns the permissions to delete the objects of templates that an update
+// pruneRequirements returns the permissions to delete the objects of templates that an update
 // removes, because the controller prunes them. It omits those that are required already.
-func (c *cluster) pruneDemands(r admissionRequest, required []demand) []demand {
+func (c *cluster) pruneRequirements(r admissionRequest, required []requirement) []requirement {
 	if r.old == nil || r.configuration.Spec.ServiceAccountName != "" {
 		return nil // objects are pruned with the permissions of the account
 	}
-	var demands []demand
+	var requirements []requirement
 	for _, tmpl := range c.writtenTemplates(r.old) {
-		d := c.kindDemand(tmpl, "delete", "spec")
-		d.pruned = tmpl.place
-		known := func(other demand) bool { return other.right == d.right }
-		if !slices.ContainsFunc(required, known) && !slices.ContainsFunc(demands, known) {
-			demands = append(demands, d)
+		need := c.kindRequirement(tmpl, "delete", "spec")
+		need.pruned = tmpl.place
+		known := func(other requirement) bool { return other.right == need.right }
+		if !slices.ContainsFunc(required, known) && !slices.ContainsFunc(requirements, known) {
+			requirements = append(requirements, need)
 		}
 	}
-	return demands
+	return requirements
 }
 
 // writtenTemplates returns the templates of a stored Configuration whose objects the

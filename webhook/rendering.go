@@ -143,11 +143,11 @@ func simulate(
 		values.Instances = members
 		return renderList(compiled.Group, values)
 	}
-	for i, invent := range guesses {
+	for i, valueOf := range guesses {
 		if i > 0 && (len(devices.guessed) == 0 || ctx.Err() != nil) {
 			break // nothing to guess, or no time left
 		}
-		first, second := devices.device(0, invent, false), devices.device(1, invent, false)
+		first, second := devices.device(0, valueOf, false), devices.device(1, valueOf, false)
 		began := time.Now()
 		current := guessRound{first: render(first)}
 		// The rest of the first round renders the same templates three more times.
@@ -158,7 +158,7 @@ func simulate(
 			break
 		}
 		current.second = render(second)
-		current.shared = render(devices.device(0, invent, true))
+		current.shared = render(devices.device(0, valueOf, true))
 		current.group = renderGroup(first, second)
 		if i == 0 {
 			s.repeated.first, s.repeated.group = render(first), renderGroup(first, second)

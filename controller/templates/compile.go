@@ -50,7 +50,7 @@ func Compile(configuration *v0.Configuration, policy confine.Policy) *Templates 
 	if err != nil {
 		place := "spec"
 		if found, ok := errors.AsType[*convert.FieldError](err); ok {
-			place, err = place+"."+found.Field, found.Err
+			place, err = place+"."+found.Field.String(), found.Err
 		}
 		compiled.Problems = []problem.Problem{{Reason: v0.ReasonInvalidTemplate, Place: place, Cause: err.Error()}}
 		return compiled
@@ -73,7 +73,7 @@ func (t *Templates) compile(
 	}
 	list = append(list, convert.Templates(converted)...)
 	for _, resource := range converted {
-		t.names[level] = append(t.names[level], resource.From)
+		t.names[level] = append(t.names[level], resource.From.String())
 	}
 	for i, template := range list {
 		apiVersion, _ := template["apiVersion"].(string)
@@ -123,20 +123,20 @@ func legacyFields(configuration *v0.Configuration) (convert.Lists, error) {
 		broker = *configuration.Spec.BrokerSpec
 	}
 	for _, field := range []struct {
-		name string
+		path convert.Path
 		from *runtime.RawExtension
 		to   *map[string]any
 	}{
-		{"brokerSpec.brokerPodSpec", broker.BrokerPodSpec, &fields.BrokerPodSpec},
-		{"brokerSpec.brokerJobSpec", broker.BrokerJobSpec, &fields.BrokerJobSpec},
-		{"instanceServiceSpec", configuration.Spec.InstanceServiceSpec, &fields.InstanceServiceSpec},
-		{"configurationServiceSpec", configuration.Spec.ConfigurationServiceSpec, &fields.ConfigurationServiceSpec},
+		{convert.BrokerPodSpec, broker.BrokerPodSpec, &fields.BrokerPodSpec},
+		{convert.BrokerJobSpec, broker.BrokerJobSpec, &fields.BrokerJobSpec},
+		{convert.InstanceServiceSpec, configuration.Spec.InstanceServiceSpec, &fields.InstanceServiceSpec},
+		{convert.ConfigurationServiceSpec, configuration.Spec.ConfigurationServiceSpec, &fields.ConfigurationServiceSpec},
 	} {
 		if field.from == nil || len(field.from.Raw) == 0 {
 			continue
 		}
 		if err := utiljson.Unmarshal(field.from.Raw, field.to); err != nil { // whole numbers become int64
-			return convert.Lists{}, &convert.FieldError{Field: field.name, Err: err}
+			return convert.Lists{}, &convert.FieldError{Field: field.path, Err: err}
 		}
 	}
 	return convert.BrokerResources(fields)

@@ -48,7 +48,7 @@ func TestUnreadable(t *testing.T) {
 		want  string
 	}{
 		"nothing": {fstest.MapFS{}, "does not exist"},
-		"no YAML": {fstest.MapFS{"configuration.yaml": {Data: []byte("a: [")}}, "configuration.yaml: line 1"},
+		"no YAML": {fstest.MapFS{"configuration.yaml": {Data: []byte("a: [")}}, "configuration.yaml:1"},
 		"no YAML, instances": {
 			fstest.MapFS{"configuration.yaml": {Data: []byte(configuration)}, "instances.yaml": {Data: []byte("- 1")}},
 			"instances.yaml:1: this is not an object",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/convert"
@@ -133,7 +132,7 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 	if err != nil {
 		path := pathOf("spec")
 		if found, ok := errors.AsType[*convert.FieldError](err); ok {
-			path, err = append(path, pathOf(strings.Split(found.Field, ".")...)...), found.Err
+			path, err = append(path, pathOf(found.Field...)...), found.Err
 		}
 		problems = append(problems, mistakeAt(d, path, err))
 	}
@@ -144,8 +143,8 @@ func (in *Input) compile(d *source.Document, c configuration) []error {
 			l.from = append(l.from, origin{document: d, path: path, absent: own[i] == nil})
 		}
 		for _, r := range converted {
-			path := pathOf(append([]string{"spec"}, strings.Split(r.From, ".")...)...)
-			l.from = append(l.from, origin{document: d, path: path, field: r.From})
+			path := append(pathOf("spec"), pathOf(r.From...)...)
+			l.from = append(l.from, origin{document: d, path: path, field: r.From.String()})
 		}
 		set, diags := templating.Compile(level, append(slices.Clip(own), convert.Templates(converted)...))
 		l.set = set

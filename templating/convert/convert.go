@@ -23,9 +23,23 @@ type Fields struct {
 // Akri's brokers.
 func (f Fields) broker() bool { return f.BrokerPodSpec != nil || f.BrokerJobSpec != nil }
 
+// Path leads from a Configuration's spec to one of the old fields.
+type Path []string
+
+// The old fields that are converted.
+var (
+	BrokerPodSpec            = Path{"brokerSpec", "brokerPodSpec"}
+	BrokerJobSpec            = Path{"brokerSpec", "brokerJobSpec"}
+	InstanceServiceSpec      = Path{"instanceServiceSpec"}
+	ConfigurationServiceSpec = Path{"configurationServiceSpec"}
+)
+
+// String returns the path as in brokerSpec.brokerPodSpec.
+func (p Path) String() string { return strings.Join(p, ".") }
+
 // Resource is a template and the old field that it was converted from.
 type Resource struct {
-	From     string // as in brokerSpec.brokerPodSpec
+	From     Path
 	Template map[string]any
 }
 
@@ -46,11 +60,11 @@ func Templates(resources []Resource) []map[string]any {
 
 // FieldError is an error of one of the old fields.
 type FieldError struct {
-	Field string // below spec, as in brokerSpec.brokerJobSpec
+	Field Path
 	Err   error
 }
 
-func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+func (e *FieldError) Error() string { return e.Field.String() + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
@@ -59,27 +73,27 @@ func (e *FieldError) Unwrap() error { return e.Err }
 func BrokerResources(f Fields) (Lists, error) {
 	var lists Lists
 	if f.BrokerPodSpec != nil && f.BrokerJobSpec != nil {
-		return lists, &FieldError{"brokerSpec", errors.New("brokerPodSpec and brokerJobSpec exclude each other: keep one")}
+		return lists, &FieldError{Path{"brokerSpec"}, errors.New("brokerPodSpec and brokerJobSpec exclude each other: keep one")}
 	}
 	if f.BrokerPodSpec != nil {
-		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerPodSpec", pod(f.BrokerPodSpec)})
+		lists.Instance = append(lists.Instance, Resource{BrokerPodSpec, pod(f.BrokerPodSpec)})
 	}
 	if f.BrokerJobSpec != nil {
 		template, err := job(f.BrokerJobSpec)
 		if err != nil {
-			return lists, &FieldError{"brokerSpec.brokerJobSpec", err}
+			return lists, &FieldError{BrokerJobSpec, err}
 		}
-		lists.Instance = append(lists.Instance, Resource{"brokerSpec.brokerJobSpec", template})
+		lists.Instance = append(lists.Instance, Resource{BrokerJobSpec, template})
 	}
 	if f.InstanceServiceSpec != nil {
 		selector := f.selector("akri.sh/instance", "{{ INSTANCE_NAME }}")
 		template := service(f.InstanceServiceSpec, instanceWord, selector)
-		lists.Instance = append(lists.Instance, Resource{"instanceServiceSpec", template})
+		lists.Instance = append(lists.Instance, Resource{InstanceServiceSpec, template})
 	}
 	if f.ConfigurationServiceSpec != nil {
 		selector := f.selector("akri.sh/configuration", "{{ CONFIGURATION_NAME }}")
 		template := service(f.ConfigurationServiceSpec, configurationWord, selector)
-		lists.Configuration = append(lists.Configuration, Resource{"configurationServiceSpec", template})
+		lists.Configuration = append(lists.Configuration, Resource{ConfigurationServiceSpec, template})
 	}
 	return lists, nil
 }

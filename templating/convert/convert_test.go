@@ -121,7 +121,7 @@ func write(t *testing.T, out *strings.Builder, set *templating.Set, values templ
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.WriteString("--- # " + from[object.Origin.Index].From)
+		out.WriteString("--- # " + from[object.Origin.Index].From.String())
 		if object.Directives.Once {
 			out.WriteString(", once")
 		}

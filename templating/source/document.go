@@ -23,6 +23,27 @@ type Position struct {
 // String returns FILE:LINE:COLUMN, which editors and terminals recognize.
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
+// ErrNotObject reports a document that is not an object, such as a list.
+var ErrNotObject = errors.New("this is not an object")
+
+// SyntaxError is the reason why a file cannot be parsed.
+type SyntaxError struct {
+	File string
+	Line int // from 1; 0 if it is not known
+	Err  error
+}
+
+// Error returns FILE:LINE and the reason.
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Err.Error()
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
 // Document is one object of a YAML file.
 type Document struct {
 	file   string
@@ -33,8 +54,8 @@ type Document struct {
 }
 
 // Parse parses all documents of a file. It omits empty ones and returns the items of
-// a List as documents. Invalid YAML, documents that are not maps and duplicate keys
-// are errors.
+// a List as documents. Invalid YAML, documents that are not objects and duplicate keys
+// are errors, each a [SyntaxError].
 func Parse(file string, data []byte) ([]*Document, error) {
 	var documents []*Document
 	before := 0
@@ -79,22 +100,22 @@ func parse(file string, before int, data []byte) (*Document, error) {
 	d := &Document{file: file, before: before, lines: strings.Split(string(data), "\n")}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, shifted(err, before))
+		return nil, syntaxError(file, before, err)
 	}
 	var value any
 	if err := utiljson.Unmarshal(asJSON, &value); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, &SyntaxError{File: file, Err: err}
 	}
 	if value == nil {
 		return nil, nil
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s:%d: this is not an object", file, before+1)
+		return nil, &SyntaxError{File: file, Line: before + 1, Err: ErrNotObject}
 	}
 	var root yamlv3.Node
 	if err := yamlv3.Unmarshal(data, &root); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, shifted(err, before))
+		return nil, syntaxError(file, before, err)
 	}
 	d.object = object
 	if len(root.Content) > 0 {
@@ -124,17 +145,18 @@ func (d *Document) items() []*Document {
 	return documents
 }
 
-// shifted converts the line in an error from a document to the file.
-func shifted(err error, before int) error {
+// syntaxError returns an error of the YAML library for a document that begins after some
+// lines of the file. Only the text of the library's errors has the line.
+func syntaxError(file string, before int, err error) *SyntaxError {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	message = strings.TrimPrefix(message, "yaml: ")
 	message = strings.TrimSpace(strings.TrimPrefix(message, "unmarshal errors:"))
 	var line int
 	if _, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr != nil {
-		return errors.New(message)
+		return &SyntaxError{File: file, Err: errors.New(message)}
 	}
 	_, rest, _ := strings.Cut(message, ":")
-	return fmt.Errorf("line %d:%s", line+before, rest)
+	return &SyntaxError{File: file, Line: before + line, Err: errors.New(strings.TrimSpace(rest))}
 }
 
 // Object returns the decoded document, which the caller must not change. Whole
@@ -218,8 +240,8 @@ func (d *Document) indent(n *yamlv3.Node) int {
 	return 0
 }
 
-// width returns how many characters of the file the first count characters of a
-// quoted text take. It stops at the end of the line.
+// width returns the number of characters in the file that represent the first count
+// characters of a quoted string. It stops at the end of the line.
 func (d *Document) width(n *yamlv3.Node, count int, length func([]rune) int) int {
 	line := []rune(d.lines[n.Line-1])
 	at := n.Column // the character after the quotation mark, from 0

@@ -70,8 +70,8 @@ func TestParse(t *testing.T) {
 	for name, tc := range map[string]struct{ in, err string }{
 		"nothing":           {"", ""},
 		"separators":        {"---\n---\n# x\n", ""},
-		"not YAML":          {"a: 1\n---\na: [\n", "c.yaml: line 3"},
-		"twice":             {"a: 1\n---\nb: 1\nb: 2\n", `line 4: key "b" already set`},
+		"not YAML":          {"a: 1\n---\na: [\n", "c.yaml:3"},
+		"twice":             {"a: 1\n---\nb: 1\nb: 2\n", `c.yaml:4: key "b" already set`},
 		"a list":            {"a: 1\n---\n- 1\n", "c.yaml:2: this is not an object"},
 		"a separator alone": {"--- # x\na: 1\n", ""},
 		"an alias bomb":     {"a: &a [1,1,1,1,1,1,1,1,1]\n" + aliasBomb(), "excessive aliasing"},

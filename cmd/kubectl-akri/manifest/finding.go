@@ -114,28 +114,23 @@ func FromErrors(errs []error) []Finding {
 	return findings
 }
 
-// fromBroken returns the finding for a file that cannot be parsed. The error starts
-// with the file and, if known, the line.
+// fromBroken returns the finding for a file that cannot be parsed.
 func fromBroken(f *File) Finding {
-	text := strings.TrimPrefix(f.Err.Error(), f.Name+":")
 	found := Finding{
-		At:   source.Position{File: f.Name, Line: 1, Column: 1},
-		Hint: "correct the YAML: check indentation, colons and quotes near this line",
+		At:    source.Position{File: f.Name, Line: 1, Column: 1},
+		Cause: f.Err.Error(),
+		Hint:  "correct the YAML: check indentation, colons and quotes near this line",
 	}
-	text = strings.TrimPrefix(strings.TrimSpace(text), "line ")
-	var line int
-	if n, _ := fmt.Sscanf(text, "%d:", &line); n == 1 {
-		found.At.Line = line
-		_, text, _ = strings.Cut(text, ":")
+	if syntax, ok := errors.AsType[*source.SyntaxError](f.Err); ok {
+		found.At.Line, found.Cause = max(syntax.Line, 1), syntax.Err.Error()
 	}
-	found.Cause = strings.TrimSpace(text)
 	if strings.Contains(found.Cause, "mapping values are not allowed") || strings.Contains(found.Cause, "did not find expected") {
 		found.Hint += "; quote a value that starts with {{ or contains a colon"
 	}
 	switch {
 	case strings.Contains(found.Cause, "already set in map"), strings.Contains(found.Cause, "already defined"):
 		found.Hint = "the key is set twice: remove one"
-	case strings.Contains(found.Cause, "not an object"):
+	case errors.Is(f.Err, source.ErrNotObject):
 		found.Hint = "a document starts with apiVersion: and kind:"
 	case strings.Contains(found.Cause, "invalid map key"):
 		found.Cause, found.Hint = "YAML reads {{ as the start of a map", `quote the expression: "{{ … }}"`

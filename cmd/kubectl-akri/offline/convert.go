@@ -62,10 +62,11 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 			notes = append(notes, fileNotes...)
 		}
 	}
-	if _, err := source.Parse("result", out.Bytes()); err != nil && len(findings) == 0 {
+	_, err = source.Parse("result", out.Bytes())
+	if invalid, ok := errors.AsType[*source.SyntaxError](err); ok && len(findings) == 0 {
 		// An alias (*name) may refer to an anchor in a removed field.
 		findings = append(findings, manifest.Finding{
-			Cause: "the result would not be valid YAML: " + strings.TrimPrefix(err.Error(), "result: "),
+			Cause: "the result would not be valid YAML: " + invalid.Err.Error(),
 			Hint:  "replace anchors (&name) and aliases (*name) with their content before converting",
 		})
 	}
@@ -182,7 +183,7 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 		return nil, err
 	}
 	for _, r := range slices.Concat(lists.Instance, lists.Configuration) {
-		notes = append(notes, name+": "+r.From+": "+differs[r.From])
+		notes = append(notes, name+": "+r.From.String()+": "+differs[r.From.String()])
 	}
 	return notes, nil
 }

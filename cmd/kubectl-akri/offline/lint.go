@@ -150,13 +150,18 @@ func merge(bySchema, loading []manifest.Finding) []manifest.Finding {
 	})
 	for _, l := range loading {
 		if !slices.ContainsFunc(bySchema, func(s manifest.Finding) bool {
-			samePlace := s.At == l.At || l.Place != "" && strings.HasPrefix(s.Place, l.Place)
+			samePlace := s.At == l.At || l.Place != "" && within(s.Place, l.Place)
 			return s.At.File == l.At.File && samePlace && l.Template == ""
 		}) {
 			merged = append(merged, l)
 		}
 	}
 	return merged
+}
+
+// within reports whether a place is the outer place or below it.
+func within(place, outer string) bool {
+	return place == outer || strings.HasPrefix(place, outer+".") || strings.HasPrefix(place, outer+"[")
 }
 
 // templateOf returns the template that a field of a Configuration is in, such as

@@ -84,7 +84,7 @@ func TestAuthorizeWhatAConfigurationUses(t *testing.T) {
 			rules: []rbacv1.PolicyRule{delegate}, refused: "may not get secrets cam-login in namespace kube-system"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := enter(t)
+			w := newWorld(t)
 			w.options.RequireUse = tc.requireUse
 			w.guard()
 			w.grant("ann", append([]rbacv1.PolicyRule{configurations}, tc.rules...)...)
@@ -105,7 +105,7 @@ func TestAuthorizeWhatAConfigurationUses(t *testing.T) {
 // there. So the permission is required for each change of the spec, not only of the
 // author who named the Secret.
 func TestEditingWhereASecretGoes(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.grant("eve", configurations)
 	text := handlerWith(configuration("", ""), strings.Replace(secretProperty, ", NAMESPACE", "", 1))
@@ -121,7 +121,7 @@ func TestEditingWhereASecretGoes(t *testing.T) {
 // A ServiceAccount does not read with the controller's permissions either.
 func TestReadingThroughAnAccount(t *testing.T) {
 	const template = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, annotations: {akri.sh/ready-when: "self.data.k == 'a'"}}}`
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.grant("ann", configurations, rule("", "serviceaccounts", "impersonate"))
 	text := configuration("", template) + "  serviceAccountName: maker\n"
@@ -136,7 +136,7 @@ func TestReadingThroughAnAccount(t *testing.T) {
 // reach them, and neither does a permission for the kind in one namespace before the
 // kind is known.
 func TestDelegationEndsWithItsNamespace(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.options.Policy = confine.Policy{ClusterScoped: true, OtherNamespaces: true}
 	w.guard()
 	w.grant("ann", configurations, rule(v0.Domain, "configurations", verbDelegate))
@@ -162,7 +162,7 @@ func TestDelegationEndsWithItsNamespace(t *testing.T) {
 
 // Reviews are limited: a Configuration that requires too many is denied.
 func TestReviewsAreLimited(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.grant("ann", configurations, rule("", "configmaps", append(everyVerb, "get")...))
 	template := func(list string, i int) string {
@@ -179,7 +179,7 @@ func TestReviewsAreLimited(t *testing.T) {
 
 // Nothing is rendered for users who may not create the objects.
 func TestNothingIsRenderedWithoutPermission(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.grant("ann", configurations)
 	text := configuration(`{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ INSTANCE_NAME }}"}, `+
@@ -195,7 +195,7 @@ func TestNothingIsRenderedWithoutPermission(t *testing.T) {
 // Unknown kinds cost the API server nothing: two requests for a discovery, however many
 // users and templates name such kinds.
 func TestUnknownKindsCostOneDiscovery(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	var requests atomic.Int64
 	counted := rest.CopyConfig(w.Config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -22,8 +22,8 @@ const (
 	handlerResource = "discoveryhandlers"
 )
 
-// demand is a permission that a Configuration requires.
-type demand struct {
+// requirement is a permission that a Configuration requires.
+type requirement struct {
 	right
 	place string
 	// ofAccount is set if the ServiceAccount in the Configuration must have it, not
@@ -36,32 +36,32 @@ type demand struct {
 	pruned string
 }
 
-// objectDemands returns the permissions to manage the objects of the templates.
-func (c *cluster) objectDemands(candidates []*candidate) []demand {
-	var demands []demand
+// objectRequirements returns the permissions to manage the objects of the templates.
+func (c *cluster) objectRequirements(candidates []*candidate) []requirement {
+	var requirements []requirement
 	for _, tmpl := range candidates {
 		verbs := []string{"create", "patch", "delete"}
-		var binding []demand
+		var binding []requirement
 		if tmpl.kind.Group == "rbac.authorization.k8s.io" {
 			if strings.HasSuffix(tmpl.kind.Kind, "Binding") {
-				binding = bindDemands(tmpl)
+				binding = bindRequirements(tmpl)
 			} else {
 				verbs = append(verbs, "escalate")
 			}
 		}
 		for _, verb := range verbs {
-			demands = append(demands, c.kindDemand(tmpl, verb, tmpl.place))
+			requirements = append(requirements, c.kindRequirement(tmpl, verb, tmpl.place))
 		}
-		demands = append(demands, binding...)
+		requirements = append(requirements, binding...)
 	}
-	return demands
+	return requirements
 }
 
-// readDemands returns the permissions to read what the templates reveal of objects
+// readRequirements returns the permissions to read what the templates reveal of objects
 // that others write to: whether a condition holds, and whether an object of another
 // owner exists.
-func (c *cluster) readDemands(candidates []*candidate) []demand {
-	var demands []demand
+func (c *cluster) readRequirements(candidates []*candidate) []requirement {
+	var requirements []requirement
 	for _, tmpl := range candidates {
 		for _, directive := range []struct {
 			name string
@@ -72,30 +72,30 @@ func (c *cluster) readDemands(candidates []*candidate) []demand {
 		} {
 			if directive.used {
 				place := tmpl.field("metadata.annotations[" + v0.Domain + "/" + directive.name + "]")
-				demands = append(demands, c.kindDemand(tmpl, "get", place))
+				requirements = append(requirements, c.kindRequirement(tmpl, "get", place))
 			}
 		}
 	}
-	return demands
+	return requirements
 }
 
-// kindDemand returns the permission for a verb on the objects of a template.
-func (c *cluster) kindDemand(tmpl *candidate, verb, place string) demand {
-	d := demand{right: right{verb: verb, namespace: tmpl.namespace, name: tmpl.name}, place: place}
+// kindRequirement returns the permission for a verb on the objects of a template.
+func (c *cluster) kindRequirement(tmpl *candidate, verb, place string) requirement {
+	need := requirement{right: right{verb: verb, namespace: tmpl.namespace, name: tmpl.name}, place: place}
 	resource := c.resourceOf(tmpl)
-	d.group, d.resource = resource.Group, resource.Resource
+	need.group, need.resource = resource.Group, resource.Resource
 	if tmpl.resource == nil {
-		d.unknownKind = tmpl.kind.Kind
+		need.unknownKind = tmpl.kind.Kind
 		if c.policy.ClusterScoped {
-			d.namespace = "" // the kind may turn out to be cluster-scoped
+			need.namespace = "" // the kind may turn out to be cluster-scoped
 		}
 	}
-	return d
+	return need
 }
 
-// bindDemands returns the permission to bind the role that a binding references.
+// bindRequirements returns the permission to bind the role that a binding references.
 // Bindings and roles are rendered only if the controller's operator allows it.
-func bindDemands(tmpl *candidate) []demand {
+func bindRequirements(tmpl *candidate) []requirement {
 	reference, _ := tmpl.source["roleRef"].(map[string]any)
 	kind, _ := reference["kind"].(string)
 	name, _ := reference["name"].(string)
@@ -107,7 +107,7 @@ func bindDemands(tmpl *candidate) []demand {
 	if hasExpression(reference) {
 		resource, namespace, name = "*", "", ""
 	}
-	return []demand{{
+	return []requirement{{
 		right: right{verb: "bind", group: tmpl.kind.Group, resource: resource, namespace: namespace, name: name},
 		place: tmpl.place,
 	}}
@@ -129,15 +129,15 @@ func (c *cluster) resourceOf(tmpl *candidate) schema.GroupResource {
 	return plural.GroupResource()
 }
 
-// discoveryDemands returns the permissions to use what the discovery handler is
+// discoveryRequirements returns the permissions to use what the discovery handler is
 // given: the Secrets and ConfigMaps whose values agents pass to it, and, if required,
 // the handler itself, which chooses devices, files and mounts of the nodes.
-func discoveryDemands(configuration *v0.Configuration, requireUse bool) []demand {
-	var demands []demand
+func discoveryRequirements(configuration *v0.Configuration, requireUse bool) []requirement {
+	var requirements []requirement
 	const place = "spec.discoveryHandler."
 	discovery := configuration.Spec.DiscoveryHandler
 	if requireUse {
-		demands = append(demands, demand{
+		requirements = append(requirements, requirement{
 			right: right{
 				verb: verbUse, group: v0.Domain, resource: handlerResource, namespace: configuration.Namespace, name: discovery.Name,
 			},
@@ -162,11 +162,11 @@ func discoveryDemands(configuration *v0.Configuration, requireUse bool) []demand
 			if namespace == "" {
 				namespace = configuration.Namespace
 			}
-			demands = append(demands, demand{
+			requirements = append(requirements, requirement{
 				right: right{verb: "get", resource: source.resource, namespace: namespace, name: source.reference.Name},
 				place: place + fieldPath{"discoveryProperties", i, "valueFrom", source.field}.String(),
 			})
 		}
 	}
-	return demands
+	return requirements
 }
