@@ -85,7 +85,7 @@ type Configuration struct {
 //	free          no node uses it
 //	held          this node uses it
 //	taken         another node uses it
-//	contradicted  a container of this node uses it, but the Instance names another owner
+//	conflicting   a container of this node uses it, but the Instance names another owner
 //	unwritable    the agent cannot write its owner, so the slot is not given to a container
 type Slots struct {
 	// Unavailable is the reason why the slots are unknown; empty if they are known.

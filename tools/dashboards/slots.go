@@ -9,8 +9,8 @@ var slots = dashboard{
 			{title: "Slots", kind: number, width: 4, queries: []query{{`sum(` + slotsAll + `)`, ""}}},
 			{title: "In use", kind: number, width: 4, queries: []query{{`sum(` + slotsUsed + `)`, ""}}},
 			{
-				title: "Contradicted", kind: number, width: 4, alarming: true, description: "A container uses a device without holding its slot.",
-				queries: []query{{`sum(akri_agent_slots{node=~"$node", state="contradicted"})`, ""}},
+				title: "Conflicting", kind: number, width: 4, alarming: true, description: "A container uses a device without holding its slot.",
+				queries: []query{{`sum(akri_agent_slots{node=~"$node", state="conflicting"})`, ""}},
 			},
 			{
 				title: "Instances that cannot be claimed", kind: number, width: 6, alarming: true,

@@ -49,8 +49,8 @@ type cluster struct {
 	changed   chan struct{}
 }
 
-// enter starts a watcher that acts as a user without permissions.
-func enter(t *testing.T) *cluster {
+// newCluster starts a watcher that acts as a user without permissions.
+func newCluster(t *testing.T) *cluster {
 	config := apitest.Start(t)
 	c := &cluster{T: t, namespace: apitest.Namespace(t, config), changed: make(chan struct{}, 100)}
 	var err error
@@ -133,7 +133,7 @@ func failing(part string) func(Resolved) bool {
 }
 
 func TestWatcher(t *testing.T) {
-	c := enter(t)
+	c := newCluster(t)
 	c.await("without a permission", failing("forbidden"))
 	c.grant()
 	c.await("with a permission", failing("does not exist"))
@@ -210,7 +210,7 @@ func TestRetriesAreRare(t *testing.T) {
 
 func TestNoGoroutineStays(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	c := enter(t)
+	c := newCluster(t)
 	c.await("without a permission", failing("forbidden"))
 	c.watcher.Close()
 	goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),

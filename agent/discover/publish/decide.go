@@ -75,9 +75,9 @@ func (s nodeView) present(d streams.Device, have *v0.Instance, name string) Step
 		step.Action = Create
 	case have.DeletionTimestamp != nil:
 		step.Action = Wait // created again after the deletion
-	case orphaned(have, want) && deserted(have, s.node):
+	case ofFormerConfiguration(have, want) && deserted(have, s.node):
 		step.Action = Delete
-	case orphaned(have, want):
+	case ofFormerConfiguration(have, want):
 		step.Action = Wait // garbage collection deletes it
 	default:
 		if s.author(have) {
@@ -96,10 +96,10 @@ func (s nodeView) author(have *v0.Instance) bool {
 	return len(have.Spec.Nodes) == 0 || have.Spec.Nodes[0] == s.node
 }
 
-// orphaned reports whether an Instance belongs to a Configuration that was deleted
+// ofFormerConfiguration reports whether an Instance belongs to a Configuration that was deleted
 // and created again. Garbage collection deletes the Instance, and the new
 // Configuration needs its own.
-func orphaned(have, want *v0.Instance) bool {
+func ofFormerConfiguration(have, want *v0.Instance) bool {
 	return slices.ContainsFunc(have.OwnerReferences, func(reference metav1.OwnerReference) bool {
 		return ptr.Deref(reference.Controller, false) &&
 			reference.Kind == v0.ConfigurationKind.Kind && reference.UID != want.OwnerReferences[0].UID

@@ -28,9 +28,9 @@ const (
 	// never shorter.
 	restartAllowance = 30 * time.Second
 
-	// silenceLimit is the time after which an open stream without a message counts
+	// firstListTimeout is the time after which an open stream without a message counts
 	// as an empty list. Some handlers never send an empty first list.
-	silenceLimit = 5 * time.Minute
+	firstListTimeout = 5 * time.Minute
 
 	// settleLimit bounds the wait for the endpoints' first messages after the agent
 	// has started, or after the Configuration names another handler. By then the
@@ -38,9 +38,9 @@ const (
 	// Configuration extends it.
 	settleLimit = registry.ForgetAfter
 
-	// failurePatience is how long a stream may fail before the Configuration's
+	// failureReportDelay is how long a stream may fail before the Configuration's
 	// status shows it. A handler's rejection is shown at once.
-	failurePatience = 10 * time.Second
+	failureReportDelay = 10 * time.Second
 )
 
 // of returns the grace period of shared or local devices.

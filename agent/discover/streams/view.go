@@ -201,7 +201,7 @@ func (v *view) At(now time.Time) Snapshot {
 				union[d.Key] = Known{d, online}
 			}
 		}
-		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(failurePatience), now)) {
+		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(failureReportDelay), now)) {
 			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, s.failure})
 		}
 	}
@@ -219,7 +219,7 @@ func (s *source) end(g grace) (time.Time, bool) {
 	case s.retired, s.refused, s.current:
 		return time.Time{}, false
 	case s.open:
-		return s.openedAt.Add(silenceLimit), true
+		return s.openedAt.Add(firstListTimeout), true
 	case !s.lostAt.IsZero():
 		return s.lostAt.Add(g.of(s.shared)), true
 	}

@@ -57,9 +57,9 @@ func debugSlots(state slots.State) debug.Slots {
 // suspended Instance cannot be written.
 func stateOf(slot *slots.SlotState, suspended bool, node string) string {
 	switch {
-	case slot.Contradicted:
-		return "contradicted"
-	case slot.Unwritten && slot.Phase == "settled": // the claim has failed, and will be repeated
+	case slot.Conflicting:
+		return "conflicting"
+	case slot.Unrecorded && slot.Phase == "settled": // the claim has failed, and will be repeated
 		return "unwritable"
 	case slot.Owner.Free() && suspended:
 		return "unwritable"

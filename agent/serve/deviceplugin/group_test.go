@@ -365,10 +365,10 @@ func TestUnwritableClaims(t *testing.T) {
 	w.owned(time.Second, []string{"C:0:node-a"}, "cam-a90001")
 }
 
-// TestContradictionIsAnEvent checks that a record that names another owner for a
+// TestConflictIsAnEvent checks that a record that names another owner for a
 // container's slot is reported, and not corrected. After a restart of the agent, it is
 // not known which of the slots a container with a virtual ID has.
-func TestContradictionIsAnEvent(t *testing.T) {
+func TestConflictIsAnEvent(t *testing.T) {
 	fulltest.Only(t)
 	for level, tc := range map[string]struct{ instance, resource, kind, name, says string }{
 		"instance":      {"cam-aa0001", "akri.sh/cam-aa0001", "Instance", "cam-aa0001", "node-b"},
@@ -387,7 +387,7 @@ func TestContradictionIsAnEvent(t *testing.T) {
 				}
 			}
 			w.agent("node-a", k).publish(w.device(tc.instance, 1))
-			if message := w.event(tc.kind, tc.name, "SlotContradicted"); !strings.Contains(message, tc.says) {
+			if message := w.event(tc.kind, tc.name, "SlotConflict"); !strings.Contains(message, tc.says) {
 				t.Errorf("the Event says %q", message)
 			}
 			w.keep(time.Second, []string{"node-b"}, tc.instance)
@@ -400,7 +400,7 @@ func TestContradictionIsAnEvent(t *testing.T) {
 func (w *world) event(kind, name, reason string) string {
 	w.t.Helper()
 	of := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(w.namespace)
-	// A contradiction is reported after several observations, which may be 10 s apart.
+	// A conflict is reported after several observations, which may be 10 s apart.
 	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		list, err := of.List(w.t.Context(), metav1.ListOptions{
 			FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name + ",reason=" + reason,

@@ -75,7 +75,7 @@ func (s *Server) do(commands []slots.Command) {
 			s.withdraw(c.Resource)
 			s.forget(c.Resource.Name)
 		case slots.Report:
-			s.warnOfContradiction(c)
+			s.warnOfConflict(c)
 		case slots.Restore:
 			s.warnOfRestore(c)
 		}

@@ -19,7 +19,7 @@ var latencies = []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30}
 
 var (
 	slotsDescription = prometheus.NewDesc("akri_agent_slots",
-		"Slots of this node's devices, by state: free, held by this node, taken by another node, or contradicted, "+
+		"Slots of this node's devices, by state: free, held by this node, taken by another node, or conflicting, "+
 			"and by level: instance or configuration; free slots belong to both.", []string{"state", "level"}, nil)
 	unwritableDescription = prometheus.NewDesc("akri_agent_unwritable_instances",
 		"Instances whose slots this node cannot claim at present, by Configuration.", []string{"configuration"}, nil)
@@ -121,7 +121,7 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	}
 	state := snapshot.Slots
 	type key struct{ state, level string }
-	counts := map[key]int{{"free", "both"}: 0, {"contradicted", "instance"}: 0, {"contradicted", "configuration"}: 0}
+	counts := map[key]int{{"free", "both"}: 0, {"conflicting", "instance"}: 0, {"conflicting", "configuration"}: 0}
 	for _, level := range []string{"instance", "configuration"} {
 		counts[key{"held", level}], counts[key{"taken", level}] = 0, 0
 	}
@@ -133,8 +133,8 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 		}
 		for _, slot := range instance.Slots {
 			switch owner := slot.Owner; {
-			case slot.Contradicted:
-				counts[key{"contradicted", levelOf(slot.Held)}]++
+			case slot.Conflicting:
+				counts[key{"conflicting", levelOf(slot.Held)}]++
 			case owner.Free():
 				counts[key{"free", "both"}]++
 			case owner.Node == state.Node:

@@ -44,7 +44,7 @@ func TestGauges(t *testing.T) {
 		{Name: "cam-111111", Configuration: "cam", Suspended: true, Slots: []slots.SlotState{
 			{Slot: 0, Owner: v0.Owner{Node: "node-a"}, Held: v0.Owner{Node: "node-a"}}, {Slot: 1, Owner: group, Held: group}, {Slot: 2},
 			{Slot: 3, Owner: v0.Owner{Node: "node-b", VirtualID: "0"}},
-			{Slot: 4, Owner: v0.Owner{Node: "node-b"}, Held: group, Contradicted: true},
+			{Slot: 4, Owner: v0.Owner{Node: "node-b"}, Held: group, Conflicting: true},
 		}},
 		{Name: "door-222222", Configuration: "door"},
 	}}
@@ -62,7 +62,7 @@ func TestGauges(t *testing.T) {
 		"akri_agent_resources [connected] 2",
 		"akri_agent_resources [disconnected] 1",
 		"akri_agent_slots [both free] 1",
-		"akri_agent_slots [configuration contradicted] 1",
+		"akri_agent_slots [configuration conflicting] 1",
 		"akri_agent_slots [configuration held] 1",
 		"akri_agent_slots [configuration taken] 1",
 		"akri_agent_slots [instance held] 1",

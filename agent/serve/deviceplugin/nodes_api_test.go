@@ -244,8 +244,8 @@ func (a *memoryAPI) serve(r *http.Request, body []byte) *http.Response {
 	query, name := r.URL.Query(), path.Base(r.URL.Path)
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/"):
-		if bytes.Contains(body, []byte(reasonContradicted)) { // nobody edits the record
-			a.violation("I1 an agent reports a contradiction: %s", body)
+		if bytes.Contains(body, []byte(reasonConflict)) { // nobody edits the record
+			a.violation("I1 an agent reports a conflict: %s", body)
 		}
 		return respond200(json.RawMessage(body))
 	case query.Get("watch") != "":

@@ -87,20 +87,20 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	w, err := observer.New(dir, o.NodeName, o.Client, o.Log, observed)
+	podObserver, err := observer.New(dir, o.NodeName, o.Client, o.Log, observed)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the kubelet: %w", err)
 	}
-	return newServer(o, w, newSockets(dir, o.Log))
+	return newServer(o, podObserver, newSockets(dir, o.Log))
 }
 
 // newServer returns a server for a kubelet that is observed and served as given.
-func newServer(o Options, w *observer.Observer, p plugins) (*Server, error) {
+func newServer(o Options, podObserver *observer.Observer, p plugins) (*Server, error) {
 	s := &Server{
 		options:   o,
 		executor:  claims.New(o.Client, o.Instances, o.FieldManager),
 		events:    events.New(o.Client, o.NodeName, o.Log),
-		observer:  w,
+		observer:  podObserver,
 		plugins:   p,
 		log:       o.Log,
 		queue:     newQueue(),
@@ -117,7 +117,7 @@ func newServer(o Options, w *observer.Observer, p plugins) (*Server, error) {
 	if s.metrics, err = NewMetrics(o.Metrics, s.scrape); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	w.BeforeList(s.allocations.wait)
+	podObserver.BeforeList(s.allocations.wait)
 	o.Instances.Handle(s.instanceEvents())
 	return s, nil
 }

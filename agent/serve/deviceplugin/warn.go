@@ -15,12 +15,12 @@ import (
 
 // Reasons of Events; see also omission.
 const (
-	reasonNameTaken    = "ResourceNameTaken"
-	reasonRefused      = "AllocationRefused"
-	reasonContradicted = "SlotContradicted"
-	reasonRestored     = "SlotRestored"
-	reasonDuplicate    = "AllocatedTwice"
-	reasonUnwritable   = "ClaimsUnwritable"
+	reasonNameTaken  = "ResourceNameTaken"
+	reasonRefused    = "AllocationRefused"
+	reasonConflict   = "SlotConflict"
+	reasonRestored   = "SlotRestored"
+	reasonDuplicate  = "AllocatedTwice"
+	reasonUnwritable = "ClaimsUnwritable"
 )
 
 // warnOfInstance emits an Event of an Instance, and logs it.
@@ -49,11 +49,11 @@ func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
 	}
 }
 
-// warnOfContradiction emits a contradiction as an Event of the Instance. An ID of a
+// warnOfConflict emits a conflict as an Event of the Instance. An ID of a
 // group that no slot has is one of the Configuration.
-func (s *Server) warnOfContradiction(c slots.Report) {
+func (s *Server) warnOfConflict(c slots.Report) {
 	message := c.What + "; it stays unhealthy until deviceUsage is corrected, or the container ends"
-	s.warnOfResource(c.Slot.Instance, c.Slot.String(), reasonContradicted, message)
+	s.warnOfResource(c.Slot.Instance, c.Slot.String(), reasonConflict, message)
 }
 
 // warnOfRestore emits that somebody has emptied the record of a slot in use.

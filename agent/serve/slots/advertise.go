@@ -78,12 +78,12 @@ func (m *Machine) list(inst *instance) []Health {
 			}
 		}
 	}
-	return inst.roster.update(wanted, m.now, func(number int) bool { return m.keeps(inst, number) })
+	return inst.roster.update(wanted, m.now, func(number int) bool { return m.mustStayListed(inst, number) })
 }
 
-// keeps reports whether a slot stays listed although it is beyond the capacity or the
+// mustStayListed reports whether a slot stays listed although it is beyond the capacity or the
 // device is gone: a container has it, or a patch or a call is in flight.
-func (m *Machine) keeps(inst *instance, number int) bool {
+func (m *Machine) mustStayListed(inst *instance, number int) bool {
 	s := inst.slots[number]
 	if s != nil && (s.busy() || !s.held.Free() || s.owner == v0.Owner{Node: m.node}) {
 		return true
@@ -104,7 +104,7 @@ func (m *Machine) forget(inst *instance) {
 	if inst.left && !m.holds(inst) {
 		inst.recorded, inst.usage, inst.left = false, nil, false
 		for _, s := range inst.slots {
-			s.owner, s.unwritten = v0.Owner{}, false
+			s.owner, s.unrecorded = v0.Owner{}, false
 		}
 	}
 	for number, s := range inst.slots {

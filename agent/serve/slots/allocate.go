@@ -215,7 +215,7 @@ func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Co
 	for i, ref := range c.targets {
 		inst, owner := m.instances[ref.Instance], m.owner(c.resource, c.ids[i])
 		s := inst.slots[ref.Slot]
-		s.unwritten = s.unwritten || s.owner != owner
+		s.unrecorded = s.unrecorded || s.owner != owner
 		s.owner, s.held, s.assumed = owner, owner, false
 		s.asked, s.answered = m.now, m.now // the kubelet assigns the slot from now on
 		m.touch(s)
@@ -260,20 +260,20 @@ func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error)
 	switch {
 	case s == nil:
 		return 0, ErrNoSlot
-	case !inst.shared && s.owner == owner && !s.contradicted && !s.ending():
+	case !inst.shared && s.owner == owner && !s.conflicting && !s.ending():
 		return nothing, nil
 	case s.busy():
 		return waitForIt, nil
-	case s.contradicted:
+	case s.conflicting:
 		return 0, ErrTaken
-	case s.owner == owner && inst.doubtful(s) && m.unaccounted(inst, number, s):
+	case s.owner == owner && inst.releaseUncertain(s) && m.unaccounted(inst, number, s):
 		return waitForIt, nil
-	case s.owner == owner && inst.doubtful(s):
+	case s.owner == owner && inst.releaseUncertain(s):
 		if inst.probe.failing {
 			return 0, ErrUnavailable
 		}
 		return releaseIt, nil
-	case s.owner == owner && !s.unwritten:
+	case s.owner == owner && !s.unrecorded:
 		return nothing, nil
 	case inst.probe.failing: // the record may be out of date, too
 		return 0, ErrUnavailable
@@ -361,7 +361,7 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 	for _, number := range e.Slots {
 		if s := inst.slots[number]; s != nil {
 			s.want = v0.Owner{}
-			refused = refused && (s.free() || s.unwritten)
+			refused = refused && (s.free() || s.unrecorded)
 		}
 	}
 	switch {

@@ -93,7 +93,7 @@ type Health struct {
 // IDs, for [Quiet].
 type Withdraw struct{ Resource Resource }
 
-// Report describes a contradiction that this node does not resolve itself.
+// Report describes a conflict that this node does not resolve itself.
 type Report struct {
 	Slot Ref
 	What string

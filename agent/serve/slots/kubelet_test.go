@@ -208,7 +208,7 @@ func (n *node) do(command slots.Command) {
 		n.receive(c.Resource, nil)
 	case slots.Report:
 		if !n.w.edited[c.Slot] && (c.Slot.Instance != configuration || len(n.w.edited) == 0) {
-			n.w.fail("contradiction on %s: %s", n.name, c)
+			n.w.fail("conflict on %s: %s", n.name, c)
 		}
 	case slots.Restore:
 		if !n.w.edited[c.Slot] {

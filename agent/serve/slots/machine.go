@@ -95,7 +95,7 @@ func (m *Machine) InUse(name string) bool {
 }
 
 // Counts returns how many slots are free, held by this node, taken by another
-// owner, and contradicted.
+// owner, and conflicting.
 func (m *Machine) Counts() Counts { return m.counts }
 
 // Deadline returns the earliest time at which a [Ticked] has an effect, and whether
@@ -123,14 +123,14 @@ func (e Ticked) apply(m *Machine) []Command {
 	return commands
 }
 
-// overdue returns the unwritten slots whose claim is due.
+// overdue returns the unrecorded slots whose claim is due.
 func (m *Machine) overdue(inst *instance) []int {
 	if !inst.recorded {
 		return nil
 	}
 	var numbers []int
 	for _, number := range inst.numbers() {
-		if s := inst.slots[number]; s.unwritten && !s.busy() && s.retryAt <= m.now {
+		if s := inst.slots[number]; s.unrecorded && !s.busy() && s.retryAt <= m.now {
 			numbers = append(numbers, number)
 		}
 	}
@@ -139,7 +139,7 @@ func (m *Machine) overdue(inst *instance) []int {
 
 // due returns when a [Ticked] next affects an Instance.
 func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
-	at, found = inst.roster.due(func(id int) bool { return m.keeps(inst, id) })
+	at, found = inst.roster.due(func(id int) bool { return m.mustStayListed(inst, id) })
 	earlier := func(t time.Duration) {
 		if !found || t < at {
 			at, found = t, true
@@ -147,7 +147,7 @@ func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
 	}
 	if inst.recorded {
 		for _, s := range inst.slots {
-			if s.unwritten && !s.busy() {
+			if s.unrecorded && !s.busy() {
 				earlier(s.retryAt)
 			}
 		}

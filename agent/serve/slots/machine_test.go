@@ -57,8 +57,8 @@ func TestStateIsComplete(t *testing.T) {
 		for _, inst := range n.m.State().Instances {
 			for _, s := range inst.Slots {
 				switch {
-				case s.Contradicted:
-					want.Contradicted++
+				case s.Conflicting:
+					want.Conflicting++
 				case s.Owner.Free():
 					want.Free++
 				case s.Owner.Node == n.name:

@@ -39,7 +39,7 @@ func (m *Machine) rank(inst *instance, number int) int {
 	switch {
 	case s == nil:
 		return 3
-	case s.owner == m.owner(Resource{Name: inst.name}, number) && !inst.doubtful(s) && !s.ending():
+	case s.owner == m.owner(Resource{Name: inst.name}, number) && !inst.releaseUncertain(s) && !s.ending():
 		return 0
 	case s.free():
 		return 1

@@ -110,38 +110,38 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, before ui
 	}
 	switch {
 	case !s.held.Free() && (owner.Free() || !inst.shared && owner.Node == m.node && owner != s.held):
-		late := s.doubt > 0 || s.released > 0 && before <= s.released // a release of this node may have emptied it
-		if owner.Free() && s.owner == s.held && !s.unwritten && !s.assumed && !late {
+		late := s.uncertainRelease > 0 || s.released > 0 && before <= s.released // a release of this node may have emptied it
+		if owner.Free() && s.owner == s.held && !s.unrecorded && !s.assumed && !late {
 			report = []Command{Restore{Ref{inst.name, number}}}
 		}
-		s.owner, s.unwritten, s.doubt = s.held, true, 0
-		s.contradicted, s.reported = false, false
+		s.owner, s.unrecorded, s.uncertainRelease = s.held, true, 0
+		s.conflicting, s.reported = false, false
 		return report, s.retryAt <= m.now
 	case !owner.Free() && !s.held.Free() && owner != s.held:
-		return m.contradict(inst, number, owner), false
+		return m.conflict(inst, number, owner), false
 	}
 	claimed := s.want == owner && s.sent > 0 // it was free when this agent claimed it
 	if owner.Node == m.node && s.owner != owner && !claimed {
 		// An earlier agent of this node has claimed the slot, or given it to a container
 		// just before this one started. So a container may have it until an observation,
 		// and the earlier agent's release may still reach the API server, at any version.
-		s.held, s.assumed, s.asked, s.doubt = owner, true, m.now, math.MaxUint64
+		s.held, s.assumed, s.asked, s.uncertainRelease = owner, true, m.now, math.MaxUint64
 		s.released = inst.version
 	}
 	if owner.Node != m.node {
-		s.doubt, s.superseded = 0, false
+		s.uncertainRelease, s.superseded = 0, false
 	}
-	s.owner, s.unwritten = owner, false
-	s.contradicted, s.reported = false, false
+	s.owner, s.unrecorded = owner, false
+	s.conflicting, s.reported = false, false
 	return nil, false
 }
 
-// contradict marks a slot that a container of this node has although the record names
+// conflict marks a slot that a container of this node has although the record names
 // another owner. The slot stays unhealthy until a user corrects the record.
-func (m *Machine) contradict(inst *instance, number int, owner v0.Owner) []Command {
+func (m *Machine) conflict(inst *instance, number int, owner v0.Owner) []Command {
 	s := inst.slots[number]
-	known := s.contradicted && s.reported && s.owner == owner
-	s.owner, s.unwritten, s.contradicted, s.reported = owner, false, true, !s.assumed
+	known := s.conflicting && s.reported && s.owner == owner
+	s.owner, s.unrecorded, s.conflicting, s.reported = owner, false, true, !s.assumed
 	m.changed(inst)
 	if known || s.assumed {
 		return nil

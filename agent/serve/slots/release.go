@@ -99,22 +99,22 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	s.held = owner
 	switch {
 	case s.owner == owner:
-		s.doubt = 0 // an agent that had sent a release would not have given the slot away
+		s.uncertainRelease = 0 // an agent that had sent a release would not have given the slot away
 		// A virtual ID does not name the slot, so the record may still be out of date.
 		s.confirmations++
 		s.assumed = s.assumed && owner.VirtualID != "" && s.confirmations < reportAfter
 	case s.free():
-		s.owner, s.unwritten = owner, true
+		s.owner, s.unrecorded = owner, true
 		if inst.recorded {
 			o.claims[inst.name] = append(o.claims[inst.name], number)
 		}
 	default:
 		s.confirmations = 0
-		s.contradictions++
-		s.assumed = s.contradictions < reportAfter
-		return o.m.contradict(inst, number, s.owner)
+		s.conflicts++
+		s.assumed = s.conflicts < reportAfter
+		return o.m.conflict(inst, number, s.owner)
 	}
-	s.contradictions = 0
+	s.conflicts = 0
 	o.m.changed(inst)
 	return nil
 }
@@ -135,11 +135,11 @@ func (o *observation) end(inst *instance) {
 			continue
 		}
 		changed = true
-		s.held, s.assumed, s.contradicted, s.reported = v0.Owner{}, false, false, false
+		s.held, s.assumed, s.conflicting, s.reported = v0.Owner{}, false, false, false
 		switch {
 		case s.owner.Node != o.m.node:
 		case !inst.recorded:
-			s.owner, s.unwritten = v0.Owner{}, false
+			s.owner, s.unrecorded = v0.Owner{}, false
 		default:
 			o.releases[inst.name] = append(o.releases[inst.name], number)
 		}
@@ -220,13 +220,13 @@ func (o *observation) confirmOrphans() []Command {
 	return commands
 }
 
-// release marks slots as releasing and returns the command. Unwritten slots need the
+// release marks slots as releasing and returns the command. Unrecorded slots need the
 // patch too, because a claim may be in flight.
 func (m *Machine) release(inst *instance, numbers []int) Command {
 	owners := map[int]v0.Owner{}
 	for _, number := range numbers {
 		s := inst.slots[number]
-		s.phase, s.unwritten, s.sent = releasing, false, inst.version
+		s.phase, s.unrecorded, s.sent = releasing, false, inst.version
 		owners[number] = s.owner
 	}
 	m.changed(inst)
@@ -245,7 +245,7 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 	for _, number := range e.Slots {
 		s := inst.slots[number]
 		if s != nil && e.Outcome == Unknown {
-			s.doubt, s.released = max(s.doubt, e.Tried), max(s.released, e.Tried)
+			s.uncertainRelease, s.released = max(s.uncertainRelease, e.Tried), max(s.released, e.Tried)
 		}
 		if s != nil && e.Outcome != Written {
 			s.retryAt = m.now + retryInterval

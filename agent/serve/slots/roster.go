@@ -29,16 +29,16 @@ type entry struct {
 	// named is when a call last named the ID, and touched the generation of that call.
 	named   time.Duration
 	touched Generation
-	// retiring means that, since retiredAt, the ID is unhealthy and waiting to be
+	// draining means that, since drainingSince, the ID is unhealthy and waiting to be
 	// removed.
-	retiring  bool
-	retiredAt time.Duration
+	draining      bool
+	drainingSince time.Duration
 }
 
 func newRoster() *roster { return &roster{entries: map[int]*entry{}} }
 
-// quietFrom returns when a retiring ID was last healthy or named by a call.
-func (e *entry) quietFrom() time.Duration { return max(e.retiredAt, e.named) }
+// quietFrom returns when a draining ID was last healthy or named by a call.
+func (e *entry) quietFrom() time.Duration { return max(e.drainingSince, e.named) }
 
 // healthy reports whether the last list shows an ID as healthy.
 func (r *roster) healthy(id int) bool {
@@ -61,7 +61,7 @@ func (r *roster) name(ids []int, now time.Duration, g Generation) {
 func (r *roster) update(wanted map[int]bool, now time.Duration, keep func(id int) bool) []Health {
 	for id := range wanted {
 		if e := r.entries[id]; e != nil {
-			e.retiring = false
+			e.draining = false
 		} else {
 			r.entries[id] = &entry{named: never}
 		}
@@ -71,8 +71,8 @@ func (r *roster) update(wanted map[int]bool, now time.Duration, keep func(id int
 		e := r.entries[id]
 		health, found := wanted[id]
 		if !found {
-			if !e.retiring {
-				e.retiring, e.retiredAt = true, now
+			if !e.draining {
+				e.draining, e.drainingSince = true, now
 			}
 			if now-e.quietFrom() >= Quiet && !keep(id) {
 				delete(r.entries, id)
@@ -87,7 +87,7 @@ func (r *roster) update(wanted map[int]bool, now time.Duration, keep func(id int
 // due returns when the next ID leaves the list.
 func (r *roster) due(keep func(id int) bool) (at time.Duration, found bool) {
 	for id, e := range r.entries {
-		if e.retiring && (!found || e.quietFrom()+Quiet < at) && !keep(id) {
+		if e.draining && (!found || e.quietFrom()+Quiet < at) && !keep(id) {
 			at, found = e.quietFrom()+Quiet, true
 		}
 	}

@@ -209,8 +209,8 @@ func printState(state slots.State) string {
 				name  string
 				holds bool
 			}{
-				{"held", !s.Held.Free()}, {"unwritten", s.Unwritten}, {"contradicted", s.Contradicted},
-				{"superseded", s.Superseded}, {"doubtful", s.Doubtful},
+				{"held", !s.Held.Free()}, {"unrecorded", s.Unrecorded}, {"conflicting", s.Conflicting},
+				{"superseded", s.Superseded}, {"release uncertain", s.ReleaseUncertain},
 			} {
 				if fact.holds {
 					b.WriteString(" " + fact.name)

@@ -24,22 +24,22 @@ func (p phase) String() string {
 
 // slot is what this node knows about one slot. A zero owner means none.
 type slot struct {
-	// owner is the owner in the record, except while unwritten.
+	// owner is the owner in the record, except while unrecorded.
 	owner v0.Owner
 	// held is the owner as which a container of this node has the slot or may have it.
 	// It is set by an answer, by an observation and, to be safe, when a record names
 	// this node unexpectedly. Only an observation clears it.
 	held v0.Owner
-	// assumed means that only a record says so. A contradiction is then not reported.
+	// assumed means that only a record says so. A conflict is then not reported.
 	assumed bool
-	// unwritten means that owner is held although the record does not show it yet.
-	unwritten bool
-	// contradicted means that the record names another owner than held; reported that a
+	// unrecorded means that owner is held although the record does not show it yet.
+	unrecorded bool
+	// conflicting means that the record names another owner than held; reported that a
 	// [Report] says so.
-	contradicted, reported bool
-	// confirmations and contradictions count the observations of a container whose slot
+	conflicting, reported bool
+	// confirmations and conflicts count the observations of a container whose slot
 	// the record gives to this node, or to another owner.
-	confirmations, contradictions int
+	confirmations, conflicts int
 	// superseded means that the slot's virtual ID was given to a later container with
 	// another slot.
 	superseded bool
@@ -49,14 +49,14 @@ type slot struct {
 	want v0.Owner
 	// sent is the version of the Instance that was known when the last patch was sent.
 	sent uint64
-	// doubt is the version for which a release of unknown outcome was sent, by this
+	// uncertainRelease is the version for which a release of unknown outcome was sent, by this
 	// agent or an earlier one. The release may still be applied until the Instance has
 	// a later version.
-	doubt uint64
-	// released is like doubt, but stays when a container is known to have the slot. A
+	uncertainRelease uint64
+	// released is like uncertainRelease, but stays when a container is known to have the slot. A
 	// release that arrives so late empties the record of a slot in use.
 	released uint64
-	// retryAt is when the claim of an unwritten owner is repeated.
+	// retryAt is when the claim of an unrecorded owner is repeated.
 	retryAt time.Duration
 
 	// touched is the generation of the last call naming the slot or of its last
@@ -73,13 +73,13 @@ func (s *slot) free() bool { return s.owner.Free() }
 func (s *slot) busy() bool { return s.phase != settled }
 
 // ending reports whether the slot is being released because no container has it.
-func (s *slot) ending() bool { return s.phase == releasing && !s.unwritten }
+func (s *slot) ending() bool { return s.phase == releasing && !s.unrecorded }
 
 // forgetRecord applies the deletion of the record: what a container has is claimed
 // again if the Instance is created again.
 func (s *slot) forgetRecord() {
-	s.owner, s.unwritten = s.held, !s.held.Free()
-	s.contradicted, s.reported, s.doubt, s.released = false, false, 0, 0
+	s.owner, s.unrecorded = s.held, !s.held.Free()
+	s.conflicting, s.reported, s.uncertainRelease, s.released = false, false, 0, 0
 }
 
 // instance is what this node knows about one Instance.
@@ -126,9 +126,11 @@ func (i *instance) slot(number int) *slot {
 	return s
 }
 
-// doubtful reports whether a release may still reach the API server. Such a slot is
+// releaseUncertain reports whether a release may still reach the API server. Such a slot is
 // allocated again only after another release, which makes the first one fail.
-func (i *instance) doubtful(s *slot) bool { return s.doubt > 0 && i.version <= s.doubt }
+func (i *instance) releaseUncertain(s *slot) bool {
+	return s.uncertainRelease > 0 && i.version <= s.uncertainRelease
+}
 
 // watched reports whether changes of the record are seen. Until the first record, the
 // device counts as free.
@@ -150,12 +152,12 @@ func (i *instance) usable(number int, s *slot) bool {
 // a free slot being needed.
 func (i *instance) ready(s *slot) bool {
 	switch {
-	case s.contradicted || !i.published:
+	case s.conflicting || !i.published:
 		return false
 	case !i.shared:
 		return true
 	}
-	return i.watched() && !(i.probe.failing && (s.free() || s.unwritten || i.doubtful(s)))
+	return i.watched() && !(i.probe.failing && (s.free() || s.unrecorded || i.releaseUncertain(s)))
 }
 
 // CompareUses orders uses by resource and ID.

@@ -38,14 +38,14 @@ type InstanceState struct {
 
 // SlotState is one slot in a [State].
 type SlotState struct {
-	Slot         int
-	Owner        v0.Owner
-	Held         v0.Owner
-	Phase        string
-	Unwritten    bool
-	Contradicted bool
-	Superseded   bool
-	Doubtful     bool
+	Slot             int
+	Owner            v0.Owner
+	Held             v0.Owner
+	Phase            string
+	Unrecorded       bool
+	Conflicting      bool
+	Superseded       bool
+	ReleaseUncertain bool
 	// Restoring means that another node owned the slot when the Instance was deleted, and
 	// may write that again.
 	Restoring bool
@@ -105,8 +105,8 @@ func (i *instance) state() InstanceState {
 	for _, number := range i.numbers() {
 		s := i.slots[number]
 		state.Slots = append(state.Slots, SlotState{
-			Slot: number, Owner: s.owner, Held: s.held, Phase: s.phase.String(), Unwritten: s.unwritten,
-			Contradicted: s.contradicted, Superseded: s.superseded, Doubtful: i.doubtful(s), Restoring: i.restoring[number],
+			Slot: number, Owner: s.owner, Held: s.held, Phase: s.phase.String(), Unrecorded: s.unrecorded,
+			Conflicting: s.conflicting, Superseded: s.superseded, ReleaseUncertain: i.releaseUncertain(s), Restoring: i.restoring[number],
 			Listed: i.roster.entries[number] != nil, Healthy: i.roster.healthy(number),
 		})
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Counts are the numbers of slots by state.
-type Counts struct{ Free, Held, Taken, Contradicted int }
+type Counts struct{ Free, Held, Taken, Conflicting int }
 
 // summary is what is counted of an Instance's slots. It is computed when the Instance
 // changes, so that other events need not look at it.
@@ -35,8 +35,8 @@ func (m *Machine) summarize(inst *instance) summary {
 	s := summary{member: inst.published}
 	for number, each := range inst.slots {
 		switch {
-		case each.contradicted:
-			s.counts.Contradicted++
+		case each.conflicting:
+			s.counts.Conflicting++
 		case each.free():
 			s.counts.Free++
 		case each.owner.Node == m.node:
@@ -90,7 +90,7 @@ func (m *Machine) changed(inst *instance) {
 	m.counts.Free += inst.counts.Free - before.counts.Free
 	m.counts.Held += inst.counts.Held - before.counts.Held
 	m.counts.Taken += inst.counts.Taken - before.counts.Taken
-	m.counts.Contradicted += inst.counts.Contradicted - before.counts.Contradicted
+	m.counts.Conflicting += inst.counts.Conflicting - before.counts.Conflicting
 	if inst.own {
 		m.holding[inst.name] = inst
 	} else {

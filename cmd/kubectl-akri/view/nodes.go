@@ -26,7 +26,7 @@ type NodeReport struct {
 }
 
 // slotStates are the states of slots in the order in which they are shown.
-var slotStates = []string{"free", "held", "taken", "contradicted", "unwritable"}
+var slotStates = []string{"free", "held", "taken", "conflicting", "unwritable"}
 
 // Nodes prints a line per node, followed by what needs attention.
 func Nodes(out io.Writer, reports []NodeReport, now time.Time) error {
@@ -88,7 +88,7 @@ func attention(state *debug.State) (notes []string) {
 	unwritable := ""
 	for _, slot := range state.Slots.List {
 		switch slot.State {
-		case "contradicted":
+		case "conflicting":
 			note("slot %s is in use here, but its Instance names %q", slot.Name, slot.Owner)
 		case "unwritable":
 			unwritable = cmp.Or(unwritable, slot.Name)
@@ -243,8 +243,10 @@ func slotText(slot debug.Slot) string {
 	switch {
 	case err != nil:
 		line += " by " + slot.Owner
-	case slot.State == "taken", slot.State == "contradicted":
+	case slot.State == "taken":
 		line += " by " + owner.Node
+	case slot.State == "conflicting":
+		line += " with " + owner.Node
 	case slot.State == "held" && slot.InUse:
 		line += " by a container"
 	}

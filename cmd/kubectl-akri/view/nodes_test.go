@@ -23,7 +23,7 @@ func reports(now time.Time) []NodeReport {
 		{State: "held", Owner: "node1", InUse: true, Healthy: true},
 		{State: "held", Owner: "C:0:node1", Pending: "releasing"},
 		{State: "taken", Owner: "C:1:node2"},
-		{State: "contradicted", Owner: "node2", InUse: true},
+		{State: "conflicting", Owner: "node2", InUse: true},
 		{State: "unwritable", Owner: "node1", InUse: true},
 	} {
 		slot.Name = fmt.Sprintf("cam-1-%d", number)
@@ -67,7 +67,7 @@ func TestNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `NODE|AGENT|VERSION|HANDLERS|CONFIGURATIONS|DEVICES|SLOTS|ERRORS
-node1|not ready|v1.2.3|onvif Active (2), udev Offline for 2m|2|3|1 free, 2 held, 1 taken, 1 contradicted, 1 unwritable|2, latest 10s ago
+node1|not ready|v1.2.3|onvif Active (2), udev Offline for 2m|2|3|1 free, 2 held, 1 taken, 1 conflicting, 1 unwritable|2, latest 10s ago
 node2|ready|v1.2.3|none|0|0|none|none
 node3|unknown|-|-|-|-|-|-
 
@@ -90,7 +90,7 @@ func TestNode(t *testing.T) {
 	wants := []string{`Node node1  agent not ready
   pod      akri-system/akri-agent-a, started 3h ago
   version  v1.2.3
-  slots    1 free, 2 held, 1 taken, 1 contradicted, 1 unwritable
+  slots    1 free, 2 held, 1 taken, 1 conflicting, 1 unwritable
 
 Needs attention:
   the agent is not ready: not synced
@@ -115,7 +115,7 @@ Slots that are not free:
   cam-1-1  held by a container
   cam-1-2  held, through the Configuration's resource (id 0), releasing
   cam-1-3  taken by node2, through the Configuration's resource (id 1)
-  cam-1-4  contradicted by node2
+  cam-1-4  conflicting with node2
   cam-1-5  unwritable
 
 Latest errors:
