@@ -20,7 +20,7 @@ import (
 // With spec.serviceAccountName, objects are created with the account's permissions
 // only, although the controller itself may do anything here.
 func TestServiceAccount(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -64,7 +64,7 @@ subjects: [{kind: ServiceAccount, name: cameras, namespace: ` + c.Namespace + `}
 // itself need not be allowed to.
 func TestAccountDeletesAfterItsConfiguration(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
-	c := startWith(t, options)
+	c := newClusterWith(t, options)
 	far := apitest.Namespace(t, c.Config)
 	for _, account := range []string{"former", "cameras"} {
 		c.grant(far, account)

@@ -29,7 +29,7 @@ spec:
 // While a finalizer of another client keeps a Configuration that was deleted,
 // nothing is created, changed or repaired for it; when it goes, everything goes.
 func TestTerminatingConfiguration(t *testing.T) {
-	c := startWith(t, controller.Options{Workers: 1})
+	c := newClusterWith(t, controller.Options{Workers: 1})
 	apitest.StartGarbageCollector(t)
 	c.Apply(versionedPair)
 	cam := c.Instance("cfg", "cfg-cam", nil)
@@ -79,7 +79,7 @@ func TestTerminatingConfiguration(t *testing.T) {
 // A Configuration that is deleted and created again at once keeps nothing of the
 // former one: its devices' objects are created again.
 func TestConfigurationCreatedAgainAtOnce(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	apitest.StartGarbageCollector(t)
 	text := strings.Replace(versionedPair, ", finalizers: [example.com/held]", "", 1)
 	for range 3 {

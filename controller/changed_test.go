@@ -18,7 +18,7 @@ import (
 // Something that answers 409 for good is reported, with back-off. Objects that were
 // applied meanwhile are not applied again.
 func TestConflictsThatDoNotEnd(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.stop()
 	var refused, applied atomic.Int64
 	c.Config = rest.CopyConfig(c.Config)

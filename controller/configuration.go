@@ -49,7 +49,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	parent := ownership.ConfigurationParent(&configuration)
-	r.see(ctx, parent, &configuration)
+	r.observe(ctx, parent, &configuration)
 	cached := configuration.Status
 	cached.DiscoveryFailures = nil // written by the agents
 	stored, status, ok := r.configurations.latest(&configuration, cached)
@@ -78,7 +78,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 		stored = status
 		return nil
 	}
-	result, err := r.converge(ctx, parent, &configuration, compiled, instances, status.Resources, record)
+	result, err := r.renderAndConverge(ctx, parent, &configuration, compiled, instances, status.Resources, record)
 	if err != nil {
 		return reconcile.Result{}, ignoreGone(err)
 	}
@@ -158,12 +158,12 @@ func (r *configurationReconciler) trackResources(
 			resources = append(resources, mapping.Resource)
 		}
 	}
-	r.informers.Use(name, resources)
+	r.informers.SetResources(name, resources)
 	return unavailable
 }
 
-// converge renders the templates for the group and converges its objects.
-func (r *configurationReconciler) converge(
+// renderAndConverge renders the templates for the group and converges its objects.
+func (r *configurationReconciler) renderAndConverge(
 	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration,
 	compiled *templates.Templates, instances []v0.Instance, recorded []v0.ResourceStatus, record func([]v0.ResourceStatus) error,
 ) (converge.Outcome, error) {
@@ -171,13 +171,13 @@ func (r *configurationReconciler) converge(
 		// Existing objects stay until the templates are fixed.
 		return converge.Outcome{Resources: recorded, Problems: compiled.Problems}, nil
 	}
-	want := converge.Wanted{
+	request := converge.Request{
 		Account: account(configuration), Templates: compiled, Kinds: r.kinds.of(parent.NamespacedName), Record: record,
 	}
 	if len(instances) > 0 { // the group's objects exist as long as there is a device
-		want.Rendered, want.Diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
+		request.Rendered, request.Diagnostics = compiled.Group.Render(templates.GroupValues(configuration, instances))
 	}
-	return r.converger.Converge(ctx, parent, want, recorded)
+	return r.converger.Converge(ctx, parent, request, recorded)
 }
 
 // countNodes returns the number of nodes if the status of a Configuration needs it, or 0.

@@ -16,7 +16,7 @@ import (
 // Another client changes a field back as fast as it is repaired.
 func TestContention(t *testing.T) {
 	fulltest.Only(t)
-	c := start(t)
+	c := newCluster(t)
 	seen := c.intercept()
 	c.Apply(`
 apiVersion: akri.sh/v0
@@ -82,7 +82,7 @@ spec:
 
 // A client that keeps changing the key of a list entry is named, too.
 func TestContentionAboutListEntries(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: Service

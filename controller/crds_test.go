@@ -17,7 +17,7 @@ import (
 // A kind whose CustomResourceDefinition is installed after the controller has
 // started, and after the Configuration that names it.
 func TestKindInstalledLater(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -71,7 +71,7 @@ spec:
 // A kind whose CustomResourceDefinition is deleted, and created with another plural or
 // scope.
 func TestKindInstalledAgain(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.installTwins()
 	c.Apply(`
 apiVersion: akri.sh/v0
@@ -162,7 +162,7 @@ func (c *cluster) uninstall(plural string) {
 
 // Akri's legacy fields are handled like broker resources.
 func TestLegacyFields(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -201,7 +201,7 @@ spec:
 }
 
 func TestConflictPolicies(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	for _, metadata := range []string{
 		"{name: take}", "{name: skip}",
 		"{name: take-labelled, labels: {" + v0.LabelManagedBy + ": " + v0.ManagedBy + ", " +
@@ -248,7 +248,7 @@ spec:
 
 // An object that outlives its template and its device.
 func TestOrphans(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -297,7 +297,7 @@ spec:
 
 // Readiness by a template's own condition.
 func TestReadyWhen(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	config := func(wanted string) string {
 		return `
 apiVersion: akri.sh/v0
@@ -333,7 +333,7 @@ spec:
 
 // Conditions do not quote values of the objects that ready-when evaluates.
 func TestReadyWhenQuotesNothing(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration

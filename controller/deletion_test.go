@@ -63,7 +63,7 @@ func statusWith(objects ...*unstructured.Unstructured) client.Patch {
 // nothing and take nothing over.
 func TestNothingIsBelieved(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
-	c := startWith(t, options)
+	c := newClusterWith(t, options)
 	far := apitest.Namespace(t, c.Config)
 	c.Apply(elsewhere(far))
 	c.Apply(`
@@ -142,7 +142,7 @@ spec: {discoveryHandler: {name: debugEcho}}
 
 // A recorded UID does not make an object that exists the parent's.
 func TestRecordedObjectIsNotTaken(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(configWith("taken", `
   - apiVersion: v1
     kind: ConfigMap
@@ -173,7 +173,7 @@ spec:
 
 // Two parents that orphan an object of one name do not apply it in turn.
 func TestOrphanOfTwoParents(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	const shared = `
   - apiVersion: v1
     kind: ConfigMap
@@ -202,7 +202,7 @@ func TestOrphanOfTwoParents(t *testing.T) {
 
 // Another client that applies under the controller's field manager is reverted.
 func TestAnotherClientWithOurFieldManager(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: Service
@@ -233,7 +233,7 @@ spec: {ports: [{port: 81}], selector: {c: d}}`),
 // A client that applies the same fields as the controller, under its name, leaves the
 // same managed fields, except for their time in seconds.
 func TestAnotherClientAppliesTheSameFields(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap
@@ -264,7 +264,7 @@ func TestAnotherClientAppliesTheSameFields(t *testing.T) {
 
 // A finalizer of the controller's name that another client has set comes off.
 func TestForeignFinalizerComesOff(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -290,7 +290,7 @@ func TestForeignFinalizerComesOff(t *testing.T) {
 
 // A deletion that the API server refuses is reported, and stops no other.
 func TestRefusedDeletionStopsNoOther(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	configMap := func(name string) string {
 		return `
   - apiVersion: v1
@@ -336,7 +336,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 // The objects of a device that was plugged in again wait for those of the former
 // one, which garbage collection removes.
 func TestFormerObjectsAreWaitedFor(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(configWith("cfg", `
   - apiVersion: v1
     kind: ConfigMap

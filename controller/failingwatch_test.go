@@ -17,7 +17,7 @@ import (
 // A kind that the controller may not watch is reported on the Configuration before
 // the first device is found, with the missing rule, and its siblings do not wait.
 func TestKindThatMayNotBeWatched(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.respond(func(request *http.Request) *http.Response {
 		if request.Method != http.MethodGet || !strings.HasSuffix(request.URL.Path, "/services") {
 			return nil
@@ -51,7 +51,7 @@ spec:
 // A version that is no longer served ends a watch that has worked. It is reported,
 // nothing is deleted meanwhile, and the controller goes on when it is served again.
 func TestVersionNoLongerServed(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.installTwins()
 	c.Apply(`
 apiVersion: akri.sh/v0

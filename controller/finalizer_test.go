@@ -19,7 +19,7 @@ import (
 // created, repaired, pruned, and removed with their parents, although garbage
 // collection does not reach them.
 func TestObjectsElsewhere(t *testing.T) {
-	c := startWith(t, controller.Options{Workers: 4, Policy: confine.Policy{ClusterScoped: true, OtherNamespaces: true}})
+	c := newClusterWith(t, controller.Options{Workers: 4, Policy: confine.Policy{ClusterScoped: true, OtherNamespaces: true}})
 	far := apitest.Namespace(t, c.Config)
 	c.Apply(elsewhere(far) + `
   - apiVersion: scheduling.k8s.io/v1
@@ -61,7 +61,7 @@ func TestObjectsElsewhere(t *testing.T) {
 // The report of a Configuration that is deleted right after another report does not
 // wait: nothing else would happen that could make it, and the finalizer would stay.
 func TestFinalReportDoesNotWait(t *testing.T) {
-	c := startWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
+	c := newClusterWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
 	far := apitest.Namespace(t, c.Config)
 	c.Apply(elsewhere(far) + `
   - apiVersion: v1
@@ -150,7 +150,7 @@ func (c *cluster) repaired(object *unstructured.Unstructured) {
 // that crashes in between leaves no stray.
 func TestElsewhereAnnouncedFirst(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}}
-	c := startWith(t, options)
+	c := newClusterWith(t, options)
 	far := apitest.Namespace(t, c.Config)
 	c.Apply(`
 apiVersion: akri.sh/v0

@@ -53,7 +53,7 @@ func (c *cluster) jobs() []string {
 // A Job that the original Akri has run is not run again. When its specification changes,
 // the next one runs, and only one.
 func TestJobsOfAkriAreNotRunAgain(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.stop()
 	c.Apply(fmt.Sprintf(jobConfiguration, "a"))
 	instance := c.Instance("cfg", "cfg-1", nil)

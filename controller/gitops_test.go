@@ -21,7 +21,7 @@ import (
 // TestGitOps checks how Flux, which uses kstatus, and Argo CD, which uses the checks in
 // config/argocd, judge the statuses that the controller writes.
 func TestGitOps(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.stop()
 	template := func(name, kind, rest string) string {
 		return fmt.Sprintf(`

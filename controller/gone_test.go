@@ -65,7 +65,7 @@ func (c *cluster) passed(marker string) {
 // Without a garbage collector, the objects of a device go as soon as it has gone:
 // those that garbage collection would delete, and no others.
 func TestObjectsGoWithTheirInstance(t *testing.T) {
-	c := startWith(t, controller.Options{Workers: 1})
+	c := newClusterWith(t, controller.Options{Workers: 1})
 	c.Apply(departing)
 	cam, door, hall := c.Instance("cfg", "cfg-cam", nil), c.Instance("cfg", "cfg-door", nil), c.Instance("cfg", "cfg-hall", nil)
 	for _, instance := range []*v0.Instance{cam, door, hall} {
@@ -103,7 +103,7 @@ func TestObjectsGoWithTheirInstance(t *testing.T) {
 // the Instance is kept until they are free. Its objects are not: their containers may be
 // what has the slots.
 func TestObjectsGoBeforeTheirInstance(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(departing)
 	cam := c.Instance("cfg", "cfg-cam", nil)
 	c.exists("v1", "ConfigMap", "cfg-cam-a")
@@ -127,7 +127,7 @@ func TestObjectsGoBeforeTheirInstance(t *testing.T) {
 // A device that is unplugged and plugged in again has an Instance of the same name:
 // its objects are created again.
 func TestObjectsGoWithTheirFormerInstance(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(departing)
 	for range 5 {
 		cam := c.Instance("cfg", "cfg-cam", nil)
@@ -147,7 +147,7 @@ func TestObjectsGoWithTheirFormerInstance(t *testing.T) {
 // With Kubernetes' garbage collector, an Instance can be deleted in each of the
 // three ways.
 func TestObjectsGoAsTheDeletionSays(t *testing.T) {
-	c := startWith(t, controller.Options{Workers: 1})
+	c := newClusterWith(t, controller.Options{Workers: 1})
 	apitest.StartGarbageCollector(t)
 	c.Apply(departing)
 	for _, policy := range []metav1.DeletionPropagation{
@@ -187,7 +187,7 @@ func TestObjectsGoAsTheDeletionSays(t *testing.T) {
 // An Instance that is deleted with --cascade=orphan leaves all of its objects, also
 // those whose owner reference the garbage collector has not removed.
 func TestOrphanedObjectsStay(t *testing.T) {
-	c := startWith(t, controller.Options{Workers: 1})
+	c := newClusterWith(t, controller.Options{Workers: 1})
 	c.Apply(departing)
 	instance := c.Instance("cfg", "cfg-cam", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
@@ -206,7 +206,7 @@ func TestOrphanedObjectsStay(t *testing.T) {
 // Objects that the garbage collector has orphaned are not taken back by a controller whose
 // watch of Instances is late.
 func TestOrphanedObjectsAreNotRepaired(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.stop()
 	watches := &heldWatches{resource: "instances", read: make(chan struct{}, 100)}
 	c.Config = rest.CopyConfig(c.Config)
@@ -294,7 +294,7 @@ func (b *heldBody) Read(p []byte) (int, error) {
 
 // A controller whose watch is late does not delete what was orphaned or changed.
 func TestStaleObjectsAreLeftToGarbageCollection(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.stop()
 	watches := &heldWatches{resource: "configmaps", deleted: make(chan int, 100)}
 	c.Config = rest.CopyConfig(c.Config)

@@ -43,7 +43,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if r.see(ctx, parent, configuration) {
+	if r.observe(ctx, parent, configuration) {
 		return reconcile.Result{RequeueAfter: converge.FirstRetry}, nil // until then, its predecessor's objects are in the way
 	}
 	stored, status, ok := r.instances.latest(&instance, instance.Status)
@@ -75,7 +75,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 		stored = status
 		return nil
 	}
-	result, err := r.converge(ctx, parent, &instance, configuration, departed, status.Resources, record)
+	result, err := r.renderAndConverge(ctx, parent, &instance, configuration, departed, status.Resources, record)
 	if err != nil {
 		return reconcile.Result{}, ignoreGone(err)
 	}
@@ -89,7 +89,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	}
 	// A failed apply does not change the Instance's place in the rollout.
 	if configuration != nil && !result.Held && len(result.Problems) == 0 {
-		r.gate.Settle(configuration.UID, instance.Name, readyObjects(result, applied(result)).status)
+		r.gate.Report(configuration.UID, instance.Name, readyObjects(result, applied(result)).status)
 	}
 	return reconcile.Result{RequeueAfter: sooner(result.RequeueAfter, again)}, nil
 }
@@ -99,7 +99,7 @@ func (r *instanceReconciler) finalize(
 	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, instance *v0.Instance, stored, status v0.InstanceStatus,
 ) (reconcile.Result, error) {
 	if configuration != nil {
-		r.gate.Gone(configuration.UID, instance.Name) // a rollout does not wait for it
+		r.gate.RemoveInstance(configuration.UID, instance.Name) // a rollout does not wait for it
 	}
 	account := deletingAccount(instance, configuration)
 	if slices.Contains(instance.Finalizers, metav1.FinalizerOrphanDependents) {
@@ -141,9 +141,9 @@ func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Ins
 	return &configuration, nil
 }
 
-// converge renders the templates for the Instance and converges its objects. If its
+// renderAndConverge renders the templates for the Instance and converges its objects. If its
 // device has departed, there are none.
-func (r *instanceReconciler) converge(
+func (r *instanceReconciler) renderAndConverge(
 	ctx context.Context, parent ownership.Parent, instance *v0.Instance, configuration *v0.Configuration, departed bool,
 	recorded []v0.ResourceStatus, record func([]v0.ResourceStatus) error,
 ) (converge.Outcome, error) {
@@ -158,7 +158,7 @@ func (r *instanceReconciler) converge(
 		// Existing objects stay until the templates are fixed.
 		return converge.Outcome{Resources: recorded, Problems: compiled.Problems}, nil
 	}
-	want := converge.Wanted{
+	request := converge.Request{
 		Account:   account(configuration),
 		Templates: compiled,
 		Kinds:     r.kinds.of(groupOf(instance)),
@@ -166,7 +166,7 @@ func (r *instanceReconciler) converge(
 		MayChange: r.mayChange(configuration, instance.Name),
 	}
 	if !departed {
-		want.Rendered, want.Diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
+		request.Rendered, request.Diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
 	}
-	return r.converger.Converge(ctx, parent, want, recorded)
+	return r.converger.Converge(ctx, parent, request, recorded)
 }

@@ -42,12 +42,12 @@ type cluster struct {
 	response *atomic.Pointer[func(*http.Request) *http.Response]
 }
 
-func start(t *testing.T) *cluster {
+func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	return startWith(t, controller.Options{Workers: 4})
+	return newClusterWith(t, controller.Options{Workers: 4})
 }
 
-func startWith(t *testing.T, options controller.Options) *cluster {
+func newClusterWith(t *testing.T, options controller.Options) *cluster {
 	t.Helper()
 	c := &cluster{World: apitest.NewWorld(t), writes: &atomic.Int64{}, response: &atomic.Pointer[func(*http.Request) *http.Response]{}}
 	c.runWith(options)

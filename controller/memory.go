@@ -44,10 +44,10 @@ type sighting struct {
 	orphans bool
 }
 
-// see records that a parent exists, and its Configuration, which may be nil. If an
+// observe records that a parent exists, and its Configuration, which may be nil. If an
 // earlier parent had its name, that one is forgotten, and its objects are deleted;
 // replaced reports that there were some.
-func (m *parentMemory) see(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration) (replaced bool) {
+func (m *parentMemory) observe(ctx context.Context, parent ownership.Parent, configuration *v0.Configuration) (replaced bool) {
 	now := sighting{uid: parent.UID}
 	m.mu.Lock()
 	former, found := m.seen[parent.ByName()]
@@ -59,7 +59,7 @@ func (m *parentMemory) see(ctx context.Context, parent ownership.Parent, configu
 	}
 	m.seen[parent.ByName()] = now
 	m.mu.Unlock()
-	return found && former.uid != parent.UID && m.drop(ctx, parent.ByName(), former) > 0
+	return found && former.uid != parent.UID && m.discard(ctx, parent.ByName(), former) > 0
 }
 
 // orphan records that a parent is being deleted without its objects. Garbage
@@ -79,11 +79,11 @@ func (m *parentMemory) forget(ctx context.Context, parent ownership.Parent) {
 	former := m.seen[parent.ByName()]
 	delete(m.seen, parent.ByName())
 	m.mu.Unlock()
-	m.drop(ctx, parent, former)
+	m.discard(ctx, parent, former)
 }
 
-// drop forgets a parent and returns how many of its objects it has deleted.
-func (m *parentMemory) drop(ctx context.Context, parent ownership.Parent, former sighting) int {
+// discard forgets a parent and returns how many of its objects it has deleted.
+func (m *parentMemory) discard(ctx context.Context, parent ownership.Parent, former sighting) int {
 	m.converger.Forget(former.uid)
 	m.retries.forget(former.uid)
 	parent.UID = former.uid
@@ -94,13 +94,13 @@ func (m *parentMemory) drop(ctx context.Context, parent ownership.Parent, former
 	if parent.Level == templating.InstanceLevel {
 		m.instances.forget(former.uid)
 		m.departures.forget(former.uid)
-		m.gate.Gone(former.configuration, parent.Name)
+		m.gate.RemoveInstance(former.configuration, parent.Name)
 		return deleted
 	}
 	m.configurations.forget(former.uid)
 	m.templates.Forget(parent.NamespacedName)
 	m.gate.Forget(former.uid)
 	m.delays.forget(parent.NamespacedName)
-	m.informers.Use(parent.NamespacedName, nil)
+	m.informers.SetResources(parent.NamespacedName, nil)
 	return deleted
 }

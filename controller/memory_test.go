@@ -45,29 +45,29 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	cam := ownership.Parent{Level: templating.InstanceLevel, NamespacedName: name, UID: "cam-1"}
 	first := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cam", UID: group.UID}}
 	for range 2 { // seeing it again changes nothing
-		m.see(t.Context(), group, first)
-		m.see(t.Context(), cam, first)
+		m.observe(t.Context(), group, first)
+		m.observe(t.Context(), cam, first)
 	}
 	m.configurations.remember(group.UID, v0.ConfigurationStatus{}, "1", time.Now())
 	m.instances.remember(cam.UID, v0.InstanceStatus{}, "1", time.Now())
-	m.retries.record(cam.UID, []problem.Problem{{Heals: true}}, time.Now())
+	m.retries.record(cam.UID, []problem.Problem{{Retryable: true}}, time.Now())
 	limit := intstr.FromInt32(1)
-	m.gate.Members(group.UID, "ns", []string{"cam", "door"}, limit)
-	m.gate.Know(group.UID, "cam", true)
-	m.gate.Know(group.UID, "door", true)
+	m.gate.SetInstances(group.UID, "ns", []string{"cam", "door"}, limit)
+	m.gate.Observe(group.UID, "cam", true)
+	m.gate.Observe(group.UID, "door", true)
 
 	// The Instance alone: its group is not affected, but what was known about the
 	// earlier Instance no longer counts.
 	cam.UID = "cam-2"
-	m.see(t.Context(), cam, first)
+	m.observe(t.Context(), cam, first)
 	if len(m.instances.statuses) != 0 || len(m.configurations.statuses) != 1 {
 		t.Errorf("%d Instances and %d Configurations are remembered, want 0 and 1", len(m.instances.statuses), len(m.configurations.statuses))
 	}
 	if m.retries.len() != 0 {
 		t.Error("the back-off of the earlier Instance is remembered")
 	}
-	m.gate.Members(group.UID, "ns", []string{"cam", "door"}, limit)
-	if m.gate.Pass(group.UID, "door", limit) {
+	m.gate.SetInstances(group.UID, "ns", []string{"cam", "door"}, limit)
+	if m.gate.TryAcquire(group.UID, "door", limit) {
 		t.Error("an Instance passes although the new one has not been reported")
 	}
 
@@ -75,14 +75,14 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	// even if they are reconciled before the new Configuration.
 	second := first.DeepCopy()
 	second.UID = "group-2"
-	m.see(t.Context(), cam, second)
-	m.gate.Members(second.UID, "ns", []string{"cam", "door"}, limit)
-	m.gate.Know(second.UID, "cam", true)
-	if m.gate.Pass(second.UID, "cam", limit) {
+	m.observe(t.Context(), cam, second)
+	m.gate.SetInstances(second.UID, "ns", []string{"cam", "door"}, limit)
+	m.gate.Observe(second.UID, "cam", true)
+	if m.gate.TryAcquire(second.UID, "cam", limit) {
 		t.Error("an Instance passes because of what was known about the earlier group")
 	}
 	group.UID = second.UID
-	m.see(t.Context(), group, second)
+	m.observe(t.Context(), group, second)
 	if m.gate.Len() != 1 {
 		t.Errorf("%d groups are remembered, want 1", m.gate.Len())
 	}

@@ -13,7 +13,7 @@ import (
 // The documented metrics exist and count actions, failures and objects.
 func TestMetrics(t *testing.T) {
 	recorder := metricsdoc.NewRecorder()
-	c := startWith(t, controller.Options{Workers: 4, Metrics: recorder})
+	c := newClusterWith(t, controller.Options{Workers: 4, Metrics: recorder})
 	metricsdoc.Check(t, "../docs/metrics.md", "akri-controller", recorder)
 	c.Apply(`
 apiVersion: akri.sh/v0

@@ -10,7 +10,7 @@ import (
 
 // A handler that no node has is a condition of its own, while there is no device.
 func TestMissingHandler(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration

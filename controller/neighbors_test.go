@@ -44,7 +44,7 @@ spec: {policyName: NAME}
 // What others have added next to the controller's list entries stays, also when an
 // entry of the controller's is repaired.
 func TestNeighborsOfListEntriesStay(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(strings.ReplaceAll(injector, "NAME", c.Namespace))
 	t.Cleanup(func() {
 		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {

@@ -90,7 +90,7 @@ func TestProblemsAreReported(t *testing.T) {
 			compiles: true,
 		},
 	}
-	c := start(t)
+	c := newCluster(t)
 	c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken}\ndata: {theirs: x}")
 	c.Apply(strings.ReplaceAll(config, "group", "well"))
 	well := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
@@ -133,7 +133,7 @@ spec:
 
 // While a template has an error, existing objects stay.
 func TestWrongEditRemovesNothing(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -167,7 +167,7 @@ func TestWrongEditRemovesNothing(t *testing.T) {
 
 // A Pod cannot be updated to an edited template: it is replaced.
 func TestImmutableFieldsOfAPod(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	pod := func(command string) string {
 		return `
 apiVersion: akri.sh/v0
@@ -199,7 +199,7 @@ spec:
 
 // A terminated Pod, here one that its node rejected, is replaced.
 func TestTerminatedPodsAreReplaced(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -239,7 +239,7 @@ spec:
 
 // An object that must be recreated stays if the new one would be rejected.
 func TestNothingIsRecreatedInVain(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	write := func(app, port string) {
 		c.Apply(`
 apiVersion: akri.sh/v0

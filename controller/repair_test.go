@@ -58,7 +58,7 @@ const (
 
 // An edit that changes the key of a list entry is reverted like any other.
 func TestKeyedListEntriesAreRepaired(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(repairTemplates)
 	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
@@ -118,7 +118,7 @@ func TestKeyedListEntriesAreRepaired(t *testing.T) {
 
 // Lists of custom resources have keys, too, if their schema says so.
 func TestListsOfCustomResourcesAreRepaired(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

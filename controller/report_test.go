@@ -85,7 +85,7 @@ func (c *cluster) rolledOut(name string) {
 
 // One write says that the objects are applied and that they are ready.
 func TestFirstReportIsHeldBack(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	seen := c.intercept()
 	c.Apply(brokers)
 	first := c.Instance("cfg", "cfg-first", nil) // after it, the kind is known to be in use
@@ -123,7 +123,7 @@ func TestFirstReportIsHeldBack(t *testing.T) {
 // finds the objects by their owner, reports them, and prunes what is not rendered any
 // more.
 func TestHeldReportIsNotLost(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	seen := c.intercept()
 	var died atomic.Bool
 	die := func(request *http.Request) error { // the controller ends before it has written the status
@@ -179,7 +179,7 @@ func TestHeldReportIsNotLost(t *testing.T) {
 // and no second apply.
 func TestUnavailableServerIsNotReported(t *testing.T) {
 	fulltest.Only(t)
-	c := start(t)
+	c := newCluster(t)
 	seen := c.intercept()
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
@@ -230,7 +230,7 @@ func TestUnavailableServerIsNotReported(t *testing.T) {
 
 // The API server stores the largest inventory that a parent may have.
 func TestLargestInventoryIsStored(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.stop()
 	c.Apply(brokers)
 	instance := c.Instance("cfg", "cfg-1", nil)
@@ -254,7 +254,7 @@ func TestLargestInventoryIsStored(t *testing.T) {
 // A report of changed Instances does not repeat the inventory of their group, which may
 // be large.
 func TestGroupReportsWhatHasChanged(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	seen := c.intercept()
 	c.Apply(config)
 	c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})

@@ -39,11 +39,11 @@ type retry struct {
 func newRetries() *retries { return &retries{byParent: map[types.UID]*retry{}} }
 
 // record records the problems of a pass. It returns when the next pass is due, 0 if
-// none of the problems heals, and those of the problems that must be reported.
+// none of the problems is retryable, and those of the problems that must be reported.
 func (r *retries) record(parent types.UID, problems []problem.Problem, now time.Time) (time.Duration, []problem.Problem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Heals }) {
+	if !slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Retryable }) {
 		delete(r.byParent, parent)
 		return 0, problems
 	}

@@ -11,8 +11,8 @@ import (
 
 var (
 	refused  = problem.Problem{Reason: v0.ReasonRefused}
-	rejected = problem.Problem{Reason: v0.ReasonApplyFailed, Heals: true}
-	noAnswer = problem.Problem{Reason: v0.ReasonServerUnavailable, Heals: true, Unavailable: true}
+	rejected = problem.Problem{Reason: v0.ReasonApplyFailed, Retryable: true}
+	noAnswer = problem.Problem{Reason: v0.ReasonServerUnavailable, Retryable: true, Unavailable: true}
 )
 
 // The back-off of problems that may heal doubles with each pass until one has none.

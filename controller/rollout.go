@@ -20,7 +20,7 @@ func (m *parentMemory) countMembers(configuration *v0.Configuration, instances [
 	for i := range instances {
 		names[i] = instances[i].Name
 	}
-	m.gate.Members(configuration.UID, configuration.Namespace, names, *configuration.Spec.Rollout.MaxUnavailable)
+	m.gate.SetInstances(configuration.UID, configuration.Namespace, names, *configuration.Spec.Rollout.MaxUnavailable)
 }
 
 // mayChange returns a function that reports whether an Instance may be changed now,
@@ -32,7 +32,7 @@ func (m *parentMemory) mayChange(configuration *v0.Configuration, instance strin
 	}
 	limit := *configuration.Spec.Rollout.MaxUnavailable
 	return func(ready bool) bool {
-		m.gate.Know(configuration.UID, instance, ready)
-		return m.gate.Pass(configuration.UID, instance, limit)
+		m.gate.Observe(configuration.UID, instance, ready)
+		return m.gate.TryAcquire(configuration.UID, instance, limit)
 	}
 }

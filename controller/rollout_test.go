@@ -77,7 +77,7 @@ func (f *fleet) changed(version string) (changed, settled []string) {
 }
 
 func TestRolloutInTurn(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
 	c.Apply(versioned("b", twoAtATime))
@@ -116,7 +116,7 @@ func TestRolloutInTurn(t *testing.T) {
 
 // A restart in the middle of a rollout lets no more Instances through.
 func TestRolloutAcrossRestart(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
 	c.Apply(versioned("b", twoAtATime))
@@ -155,7 +155,7 @@ func TestRolloutAcrossRestart(t *testing.T) {
 // Invalid templates make nothing unavailable: the corrected ones still reach the
 // Instances in turn.
 func TestRolloutAfterBrokenTemplates(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
 	c.Apply(versioned("b", twoAtATime))
@@ -188,7 +188,7 @@ func TestRolloutAfterBrokenTemplates(t *testing.T) {
 
 // A device that breaks in a rollout and is then removed holds up no other.
 func TestRolloutWithoutTheBrokenDevices(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(versioned("a", twoAtATime))
 	f := newFleet(c)
 	c.Apply(versioned("b", twoAtATime))

@@ -18,7 +18,7 @@ import (
 // objects of the former scope went with their definition.
 func TestKindThatChangesItsScope(t *testing.T) {
 	options := controller.Options{Workers: 4, Policy: confine.Policy{ClusterScoped: true}}
-	c := startWith(t, options)
+	c := newClusterWith(t, options)
 	define := func(scope string) {
 		c.Apply(strings.ReplaceAll(`
 apiVersion: apiextensions.k8s.io/v1

@@ -14,7 +14,7 @@ import (
 
 // The proposal's example: a Pod and a Service for each device, a Service for all.
 func TestTheProposalsExample(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	text, err := os.ReadFile("../examples/debug-echo/configuration.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ spec:
 `
 
 func TestDriftIsRepaired(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -159,7 +159,7 @@ func TestDriftIsRepaired(t *testing.T) {
 
 // Fields that other clients add to an object are left alone and cause no request.
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
@@ -181,7 +181,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 }
 
 func TestRestartWritesNothing(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(config)
 	for _, name := range []string{"cfg-1", "cfg-2", "cfg-3"} {
 		instance := c.Instance("cfg", name, map[string]string{"TEXT": "foo"})
@@ -200,7 +200,7 @@ func TestRestartWritesNothing(t *testing.T) {
 }
 
 func TestTemplateEdits(t *testing.T) {
-	c := start(t)
+	c := newCluster(t)
 	c.Apply(config)
 	instance := c.Instance("cfg", "cfg-1", map[string]string{"TEXT": "foo"})
 	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)

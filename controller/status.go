@@ -156,7 +156,7 @@ func groupStatus(
 	accepted, discovering, applied := acceptedVerdict(compiled), discoveringVerdict(configuration, len(instances), nodes), applied(result)
 	if applied.status && failing.count > 0 {
 		applied = conditionFalse(v0.ReasonInstancesFailing,
-			fmt.Sprintf("%d of %d Instances cannot be applied\n%s", failing.count, len(instances), failing))
+			fmt.Sprintf("the objects of %d of %d Instances could not be applied\n%s", failing.count, len(instances), failing))
 	}
 	if applied.status && held.count > 0 {
 		applied = conditionFalse(v0.ReasonRolloutWaiting,

@@ -85,7 +85,7 @@ func (c *Chain) dryRunAlternative(
 // denies the request unless the problem may heal.
 func expected(found problem.Problem) Finding {
 	finding := denial(found)
-	if found.Heals {
+	if found.Retryable {
 		finding.Level = Inconclusive
 	}
 	return finding

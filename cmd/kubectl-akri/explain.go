@@ -179,7 +179,7 @@ func parentOf(object *unstructured.Unstructured) (parent ownership.Parent, notes
 		parent.Name, parent.Namespace = owner.Name, object.GetNamespace()
 		return parent, nil, true
 	}
-	parent = ownership.Of(object).Parent
+	parent = ownership.Read(object).Parent
 	if object.GetLabels()[v0.LabelManagedBy] != v0.ManagedBy || parent.Name == "" {
 		return parent, nil, false
 	}

@@ -143,7 +143,7 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 		for i := range objects {
 			ref := inventory.RefOfObject(&objects[i])
 			isDesired := slices.ContainsFunc(desired, func(d plan.Desired) bool { return d.Ref == ref })
-			if isDesired || ownership.Of(&objects[i]).Parent == parent.ByName() {
+			if isDesired || ownership.Read(&objects[i]).Parent == parent.ByName() {
 				live[ref] = &objects[i]
 			}
 		}
@@ -204,7 +204,7 @@ func (p *preview) change(
 	switch step.Action {
 	case plan.Delete:
 		change.Verb = view.Deleted
-		if live == nil || !step.Claim.Deletes(ownership.Of(live)) {
+		if live == nil || !step.Claim.Deletes(ownership.Read(live)) {
 			return nil, nil // already deleted, or not the parent's
 		}
 		return change, nil

@@ -57,7 +57,7 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 	if err != nil {
 		return nil, c.classify(want.Kind, want.Resource, err)
 	}
-	state := ownership.Of(existing)
+	state := ownership.Read(existing)
 	if claim.Judge(state) == ownership.Former {
 		return nil, changed // garbage collection deletes it
 	}

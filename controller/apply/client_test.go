@@ -42,7 +42,7 @@ type world struct {
 	namespace string
 }
 
-func enter(t *testing.T) *world {
+func newWorld(t *testing.T) *world {
 	config := apitest.Start(t)
 	api, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -84,7 +84,7 @@ func reason(err error) string {
 // One request creates an object, and never touches an existing one, not even if no
 // field conflicts.
 func TestCreateNeverTouchesWhatExists(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	theirs := w.content("taken", "theirs")
 	delete(theirs, "data")
 	delete(theirs["metadata"].(map[string]any), "ownerReferences")
@@ -110,7 +110,7 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 }
 
 func TestCreateOfTheSameObjectByMany(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	var mu sync.Mutex
 	uids := map[types.UID]bool{}
 	var all sync.WaitGroup
@@ -139,7 +139,7 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 
 // An object that was replaced since it was read is not written.
 func TestUpdateAndDeleteNameOneObject(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	object, err := w.Create(t.Context(), configMap(w.content("x", "1")), ownership.Claim{Parent: parent})
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestUpdateAndDeleteNameOneObject(t *testing.T) {
 }
 
 func TestErrorsAreClassified(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	unknown := schema.GroupVersionKind{Group: "nowhere.akri.sh", Version: "v1", Kind: "Nothing"}
 	content := w.content("x", "1")
 	content["apiVersion"], content["kind"] = "nowhere.akri.sh/v1", "Nothing"

@@ -54,7 +54,7 @@ func (c *Client) DeleteIf(
 			return false, c.forbidden(resource, err)
 		case err != nil:
 			return false, deleteError(resource, name, "read before its deletion", err)
-		case !may(ownership.Of(existing)):
+		case !may(ownership.Read(existing)):
 			return false, nil
 		case existing.GetDeletionTimestamp() != nil:
 			return true, nil

@@ -21,9 +21,9 @@ import (
 // ConflictError returns the error for an object that belongs to another owner.
 func ConflictError(what string) *problem.Error {
 	return &problem.Error{
-		Reason: v0.ReasonConflict,
-		Cause:  what + " exists and was not created for this Configuration: delete it, or give the template another metadata.name",
-		Heals:  true,
+		Reason:    v0.ReasonConflict,
+		Cause:     what + " exists and was not created for this Configuration: delete it, or give the template another metadata.name",
+		Retryable: true,
 	}
 }
 
@@ -36,8 +36,8 @@ func ForbiddenError(resource schema.GroupVersionResource, err error) *problem.Er
 			"{apiGroups: [%q], resources: [%q], verbs: [get, list, watch, create, patch, delete]} "+
 			"(kubectl akri rbac prints it, ready to apply); the API server says: %s",
 			resource.GroupResource(), v0.LabelAggregate, resource.Group, resource.Resource, serverSays(err)),
-		Heals: true,
-		Err:   err,
+		Retryable: true,
+		Err:       err,
 	}
 }
 
@@ -77,7 +77,7 @@ func KeepsChangingError(object string, err error) *problem.Error {
 
 // answer returns the error for a response of the API server.
 func answer(reason, cause string, err error) *problem.Error {
-	return &problem.Error{Reason: reason, Cause: cause, Heals: true, Err: err}
+	return &problem.Error{Reason: reason, Cause: cause, Retryable: true, Err: err}
 }
 
 func deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) *problem.Error {

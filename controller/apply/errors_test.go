@@ -13,7 +13,7 @@ import (
 // What the API server says about a Secret may quote its values: errors name only the
 // reason and the fields.
 func TestErrorsAboutSecretsQuoteNothing(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	const hidden = "hunter2"
 	secret := func(change func(map[string]any)) *plan.Desired {
 		content := w.content("secret", "")

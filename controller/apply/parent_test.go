@@ -17,7 +17,7 @@ import (
 // A parent that no longer exists gets no finalizer, and the caller learns of it: it
 // must create nothing that only the finalizer would delete.
 func TestFinalizeParentThatIsGone(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	configurations := w.dynamic.Resource(v0.ConfigurationResource).Namespace(w.namespace)
 	created, err := configurations.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "akri.sh/v0", "kind": "Configuration",
@@ -64,7 +64,7 @@ func TestFinalizeParentThatIsGone(t *testing.T) {
 
 // Only the client that was not used for the longest time is dropped.
 func TestClientsOfManyAccounts(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	clients, err := NewClients(w.config, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func (c *Client) reclaim(ctx context.Context, step plan.Step) (version string, e
 	if err != nil {
 		return "", c.classify(want.Kind, want.Resource, err)
 	}
-	if live.GetUID() != step.UID || !step.Claim.Owns(ownership.Of(live)) {
+	if live.GetUID() != step.UID || !step.Claim.Owns(ownership.Read(live)) {
 		return "", ErrChanged
 	}
 	managers, replaced, err := plan.Reclaim(live.GetManagedFields(), want.Content, step.Neighbors)

@@ -33,7 +33,7 @@ func (b beforeRequest) RoundTrip(request *http.Request) (*http.Response, error) 
 // A list entry that a client replaces between the two requests of a repair is repaired
 // by the next one, and its replacement does not stay.
 func TestReplacedDuringRepair(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	want := &plan.Desired{
 		Kind:     schema.GroupVersionKind{Version: "v1", Kind: "Service"},
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: "services"},

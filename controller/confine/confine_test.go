@@ -66,7 +66,7 @@ func TestObject(t *testing.T) {
 			}
 			if found, refused := errors.AsType[*problem.Error](
 				err,
-			); !refused || found.Reason != v0.ReasonRefused || found.Heals ||
+			); !refused || found.Reason != v0.ReasonRefused || found.Retryable ||
 				!strings.Contains(err.Error(), tc.refusedFor) {
 				t.Errorf("got %v, want a refusal about %s", err, tc.refusedFor)
 			}

@@ -67,8 +67,8 @@ func (c *Converger) Remembered() (podBackoffs, repairs int) {
 	return c.podBackoff.len(), c.contention.Len()
 }
 
-// Wanted is the desired state of a parent's objects.
-type Wanted struct {
+// Request is the desired state of a parent's objects.
+type Request struct {
 	// Account is the ServiceAccount that acts for the parent; empty for the
 	// controller.
 	Account   types.NamespacedName
@@ -91,22 +91,22 @@ type Wanted struct {
 // Converge brings a parent's objects to the desired state. recorded is the parent's
 // inventory. If there is an error, the parent could not be written, and nothing was
 // applied; it is apply.ErrGone if the parent no longer exists.
-func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want Wanted, recorded []v0.ResourceStatus) (Outcome, error) {
-	result := Outcome{Problems: want.Templates.Diagnosed(v0.ReasonRenderFailed, want.Diagnostics)}
-	client, err := c.Clients.As(want.Account)
+func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, request Request, recorded []v0.ResourceStatus) (Outcome, error) {
+	result := Outcome{Problems: request.Templates.Diagnosed(v0.ReasonRenderFailed, request.Diagnostics)}
+	client, err := c.Clients.As(request.Account)
 	if err != nil {
 		result.fail("spec.serviceAccountName", err)
 		result.Resources = recorded
 		return result, nil
 	}
 	recorded = c.memory.complete(parent.UID, recorded)
-	desired := c.resolve(ctx, parent, want, &result)
+	desired := c.resolve(ctx, parent, request, &result)
 	c.checkWatches(recorded, &result)
 	now := time.Now()
 	input := plan.Input{
 		Parent:   parent,
 		Desired:  desired,
-		Observed: c.observe(parent, desired, append(inventory.Kinds(recorded), want.Kinds...)),
+		Observed: c.observe(parent, desired, append(inventory.Kinds(recorded), request.Kinds...)),
 		Recorded: recorded,
 		Complete: len(result.Problems) == 0 && !result.Pending,
 
@@ -119,14 +119,14 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 		c.podBackoff.none(parent.UID, now)
 	}
 	steps := plan.Compute(input)
-	if want.MayChange != nil && plan.Changes(steps) && (result.Pending || !want.MayChange(c.ready(steps))) {
+	if request.MayChange != nil && plan.Changes(steps) && (result.Pending || !request.MayChange(c.ready(steps))) {
 		input.Hold, result.Held = true, true
 		steps = plan.Compute(input)
 	}
 	if unrecorded := plan.Unrecorded(input, steps); len(unrecorded) > 0 {
 		recorded = append(slices.Clone(recorded), unrecorded...)
 		inventory.Sort(recorded)
-		if err := c.recordFirst(ctx, parent, want, recorded); err != nil {
+		if err := c.recordFirst(ctx, parent, request, recorded); err != nil {
 			return Outcome{}, err
 		}
 		input.Recorded = recorded
@@ -146,22 +146,22 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, want 
 }
 
 // resolve returns the desired objects whose resources are watched.
-func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, want Wanted, result *Outcome) []plan.Desired {
-	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, want.Rendered, want.Templates.Place)
+func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, request Request, result *Outcome) []plan.Desired {
+	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, request.Rendered, request.Templates.Place)
 	result.Problems = append(result.Problems, problems...)
-	return slices.DeleteFunc(desired, func(want plan.Desired) bool {
-		state := c.Informers.Ask(want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen)
+	return slices.DeleteFunc(desired, func(object plan.Desired) bool {
+		state := c.Informers.Ensure(object.Resource, parent, object.Ref.NamespacedName(), object.ReadyWhen)
 		switch {
 		case state.Synced:
 		case state.Err == nil:
 			result.Pending = true
 			return true
 		default:
-			result.fail(want.Place, apply.WatchError(want.Kind, want.Resource, state.Err))
+			result.fail(object.Place, apply.WatchError(object.Kind, object.Resource, state.Err))
 			return true
 		}
-		if err := c.Informers.Judge(ctx, want.Resource, parent, want.Ref.NamespacedName(), want.ReadyWhen); err != nil {
-			result.fail(want.Place, apply.WatchError(want.Kind, want.Resource, err))
+		if err := c.Informers.Judge(ctx, object.Resource, parent, object.Ref.NamespacedName(), object.ReadyWhen); err != nil {
+			result.fail(object.Place, apply.WatchError(object.Kind, object.Resource, err))
 			return true
 		}
 		return false
@@ -197,7 +197,7 @@ func (c *Converger) observe(
 			return
 		}
 		seen[resource] = true
-		for _, object := range c.Informers.Of(resource, parent) {
+		for _, object := range c.Informers.OwnedBy(resource, parent) {
 			observed[inventory.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}] = object.Observed()
 		}
 	}
@@ -222,8 +222,8 @@ func (c *Converger) observe(
 }
 
 // live returns a desired object as last seen.
-func (c *Converger) live(want *plan.Desired) (*informers.Object, bool) {
-	return c.Informers.Get(want.Resource, want.Ref.NamespacedName())
+func (c *Converger) live(object *plan.Desired) (*informers.Object, bool) {
+	return c.Informers.Get(object.Resource, object.Ref.NamespacedName())
 }
 
 // ready reports whether all desired objects that exist are ready.

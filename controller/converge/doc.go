@@ -14,7 +14,7 @@
 //	          the plan and the request, not more than three times in a row
 //	Problems  something could not be rendered, resolved, watched, applied or
 //	          deleted, or an object is contended
-//	Held      Wanted.MayChange refused a change of what exists
+//	Held      Request.MayChange refused a change of what exists
 //
 //	flag      objects               status                    next pass
 //	--------  --------------------  ------------------------  --------------------
@@ -22,7 +22,7 @@
 //	          none pruned           pass knows what was       synced, or after
 //	                                applied                   RequeueAfter
 //	Problems  applied but for the   Applied=False with the    with back-off if a
-//	          failing, none pruned  first problem's reason    problem heals
+//	          failing, none pruned  first problem's reason    problem is retryable
 //	Held      repaired only         Applied=False,            when the rollout
 //	                                RolloutWaiting            gate opens
 //	none      as rendered           Applied=True              on the next change

@@ -50,8 +50,8 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 			continue // it is created when the change may be made
 		}
 		delete(remaining, step.Ref)
-		e.result.Resources = append(e.result.Resources, e.converge(ctx, step, entry, known))
-		if found, ok := e.contention.Contended(e.contended(step), e.now); ok {
+		e.result.Resources = append(e.result.Resources, e.carryOut(ctx, step, entry, known))
+		if found, ok := e.contention.Contended(e.objectKey(step), e.now); ok {
 			contended = append(contended, problem.New(step.Desired.Place, contentionError(step.Ref, found)))
 			e.result.Requeue(found.Over)
 		}
@@ -76,11 +76,11 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 // object again. In an inventory that is full, only those are kept whose objects could
 // not be found by their owner.
 func (e *execution) keep(entry v0.ResourceStatus) {
-	elsewhere := !e.parent.Collected(entry.Namespace)
-	if entry.UID == "" && !elsewhere {
+	collected := e.parent.Collected(entry.Namespace)
+	if entry.UID == "" && collected {
 		return
 	}
-	if len(e.result.Resources) < plan.MaxRecorded || elsewhere || entry.Orphan {
+	if len(e.result.Resources) < plan.MaxRecorded || !collected || entry.Orphan {
 		e.result.Resources = append(e.result.Resources, entry)
 	}
 }
@@ -113,9 +113,9 @@ func (e *execution) prune(ctx context.Context, steps []plan.Step) (done []invent
 	return done
 }
 
-// converge carries out a step for a desired object and returns its entry. Its
+// carryOut carries out a step for a desired object and returns its entry. Its
 // error becomes a problem, or another pass.
-func (e *execution) converge(ctx context.Context, step plan.Step, recorded v0.ResourceStatus, known bool) v0.ResourceStatus {
+func (e *execution) carryOut(ctx context.Context, step plan.Step, recorded v0.ResourceStatus, known bool) v0.ResourceStatus {
 	entry, err := e.apply(ctx, step, recorded)
 	if err == nil {
 		return entry
@@ -142,8 +142,8 @@ func (e *execution) failed(step plan.Step, origin string, err error) (reason str
 	return e.result.Problems[len(e.result.Problems)-1].Reason
 }
 
-// contended returns the key of a step's object in the contention detector.
-func (e *execution) contended(step plan.Step) contention.Object {
+// objectKey returns the key of a step's object in the contention detector.
+func (e *execution) objectKey(step plan.Step) contention.Object {
 	return contention.Object{Parent: e.parent.UID, Ref: step.Ref}
 }
 
@@ -168,10 +168,10 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 		Namespace: step.Ref.Namespace, Name: step.Ref.Name, Template: want.Template, Orphan: want.Orphan,
 	}
 	if step.Repair {
-		if wait := e.contention.Repair(e.contended(step), e.now); wait > 0 {
+		if wait := e.contention.Repair(e.objectKey(step), e.now); wait > 0 {
 			e.result.Requeue(wait)
 			step.Action = plan.Wait
-		} else if step.Action == plan.Update && e.contention.NeedsManager(e.contended(step)) {
+		} else if step.Action == plan.Update && e.contention.NeedsManager(e.objectKey(step)) {
 			e.findManager(ctx, step)
 		}
 	}
@@ -205,7 +205,7 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 	}
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
 	e.Observer.Did(step.Action)
-	object := e.Informers.Note(want.Resource, answer, want.ReadyWhen)
+	object := e.Informers.RecordApplied(want.Resource, answer, want.ReadyWhen)
 	entry.UID, entry.Hash, entry.ManagedFieldsHash = string(object.UID), want.Hash, object.ManagedFieldsHash
 	entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
 	e.memory.apply(e.parent.UID, entry, types.UID(recorded.UID))
@@ -269,7 +269,7 @@ func (e *execution) findManager(ctx context.Context, step plan.Step) {
 		log.FromContext(ctx).Error(err, "Failed to look up the managers of a contended object", "child", step.Ref.String())
 		return
 	}
-	e.contention.SetManager(e.contended(step), manager)
+	e.contention.SetManager(e.objectKey(step), manager)
 }
 
 // recreate deletes an object that cannot be updated to the desired one. The watch

@@ -34,15 +34,15 @@ func (c *Converger) Finalize(
 
 // recordFirst adds the finalizer to a parent and then records the objects that are about
 // to be created out of garbage collection's reach: a crash must not leak them.
-func (c *Converger) recordFirst(ctx context.Context, parent ownership.Parent, want Wanted, recorded []v0.ResourceStatus) error {
+func (c *Converger) recordFirst(ctx context.Context, parent ownership.Parent, request Request, recorded []v0.ResourceStatus) error {
 	var account types.NamespacedName
 	if parent.Level == templating.InstanceLevel { // its Configuration may be deleted first
-		account = want.Account
+		account = request.Account
 	}
 	if err := c.Clients.Own().Finalize(ctx, parent, account); err != nil {
 		return err
 	}
-	return want.Record(recorded)
+	return request.Record(recorded)
 }
 
 // Release removes the finalizer from a parent whose inventory no longer needs it.

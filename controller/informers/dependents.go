@@ -20,7 +20,7 @@ func (i *Informers) Dependents(parent ownership.Parent) []Dependent {
 	var dependents []Dependent
 	known := map[types.UID]bool{} // a kind may be watched in two versions
 	for _, informer := range i.all() {
-		for _, object := range informer.of(parent) {
+		for _, object := range informer.ownedBy(parent) {
 			if object.goesWith(parent.UID) && parent.Collected(object.Namespace) && !known[object.UID] {
 				known[object.UID] = true
 				dependents = append(dependents, Dependent{Resource: informer.resource, Object: object})

@@ -17,7 +17,7 @@
 // health.go decides. Until it works again the resource counts as not synced, so
 // nothing is planned from stale knowledge.
 //
-// Always: asking never blocks; a parent that asks before the first sync is
+// Always: [Informers.Ensure] never blocks; a parent that calls it before the first sync is
 // requeued once it has happened. A parent is requeued when one of its objects is
 // deleted, when a field managed by the controller changes, and when the object's
 // readiness changes by the parent's own standard; not otherwise. The content of an

@@ -74,14 +74,14 @@ func TestFailingWatch(t *testing.T) {
 				Level: templating.ConfigurationLevel, NamespacedName: types.NamespacedName{Namespace: w.namespace, Name: "cfg"},
 			}
 			a := w.parent("a")
-			w.Use(user.NamespacedName, []schema.GroupVersionResource{configMaps})
+			w.SetResources(user.NamespacedName, []schema.GroupVersionResource{configMaps})
 			w.synced(a, nil)
 			w.applied(a, nil)
 			notified := w.times(user)
 
 			w.intercept(test.serve)
 			w.eventually("a report", func() bool { return w.times(user) == notified+1 })
-			state := w.Ask(configMaps, a, a.NamespacedName, nil)
+			state := w.Ensure(configMaps, a, a.NamespacedName, nil)
 			if state.Synced || state.Err == nil || !strings.Contains(state.Err.Error(), test.err) {
 				t.Errorf("state %+v, want an error with %q", state, test.err)
 			}
@@ -107,7 +107,7 @@ func TestFailingWatch(t *testing.T) {
 func TestStreamsAreRenewed(t *testing.T) {
 	w := watchWith(t, quick())
 	user := types.NamespacedName{Namespace: w.namespace, Name: "cfg"}
-	w.Use(user, []schema.GroupVersionResource{configMaps})
+	w.SetResources(user, []schema.GroupVersionResource{configMaps})
 	a := w.parent("a")
 	w.synced(a, nil)
 	notified := w.times(ownership.Parent{Level: templating.ConfigurationLevel, NamespacedName: user})

@@ -43,10 +43,10 @@ type resourceInformer struct {
 }
 
 func newInformer(all *Informers, resource schema.GroupVersionResource) *resourceInformer {
-	n := &resourceInformer{all: all, resource: resource, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
-	n.state.timing = all.timing
-	n.state.waiting = map[ownership.Parent]bool{}
-	n.store = newStore(n.log, all.notify, n.listed)
+	r := &resourceInformer{all: all, resource: resource, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
+	r.state.timing = all.timing
+	r.state.waiting = map[ownership.Parent]bool{}
+	r.store = newStore(r.log, all.notify, r.listed)
 	client := all.client.Resource(resource)
 	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
 	lister := &cache.ListWatch{
@@ -58,32 +58,32 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *resource
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 			options.LabelSelector = ours
-			return all.streams.open(ctx, resource, options, n, decoder{answered: n.answered, trim: n.read})
+			return all.streams.open(ctx, resource, options, r, decoder{recentlyApplied: r.recentlyApplied, trim: r.read})
 		},
 	}
-	n.reflector = cache.NewReflectorWithOptions(lister, &Object{}, n.store, cache.ReflectorOptions{
+	r.reflector = cache.NewReflectorWithOptions(lister, &Object{}, r.store, cache.ReflectorOptions{
 		Name:            "akri/" + resource.String(),
 		TypeDescription: resource.GroupResource().String(),
 		Backoff:         &wait.Backoff{Duration: all.timing.minDelay, Cap: all.timing.maxDelay, Steps: 5, Factor: 2, Jitter: 1},
 	})
-	return n
+	return r
 }
 
 // run watches until ctx ends.
-func (n *resourceInformer) run(ctx context.Context) {
+func (r *resourceInformer) run(ctx context.Context) {
 	for failures := 0; ; failures++ {
 		began := time.Now()
-		err := n.reflector.ListAndWatchWithContext(ctx)
+		err := r.reflector.ListAndWatchWithContext(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			n.failed(err)
+			r.failed(err)
 		}
-		if time.Since(began) > n.all.timing.maxDelay {
+		if time.Since(began) > r.all.timing.maxDelay {
 			failures = 0
 		}
-		delay := backoff.Delay(n.all.timing.minDelay, n.all.timing.maxDelay, failures)
+		delay := backoff.Delay(r.all.timing.minDelay, r.all.timing.maxDelay, failures)
 		retry := time.NewTimer(delay + rand.N(delay/2))
 		select {
 		case <-ctx.Done():
@@ -94,118 +94,118 @@ func (n *resourceInformer) run(ctx context.Context) {
 	}
 }
 
-func (n *resourceInformer) stop() {
-	if n.cancel != nil {
-		n.cancel()
+func (r *resourceInformer) stop() {
+	if r.cancel != nil {
+		r.cancel()
 	}
 }
 
 // listed is called after each list. The first one means that the informer has
 // synced.
-func (n *resourceInformer) listed() {
-	n.state.Lock()
-	if !n.state.synced {
-		n.state.synced = true
-		n.state.work()
+func (r *resourceInformer) listed() {
+	r.state.Lock()
+	if !r.state.synced {
+		r.state.synced = true
+		r.state.work()
 	}
-	n.state.Unlock()
-	n.check(time.Now())
+	r.state.Unlock()
+	r.check(time.Now())
 }
 
 // failed records why the API server does not let the controller list or watch.
-func (n *resourceInformer) failed(err error) {
-	n.log.V(1).Info("Failed to list or watch", "err", err)
+func (r *resourceInformer) failed(err error) {
+	r.log.V(1).Info("Failed to list or watch", "err", err)
 	now := time.Now()
-	n.state.Lock()
-	n.state.fail(now, err)
-	n.state.Unlock()
-	n.check(now)
+	r.state.Lock()
+	r.state.fail(now, err)
+	r.state.Unlock()
+	r.check(now)
 }
 
 // The methods of [observer].
 
-func (n *resourceInformer) streamRequested(requested *stream) {
-	n.state.Lock()
-	defer n.state.Unlock()
-	n.state.request(time.Now())
-	n.state.current = requested
+func (r *resourceInformer) streamRequested(requested *stream) {
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.state.request(time.Now())
+	r.state.current = requested
 }
 
-func (n *resourceInformer) streamOpened() {
-	n.state.Lock()
-	defer n.state.Unlock()
-	n.state.open(time.Now())
+func (r *resourceInformer) streamOpened() {
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.state.open(time.Now())
 }
 
-func (n *resourceInformer) streamHeard() {
-	n.state.Lock()
-	defer n.state.Unlock()
-	n.state.heard = true
+func (r *resourceInformer) streamHeard() {
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.state.heard = true
 }
 
-func (n *resourceInformer) streamClosed(err error) {
+func (r *resourceInformer) streamClosed(err error) {
 	if err != nil {
-		n.log.V(1).Info("The watch ended", "err", err)
+		r.log.V(1).Info("The watch ended", "err", err)
 	}
-	n.state.Lock()
-	defer n.state.Unlock()
-	n.state.closed(time.Now(), err)
-	n.state.current = nil
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.state.closed(time.Now(), err)
+	r.state.current = nil
 }
 
 // renew ends the current stream. The reflector then watches again, which fails if
 // the resource is no longer served.
-func (n *resourceInformer) renew() {
-	n.state.Lock()
-	current := n.state.current
-	n.state.Unlock()
+func (r *resourceInformer) renew() {
+	r.state.Lock()
+	current := r.state.current
+	r.state.Unlock()
 	if current != nil {
 		current.Stop()
 	}
 }
 
-// ask returns the state of the watch. If it has not synced, or fails, the parent is
+// await returns the state of the watch. If it has not synced, or fails, the parent is
 // notified of the next change.
-func (n *resourceInformer) ask(parent ownership.Parent) State {
-	n.state.Lock()
-	defer n.state.Unlock()
-	state := n.state.state()
+func (r *resourceInformer) await(parent ownership.Parent) State {
+	r.state.Lock()
+	defer r.state.Unlock()
+	state := r.state.state()
 	if !state.Synced {
-		n.state.waiting[parent.ByName()] = true
+		r.state.waiting[parent.ByName()] = true
 	}
 	return state
 }
 
-func (n *resourceInformer) current() State {
-	n.state.Lock()
-	defer n.state.Unlock()
-	return n.state.state()
+func (r *resourceInformer) current() State {
+	r.state.Lock()
+	defer r.state.Unlock()
+	return r.state.state()
 }
 
 // check reports a failure of the watch that lasts, and its end: it logs and
 // notifies the waiting parents and the users of the resource.
-func (n *resourceInformer) check(now time.Time) {
-	n.state.Lock()
-	found := n.state.check(now)
-	state := n.state.state()
+func (r *resourceInformer) check(now time.Time) {
+	r.state.Lock()
+	found := r.state.check(now)
+	state := r.state.state()
 	var waiting []ownership.Parent
 	if found != unchanged || state.Synced {
-		for parent := range n.state.waiting {
+		for parent := range r.state.waiting {
 			waiting = append(waiting, parent)
 		}
-		clear(n.state.waiting)
+		clear(r.state.waiting)
 	}
-	n.state.Unlock()
+	r.state.Unlock()
 	switch found {
 	case failed:
-		n.log.Error(state.Err, "Cannot watch a resource; its objects are left alone until that is possible")
+		r.log.Error(state.Err, "Cannot watch a resource; its objects are left alone until that is possible")
 	case recovered:
-		n.log.Info("The resource is watched again")
+		r.log.Info("The resource is watched again")
 	}
 	if found != unchanged {
-		waiting = append(waiting, n.all.usersOf(n.resource)...)
+		waiting = append(waiting, r.all.usersOf(r.resource)...)
 	}
 	for _, parent := range waiting {
-		n.notify(parent)
+		r.notify(parent)
 	}
 }

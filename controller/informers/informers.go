@@ -98,7 +98,7 @@ func (i *Informers) Run(ctx context.Context) error {
 			}
 		case now := <-clean.C:
 			i.stopUnused(now)
-			i.expireNotes(now)
+			i.expireApplied(now)
 		}
 	}
 }
@@ -117,9 +117,9 @@ func (i *Informers) find(resource schema.GroupVersionResource) *resourceInformer
 	return i.watched[resource]
 }
 
-// Use sets the resources that a Configuration needs from now on. An empty list
+// SetResources sets the resources that a Configuration needs from now on. An empty list
 // ends its use of all.
-func (i *Informers) Use(configuration types.NamespacedName, resources []schema.GroupVersionResource) {
+func (i *Informers) SetResources(configuration types.NamespacedName, resources []schema.GroupVersionResource) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(resources) == 0 {
@@ -129,7 +129,7 @@ func (i *Informers) Use(configuration types.NamespacedName, resources []schema.G
 	used := make(map[schema.GroupVersionResource]bool, len(resources))
 	for _, resource := range resources {
 		used[resource] = true
-		i.ensure(resource)
+		i.informer(resource)
 	}
 	i.users[configuration] = used
 }
@@ -165,20 +165,20 @@ func (i *Informers) State(resource schema.GroupVersionResource) State {
 	return State{}
 }
 
-// Ask returns the state of the watch of a desired object's resource, and starts
-// the watch if necessary. A parent that asks while the watch has not synced, or
+// Ensure returns the state of the watch of a desired object's resource, and starts
+// the watch if necessary. A parent that calls it while the watch has not synced, or
 // fails, is notified when that changes.
 //
 // The condition, which may be nil, is the parent's own standard of the object's
 // readiness: the parent is notified when the condition's verdict changes.
-func (i *Informers) Ask(
+func (i *Informers) Ensure(
 	resource schema.GroupVersionResource, parent ownership.Parent, object types.NamespacedName, condition *readywhen.Condition,
 ) State {
 	i.mu.Lock()
-	informer := i.ensure(resource)
+	informer := i.informer(resource)
 	i.mu.Unlock()
-	state := informer.ask(parent)
-	informer.expect(parent, object, condition, state.Synced)
+	state := informer.await(parent)
+	informer.expectCondition(parent, object, condition, state.Synced)
 	return state
 }
 
@@ -200,7 +200,7 @@ func (i *Informers) Judge(
 	case err != nil:
 		return fmt.Errorf("read %s %s for its ready-when condition: %w", resource.GroupResource(), name, err)
 	}
-	i.note(resource, live, condition)
+	i.record(resource, live, condition)
 	return nil
 }
 
@@ -249,38 +249,38 @@ func (i *Informers) Neighbors(resource schema.GroupVersionResource, name types.N
 	return nil
 }
 
-// Of returns the objects of a resource whose labels name a parent.
-func (i *Informers) Of(resource schema.GroupVersionResource, parent ownership.Parent) []*Object {
+// OwnedBy returns the objects of a resource whose labels name a parent.
+func (i *Informers) OwnedBy(resource schema.GroupVersionResource, parent ownership.Parent) []*Object {
 	if informer := i.find(resource); informer != nil {
-		return informer.of(parent)
+		return informer.ownedBy(parent)
 	}
 	return nil
 }
 
-// Note records the API server's answer to an apply and returns what is kept of it.
+// RecordApplied records the API server's answer to an apply and returns what is kept of it.
 // The next plan then does not depend on how fast the watch is, and the watch's
-// event for it notifies no parent. The condition is as for Ask.
-func (i *Informers) Note(
+// event for it notifies no parent. The condition is as for [Informers.Ensure].
+func (i *Informers) RecordApplied(
 	resource schema.GroupVersionResource, answer *unstructured.Unstructured, condition *readywhen.Condition,
 ) *Object {
-	object := i.note(resource, answer, condition)
+	object := i.record(resource, answer, condition)
 	if informer := i.find(resource); informer != nil {
-		informer.restored(object.name())
+		informer.forgetNeighbors(object.name())
 	}
 	return object
 }
 
-// note records a response of the API server with the object.
-func (i *Informers) note(
+// record records a response of the API server with the object.
+func (i *Informers) record(
 	resource schema.GroupVersionResource, live *unstructured.Unstructured, condition *readywhen.Condition,
 ) *Object {
 	informer := i.find(resource)
 	if informer == nil {
-		object, _ := trim(live, condition, readiness.Of)
+		object, _ := trim(live, condition, readiness.Check)
 		return object
 	}
 	object := informer.trim(live, condition)
-	informer.note(object, condition)
+	informer.record(object, condition)
 	return object
 }
 
@@ -306,8 +306,8 @@ func (i *Informers) Renew(choose func(schema.GroupVersionResource) bool) {
 	}
 }
 
-// ensure returns the informer of a resource. The caller holds the lock.
-func (i *Informers) ensure(resource schema.GroupVersionResource) *resourceInformer {
+// informer returns the informer of a resource. The caller holds the lock.
+func (i *Informers) informer(resource schema.GroupVersionResource) *resourceInformer {
 	known, found := i.watched[resource]
 	if !found {
 		known = newInformer(i, resource)
@@ -355,11 +355,11 @@ func (i *Informers) stopUnused(now time.Time) {
 	}
 }
 
-// expireNotes drops answers to applies that working watches have not confirmed.
-func (i *Informers) expireNotes(now time.Time) {
+// expireApplied drops answers to applies that working watches have not confirmed.
+func (i *Informers) expireApplied(now time.Time) {
 	for _, informer := range i.all() {
 		if informer.current().Synced {
-			informer.expireNotes(now)
+			informer.expireApplied(now)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (w *watching) times(parent ownership.Parent) int {
 func (w *watching) synced(parent ownership.Parent, condition *readywhen.Condition) {
 	w.t.Helper()
 	notified := w.times(parent)
-	if !w.Ask(configMaps, parent, parent.NamespacedName, condition).Synced {
+	if !w.Ensure(configMaps, parent, parent.NamespacedName, condition).Synced {
 		w.eventually("the first sync", func() bool { return w.times(parent) == notified+1 })
 	}
 }
@@ -132,7 +132,7 @@ func (w *watching) applied(parent ownership.Parent, condition *readywhen.Conditi
 	notified := w.times(parent)
 	object := w.apply(parent.Name, "1")
 	w.eventually("the watch delivers "+parent.Name, func() bool { return w.times(parent) == notified+1 })
-	w.Note(configMaps, object, condition)
+	w.RecordApplied(configMaps, object, condition)
 }
 
 func (w *watching) eventually(what string, holds func() bool) {
@@ -183,11 +183,11 @@ func (w *watching) patch(name, patch string) {
 func TestParentsAreNotifiedOfTheirObjects(t *testing.T) {
 	w := watchAll(t)
 	a, b := w.parent("a"), w.parent("b")
-	if state := w.Ask(configMaps, a, a.NamespacedName, nil); state.Synced {
+	if state := w.Ensure(configMaps, a, a.NamespacedName, nil); state.Synced {
 		t.Fatal("synced before Run")
 	}
 	w.eventually("a parent that asked before the sync is notified", func() bool { return w.times(a) == 1 })
-	if state := w.Ask(configMaps, a, a.NamespacedName, nil); !state.Synced || state.Err != nil {
+	if state := w.Ensure(configMaps, a, a.NamespacedName, nil); !state.Synced || state.Err != nil {
 		t.Fatalf("state %+v", state)
 	}
 
@@ -265,8 +265,8 @@ func TestUnusedInformersEnd(t *testing.T) {
 	w := watchAll(t)
 	services := schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	user := types.NamespacedName{Namespace: w.namespace, Name: "cfg"}
-	w.Use(user, []schema.GroupVersionResource{configMaps, services})
-	w.Use(user, []schema.GroupVersionResource{configMaps})
+	w.SetResources(user, []schema.GroupVersionResource{configMaps, services})
+	w.SetResources(user, []schema.GroupVersionResource{configMaps})
 	now := time.Now()
 	for _, step := range []time.Duration{0, linger / 2, linger, 2 * linger} {
 		w.stopUnused(now.Add(step))
@@ -283,9 +283,9 @@ func TestUnknownResource(t *testing.T) {
 	w := watchAll(t)
 	unknown := schema.GroupVersionResource{Group: "nowhere.akri.sh", Version: "v1", Resource: "nothings"}
 	a := w.parent("a")
-	w.Ask(unknown, a, a.NamespacedName, nil)
+	w.Ensure(unknown, a, a.NamespacedName, nil)
 	w.eventually("a notification of the failure", func() bool { return w.times(a) > 0 })
-	if state := w.Ask(unknown, a, a.NamespacedName, nil); state.Synced || state.Err == nil {
+	if state := w.Ensure(unknown, a, a.NamespacedName, nil); state.Synced || state.Err == nil {
 		t.Errorf("state %+v, want an error", state)
 	}
 }

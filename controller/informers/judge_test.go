@@ -46,7 +46,7 @@ func TestNewConditions(t *testing.T) {
 	for i := range conditions {
 		condition := compiled(t, fmt.Sprintf("self.data.k == '1' && %d == %[1]d", i))
 		for range 2 { // the verdict is kept
-			w.Ask(configMaps, a, a.NamespacedName, condition)
+			w.Ensure(configMaps, a, a.NamespacedName, condition)
 			if err := w.Judge(t.Context(), configMaps, a, a.NamespacedName, condition); err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestNewConditions(t *testing.T) {
 	absent := w.parent("absent")
 	foreign := compiled(t, "self.data.k == '2'")
 	for _, parent := range []ownership.Parent{absent, b} {
-		w.Ask(configMaps, parent, w.parent("absent").NamespacedName, foreign)
+		w.Ensure(configMaps, parent, w.parent("absent").NamespacedName, foreign)
 		if err := w.Judge(t.Context(), configMaps, b, a.NamespacedName, foreign); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestNewConditions(t *testing.T) {
 	}
 	// From now on, the watch judges by the condition.
 	last := compiled(t, "self.data.k == '2'")
-	w.Ask(configMaps, a, a.NamespacedName, last)
+	w.Ensure(configMaps, a, a.NamespacedName, last)
 	if err := w.Judge(t.Context(), configMaps, a, a.NamespacedName, last); err != nil {
 		t.Fatal(err)
 	}

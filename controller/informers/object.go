@@ -48,7 +48,7 @@ type Object struct {
 
 // Trim returns what is kept of an object that no ready-when condition judges.
 func Trim(full *unstructured.Unstructured) *Object {
-	object, _ := trim(full, nil, readiness.Of)
+	object, _ := trim(full, nil, readiness.Check)
 	return object
 }
 
@@ -80,7 +80,7 @@ func trim(
 			object.Ready, object.Reason, object.judgedBy = false, unjudged, ""
 		}
 	}()
-	state := ownership.Of(metadata)
+	state := ownership.Read(metadata)
 	object.Parent, object.Confirmed = state.Parent, state.Confirmed
 	object.Owner, object.Dependent = state.Owner, state.Dependent
 	object.ManagedFieldsHash, object.Added = fieldsOf(metadata), ownership.Added(metadata)
@@ -88,7 +88,7 @@ func trim(
 	object.Terminated = readiness.Terminated(full)
 	object.Ready, object.Reason = judge(full)
 	if condition != nil {
-		object.judgedBy, object.verdict = condition.String(), readiness.By(full, condition)
+		object.judgedBy, object.verdict = condition.String(), readiness.CheckBy(full, condition)
 	}
 	return object, nil
 }
@@ -100,7 +100,7 @@ func (o *Object) ReadyBy(condition *readywhen.Condition) (ready bool, reason str
 	case condition == nil:
 		return o.Ready, o.Reason
 	case !o.judged(condition):
-		return false, "not judged yet"
+		return false, "not evaluated yet"
 	}
 	return o.verdict == "", o.verdict
 }

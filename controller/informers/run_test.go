@@ -28,7 +28,7 @@ func TestNothingStartsAfterRun(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- all.Run(ctx) }()
 	use := func(name string) {
-		all.Use(types.NamespacedName{Name: name}, []schema.GroupVersionResource{{Version: "v1", Resource: name}})
+		all.SetResources(types.NamespacedName{Name: name}, []schema.GroupVersionResource{{Version: "v1", Resource: name}})
 	}
 	stopped := make(chan struct{})
 	var asking sync.WaitGroup

@@ -31,7 +31,7 @@ type store struct {
 	seen     map[types.NamespacedName]*Object
 	byParent map[ownership.Parent][]types.NamespacedName
 	// applied holds the answers to applies that the watch has not caught up with.
-	applied map[types.NamespacedName]note
+	applied map[types.NamespacedName]appliedObject
 	// delivered is the latest resource version that the watch has delivered.
 	delivered string
 	// neighbors are the list entries that other clients had added to an object before
@@ -41,8 +41,8 @@ type store struct {
 	conditions map[types.NamespacedName]*readywhen.Condition
 }
 
-// note is the answer to an apply.
-type note struct {
+// appliedObject is the answer to an apply.
+type appliedObject struct {
 	object *Object
 	since  time.Time
 }
@@ -52,10 +52,10 @@ func newStore(log logr.Logger, notify func(ownership.Parent), listed func()) *st
 		log:        log,
 		notify:     notify,
 		listed:     listed,
-		judge:      readiness.Of,
+		judge:      readiness.Check,
 		seen:       map[types.NamespacedName]*Object{},
 		byParent:   map[ownership.Parent][]types.NamespacedName{},
-		applied:    map[types.NamespacedName]note{},
+		applied:    map[types.NamespacedName]appliedObject{},
 		neighbors:  map[types.NamespacedName][]string{},
 		conditions: map[types.NamespacedName]*readywhen.Condition{},
 	}
@@ -71,7 +71,7 @@ func (s *store) Update(object any) error {
 	now, err := s.transform(object)
 	if err == nil {
 		s.reached(now.(*Object).ResourceVersion)
-		s.saw(now.(*Object))
+		s.onUpdate(now.(*Object))
 	}
 	return err
 }
@@ -81,7 +81,7 @@ func (s *store) Delete(object any) error {
 	deleted, err := s.transform(object)
 	if err == nil {
 		s.reached(deleted.(*Object).ResourceVersion)
-		s.lost(deleted.(*Object))
+		s.onDelete(deleted.(*Object))
 	}
 	return err
 }
@@ -95,7 +95,7 @@ func (s *store) Replace(objects []any, version string) error {
 			return err
 		}
 		exist[now.(*Object).name()] = true
-		s.saw(now.(*Object))
+		s.onUpdate(now.(*Object))
 	}
 	s.mu.Lock()
 	var gone []*Object
@@ -111,7 +111,7 @@ func (s *store) Replace(objects []any, version string) error {
 	}
 	s.mu.Unlock()
 	for _, object := range gone {
-		s.lost(object)
+		s.onDelete(object)
 	}
 	s.mu.Lock()
 	s.delivered = version // earlier than before if etcd was restored
@@ -167,28 +167,28 @@ func (s *store) trim(full *unstructured.Unstructured, condition *readywhen.Condi
 	return object
 }
 
-// saw records an object as the watch has delivered it. It compares the object with
+// onUpdate records an object as the watch has delivered it. It compares the object with
 // what was known of it, by the watch or by an apply, and notifies its parent if the
 // difference matters.
-func (s *store) saw(now *Object) {
+func (s *store) onUpdate(now *Object) {
 	name := now.name()
 	s.mu.Lock()
 	before := s.seen[name]
-	noted, found := s.applied[name]
+	applied, found := s.applied[name]
 	if !now.ours {
 		s.mu.Unlock()
 		if before != nil || found {
-			s.lost(now) // its labels are all that is left of it
+			s.onDelete(now) // its labels are all that is left of it
 		}
 		return
 	}
 	s.set(name, before, now)
-	stale := found && noted.object.newer(now)
+	stale := found && applied.object.newer(now)
 	if found && !stale {
 		delete(s.applied, name)
 	}
 	if found {
-		before = noted.object
+		before = applied.object
 	}
 	if !stale {
 		s.remember(before, now)
@@ -219,9 +219,9 @@ func (s *store) remember(before, now *Object) {
 	}
 }
 
-// restored drops what was remembered about an object's list entries: an apply has
+// forgetNeighbors drops what was remembered about an object's list entries: an apply has
 // completed the controller's fields.
-func (s *store) restored(name types.NamespacedName) {
+func (s *store) forgetNeighbors(name types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.neighbors, name)
@@ -260,41 +260,41 @@ func (s *store) set(name types.NamespacedName, before, now *Object) {
 	}
 }
 
-// lost records that an object was deleted, that it lost the label that is watched,
+// onDelete records that an object was deleted, that it lost the label that is watched,
 // or that it is no longer the controller's, and notifies its parent.
-func (s *store) lost(object *Object) {
+func (s *store) onDelete(object *Object) {
 	name := object.name()
 	s.mu.Lock()
 	before := s.seen[name]
 	if before != nil {
 		s.set(name, before, nil)
 	}
-	noted, found := s.applied[name]
-	if !found || !noted.object.newer(object) {
+	applied, found := s.applied[name]
+	if !found || !applied.object.newer(object) {
 		delete(s.applied, name)
 		delete(s.conditions, name)
 		delete(s.neighbors, name)
 	}
 	s.mu.Unlock()
 	if before == nil && found {
-		before = noted.object
+		before = applied.object
 	}
 	if before != nil {
 		s.notify(before.Parent)
 	}
 }
 
-// note keeps the answer to an apply, or to a read, until the watch has caught up
+// record keeps the answer to an apply, or to a read, until the watch has caught up
 // with it. If the watch is ahead of the answer, and does not have the object, then the
 // object has been deleted or has lost its labels since: its parent is notified.
-func (s *store) note(object *Object, condition *readywhen.Condition) {
+func (s *store) record(object *Object, condition *readywhen.Condition) {
 	if s.keep(object, condition) {
 		return
 	}
 	s.notify(object.Parent)
 }
 
-// keep is note without the notification. It reports whether the object may still exist.
+// keep is record without the notification. It reports whether the object may still exist.
 func (s *store) keep(object *Object, condition *readywhen.Condition) bool {
 	name := object.name()
 	s.mu.Lock()
@@ -310,14 +310,14 @@ func (s *store) keep(object *Object, condition *readywhen.Condition) bool {
 			s.set(name, seen, object) // judged by another condition
 		}
 	case !found || object.newer(seen):
-		s.applied[name] = note{object: object, since: time.Now()}
+		s.applied[name] = appliedObject{object: object, since: time.Now()}
 	}
 	return true
 }
 
-// expect sets an object's ready-when condition, if the object belongs to the parent or
+// expectCondition sets an object's ready-when condition, if the object belongs to the parent or
 // has not been observed yet.
-func (s *store) expect(parent ownership.Parent, name types.NamespacedName, condition *readywhen.Condition, synced bool) {
+func (s *store) expectCondition(parent ownership.Parent, name types.NamespacedName, condition *readywhen.Condition, synced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	object, found := s.get(name)
@@ -346,14 +346,14 @@ func (s *store) latest(name types.NamespacedName) (*Object, bool) {
 // get is latest for a caller that holds the lock.
 func (s *store) get(name types.NamespacedName) (*Object, bool) {
 	seen, found := s.seen[name]
-	if noted, ok := s.applied[name]; ok && (!found || noted.object.newer(seen)) {
-		return noted.object, true
+	if applied, ok := s.applied[name]; ok && (!found || applied.object.newer(seen)) {
+		return applied.object, true
 	}
 	return seen, found
 }
 
-// of returns the objects whose labels name a parent, as last seen or applied.
-func (s *store) of(parent ownership.Parent) []*Object {
+// ownedBy returns the objects whose labels name a parent, as last seen or applied.
+func (s *store) ownedBy(parent ownership.Parent) []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := s.byParent[parent.ByName()]
@@ -376,15 +376,15 @@ func (s *store) remembered() (applies, conditions int) {
 	return len(s.applied), len(s.conditions)
 }
 
-// expireNotes drops the answers that the watch has not confirmed: an object that
+// expireApplied drops the answers that the watch has not confirmed: an object that
 // was created and deleted while the watch was broken leaves no event.
-func (s *store) expireNotes(now time.Time) {
+func (s *store) expireApplied(now time.Time) {
 	var parents []ownership.Parent
 	s.mu.Lock()
-	for name, noted := range s.applied {
-		if now.Sub(noted.since) >= linger {
+	for name, applied := range s.applied {
+		if now.Sub(applied.since) >= linger {
 			delete(s.applied, name)
-			parents = append(parents, noted.object.Parent)
+			parents = append(parents, applied.object.Parent)
 		}
 	}
 	s.mu.Unlock()
@@ -393,15 +393,15 @@ func (s *store) expireNotes(now time.Time) {
 	}
 }
 
-// answered returns the object that an apply has produced if it has exactly the
+// recentlyApplied returns the object that an apply has produced if it has exactly the
 // version that the watch delivers, or nil. Most events are such, and need not be
 // decoded twice.
-func (s *store) answered(name types.NamespacedName, uid types.UID, version string) *Object {
+func (s *store) recentlyApplied(name types.NamespacedName, uid types.UID, version string) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	noted, found := s.applied[name]
-	if !found || noted.object.ResourceVersion != version || noted.object.UID != uid {
+	applied, found := s.applied[name]
+	if !found || applied.object.ResourceVersion != version || applied.object.UID != uid {
 		return nil
 	}
-	return noted.object
+	return applied.object
 }

@@ -120,7 +120,7 @@ func TestForeignObjectsAreIgnored(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			s, notified := memoryStore()
 			must(t, s.Add(labelled("a", 1, change)))
-			if objects := s.of(cam); len(objects) != 1 || len(*notified) != 1 || (*notified)[0] != cam {
+			if objects := s.ownedBy(cam); len(objects) != 1 || len(*notified) != 1 || (*notified)[0] != cam {
 				t.Fatalf("%d objects are kept, notified: %v", len(objects), *notified)
 			}
 			must(t, s.Update(labelled("a", 2))) // somebody takes it over: only its labels are left
@@ -190,7 +190,7 @@ func TestLateAnswers(t *testing.T) {
 			must(t, s.Replace([]any{labelled("a", 5, applied, owned)}, "5"))
 			must(t, overtake(s))
 			*notified = nil
-			s.note(s.read(labelled("a", 6, applied, owned)), nil)
+			s.record(s.read(labelled("a", 6, applied, owned)), nil)
 			if object, found := s.latest(name); found {
 				t.Errorf("version %s still counts", object.ResourceVersion)
 			}
@@ -198,7 +198,7 @@ func TestLateAnswers(t *testing.T) {
 				t.Errorf("notified %v", *notified)
 			}
 			*notified = nil
-			s.note(s.read(labelled("a", 8, applied, owned)), nil)
+			s.record(s.read(labelled("a", 8, applied, owned)), nil)
 			if object, found := s.latest(name); !found || object.ResourceVersion != "8" || len(*notified) != 0 {
 				t.Errorf("the next answer does not count, notified %v", *notified)
 			}
@@ -242,16 +242,16 @@ func TestConditionsAreOfTheOwner(t *testing.T) {
 	rival.Name, rival.UID = "rival", "rival-uid"
 	name := types.NamespacedName{Namespace: "ns", Name: "a"}
 	ours, theirs := compiled(t, "self.kind == 'ConfigMap'"), compiled(t, "false")
-	s.expect(cam, name, ours, false) // before the first list
-	s.expect(cam, types.NamespacedName{Namespace: "ns", Name: "absent"}, ours, false)
+	s.expectCondition(cam, name, ours, false) // before the first list
+	s.expectCondition(cam, types.NamespacedName{Namespace: "ns", Name: "absent"}, ours, false)
 	must(t, s.Replace([]any{labelled("a", 1, applied)}, "1"))
-	s.expect(rival, name, theirs, true)
+	s.expectCondition(rival, name, theirs, true)
 	must(t, s.Update(labelled("a", 2, applied)))
 	object, _ := s.latest(name)
 	if ready, reason := object.ReadyBy(ours); !ready {
 		t.Errorf("not ready by its parent's condition: %s", reason)
 	}
-	if ready, reason := object.ReadyBy(theirs); ready || reason != "not judged yet" {
+	if ready, reason := object.ReadyBy(theirs); ready || reason != "not evaluated yet" {
 		t.Errorf("the other parent's condition: %v, %q", ready, reason)
 	}
 	if len(s.conditions) != 1 {

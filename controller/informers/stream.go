@@ -201,9 +201,9 @@ func (s *stream) heard(event apiwatch.Event) {
 
 // decoder decodes lines into events.
 type decoder struct {
-	// answered returns the object that an apply has produced if the event delivers
+	// recentlyApplied returns the object that an apply has produced if the event delivers
 	// exactly that version, or nil.
-	answered func(types.NamespacedName, types.UID, string) *Object
+	recentlyApplied func(types.NamespacedName, types.UID, string) *Object
 	// trim returns what is kept of an object.
 	trim func(*unstructured.Unstructured) *Object
 }
@@ -234,7 +234,7 @@ func (d decoder) decode(line []byte) apiwatch.Event {
 	switch head.Type {
 	case apiwatch.Added, apiwatch.Modified:
 		name := types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name}
-		if known := d.answered(name, metadata.UID, metadata.ResourceVersion); known != nil {
+		if known := d.recentlyApplied(name, metadata.UID, metadata.ResourceVersion); known != nil {
 			return apiwatch.Event{Type: head.Type, Object: known}
 		}
 	case apiwatch.Deleted:

@@ -20,10 +20,10 @@ import (
 )
 
 // received returns a summary of the events in a stream with the given content.
-func received(t *testing.T, text string, answered func(types.NamespacedName, types.UID, string) *Object) []string {
+func received(t *testing.T, text string, recentlyApplied func(types.NamespacedName, types.UID, string) *Object) []string {
 	t.Helper()
-	if answered == nil {
-		answered = func(types.NamespacedName, types.UID, string) *Object { return nil }
+	if recentlyApplied == nil {
+		recentlyApplied = func(types.NamespacedName, types.UID, string) *Object { return nil }
 	}
 	s := &stream{
 		body:     io.NopCloser(strings.NewReader(text)),
@@ -32,7 +32,7 @@ func received(t *testing.T, text string, answered func(types.NamespacedName, typ
 		observer: &observed{},
 		results:  make(chan apiwatch.Event),
 		stopped:  make(chan struct{}),
-		decoder:  decoder{answered: answered, trim: func(full *unstructured.Unstructured) *Object { return Trim(full) }},
+		decoder:  decoder{recentlyApplied: recentlyApplied, trim: func(full *unstructured.Unstructured) *Object { return Trim(full) }},
 	}
 	go s.receive()
 	var events []string
@@ -99,7 +99,7 @@ func TestStream(t *testing.T) {
 // An object that an apply has returned is not decoded again.
 func TestStreamKnowsAnswers(t *testing.T) {
 	known := &Object{ObjectMeta: metav1.ObjectMeta{Name: "known", ResourceVersion: "5"}}
-	answered := func(name types.NamespacedName, uid types.UID, version string) *Object {
+	recentlyApplied := func(name types.NamespacedName, uid types.UID, version string) *Object {
 		if name == (types.NamespacedName{Namespace: "ns", Name: "a"}) && uid == "1" && version == "5" {
 			return known
 		}
@@ -108,7 +108,7 @@ func TestStreamKnowsAnswers(t *testing.T) {
 	line := func(version string) string {
 		return `{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"ns","uid":"1","resourceVersion":"` + version + `"}}}` + "\n"
 	}
-	got := strings.Join(received(t, line("5")+line("6"), answered), ", ")
+	got := strings.Join(received(t, line("5")+line("6"), recentlyApplied), ", ")
 	if want := "ADDED known@5 ready=false , ADDED a@6 ready="; !strings.HasPrefix(got, want) {
 		t.Errorf("got %s, want %s…", got, want)
 	}
@@ -225,7 +225,7 @@ func TestStreamLimit(t *testing.T) {
 			seen := &observed{}
 			nothing := func(types.NamespacedName, types.UID, string) *Object { return nil }
 			watch, err := s.open(t.Context(), configMaps, metav1.ListOptions{SendInitialEvents: &test.list}, seen,
-				decoder{answered: nothing, trim: Trim})
+				decoder{recentlyApplied: nothing, trim: Trim})
 			if err == nil {
 				for range watch.ResultChan() {
 				}

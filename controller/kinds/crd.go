@@ -54,11 +54,11 @@ func (m *Mapper) Watch(ctx context.Context, informers cache.Informers) error {
 					_, group := Defined(crd)
 					m.Listed(group)
 				default:
-					m.saw(crd)
+					m.onChange(crd)
 				}
 			},
-			UpdateFunc: func(_, object any) { m.saw(object) },
-			DeleteFunc: m.saw,
+			UpdateFunc: func(_, object any) { m.onChange(object) },
+			DeleteFunc: m.onChange,
 		})
 	}
 	if err != nil {
@@ -67,8 +67,8 @@ func (m *Mapper) Watch(ctx context.Context, informers cache.Informers) error {
 	return nil
 }
 
-// saw records the change of a CustomResourceDefinition.
-func (m *Mapper) saw(object any) {
+// onChange records the change of a CustomResourceDefinition.
+func (m *Mapper) onChange(object any) {
 	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
 	}

@@ -110,7 +110,7 @@ func (w *world) seenBy(name string, want ...string) {
 }
 
 func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	doors := w.configuration("doors") // whose Instances the agents maintain
 	shared := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}, Properties: map[string]string{"URL": "x"}}
@@ -161,7 +161,7 @@ func TestAnAgentThatReturnsPublishesItselfAgain(t *testing.T) {
 
 // An agent may be alive although the kubelet is dead.
 func TestALiveAgentAddsItsNodeAgainAtOnce(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	doors := w.configuration("doors") // whose Instances the agents maintain
 	device := streams.Device{Key: streams.Key{ID: "foo0", Shared: true}}

@@ -3,7 +3,7 @@
 // A node that is gone, or NotReady for longer than a grace period, cannot remove
 // itself from the Instances that it sees. This package removes it and frees its
 // slots (lost.go: what is done; outage.go: when; use.go: what prevents it). An
-// Instance without nodes is deleted after a grace period of its own (orphan.go).
+// Instance without nodes is deleted after a grace period of its own (unseen.go).
 // The kubelet never removes a resource from its node's status, it only sets it to
 // 0. Such an entry is removed once no Instance or Configuration has its name
 // (staleresources.go). Read lost.go first, then reconciler.go.

@@ -46,7 +46,7 @@ type world struct {
 	before func(*http.Request)
 }
 
-func enter(t *testing.T) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: apitest.NewWorld(t, corev1.AddToScheme, eventsv1.AddToScheme)}
 	t.Cleanup(func() {

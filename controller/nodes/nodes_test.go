@@ -24,7 +24,7 @@ const (
 )
 
 func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-shared", true, []string{b, a}, a, b, "C:0:"+a, "C:0:"+b, "C:cams-1:"+b, "")
 	w.device("cams-local", false, []string{b}, b)
@@ -58,14 +58,14 @@ func TestADeletedNodeIsRemovedWithItsOwnSlots(t *testing.T) {
 
 // A node may have been deleted while no controller ran.
 func TestANodeThatNeverExistedIsGone(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.device("cams-cam", true, []string{w.Namespace + "-x", w.node("a")})
 	w.run(nodes.Options{NotReadyGrace: never, GoneGrace: short})
 	w.off("cams-cam", w.Namespace+"-x")
 }
 
 func TestANodeThatIsNotReadyIsRemovedAfterTheGracePeriod(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
 	w.device("cams-cam", true, []string{a, b, c}, "C:0:"+b)
 	w.run(nodes.Options{NotReadyGrace: time.Second})
@@ -84,7 +84,7 @@ func TestANodeThatIsNotReadyIsRemovedAfterTheGracePeriod(t *testing.T) {
 }
 
 func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-used", true, []string{a, b}, b)
 	w.device("cams-unused", true, []string{a, b}, b)
@@ -115,7 +115,7 @@ func TestAPodThatUsesADeviceKeepsItsNode(t *testing.T) {
 }
 
 func TestTheNodeIsReadAgainFirst(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
 	w.device("cams-cam", true, []string{a, b})
 	w.device("cams-door", true, []string{a, c})
@@ -135,7 +135,7 @@ func TestTheNodeIsReadAgainFirst(t *testing.T) {
 }
 
 func TestAConcurrentClaimIsKept(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-cam", true, []string{a, b}, b, "")
 	w.device("cams-door", true, []string{a, b}, "", "")
@@ -172,7 +172,7 @@ func TestAConcurrentClaimIsKept(t *testing.T) {
 }
 
 func TestALocalDeviceThatIsClaimedConcurrentlyIsKept(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b, c := w.node("a"), w.node("b"), w.node("c")
 	w.device("cams-cam", false, []string{b}, "")
 	w.device("cams-door", true, []string{a, c})
@@ -197,7 +197,7 @@ func TestALocalDeviceThatIsClaimedConcurrentlyIsKept(t *testing.T) {
 }
 
 func TestAnInstanceThatNoNodeSees(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-found", true, []string{b})
 	w.device("cams-lost", true, []string{b}, b)
@@ -227,7 +227,7 @@ func TestAnInstanceThatNoNodeSees(t *testing.T) {
 
 // An Instance that no node sees is the record of the slots that containers still have.
 func TestAnInstanceWhoseSlotsAreHeldIsKept(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-held", true, nil, a, "", "C:0:"+b)
 	w.device("cams-free", true, nil, "")
@@ -269,7 +269,7 @@ func TestAnInstanceWhoseSlotsAreHeldIsKept(t *testing.T) {
 }
 
 func TestWithoutAGracePeriodNothingIsRemoved(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-cam", true, []string{a, b})
 	w.device("cams-empty", true, nil)
@@ -286,7 +286,7 @@ func TestWithoutAGracePeriodNothingIsRemoved(t *testing.T) {
 }
 
 func TestNothingIsSentAtRest(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
 	w.device("cams-cam", true, []string{a, b}, a, "")
 	w.offers(a, map[string]string{"akri.sh/cams-cam": "0", "example.com/gone": "0"})

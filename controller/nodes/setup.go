@@ -75,20 +75,20 @@ func setupNodes(mgr manager.Manager, options Options) error {
 }
 
 func setupOrphans(mgr manager.Manager, options Options) error {
-	c, err := newController("orphan", mgr, &orphans{
+	c, err := newController("unseen", mgr, &unseenInstances{
 		cache: mgr.GetCache(), client: mgr.GetClient(), grace: options.EmptyGrace, now: time.Now,
-		since: map[types.NamespacedName]orphan{}, events: mgr.GetEventRecorder(v0.FieldManagerController),
+		since: map[types.NamespacedName]unseenInstance{}, events: mgr.GetEventRecorder(v0.FieldManagerController),
 	})
 	if err != nil {
 		return err
 	}
 	itself := &handler.TypedEnqueueRequestForObject[*v0.Instance]{}
 	relevant := predicate.TypedFuncs[*v0.Instance]{
-		CreateFunc: func(e event.TypedCreateEvent[*v0.Instance]) bool { return orphaned(e.Object) },
+		CreateFunc: func(e event.TypedCreateEvent[*v0.Instance]) bool { return unseen(e.Object) },
 		UpdateFunc: func(e event.TypedUpdateEvent[*v0.Instance]) bool {
-			return orphaned(e.ObjectOld) || orphaned(e.ObjectNew)
+			return unseen(e.ObjectOld) || unseen(e.ObjectNew)
 		},
-		DeleteFunc: func(e event.TypedDeleteEvent[*v0.Instance]) bool { return orphaned(e.Object) },
+		DeleteFunc: func(e event.TypedDeleteEvent[*v0.Instance]) bool { return unseen(e.Object) },
 	}
 	return c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself, relevant))
 }

@@ -43,7 +43,7 @@ func (w *world) lacks(node, resource string) {
 }
 
 func TestStaleResourcesAreRemoved(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a := w.node("a")
 	w.device("cams-cam", true, []string{a})
 	configuration := &v0.Configuration{
@@ -87,7 +87,7 @@ func TestStaleResourcesAreRemoved(t *testing.T) {
 }
 
 func TestAResourceThatAKubeletOffersAgainIsKept(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a := w.node("a")
 	w.offers(a, map[string]string{"akri.sh/back": "0", "akri.sh/gone": "0"})
 	w.once(http.MethodPatch, "/nodes/"+a+"/status", func() { w.offers(a, map[string]string{"akri.sh/back": "1"}) })
@@ -99,7 +99,7 @@ func TestAResourceThatAKubeletOffersAgainIsKept(t *testing.T) {
 }
 
 func TestADeviceThatReturnsKeepsItsResource(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	a := w.node("a")
 	w.device("cams-cam", true, []string{a})
 	w.offers(a, map[string]string{"akri.sh/cams-cam": "0"})

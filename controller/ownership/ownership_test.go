@@ -140,7 +140,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.claim.Parent = cam
-			state := Of(test.object)
+			state := Read(test.object)
 			if got := test.claim.Judge(state); got != test.verdict {
 				t.Errorf("the verdict is %s, want %s", got, test.verdict)
 			}
@@ -172,7 +172,7 @@ func TestMark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			Mark(cam, test.object, test.orphan)
 			applied(test.object)
-			state := Of(test.object)
+			state := Read(test.object)
 			if got := (Claim{Parent: cam}).Judge(state); got != test.verdict {
 				t.Errorf("the verdict is %s, want %s", got, test.verdict)
 			}
@@ -223,7 +223,7 @@ func TestDependent(t *testing.T) {
 		"the reference was removed":  {object(applied), false},
 		"owned, but not by a parent": {object(notController), false},
 	} {
-		if got := Of(test.object).Dependent; got != test.dependent {
+		if got := Read(test.object).Dependent; got != test.dependent {
 			t.Errorf("%s: dependent: %v, want %v", name, got, test.dependent)
 		}
 	}

@@ -35,8 +35,8 @@ type State struct {
 	Terminating bool
 }
 
-// Of reads the state of an object.
-func Of(object metav1.Object) State {
+// Read returns the ownership of an object, as its metadata says.
+func Read(object metav1.Object) State {
 	labels := object.GetLabels()
 	entry := AppliedFields(object)
 	state := State{

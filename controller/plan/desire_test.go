@@ -59,7 +59,7 @@ func TestDesire(t *testing.T) {
 	}
 	wants := []struct {
 		reason, message string
-		heals           bool
+		retryable       bool
 	}{
 		{v0.ReasonKindUnavailable, `instanceBrokerResources[1]: the API server has no kind "Nothing" in "nowhere/v1"`, true},
 		{v0.ReasonRefused, "instanceBrokerResources[2]: kind Node of v1 is cluster-scoped", false},
@@ -70,7 +70,7 @@ func TestDesire(t *testing.T) {
 		t.Fatalf("got %+v, want %d problems", problems, len(wants))
 	}
 	for i, want := range wants {
-		if got := problems[i]; got.Reason != want.reason || got.Heals != want.heals || !strings.HasPrefix(got.Message(), want.message) {
+		if got := problems[i]; got.Reason != want.reason || got.Retryable != want.retryable || !strings.HasPrefix(got.Message(), want.message) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}

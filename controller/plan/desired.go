@@ -152,11 +152,11 @@ func namespaced(mapping *meta.RESTMapping) bool {
 // serve.
 func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Error {
 	return &problem.Error{
-		Reason: v0.ReasonKindUnavailable,
-		Cause:  fmt.Sprintf("the API server has no kind %q in %q", kind.Kind, kind.GroupVersion()),
-		Hint:   "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
-		Heals:  true,
-		Err:    err,
+		Reason:    v0.ReasonKindUnavailable,
+		Cause:     fmt.Sprintf("the API server has no kind %q in %q", kind.Kind, kind.GroupVersion()),
+		Hint:      "correct apiVersion and kind, or install the CustomResourceDefinition that defines it",
+		Retryable: true,
+		Err:       err,
 	}
 }
 
@@ -164,8 +164,8 @@ func KindUnavailableError(kind schema.GroupVersionKind, err error) *problem.Erro
 // renders.
 func duplicateError(object inventory.Ref, other string) *problem.Error {
 	return &problem.Error{
-		Reason: v0.ReasonConflict,
-		Cause:  fmt.Sprintf("%s is also rendered by %s: give one of them another metadata.name", object, other),
-		Heals:  true,
+		Reason:    v0.ReasonConflict,
+		Cause:     fmt.Sprintf("%s is also rendered by %s: give one of them another metadata.name", object, other),
+		Retryable: true,
 	}
 }

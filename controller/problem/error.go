@@ -10,8 +10,8 @@ type Error struct {
 	Cause string
 	// Hint is the remedy.
 	Hint string
-	// Heals reports that another attempt may succeed without intervention.
-	Heals bool
+	// Retryable reports that another attempt may succeed without intervention.
+	Retryable bool
 	// Err is the API server's answer, if there is one.
 	Err error
 }

@@ -17,8 +17,8 @@ type Problem struct {
 	Cause string
 	// Hint is the remedy; empty if Cause includes it.
 	Hint string
-	// Heals reports that another attempt may succeed without intervention.
-	Heals bool
+	// Retryable reports that another attempt may succeed without intervention.
+	Retryable bool
 	// Unavailable reports that the API server did not answer. The same request may
 	// succeed as soon as it does.
 	Unavailable bool
@@ -26,13 +26,13 @@ type Problem struct {
 
 // New returns the problem of an error at a place.
 func New(place string, err error) Problem {
-	problem := Problem{Reason: v0.ReasonApplyFailed, Place: place, Cause: err.Error(), Heals: true}
+	problem := Problem{Reason: v0.ReasonApplyFailed, Place: place, Cause: err.Error(), Retryable: true}
 	if found, ok := errors.AsType[*Error](err); ok {
-		problem.Reason, problem.Cause, problem.Hint, problem.Heals = found.Reason, found.Cause, found.Hint, found.Heals
+		problem.Reason, problem.Cause, problem.Hint, problem.Retryable = found.Reason, found.Cause, found.Hint, found.Retryable
 	}
 	if unavailable(err) {
 		problem.Reason, problem.Cause, problem.Hint = v0.ReasonServerUnavailable, describeUnavailable(err), ""
-		problem.Heals, problem.Unavailable = true, true
+		problem.Retryable, problem.Unavailable = true, true
 	}
 	return problem
 }

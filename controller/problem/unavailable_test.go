@@ -73,7 +73,7 @@ func TestUnavailable(t *testing.T) {
 					continue
 				}
 				want := Problem{
-					Reason: v0.ReasonServerUnavailable, Place: "spec", Cause: "the API server " + tc.want, Heals: true, Unavailable: true,
+					Reason: v0.ReasonServerUnavailable, Place: "spec", Cause: "the API server " + tc.want, Retryable: true, Unavailable: true,
 				}
 				if got != want {
 					t.Errorf("problem %+v, want %+v", got, want)

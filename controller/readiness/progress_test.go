@@ -40,7 +40,7 @@ func TestCounts(t *testing.T) {
 			if err := object.UnmarshalJSON(text); err != nil {
 				t.Fatal(err)
 			}
-			ready, reason := Of(object)
+			ready, reason := Check(object)
 			if ready || Counts(reason) != tc.want {
 				t.Errorf("ready %t, reason %q: counts %t, want %t", ready, reason, Counts(reason), tc.want)
 			}

@@ -13,9 +13,9 @@ import (
 // maxReason bounds how many bytes another controller's message adds to a status.
 const maxReason = 256
 
-// Of reports whether an object is ready by its kind's standard. The reason is empty
+// Check reports whether an object is ready by its kind's standard. The reason is empty
 // if it is.
-func Of(object *unstructured.Unstructured) (ready bool, reason string) {
+func Check(object *unstructured.Unstructured) (ready bool, reason string) {
 	if object.GetDeletionTimestamp() != nil {
 		return false, "being deleted"
 	}
@@ -34,9 +34,9 @@ func Of(object *unstructured.Unstructured) (ready bool, reason string) {
 	return false, shorten(result.Message)
 }
 
-// By returns why an object does not meet a template's own condition, or "" if it
+// CheckBy returns why an object does not meet a template's own condition, or "" if it
 // does.
-func By(object *unstructured.Unstructured, condition *readywhen.Condition) (reason string) {
+func CheckBy(object *unstructured.Unstructured, condition *readywhen.Condition) (reason string) {
 	if object.GetDeletionTimestamp() != nil {
 		return "being deleted"
 	}

@@ -71,7 +71,7 @@ func TestOf(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(test.object), &object.Object); err != nil {
 				t.Fatal(err)
 			}
-			isReady, reason := readiness.Of(&object)
+			isReady, reason := readiness.Check(&object)
 			if isReady != test.ready || isReady != (reason == "") || !strings.Contains(reason, test.reason) {
 				t.Errorf("ready %v, reason %q; want %v, %q", isReady, reason, test.ready, test.reason)
 			}
@@ -100,7 +100,7 @@ func TestBy(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(object), &content.Object); err != nil {
 			t.Fatal(err)
 		}
-		if reason := readiness.By(&content, condition); reason != want {
+		if reason := readiness.CheckBy(&content, condition); reason != want {
 			t.Errorf("%s: the reason is %q, want %q", object, reason, want)
 		}
 	}

@@ -16,7 +16,7 @@ func MaxUnavailable(setting intstr.IntOrString, instances int) (int, error) {
 
 // Gate holds one entry for each Configuration that limits its rollouts. It is
 // safe for concurrent use. What its methods do takes the same time however many
-// Instances a Configuration has, except for [Gate.Members] and [Gate.Forget].
+// Instances a Configuration has, except for [Gate.SetInstances] and [Gate.Forget].
 type Gate struct {
 	wake func(types.NamespacedName)
 
@@ -37,10 +37,10 @@ func (g *Gate) Len() int {
 	return len(g.groups)
 }
 
-// Members adds the Instances of a Configuration, as listed now, and sets the limit
+// SetInstances records the Instances of a Configuration, as listed now, and the limit
 // of how many may be unavailable. Before, only Instances that are unavailable anyway
 // pass.
-func (g *Gate) Members(configuration types.UID, namespace string, instances []string, limit intstr.IntOrString) {
+func (g *Gate) SetInstances(configuration types.UID, namespace string, instances []string, limit intstr.IntOrString) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group := g.group(configuration)
@@ -49,9 +49,9 @@ func (g *Gate) Members(configuration types.UID, namespace string, instances []st
 	g.open(group)
 }
 
-// Know records whether an Instance is ready before it is changed. For a known
+// Observe records whether an Instance is ready before it is changed. For a known
 // Instance only "not ready" is recorded: a ready one may just have passed.
-func (g *Gate) Know(configuration types.UID, instance string, ready bool) {
+func (g *Gate) Observe(configuration types.UID, instance string, ready bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group := g.group(configuration)
@@ -61,10 +61,10 @@ func (g *Gate) Know(configuration types.UID, instance string, ready bool) {
 	}
 }
 
-// Pass reports whether an Instance may be changed now. If so, it counts as
-// unavailable until [Gate.Settle] records otherwise; if not, it is woken when it is
+// TryAcquire reports whether an Instance may be changed now. If so, it counts as
+// unavailable until [Gate.Report] records otherwise; if not, it is woken when it is
 // its turn. An Instance that is unavailable anyway always passes.
-func (g *Gate) Pass(configuration types.UID, instance string, limit intstr.IntOrString) bool {
+func (g *Gate) TryAcquire(configuration types.UID, instance string, limit intstr.IntOrString) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group := g.group(configuration)
@@ -81,8 +81,8 @@ func (g *Gate) Pass(configuration types.UID, instance string, limit intstr.IntOr
 	return true
 }
 
-// Settle records whether an Instance is ready after a pass that held nothing back.
-func (g *Gate) Settle(configuration types.UID, instance string, ready bool) {
+// Report records whether an Instance is ready after a pass that held nothing back.
+func (g *Gate) Report(configuration types.UID, instance string, ready bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	group, found := g.groups[configuration]
@@ -110,8 +110,8 @@ func (g *Gate) Done(configuration types.UID, instance string) {
 	}
 }
 
-// Gone records that an Instance no longer exists, or is being deleted.
-func (g *Gate) Gone(configuration types.UID, instance string) {
+// RemoveInstance records that an Instance no longer exists, or is being deleted.
+func (g *Gate) RemoveInstance(configuration types.UID, instance string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if group, found := g.groups[configuration]; found {

@@ -53,7 +53,7 @@ func TestMaxUnavailable(t *testing.T) {
 // newGate returns a Gate that knows the Instances of one Configuration.
 func newGate(w *woken, all []string) *Gate {
 	gate := NewGate(w.wake)
-	gate.Members(cameras, "ns", all, one)
+	gate.SetInstances(cameras, "ns", all, one)
 	return gate
 }
 
@@ -68,15 +68,15 @@ func TestNonePassesBeforeAllAreReported(t *testing.T) {
 	var w woken
 	all := names(3)
 	gate := newGate(&w, all)
-	gate.Know(cameras, all[0], true)
-	if gate.Pass(cameras, all[0], one) {
+	gate.Observe(cameras, all[0], true)
+	if gate.TryAcquire(cameras, all[0], one) {
 		t.Fatal("passed although the others have not been reported")
 	}
-	gate.Know(cameras, all[1], true)
+	gate.Observe(cameras, all[1], true)
 	w.expect(t)
-	gate.Know(cameras, all[2], true)
+	gate.Observe(cameras, all[2], true)
 	w.expect(t, all[0])
-	if !gate.Pass(cameras, all[0], one) {
+	if !gate.TryAcquire(cameras, all[0], one) {
 		t.Fatal("did not pass although all are ready")
 	}
 }
@@ -85,12 +85,12 @@ func TestNonePassesBeforeTheMembersAreKnown(t *testing.T) {
 	var w woken
 	all, gate := names(2), NewGate(w.wake)
 	for _, name := range all {
-		gate.Know(cameras, name, true)
+		gate.Observe(cameras, name, true)
 	}
-	if gate.Pass(cameras, all[0], one) {
+	if gate.TryAcquire(cameras, all[0], one) {
 		t.Error("passed although there may be more Instances")
 	}
-	gate.Members(cameras, "ns", all, one)
+	gate.SetInstances(cameras, "ns", all, one)
 	w.expect(t, all[0])
 }
 
@@ -98,29 +98,29 @@ func TestTheUnavailableGoFirstAndCount(t *testing.T) {
 	var w woken
 	all := names(3)
 	gate := newGate(&w, all)
-	gate.Know(cameras, all[0], true)
-	gate.Know(cameras, all[1], true)
-	gate.Know(cameras, all[2], false)
-	if gate.Pass(cameras, all[0], one) {
+	gate.Observe(cameras, all[0], true)
+	gate.Observe(cameras, all[1], true)
+	gate.Observe(cameras, all[2], false)
+	if gate.TryAcquire(cameras, all[0], one) {
 		t.Error("passed although another is not ready")
 	}
-	if !gate.Pass(cameras, all[2], one) {
+	if !gate.TryAcquire(cameras, all[2], one) {
 		t.Error("the one that is not ready must wait")
 	}
-	gate.Settle(cameras, all[2], true)
+	gate.Report(cameras, all[2], true)
 	w.expect(t, all[0])
 }
 
 func TestAnInstanceThatBreaksWhileWaitingPasses(t *testing.T) {
 	all := names(2)
 	gate := newGate(new(woken), all)
-	gate.Know(cameras, all[0], true)
-	gate.Know(cameras, all[1], false)
-	if gate.Pass(cameras, all[0], one) {
+	gate.Observe(cameras, all[0], true)
+	gate.Observe(cameras, all[1], false)
+	if gate.TryAcquire(cameras, all[0], one) {
 		t.Fatal("passed although another is not ready")
 	}
-	gate.Know(cameras, all[0], false)
-	if !gate.Pass(cameras, all[0], one) {
+	gate.Observe(cameras, all[0], false)
+	if !gate.TryAcquire(cameras, all[0], one) {
 		t.Error("must wait although it is not ready")
 	}
 }
@@ -129,23 +129,23 @@ func TestAnInstanceThatBreaksWhileWaitingPasses(t *testing.T) {
 // reported, or was about to be changed.
 func TestAnUnpluggedDeviceHoldsUpNone(t *testing.T) {
 	for name, before := range map[string]func(*Gate, string){
-		"broken":         func(gate *Gate, name string) { gate.Know(cameras, name, false) },
+		"broken":         func(gate *Gate, name string) { gate.Observe(cameras, name, false) },
 		"never reported": func(*Gate, string) {},
 		"being changed": func(gate *Gate, name string) {
-			gate.Know(cameras, name, true)
-			gate.Pass(cameras, name, one)
+			gate.Observe(cameras, name, true)
+			gate.TryAcquire(cameras, name, one)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w woken
 			all := names(2)
 			gate := newGate(&w, all)
-			gate.Know(cameras, all[0], true)
+			gate.Observe(cameras, all[0], true)
 			before(gate, all[1])
-			if gate.Pass(cameras, all[0], one) {
+			if gate.TryAcquire(cameras, all[0], one) {
 				t.Error("passed although the other is not ready")
 			}
-			gate.Gone(cameras, all[1])
+			gate.RemoveInstance(cameras, all[1])
 			w.expect(t, all[0])
 		})
 	}
@@ -156,17 +156,17 @@ func TestAnOldListHoldsUpNone(t *testing.T) {
 	var w woken
 	all := names(2)
 	gate := newGate(&w, all)
-	gate.Gone(cameras, all[1])
-	gate.Members(cameras, "ns", all, one)
-	gate.Know(cameras, all[0], true)
-	if gate.Pass(cameras, all[0], one) {
+	gate.RemoveInstance(cameras, all[1])
+	gate.SetInstances(cameras, "ns", all, one)
+	gate.Observe(cameras, all[0], true)
+	if gate.TryAcquire(cameras, all[0], one) {
 		t.Error("passed although the list has another")
 	}
-	gate.Know(cameras, "new", true)
-	gate.Members(cameras, "ns", all[:1], one)
+	gate.Observe(cameras, "new", true)
+	gate.SetInstances(cameras, "ns", all[:1], one)
 	w.expect(t, all[0])
-	gate.Settle(cameras, "new", false) // is not forgotten because it is newer than the list
-	if gate.Pass(cameras, all[0], one) {
+	gate.Report(cameras, "new", false) // is not forgotten because it is newer than the list
+	if gate.TryAcquire(cameras, all[0], one) {
 		t.Error("passed although a new one is not ready")
 	}
 }
@@ -178,18 +178,18 @@ func TestAnUnusedTurnGoesToTheNext(t *testing.T) {
 	all := names(3)
 	gate := newGate(&w, all)
 	for _, name := range all {
-		gate.Know(cameras, name, true)
+		gate.Observe(cameras, name, true)
 	}
-	gate.Pass(cameras, all[0], one)
-	gate.Pass(cameras, all[1], one)
-	gate.Pass(cameras, all[2], one)
-	gate.Settle(cameras, all[0], true)
+	gate.TryAcquire(cameras, all[0], one)
+	gate.TryAcquire(cameras, all[1], one)
+	gate.TryAcquire(cameras, all[2], one)
+	gate.Report(cameras, all[0], true)
 	w.expect(t, all[1])
 	gate.Done(cameras, all[0]) // it had no turn
 	w.expect(t)
 	gate.Done(cameras, all[1])
 	w.expect(t, all[2])
-	if !gate.Pass(cameras, all[2], one) {
+	if !gate.TryAcquire(cameras, all[2], one) {
 		t.Error("must wait in its turn")
 	}
 }
@@ -199,14 +199,14 @@ func TestTheLimitChanges(t *testing.T) {
 	var w woken
 	all := names(4)
 	gate := NewGate(w.wake)
-	gate.Members(cameras, "ns", all, intstr.FromString("100%"))
+	gate.SetInstances(cameras, "ns", all, intstr.FromString("100%"))
 	for _, name := range all {
-		gate.Know(cameras, name, true)
+		gate.Observe(cameras, name, true)
 	}
-	if !gate.Pass(cameras, all[0], one) || gate.Pass(cameras, all[1], one) || gate.Pass(cameras, all[2], one) {
+	if !gate.TryAcquire(cameras, all[0], one) || gate.TryAcquire(cameras, all[1], one) || gate.TryAcquire(cameras, all[2], one) {
 		t.Error("the limit is not the one of the templates")
 	}
-	gate.Members(cameras, "ns", all, intstr.FromString("50%"))
+	gate.SetInstances(cameras, "ns", all, intstr.FromString("50%"))
 	w.expect(t, all[1])
 }
 
@@ -214,8 +214,8 @@ func TestWithoutLimitNoneWaits(t *testing.T) {
 	var w woken
 	all := names(2)
 	gate := newGate(&w, all)
-	gate.Know(cameras, all[0], true)
-	gate.Pass(cameras, all[0], one)
+	gate.Observe(cameras, all[0], true)
+	gate.TryAcquire(cameras, all[0], one)
 	gate.Forget(cameras)
 	w.expect(t, all[0])
 	if gate.Len() != 0 {
@@ -233,15 +233,15 @@ func TestRandomRollouts(t *testing.T) {
 		limit := intstr.FromInt(most)
 		queue := slices.Clone(all)
 		gate := NewGate(func(name types.NamespacedName) { queue = append(queue, name.Name) })
-		gate.Members(cameras, "ns", all, limit)
+		gate.SetInstances(cameras, "ns", all, limit)
 		changed, settling := map[string]bool{}, []string{}
 		for len(queue)+len(settling) > 0 {
 			if len(settling) > 0 && (len(queue) == 0 || random.IntN(2) == 0) {
 				i := random.IntN(len(settling))
 				if random.IntN(10) == 0 {
-					gate.Gone(cameras, settling[i])
+					gate.RemoveInstance(cameras, settling[i])
 				} else {
-					gate.Settle(cameras, settling[i], true)
+					gate.Report(cameras, settling[i], true)
 				}
 				settling = slices.Delete(settling, i, i+1)
 				continue
@@ -258,8 +258,8 @@ func TestRandomRollouts(t *testing.T) {
 				gate.Done(cameras, name)
 				continue
 			}
-			gate.Know(cameras, name, true)
-			if gate.Pass(cameras, name, limit) {
+			gate.Observe(cameras, name, true)
+			if gate.TryAcquire(cameras, name, limit) {
 				changed[name] = true
 				settling = append(settling, name)
 			}
@@ -280,19 +280,19 @@ func rollOut(n int, limit intstr.IntOrString) (passes int) {
 	all := names(n)
 	queue := slices.Clone(all)
 	gate := NewGate(func(name types.NamespacedName) { queue = append(queue, name.Name) })
-	gate.Members(cameras, "ns", all, limit)
+	gate.SetInstances(cameras, "ns", all, limit)
 	changed := make(map[string]bool, n)
 	for len(queue) > 0 {
 		passes++
 		name := queue[0]
 		queue = queue[1:]
 		if changed[name] {
-			gate.Settle(cameras, name, true)
+			gate.Report(cameras, name, true)
 			gate.Done(cameras, name)
 			continue
 		}
-		gate.Know(cameras, name, true)
-		if gate.Pass(cameras, name, limit) {
+		gate.Observe(cameras, name, true)
+		if gate.TryAcquire(cameras, name, limit) {
 			changed[name] = true
 			queue = append(queue, name) // its objects become ready
 		}

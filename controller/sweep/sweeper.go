@@ -38,8 +38,8 @@ type Sweeper struct {
 	every   time.Duration
 }
 
-// New returns a Sweeper with an interval. parents must read from the API server: the
-// objects of a parent that a cache lacks would be removed.
+// New returns a Sweeper with an interval. parents must read from the API server: if the
+// reader lags, objects of an existing parent would be removed.
 func New(kinds discovery.DiscoveryInterface, objects metadata.Interface, parents client.Reader, every time.Duration) *Sweeper {
 	return &Sweeper{kinds: kinds, objects: objects, parents: parents, every: every}
 }
@@ -140,7 +140,7 @@ func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadat
 	if !ownership.Suspect(object) {
 		return false, nil
 	}
-	state := ownership.Of(object)
+	state := ownership.Read(object)
 	if state.Parent.Name == "" || state.Owner == "" && !state.Confirmed {
 		return false, nil // its labels are not the controller's
 	}

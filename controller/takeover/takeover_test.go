@@ -46,9 +46,9 @@ type world struct {
 	configuration *v0.Configuration
 }
 
-// enter creates a Configuration with a shared device, as agents of Akri on two nodes
+// newWorld creates a Configuration with a shared device, as agents of Akri on two nodes
 // write them.
-func enter(t *testing.T) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: apitest.NewWorld(t, corev1.AddToScheme)}
 	api, err := dynamic.NewForConfig(w.Config)
@@ -124,7 +124,7 @@ func (w *world) finalizers(want ...string) {
 
 // Finalizers of agents of Akri go, also of nodes that do not exist; those of others stay.
 func TestFinalizersOfAkriAreRemoved(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	// A finalizer without a domain that somebody else has added, and one with the name of
 	// a node that was not applied by its agent.
 	for _, object := range []client.Object{
@@ -143,7 +143,7 @@ func TestFinalizersOfAkriAreRemoved(t *testing.T) {
 
 // What Akri made can be deleted, and an Instance that is already being deleted goes.
 func TestDeletedObjectsGo(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.must(w.Delete(t.Context(), w.configuration))
 	w.must(w.Delete(t.Context(), w.instance()))
 	w.run(takeover.Options{FinalizerDelay: short, LabelDelay: time.Hour})
@@ -160,7 +160,7 @@ func TestDeletedObjectsGo(t *testing.T) {
 // An agent of Akri that still runs adds its finalizer again at each event. That is not
 // a loop: each time, the finalizer is left alone for twice as long.
 func TestNoFightWithARunningAgent(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.run(takeover.Options{FinalizerDelay: short, LabelDelay: time.Hour})
 	const rounds = 4
 	began := time.Now()
@@ -178,7 +178,7 @@ func TestNoFightWithARunningAgent(t *testing.T) {
 // An Instance gets the labels of the nodes that it names and that exist. Then there is
 // nothing to do, and nothing is sent.
 func TestLabels(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	nodes := []string{w.Namespace + "-a", w.Namespace + "-b"}
 	for _, node := range nodes {
 		object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}

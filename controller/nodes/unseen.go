@@ -15,43 +15,43 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// orphaned reports whether no node sees an Instance, and no container has a slot of it.
+// unseen reports whether no node sees an Instance, and no container has a slot of it.
 // Without the Instance, a node could be given a slot that a container still has. The
 // slots of a lost node are freed like its entry is removed.
-func orphaned(instance *v0.Instance) bool {
+func unseen(instance *v0.Instance) bool {
 	return len(instance.Spec.Nodes) == 0 && instance.DeletionTimestamp == nil && !v0.Held(instance)
 }
 
-// orphans deletes Instances that no node has seen for the grace period.
-type orphans struct {
+// unseenInstances deletes Instances that no node has seen for the grace period.
+type unseenInstances struct {
 	cache  client.Reader
 	client client.Client
 	grace  time.Duration
 	now    func() time.Time
-	since  map[types.NamespacedName]orphan // used by one worker
+	since  map[types.NamespacedName]unseenInstance // used by one worker
 	events events.EventRecorder
 }
 
-type orphan struct {
+type unseenInstance struct {
 	uid   types.UID
 	since time.Time
 }
 
 // Reconcile deletes the Instance, or requeues it for when the grace period ends.
-func (r *orphans) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *unseenInstances) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var instance v0.Instance
 	if err := r.cache.Get(ctx, request.NamespacedName, &instance); err != nil {
 		delete(r.since, request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !orphaned(&instance) {
+	if !unseen(&instance) {
 		delete(r.since, request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	now := r.now()
 	seen, found := r.since[request.NamespacedName]
 	if !found || seen.uid != instance.UID {
-		seen = orphan{uid: instance.UID, since: now}
+		seen = unseenInstance{uid: instance.UID, since: now}
 		r.since[request.NamespacedName] = seen
 	}
 	if remaining := seen.since.Add(r.grace).Sub(now); remaining > 0 {
