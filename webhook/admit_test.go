@@ -10,7 +10,7 @@ import (
 
 // Messages name the place, the cause, and what to write instead.
 func TestMessages(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	const (
@@ -116,7 +116,7 @@ func TestMessages(t *testing.T) {
 
 // A template that is valid for some device is admitted.
 func TestValidTemplatesAreAdmitted(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	for name, instance := range map[string]string{
@@ -149,7 +149,7 @@ func TestValidTemplatesAreAdmitted(t *testing.T) {
 
 // Sample properties replace guesses: they can make a template valid, or invalid.
 func TestSampleProperties(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	policy := configuration(`{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}-pod"}, spec: {containers: [{name: a, `+
@@ -175,7 +175,7 @@ func TestSampleProperties(t *testing.T) {
 
 // What cannot be known yet is admitted with a warning.
 func TestInconclusive(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	expect(t, admin.apply(configuration(`{apiVersion: nowhere.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}}`, "")), "")
@@ -205,7 +205,7 @@ func TestInconclusive(t *testing.T) {
 
 // Nodes know a group by its name alone, without the namespace.
 func TestSameNameInTwoNamespaces(t *testing.T) {
-	here, there := enter(t), enter(t)
+	here, there := newWorld(t), newWorld(t)
 	here.guard()
 	there.guard()
 	text := strings.Replace(configuration("", ""), "cam", "twin", 1)

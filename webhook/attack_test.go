@@ -363,7 +363,7 @@ func (w *world) mallory(a attack) *person {
 func TestAttacksThroughAdmission(t *testing.T) {
 	for name, a := range attacks {
 		t.Run(name, func(t *testing.T) {
-			w := enter(t)
+			w := newWorld(t)
 			w.guard()
 			expect(t, w.mallory(a).apply(a.configuration()), a.admission)
 		})
@@ -373,7 +373,7 @@ func TestAttacksThroughAdmission(t *testing.T) {
 // The same without the webhook: the schema, the policy, the controller and its
 // permissions remain.
 func TestAttacksThroughTheController(t *testing.T) {
-	shared := enter(t)
+	shared := newWorld(t)
 	shared.grant("mallory", configurations)
 	probe, tries := strings.Replace(attacks["objects that the requester may not create"].configuration(), "attack", "probe", 1), 0
 	enforced := func() bool {
@@ -398,7 +398,7 @@ func TestAttacksThroughTheController(t *testing.T) {
 	shared.control()
 	for name, a := range attacks {
 		t.Run(name, func(t *testing.T) {
-			w := enter(t)
+			w := newWorld(t)
 			mallory := w.mallory(a)
 			if err := mallory.apply(a.configuration()); err != nil {
 				expect(t, err, a.otherwise)
@@ -472,7 +472,7 @@ func (w *world) exists(object schemaObject) bool {
 // A Configuration that a finalizer keeps is reviewed until it has gone: its spec
 // cannot be changed to what its author may not create.
 func TestEditingATerminatingConfiguration(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.grant("eve", configurations)
 	eve := w.as("eve")

@@ -21,7 +21,7 @@ import (
 func BenchmarkAdmission(b *testing.B) {
 	for _, who := range []string{"administrator", "ann"} {
 		b.Run("by="+who, func(b *testing.B) {
-			w := enter(b)
+			w := newWorld(b)
 			chain, err := NewChain(w.options)
 			if err != nil {
 				b.Fatal(err)

@@ -27,14 +27,14 @@ func TestDocumentedConfigurationsAreAdmitted(t *testing.T) {
 	if len(files) < 8 || len(ours)+len(deeper) < 8 {
 		t.Fatalf("found only %d and %d files", len(files), len(ours)+len(deeper))
 	}
-	enter(t).grantEverywhere("author", rule("", "secrets", "get")) // some are in a namespace of their own
+	newWorld(t).grantEverywhere("author", rule("", "secrets", "get")) // some are in a namespace of their own
 	for _, file := range append(append(files, ours...), deeper...) {
 		t.Run(strings.TrimPrefix(strings.TrimSuffix(file, "/configuration.yaml"), "../"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := enter(t)
+			w := newWorld(t)
 			w.guard()
 			w.grant("author", configurations,
 				rule("", "pods", everyVerb...), rule("", "services", everyVerb...), rule("", "configmaps", everyVerb...),

@@ -42,7 +42,7 @@ func (w *world) applied(instance string, count int) {
 
 // The author of an update is warned about its effect on existing devices.
 func TestForecast(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.control()
 	admin := w.as("")
@@ -120,7 +120,7 @@ func TestForecast(t *testing.T) {
 // A property that only the old Configuration set is gone after the update, as kubectl akri
 // diff shows it: a template that reads it fails.
 func TestForecastOfDroppedProperty(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.control()
 	admin := w.as("")
@@ -142,7 +142,7 @@ func TestForecastOfDroppedProperty(t *testing.T) {
 
 // The dry runs of a forecast are limited, whatever the number of templates and devices.
 func TestForecastIsBounded(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	var requests atomic.Int64
 	w.options.Config = rest.CopyConfig(w.options.Config)
 	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -178,7 +178,7 @@ func TestForecastIsBounded(t *testing.T) {
 // An object that could not be created is in the inventory without a UID. Nothing is
 // pruned when its template is removed.
 func TestForecastPrunesOnlyWhatExists(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.control()
 	admin := w.as("")
@@ -196,7 +196,7 @@ func TestForecastPrunesOnlyWhatExists(t *testing.T) {
 // An object that the Configuration owns is tried as an update. An object of another
 // owner is left alone, with a warning.
 func TestGroup(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.control()
 	admin := w.as("")

@@ -214,7 +214,7 @@ func TestHostileUser(t *testing.T) {
 			t.Fatalf("%s: %v", hostileVariable, err)
 		}
 	}
-	w := enter(t)
+	w := newWorld(t)
 	process := w.startProcess(t)
 	t.Logf("the webhook takes %d MiB at rest", process.peak(t))
 	for _, user := range []string{"mallory", "ann"} {

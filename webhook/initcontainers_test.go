@@ -7,7 +7,7 @@ import (
 
 // Authors are warned of init containers that request devices.
 func TestInitContainers(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	pod := func(init string) string {
@@ -32,7 +32,7 @@ func TestInitContainers(t *testing.T) {
 }
 
 func TestInitContainersOfLegacyFields(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	expect(t, admin.apply(`

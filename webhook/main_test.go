@@ -53,7 +53,7 @@ type world struct {
 	options Options
 }
 
-func enter(t testing.TB) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	on := apitest.NewWorld(t)
 	w := &world{TB: t, World: on, options: optionsFor(t, on.Config)}

@@ -69,7 +69,7 @@ const seen = `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-3, l
 
 // A compromised agent can only harm the entries of its own node.
 func TestAgentsWriteForTheirOwnNode(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guardAgents()
 	admin := w.as("")
 	admin.make(v0.InstanceResource, seen)
@@ -148,7 +148,7 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 }
 
 func TestAgentsCreateAndDeleteForTheirOwnNode(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guardAgents()
 	w.as("").make(v0.InstanceResource, seen)
 	instance := func(metadata, spec string) *unstructured.Unstructured {
@@ -201,7 +201,7 @@ func TestAgentsCreateAndDeleteForTheirOwnNode(t *testing.T) {
 }
 
 func TestAgentsReportForTheirOwnNode(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	if err := w.as("").apply(configuration("", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestAgentsReportForTheirOwnNode(t *testing.T) {
 // Policies have a cost limit. The agents of a large cluster stay within it.
 func TestAgentsOfALargeCluster(t *testing.T) {
 	fulltest.Only(t)
-	w := enter(t)
+	w := newWorld(t)
 	const many, name = v0.MaxNodes - 1, "a-configuration-with-a-long-name-00aa00"
 	node := func(i int) string { return fmt.Sprintf("worker-%04d.a-region.a-company.example", i) }
 	var nodes, labels, failures, slots []string

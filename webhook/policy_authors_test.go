@@ -78,7 +78,7 @@ spec:
 // An author who may not create any workload finds no spelling of its kind that the
 // policy does not understand, but the API server does.
 func TestThePolicyKnowsEverySpelling(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	resource := w.lenient()
 	w.grant("mallory", rule(resource.Group, "configurations", "create"), rule(v0.Domain, "configurations", "create"))
 	create := func(apiVersion, kind, list string) error {

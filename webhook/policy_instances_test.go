@@ -27,7 +27,7 @@ func (w *world) guardInstances() {
 // A user with every usual permission on Instances cannot have templates rendered with
 // properties of their choice.
 func TestOnlyAgentsAndPublishersWriteInstances(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	usual := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	w.grant("tenant", rule(v0.Domain, "instances", usual...))
 	w.grant("tool", rule(v0.Domain, "instances", append(usual, "publish")...))
@@ -83,7 +83,7 @@ func TestOnlyAgentsAndPublishersWriteInstances(t *testing.T) {
 
 // The controller removes lost nodes from Instances and sets its finalizer.
 func TestTheControllerFreesSlots(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.grant(controllerAccount, rule(v0.Domain, "instances", "patch", "get"))
 	w.guardInstances()
 	w.as("").make(v0.InstanceResource, seen)

@@ -29,7 +29,7 @@ func (w *world) guardStatus() {
 // What is recorded in a status is deleted when it is no longer rendered. Permissions
 // on the status, even an administrator's, do not suffice to write it.
 func TestOnlyTheControllerWritesStatus(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	if err := w.as("").apply(configuration("", "")); err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func seenBy(names ...string) func(*v0.Instance) bool {
 
 // Agents do all that they do with the permissions of config/rbac, under the policies.
 func TestAgentsWorkUnderThePolicies(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.grantRoles("rbac/agent.yaml", "akri-agent", "akri.sh/aggregate-to-agent")
 	w.guardAgents()
 	w.install("policy/instances.yaml", nil)
@@ -171,7 +171,7 @@ func (w *world) edit(name, patch string) error {
 // The controller does what it does with the permissions of config/rbac, under the
 // policies.
 func TestTheControllerWorksUnderThePolicies(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guardInstances()
 	w.guardStatus()
 	w.control()

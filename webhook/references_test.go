@@ -8,7 +8,7 @@ import (
 
 // Authors are warned of discoveryProperties that agents do not read by default.
 func TestReferences(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	const want = "spec.discoveryHandler.discoveryProperties[1].valueFrom.secretKeyRef.namespace: agents read default only if they run with " +
@@ -32,7 +32,7 @@ func TestReferences(t *testing.T) {
 
 // The handler gets one value for each name.
 func TestEqualPropertyNames(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	object := `{apiVersion: akri.sh/v0, kind: Configuration, metadata: {name: cam}, spec: {discoveryHandler: {name: onvif, ` +
 		`discoveryProperties: [{name: A, value: a}, {name: B, value: b}, {name: A, value: c}]}}}`
 	expect(t, w.as("").apply(object), "two properties have the same name: remove one")

@@ -29,7 +29,7 @@ func (f reviewFunc) review(ctx context.Context, r admissionRequest) []Finding { 
 // While the webhook is down, writing a Configuration fails with a clear message, and
 // nothing is lost.
 func TestWebhookDown(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	admin := w.as("")
 	expect(t, admin.apply(configuration(aPod, "")), "")
 	nowhere := "https://127.0.0.1:1" + certs.Path
@@ -70,7 +70,7 @@ func TestWebhookDown(t *testing.T) {
 
 // In an emergency, a label on the namespace turns off the webhook.
 func TestEscapeLabel(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.serve(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { return []Finding{{Level: Deny, Cause: "never"}} })))
 	admin := w.as("")
 	expect(t, admin.apply(configuration("", "")), "never")
@@ -102,7 +102,7 @@ func TestEscapeLabel(t *testing.T) {
 
 // The webhook responds in time even if a dry run does not.
 func TestSlowness(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	slow := make(chan struct{})
 	t.Cleanup(func() { close(slow) })
 	// Another webhook that is slow for each Pod.
@@ -130,7 +130,7 @@ func TestSlowness(t *testing.T) {
 
 // A panic denies the request, and the next request is reviewed.
 func TestPanic(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	calls := 0
 	w.serve(handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding {
 		if calls++; calls == 1 {
@@ -159,7 +159,7 @@ func (w *world) registerOther(resource string, handler http.HandlerFunc) {
 // can no longer be registered, but old ones are still called. The API server then
 // responds as here (k8s.io/apiserver, webhook dispatcher).
 func TestOtherWebhookWithoutDryRun(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.options.Config = rest.CopyConfig(w.options.Config)
 	w.options.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
@@ -184,7 +184,7 @@ func TestOtherWebhookWithoutDryRun(t *testing.T) {
 
 // A denial by another webhook is a denial.
 func TestOtherWebhookDenies(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	w.registerOther("pods", denyAll("pods are out of fashion"))
 	tries := 0
@@ -202,7 +202,7 @@ func TestOtherWebhookDenies(t *testing.T) {
 
 // Pod security standards are enforced, too.
 func TestPodSecurity(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	labels := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
 	if _, err := w.kubernetes().CoreV1().Namespaces().Patch(t.Context(), w.Namespace, types.MergePatchType, labels,
@@ -242,7 +242,7 @@ spec:
 
 // A Configuration may be created before its kinds are installed.
 func TestKindInstalledAfterTheConfiguration(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	text := configuration(`{apiVersion: late.example/v1, kind: Thing, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {size: "{{ `+
@@ -278,7 +278,7 @@ func TestKindInstalledAfterTheConfiguration(t *testing.T) {
 
 // A template for a Namespace, and one for an object in it, are both denied.
 func TestNamespaceOfTheSameConfiguration(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	err := w.as("").apply(configuration("", `{apiVersion: v1, kind: Namespace, metadata: {name: made}}, {apiVersion: v1, kind: `+
 		`ConfigMap, metadata: {name: inside, namespace: made}}`))
@@ -289,7 +289,7 @@ func TestNamespaceOfTheSameConfiguration(t *testing.T) {
 // The maximum number of templates, with properties of three kinds, is reviewed well
 // within the timeout.
 func TestManyTemplates(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	var list []string
 	for i := range 64 {
@@ -319,7 +319,7 @@ func TestManyTemplates(t *testing.T) {
 // API server's timeout. The handler is called directly: on a busy machine, the API
 // server would not wait for it.
 func TestHostileTemplates(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	chain, err := NewChain(w.options)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ import (
 // it, with the permissions that config/webhook gives it: to one Secret and one webhook
 // configuration.
 func TestCertificates(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.grantController()
 	w.installWebhook()
 	address := freeAddress(t)
@@ -68,7 +68,7 @@ func TestCertificates(t *testing.T) {
 // Two replicas that start at the same time, without a certificate, agree on one;
 // a renewal reaches both. They review with the permissions of config/webhook.
 func TestTwoReplicas(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.grantController()
 	w.installWebhook()
 	addresses := []string{freeAddress(t), freeAddress(t)}

@@ -7,7 +7,7 @@ import (
 
 // Authors are warned of PersistentVolumeClaims that go with the devices.
 func TestVolumes(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
 	claim := func(policy string) string {

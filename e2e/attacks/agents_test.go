@@ -19,7 +19,7 @@ func (w *world) sharedInstance(name string) object {
 
 // The agent of one node changes nothing that containers on other nodes trust.
 func TestAgentOfAnotherNode(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.sharedInstance("agents")
 	other := w.agentOf("node-b")
 	join := "nodes: [node1, node-b]"
@@ -70,7 +70,7 @@ func TestAgentOfAnotherNode(t *testing.T) {
 // template takes it from a property.
 func TestAgentChoosesAnImage(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.start(configuration("image", spec{devices: []string{"akri.local/workload:1"}, instance: []string{`
 apiVersion: v1
 kind: ConfigMap
@@ -98,7 +98,7 @@ data: {image: "{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}"}
 // properties of their choice.
 func TestInventedInstance(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.start(configuration("invented", spec{devices: []string{"real"}, instance: []string{
 		configMap("{{INSTANCE_NAME}}", "{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}"),
 	}}), 1)
@@ -129,7 +129,7 @@ spec:
 // the resources, of another one.
 func TestInstanceNames(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	agent := w.agentOf("node1")
 	w.must(w.admin.create(configuration("names", spec{})))
 	for what, name := range map[string]string{
@@ -154,9 +154,9 @@ spec: {configurationName: names, cdiName: akri.sh/names=abcdef, capacity: 1, nod
 // agents serve only the first, even where admission was skipped.
 func TestOccupiedName(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.start(configuration("occupied", spec{devices: []string{"first"}}), 1)
-	second := enter(t)
+	second := newWorld(t)
 	author := second.as("author", configurationsOnly)
 	a := author.create(configuration("occupied", spec{devices: []string{"second"}}))
 	second.refuse("the name", a)

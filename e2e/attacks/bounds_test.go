@@ -11,7 +11,7 @@ import (
 // Lists and maps of a Configuration are bounded, in number and in size.
 func TestBoundsOfConfigurations(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	author := w.as("author", configurationsOnly, rule{"", "secrets", "get"})
 	property := func(i int) string {
 		return fmt.Sprintf("{name: P%d, valueFrom: {secretKeyRef: {name: s%d, key: k}}}", i, i)
@@ -63,7 +63,7 @@ func (o object) set(value any, keys ...string) object {
 // Instances are bounded, too: an agent writes what a device reports.
 func TestBoundsOfInstances(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.must(w.admin.create(configuration("bounds-i", spec{})))
 	agent := w.agentOf("node1")
 	instance := func() object {
@@ -89,7 +89,7 @@ spec: {configurationName: bounds-i, cdiName: akri.sh/bounds-i=abcdef, capacity: 
 // as many as the status lists, and says so.
 func TestOverflowingInventory(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	nodes := make([]string, 1000)
 	for i := range nodes {
 		nodes[i] = fmt.Sprintf("node-%d", i)

@@ -76,8 +76,8 @@ func (x *tenant) explore(length time.Duration) {
 
 // newTenant creates the tenant, the canaries and another user.
 func newTenant(t *testing.T, seed uint64) *tenant {
-	w := enter(t)
-	others := enter(t) // a namespace that the tenant has no rights in
+	w := newWorld(t)
+	others := newWorld(t) // a namespace that the tenant has no rights in
 	x := &tenant{world: w, before: map[string]bool{}}
 	x.user = w.as("tenant", configurationsOnly, rule{"", "configmaps", "get,list,create,update,patch,delete"})
 	x.other = others.as("bystander", configurationsOnly, writes("", "configmaps"))

@@ -70,7 +70,7 @@ func gadget(version, name string) string {
 // scope is noticed.
 func TestKindsThatChange(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.installGadgets("Namespaced", "v1", "v2")
 	w.grantController(rule{"attacks.akri.sh", "gadgets", "get,list,watch,create,patch,delete"})
 	w.eventually("admission", func() string { // the webhook notices the kind
@@ -93,7 +93,7 @@ func TestKindsThatChange(t *testing.T) {
 // A watch that dies is reported within a minute: in a condition and a metric.
 func TestWatchThatDies(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.installGadgets("Namespaced", "v1")
 	w.grantController(rule{"attacks.akri.sh", "gadgets", "get,list,watch,create,patch,delete"})
 	w.eventually("admission", func() string {
@@ -127,7 +127,7 @@ func TestWatchThatDies(t *testing.T) {
 // them: that is no Conflict.
 func TestReplug(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.start(configuration("replug", spec{devices: []string{"r0"}, instance: []string{configMap("{{INSTANCE_NAME}}", "v")}}), 1)
 	before := w.find("ConfigMap", w.instances("replug", 1)[0].name())
 	collector := func(action cluster.Action) {
@@ -178,7 +178,7 @@ func (w *world) noEvent(reason string) {
 // A device that fails holds a rollout up only as long as it exists.
 func TestRolloutWithoutTheBrokenDevice(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	template := func(ok string) string {
 		return annotated(configMap("{{INSTANCE_NAME}}", ok), "ready-when", `self.data.k.startsWith("yes")`)
 	}
@@ -242,7 +242,7 @@ spec: {configurationName: %[2]s, cdiName: "akri.sh/%[2]s=%[5]s", capacity: 1, sh
 // One refused deletion stops no other one.
 func TestRefusedDeletion(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	names := []string{"a", "b", "c"}
 	var group []string
 	for _, name := range names {

@@ -113,7 +113,7 @@ func TestFloodOfReviews(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := enter(t)
+			w := newWorld(t)
 			attacker := w.as("attacker", configurationsOnly)
 			w.bystander(func() {
 				w.flood(16, 3*time.Second, func(round int) { attacker.create(body(round), "dryRun", "All") })
@@ -134,7 +134,7 @@ func manyOf(count int, value string) []string {
 // Kinds that are not served cost the API server no discovery per template.
 func TestUnknownKinds(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	attacker := w.as("attacker", configurationsOnly)
 	reads := func() float64 {
 		return w.metric("akri-webhook", `rest_client_requests_total\{code="[0-9]+",host="[^"]*",method="GET"\}`)
@@ -155,7 +155,7 @@ func TestUnknownKinds(t *testing.T) {
 // another namespace.
 func TestLargeTenant(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	attacker := w.as("attacker", configurationsOnly, writes("", "configmaps"))
 	c := large("tenant", 16*min(long(), 4))
 	several := configuration("x", spec{devices: []string{"a", "b", "c", "d"}})
@@ -166,7 +166,7 @@ func TestLargeTenant(t *testing.T) {
 	}
 	w.instances("tenant", 4)
 	began := time.Now() // while the controller creates the tenant's objects
-	other := enter(t)
+	other := newWorld(t)
 	other.start(configuration("small", spec{devices: []string{"s"}, instance: []string{configMap("{{INSTANCE_NAME}}", "v")}}), 1)
 	took := time.Since(began)
 	t.Logf("another Configuration was Ready after %v", took.Round(time.Millisecond))
@@ -178,7 +178,7 @@ func TestLargeTenant(t *testing.T) {
 // A tenant's ready-when conditions cost nobody a watch or a list of the kind.
 func TestManyConditions(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	lists := func() int {
 		total := 0
 		for line := range strings.Lines(w.must(w.admin.send(request{method: "GET", path: "/metrics"})).text) {
@@ -214,7 +214,7 @@ func TestManyConditions(t *testing.T) {
 // Others' objects with Akri's label fill no cache.
 func TestLabelledObjects(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.start(configuration("labelled", spec{devices: []string{"d"}, instance: []string{
 		annotated(configMap("{{INSTANCE_NAME}}", "v"), "ready-when", `self.data.k == "v"`),
 	}}), 1)
@@ -242,7 +242,7 @@ func TestLabelledObjects(t *testing.T) {
 // Configurations that no agent needs do not fill the agents' memory.
 func TestAgentMemory(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	author := w.as("author", configurationsOnly)
 	memory := func() float64 { return w.metric("akri-agent", "process_resident_memory_bytes") / (1 << 20) }
 	before, stored := memory(), 0

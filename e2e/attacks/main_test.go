@@ -43,9 +43,9 @@ type world struct {
 // worlds counts the namespaces: each has another name, even if a test runs twice.
 var worlds atomic.Int32
 
-// enter returns the shared cluster, with a new namespace for the test. At the end of
+// newWorld returns the shared cluster, with a new namespace for the test. At the end of
 // the test, none of Akri's containers may have restarted.
-func enter(t testing.TB) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 1})
 	install.Do(func() {

@@ -52,7 +52,7 @@ func entry(o object) string {
 
 // An invented status deletes nothing.
 func TestInventedStatus(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	mine, others := w.victim("victim"), parse(configMap("victim-elsewhere-"+w.namespace, "victim"))
 	others["metadata"].(map[string]any)["namespace"] = "default"
 	others = w.must(w.admin.create(others)).object()
@@ -130,7 +130,7 @@ spec: {configurationName: probe, cdiName: akri.sh/probe=abcdef, capacity: 1, nod
 // Labels alone neither delete an object nor keep others from being pruned.
 func TestInventedLabels(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	parent := w.start(owned("labels"), 1)
 	instance := w.instances("labels", 1)[0]
 	labels := func(uid, instance string) string {
@@ -191,9 +191,9 @@ func TestInventedLabels(t *testing.T) {
 // hold up neither the parent that they name nor its deletion.
 func TestForgedObject(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	parent := w.start(owned("forged-parent"), 1)
-	other := enter(t)
+	other := newWorld(t)
 	author := other.as("author", rule{"", "configmaps", "get,create,patch"})
 	forged := parse(configMap("forged", "v")).set([]string{"example.com/hold"}, "metadata", "finalizers").set(map[string]any{
 		"app.kubernetes.io/managed-by": "akri", "akri.sh/configuration": parent.name(), "akri.sh/namespace": w.namespace,
@@ -221,7 +221,7 @@ func TestForgedObject(t *testing.T) {
 // An edit under the controller's own field manager is repaired like any other.
 func TestBorrowedFieldManager(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.start(owned("manager"), 1)
 	editor := w.as("editor", rule{"", "configmaps", "get,patch"})
 	repaired := func(what string) {
@@ -259,7 +259,7 @@ func TestBorrowedFieldManager(t *testing.T) {
 // A finalizer of Akri's, written by somebody else, does not keep objects for ever.
 func TestBorrowedFinalizer(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	author := w.as("author", configurationsOnly)
 	c := configuration("finalizer", spec{devices: []string{"d"}})
 	c["metadata"].(map[string]any)["finalizers"] = []string{"akri.sh/cleanup"}
@@ -288,7 +288,7 @@ func TestTwoConfigurationsOneObject(t *testing.T) {
 		"taken":    {"on-conflict", "adopt"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := enter(t)
+			w := newWorld(t)
 			claim := func(name, value string) object {
 				return configuration(name, spec{devices: []string{"d"}, group: []string{annotated(configMap("both", value), directives...)}})
 			}
@@ -310,7 +310,7 @@ func TestTwoConfigurationsOneObject(t *testing.T) {
 // on-conflict: adopt adopts what belongs to nobody, labelled or not, and nothing else.
 func TestTake(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	take := func(name, o string) object {
 		return configuration(name, spec{
 			devices: []string{o}, group: []string{annotated(configMap(o, "taken"), "on-conflict", "adopt")},
@@ -346,7 +346,7 @@ func TestTake(t *testing.T) {
 
 // A device does not choose which existing object is taken over.
 func TestDeviceChoosesWhatIsTaken(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	victim := w.victim("chosen")
 	author := w.as("author", configurationsOnly, writes("", "configmaps"))
 	c := configuration("device-take", spec{devices: []string{"chosen"}, instance: []string{

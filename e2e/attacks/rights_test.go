@@ -20,7 +20,7 @@ spec: {containers: [{name: c, image: "akri.local/workload:1", securityContext: {
 // being deleted.
 func TestTerminatingConfiguration(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	author := w.as("author", configurationsOnly)
 	pod := func(name string) object {
 		return configuration(name, spec{devices: []string{"d"}, instance: []string{brokerPod}})
@@ -54,7 +54,7 @@ spec: {configurationName: pod-terminating, cdiName: akri.sh/pod-terminating=abcd
 // Nor by another spelling of apiVersion or kind, with and without the webhook.
 func TestSpellings(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	author := w.as("author", configurationsOnly)
 	pod := func(apiVersion, kindName string) object {
 		template := parse(brokerPod).set(apiVersion, "apiVersion").set(kindName, "kind")
@@ -88,7 +88,7 @@ func TestSpellings(t *testing.T) {
 // What a Configuration refers to must be readable for its author.
 func TestReferencesWithoutRights(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	author := w.as("author", configurationsOnly)
 	reader := w.as("reader", configurationsOnly, rule{"", "secrets,configmaps", "get"})
 	w.must(w.admin.create(parse("{apiVersion: v1, kind: Secret, metadata: {name: others}, stringData: {password: canary-secret-9f3a}}")))
@@ -124,7 +124,7 @@ discoveryHandler:
 // impersonate, with and without the webhook.
 func TestAccountWithoutRights(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	author := w.as("author", configurationsOnly)
 	delegate := w.as("delegate", configurationsOnly, rule{"akri.sh", "configurations", "delegate"})
 	w.must(w.admin.create(parse("{apiVersion: v1, kind: ServiceAccount, metadata: {name: strong}}")))
@@ -145,7 +145,7 @@ func TestAccountWithoutRights(t *testing.T) {
 // The right to delegate, and rights on one name, do not extend to others.
 func TestNarrowRights(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	narrow := w.as("narrow", configurationsOnly)
 	w.must(w.admin.patch("Role", w.namespace, narrow.name, fmt.Sprintf(`
 rules:
@@ -181,7 +181,7 @@ rules:
 // Kinds, places and metadata that no template may have, not even an administrator's.
 func TestNeverRendered(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	for what, template := range map[string]string{
 		"another namespace":   "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: default}}",
 		"a cluster role":      "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x}}",
@@ -219,7 +219,7 @@ func TestNeverRendered(t *testing.T) {
 // PodSecurity judges an author's Pods as ever.
 func TestPodSecurity(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.must(w.admin.patch("Namespace", "", w.namespace, "metadata: {labels: {pod-security.kubernetes.io/enforce: baseline}}"))
 	author := w.as("author", configurationsOnly, writes("", "pods"))
 	w.refuse("control: the Pod itself", author.create(parse(strings.ReplaceAll(brokerPod, "{{INSTANCE_NAME}}", "x"))), "violates PodSecurity")

@@ -49,7 +49,7 @@ func excerpt(text, canary string) string {
 // A ready-when condition does not read what its author may not get.
 func TestReadingByConditions(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	canary := w.canary()
 	author := w.as("author", configurationsOnly, writes("", "configmaps"))
 	conditions := []string{
@@ -85,7 +85,7 @@ func TestReadingByConditions(t *testing.T) {
 // A Secret's value, which a device reports or the API server repeats, is in no answer,
 // condition, Event or log.
 func TestSecretValues(t *testing.T) {
-	w := enter(t)
+	w := newWorld(t)
 	canary := w.canary()
 	w.grantController(rule{"", "secrets", "get,list,watch,create,patch,delete"})
 	w.must(w.admin.create(parse(fmt.Sprintf(
@@ -135,7 +135,7 @@ func TestSecretValues(t *testing.T) {
 // A token Secret is not taken over, and so not read, by a template without a type.
 func TestTakingATokenSecret(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.grantController(rule{"", "secrets", "get,list,watch,create,patch,delete"})
 	w.must(w.admin.create(parse("{apiVersion: v1, kind: ServiceAccount, metadata: {name: strong}}")))
 	w.must(w.admin.create(parse(`
@@ -168,7 +168,7 @@ metadata: {name: strong-token, annotations: {kubernetes.io/service-account.name:
 // The webhook's port answers the API server, and nobody else.
 func TestForgedReview(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	review := fmt.Sprintf(`{
   "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
   "request": {
@@ -209,7 +209,7 @@ func TestForgedReview(t *testing.T) {
 // What authors write does not begin lines of its own in the logs.
 func TestForgedLogLines(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	canary := w.canary()
 	w.skipWebhook()
 	line := "\n{\"level\":\"error\",\"msg\":\"" + canary + "\"}\n\x1b[2J"

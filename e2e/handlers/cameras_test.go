@@ -26,7 +26,7 @@ import (
 // look at.
 func TestCameras(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "onvif")
+	w := newWorld(t, "onvif")
 	if err := akri.InstallExamples(w.ctx, w.Cluster, install.programs, os.Stderr); err != nil {
 		t.Fatal(err)
 	}

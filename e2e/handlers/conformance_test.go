@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 	clustertest.Full(t)
 	for name, tc := range conformance {
 		t.Run(name, func(t *testing.T) {
-			w := enter(t, name)
+			w := newWorld(t, name)
 			w.conforms("/var/lib/akri/"+tc.handler+".sock", tc.details, tc.invalid, tc.devices)
 		})
 	}

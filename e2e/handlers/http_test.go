@@ -14,7 +14,7 @@ import (
 // when they no longer respond as expected.
 func TestHTTP(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "http")
+	w := newWorld(t, "http")
 	root := t.TempDir()
 	write := func(name, content string) {
 		t.Helper()

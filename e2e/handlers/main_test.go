@@ -49,9 +49,9 @@ type world struct {
 // worlds counts the namespaces: each has another name, even if a test runs twice.
 var worlds atomic.Int32
 
-// enter returns the shared cluster with a handler from config/ installed, and with a new
+// newWorld returns the shared cluster with a handler from config/ installed, and with a new
 // namespace for the test.
-func enter(t testing.TB, handler string) *world {
+func newWorld(t testing.TB, handler string) *world {
 	t.Helper()
 	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 2})
 	install.Do(func() {

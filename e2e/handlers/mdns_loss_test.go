@@ -30,7 +30,7 @@ func TestMDNSPacketLoss(t *testing.T) {
 	if err != nil {
 		t.Skipf("set %s to a time, such as 10m", mdnsLossVariable)
 	}
-	w := enter(t, "mdns")
+	w := newWorld(t, "mdns")
 	avahi, zeroconf := w.avahi(), w.zeroconf()
 	var names []string
 	for i := range 5 {

@@ -21,7 +21,7 @@ func TestMDNSManyServices(t *testing.T) {
 	if err != nil {
 		t.Skipf("set %s to a number, such as 1000", servicesVariable)
 	}
-	w := enter(t, "mdns")
+	w := newWorld(t, "mdns")
 	for _, node := range w.Nodes() {
 		t.Logf("%s: idle, the handler has %s bytes", node, w.handlerMetric(node, "process_resident_memory_bytes"))
 	}

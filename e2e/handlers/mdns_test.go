@@ -130,7 +130,7 @@ func zeroconfService(t testing.TB, kind string, port, ttl int, properties map[st
 // TestMDNS follows a service that avahi announces from its announcement to its goodbye.
 func TestMDNS(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "mdns")
+	w := newWorld(t, "mdns")
 	avahi := w.avahi()
 	avahi.write("first.service", avahiService("First 1.0", "_akri-a._tcp", 8080, "model=X2"))
 	w.apply(fmt.Sprintf(mdnsConfiguration, "_akri-a._tcp"))
@@ -204,7 +204,7 @@ func (w *world) awaitProperties(name string, want map[string]string) {
 // is changed, and devices that are killed disappear after their time to live.
 func TestMDNSConflictsAndLostGoodbyes(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "mdns")
+	w := newWorld(t, "mdns")
 	avahi, zeroconf, killed := w.avahi(), w.zeroconf(), w.zeroconf()
 	avahi.write("gadget.service", avahiService("Gadget", "_akri-b._tcp", 8080))
 	w.apply(fmt.Sprintf(mdnsConfiguration, "_akri-b._tcp"))

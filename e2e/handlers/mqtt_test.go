@@ -166,7 +166,7 @@ spec:
 // A restart of the broker changes nothing, and a last will ends a device.
 func TestMQTT(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "mqtt")
+	w := newWorld(t, "mqtt")
 	m := startMosquitto(w)
 	kill := m.connect("homie/pump/$state", "lost")
 	m.retain("homie/pump/$homie", "4.0.0")
@@ -235,7 +235,7 @@ func TestMQTT(t *testing.T) {
 // A wrong password is reported in the status. Correcting the Secret is enough.
 func TestMQTTRefused(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "mqtt")
+	w := newWorld(t, "mqtt")
 	m := startMosquitto(w)
 	m.retain("homie/pump/$homie", "4.0.0")
 	m.retain("homie/pump/$state", "ready")

@@ -33,7 +33,7 @@ func TestONVIFLoss(t *testing.T) {
 			details = "{discoveryTimeoutSeconds: 1, interfaces: [eth0]}"
 		}
 	}
-	c := cameras{enter(t, "onvif")}
+	c := cameras{newWorld(t, "onvif")}
 	c.ipycam()
 	c.loadBroker()
 	c.configure(details)

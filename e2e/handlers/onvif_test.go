@@ -148,7 +148,7 @@ const quickCameras = "{discoveryTimeoutSeconds: 1, intervalSeconds: 2, misses: 2
 // fetches a picture, and until it is gone.
 func TestONVIF(t *testing.T) {
 	clustertest.Full(t)
-	c := cameras{enter(t, "onvif")}
+	c := cameras{newWorld(t, "onvif")}
 	c.loadBroker()
 	c.wsdd()
 	kill := c.ipycam()
@@ -196,7 +196,7 @@ func TestONVIF(t *testing.T) {
 // bound: a conforming device does not answer that.
 func TestONVIFProbe(t *testing.T) {
 	clustertest.Full(t)
-	c := cameras{enter(t, "onvif")}
+	c := cameras{newWorld(t, "onvif")}
 	// With so many misses, only Bye makes it disappear before the test ends.
 	c.configure("{discoveryTimeoutSeconds: 1, intervalSeconds: 10, misses: 100, interfaces: [eth0]}")
 	c.await(propertyUUID)

@@ -63,7 +63,7 @@ func byProperty(found map[string]instanceView, property, value string) string {
 // their brokers.
 func TestOPCUA(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "opcua")
+	w := newWorld(t, "opcua")
 	plc := w.loadOPCUA()
 	const first, second = "opc.tcp://" + bridgeAddress + ":4840", "opc.tcp://" + bridgeAddress + ":4842"
 	stop := w.peer(nil, plc, "--endpoint="+first, "--name=Oven 1", "--temperature=50", "--setpoint=60")
@@ -151,7 +151,7 @@ func (w *world) cleanupContext() (context.Context, context.CancelFunc) {
 // and a server that has registered with it under a loopback URL.
 func TestOPCUADiscoveryServer(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "opcua")
+	w := newWorld(t, "opcua")
 	root, err := build.Root()
 	if err != nil {
 		t.Fatal(err)

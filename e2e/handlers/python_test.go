@@ -21,7 +21,7 @@ import (
 // the checks.
 func TestPython(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "debug-echo")
+	w := newWorld(t, "debug-echo")
 	env := peers.Python(t, requirements(t)...)
 	// A name of its own: the node keeps the sockets of earlier runs.
 	name := "files-" + w.namespace

@@ -16,7 +16,7 @@ import (
 // that makes the Instance ready.
 func TestShifu(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "opcua")
+	w := newWorld(t, "opcua")
 	plc := w.loadOPCUA()
 	crd, err := os.ReadFile(filepath.Join("testdata", "edgedevices.yaml"))
 	if err != nil {

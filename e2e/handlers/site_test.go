@@ -18,7 +18,7 @@ import (
 // it, although it does not register, and again when it has restarted.
 func TestSite(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "debug-echo")
+	w := newWorld(t, "debug-echo")
 	system := func(arguments ...string) string {
 		t.Helper()
 		return w.kubectl(append([]string{"--namespace=" + akri.Namespace}, arguments...)...)

@@ -92,7 +92,7 @@ func (w *world) loadShell() (reference string) {
 // TestUdevDevice follows a device from its appearance to the container that uses its
 // device file, and to its removal.
 func TestUdevDevice(t *testing.T) {
-	w := enter(t, "udev")
+	w := newWorld(t, "udev")
 	shell := w.loadShell()
 	device := addZRAM(t)
 	device.resize("1048576")
@@ -157,7 +157,7 @@ spec:
 
 // TestUdevMistake checks that the author learns where a rule is wrong.
 func TestUdevMistake(t *testing.T) {
-	w := enter(t, "udev")
+	w := newWorld(t, "udev")
 	_, err := w.KubectlInput(w.ctx, []byte(`
 apiVersion: akri.sh/v0
 kind: Configuration
@@ -184,7 +184,7 @@ const roundsVariable = "AKRI_E2E_LATENCY_ROUNDS"
 // of the API server sees.
 func TestUdevLatency(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t, "udev")
+	w := newWorld(t, "udev")
 	w.apply(`
 apiVersion: akri.sh/v0
 kind: Configuration

@@ -101,7 +101,7 @@ spec:
 // until the alerts fire, and resolve after the repair.
 func TestMonitoring(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.kubectl("create", "namespace", "devices")
 	w.apply(configurations)
 	w.scraped()
@@ -128,8 +128,8 @@ func TestMonitoring(t *testing.T) {
 	w.checkPanels()
 }
 
-// enter starts a cluster with Akri and a Prometheus.
-func enter(t *testing.T) *world {
+// newWorld starts a cluster with Akri and a Prometheus.
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	program(t, "prometheus") // fetch it, or skip the test, before the cluster starts
 	c := clustertest.Start(t, cluster.Config{Nodes: 1})

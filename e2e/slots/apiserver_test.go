@@ -17,7 +17,7 @@ import (
 // without an answer leaves no owner behind.
 func TestLostAnswers(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.step("a device of this node only", func(w *world) {
 		shared := w.localDevices()
 		local := w.localInstance("local", "local0", node1)
@@ -107,7 +107,7 @@ func (w *world) localInstance(configuration, device, node string) string {
 // While claims are refused, by a policy here, a Deployment does not create Pod after Pod.
 func TestRefusedClaims(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("refused", 1, "refused0")["refused0"]
 	policy := "refuse-claims-" + w.namespace
 	w.apply(fmt.Sprintf(`
@@ -166,7 +166,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 // afterwards.
 func TestAPIServerRestarts(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("outage", 2, "outage0")["outage0"]
 	stop := w.monitor()
 	var owners, pods []string

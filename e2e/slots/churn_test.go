@@ -21,7 +21,7 @@ const maxChurnPods = 10
 // Instance has been created again.
 func TestChurn(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	length, seed := clustertest.Soak(t, time.Minute)
 	devices := []string{"churn0", "churn1", "churn2"}
 	c := &churn{world: w, random: rand.New(rand.NewPCG(seed, 0)), instances: w.configuration("churn", 2, devices...)}

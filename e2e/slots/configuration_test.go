@@ -14,7 +14,7 @@ import (
 // that requests more than there are waits for the next device to be discovered.
 func TestDevicesOfAConfiguration(t *testing.T) {
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instances := w.configuration("any", 1, "any0", "any1")
 	w.podWith("two", podSpec(node1, nil, container{name: "app", resources: limit("any", 2)}))
 	u := w.container("two", "app")
@@ -57,7 +57,7 @@ func TestDevicesOfAConfiguration(t *testing.T) {
 func TestBothLevelsOfOneDevice(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("levels", 2, "levels0")["levels0"]
 	w.started("by-instance", node1, instance)
 	w.started("by-configuration", node2, "levels")
@@ -88,7 +88,7 @@ const otherPort = "args: ['6060']"
 func TestContainersOfOnePod(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	all := []string{"pair0", "pair1", "pair2", "pair3"}
 	instances := w.configuration("pair", 1, all...)
 	stop := w.monitor()
@@ -128,7 +128,7 @@ func TestContainersOfOnePod(t *testing.T) {
 func TestIDsOfOneDeviceInOneContainer(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instances := w.configuration("remap", 2, "remap0", "remap1")
 	stop := w.monitor()
 	defer stop()
@@ -199,7 +199,7 @@ spec:
 func TestDeploymentsOfTheDocumentation(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	w.describeDevices("onvif-camera", 2, "camera0")
 	w.awaitInstances("onvif-camera", []string{"camera0"}, node1, node2)
 	w.apply(cameras("onvif-camera-broker-deployment", "onvif-camera", 1))

@@ -13,7 +13,7 @@ import (
 func TestInitContainersAndSidecars(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	devices := []string{"kinds0", "kinds1"}
 	instances := w.configuration("kinds", 2, devices...)
 	for _, level := range levels {
@@ -89,7 +89,7 @@ func (w *world) endPod(name string, instances map[string]string) {
 func TestTwoInstancesInOneContainer(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	devices := []string{"pair0", "pair1"}
 	instances := w.configuration("pair", 1, devices...)
 	w.podWith("two", podSpec(node2, nil, container{

@@ -42,7 +42,7 @@ func (w *world) example(name, file, device string) string {
 func TestExampleSharedCameras(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	w.apply(w.example("shared-cameras", "configuration.yaml", "cam0, cam1"))
 	instances := w.awaitInstances("camera", []string{"cam0", "cam1"}, node1, node2)
 	w.eventually("two containers with both cameras", func() string {
@@ -67,7 +67,7 @@ func TestExampleSharedCameras(t *testing.T) {
 // the one of its own.
 func TestExampleDaemonSet(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	shared := w.localDevices()
 	defer shared()
 	w.apply(w.example("daemonset-pinned", "configuration.yaml", "serial0"))
@@ -112,7 +112,7 @@ spec:
 // would create for the virtual machines. Each gets a device.
 func TestExampleVirtualMachines(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.apply(virtualMachines)
 	remove := w.undo(func(after *world) {
 		after.delete("CustomResourceDefinition", "virtualmachines.kubevirt.io")

@@ -116,7 +116,7 @@ func (r *residents) serves(w *world, name string) {
 // slot of one.
 func TestKubeletRestarts(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	r := w.settle("restarts")
 	resource := r.instances["restarts1"]
 	w.podWith(crashing, podSpec(node1, nil, container{name: "app", resources: limit(resource, 1), more: "args: [end]"}))
@@ -211,7 +211,7 @@ const stallVariable = "AKRI_E2E_STALL"
 // loses nothing.
 func TestStalledKubelet(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	stall := lengthOf(t, stallVariable, 12*time.Second)
 	r := w.settle("stalls")
 	resume := func(w *world) func() {
@@ -283,7 +283,7 @@ func free(instance object) int {
 // Sockets that somebody removes from the kubelet's directories are made again.
 func TestRemovedSockets(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	r := w.settle("sockets")
 	before := w.sockets(node1)
 	if len(before) == 0 {
@@ -330,7 +330,7 @@ func (w *world) sockets(node string) []string {
 // the first is gone, it serves.
 func TestTwoAgents(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	r := w.settle("agents")
 	system := w.in("akri-system")
 	first := w.agentReady(node1)
@@ -371,7 +371,7 @@ func TestTwoAgents(t *testing.T) {
 // have slots again.
 func TestRebootedNode(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("reboot", 2, "reboot0")["reboot0"]
 	var owners []string
 	for _, level := range levels {

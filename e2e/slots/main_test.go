@@ -49,8 +49,8 @@ type world struct {
 // worlds counts the namespaces: each has another name, even if a test runs twice.
 var worlds atomic.Int32
 
-// enter returns the shared cluster, with a new namespace for the test.
-func enter(t testing.TB) *world {
+// newWorld returns the shared cluster, with a new namespace for the test.
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	c, existing := clustertest.Existing(t, cluster.Config{Nodes: 2})
 	install.Do(func() {

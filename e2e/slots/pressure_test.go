@@ -22,7 +22,7 @@ import (
 // the kubelet. It would crash if an id left the list while it is being allocated.
 func TestFlappingDevices(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	length, _ := clustertest.Soak(t, 10*time.Second)
 	instances := w.configuration("flap", 5, "flap0", "flap1")
 	// The kubelet ignores requests for resources that it does not know yet.
@@ -111,7 +111,7 @@ func (w *world) pidOf(component string) int {
 // are freed nevertheless, and none is freed that a container has.
 func TestExhaustedPodResources(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	r := w.settle("flood")
 	flood := newPodResources(filepath.Join(w.KubeletDir(node1), "pod-resources", "kubelet.sock"))
 	ctx, stop := context.WithCancel(w.ctx)

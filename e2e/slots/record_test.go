@@ -16,7 +16,7 @@ import (
 func TestDeletedInstance(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("deleted", 1, "deleted0")["deleted0"]
 	for _, level := range levels {
 		w.step(level.name, func(w *world) {
@@ -60,7 +60,7 @@ func TestDeletedInstance(t *testing.T) {
 func TestEditedDeviceUsage(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("edited", 2, "edited0")["edited0"]
 	for _, level := range levels {
 		w.step(level.name, func(w *world) {
@@ -111,7 +111,7 @@ func TestEditedDeviceUsage(t *testing.T) {
 func TestFreedByHand(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("emptied", 2, "emptied0")["emptied0"]
 	for _, level := range levels {
 		w.step(level.name, func(w *world) {
@@ -154,7 +154,7 @@ func TestFreedByHand(t *testing.T) {
 func TestEditedCapacity(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("resized", 5, "resized0")["resized0"]
 	for _, level := range levels {
 		w.step(level.name, func(w *world) {
@@ -243,7 +243,7 @@ func TestLastSlot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := enter(t)
+			w := newWorld(t)
 			configuration := "race-" + strings.ToLower(name)
 			device := configuration + "-0"
 			r := race{world: w, of: of, configuration: configuration, device: device}

@@ -55,7 +55,7 @@ var levels = []resourceLevel{
 // from each to the next, no Pod fails, and no two containers have it.
 func TestReplacedPod(t *testing.T) {
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("replace", 1, "replace0")["replace0"]
 	for _, level := range levels {
 		w.step(level.name, func(w *world) {
@@ -103,7 +103,7 @@ func (w *world) readyPod(deployment, before string) string {
 func TestEndedPodFreesItsSlot(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("ended", 1, "ended0")["ended0"]
 	type change struct {
 		at   time.Time
@@ -183,7 +183,7 @@ func distribution(all []time.Duration) string {
 func TestForceDeletedPod(t *testing.T) {
 	clustertest.Full(t)
 	t.Parallel()
-	w := enter(t)
+	w := newWorld(t)
 	instance := w.configuration("forced", 1, "forced0")["forced0"]
 	for _, level := range levels {
 		w.step(level.name, func(w *world) {

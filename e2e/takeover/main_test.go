@@ -39,7 +39,7 @@ type world struct {
 	client *http.Client
 }
 
-func enter(t *testing.T) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	c := clustertest.Shared(t, cluster.Config{Nodes: 2})
 	w := &world{Cluster: c, T: t}

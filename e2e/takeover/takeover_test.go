@@ -73,7 +73,7 @@ const brokerJob = `{spec: {brokerSpec: {brokerJobSpec: {template: {spec: {restar
 
 func TestTakeOver(t *testing.T) {
 	clustertest.Full(t)
-	w := enter(t)
+	w := newWorld(t)
 	w.prepare()
 	before := w.identities()
 	held := w.owners()
