@@ -70,3 +70,33 @@ func TestListsThatChangeDuringSendAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitingCallSkipsTheDelay checks that a list for which a call waits is sent at once,
+// although the device flaps, even if the list changes again before the stream notices.
+func TestWaitingCallSkipsTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, stream := newService(slots.Resource{Name: "cam-1a2b3c"}, nil), &slowStream{ctx: ctx}
+		s.setList([]slots.Health{{ID: 0}})
+		ended := make(chan error)
+		go func() { ended <- s.ListAndWatch(nil, stream) }()
+		for i := range 4 * listBurst { // until lists are delayed by a second
+			time.Sleep(2 * coalesce)
+			s.setList([]slots.Health{{ID: 0, Healthy: i%2 == 0}})
+		}
+		s.wait(ctx, func() bool { return s.sentV == s.version })
+		s.setList([]slots.Health{{ID: 0, Healthy: true}})
+		synctest.Wait() // until the stream waits for the delay to pass
+		start := time.Now()
+		s.update(func() {
+			s.urgent = s.version
+			s.version++
+		})
+		s.wait(ctx, func() bool { return s.sentV >= s.urgent })
+		if took := time.Since(start); took > flushTimeout {
+			t.Errorf("the list is sent after %s, although a call waits for it", took)
+		}
+		cancel()
+		<-ended
+	})
+}

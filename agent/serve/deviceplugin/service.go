@@ -53,34 +53,57 @@ type service struct {
 	allocator allocator
 	lists     *rate.Limiter
 
-	mu            sync.Mutex
-	list          []slots.Health
-	version       int           // of list
-	changed       chan struct{} // closed when list changes
-	urgent        int           // version of list that a call waits for
-	urgentChanged chan struct{} // closed when urgent changes
-	sent          map[string]bool
-	sentV         int           // version of the list in sent
-	ended         bool          // the current list is the last
-	streams       int           // open streams
-	done          chan struct{} // closed when sent changes
+	mu      sync.Mutex
+	list    []slots.Health
+	version int // of list
+	urgent  int // version of list that a call waits for
+	sent    map[string]bool
+	sentV   int           // version of the list in sent
+	ended   bool          // the current list is the last
+	streams int           // open streams
+	changed chan struct{} // closed when one of the versions changes
 }
 
 func newService(resource slots.Resource, a allocator) *service {
 	return &service{
 		resource: resource, allocator: a, lists: rate.NewLimiter(listRate, listBurst), sent: map[string]bool{},
-		changed: make(chan struct{}), urgentChanged: make(chan struct{}), done: make(chan struct{}),
+		changed: make(chan struct{}),
+	}
+}
+
+// update changes the service and wakes those that wait.
+func (s *service) update(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// wait returns when a condition holds, which depends on the versions only, or when ctx
+// ends. It reports whether the condition holds.
+func (s *service) wait(ctx context.Context, condition func() bool) bool {
+	for {
+		s.mu.Lock()
+		holds, changed := condition(), s.changed
+		s.mu.Unlock()
+		if holds {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
 // setList replaces the list. The stream sends it after coalesce.
 func (s *service) setList(list []slots.Health) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = list
-	s.version++
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.update(func() {
+		s.list = list
+		s.version++
+	})
 }
 
 // sendUnhealthy sends a last list, in which every ID is unhealthy, and ends the
@@ -105,22 +128,12 @@ func (s *service) sendUnhealthy() {
 func (s *service) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	s.mu.Lock()
-	want := s.version
-	s.urgent = want
-	close(s.urgentChanged)
-	s.urgentChanged = make(chan struct{})
-	for s.sentV < want {
-		done := s.done
-		s.mu.Unlock()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return
-		}
-		s.mu.Lock()
-	}
-	s.mu.Unlock()
+	var want int
+	s.update(func() {
+		want = s.version
+		s.urgent = want
+	})
+	s.wait(ctx, func() bool { return s.sentV >= want })
 }
 
 // announceRefusal returns when the list that shows the refused IDs has been
@@ -143,13 +156,8 @@ func (s *service) ListAndWatch(_ *plugin.Empty, stream plugin.DevicePlugin_ListA
 	defer s.countStream(-1)
 	sentVersion := -1
 	for {
-		version, changed := s.state()
-		if version == sentVersion {
-			select {
-			case <-stream.Context().Done():
-				return nil
-			case <-changed:
-			}
+		if !s.wait(stream.Context(), func() bool { return s.version != sentVersion }) {
+			return nil
 		}
 		// Also after a change during Send: a device that flaps must not evade the limit.
 		if sentVersion >= 0 {
@@ -181,25 +189,16 @@ func (s *service) connected() bool {
 
 // gather waits for further changes of the list, unless a call waits for it.
 func (s *service) gather(ctx context.Context) {
+	urgent := func() bool { return s.urgent == s.version || s.urgent > s.sentV }
 	s.mu.Lock()
-	urgent, urgentChanged := s.urgent == s.version, s.urgentChanged
+	now := urgent()
 	s.mu.Unlock()
-	if urgent {
+	if now {
 		return
 	}
-	timer := time.NewTimer(max(coalesce, s.lists.Reserve().Delay()))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-urgentChanged:
-	case <-ctx.Done():
-	}
-}
-
-func (s *service) state() (version int, changed <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.version, s.changed
+	ctx, cancel := context.WithTimeout(ctx, max(coalesce, s.lists.Reserve().Delay()))
+	defer cancel()
+	s.wait(ctx, urgent)
 }
 
 // take returns the list to send. From now on, calls may name only its ids: a removed
@@ -223,12 +222,11 @@ func (s *service) take() (int, *plugin.ListAndWatchResponse) {
 
 // markSent records that a list was sent, and reports whether it was the last.
 func (s *service) markSent(version int) (last bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sentV = max(s.sentV, version)
-	close(s.done)
-	s.done = make(chan struct{})
-	return s.ended && version == s.version
+	s.update(func() {
+		s.sentV = max(s.sentV, version)
+		last = s.ended && version == s.version
+	})
+	return last
 }
 
 // numbers parses ids. Each must be in the last list: the kubelet looks it up there
