@@ -158,6 +158,9 @@ func (b *bench) profile(ctx context.Context, url, name string) error {
 		return fmt.Errorf("take a profile: %w", err)
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("take a profile: %s", response.Status)
+	}
 	if err := os.MkdirAll(b.Profiles, 0o755); err != nil {
 		return fmt.Errorf("create the directory of profiles: %w", err)
 	}
