@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -43,10 +42,9 @@ func (a *agentBench) allocate(ctx context.Context, handler *stub.Handler) error 
 		return err
 	}
 	resources := a.kubelet.Resources()
-	maps.DeleteFunc(resources, func(_ string, resource stub.Resource) bool { return len(resource.Healthy) != slotsPerDevice })
-	names := slices.Sorted(maps.Keys(resources))
-	if len(names) != manyDevices {
-		return fmt.Errorf("the kubelet has %d resources with %d slots, want %d", len(names), slotsPerDevice, manyDevices)
+	names, err := withSlots(resources)
+	if err != nil {
+		return err
 	}
 	var ours, theirs []float64
 	for i := range a.b.Allocations { // a slot of each device, then the next slot of each
@@ -74,12 +72,39 @@ func (a *agentBench) allocate(ctx context.Context, handler *stub.Handler) error 
 	return nil
 }
 
+// withSlots returns the names of the resources whose slots are all free. It returns an
+// error unless each shared device has one.
+func withSlots(resources map[string]stub.Resource) ([]string, error) {
+	var names []string
+	for name, resource := range resources {
+		if len(resource.Healthy) == slotsPerDevice {
+			names = append(names, name)
+		}
+	}
+	if len(names) != manyDevices {
+		return nil, fmt.Errorf("the kubelet has %d resources with %d slots, want %d", len(names), slotsPerDevice, manyDevices)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// checkShared returns an error unless each shared device has an Instance.
+func checkShared(found int) error {
+	if found != manyDevices {
+		return fmt.Errorf("found %d shared Instances, want %d", found, manyDevices)
+	}
+	return nil
+}
+
 // copyInstances creates a copy of each shared Instance that no agent watches.
 func (a *agentBench) copyInstances(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	client := a.b.bare.Resource(instances).Namespace(a.namespace)
 	all, err := client.List(ctx, metav1.ListOptions{LabelSelector: "akri.sh/configuration=shared"})
 	if err != nil {
 		return nil, fmt.Errorf("list the Instances: %w", err)
+	}
+	if err := checkShared(len(all.Items)); err != nil {
+		return nil, err
 	}
 	var copies []*unstructured.Unstructured
 	for i := range all.Items {
@@ -90,9 +115,6 @@ func (a *agentBench) copyInstances(ctx context.Context) ([]*unstructured.Unstruc
 			return nil, fmt.Errorf("copy an Instance: %w", err)
 		}
 		copies = append(copies, made)
-	}
-	if len(copies) != manyDevices {
-		return nil, fmt.Errorf("found %d shared Instances, want %d", len(copies), manyDevices)
 	}
 	return copies, nil
 }

@@ -24,11 +24,12 @@ func (b *bench) growth(ctx context.Context) error {
 	if err := b.replaceCluster(ctx); err != nil { // deleted objects still slow the API server down
 		return err
 	}
-	namespace, controller, requests, used, err := b.controllerRound(ctx, steps...)
+	round, err := b.controllerRound(ctx, steps...)
 	if err != nil {
 		return err
 	}
-	b.current, b.currentCount = namespace, b.Growth
+	b.current, b.currentCount = round.namespace, b.Growth
+	controller, requests, used := round.steps, round.requests, round.used
 	limit := b.limits().ratio
 	ratio := func(i int) float64 { return controller[i].lastObject.Seconds() / bare[i].lastObject.Seconds() }
 	first, last := ratio(0), ratio(2)

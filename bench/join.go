@@ -48,9 +48,9 @@ func (f *fleet) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took := joinTimes(requests, f.shape.Nodes)
-	if want := joins * f.shape.Devices; len(took) != want {
-		return fmt.Errorf("found the requests of %d joins, want %d", len(took), want)
+	took, err := joinTimes(requests, f.shape.Nodes, joins*f.shape.Devices)
+	if err != nil {
+		return err
 	}
 	p50, p95 := percentile(took, 50), percentile(took, 95)
 	f.add(figure{
@@ -108,6 +108,11 @@ func (f *fleet) sizes(ctx context.Context) (meanSize, error) {
 	if err != nil {
 		return meanSize{}, err
 	}
+	return meanSizeOf(all)
+}
+
+// meanSizeOf returns the mean size of at least one Instance.
+func meanSizeOf(all []unstructured.Unstructured) (meanSize, error) {
 	var sum meanSize
 	for i := range all {
 		text, err := all[i].MarshalJSON()
@@ -130,8 +135,9 @@ func (f *fleet) sizes(ctx context.Context) (meanSize, error) {
 
 // joinTimes returns how long the agents of nodes with at least the given number took
 // to write themselves into each Instance, in milliseconds: from the beginning of the
-// first attempt to the response of the first that succeeded.
-func joinTimes(requests []auditLine, first int) []float64 {
+// first attempt to the response of the first that succeeded. It returns an error unless
+// there are want of them.
+func joinTimes(requests []auditLine, first, want int) ([]float64, error) {
 	type join struct {
 		began time.Time
 		done  bool
@@ -154,7 +160,10 @@ func joinTimes(requests []auditLine, first int) []float64 {
 			took = append(took, milliseconds(r.Done.Sub(j.began)))
 		}
 	}
-	return took
+	if len(took) != want {
+		return nil, fmt.Errorf("found the requests of %d joins, want %d", len(took), want)
+	}
+	return took, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

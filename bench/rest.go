@@ -26,11 +26,11 @@ func (b *bench) ensureController(ctx context.Context) error {
 	if err := b.tearDown(ctx); err != nil {
 		return err
 	}
-	namespace, _, _, _, err := b.controllerRound(ctx, count)
+	round, err := b.controllerRound(ctx, count)
 	if err != nil {
 		return err
 	}
-	b.current, b.currentCount = namespace, count
+	b.current, b.currentCount = round.namespace, count
 	return nil
 }
 

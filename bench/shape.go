@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // The bounds of a shape: nodes, and devices on each node. Products of the two do not
@@ -97,6 +98,27 @@ func (s shape) fits(additional int, files uint64, watches int) error {
 	if need := nodes + others; need > watches {
 		return fmt.Errorf("%v: each agent watches files, and %s is %d: choose a smaller shape, or set sysctl fs.inotify.max_user_instances=%d",
 			s, watchesPath, watches, need)
+	}
+	return nil
+}
+
+// check returns an error unless the Instances are exactly those of the shape, and each
+// shared one names the given number of nodes.
+func (s shape) check(all []unstructured.Unstructured, nodes int) error {
+	if len(all) != s.instances() {
+		return fmt.Errorf("not settled: %d Instances, want %d", len(all), s.instances())
+	}
+	if !s.Shared {
+		nodes = 1
+	}
+	for i := range all {
+		names, _, err := unstructured.NestedStringSlice(all[i].Object, "spec", "nodes")
+		if err != nil {
+			return fmt.Errorf("not settled: Instance %s: %w", all[i].GetName(), err)
+		}
+		if len(names) != nodes {
+			return fmt.Errorf("not settled: Instance %s names %d nodes, want %d", all[i].GetName(), len(names), nodes)
+		}
 	}
 	return nil
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestParseShape(t *testing.T) {
@@ -60,5 +63,37 @@ func TestCheckLimits(t *testing.T) {
 	}
 	if err := (shape{Devices: maxDevices, Nodes: maxNodes}).fits(0, 1<<20, 1<<20); err == nil {
 		t.Error("a billion devices: got no error")
+	}
+}
+
+func TestCheckInstances(t *testing.T) {
+	on := func(nodes any) unstructured.Unstructured {
+		return *object("akri.sh/v0", "Instance", "bench", "a", map[string]any{"spec": map[string]any{"nodes": nodes}})
+	}
+	one, two := on([]any{"1"}), on([]any{"1", "2"})
+	cases := map[string]struct {
+		shared bool
+		all    []unstructured.Unstructured
+		nodes  int
+		want   string
+	}{
+		"shared, settled":          {true, []unstructured.Unstructured{two, two}, 2, ""},
+		"local, settled":           {false, []unstructured.Unstructured{one, one, one, one}, 2, ""},
+		"an Instance is missing":   {true, []unstructured.Unstructured{two}, 2, "not settled: 1 Instances, want 2"},
+		"an Instance too many":     {true, []unstructured.Unstructured{two, two, two}, 2, "not settled: 3 Instances, want 2"},
+		"a node is missing":        {true, []unstructured.Unstructured{two, one}, 2, "not settled: Instance a names 1 nodes, want 2$"},
+		"a node has not left":      {true, []unstructured.Unstructured{one, two}, 1, "not settled: Instance a names 2 nodes, want 1$"},
+		"a local one on two nodes": {false, []unstructured.Unstructured{one, one, one, two}, 2, "not settled: Instance a names 2 nodes, want 1$"},
+		"its nodes are not a list": {true, []unstructured.Unstructured{two, on("1")}, 2, "not settled: Instance a: .spec.nodes accessor error"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := shape{Shared: c.shared, Devices: 2, Nodes: 2}.check(c.all, c.nodes)
+			want, whole := strings.CutSuffix(c.want, "$")
+			expectError(t, err, want)
+			if whole && err != nil && err.Error() != want {
+				t.Errorf("got the error %q, want %q and nothing else", err, want)
+			}
+		})
 	}
 }
