@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -30,7 +29,6 @@ func TestMeanSize(t *testing.T) {
 }
 
 func TestJoinTimes(t *testing.T) {
-	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	write := func(node, name string, code, began, done int) auditLine {
 		return auditLine{
 			Verb: "patch", Agent: agentName, Version: node, Resource: "instances", Name: name, Code: code, Began: at(began), Done: at(done),
