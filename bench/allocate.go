@@ -60,16 +60,22 @@ func (a *agentBench) allocate(ctx context.Context, handler *stub.Handler) error 
 		}
 		theirs = append(theirs, milliseconds(time.Since(began)))
 	}
+	a.b.add(allocateRow(ours, theirs))
+	return nil
+}
+
+// allocateRow returns the row for the milliseconds of each call of Allocate, and of each
+// claim of the bare client.
+func allocateRow(ours, theirs []float64) figure {
 	ratio := percentile(ours, 99) / percentile(theirs, 99)
-	a.b.add(figure{
+	return figure{
 		What: fmt.Sprintf("Allocate of a shared device, p50 / p99 of %d", len(ours)),
 		Measured: fmt.Sprintf("%.1f / %.1f ms, ratio of p99 %.2f, of p50 %.2f",
 			percentile(ours, 50), percentile(ours, 99), ratio, percentile(ours, 50)/percentile(theirs, 50)),
 		Bare: fmt.Sprintf("%.1f / %.1f ms", percentile(theirs, 50), percentile(theirs, 99)),
 		Bar:  fmt.Sprintf("ratio <= %.1f", maxAllocateRatio), Met: ratio <= maxAllocateRatio,
 		Raw: map[string]any{"akri_ms": ours, "bare_ms": theirs},
-	})
-	return nil
+	}
 }
 
 // withSlots returns the names of the resources whose slots are all free. It returns an

@@ -43,6 +43,13 @@ func (b *bench) departure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.add(departureRow(count, both, alone))
+	return nil
+}
+
+// departureRow returns the row for the deletion of count Instances, with our controller
+// and with the garbage collector alone.
+func departureRow(count int, both, alone departed) figure {
 	objects := float64(count * len(children))
 	row := figure{
 		What: fmt.Sprintf("%d Instances x 3 deleted at once, last object gone", count),
@@ -59,8 +66,7 @@ func (b *bench) departure(ctx context.Context) error {
 		row.Bar = fmt.Sprintf("<= %.0f s, not more requests", maxDeparture.Seconds())
 		row.Met = both.took <= maxDeparture && len(both.requests) <= len(alone.requests)
 	}
-	b.add(row)
-	return nil
+	return row
 }
 
 // depart creates Instances in a new namespace, calls before once everything is at
