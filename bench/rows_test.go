@@ -210,7 +210,8 @@ func TestComparisonsTakeTheMedian(t *testing.T) {
 func TestPrintTable(t *testing.T) {
 	var out strings.Builder
 	err := printTable(&out, []figure{
-		{What: "a", Measured: "1 s", Bare: "2 s", Bar: "<= 3 s", Met: true}, {What: "long name", Measured: "9 s", Bar: "0"}, {What: "b", Measured: "5"},
+		{What: "a", Measured: "1 s", Bare: "2 s", Bar: "<= 3 s", Met: true},
+		{What: "long name", Measured: "9 s", Bar: "0"}, {What: "b", Measured: "5"},
 	})
 	const want = `MEASUREMENT  AKRI  BARE CLIENT  LIMIT   MET
 a            1 s   2 s          <= 3 s  yes
