@@ -122,7 +122,16 @@ func TestVerdicts(t *testing.T) {
 		"allocate":       {[]figure{allocateRow(repeat(1.2, 9), repeat(1, 9))}, []figure{allocateRow(repeat(1.21, 9), repeat(1, 9))}},
 		"join":           {[]figure{joinOf(50)}, []figure{joinOf(50.1)}},
 		"bytes of nodes": {[]figure{sizeOf(200)}, []figure{sizeOf(201)}},
-		"left behind":    {[]figure{leftOf(2), leftOf(-5)}, []figure{leftOf(3)}},
+		"restart": {
+			[]figure{restartRow(2, time.Second, requestsOf(5, "list", "instances"))},
+			[]figure{restartRow(2, time.Second, requestsOf(1, "patch", "services"))},
+		},
+		"idle": {
+			[]figure{idleRow(time.Minute, 0, requestsOf(5, "watch", "instances"))},
+			[]figure{idleRow(time.Minute, 0, requestsOf(1, "update", "services"))},
+		},
+		"churn":       {[]figure{churnRow(100, 9, nil)}, []figure{churnRow(100, 0, requestsOf(1, "get", "services"))}},
+		"left behind": {[]figure{leftOf(2), leftOf(-5)}, []figure{leftOf(3)}},
 	}
 	for name, c := range cases {
 		for _, row := range c.met {
@@ -184,6 +193,15 @@ func TestRows(t *testing.T) {
 			sizeOf(200), "bytes of a shared Instance per node",
 			"100, including 10 of managedFields; the Instance with 5 nodes 1.2 KB | ",
 		},
+		{
+			restartRow(2, 1500*time.Millisecond, requestsOf(3, "list", "instances")), "writes after a restart with 6 objects",
+			"0; at rest after 1.5 s; all requests: map[list instances:3] | 8 if it applied everything again",
+		},
+		{
+			idleRow(time.Minute, 30*time.Millisecond, append(requestsOf(2, "patch", "services"), requestsOf(1, "watch", "instances")...)),
+			"writes within 1m0s at rest", "2; other requests: 1; CPU 0.05 % | 0",
+		},
+		{churnRow(100, 4, requestsOf(1, "get", "services")), "requests caused by 100 status writes on Deployments", "1; reconciles: 4 | 0"},
 		{leftOf(3), "bytes that a node leaves behind in an Instance", "1.5; 1.00 writes per Instance | "},
 		{
 			joinRow(repeat(3, 2), repeat(9, 2), requestsOf(3, "patch", "instances")), "a node joins an Instance, p50 / p95 of 2",

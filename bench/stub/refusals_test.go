@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,5 +135,23 @@ func TestDiscover(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) || handler.Streams() != 0 {
 			t.Errorf("at the end: %v, %d streams", err, handler.Streams())
 		}
+	})
+}
+
+// The kubelet gives up on a plugin that never listens.
+func TestIntroduceTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		kubelet := &Kubelet{resources: map[string]*Resource{}}
+		var running sync.WaitGroup
+		socket := filepath.Join(t.TempDir(), "plugin.sock")
+		err := kubelet.connect(t.Context(), socket, &running)
+		if want := "register the plugin at " + socket + ": "; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if took := time.Since(began); took != callTimeout || len(kubelet.resources) != 0 {
+			t.Errorf("took %v with %d resources, want %v with none", took, len(kubelet.resources), callTimeout)
+		}
+		running.Wait()
 	})
 }
