@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -43,10 +42,9 @@ func (a *agentBench) allocate(ctx context.Context, handler *stub.Handler) error 
 		return err
 	}
 	resources := a.kubelet.Resources()
-	maps.DeleteFunc(resources, func(_ string, resource stub.Resource) bool { return len(resource.Healthy) != slotsPerDevice })
-	names := slices.Sorted(maps.Keys(resources))
-	if len(names) != manyDevices {
-		return fmt.Errorf("the kubelet has %d resources with %d slots, want %d", len(names), slotsPerDevice, manyDevices)
+	names, err := withSlots(resources)
+	if err != nil {
+		return err
 	}
 	var ours, theirs []float64
 	for i := range a.b.Allocations { // a slot of each device, then the next slot of each
@@ -62,15 +60,45 @@ func (a *agentBench) allocate(ctx context.Context, handler *stub.Handler) error 
 		}
 		theirs = append(theirs, milliseconds(time.Since(began)))
 	}
+	a.b.add(allocateRow(ours, theirs))
+	return nil
+}
+
+// allocateRow returns the row for the milliseconds of each call of Allocate, and of each
+// claim of the bare client.
+func allocateRow(ours, theirs []float64) figure {
 	ratio := percentile(ours, 99) / percentile(theirs, 99)
-	a.b.add(figure{
+	return figure{
 		What: fmt.Sprintf("Allocate of a shared device, p50 / p99 of %d", len(ours)),
 		Measured: fmt.Sprintf("%.1f / %.1f ms, ratio of p99 %.2f, of p50 %.2f",
 			percentile(ours, 50), percentile(ours, 99), ratio, percentile(ours, 50)/percentile(theirs, 50)),
 		Bare: fmt.Sprintf("%.1f / %.1f ms", percentile(theirs, 50), percentile(theirs, 99)),
 		Bar:  fmt.Sprintf("ratio <= %.1f", maxAllocateRatio), Met: ratio <= maxAllocateRatio,
 		Raw: map[string]any{"akri_ms": ours, "bare_ms": theirs},
-	})
+	}
+}
+
+// withSlots returns the names of the resources whose slots are all free. It returns an
+// error unless each shared device has one.
+func withSlots(resources map[string]stub.Resource) ([]string, error) {
+	var names []string
+	for name, resource := range resources {
+		if len(resource.Healthy) == slotsPerDevice {
+			names = append(names, name)
+		}
+	}
+	if len(names) != manyDevices {
+		return nil, fmt.Errorf("the kubelet has %d resources with %d slots, want %d", len(names), slotsPerDevice, manyDevices)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// checkShared returns an error unless each shared device has an Instance.
+func checkShared(found int) error {
+	if found != manyDevices {
+		return fmt.Errorf("found %d shared Instances, want %d", found, manyDevices)
+	}
 	return nil
 }
 
@@ -81,6 +109,9 @@ func (a *agentBench) copyInstances(ctx context.Context) ([]*unstructured.Unstruc
 	if err != nil {
 		return nil, fmt.Errorf("list the Instances: %w", err)
 	}
+	if err := checkShared(len(all.Items)); err != nil {
+		return nil, err
+	}
 	var copies []*unstructured.Unstructured
 	for i := range all.Items {
 		content := all.Items[i].Object
@@ -90,9 +121,6 @@ func (a *agentBench) copyInstances(ctx context.Context) ([]*unstructured.Unstruc
 			return nil, fmt.Errorf("copy an Instance: %w", err)
 		}
 		copies = append(copies, made)
-	}
-	if len(copies) != manyDevices {
-		return nil, fmt.Errorf("found %d shared Instances, want %d", len(copies), manyDevices)
 	}
 	return copies, nil
 }

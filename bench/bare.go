@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -102,13 +103,20 @@ func (b *bench) bareRepair(
 	ctx context.Context, namespace string, child int, parents map[string]*unstructured.Unstructured, ready chan<- struct{},
 ) error {
 	api := b.bare.Resource(children[child]).Namespace(namespace)
-	watch, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: childSelector})
+	events, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: childSelector})
 	if err != nil {
 		return fmt.Errorf("bare client: watch: %w", err)
 	}
-	defer watch.Stop()
+	defer events.Stop()
 	close(ready)
-	for event := range watch.ResultChan() {
+	return b.followDrifts(ctx, events, child, parents)
+}
+
+// followDrifts applies the children that a watch shows again, until it or ctx ends.
+func (b *bench) followDrifts(
+	ctx context.Context, events watch.Interface, child int, parents map[string]*unstructured.Unstructured,
+) error {
+	for event := range events.ResultChan() {
 		seen, ok := event.Object.(*unstructured.Unstructured)
 		if ctx.Err() != nil {
 			return nil
@@ -121,7 +129,7 @@ func (b *bench) bareRepair(
 			continue
 		}
 		want := bareObjects(parent)[child]
-		if event.Type != "DELETED" && device(seen) == device(want) {
+		if event.Type != watch.Deleted && device(seen) == device(want) {
 			continue
 		}
 		if _, err := b.bareApply(ctx, child, want); err != nil && ctx.Err() == nil {

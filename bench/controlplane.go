@@ -80,7 +80,7 @@ func (b *bench) prepareCluster(ctx context.Context) error {
 		}
 	}
 	var err error
-	if b.servers, err = processesOf(b.cluster.Dir(), programs); err != nil {
+	if b.servers, err = processesOf("/proc", b.cluster.Dir(), programs); err != nil {
 		return err
 	}
 	root, err := build.Root()
@@ -127,30 +127,35 @@ func (b *bench) awaitControlPlane(ctx context.Context) error {
 }
 
 // processesOf returns the process IDs of programs, one each, whose command lines name
-// the run directory dir.
-func processesOf(dir string, programs []string) ([]int, error) {
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+// the run directory dir. The processes are listed in proc.
+func processesOf(proc, dir string, programs []string) ([]int, error) {
+	commands, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "cmdline"))
 	if err != nil {
 		return nil, err
 	}
-	var pids []int
+	found := map[string][]int{}
 	for _, command := range commands {
 		text, err := os.ReadFile(command)
 		if err != nil {
 			continue // it has exited
 		}
-		program, rest, _ := strings.Cut(string(text), "\x00")
-		if !slices.Contains(programs, filepath.Base(program)) || !strings.Contains(rest, dir+"/") {
+		path, rest, _ := strings.Cut(string(text), "\x00")
+		program := filepath.Base(path)
+		if !slices.Contains(programs, program) || !strings.Contains(rest, dir+"/") {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
 		if err != nil {
 			return nil, err
 		}
-		pids = append(pids, pid)
+		found[program] = append(found[program], pid)
 	}
-	if len(pids) != len(programs) {
-		return nil, fmt.Errorf("find %s: got %d processes, want %d", strings.Join(programs, ", "), len(pids), len(programs))
+	var pids []int
+	for _, program := range programs {
+		if len(found[program]) != 1 {
+			return nil, fmt.Errorf("find %s: got %d processes, want 1", program, len(found[program]))
+		}
+		pids = append(pids, found[program]...)
 	}
 	return pids, nil
 }

@@ -209,22 +209,27 @@ func (b *bench) measureSteps(
 	return rounds, nil
 }
 
+// controllerResult is a round of the controller.
+type controllerResult struct {
+	namespace string
+	steps     []settled     // one for each number of Instances
+	requests  []auditLine   // from the first Instance until the controller stops writing
+	used      time.Duration // its processor time meanwhile
+}
+
 // controllerRound measures a new controller in a new namespace, and keeps both.
-// requests are those that the controller sends from the first Instance until it stops
-// writing; used is its processor time.
-func (b *bench) controllerRound(ctx context.Context, counts ...int) (
-	namespace string, rounds []settled, requests []auditLine, used time.Duration, err error,
-) {
-	if namespace, err = b.namespace(ctx); err != nil {
-		return
+func (b *bench) controllerRound(ctx context.Context, counts ...int) (controllerResult, error) {
+	namespace, err := b.namespace(ctx)
+	if err != nil {
+		return controllerResult{}, err
 	}
 	p, err := b.startController()
 	if err != nil {
-		return
+		return controllerResult{}, err
 	}
 	mark, before := 0, time.Duration(0)
 	calls := 0
-	rounds, err = b.measureSteps(ctx, namespace, counts, func(first, count int) (settled, error) {
+	steps, err := b.measureSteps(ctx, namespace, counts, func(first, count int) (settled, error) {
 		if calls++; calls == 2 { // the first call is the warm-up
 			mark = b.log.mark()
 			var err error
@@ -236,16 +241,20 @@ func (b *bench) controllerRound(ctx context.Context, counts ...int) (
 		return b.byController(ctx, namespace, first, count)
 	})
 	if err != nil {
-		return
+		return controllerResult{}, err
 	}
-	if requests, err = b.log.awaitQuiet(ctx, mark, controllerAgent, reportDelay); err != nil {
-		return
+	requests, err := b.log.awaitQuiet(ctx, mark, controllerAgent, reportDelay)
+	if err != nil {
+		return controllerResult{}, err
 	}
-	if err = b.awaitControlPlane(ctx); err != nil {
-		return
+	if err := b.awaitControlPlane(ctx); err != nil {
+		return controllerResult{}, err
 	}
 	after, err := cpu(p.pid())
-	return namespace, rounds, requests, after - before, err
+	if err != nil {
+		return controllerResult{}, err
+	}
+	return controllerResult{namespace: namespace, steps: steps, requests: requests, used: after - before}, nil
 }
 
 // compare measures the bare client and the controller once. Whichever runs second
@@ -268,11 +277,11 @@ func (b *bench) compare(ctx context.Context, round, count int) (d comparison, er
 			return d, err
 		}
 	}
-	var rounds []settled
-	if d.namespace, rounds, d.requests, d.used, err = b.controllerRound(ctx, count); err != nil {
+	measured, err := b.controllerRound(ctx, count)
+	if err != nil {
 		return d, err
 	}
-	d.controller = rounds[0]
+	d.namespace, d.controller, d.requests, d.used = measured.namespace, measured.steps[0], measured.requests, measured.used
 	b.current, b.currentCount = d.namespace, count
 	if controllerFirst {
 		if err := b.tearDown(ctx); err != nil {

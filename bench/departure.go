@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -44,6 +43,13 @@ func (b *bench) departure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.add(departureRow(count, both, alone))
+	return nil
+}
+
+// departureRow returns the row for the deletion of count Instances, with our controller
+// and with the garbage collector alone.
+func departureRow(count int, both, alone departed) figure {
 	objects := float64(count * len(children))
 	row := figure{
 		What: fmt.Sprintf("%d Instances x 3 deleted at once, last object gone", count),
@@ -60,8 +66,7 @@ func (b *bench) departure(ctx context.Context) error {
 		row.Bar = fmt.Sprintf("<= %.0f s, not more requests", maxDeparture.Seconds())
 		row.Met = both.took <= maxDeparture && len(both.requests) <= len(alone.requests)
 	}
-	b.add(row)
-	return nil
+	return row
 }
 
 // depart creates Instances in a new namespace, calls before once everything is at
@@ -70,19 +75,19 @@ func (b *bench) depart(ctx context.Context, count int, before func() error) (dep
 	if err := b.tearDown(ctx); err != nil {
 		return departed{}, err
 	}
-	namespace, _, _, _, err := b.controllerRound(ctx, count)
+	round, err := b.controllerRound(ctx, count)
 	if err != nil {
 		return departed{}, err
 	}
-	b.current, b.currentCount = namespace, count
+	b.current, b.currentCount = round.namespace, count
 	if err := before(); err != nil {
 		return departed{}, err
 	}
 	mark := b.log.mark()
-	if err := b.deleteInstances(ctx, namespace, count); err != nil {
+	if err := b.deleteInstances(ctx, round.namespace, count); err != nil {
 		return departed{}, err
 	}
-	took, err := b.awaitDeparture(ctx, mark, namespace, count)
+	took, err := b.awaitDeparture(ctx, mark, round.namespace, count)
 	if err != nil {
 		return departed{}, err
 	}
@@ -93,7 +98,7 @@ func (b *bench) depart(ctx context.Context, count int, before func() error) (dep
 	if err != nil {
 		return departed{}, err
 	}
-	return departed{took, slices.DeleteFunc(slices.Clone(all), func(r auditLine) bool { return !r.removes(namespace) })}, nil
+	return departed{took, slices.DeleteFunc(slices.Clone(all), func(r auditLine) bool { return !r.removes(round.namespace) })}, nil
 }
 
 // removes reports whether a request is one for an object of a namespace, by the
@@ -152,7 +157,7 @@ func (b *bench) awaitDeparture(ctx context.Context, mark int, namespace string, 
 			}
 		}
 		if !sleep(ctx, 20*time.Millisecond) {
-			return 0, errors.Join(fmt.Errorf("only %d of %d objects are deleted", len(gone), count*len(children)), ctx.Err())
+			return 0, fmt.Errorf("only %d of %d objects are deleted: %w", len(gone), count*len(children), ctx.Err())
 		}
 	}
 	return last.Sub(began), nil

@@ -278,19 +278,7 @@ func (f *fleet) audit(ctx context.Context, nodes int) error {
 	if err != nil {
 		return err
 	}
-	if len(all) != f.shape.instances() {
-		return fmt.Errorf("not settled: %d Instances, want %d", len(all), f.shape.instances())
-	}
-	if !f.shape.Shared {
-		nodes = 1
-	}
-	for i := range all {
-		names, _, err := unstructured.NestedStringSlice(all[i].Object, "spec", "nodes")
-		if err != nil || len(names) != nodes {
-			return fmt.Errorf("not settled: Instance %s names %d nodes, want %d (%w)", all[i].GetName(), len(names), nodes, err)
-		}
-	}
-	return nil
+	return f.shape.check(all, nodes)
 }
 
 func (f *fleet) instances(ctx context.Context) ([]unstructured.Unstructured, error) {

@@ -48,30 +48,39 @@ func (f *fleet) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took := joinTimes(requests, f.shape.Nodes)
-	if want := joins * f.shape.Devices; len(took) != want {
-		return fmt.Errorf("found the requests of %d joins, want %d", len(took), want)
+	took, err := joinTimes(requests, f.shape.Nodes, joins*f.shape.Devices)
+	if err != nil {
+		return err
 	}
+	f.add(joinRow(took, offered, requests))
+	f.add(sizeRow(before, joined, f.shape.Nodes, joins))
+	return f.leave(ctx, before)
+}
+
+// joinRow returns the row for the milliseconds of all joins, those until a new agent
+// has offered all its resources, and the requests meanwhile.
+func joinRow(took, offered []float64, requests []auditLine) figure {
 	p50, p95 := percentile(took, 50), percentile(took, 95)
-	f.add(figure{
+	return figure{
 		What: fmt.Sprintf("a node joins an Instance, p50 / p95 of %d", len(took)),
 		Measured: fmt.Sprintf("%.1f / %.1f ms, %.2f writes; an agent from its start to the last resource %.0f / %.0f ms", p50, p95,
 			float64(len(writes(requests)))/float64(len(took)), percentile(offered, 50), percentile(offered, 95)),
 		Bar: fmt.Sprintf("p50 <= %d ms", maxJoinMedian), Met: p50 <= maxJoinMedian,
 		Raw: map[string]any{"ms": took, "requests": tallyOutcomes(requests), "offered_ms": offered},
-	})
-	perNode := func(a, b meanSize) (all, managed float64) {
-		return float64(b.all-a.all) / float64(joins), float64(b.managed-a.managed) / float64(joins)
 	}
-	all, managed := perNode(before, joined)
-	f.add(figure{
+}
+
+// sizeRow returns the row for the bytes by which nodes that joined others have
+// increased an Instance.
+func sizeRow(before, joined meanSize, nodes, joins int) figure {
+	all, managed := float64(joined.all-before.all)/float64(joins), float64(joined.managed-before.managed)/float64(joins)
+	return figure{
 		What: "bytes of a shared Instance per node",
 		Measured: fmt.Sprintf("%.0f, including %.0f of managedFields; the Instance with %d nodes %.1f KB",
-			all, managed, f.shape.Nodes+joins, float64(joined.all)/1e3),
+			all, managed, nodes+joins, float64(joined.all)/1e3),
 		Bar: fmt.Sprintf("<= %d", maxBytesPerNode), Met: all <= maxBytesPerNode,
 		Raw: map[string]any{"bytes_per_node": all, "managed_bytes_per_node": managed, "bytes": joined.all},
-	})
-	return f.leave(ctx, before)
+	}
 }
 
 // leave has the nodes that joined leave, and compares what remains with the size
@@ -90,14 +99,20 @@ func (f *fleet) leave(ctx context.Context, before meanSize) error {
 	if err != nil {
 		return err
 	}
-	behind := float64(left.all-before.all) / float64(f.b.Joins)
-	f.add(figure{
+	f.add(leaveRow(before, left, f.b.Joins, f.shape.Devices, requests))
+	return nil
+}
+
+// leaveRow returns the row for what nodes have left behind in each of the devices'
+// Instances, and the requests meanwhile.
+func leaveRow(before, left meanSize, nodes, devices int, requests []auditLine) figure {
+	behind := float64(left.all-before.all) / float64(nodes)
+	return figure{
 		What:     "bytes that a node leaves behind in an Instance",
-		Measured: fmt.Sprintf("%.1f; %.2f writes per Instance", behind, float64(len(writes(requests)))/float64(f.b.Joins*f.shape.Devices)),
+		Measured: fmt.Sprintf("%.1f; %.2f writes per Instance", behind, float64(len(writes(requests)))/float64(nodes*devices)),
 		Bar:      "0", Met: behind <= maxLeftBehind,
 		Raw: map[string]any{"bytes": behind, "requests": tallyOutcomes(requests)},
-	})
-	return nil
+	}
 }
 
 // meanSize is the mean size of the Instances as JSON, and that of their managedFields.
@@ -108,6 +123,11 @@ func (f *fleet) sizes(ctx context.Context) (meanSize, error) {
 	if err != nil {
 		return meanSize{}, err
 	}
+	return meanSizeOf(all)
+}
+
+// meanSizeOf returns the mean size of at least one Instance.
+func meanSizeOf(all []unstructured.Unstructured) (meanSize, error) {
 	var sum meanSize
 	for i := range all {
 		text, err := all[i].MarshalJSON()
@@ -130,8 +150,9 @@ func (f *fleet) sizes(ctx context.Context) (meanSize, error) {
 
 // joinTimes returns how long the agents of nodes with at least the given number took
 // to write themselves into each Instance, in milliseconds: from the beginning of the
-// first attempt to the response of the first that succeeded.
-func joinTimes(requests []auditLine, first int) []float64 {
+// first attempt to the response of the first that succeeded. It returns an error unless
+// there are want of them.
+func joinTimes(requests []auditLine, first, want int) ([]float64, error) {
 	type join struct {
 		began time.Time
 		done  bool
@@ -154,7 +175,10 @@ func joinTimes(requests []auditLine, first int) []float64 {
 			took = append(took, milliseconds(r.Done.Sub(j.began)))
 		}
 	}
-	return took
+	if len(took) != want {
+		return nil, fmt.Errorf("found the requests of %d joins, want %d", len(took), want)
+	}
+	return took, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,19 +1,40 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"testing"
-	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+func TestMeanSize(t *testing.T) {
+	instance := func(metadata map[string]any) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{"kind": "Instance", "apiVersion": "akri.sh/v0", "metadata": metadata}}
+	}
+	bare := instance(map[string]any{})
+	text, err := bare.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const added = len(`"managedFields":["abcd"]`)
+	got, err := meanSizeOf([]unstructured.Unstructured{bare, instance(map[string]any{"managedFields": []any{"abcd"}})})
+	// Without managedFields, they are "null".
+	want := meanSize{all: (2*len(text) + added) / 2, managed: (len("null") + len(`["abcd"]`)) / 2}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	_, err = meanSizeOf([]unstructured.Unstructured{instance(map[string]any{"managedFields": "text"})})
+	expectError(t, err, ".metadata.managedFields accessor error")
+}
+
 func TestJoinTimes(t *testing.T) {
-	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	write := func(node, name string, code, began, done int) auditLine {
 		return auditLine{
 			Verb: "patch", Agent: agentName, Version: node, Resource: "instances", Name: name, Code: code, Began: at(began), Done: at(done),
 		}
 	}
-	got := joinTimes([]auditLine{
+	requests := []auditLine{
 		write("4", "a", 200, 0, 90),   // of a node that was there before
 		write("10", "a", 422, 10, 12), // a failed attempt counts
 		write("10", "b", 200, 20, 25),
@@ -22,10 +43,15 @@ func TestJoinTimes(t *testing.T) {
 		write("10", "a", 200, 50, 60), // a later write of the same node does not
 		write("11", "a", 500, 50, 60), // has not joined
 		write("", "a", 200, 0, 99),    // of another program
-	}, 5)
+	}
+	got, err := joinTimes(requests, 5, 2)
 	slices.Sort(got)
-	if want := []float64{5, 30}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	if want := []float64{5, 30}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	for _, want := range []int{1, 3} {
+		_, err := joinTimes(requests, 5, want)
+		expectError(t, err, fmt.Sprintf("found the requests of 2 joins, want %d", want))
 	}
 }
 

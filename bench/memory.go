@@ -50,6 +50,12 @@ func (b *bench) rss(ctx context.Context, count int) error {
 	if err != nil {
 		return err
 	}
+	b.add(memoryRow(count, memory))
+	return b.profileHeap(ctx, b.running, fmt.Sprintf("heap-%d", count))
+}
+
+// memoryRow returns the row for the memory, in MB, with count Instances.
+func memoryRow(count int, memory map[string]float64) figure {
 	now := memory["rss"]
 	row := figure{
 		What: fmt.Sprintf("RSS of the controller, %d Instances x 3", count),
@@ -60,8 +66,7 @@ func (b *bench) rss(ctx context.Context, count int) error {
 	if limit := maxMemory(count); limit > 0 {
 		row.Bar, row.Met = fmt.Sprintf("<= %.0f MB", limit), now <= limit
 	}
-	b.add(row)
-	return b.profileHeap(ctx, b.running, fmt.Sprintf("heap-%d", count))
+	return row
 }
 
 // memory measures whether unrelated objects increase the controller's memory.
@@ -112,15 +117,21 @@ func (b *bench) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.add(foreignRow(b.currentCount, b.Foreign, before, running, after))
+	return nil
+}
+
+// foreignRow returns the row for the memory, in MB, before and after foreign objects
+// were created, and after a restart.
+func foreignRow(count, foreign int, before, running, after map[string]float64) figure {
 	const noise = 1.1
-	b.add(figure{
-		What: fmt.Sprintf("RSS with %d Instances x 3 without and with %d foreign objects", b.currentCount, b.Foreign),
+	return figure{
+		What: fmt.Sprintf("RSS with %d Instances x 3 without and with %d foreign objects", count, foreign),
 		Measured: fmt.Sprintf("%.0f MB, %.0f MB; restarted with them %.0f MB; heap in use %.0f MB, %.0f MB",
 			before["rss"], running["rss"], after["rss"], before["heap_inuse"], after["heap_inuse"]),
 		Bar: "unchanged (+ 10 %)", Met: running["rss"] <= noise*before["rss"] && after["rss"] <= noise*before["rss"],
 		Raw: map[string]any{"before_mb": before, "after_mb": running, "restarted_mb": after},
-	})
-	return nil
+	}
 }
 
 // profileCPU starts recording a five-second profile, if profiles are requested. The
@@ -158,6 +169,9 @@ func (b *bench) profile(ctx context.Context, url, name string) error {
 		return fmt.Errorf("take a profile: %w", err)
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("take a profile: %s", response.Status)
+	}
 	if err := os.MkdirAll(b.Profiles, 0o755); err != nil {
 		return fmt.Errorf("create the directory of profiles: %w", err)
 	}

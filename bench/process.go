@@ -217,15 +217,24 @@ func parseMemory(status string) (usage, error) {
 
 // cpu returns the processor time that a process has used.
 func cpu(pid int) (time.Duration, error) {
-	const ticks = 100 // per second: USER_HZ on all current architectures
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	path := fmt.Sprintf("/proc/%d/stat", pid)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
+	used, err := parseCPU(string(text))
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", path, err)
+	}
+	return used, nil
+}
+
+// parseCPU parses /proc/PID/stat.
+func parseCPU(stat string) (time.Duration, error) {
+	const ticks = 100                                               // per second: USER_HZ on all current architectures
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // the program's name may contain anything
 	if len(fields) < 13 {
-		return 0, fmt.Errorf("read /proc/%d/stat: too short", pid)
+		return 0, errors.New("too short")
 	}
 	user, err1 := strconv.ParseInt(fields[11], 10, 64)
 	system, err2 := strconv.ParseInt(fields[12], 10, 64)
@@ -243,6 +252,9 @@ func (p *process) gauges(ctx context.Context, names ...string) (map[string]float
 		return nil, fmt.Errorf("read the metrics of %s: %w", p.name, err)
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read the metrics of %s: %s", p.name, response.Status)
+	}
 	return parseMetrics(response.Body, names)
 }
 

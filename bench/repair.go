@@ -97,14 +97,7 @@ func (b *bench) repair(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s, bare client: %w", d.name, err)
 		}
-		p50, p95 := percentile(ours[i], 50), percentile(ours[i], 95)
-		b.add(figure{
-			What:     fmt.Sprintf("%s repaired, p50 / p95 of %d", d.name, b.Repairs),
-			Measured: fmt.Sprintf("%.1f / %.1f ms; %s per repair", p50, p95, perObject(tally(requests[i]), float64(b.Repairs))),
-			Bare:     fmt.Sprintf("%.1f / %.1f ms", percentile(bare, 50), percentile(bare, 95)),
-			Bar:      fmt.Sprintf("<= %d / %d ms", maxRepairMedian, maxRepairP95), Met: p50 <= maxRepairMedian && p95 <= maxRepairP95,
-			Raw: map[string]any{"controller_ms": ours[i], "bare_ms": bare},
-		})
+		b.add(repairRow(d.name, ours[i], bare, requests[i]))
 	}
 	// The bare client now owns the objects' fields, so later parts start with new objects.
 	return b.tearDown(ctx)
@@ -113,7 +106,6 @@ func (b *bench) repair(ctx context.Context) error {
 // repairTimes edits or deletes one child at a time, a different one each time while
 // there are enough, and returns how long each repair took, in milliseconds.
 func (b *bench) repairTimes(ctx context.Context, d drift) ([]float64, error) {
-	const timeout = 30 * time.Second
 	events, err := b.admin.Resource(children[d.child]).Namespace(b.current).
 		Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=akri"})
 	if err != nil {
@@ -126,33 +118,56 @@ func (b *bench) repairTimes(ctx context.Context, d drift) ([]float64, error) {
 		if err := d.do(ctx, b, name); err != nil {
 			return nil, err
 		}
-		var began time.Time
-		limit := time.After(timeout)
-		for done := false; !done; {
-			select {
-			case event, open := <-events.ResultChan():
-				if !open {
-					return nil, errors.New("the watch was closed")
-				}
-				now := time.Now()
-				o, ok := event.Object.(*unstructured.Unstructured)
-				if !ok || o.GetName() != name {
-					continue
-				}
-				switch {
-				case began.IsZero() && d.drifted(event):
-					began = now
-				case !began.IsZero() && d.repaired(event):
-					took = append(took, float64(now.Sub(began).Microseconds())/1000)
-					done = true
-				}
-			case <-limit:
-				return nil, fmt.Errorf("%s was not repaired within %v", name, timeout)
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+		repaired, err := awaitRepair(ctx, events, d, name)
+		if err != nil {
+			return nil, err
 		}
+		took = append(took, milliseconds(repaired))
 		sleep(ctx, 10*time.Millisecond) // let the controller finish its other work
 	}
 	return took, nil
+}
+
+// awaitRepair waits until a watch has shown a drift of the child with a name and then
+// its repair, and returns the time between the two.
+func awaitRepair(ctx context.Context, events watch.Interface, d drift, name string) (time.Duration, error) {
+	const timeout = 30 * time.Second
+	var began time.Time
+	limit := time.After(timeout)
+	for {
+		select {
+		case event, open := <-events.ResultChan():
+			if !open {
+				return 0, errors.New("the watch was closed")
+			}
+			now := time.Now()
+			o, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || o.GetName() != name {
+				continue
+			}
+			switch {
+			case began.IsZero() && d.drifted(event):
+				began = now
+			case !began.IsZero() && d.repaired(event):
+				return now.Sub(began), nil
+			}
+		case <-limit:
+			return 0, fmt.Errorf("%s was not repaired within %v", name, timeout)
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// repairRow returns the row of a drift: the milliseconds until each repair, of the
+// controller with its requests, and of the bare client.
+func repairRow(name string, ours, bare []float64, requests []auditLine) figure {
+	p50, p95 := percentile(ours, 50), percentile(ours, 95)
+	return figure{
+		What:     fmt.Sprintf("%s repaired, p50 / p95 of %d", name, len(ours)),
+		Measured: fmt.Sprintf("%.1f / %.1f ms; %s per repair", p50, p95, perObject(tally(requests), float64(len(ours)))),
+		Bare:     fmt.Sprintf("%.1f / %.1f ms", percentile(bare, 50), percentile(bare, 95)),
+		Bar:      fmt.Sprintf("<= %d / %d ms", maxRepairMedian, maxRepairP95), Met: p50 <= maxRepairMedian && p95 <= maxRepairP95,
+		Raw: map[string]any{"controller_ms": ours, "bare_ms": bare},
+	}
 }

@@ -26,11 +26,11 @@ func (b *bench) ensureController(ctx context.Context) error {
 	if err := b.tearDown(ctx); err != nil {
 		return err
 	}
-	namespace, _, _, _, err := b.controllerRound(ctx, count)
+	round, err := b.controllerRound(ctx, count)
 	if err != nil {
 		return err
 	}
-	b.current, b.currentCount = namespace, count
+	b.current, b.currentCount = round.namespace, count
 	return nil
 }
 
@@ -55,15 +55,21 @@ func (b *bench) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.add(restartRow(b.currentCount, took, requests))
+	return b.rss(ctx, b.currentCount)
+}
+
+// restartRow returns the row for a restart with count Instances: the time until the
+// controller is at rest, and its requests.
+func restartRow(count int, took time.Duration, requests []auditLine) figure {
 	written := writes(requests)
-	b.add(figure{
-		What:     fmt.Sprintf("writes after a restart with %d objects", b.currentCount*len(children)),
+	return figure{
+		What:     fmt.Sprintf("writes after a restart with %d objects", count*len(children)),
 		Measured: fmt.Sprintf("%d; at rest after %.1f s; all requests: %v", len(written), took.Seconds(), tally(requests)),
-		Bare:     fmt.Sprintf("%d if it applied everything again", b.currentCount*(len(children)+1)),
+		Bare:     fmt.Sprintf("%d if it applied everything again", count*(len(children)+1)),
 		Bar:      "0", Met: len(written) == 0,
 		Raw: map[string]any{"requests": tally(requests), "writes": tally(written)},
-	})
-	return b.rss(ctx, b.currentCount)
+	}
 }
 
 // idle counts the requests of a controller that has nothing to do.
@@ -87,16 +93,22 @@ func (b *bench) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.add(idleRow(b.Idle, after-before, requests))
+	return nil
+}
+
+// idleRow returns the row for the requests and the processor time of a controller that
+// has been idle for a time.
+func idleRow(idle, used time.Duration, requests []auditLine) figure {
 	written := writes(requests)
-	b.add(figure{
-		What: fmt.Sprintf("writes within %v at rest", b.Idle),
+	return figure{
+		What: fmt.Sprintf("writes within %v at rest", idle),
 		Measured: fmt.Sprintf("%d; other requests: %d; CPU %.2f %%",
-			len(written), len(requests)-len(written), 100*(after-before).Seconds()/b.Idle.Seconds()),
+			len(written), len(requests)-len(written), 100*used.Seconds()/idle.Seconds()),
 		Bare: "0",
 		Bar:  "0", Met: len(written) == 0,
-		Raw: map[string]any{"requests": tally(requests), "idle_seconds": b.Idle.Seconds()},
-	})
-	return nil
+		Raw: map[string]any{"requests": tally(requests), "idle_seconds": idle.Seconds()},
+	}
 }
 
 // churn counts the requests caused by status changes that the controller can ignore.
@@ -135,12 +147,17 @@ func (b *bench) churn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.add(figure{
+	b.add(churnRow(times, after[reconciles]-before[reconciles], requests))
+	return nil
+}
+
+// churnRow returns the row for the reconciles and the requests after status writes.
+func churnRow(times int, passes float64, requests []auditLine) figure {
+	return figure{
 		What:     fmt.Sprintf("requests caused by %d status writes on Deployments", times),
-		Measured: fmt.Sprintf("%d; reconciles: %.0f", len(requests), after[reconciles]-before[reconciles]),
+		Measured: fmt.Sprintf("%d; reconciles: %.0f", len(requests), passes),
 		Bare:     "0",
 		Bar:      "0", Met: len(requests) == 0,
-		Raw: map[string]any{"requests": tally(requests), "passes": after[reconciles] - before[reconciles]},
-	})
-	return nil
+		Raw: map[string]any{"requests": tally(requests), "passes": passes},
+	}
 }

@@ -7,10 +7,15 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxNodes bounds the number of nodes of a shape.
-const maxNodes = 1000
+// The bounds of a shape: nodes, and devices on each node. Products of the two do not
+// overflow.
+const (
+	maxNodes   = 1000
+	maxDevices = 1_000_000
+)
 
 // shape is a number of devices on a number of nodes.
 type shape struct {
@@ -21,7 +26,8 @@ type shape struct {
 
 // parseShape parses local:DEVICESxNODES or shared:DEVICESxNODES.
 func parseShape(text string) (shape, error) {
-	wanted := fmt.Errorf("shape %q: want local:DEVICESxNODES or shared:DEVICESxNODES, at most %d nodes, such as shared:100x10", text, maxNodes)
+	wanted := fmt.Errorf("shape %q: want local:DEVICESxNODES or shared:DEVICESxNODES, at most %d devices and %d nodes, such as shared:100x10",
+		text, maxDevices, maxNodes)
 	kind, size, _ := strings.Cut(text, ":")
 	if kind != "local" && kind != "shared" {
 		return shape{}, wanted
@@ -29,7 +35,7 @@ func parseShape(text string) (shape, error) {
 	devices, nodes, _ := strings.Cut(size, "x")
 	s := shape{Shared: kind == "shared"}
 	var err error
-	if s.Devices, err = strconv.Atoi(devices); err != nil || s.Devices < 1 {
+	if s.Devices, err = strconv.Atoi(devices); err != nil || s.Devices < 1 || s.Devices > maxDevices {
 		return shape{}, wanted
 	}
 	if s.Nodes, err = strconv.Atoi(nodes); err != nil || s.Nodes < 1 || s.Nodes > maxNodes {
@@ -55,35 +61,64 @@ func (s shape) instances() int {
 	return s.Devices * s.Nodes
 }
 
+// watchesPath has the number of inotify instances of a user.
+const watchesPath = "/proc/sys/fs/inotify/max_user_instances"
+
 // checkLimits returns an error if the machine's limits do not suffice for the shape
 // with additional nodes.
 func (s shape) checkLimits(additional int) error {
-	const (
-		perAgent  = 16 // file descriptors: connections, sockets and the file watch
-		perDevice = 2  // its socket, and the kubelet's connection
-	)
-	nodes := s.Nodes + additional
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("read the limit of open files: %w", err)
 	}
-	if need := uint64(nodes * (perAgent + perDevice*s.Devices)); need > files.Max {
-		return fmt.Errorf("%v: the agents need %d file descriptors, and the limit is %d: choose a smaller shape, or raise it with ulimit -n",
-			s, need, files.Max)
-	}
-	const path = "/proc/sys/fs/inotify/max_user_instances"
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(watchesPath)
 	if err != nil {
 		return fmt.Errorf("read the limit of file watches: %w", err)
 	}
 	watches, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return fmt.Errorf("read %s: %w", watchesPath, err)
 	}
-	const others = 10 // file watches of this program and of other programs of the user
+	return s.fits(additional, files.Max, watches)
+}
+
+// fits returns an error unless so many file descriptors and file watches suffice for
+// the shape with additional nodes.
+func (s shape) fits(additional int, files uint64, watches int) error {
+	const (
+		perAgent  = 16 // file descriptors: connections, sockets and the file watch
+		perDevice = 2  // its socket, and the kubelet's connection
+		others    = 10 // file watches of this program and of other programs of the user
+	)
+	nodes := s.Nodes + additional
+	if need := uint64(nodes * (perAgent + perDevice*s.Devices)); need > files {
+		return fmt.Errorf("%v: the agents need %d file descriptors, and the limit is %d: choose a smaller shape, or raise it with ulimit -n",
+			s, need, files)
+	}
 	if need := nodes + others; need > watches {
 		return fmt.Errorf("%v: each agent watches files, and %s is %d: choose a smaller shape, or set sysctl fs.inotify.max_user_instances=%d",
-			s, path, watches, need)
+			s, watchesPath, watches, need)
+	}
+	return nil
+}
+
+// check returns an error unless the Instances are exactly those of the shape, and each
+// shared one names the given number of nodes.
+func (s shape) check(all []unstructured.Unstructured, nodes int) error {
+	if len(all) != s.instances() {
+		return fmt.Errorf("not settled: %d Instances, want %d", len(all), s.instances())
+	}
+	if !s.Shared {
+		nodes = 1
+	}
+	for i := range all {
+		names, _, err := unstructured.NestedStringSlice(all[i].Object, "spec", "nodes")
+		if err != nil {
+			return fmt.Errorf("not settled: Instance %s: %w", all[i].GetName(), err)
+		}
+		if len(names) != nodes {
+			return fmt.Errorf("not settled: Instance %s names %d nodes, want %d", all[i].GetName(), len(names), nodes)
+		}
 	}
 	return nil
 }

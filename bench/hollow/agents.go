@@ -74,6 +74,8 @@ func Serve(ctx context.Context, kubeconfig, dir string, in io.Reader, out io.Wri
 		err := commands.Decode(&command)
 		if err == nil {
 			err = reports.Encode(a.do(ctx, command))
+		} else if !errors.Is(err, io.EOF) {
+			err = fmt.Errorf("read a command: %w", err)
 		}
 		if err != nil {
 			cancel()
