@@ -22,3 +22,17 @@ func VariableNames() []string {
 
 // DirectiveKeys returns the annotations that are directives.
 func DirectiveKeys() []string { return directiveKeys }
+
+// CompileBroken compiles a template with a compiler that has no names, so that it panics.
+func CompileBroken(template map[string]any) Diagnostics {
+	c := &compiler{reporter: &reporter{origin: Origin{Level: InstanceLevel}}, limit: maxCompiled}
+	c.compile(template)
+	return c.diagnostics("")
+}
+
+// BrokenSet returns a Set whose first template panics when it is rendered.
+func (s *Set) BrokenSet() *Set {
+	broken := *s.templates[0]
+	broken.content = nil
+	return &Set{level: s.level, templates: append([]*template{&broken}, s.templates[1:]...)}
+}
