@@ -146,13 +146,35 @@ func TestObjectSize(t *testing.T) {
 			}
 		})
 	}
-	accepted, diags := mostAccepted(func(n int) templating.Diagnostics {
-		_, diags := templating.Compile(templating.InstanceLevel, []map[string]any{one(strings.Repeat("x", n), nil)})
-		return diags
-	})
-	const split = "instanceBrokerResources[0]" + limit + "split it into several objects"
-	if accepted < templating.MaxObjectBytes-around || diags.Error() != split {
-		t.Errorf("as compiled, %d bytes are accepted, and one more gives %v\nwant %s", accepted, diags, split)
+}
+
+// TestSourceSize checks that a template may have about 256 KiB of text, keys, elements or
+// fields: what can only become too large an object is not compiled.
+func TestSourceSize(t *testing.T) {
+	const want = "instanceBrokerResources[0]: too much: texts and objects are limited to 256 KiB; split it into several objects"
+	for name, tc := range map[string]struct {
+		value func(n int) any
+		bytes int // that each of n takes
+	}{
+		"text":     {func(n int) any { return strings.Repeat("x", n) }, 1},
+		"a key":    {func(n int) any { return map[string]any{strings.Repeat("x", n): 1} }, 1},
+		"elements": {func(n int) any { return make([]any, n) }, 10},
+		"fields": {func(n int) any {
+			m := make(map[string]any, n)
+			for i := range n {
+				m[fmt.Sprintf("%06d", i)] = true
+			}
+			return m
+		}, 20},
+	} {
+		accepted, diags := mostAccepted(func(n int) templating.Diagnostics {
+			_, diags := templating.Compile(templating.InstanceLevel, []map[string]any{one(tc.value(n), nil)})
+			return diags
+		})
+		const around = 300 // the rest of the object
+		if accepted < (templating.MaxObjectBytes-around)/tc.bytes || diags.Error() != want {
+			t.Errorf("%s: %d are accepted, and one more gives %v\nwant %s", name, accepted, diags, want)
+		}
 	}
 }
 

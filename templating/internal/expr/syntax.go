@@ -217,5 +217,7 @@ var syntaxMistakes = []syntaxMistake{
 	{"range can only initialize variables", "range sets $variables only", "write {{ range $index, $element := LIST }}"},
 	{" in {{break}}", "break takes no argument", "write {{ break }}"},
 	{" in {{continue}}", "continue takes no argument", "write {{ continue }}"},
+	{" in input", "else if belongs to if, else with to with", "write {{ else }}, and begin a block of its own after it"},
+	{" in else", "else if belongs to if, else with to with", "write {{ else }}, and begin a block of its own after it"},
 	{"unexpected ", "", "write a value or a function there; strings are written in double quotes"},
 }
