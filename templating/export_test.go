@@ -62,9 +62,9 @@ func VariableNames() []string {
 func DirectiveKeys() []string { return directiveKeys }
 
 // CompileBroken compiles a template with a compiler that has no names, so that it panics.
-func CompileBroken(template map[string]any) Diagnostics {
+func CompileBroken(source map[string]any) Diagnostics {
 	c := &compiler{reporter: &reporter{origin: Origin{Level: InstanceLevel}}, limit: maxCompiled}
-	c.compile(template)
+	c.compile(source)
 	return c.diagnostics("")
 }
 

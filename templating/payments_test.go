@@ -72,8 +72,9 @@ func checkPayments(
 func TestObjectsPay(t *testing.T) {
 	template := one(map[string]any{
 		"literal": "x", "number": 1, "list": []any{"a", 2, "{{ NODES }}"}, "{{ INSTANCE_NAME }}": "{{ CAPACITY }}",
-		"map":  `{{ dict "a" (list 1 1.5 "b" true) "b" INSTANCE_PROPERTIES }}`,
-		"text": `a {{ if or false (and SHARED true) }}b{{ else }}{{ with NODES }}{{ len . }}{{ end }}{{ end }} {{ 0.5 }}{{ range $i, $n := NODES }}{{ $i }}{{ end }}`,
+		"map": `{{ dict "a" (list 1 1.5 "b" true) "b" INSTANCE_PROPERTIES }}`,
+		"text": `a {{ if or false (and SHARED true) }}b{{ else }}{{ with NODES }}{{ len . }}{{ end }}{{ end }} {{ 0.5 }}` +
+			`{{ range $i, $n := NODES }}{{ $i }}{{ end }}`,
 		"long": `{{ range 3 }}{{ INSTANCE_PROPERTIES.MODEL | repeat 100 }}{{ end }}`,
 	}, map[string]any{"akri.sh/when": "{{ gt CAPACITY 1 }}"})
 	set := mustCompile(t, templating.InstanceLevel, []map[string]any{template})
