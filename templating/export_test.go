@@ -13,8 +13,8 @@ func (s *Set) RenderCounting(values Values) (objects []Object, diags Diagnostics
 
 // RenderWithin renders with a budget that has only so many steps and bytes of memory left.
 func (s *Set) RenderWithin(values Values, steps, bytes int64) (objects []Object, diags Diagnostics) {
+	const allSteps, allBytes = 4_000_000, 88 << 20 // of a list
 	left := budget.NewList()
-	allSteps, allBytes := budgetOfList()
 	spend := func(all, want, part int64, pay func(b *budget.Budget, n int64) error) {
 		for all > want {
 			n := min(part, all-want)
@@ -26,27 +26,6 @@ func (s *Set) RenderWithin(values Values, steps, bytes int64) (objects []Object,
 	spend(allBytes, bytes, MaxObjectBytes, (*budget.Budget).Allocate)
 	diags = s.render(s.templates, left, values, func(object Object) { objects = append(objects, object) }, nil)
 	return objects, diags
-}
-
-// budgetOfList returns what the templates of a list may spend.
-func budgetOfList() (steps, bytes int64) {
-	list := budget.NewList()
-	for {
-		before, bytesBefore := list.Spent()
-		list.Run(func(b *budget.Budget) {
-			for b.Step(1000) == nil {
-			}
-		})
-		list.Run(func(b *budget.Budget) {
-			for ; !b.Spent(); b.NextObject() {
-				for b.Allocate(1024) == nil {
-				}
-			}
-		})
-		if steps, bytes = list.Spent(); steps == before && bytes == bytesBefore {
-			return steps, bytes
-		}
-	}
 }
 
 // VariableNames returns the bare words of the language.
