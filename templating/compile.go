@@ -99,8 +99,7 @@ func (c *compiler) text(field Path, source string) *expr.Text {
 	}
 	t, report := expr.Compile(source, c.names)
 	if c.compiled += report.Cost; c.compiled > c.limit {
-		e := &LimitError{What: "expressions in one template", Limit: maxCompiled >> 20, Unit: "MiB when compiled"}
-		c.report(nil, "", &fault.Fault{Offset: fault.Whole, Cause: e, Hint: "split it into several templates"})
+		c.reportCompiled()
 		return nil
 	}
 	for _, f := range report.Faults {
@@ -113,6 +112,18 @@ func (c *compiler) text(field Path, source string) *expr.Text {
 		c.keys[key] = true
 	}
 	return t
+}
+
+// reportCompiled reports that the expressions of the template, or of the list, take too
+// much memory.
+func (c *compiler) reportCompiled() {
+	e, hint := &LimitError{What: "expressions in one template", Limit: maxCompiled >> 20}, "split it into several templates"
+	if c.limit < maxCompiled {
+		e.What, e.Limit = "expressions in all templates of a list", maxCompiledTemplates*maxCompiled>>20
+		hint = "split the list among several Configurations"
+	}
+	e.Unit = "MiB when compiled"
+	c.report(nil, "", &fault.Fault{Offset: fault.Whole, Cause: e, Hint: hint})
 }
 
 // node compiles a value. It returns nil if it has reported a mistake. It may write
@@ -185,8 +196,12 @@ func (c *compiler) mapNode(field Path, source map[string]any) node {
 		if isDirective(at) {
 			continue
 		}
-		if key == "" {
+		switch {
+		case key == "":
 			c.reportf(field, "give the key a name", "a key is empty")
+			continue
+		case !utf8.ValidString(key):
+			c.reportf(at, "save the file as UTF-8", "this key is not valid UTF-8")
 			continue
 		}
 		e := entry{key: c.text(at, key), value: c.node(at, source[key])}

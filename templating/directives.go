@@ -151,12 +151,12 @@ func (r *directiveReader) read(d *Directives, key string, v any) {
 		return
 	}
 	text, isText := v.(string)
-	if text == "" {
-		kind := value.KindName(v)
-		if isText {
-			kind = "empty"
-		}
-		r.reportf(field, "quote the value: annotations are strings", "a directive must be a string, not %s", kind)
+	switch {
+	case !isText:
+		r.reportf(field, "quote the value: annotations are strings", "a directive must be a string, not %s", decodedKind(v))
+		return
+	case text == "":
+		r.reportf(field, "write a value, or remove the annotation", "the directive is empty")
 		return
 	}
 	switch key {

@@ -10,15 +10,20 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
 
 // TestErrors runs the scripts of testdata/errors: mistakes of authors and the
 // messages they get. A block is a reason after #, the input, ---- and the messages,
-// up to an empty line. The input of expressions.txt is one string per line; that of
-// templates.txt is a template in YAML, preceded by the level.
+// up to an empty line. The input of expressions.txt is one string; that of functions.txt
+// and syntax.txt is one string per line, each with its own messages, so that what is just
+// accepted is next to what is not; that of templates.txt is a template in YAML, preceded
+// by the level.
 func TestErrors(t *testing.T) {
 	t.Run("expressions", func(t *testing.T) { script(t, "expressions.txt", expressionMessages) })
+	t.Run("functions", func(t *testing.T) { script(t, "functions.txt", lineMessages) })
+	t.Run("syntax", func(t *testing.T) { script(t, "syntax.txt", lineMessages) })
 	t.Run("templates", func(t *testing.T) { script(t, "templates.txt", templateMessages) })
 }
 
@@ -28,6 +33,22 @@ func expressionMessages(t *testing.T, input string) string {
 		return "no error"
 	}
 	return messages(diags)
+}
+
+// lineMessages returns the messages of each line, which quote it. A line that is accepted
+// is repeated with its value.
+func lineMessages(t *testing.T, input string) string {
+	var all []string
+	for line := range strings.SplitSeq(input, "\n") {
+		value, diags := evaluate(t, line)
+		if len(diags) > 0 {
+			all = append(all, messages(diags))
+			continue
+		}
+		const maxShown = 60
+		all = append(all, line+" is "+text.Truncate(fmt.Sprintf("%v", value), maxShown))
+	}
+	return strings.Join(all, "\n")
 }
 
 func templateMessages(t *testing.T, input string) string {

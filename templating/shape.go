@@ -72,7 +72,7 @@ func (s shape) metadata() {
 	if !ok {
 		if _, found := s.source["metadata"]; found {
 			s.reportf(metadataPath, "write metadata as a map with a name",
-				"metadata must be a map, not %s", value.KindName(s.source["metadata"]))
+				"metadata must be a map, not %s", decodedKind(s.source["metadata"]))
 		} else {
 			s.reportf(metadataPath, "write metadata with a name", "metadata is missing")
 		}

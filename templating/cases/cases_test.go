@@ -1,7 +1,9 @@
 package cases_test
 
 import (
+	"errors"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
+	"akri.sh/akri/templating/source"
 )
 
 var update = flag.Bool("update", false, "rewrite expected output under testdata; read the diff")
@@ -49,6 +53,9 @@ func TestUnreadable(t *testing.T) {
 	}{
 		"nothing": {fstest.MapFS{}, "does not exist"},
 		"no YAML": {fstest.MapFS{"configuration.yaml": {Data: []byte("a: [")}}, "configuration.yaml:1"},
+		"no YAML, the second document": {
+			fstest.MapFS{"configuration.yaml": {Data: []byte(configuration + "---\n- 1\n")}}, "configuration.yaml:3: this is not an object",
+		},
 		"no YAML, instances": {
 			fstest.MapFS{"configuration.yaml": {Data: []byte(configuration)}, "instances.yaml": {Data: []byte("- 1")}},
 			"instances.yaml:1: this is not an object",
@@ -74,5 +81,62 @@ func TestUnreadable(t *testing.T) {
 		if err != nil || !strings.Contains(string(r.Got), tc.want) {
 			t.Errorf("%s: got %s, %v; want %q", name, r.Got, err, tc.want)
 		}
+	}
+}
+
+// TestManyTemplates checks that a mistake of a whole list has the position of the list.
+func TestManyTemplates(t *testing.T) {
+	const template = "  - {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n"
+	for _, level := range []string{"instanceBrokerResources", "configurationBrokerResources"} {
+		data := "kind: Configuration\nspec:\n  " + level + ":\n" + strings.Repeat(template, 65)
+		r, err := cases.Run(fstest.MapFS{"configuration.yaml": {Data: []byte(data)}}, ".")
+		want := "# error: configuration.yaml:4:3: " + level + ": too much: templates in one list are limited to 64; " +
+			"split the devices or the objects among several Configurations\n"
+		if err != nil || string(r.Got) != want {
+			t.Errorf("got %s, %v\nwant %s", r.Got, err, want)
+		}
+	}
+}
+
+// TestUnreadableFiles checks that a file that exists but cannot be read is an error, and
+// that missing Instances and a missing result are not.
+func TestUnreadableFiles(t *testing.T) {
+	configuration := &fstest.MapFile{Data: []byte("kind: Configuration\nmetadata: {name: x}\n")}
+	dir := &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+	for _, name := range []string{"instances.yaml", "expected.yaml"} {
+		_, err := cases.Run(fstest.MapFS{"configuration.yaml": configuration, name: dir}, ".")
+		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is a directory: error is %v", name, err)
+		}
+	}
+	r, err := cases.Run(fstest.MapFS{"configuration.yaml": configuration}, ".")
+	if err != nil || r.Want != nil || r.Passed() {
+		t.Errorf("a case without a result: %v, %v", r, err)
+	}
+	if _, err := cases.Find(brokenFS{}); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a directory that cannot be read: %v", err)
+	}
+}
+
+// brokenFS is a file system without any permission.
+type brokenFS struct{}
+
+func (brokenFS) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+}
+
+// TestMistake checks that callers can find the diagnostic behind a problem.
+func TestMistake(t *testing.T) {
+	const text = "kind: Configuration\nspec: {instanceBrokerResources: [{kind: A, metadata: {name: x}, apiVersion: v1, a: '{{ }}'}]}\n"
+	documents, err := source.Parse("c.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, problems := cases.Load(documents, cases.Options{})
+	if len(problems) != 1 {
+		t.Fatalf("problems are %v", problems)
+	}
+	if d, ok := errors.AsType[templating.Diagnostic](problems[0]); !ok || d.Field.String() != "a" {
+		t.Errorf("the diagnostic is %v", d)
 	}
 }

@@ -29,13 +29,15 @@ func decodeConfiguration(d *source.Document) (configuration, []error) {
 	return c, r.problems
 }
 
-func decodeInstance(d *source.Document) (i instance, err error) {
+// decodeInstance is decodeConfiguration for an Instance.
+func decodeInstance(d *source.Document) (instance, []error) {
+	var i instance
 	r := &reader{document: d}
 	field(r, &i.Metadata.Name, "a string", "metadata", "name")
 	field(r, &i.Spec.BrokerProperties, "a map of strings to strings", "spec", "brokerProperties")
 	field(r, &i.Spec.Nodes, "a list of strings", "spec", "nodes")
 	field(r, &i.Spec.Shared, "true or false", "spec", "shared")
-	return i, errors.Join(r.problems...)
+	return i, r.problems
 }
 
 // reader reads fields of a document and collects problems.

@@ -95,6 +95,7 @@ type Options struct {
 func Load(documents []*source.Document, o Options) (*Input, []error) {
 	in := &Input{}
 	var found *source.Document
+	var problems []error
 	for _, d := range documents {
 		switch kind, _ := d.Object()["kind"].(string); kind {
 		case "Configuration":
@@ -103,10 +104,8 @@ func Load(documents []*source.Document, o Options) (*Input, []error) {
 			}
 			found = d
 		case "Instance":
-			i, err := decodeInstance(d)
-			if err != nil {
-				return nil, []error{err}
-			}
+			i, wrong := decodeInstance(d)
+			problems = append(problems, wrong...)
 			in.instances = append(in.instances, templating.Instance{
 				Name: i.Metadata.Name, Properties: i.Spec.BrokerProperties, Nodes: i.Spec.Nodes, Shared: i.Spec.Shared,
 			})
@@ -117,7 +116,8 @@ func Load(documents []*source.Document, o Options) (*Input, []error) {
 	if found == nil {
 		return nil, []error{errors.New("there is no Configuration")}
 	}
-	c, problems := decodeConfiguration(found)
+	c, wrong := decodeConfiguration(found)
+	problems = append(problems, wrong...)
 	problems = append(problems, in.compile(found, c)...)
 	if len(problems) > 0 {
 		return nil, problems

@@ -29,6 +29,11 @@ var failures = []struct{ begins, means string }{
 	{"parsing time", "a value cannot be converted"},
 	{"time: ", "a value cannot be converted"},
 	{"range error", "a value cannot be converted"},
+	{"integer overflow", "a number is out of range"},
+	{"unsigned integer overflow", "a number is out of range"},
+	{"timestamp overflow", "a time is out of range"},
+	{"unknown time zone", "a value has another type or format"},
+	{"got ", "a value has another type"}, // what a macro such as all iterates over
 	{"division by zero", "a division by zero"},
 	{"modulus by zero", "a division by zero"},
 	{"operation cancelled: actual cost limit exceeded", "the evaluation exceeds the cost limit"},

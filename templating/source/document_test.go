@@ -68,13 +68,31 @@ spec:
 
 func TestParse(t *testing.T) {
 	for name, tc := range map[string]struct{ in, err string }{
-		"nothing":           {"", ""},
-		"separators":        {"---\n---\n# x\n", ""},
-		"not YAML":          {"a: 1\n---\na: [\n", "c.yaml:3"},
-		"twice":             {"a: 1\n---\nb: 1\nb: 2\n", `c.yaml:4: key "b" already set`},
-		"a list":            {"a: 1\n---\n- 1\n", "c.yaml:2: this is not an object"},
-		"a separator alone": {"--- # x\na: 1\n", ""},
-		"an alias bomb":     {"a: &a [1,1,1,1,1,1,1,1,1]\n" + aliasBomb(), "excessive aliasing"},
+		"nothing":             {"", ""},
+		"separators":          {"---\n---\n# x\n", ""},
+		"not YAML":            {"a: 1\n---\na: [\n", "c.yaml:3"},
+		"twice":               {"a: 1\n---\nb: 1\nb: 2\n", `c.yaml:4: key "b" already set`},
+		"a list":              {"a: 1\n---\n- 1\n", "c.yaml:2: this is not an object"},
+		"a separator alone":   {"--- # x\na: 1\n", ""},
+		"not an object":       {"text", "c.yaml:1: this is not an object"},
+		"a number":            {"a: 1\n--- # x\n1\n", "c.yaml:2: this is not an object"},
+		"a key that is a map": {"{a: 1}: 2\n", "c.yaml: invalid map key: map[interface {}]interface {}{\"a\":1}"},
+		"an unknown anchor":   {"a: *none\n", "c.yaml: unknown anchor 'none' referenced"},
+		"not a number":        {"a: .nan\n", "c.yaml: json: unsupported value: NaN"},
+		"infinite":            {"---\na: .inf\n", "c.yaml: json: unsupported value: +Inf"},
+		"a tab":               {"a: 1\n---\na:\n\tb: 1\n", "c.yaml:4: found character that cannot start any token"},
+		"invalid UTF-8":       {"a: \xff\n", "c.yaml: invalid leading UTF-8 octet"},
+		"too deep for JSON": {
+			"a: " + strings.Repeat("[", 10000) + strings.Repeat("]", 10000), "c.yaml: invalid character '[' exceeded max depth",
+		},
+		"too deep for YAML":       {"a: " + strings.Repeat("[", 10001) + strings.Repeat("]", 10001), "c.yaml: exceeded max depth of 10000"},
+		"another version of YAML": {"%YAML 1.2\n---\na: 1\n", "c.yaml: found incompatible YAML document"},
+		"a merge with a list":     {"a: &a [1]\nb: {<<: *a}\n", "c.yaml: map merge requires map or sequence of maps as the value"},
+		"an anchor in itself":     {"a: &a\n  b: *a\n", "c.yaml: anchor 'a' value contains itself"},
+		"not Base64":              {"a: !!binary '%'\n", "c.yaml: !!binary value contains invalid base64 data"},
+		"not a time":              {"a: !!timestamp x\n", "c.yaml: cannot decode !!str `x` as a !!timestamp"},
+		"not a whole number":      {"a: !!int x\n", "c.yaml: cannot decode !!str `x` as a !!int"},
+		"an alias bomb":           {"a: &a [1,1,1,1,1,1,1,1,1]\n" + aliasBomb(), "excessive aliasing"},
 	} {
 		_, err := source.Parse("c.yaml", []byte(tc.in))
 		if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {

@@ -13,13 +13,18 @@ type Budget struct {
 	// objectAllocation is what the current object may still allocate.
 	objectAllocation int64
 	exhausted        *LimitError
+	// shortSteps and shortAllocation are set if the templates before this one left it
+	// less than a template may cost.
+	shortSteps, shortAllocation bool
 }
 
 // New returns the budget of one template.
 func New() *Budget { return newBudget(maxSteps, maxAllocation) }
 
 func newBudget(steps, allocation int64) *Budget {
-	b := &Budget{steps: steps, allocation: allocation}
+	b := &Budget{
+		steps: steps, allocation: allocation, shortSteps: steps < maxSteps, shortAllocation: allocation < maxAllocation,
+	}
 	b.NextObject()
 	return b
 }
@@ -51,7 +56,7 @@ func (b *Budget) Exhaust(limit *LimitError) error {
 func (b *Budget) Step(n int64) error {
 	b.steps -= n
 	if b.steps < 0 {
-		return b.Exhaust(stepLimit())
+		return b.Exhaust(stepLimit(b.shortSteps))
 	}
 	return nil
 }
@@ -62,7 +67,7 @@ func (b *Budget) Allocate(bytes int64) error {
 	b.objectAllocation -= bytes
 	switch {
 	case b.allocation < 0:
-		return b.Exhaust(memoryLimit())
+		return b.Exhaust(memoryLimit(b.shortAllocation))
 	case b.objectAllocation < 0:
 		return b.Exhaust(objectMemoryLimit())
 	}

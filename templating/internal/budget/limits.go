@@ -54,13 +54,25 @@ func (e *LimitError) Remedy() string {
 	return e.Hint
 }
 
-const lessWork = "reduce the work: fewer passes, shorter texts, fewer objects"
+const (
+	lessWork   = "reduce the work: fewer passes, shorter texts, fewer objects"
+	lessBefore = "reduce the work of the templates before this one, or split the list among several Configurations"
+)
 
-func stepLimit() *LimitError {
+// stepLimit returns the limit of a template, or of the whole list.
+func stepLimit(ofList bool) *LimitError {
+	if ofList {
+		return &LimitError{What: "evaluation steps of all templates in a list", Limit: maxRenders * maxSteps, Hint: lessBefore}
+	}
 	return &LimitError{What: "evaluation steps of one template and all its objects", Limit: maxSteps, Hint: lessWork}
 }
 
-func memoryLimit() *LimitError {
+// memoryLimit returns the limit of a template, or of the whole list.
+func memoryLimit(ofList bool) *LimitError {
+	if ofList {
+		const what = "results and intermediate results of all templates in a list"
+		return &LimitError{What: what, Limit: maxRenders * maxAllocation >> 20, Unit: "MiB", Hint: lessBefore}
+	}
 	const what = "results and intermediate results of one template and all its objects"
 	return &LimitError{What: what, Limit: maxAllocation >> 20, Unit: "MiB", Hint: lessWork}
 }

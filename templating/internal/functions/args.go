@@ -55,7 +55,7 @@ func smallArg(args []any, i int) (int, error) {
 		return 0, err
 	}
 	if n < -budget.MaxObjectBytes || n > budget.MaxObjectBytes {
-		return 0, fmt.Errorf("argument %d is out of range", i+1)
+		return 0, fmt.Errorf("argument %d must be between %d and %d", i+1, -budget.MaxObjectBytes, budget.MaxObjectBytes)
 	}
 	return int(n), nil
 }

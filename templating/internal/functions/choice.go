@@ -128,7 +128,10 @@ func differentTypes(a, b any) error {
 	hint := "compare values of one type"
 	_, aText := a.(string)
 	_, bText := b.(string)
-	if aText != bText {
+	switch {
+	case value.KindName(a) == value.KindName(b):
+		hint = "only numbers and strings have an order"
+	case aText != bText:
 		hint = `device properties are strings: compare with "…" in quotes, or turn them into numbers with int`
 	}
 	return fault.Hintf(hint, "%s cannot be compared with %s", value.KindName(a), value.KindName(b))

@@ -104,6 +104,9 @@ var listFunctions = []Function{
 			if err != nil {
 				return nil, err
 			}
+			if _, err := textArg(args, 2); err != nil {
+				return nil, err
+			}
 			parts, err := split(b, []any{args[0], args[2]}, max(n, 1))
 			return numbered(b, parts, err)
 		}},

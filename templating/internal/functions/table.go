@@ -82,8 +82,6 @@ func (f *Function) arity() string {
 	switch {
 	case f.max < 0:
 		return "at least " + plural(f.min)
-	case f.max == 0:
-		return "no arguments"
 	case f.min == f.max:
 		return plural(f.min)
 	}
