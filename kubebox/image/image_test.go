@@ -107,7 +107,10 @@ func TestWriteRejectsInvalidImages(t *testing.T) {
 			"no operating system", Image{Name: "a:1", Platform: "/arm64", Entrypoint: program},
 			`image a:1: platform: "/arm64" has no architecture: write linux/amd64`,
 		},
-		{"a platform with four parts", Image{Name: "a:1", Platform: "linux/arm/v7/x", Entrypoint: program}, "image a:1: platform: too many slashes"},
+		{
+			"a platform with four parts", Image{Name: "a:1", Platform: "linux/arm/v7/x", Entrypoint: program},
+			"image a:1: platform: too many slashes",
+		},
 	} {
 		dir := t.TempDir()
 		if err := Write(filepath.Join(dir, "x.tar"), tc.image); err == nil || !strings.HasPrefix(err.Error(), tc.want) {

@@ -60,7 +60,10 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		{"no files", wire.Request{Op: wire.Exec, Args: []string{"true"}}, 0, incomplete},
 		{"no standard error", wire.Request{Op: wire.Exec, Args: []string{"true"}}, 2, incomplete},
 		{"a file too many", wire.Request{Op: wire.Exec, Args: []string{"true"}}, 4, incomplete},
-		{"no such program", wire.Request{Op: wire.Exec, Args: []string{"no-such-program"}}, 3, `exec: "no-such-program": executable file not found`},
+		{
+			"no such program", wire.Request{Op: wire.Exec, Args: []string{"no-such-program"}}, 3,
+			`exec: "no-such-program": executable file not found`,
+		},
 		{"no such network", wire.Request{Op: wire.Dial, Network: "ipx", Address: "10.0.0.1:80"}, 0, "unknown network ipx"},
 		{"no such network to listen", wire.Request{Op: wire.Listen, Network: "ipx", Address: ":80"}, 0, "unknown network ipx"},
 	} {

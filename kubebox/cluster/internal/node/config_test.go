@@ -117,7 +117,8 @@ func TestFailedImportIsReportedWithTheEndOfItsLog(t *testing.T) {
 	}
 	const script = "#!/bin/sh\nfor i in 1 2 3 4 5 6 7; do echo $i; done; "
 	table := process.NewTable()
-	for end, want := range map[string]string{"exit 1": "ctr failed: 3\n4\n5\n6\n7", "kill -KILL $$": "ctr failed: 3\n4\n5\n6\n7", "exit 0": ""} {
+	const failed = "ctr failed: 3\n4\n5\n6\n7"
+	for end, want := range map[string]string{"exit 1": failed, "kill -KILL $$": failed, "exit 0": ""} {
 		if err := os.WriteFile(c.bin("ctr"), []byte(script+end+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}

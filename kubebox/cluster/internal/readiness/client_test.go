@@ -99,7 +99,7 @@ func TestNodeIsAwaited(t *testing.T) {
 	}{
 		{"{}", "the node has no Ready condition yet", "the node has no address yet"},
 		{"[]", "cannot unmarshal array", "cannot unmarshal array"},
-		{`{"status": {"conditions": [{"type": "DiskPressure", "status": "True"}]}}`, "the node has no Ready condition yet", "the node has no address yet"},
+		{`{"status": {"conditions": [{"type": "DiskPressure"}]}}`, "the node has no Ready condition yet", "the node has no address yet"},
 		{`{"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no CNI"}], "addresses": [{}]}}`, "no CNI", ""},
 		{`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`, "", "the node has no address yet"},
 	} {

@@ -28,7 +28,8 @@ func TestReadyEndpoints(t *testing.T) {
 }
 
 func TestServiceWithoutReadyEndpoints(t *testing.T) {
-	const slice = `{"items": [{"ports": [{"name": "http", "port": 80}], "endpoints": [{"addresses": ["10.244.0.5"], "conditions": {"ready": %s}}]}]}`
+	const slice = `{"items": [{"ports": [{"name": "http", "port": 80}],
+	  "endpoints": [{"addresses": ["10.244.0.5"], "conditions": {"ready": %s}}]}]}`
 	for _, tc := range []struct {
 		reason string
 		code   int

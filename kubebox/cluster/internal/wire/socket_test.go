@@ -87,7 +87,8 @@ func TestMessagesAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := maxPacket - len(empty)
-	if response, _, err := Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", most)}}); err != nil || response.Exit != most {
+	response, _, err := Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", most)}})
+	if err != nil || response.Exit != most {
 		t.Errorf("at the limit: %+v, %v", response, err)
 	}
 	_, _, err = Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", most+1)}})
