@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"akri.sh/akri/kubebox/build"
 )
@@ -93,7 +94,7 @@ func TestConfigHasDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(c.Dir)
-	if !strings.HasPrefix(c.Dir, "/tmp/akri-") || len(c.Images) != 1 || c.Timeout == 0 || len(c.Controllers) == 0 || c.Progress == nil {
+	if !strings.HasPrefix(c.Dir, "/tmp/akri-") || len(c.Images) != 1 || c.Timeout != 2*time.Minute || len(c.Controllers) == 0 || c.Progress == nil {
 		t.Errorf("got %+v", c)
 	}
 }

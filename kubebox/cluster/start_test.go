@@ -186,7 +186,6 @@ func TestLeftoversAreNamed(t *testing.T) {
 	assertFailure(t, c.leftovers(), c.dir+" still exists")
 }
 
-// TestExitIsAwaitedUntilTheTimeout waits for this process, and for one that is killed.
 func TestExitIsAwaitedUntilTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -195,20 +194,27 @@ func TestExitIsAwaitedUntilTheTimeout(t *testing.T) {
 			t.Errorf("this process has exited after %v", time.Since(began))
 		}
 	})
+}
+
+// TestSupervisorThatDoesNotExitIsKilled removes a cluster whose supervisor sleeps.
+func TestSupervisorThatDoesNotExitIsKilled(t *testing.T) {
 	child := exec.Command("sleep", "100")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer child.Wait()
+	defer func() { // it is a zombie until here
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	}()
 	started, err := startTimeOf(child.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{state: state{Pid: child.Process.Pid, StartTime: started}}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
+	c := &Cluster{dir: t.TempDir(), state: state{Name: "akri-none", Pid: child.Process.Pid, StartTime: started}}
+	if err := c.removeWithin(50 * time.Millisecond); err != nil {
+		t.Error(err)
 	}
-	if !c.awaitExit(10 * time.Second) {
-		t.Error("a killed process has not exited")
+	if c.state.alive() {
+		t.Error("the supervisor was not killed")
 	}
 }

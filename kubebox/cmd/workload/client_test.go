@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestGetWritesTheFirstLineOfEachResponse(t *testing.T) {
@@ -51,6 +54,25 @@ func TestClientsRejectWrongArguments(t *testing.T) {
 			t.Errorf("%s %q\n got %v\nwant %s", tc.command, tc.args, err, tc.want)
 		}
 	}
+}
+
+// TestRequestHasATimeout sends a request that nobody answers.
+func TestRequestHasATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := newClient()
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := net.Pipe()
+		defer far.Close()
+		client.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return near, nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if _, err := firstLine(ctx, client, "http://svc/"); err == nil || time.Since(began) != requestTimeout {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
 }
 
 // TestFailedLookupIsNotAMissingHost checks that only a host that does not exist has no
