@@ -109,6 +109,8 @@ func TestContainerdIsAwaitedForAMinute(t *testing.T) {
 	})
 }
 
+var table = process.NewTable() // there can be only one per process
+
 func TestFailedImportIsReportedWithTheEndOfItsLog(t *testing.T) {
 	c := example
 	c.Dir, c.Bin = t.TempDir(), t.TempDir()
@@ -116,7 +118,6 @@ func TestFailedImportIsReportedWithTheEndOfItsLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	const script = "#!/bin/sh\nfor i in 1 2 3 4 5 6 7; do echo $i; done; "
-	table := process.NewTable()
 	const failed = "ctr failed: 3\n4\n5\n6\n7"
 	for end, want := range map[string]string{"exit 1": failed, "kill -KILL $$": failed, "exit 0": ""} {
 		if err := os.WriteFile(c.bin("ctr"), []byte(script+end+"\n"), 0o755); err != nil {
