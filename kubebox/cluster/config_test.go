@@ -94,7 +94,8 @@ func TestConfigHasDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(c.Dir)
-	if !strings.HasPrefix(c.Dir, "/tmp/akri-") || len(c.Images) != 1 || c.Timeout != 2*time.Minute || len(c.Controllers) == 0 || c.Progress == nil {
+	if !strings.HasPrefix(c.Dir, "/tmp/akri-") || len(c.Images) != 1 || c.Timeout != 2*time.Minute ||
+		len(c.Controllers) == 0 || c.Progress == nil {
 		t.Errorf("got %+v", c)
 	}
 }

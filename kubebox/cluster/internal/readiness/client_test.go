@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,7 +160,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		what     string
-		attempts int
+		attempts int64
 		wait     func(context.Context, Dial) error
 	}{
 		{"a request to the API server takes 5 s", 3, func(ctx context.Context, dial Dial) error {
@@ -179,17 +180,17 @@ func TestAttemptsAreBounded(t *testing.T) {
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			attempts := 0
+			var attempts atomic.Int64
 			dial := func(context.Context, string, string) (net.Conn, error) {
-				attempts++
+				attempts.Add(1)
 				near, far := net.Pipe()
 				t.Cleanup(func() { far.Close() })
 				return near, nil
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
 			defer cancel()
-			if err := tc.wait(ctx, dial); err == nil || attempts != tc.attempts {
-				t.Errorf("%s: %d attempts, want %d: %v", tc.what, attempts, tc.attempts, err)
+			if err := tc.wait(ctx, dial); err == nil || attempts.Load() != tc.attempts {
+				t.Errorf("%s: %d attempts, want %d: %v", tc.what, attempts.Load(), tc.attempts, err)
 			}
 		})
 	}
