@@ -13,26 +13,44 @@ func TestVersionsThatWorkTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
 		versions Versions
 		dir      string
-		err      string // part of the error; empty: none
+		err      string // the beginning of the error; empty: none
 	}{
-		"pinned":             {Versions{}, "k8s", ""},
-		"another":            {Versions{Kubernetes: "v1.36.3"}, "k8s-v1.36.3", ""},
-		"a pre-release":      {Versions{Kubernetes: "v1.38.0-rc.1"}, "k8s-v1.38.0-rc.1", ""},
-		"older nodes":        {Versions{Kubelet: "v1.34.4"}, "k8s-kubelet-v1.34.4", ""},
-		"both":               {Versions{Kubernetes: "v1.36.3", Kubelet: "v1.34.4"}, "k8s-v1.36.3-kubelet-v1.34.4", ""},
-		"newer nodes":        {Versions{Kubernetes: "v1.35.4", Kubelet: "v1.36.3"}, "", "newer than the API server"},
-		"nodes of long ago":  {Versions{Kubernetes: "v1.38.0", Kubelet: "v1.34.4"}, "", "more than 3 minor releases older"},
-		"too old":            {Versions{Kubernetes: "v1.33.9"}, "", "the oldest version that can be built is v1.34.0"},
-		"a minor release":    {Versions{Kubernetes: "v1.36"}, "", "want a complete version"},
-		"without its letter": {Versions{Kubelet: "1.36.3"}, "", "KUBELET"},
+		"pinned":           {Versions{}, "k8s", ""},
+		"another":          {Versions{Kubernetes: "v1.36.3"}, "k8s-v1.36.3", ""},
+		"a pre-release":    {Versions{Kubernetes: "v1.38.0-rc.1"}, "k8s-v1.38.0-rc.1", ""},
+		"older nodes":      {Versions{Kubelet: "v1.34.4"}, "k8s-kubelet-v1.34.4", ""},
+		"both":             {Versions{Kubernetes: "v1.36.3", Kubelet: "v1.34.4"}, "k8s-v1.36.3-kubelet-v1.34.4", ""},
+		"the oldest":       {Versions{Kubernetes: "v1.34.0"}, "k8s-v1.34.0", ""},
+		"the oldest nodes": {Versions{Kubernetes: "v1.37.0", Kubelet: "v1.34.4"}, "k8s-v1.37.0-kubelet-v1.34.4", ""},
+		"newer nodes": {
+			Versions{Kubernetes: "v1.35.4", Kubelet: "v1.36.3"}, "",
+			"KUBELET: v1.36.3 is newer than the API server, v1.35.4: choose the same or an older version",
+		},
+		"nodes of long ago": {
+			Versions{Kubernetes: "v1.38.0", Kubelet: "v1.34.4"}, "",
+			"KUBELET: v1.34.4 is more than 3 minor releases older than the API server, v1.38.0: choose a newer version",
+		},
+		"too old":       {Versions{Kubernetes: "v1.33.9"}, "", "KUBERNETES: v1.33.9: the oldest version that can be built is v1.34.0"},
+		"nodes too old": {Versions{Kubelet: "v1.33.9"}, "", "KUBELET: v1.33.9: the oldest version that can be built is v1.34.0"},
+		"no number": {
+			Versions{Kubernetes: "v1.99999999999999999999.0"}, "",
+			"KUBERNETES: v1.99999999999999999999.0: the oldest version that can be built is v1.34.0",
+		},
+		"a minor release": {
+			Versions{Kubernetes: "v1.36"}, "",
+			`KUBERNETES: "v1.36": want a complete version, such as v1.34.0: go list -m -versions k8s.io/kubernetes shows them`,
+		},
+		"a build":            {Versions{Kubernetes: "v1.36.3+k3s1"}, "", `KUBERNETES: "v1.36.3+k3s1": want a complete version`},
+		"another major":      {Versions{Kubernetes: "v2.36.3"}, "", `KUBERNETES: "v2.36.3": want a complete version`},
+		"without its letter": {Versions{Kubelet: "1.36.3"}, "", `KUBELET: "1.36.3": want a complete version`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.versions.validate()
 			switch {
 			case tc.err == "" && err != nil:
 				t.Error(err)
-			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
-				t.Errorf("got %v, want an error with %q", err, tc.err)
+			case tc.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.err)):
+				t.Errorf("got %v, want an error that begins with %q", err, tc.err)
 			case tc.err == "" && tc.versions.dir() != tc.dir:
 				t.Errorf("directory %s, want %s", tc.versions.dir(), tc.dir)
 			}
@@ -86,9 +104,17 @@ func TestGeneratedGoMod(t *testing.T) {
 	if len(got.Replace) != 2 || got.Replace[1].New.String() != "k8s.io/kubelet@v0.34.4" {
 		t.Errorf("staging modules are not of the same release:\n%s", content)
 	}
-	_, err = goMod("v1.34.4", []byte("module k8s.io/kubernetes\ngo 1.24.0\n"))
-	if err == nil || !strings.Contains(err.Error(), "no staging modules") {
-		t.Errorf("a go.mod of another layout: %v", err)
+}
+
+func TestGoModOfAnotherLayoutIsRejected(t *testing.T) {
+	for upstream, want := range map[string]string{
+		"module k8s.io/kubernetes\ngo 1.24.0\n":             "go.mod of k8s.io/kubernetes v1.34.4: no staging modules",
+		"module k8s.io/kubernetes\n":                        "go.mod of k8s.io/kubernetes v1.34.4: no go version",
+		"module k8s.io/kubernetes\ngo 1.24.0\nrequire (a\n": "go.mod of k8s.io/kubernetes v1.34.4: go.mod:3: ",
+	} {
+		if _, err := goMod("v1.34.4", []byte(upstream)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s\n got %v\nwant %s", upstream, err, want)
+		}
 	}
 }
 

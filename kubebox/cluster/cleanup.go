@@ -48,11 +48,14 @@ func Down(dir string) error {
 
 // remove waits until the supervisor exits, kills it if that takes too long, and then
 // removes everything that is left of the cluster.
-func (c *Cluster) remove() error {
+func (c *Cluster) remove() error { return c.removeWithin(stopTimeout) }
+
+// removeWithin is remove with a timeout for the supervisor.
+func (c *Cluster) removeWithin(timeout time.Duration) error {
 	if c.lifeline != nil {
 		c.lifeline.Close()
 	}
-	if !c.awaitExit(stopTimeout) {
+	if !c.awaitExit(timeout) {
 		_ = syscall.Kill(c.state.Pid, syscall.SIGKILL)
 		if !c.awaitExit(stopTimeout) {
 			return fmt.Errorf("process %d, the supervisor of the cluster in %s, does not exit", c.state.Pid, c.dir)

@@ -134,6 +134,8 @@ func (c Config) complete() (Config, error) {
 func checkVisibleInNodes(name, path string) error {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
+	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil { // Start creates the run directory
+		path = filepath.Join(parent, filepath.Base(path))
 	}
 	for _, hidden := range []string{"/var", "/etc", "/run", "/proc", "/sys", "/dev"} {
 		if path == hidden || strings.HasPrefix(path, hidden+"/") {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"akri.sh/akri/kubebox/build"
 )
@@ -35,21 +36,55 @@ func fakeBin(t *testing.T) string {
 }
 
 func TestConfigRejectsInvalidSettings(t *testing.T) {
-	bin := fakeBin(t)
+	bin, links := fakeBin(t), fakeBin(t)
+	for name, target := range map[string]string{"devices": "/dev", "temporary": "/var/tmp"} {
+		if err := os.Symlink(target, filepath.Join(links, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hidden := func(path, below string) string {
+		return "the run directory " + path + " is below " + below + ", which nodes replace with their own: choose another directory"
+	}
 	for _, tc := range []struct {
 		reason string
 		config Config
-		want   string
+		want   string // the beginning of the error; empty: none
 	}{
-		{"nodes replace /var", Config{Nodes: 1, Bin: bin, Dir: "/var/tmp/x"}, "below /var"},
-		{"nodes replace /run", Config{Nodes: 1, Bin: bin, Dir: "/run/x"}, "below /run"},
-		{"sockets have short paths", Config{Bin: bin, Dir: "/tmp/" + strings.Repeat("x", 60)}, "sockets"},
-		{"addresses run out", Config{Nodes: 1000, Bin: bin}, "1000 nodes"},
-		{"nothing has been built", Config{Bin: t.TempDir()}, "make kubernetes"},
+		{"nodes replace /var", Config{Nodes: 1, Bin: bin, Dir: "/var/tmp/x"}, hidden("/var/tmp/x", "/var")},
+		{"nodes replace /etc", Config{Nodes: 1, Bin: bin, Dir: "/etc/x"}, hidden("/etc/x", "/etc")},
+		{"nodes replace /run", Config{Nodes: 1, Bin: bin, Dir: "/run/../run/x"}, hidden("/run/x", "/run")},
+		{"nodes have their own /proc", Config{Nodes: 1, Bin: bin, Dir: "/proc/x"}, hidden("/proc/x", "/proc")},
+		{"nodes have their own /sys", Config{Nodes: 1, Bin: bin, Dir: "/sys/x"}, hidden("/sys/x", "/sys")},
+		{"nodes have their own /dev", Config{Nodes: 1, Bin: bin, Dir: "/dev"}, hidden("/dev", "/dev")},
+		{"links are followed", Config{Nodes: 1, Bin: bin, Dir: links + "/devices"}, hidden("/dev", "/dev")},
+		{"links to a directory that Start creates", Config{Nodes: 1, Bin: bin, Dir: links + "/temporary/x"}, hidden("/var/tmp/x", "/var")},
+		{
+			"nodes run the executables", Config{Nodes: 1, Bin: "/var/lib/no-executables"},
+			"the directory of executables /var/lib/no-executables is below /var, which nodes replace with their own: choose another directory",
+		},
+		{"a control plane replaces nothing", Config{Bin: bin, Dir: "/var/tmp/x"}, ""},
+		{"the name only begins like /var", Config{Nodes: 1, Bin: bin, Dir: "/variable"}, ""},
+		{"sockets have short paths", Config{Bin: bin, Dir: "/tmp/" + strings.Repeat("x", 43)}, ""},
+		{
+			"sockets have too long paths", Config{Bin: bin, Dir: "/tmp/" + strings.Repeat("x", 44)},
+			"the path of the run directory /tmp/" + strings.Repeat("x", 44) +
+				" is 49 bytes long, but the sockets below it allow only 48: choose a shorter path",
+		},
+		{"addresses suffice", Config{Nodes: 100, Bin: bin, Dir: "/tmp/x"}, ""},
+		{"addresses run out", Config{Nodes: 101, Bin: bin, Dir: "/tmp/x"}, "101 nodes: must be from 0 to 100"},
+		{"nodes are counted", Config{Nodes: -1, Bin: bin, Dir: "/tmp/x"}, "-1 nodes: must be from 0 to 100"},
+		{"nothing has been built", Config{Bin: "/no-executables", Dir: "/tmp/x"}, "/no-executables lacks etcd, "},
 	} {
-		if _, err := tc.config.complete(); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s\n got %v\nwant %q", tc.reason, err, tc.want)
+		_, err := tc.config.complete()
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+			t.Errorf("%s\n got %v\nwant %s", tc.reason, err, tc.want)
 		}
+	}
+	t.Setenv(build.DirVariable, "")
+	t.Chdir(t.TempDir())
+	const want = "the working directory is not inside the Akri repository: or set AKRI_K8S_BIN to the directory of executables"
+	if _, err := (Config{Dir: "/tmp/x"}).complete(); err == nil || err.Error() != want {
+		t.Errorf("outside the repository\n got %v\nwant %s", err, want)
 	}
 }
 
@@ -59,7 +94,8 @@ func TestConfigHasDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(c.Dir)
-	if !strings.HasPrefix(c.Dir, "/tmp/akri-") || len(c.Images) != 1 || c.Timeout == 0 || len(c.Controllers) == 0 || c.Progress == nil {
+	if !strings.HasPrefix(c.Dir, "/tmp/akri-") || len(c.Images) != 1 || c.Timeout != 2*time.Minute ||
+		len(c.Controllers) == 0 || c.Progress == nil {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -68,6 +104,9 @@ func TestDirectoriesHaveDifferentNames(t *testing.T) {
 	a, b := nameOf("/tmp/a/run"), nameOf("/tmp/b/run")
 	if a == b || !strings.HasPrefix(a, "akri-run-") {
 		t.Errorf("got %s and %s", a, b)
+	}
+	if got := nameOf("/tmp/" + strings.Repeat("x", 100)); len(got) != 40+len("-123456") {
+		t.Errorf("a long name: got %s", got)
 	}
 	if got := nameOf("/tmp/akri-Demo_1"); !strings.HasPrefix(got, "akri-demo-1-") {
 		t.Errorf("got %s", got)
@@ -90,10 +129,34 @@ func TestStateRecognizesAReusedPID(t *testing.T) {
 	}
 }
 
+func TestExitedProcessHasNoStartTime(t *testing.T) {
+	const rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 123456 19\n"
+	for stat, want := range map[string]string{
+		"7 (a (b) S" + rest: "",
+		"7 (a) Z" + rest:    "process 7 has exited",
+		"7 (a) X" + rest:    "process 7 has exited",
+		"7 (a) S 1 2":       "process 7 has no start time",
+		"":                  "process 7 has no start time",
+	} {
+		switch started, err := startTimeIn(7, stat); {
+		case want == "" && (err != nil || started != "123456"):
+			t.Errorf("%s: %q, %v", stat, started, err)
+		case want != "" && (err == nil || err.Error() != want):
+			t.Errorf("%s: got %v, want %s", stat, err, want)
+		}
+	}
+}
+
 func TestStateIsReadAsWritten(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := readState(dir); !errors.As(err, new(*NoClusterError)) {
+	if _, err := readState(dir); !errors.As(err, new(*NoClusterError)) || err.Error() != "there is no cluster in "+dir {
 		t.Errorf("an empty directory: %v", err)
+	}
+	if err := os.WriteFile(stateFile(dir), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readState(dir); err == nil || !strings.HasPrefix(err.Error(), stateFile(dir)+": unexpected end of JSON input") {
+		t.Errorf("an incomplete record: %v", err)
 	}
 	want := state{Name: "akri-x", Nodes: []string{"node1"}, Pid: 7, StartTime: "8"}
 	if err := want.write(dir); err != nil {

@@ -145,11 +145,18 @@ func TestControlPlaneRunsWithoutRoot(t *testing.T) {
 	})
 }
 
-func TestProbeReportsWhatIsMissing(t *testing.T) {
+// TestNodesNeedRoot runs a starter as an unprivileged user.
+func TestNodesNeedRoot(t *testing.T) {
+	var output bytes.Buffer
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), starterVariable+"=/tmp/none")
+	cmd.Dir = "/"
+	cmd.Stderr = &output
 	if os.Getuid() == 0 {
-		t.Skip("needs a user other than root")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
-	if err := cluster.Probe(); err == nil || !strings.Contains(err.Error(), "nodes need root") {
-		t.Errorf("got %v", err)
+	err := cmd.Run()
+	if want := "this machine cannot run nodes, only a control plane: nodes need root\n"; err == nil || output.String() != want {
+		t.Errorf("%v\n got %s\nwant %s", err, output.String(), want)
 	}
 }

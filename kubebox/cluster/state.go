@@ -68,7 +68,12 @@ func startTimeOf(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, after, _ := strings.Cut(string(b), ") ") // the name before it may contain anything else
+	return startTimeIn(pid, string(b))
+}
+
+// startTimeIn returns the start time in the content of /proc/PID/stat.
+func startTimeIn(pid int, stat string) (string, error) {
+	_, after, _ := strings.Cut(stat, ") ") // the name before it may contain anything else
 	fields := strings.Fields(after)
 	const stateField, startField = 0, 19
 	if len(fields) <= startField {

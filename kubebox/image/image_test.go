@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,18 +73,51 @@ func TestArchiveHasTheNameThatPodsUse(t *testing.T) {
 }
 
 func TestWriteRejectsInvalidImages(t *testing.T) {
-	for reason, i := range map[string]Image{
-		"no entrypoint":   {Name: "a:1"},
-		"a relative path": {Name: "a:1", Files: map[string]string{"program": "/dev/null"}, Entrypoint: []string{"x"}},
-		"no such file":    {Name: "a:1", Files: map[string]string{"/program": "/no/such/file"}, Entrypoint: []string{"x"}},
-		"a file given twice": {
-			Name: "a:1", Files: map[string]string{"/a": "/dev/null"}, Contents: map[string][]byte{"/a": nil}, Entrypoint: []string{"x"},
+	program := []string{"/program"}
+	for _, tc := range []struct {
+		reason string
+		image  Image
+		want   string // the beginning of the error
+	}{
+		{"no name", Image{Entrypoint: program}, "image name: "},
+		{"a name with a space", Image{Name: "a b", Entrypoint: program}, "image name: "},
+		{"no entrypoint", Image{Name: "a:1"}, "image a:1: the entrypoint is missing"},
+		{
+			"a relative path", Image{Name: "a:1", Files: map[string]string{"program": "/dev/null"}, Entrypoint: program},
+			"image a:1: program is not an absolute path",
 		},
-		"no architecture":     {Name: "a:1", Platform: "linux", Entrypoint: []string{"x"}},
-		"a name with a space": {Name: "a b", Entrypoint: []string{"x"}},
+		{
+			"a relative path of contents", Image{Name: "a:1", Contents: map[string][]byte{"./a": nil}, Entrypoint: program},
+			"image a:1: ./a is not an absolute path",
+		},
+		{
+			"no such file", Image{Name: "a:1", Files: map[string]string{"/program": "/no/such/file"}, Entrypoint: program},
+			"image a:1: open /no/such/file",
+		},
+		{
+			"a file given twice",
+			Image{Name: "a:1", Files: map[string]string{"/a": "/dev/null"}, Contents: map[string][]byte{"/a": nil}, Entrypoint: program},
+			"image a:1: /a is in both Files and Contents",
+		},
+		{
+			"no architecture", Image{Name: "a:1", Platform: "linux", Entrypoint: program},
+			`image a:1: platform: "linux" has no architecture: write linux/amd64`,
+		},
+		{
+			"no operating system", Image{Name: "a:1", Platform: "/arm64", Entrypoint: program},
+			`image a:1: platform: "/arm64" has no architecture: write linux/amd64`,
+		},
+		{
+			"a platform with four parts", Image{Name: "a:1", Platform: "linux/arm/v7/x", Entrypoint: program},
+			"image a:1: platform: too many slashes",
+		},
 	} {
-		if err := Write(filepath.Join(t.TempDir(), "x.tar"), i); err == nil {
-			t.Errorf("%s: got no error", reason)
+		dir := t.TempDir()
+		if err := Write(filepath.Join(dir, "x.tar"), tc.image); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s\n got %v\nwant %s", tc.reason, err, tc.want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: the directory contains %v, %v", tc.reason, left, err)
 		}
 	}
 }

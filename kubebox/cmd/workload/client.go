@@ -30,17 +30,10 @@ func get(ctx context.Context, w io.Writer, count, url string) error {
 	if err != nil {
 		return fmt.Errorf("the number of requests: %w", err)
 	}
-	roots, err := x509.SystemCertPool()
+	client, err := newClient()
 	if err != nil {
 		return err
 	}
-	if pem, err := os.ReadFile(caFile); err == nil {
-		roots.AppendCertsFromPEM(pem)
-	}
-	client := http.Client{Timeout: requestTimeout, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{RootCAs: roots},
-	}}
 	for range n {
 		line, err := firstLine(ctx, client, url)
 		if err != nil {
@@ -51,8 +44,23 @@ func get(ctx context.Context, w io.Writer, count, url string) error {
 	return nil
 }
 
+// newClient returns a client that trusts the API server.
+func newClient() (*http.Client, error) {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, err
+	}
+	if pem, err := os.ReadFile(caFile); err == nil {
+		roots.AppendCertsFromPEM(pem)
+	}
+	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{RootCAs: roots},
+	}}, nil
+}
+
 // firstLine returns the first line of the response to a request.
-func firstLine(ctx context.Context, client http.Client, url string) (string, error) {
+func firstLine(ctx context.Context, client *http.Client, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestGetWritesTheFirstLineOfEachResponse(t *testing.T) {
@@ -32,8 +36,53 @@ func TestGetWritesTheFirstLineOfEachResponse(t *testing.T) {
 	if err := get(t.Context(), &out, "1", server.URL+"/missing"); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("a failed request: %v", err)
 	}
-	if err := get(t.Context(), &out, "many", server.URL); err == nil {
-		t.Error("an invalid number of requests was accepted")
+}
+
+func TestClientsRejectWrongArguments(t *testing.T) {
+	for _, tc := range []struct {
+		command string
+		args    []string
+		want    string
+	}{
+		{"get", nil, "usage: workload get COUNT URL"},
+		{"get", []string{"1"}, "usage: workload get COUNT URL"},
+		{"get", []string{"1", "http://svc/", "2"}, "usage: workload get COUNT URL"},
+		{"get", []string{"many", "http://svc/"}, "the number of requests: "},
+		{"get", []string{"1", "://"}, "missing protocol scheme"},
+	} {
+		if err := commands[tc.command](t.Context(), tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s %q\n got %v\nwant %s", tc.command, tc.args, err, tc.want)
+		}
+	}
+}
+
+// TestRequestHasATimeout sends a request that nobody answers.
+func TestRequestHasATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := newClient()
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := net.Pipe()
+		defer far.Close()
+		client.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return near, nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if _, err := firstLine(ctx, client, "http://svc/"); err == nil || time.Since(began) != requestTimeout {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+// TestFailedLookupIsNotAMissingHost checks that only a host that does not exist has no
+// addresses.
+func TestFailedLookupIsNotAMissingHost(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	if err := lookup(ctx, &out, "missing.invalid"); err == nil || !strings.Contains(err.Error(), "missing.invalid") || out.Len() > 0 {
+		t.Errorf("got %q, %v", out.String(), err)
 	}
 }
 

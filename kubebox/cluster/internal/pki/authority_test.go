@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,6 +41,38 @@ func TestIssuedCertificateServesItsHostsAndNamesItsUser(t *testing.T) {
 	}
 	if s := both.Leaf.Subject; s.CommonName != "system:node:node1" || s.Organization[0] != "system:nodes" {
 		t.Errorf("subject is %v", s)
+	}
+}
+
+func TestCertificateForAnInvalidHost(t *testing.T) {
+	a, err := NewAuthority("test", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Issue(Identity{User: "guard", Hosts: []string{"gu\u00e4rd"}})
+	if err == nil || !strings.HasPrefix(err.Error(), `certificate of "guard": x509: `) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCertificatesAreValidForAYear(t *testing.T) {
+	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	a, err := NewAuthority("test", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := a.Issue(Identity{User: "guard"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Pair{a.Pair, pair} {
+		both, err := tls.X509KeyPair(p.Cert, p.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := both.Leaf; !c.NotBefore.Equal(now.Add(-time.Hour)) || !c.NotAfter.Equal(now.AddDate(1, 0, 0)) {
+			t.Errorf("%s is valid from %v to %v", c.Subject, c.NotBefore, c.NotAfter)
+		}
 	}
 }
 

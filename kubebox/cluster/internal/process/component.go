@@ -97,13 +97,16 @@ func (c *Component) Start() error {
 }
 
 // Stop sends SIGTERM, and SIGKILL after a grace period, and waits for the exit.
-func (c *Component) Stop() error {
+func (c *Component) Stop() error { return c.stop(stopGrace) }
+
+// stop stops the component with a grace period.
+func (c *Component) stop(grace time.Duration) error {
 	return c.end(Stopped, func(p *Process) {
 		p.Signal(syscall.SIGCONT, true) // a paused process would not handle SIGTERM
 		p.Signal(syscall.SIGTERM, false)
 		select {
 		case <-p.Done():
-		case <-time.After(stopGrace):
+		case <-time.After(grace):
 			p.Signal(syscall.SIGKILL, true)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,8 +137,13 @@ func delegate(dir string) error {
 // RemoveCgroup removes the cgroup name and everything below it from every hierarchy.
 // It retries until timeout, because its processes may still be exiting.
 func RemoveCgroup(name string, timeout time.Duration) error {
+	return removeUntil(timeout, func() ([]string, error) { return removeOnce(name) })
+}
+
+// removeUntil calls remove until it leaves no directories, or until timeout.
+func removeUntil(timeout time.Duration, remove func() (left []string, err error)) error {
 	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
-		left, err := removeOnce(name)
+		left, err := remove()
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -197,8 +203,13 @@ func hierarchies() ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return mountedHierarchies(f)
+}
+
+// mountedHierarchies returns the mount points of the hierarchies in a list of mounts.
+func mountedHierarchies(mounts io.Reader) ([]string, error) {
 	var roots []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	for lines := bufio.NewScanner(mounts); lines.Scan(); {
 		before, after, ok := strings.Cut(lines.Text(), " - ")
 		fields, kind := strings.Fields(before), strings.Fields(after)
 		if !ok || len(fields) < 5 || len(kind) < 1 || !strings.HasPrefix(kind[0], "cgroup") {

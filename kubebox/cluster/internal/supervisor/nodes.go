@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,7 +83,10 @@ func (m *machine) Do(action string) error {
 	case "stop", "kill":
 		return m.Component.Do(action)
 	case "restart":
-		return errors.Join(m.Do("stop"), m.boot())
+		if err := m.Do("stop"); err != nil {
+			return err
+		}
+		return m.boot()
 	}
 	return fmt.Errorf("unknown action %q for a node: use one of start, stop, restart, kill", action)
 }

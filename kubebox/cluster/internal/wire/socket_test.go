@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -53,7 +54,7 @@ func TestErrorsAreReturned(t *testing.T) {
 	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) {
 		return Response{Error: "no such node"}, nil
 	})
-	if _, _, err := Call(t.Context(), path, Request{Op: Dial}); err == nil || !strings.Contains(err.Error(), "no such node") {
+	if _, _, err := Call(t.Context(), path, Request{Op: Dial}); err == nil || err.Error() != "dial: no such node" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -67,8 +68,8 @@ func TestDisconnectCancelsTheRequest(t *testing.T) {
 	})
 	ctx, disconnect := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer disconnect()
-	if _, _, err := Call(ctx, path, Request{Op: Exec}); err == nil {
-		t.Error("the call succeeded")
+	if _, _, err := Call(ctx, path, Request{Op: Exec}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 	select {
 	case <-cancelled:
@@ -77,11 +78,58 @@ func TestDisconnectCancelsTheRequest(t *testing.T) {
 	}
 }
 
-func TestOversizedMessageIsNotSent(t *testing.T) {
-	path := serveTest(t, func(context.Context, Request, []*os.File) (Response, []*os.File) { return Response{}, nil })
-	_, _, err := Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", maxPacket)}})
-	if err == nil || !strings.Contains(err.Error(), "over the limit") {
-		t.Errorf("got %v", err)
+func TestMessagesAreLimited(t *testing.T) {
+	path := serveTest(t, func(_ context.Context, r Request, _ []*os.File) (Response, []*os.File) {
+		return Response{Exit: len(r.Args[0])}, nil
+	})
+	empty, err := json.Marshal(Request{Op: Exec, Args: []string{""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := maxPacket - len(empty)
+	response, _, err := Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", most)}})
+	if err != nil || response.Exit != most {
+		t.Errorf("at the limit: %+v, %v", response, err)
+	}
+	_, _, err = Call(t.Context(), path, Request{Op: Exec, Args: []string{strings.Repeat("x", most+1)}})
+	if err == nil || err.Error() != "the control message is 131073 bytes long, over the limit of 131072" {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+func TestMostFilesArePassed(t *testing.T) {
+	path := serveTest(t, func(_ context.Context, _ Request, files []*os.File) (Response, []*os.File) {
+		return Response{Exit: len(files)}, nil
+	})
+	var files []*os.File
+	const most = 8
+	for range most {
+		files = append(files, os.Stdin)
+	}
+	if response, _, err := Call(t.Context(), path, Request{Op: Exec}, files...); err != nil || response.Exit != most {
+		t.Errorf("%d of %d files were passed: %v", response.Exit, most, err)
+	}
+}
+
+// TestInvalidRequestIsRejected sends what no Call sends.
+func TestInvalidRequestIsRejected(t *testing.T) {
+	path := serveTest(t, func(_ context.Context, r Request, _ []*os.File) (Response, []*os.File) {
+		t.Errorf("the request %+v was handled", r)
+		return Response{}, nil
+	})
+	for message, want := range map[string]string{"": "EOF", "{": "unexpected end of JSON input", `{"op": 1}`: "cannot unmarshal number"} {
+		conn, err := net.DialUnix(network, nil, &net.UnixAddr{Name: path, Net: network})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write([]byte(message)); err != nil {
+			t.Fatal(err)
+		}
+		var response Response
+		if _, err := receive(conn, &response); err != nil || !strings.Contains(response.Error, want) {
+			t.Errorf("%q: got %+v, %v, want %s", message, response, err, want)
+		}
+		conn.Close()
 	}
 }
 

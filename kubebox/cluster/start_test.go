@@ -1,0 +1,220 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"akri.sh/akri/kubebox/cluster/internal/supervisor"
+)
+
+// writeFile writes a file with its directory.
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// assertFailure fails the test unless err has a text.
+func assertFailure(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("\n got %v\nwant %s", err, want)
+	}
+}
+
+// running is the state of a cluster whose supervisor is this process.
+func running(t *testing.T) state {
+	t.Helper()
+	started, err := startTimeOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state{Name: "akri-none", Nodes: []string{"node1", "node2"}, Pid: os.Getpid(), StartTime: started}
+}
+
+// exited is the state of a cluster whose supervisor has exited.
+var exited = state{Name: "akri-none", Pid: os.Getpid(), StartTime: "1"}
+
+func TestRunDirectoryIsClaimed(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		files  map[string]string
+		state  *state
+		want   string // DIR: the directory; empty: no error
+	}{
+		{"empty", nil, nil, ""},
+		{"another program's", map[string]string{"notes": ""}, nil, "DIR is not empty and holds no cluster: choose an empty or new directory"},
+		{"an unreadable record", map[string]string{"cluster.json": "{"}, nil, "DIR/cluster.json: unexpected end of JSON input"},
+		{"of a running cluster", nil, new(running(t)), "a cluster is already running in DIR"},
+		{"of a crashed cluster", map[string]string{"log/etcd.log": ""}, &exited, ""},
+	} {
+		dir := t.TempDir()
+		for name, content := range tc.files {
+			writeFile(t, filepath.Join(dir, name), content)
+		}
+		if tc.state != nil {
+			if err := tc.state.write(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := claim(dir)
+		if tc.want != "" {
+			if want := strings.ReplaceAll(tc.want, "DIR", dir); err == nil || err.Error() != want {
+				t.Errorf("%s\n got %v\nwant %s", tc.reason, err, want)
+			}
+			continue
+		}
+		if left, readErr := os.ReadDir(dir); err != nil || readErr != nil || len(left) > 0 {
+			t.Errorf("%s: %v, %v, it contains %v", tc.reason, err, readErr, left)
+		}
+	}
+	if err := claim("/no/such/directory"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("below a missing directory: %v", err)
+	}
+}
+
+func TestReexecIsRequired(t *testing.T) {
+	reexecCalled = false
+	defer func() { reexecCalled = true }()
+	const want = "cluster.Reexec was not called: call it at the start of main or TestMain"
+	if _, err := Start(t.Context(), Config{}); err == nil || err.Error() != want {
+		t.Errorf("Start: %v", err)
+	}
+	if err := Probe(); err == nil || err.Error() != want || errors.As(err, new(*NoNodesError)) {
+		t.Errorf("Probe: %v", err)
+	}
+}
+
+func TestReportsAreFollowed(t *testing.T) {
+	for _, tc := range []struct{ reports, want string }{
+		{`{"progress": "1"}` + "\n" + `{"progress": "2"}` + "\n" + `{"ready": true}`, ""},
+		{`{"error": "etcd exited"}`, "etcd exited"},
+		{"", "the supervisor exited unexpectedly"},
+		{`{"progress": "1"}`, "the supervisor exited unexpectedly"},
+		{"panic: ", "invalid character 'p'"},
+	} {
+		var progress []string
+		_, err := follow(strings.NewReader(tc.reports), func(text string) { progress = append(progress, text) })
+		if tc.want != "" {
+			assertFailure(t, err, tc.want)
+		} else if err != nil || !slices.Equal(progress, []string{"1", "2"}) {
+			t.Errorf("got %q, %v", progress, err)
+		}
+	}
+}
+
+// numbers returns lines with the numbers up to n.
+func numbers(n int) string {
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintln(&lines, i+1)
+	}
+	return lines.String()
+}
+
+func TestFailedStartIsExplained(t *testing.T) {
+	c := &Cluster{dir: t.TempDir()}
+	if err := c.explain(t.Context(), errSilent); err != errSilent {
+		t.Errorf("without a log: %v", err)
+	}
+	writeFile(t, supervisorLog(c.dir), numbers(20))
+	if err := c.explain(t.Context(), errSilent); !strings.HasPrefix(err.Error(), "the supervisor exited unexpectedly; its log:\n6\n7\n") {
+		t.Errorf("with a log: %v", err)
+	}
+	failure := errors.New("etcd exited")
+	if err := c.explain(t.Context(), failure); err != failure {
+		t.Errorf("with a reason: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("not ready within 1s"))
+	assertFailure(t, c.explain(ctx, failure), "not ready within 1s\netcd exited")
+}
+
+// TestStartHasATimeout starts programs that never become ready.
+func TestStartHasATimeout(t *testing.T) {
+	bin, dir := fakeBin(t), filepath.Join(fakeBin(t), "run")
+	for _, program := range []string{"etcd", "kube-apiserver"} {
+		writeFile(t, filepath.Join(bin, program), "#!/bin/sh\nexec sleep 100\n")
+	}
+	_, err := Start(t.Context(), Config{Bin: bin, Dir: dir, Timeout: 500 * time.Millisecond})
+	assertFailure(t, err, "starting a cluster in "+dir+": not ready within 500ms\n")
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the run directory is left: %v", err)
+	}
+	writeFile(t, filepath.Join(bin, "etcd"), "#!/bin/sh\necho no disk; exit 3\n")
+	_, err = Start(t.Context(), Config{Bin: bin, Dir: dir})
+	assertFailure(t, err, "etcd exited with status 3; the end of "+filepath.Join(supervisor.LogDir(dir), "etcd.log")+":\nno disk")
+}
+
+func TestOnlyRunningClustersAreOpened(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir); !errors.As(err, new(*NoClusterError)) {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if err := Down(dir); !errors.As(err, new(*NoClusterError)) {
+		t.Errorf("an empty directory: %v", err)
+	}
+	writeFile(t, supervisorLog(dir), numbers(20))
+	if err := exited.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(dir)
+	assertFailure(t, err, "the supervisor of the cluster in "+dir+" has exited; its log:\n6\n7\n")
+	if err := Down(dir); err != nil {
+		t.Error(err)
+	}
+	if err := (&Cluster{dir: dir, state: exited}).leftovers(); err != nil {
+		t.Errorf("after Down: %v", err)
+	}
+}
+
+func TestLeftoversAreNamed(t *testing.T) {
+	c := &Cluster{dir: t.TempDir(), state: exited}
+	assertFailure(t, c.leftovers(), c.dir+" still exists")
+}
+
+func TestExitIsAwaitedUntilTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c := &Cluster{state: running(t)}
+		if c.awaitExit(stopTimeout) || time.Since(began) > 21*time.Second {
+			t.Errorf("this process has exited after %v", time.Since(began))
+		}
+	})
+}
+
+// TestSupervisorThatDoesNotExitIsKilled removes a cluster whose supervisor sleeps.
+func TestSupervisorThatDoesNotExitIsKilled(t *testing.T) {
+	child := exec.Command("sleep", "100")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { // it is a zombie until here
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	}()
+	started, err := startTimeOf(child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{dir: t.TempDir(), state: state{Name: "akri-none", Pid: child.Process.Pid, StartTime: started}}
+	if err := c.removeWithin(50 * time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	if c.state.alive() {
+		t.Error("the supervisor was not killed")
+	}
+}
