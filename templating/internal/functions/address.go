@@ -15,36 +15,48 @@ import (
 var addressFunctions = []Function{
 	{Name: "urlParse", Group: "Addresses and paths",
 		What: "the parts of a URL: scheme, host, hostname, port, path, query, fragment, userinfo, opaque", min: 1, max: 1, slow: true,
-		Example: `(urlParse INSTANCE_PROPERTIES.URL).hostname`, Result: `"10.0.0.5"`, run: text1e(urlParse)},
+		Example: `(urlParse INSTANCE_PROPERTIES.URL).hostname`, Result: `"10.0.0.5"`,
+		run: text1e(urlParse)},
 	{Name: "urlJoin", Group: "Addresses and paths", What: "a URL assembled from such parts", min: 1, max: 1,
-		Example: `urlJoin (dict "scheme" "http" "host" "10.0.0.5:80" "path" "/x")`, Result: `"http://10.0.0.5:80/x"`, run: urlJoin},
+		Example: `urlJoin (dict "scheme" "http" "host" "10.0.0.5:80" "path" "/x")`, Result: `"http://10.0.0.5:80/x"`,
+		run: urlJoin},
 	{Name: "joinHostPort", Group: "Addresses and paths", What: "HOST:PORT, with brackets around an IPv6 address", min: 2, max: 2,
-		Example: `joinHostPort "fe80::1" 554`, Result: `"[fe80::1]:554"`, run: joinHostPort},
+		Example: `joinHostPort "fe80::1" 554`, Result: `"[fe80::1]:554"`,
+		run: joinHostPort},
 	{Name: "splitHostPort", Group: "Addresses and paths",
 		What: "host and port of HOST:PORT; port is empty if there is none", min: 1, max: 1,
-		Example: `(splitHostPort "[fe80::1]:554").host`, Result: `"fe80::1"`, run: text1e(splitHostPort)},
+		Example: `(splitHostPort "[fe80::1]:554").host`, Result: `"fe80::1"`,
+		run: text1e(splitHostPort)},
 	{Name: "isIP", Group: "Addresses and paths", What: "whether the string is an IP address", min: 1, max: 1,
-		Example: `isIP INSTANCE_PROPERTIES.IP`, Result: `true`, run: text1e(func(s string) (any, error) {
+		Example: `isIP INSTANCE_PROPERTIES.IP`, Result: `true`,
+		run: text1e(func(s string) (any, error) {
 			_, err := netip.ParseAddr(s)
 			return err == nil, nil
 		})},
 	{Name: "isIPv6", Group: "Addresses and paths", What: "whether the string is an IPv6 address", min: 1, max: 1,
-		Example: `isIPv6 "fe80::1"`, Result: `true`, run: text1e(func(s string) (any, error) {
+		Example: `isIPv6 "fe80::1"`, Result: `true`,
+		run: text1e(func(s string) (any, error) {
 			address, err := netip.ParseAddr(s)
 			return err == nil && address.Is6() && !address.Is4In6(), nil
 		})},
 	{Name: "cidrContains", Group: "Addresses and paths", What: "whether the network contains the IP address", min: 2, max: 2,
-		Example: `cidrContains "10.0.0.0/8" INSTANCE_PROPERTIES.IP`, Result: `true`, run: cidrContains},
+		Example: `cidrContains "10.0.0.0/8" INSTANCE_PROPERTIES.IP`, Result: `true`,
+		run: cidrContains},
 	{Name: "base", Group: "Addresses and paths", What: "the last element of a path", min: 1, max: 1,
-		Example: `base "/dev/video0"`, Result: `"video0"`, run: text1(path.Base)},
+		Example: `base "/dev/video0"`, Result: `"video0"`,
+		run: text1(path.Base)},
 	{Name: "dir", Group: "Addresses and paths", What: "a path without its last element", min: 1, max: 1, slow: true,
-		Example: `dir "/dev/video0"`, Result: `"/dev"`, run: text1(path.Dir)},
+		Example: `dir "/dev/video0"`, Result: `"/dev"`,
+		run: text1(path.Dir)},
 	{Name: "ext", Group: "Addresses and paths", What: "the extension of a path, from its last dot", min: 1, max: 1,
-		Example: `ext "a.mp4"`, Result: `".mp4"`, run: text1(path.Ext)},
+		Example: `ext "a.mp4"`, Result: `".mp4"`,
+		run: text1(path.Ext)},
 	{Name: "clean", Group: "Addresses and paths", What: "the shortest form of a path", min: 1, max: 1, slow: true,
-		Example: `clean "/a//b/../c"`, Result: `"/a/c"`, run: text1(path.Clean)},
+		Example: `clean "/a//b/../c"`, Result: `"/a/c"`,
+		run: text1(path.Clean)},
 	{Name: "isAbs", Group: "Addresses and paths", What: "whether the path begins with /", min: 1, max: 1,
-		Example: `isAbs "/dev"`, Result: `true`, run: text1e(func(s string) (any, error) { return path.IsAbs(s), nil })},
+		Example: `isAbs "/dev"`, Result: `true`,
+		run: text1e(func(s string) (any, error) { return path.IsAbs(s), nil })},
 }
 
 func urlParse(s string) (any, error) {

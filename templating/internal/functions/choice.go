@@ -16,31 +16,40 @@ var choiceFunctions = []Function{
 	{Name: "or", Group: "Choosing", What: "the first argument that is not empty, otherwise the last", min: 1, max: -1,
 		Example: `or "" "b"`, Result: `"b"`},
 	{Name: "not", Group: "Choosing", What: "whether the argument is empty", min: 1, max: 1,
-		Example: `not ""`, Result: `true`, run: func(_ *budget.Budget, args []any) (any, error) { return !value.Truthy(args[0]), nil }},
+		Example: `not ""`, Result: `true`,
+		run: func(_ *budget.Budget, args []any) (any, error) { return !value.Truthy(args[0]), nil }},
 	{Name: "eq", Group: "Choosing", What: "whether the first argument equals one of the others", min: 2, max: -1,
-		Example: `eq INSTANCE_PROPERTIES.MODEL "b" "t1"`, Result: `true`, run: equalAny},
+		Example: `eq INSTANCE_PROPERTIES.MODEL "b" "t1"`, Result: `true`,
+		run: equalAny},
 	{Name: "ne", Group: "Choosing", What: "whether two values differ", min: 2, max: 2,
-		Example: `ne CAPACITY 5`, Result: `false`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `ne CAPACITY 5`, Result: `false`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			equal, err := equalAny(b, args)
 			return equal != true, err
 		}},
 	{Name: "lt", Group: "Choosing", What: "whether the first is less than the second", min: 2, max: 2,
-		Example: `lt 1 2`, Result: `true`, run: ordered(func(c int) bool { return c < 0 })},
+		Example: `lt 1 2`, Result: `true`,
+		run: ordered(func(c int) bool { return c < 0 })},
 	{Name: "le", Group: "Choosing", What: "whether the first is less than or equal to the second", min: 2, max: 2,
-		Example: `le 2 2`, Result: `true`, run: ordered(func(c int) bool { return c <= 0 })},
+		Example: `le 2 2`, Result: `true`,
+		run: ordered(func(c int) bool { return c <= 0 })},
 	{Name: "gt", Group: "Choosing", What: "whether the first is greater than the second", min: 2, max: 2,
-		Example: `gt (len NODES) 1`, Result: `true`, run: ordered(func(c int) bool { return c > 0 })},
+		Example: `gt (len NODES) 1`, Result: `true`,
+		run: ordered(func(c int) bool { return c > 0 })},
 	{Name: "ge", Group: "Choosing", What: "whether the first is greater than or equal to the second", min: 2, max: 2,
-		Example: `ge 1.5 2`, Result: `false`, run: ordered(func(c int) bool { return c >= 0 })},
+		Example: `ge 1.5 2`, Result: `false`,
+		run: ordered(func(c int) bool { return c >= 0 })},
 	{Name: "default", Group: "Choosing", What: "the second argument, or the first if the second is empty", min: 2, max: 2,
-		Example: `get INSTANCE_PROPERTIES "PORT" | default "80"`, Result: `"80"`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `get INSTANCE_PROPERTIES "PORT" | default "80"`, Result: `"80"`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			if value.Truthy(args[1]) {
 				return args[1], nil
 			}
 			return args[0], nil
 		}},
 	{Name: "coalesce", Group: "Choosing", What: "the first argument that is not empty", min: 1, max: -1,
-		Example: `coalesce "" 0 "c"`, Result: `"c"`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `coalesce "" 0 "c"`, Result: `"c"`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			for _, arg := range args {
 				if value.Truthy(arg) {
 					return arg, nil
@@ -49,7 +58,8 @@ var choiceFunctions = []Function{
 			return nil, nil
 		}},
 	{Name: "ternary", Group: "Choosing", What: "the first argument if the third is true, otherwise the second", min: 3, max: 3,
-		Example: `ternary "shared" "alone" (gt CAPACITY 1)`, Result: `"shared"`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `ternary "shared" "alone" (gt CAPACITY 1)`, Result: `"shared"`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			condition, ok := args[2].(bool)
 			if !ok {
 				return nil, wrongArgument(args, 2, "true or false")
@@ -64,7 +74,8 @@ var choiceFunctions = []Function{
 		Example: `empty NODES`, Result: `false`,
 		run: func(_ *budget.Budget, args []any) (any, error) { return !value.Truthy(args[0]), nil }},
 	{Name: "all", Group: "Choosing", What: "whether no argument is empty", min: 1, max: -1,
-		Example: `all NODES "" 1`, Result: `false`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `all NODES "" 1`, Result: `false`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			for _, arg := range args {
 				if !value.Truthy(arg) {
 					return false, nil
@@ -73,7 +84,8 @@ var choiceFunctions = []Function{
 			return true, nil
 		}},
 	{Name: "any", Group: "Choosing", What: "whether at least one argument is not empty", min: 1, max: -1,
-		Example: `any "" 0 NODES`, Result: `true`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `any "" 0 NODES`, Result: `true`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			if slices.ContainsFunc(args, value.Truthy) {
 				return true, nil
 			}
@@ -81,7 +93,8 @@ var choiceFunctions = []Function{
 		}},
 	{Name: "fail", Group: "Choosing",
 		What: "nothing: rendering of this object fails with your message, which must be a literal", min: 1, max: 1,
-		Example: `or true (fail "never reached")`, Result: `true`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `or true (fail "never reached")`, Result: `true`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			message, err := textArg(args, 0)
 			if err != nil {
 				return nil, err

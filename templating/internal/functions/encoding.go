@@ -15,9 +15,11 @@ import (
 
 var encodingFunctions = []Function{
 	{Name: "b64enc", Group: "Encoding", What: "Base64", min: 1, max: 1, slow: true,
-		Example: `b64enc "abc"`, Result: `"YWJj"`, run: sprigText("b64enc")},
+		Example: `b64enc "abc"`, Result: `"YWJj"`,
+		run: sprigText("b64enc")},
 	{Name: "b64dec", Group: "Encoding", What: "the string that Base64 encodes", min: 1, max: 1, slow: true,
-		Example: `b64dec "YWJj"`, Result: `"abc"`, run: text1e(func(s string) (any, error) {
+		Example: `b64dec "YWJj"`, Result: `"abc"`,
+		run: text1e(func(s string) (any, error) {
 			decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(s))
 			if err != nil {
 				return nil, errors.New("the string is not Base64")
@@ -25,16 +27,20 @@ var encodingFunctions = []Function{
 			return validText(decoded)
 		})},
 	{Name: "b32enc", Group: "Encoding", What: "Base32", min: 1, max: 1, slow: true,
-		Example: `b32enc "abc"`, Result: `"MFRGG==="`, run: sprigText("b32enc")},
+		Example: `b32enc "abc"`, Result: `"MFRGG==="`,
+		run: sprigText("b32enc")},
 	{Name: "sha1sum", Group: "Encoding", What: "SHA-1 in hexadecimal digits", min: 1, max: 1, slow: true,
-		Example: `sha1sum "a"`, Result: `"86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"`, run: sprigText("sha1sum")},
+		Example: `sha1sum "a"`, Result: `"86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"`,
+		run: sprigText("sha1sum")},
 	{Name: "sha256sum", Group: "Encoding", What: "SHA-256 in hexadecimal digits", min: 1, max: 1, slow: true,
 		Example: `sha256sum "a"`, Result: `"ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"`,
 		run: sprigText("sha256sum")},
 	{Name: "sha512sum", Group: "Encoding", What: "SHA-512 in hexadecimal digits", min: 1, max: 1, slow: true,
-		Example: `sha512sum "a" | trunc 16`, Result: `"1f40fc92da241694"`, run: sprigText("sha512sum")},
+		Example: `sha512sum "a" | trunc 16`, Result: `"1f40fc92da241694"`,
+		run: sprigText("sha512sum")},
 	{Name: "adler32sum", Group: "Encoding", What: "Adler-32 as a decimal number", min: 1, max: 1, slow: true,
-		Example: `adler32sum "a"`, Result: `"6422626"`, run: sprigText("adler32sum")},
+		Example: `adler32sum "a"`, Result: `"6422626"`,
+		run: sprigText("adler32sum")},
 	{Name: "toJson", Group: "Encoding", What: "JSON on one line", min: 1, max: 1, deep: true,
 		Example: `toJson NODES`, Result: `"[\"node-a\",\"node-b\"]"`,
 		run: func(b *budget.Budget, args []any) (any, error) { return encodeJSON(b, args[0], "", true) }},
@@ -45,7 +51,8 @@ var encodingFunctions = []Function{
 		Example: `toRawJson (list "a&b")`, Result: `"[\"a&b\"]"`,
 		run: func(b *budget.Budget, args []any) (any, error) { return encodeJSON(b, args[0], "", false) }},
 	{Name: "urlquery", Group: "Encoding", What: "escaped for the query of a URL", min: 1, max: 1, slow: true,
-		Example: `urlquery "a b&c"`, Result: `"a+b%26c"`, run: text1(url.QueryEscape)},
+		Example: `urlquery "a b&c"`, Result: `"a+b%26c"`,
+		run: text1(url.QueryEscape)},
 }
 
 func validText(decoded []byte) (any, error) {

@@ -18,35 +18,44 @@ var listFunctions = []Function{
 		Example: `list "a" 1`, Result: `["a",1]`,
 		run: func(_ *budget.Budget, args []any) (any, error) { return append([]any{}, args...), nil }},
 	{Name: "len", Group: "Lists", What: "the number of elements of a list or map, or of bytes of a string", min: 1, max: 1,
-		Example: `len NODES`, Result: `2`, run: length},
+		Example: `len NODES`, Result: `2`,
+		run: length},
 	{Name: "index", Group: "Lists", What: "an element of a list by position, of a map by key; further arguments go deeper", min: 2, max: -1,
-		Example: `index NODES 0`, Result: `"node-a"`, run: index},
+		Example: `index NODES 0`, Result: `"node-a"`,
+		run: index},
 	{Name: "slice", Group: "Lists", What: "the elements of a list, or bytes of a string, from position A up to B", min: 1, max: 3,
-		Example: `slice NODES 1`, Result: `["node-b"]`, run: sliceOf},
+		Example: `slice NODES 1`, Result: `["node-b"]`,
+		run: sliceOf},
 	{Name: "first", Group: "Lists", What: "the first element", min: 1, max: 1,
-		Example: `first NODES`, Result: `"node-a"`, run: list1(func(list []any) (any, error) { return elementAt(list, 0) })},
+		Example: `first NODES`, Result: `"node-a"`,
+		run: list1(func(list []any) (any, error) { return elementAt(list, 0) })},
 	{Name: "last", Group: "Lists", What: "the last element", min: 1, max: 1,
 		Example: `last NODES`, Result: `"node-b"`,
 		run: list1(func(list []any) (any, error) { return elementAt(list, int64(len(list))-1) })},
 	{Name: "rest", Group: "Lists", What: "all but the first element", min: 1, max: 1,
-		Example: `rest NODES`, Result: `["node-b"]`, run: list1(func(list []any) (any, error) { return list[min(1, len(list)):], nil })},
+		Example: `rest NODES`, Result: `["node-b"]`,
+		run: list1(func(list []any) (any, error) { return list[min(1, len(list)):], nil })},
 	{Name: "initial", Group: "Lists", What: "all but the last element", min: 1, max: 1,
 		Example: `initial NODES`, Result: `["node-a"]`,
 		run: list1(func(list []any) (any, error) { return list[:max(len(list)-1, 0)], nil })},
 	{Name: "append", Group: "Lists", What: "the list with one more element at its end", min: 2, max: 2,
-		Example: `append NODES "node-c"`, Result: `["node-a","node-b","node-c"]`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `append NODES "node-c"`, Result: `["node-a","node-b","node-c"]`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			list, err := listArg(args, 0)
 			return slices.Concat(list, args[1:]), err
 		}},
 	{Name: "prepend", Group: "Lists", What: "the list with one more element at its beginning", min: 2, max: 2,
-		Example: `prepend NODES "x"`, Result: `["x","node-a","node-b"]`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `prepend NODES "x"`, Result: `["x","node-a","node-b"]`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			list, err := listArg(args, 0)
 			return slices.Concat(args[1:], list), err
 		}},
 	{Name: "concat", Group: "Lists", What: "one list with the elements of all lists", min: 1, max: -1,
-		Example: `concat NODES (list 1)`, Result: `["node-a","node-b",1]`, run: concat},
+		Example: `concat NODES (list 1)`, Result: `["node-a","node-b",1]`,
+		run: concat},
 	{Name: "reverse", Group: "Lists", What: "the elements in reverse order", min: 1, max: 1,
-		Example: `reverse NODES`, Result: `["node-b","node-a"]`, run: list1(func(list []any) (any, error) {
+		Example: `reverse NODES`, Result: `["node-b","node-a"]`,
+		run: list1(func(list []any) (any, error) {
 			list = slices.Clone(list)
 			slices.Reverse(list)
 			return list, nil
@@ -55,17 +64,21 @@ var listFunctions = []Function{
 		Example: `uniq (list 1 2 1)`, Result: `[1,2]`,
 		run: func(b *budget.Budget, args []any) (any, error) { return filter(b, args, 0, distinct()) }},
 	{Name: "compact", Group: "Lists", What: "the list without empty elements", min: 1, max: 1,
-		Example: `compact (list 1 "" 0)`, Result: `[1]`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `compact (list 1 "" 0)`, Result: `[1]`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			return filter(b, args, 0, func(element any) (bool, error) { return value.Truthy(element), nil })
 		}},
 	{Name: "without", Group: "Lists", What: "the list without the values that follow it", min: 2, max: -1,
-		Example: `without NODES "node-a"`, Result: `["node-b"]`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `without NODES "node-a"`, Result: `["node-b"]`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			return filter(b, args, len(args), func(element any) (bool, error) { return !containsScalar(args[1:], element), nil })
 		}},
 	{Name: "has", Group: "Lists", What: "whether the list contains the value", min: 2, max: 2,
-		Example: `NODES | has "node-a"`, Result: `true`, run: has},
+		Example: `NODES | has "node-a"`, Result: `true`,
+		run: has},
 	{Name: "sortAlpha", Group: "Lists", What: "the elements as strings, sorted", min: 1, max: 1, deep: true,
-		Example: `sortAlpha (list "b" "a" 1)`, Result: `["1","a","b"]`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `sortAlpha (list "b" "a" 1)`, Result: `["1","a","b"]`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			texts, err := texts(b, args)
 			if err != nil {
 				return nil, err
@@ -77,9 +90,11 @@ var listFunctions = []Function{
 		Example: `toStrings (list 1 true)`, Result: `["1","true"]`,
 		run: func(b *budget.Budget, args []any) (any, error) { return texts(b, args) }},
 	{Name: "chunk", Group: "Lists", What: "a list of lists of N elements each", min: 2, max: 2,
-		Example: `chunk 2 (list 1 2 3)`, Result: `[[1,2],[3]]`, run: chunk},
+		Example: `chunk 2 (list 1 2 3)`, Result: `[[1,2],[3]]`,
+		run: chunk},
 	{Name: "join", Group: "Lists", What: "the elements of a list, joined with the first argument between them", min: 2, max: 2, deep: true,
-		Example: `join "; " NODES`, Result: `"node-a; node-b"`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `join "; " NODES`, Result: `"node-a; node-b"`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			separator, err := textArg(args, 0)
 			if err != nil {
 				return nil, err
@@ -94,12 +109,14 @@ var listFunctions = []Function{
 		Example: `splitList "," "a,b"`, Result: `["a","b"]`,
 		run: func(b *budget.Budget, args []any) (any, error) { return split(b, args, -1) }},
 	{Name: "split", Group: "Lists", What: "a map of the parts of a string: _0, _1, …", min: 2, max: 2,
-		Example: `(split ":" "10.0.0.5:554")._1`, Result: `"554"`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `(split ":" "10.0.0.5:554")._1`, Result: `"554"`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			parts, err := split(b, args, -1)
 			return numbered(b, parts, err)
 		}},
 	{Name: "splitn", Group: "Lists", What: "as split, into at most N parts", min: 3, max: 3,
-		Example: `splitn ":" 2 "a:b:c"`, Result: `{"_0":"a","_1":"b:c"}`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `splitn ":" 2 "a:b:c"`, Result: `{"_0":"a","_1":"b:c"}`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			n, err := smallArg(args, 1)
 			if err != nil {
 				return nil, err
@@ -111,7 +128,8 @@ var listFunctions = []Function{
 			return numbered(b, parts, err)
 		}},
 	{Name: "until", Group: "Lists", What: "the whole numbers from 0 up to N, without N; at most 1000", min: 1, max: 1,
-		Example: `until 3`, Result: `[0,1,2]`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `until 3`, Result: `[0,1,2]`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			n, err := intArg(args, 0)
 			if err != nil {
 				return nil, err
@@ -119,7 +137,8 @@ var listFunctions = []Function{
 			return numbers(b, 0, n, 1)
 		}},
 	{Name: "untilStep", Group: "Lists", What: "the whole numbers from A up to B, without B, in steps of C; at most 1000", min: 3, max: 3,
-		Example: `untilStep 2 8 3`, Result: `[2,5]`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `untilStep 2 8 3`, Result: `[2,5]`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			var n [3]int64
 			for i := range n {
 				var err error

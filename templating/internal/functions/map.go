@@ -11,9 +11,11 @@ import (
 
 var mapFunctions = []Function{
 	{Name: "dict", Group: "Maps", What: "a map of alternating keys and values", min: 0, max: -1,
-		Example: `dict "a" 1 "b" 2`, Result: `{"a":1,"b":2}`, run: dict},
+		Example: `dict "a" 1 "b" 2`, Result: `{"a":1,"b":2}`,
+		run: dict},
 	{Name: "get", Group: "Maps", What: `the value of a key, or "" if the map does not have it`, min: 2, max: 2,
-		Example: `get INSTANCE_PROPERTIES "MODEL"`, Result: `"t1"`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `get INSTANCE_PROPERTIES "MODEL"`, Result: `"t1"`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			fields, key, err := mapAndKey(args)
 			if v, found := fields[key]; found {
 				return v, err
@@ -21,20 +23,24 @@ var mapFunctions = []Function{
 			return "", err
 		}},
 	{Name: "hasKey", Group: "Maps", What: "whether the map has the key", min: 2, max: 2,
-		Example: `hasKey INSTANCE_PROPERTIES "PORT"`, Result: `false`, run: func(_ *budget.Budget, args []any) (any, error) {
+		Example: `hasKey INSTANCE_PROPERTIES "PORT"`, Result: `false`,
+		run: func(_ *budget.Budget, args []any) (any, error) {
 			fields, key, err := mapAndKey(args)
 			_, found := fields[key]
 			return found, err
 		}},
 	{Name: "dig", Group: "Maps",
 		What: "the value under several keys, one map inside the other, or the last argument but one if a key is missing", min: 3, max: -1,
-		Example: `dig "a" "b" "none" (dict "a" (dict "b" 1))`, Result: `1`, run: dig},
+		Example: `dig "a" "b" "none" (dict "a" (dict "b" 1))`, Result: `1`,
+		run: dig},
 	{Name: "keys", Group: "Maps", What: "the keys, sorted", min: 1, max: 1,
-		Example: `keys (dict "b" 2 "a" 1)`, Result: `["a","b"]`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `keys (dict "b" 2 "a" 1)`, Result: `["a","b"]`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			return eachKey(b, args, func(key string, _ any) any { return key })
 		}},
 	{Name: "values", Group: "Maps", What: "the values, in the order of their keys", min: 1, max: 1,
-		Example: `values (dict "b" 2 "a" 1)`, Result: `[1,2]`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `values (dict "b" 2 "a" 1)`, Result: `[1,2]`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			return eachKey(b, args, func(_ string, v any) any { return v })
 		}},
 	{Name: "pick", Group: "Maps", What: "the map with only the given keys", min: 2, max: -1,
@@ -44,7 +50,8 @@ var mapFunctions = []Function{
 		Example: `omit (dict "a" 1 "b" 2) "a"`, Result: `{"b":2}`,
 		run: func(b *budget.Budget, args []any) (any, error) { return filterKeys(b, args, false) }},
 	{Name: "pluck", Group: "Maps", What: "the values of one key in several maps, as a list", min: 2, max: -1,
-		Example: `pluck "a" (dict "a" 1) (dict "b" 2)`, Result: `[1]`, run: pluck},
+		Example: `pluck "a" (dict "a" 1) (dict "b" 2)`, Result: `[1]`,
+		run: pluck},
 	{Name: "merge", Group: "Maps",
 		What: "all maps in one, nested maps merged too; the first map that has a key wins", min: 1, max: -1, deep: true,
 		Example: `merge (dict "a" 1) (dict "a" 2 "b" 3)`, Result: `{"a":1,"b":3}`,

@@ -13,15 +13,20 @@ import (
 
 var numberFunctions = []Function{
 	{Name: "int", Group: "Numbers", What: "a whole number from a string or from a number, whose fraction is dropped", min: 1, max: 1,
-		Example: `int "80"`, Result: `80`, run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
+		Example: `int "80"`, Result: `80`,
+		run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
 	{Name: "float64", Group: "Numbers", What: "a number from a string or from a whole number", min: 1, max: 1,
-		Example: `float64 "0.5"`, Result: `0.5`, run: func(_ *budget.Budget, args []any) (any, error) { return toFloat(args[0]) }},
+		Example: `float64 "0.5"`, Result: `0.5`,
+		run: func(_ *budget.Budget, args []any) (any, error) { return toFloat(args[0]) }},
 	{Name: "int64", Group: "Numbers", What: "the same as int", min: 1, max: 1,
-		Example: `int64 "80"`, Result: `80`, run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
+		Example: `int64 "80"`, Result: `80`,
+		run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
 	{Name: "atoi", Group: "Numbers", What: "the same as int", min: 1, max: 1,
-		Example: `atoi "80"`, Result: `80`, run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
+		Example: `atoi "80"`, Result: `80`,
+		run: func(_ *budget.Budget, args []any) (any, error) { return toInt(args[0]) }},
 	{Name: "add1", Group: "Numbers", What: "the whole number that follows", min: 1, max: 1,
-		Example: `add1 CAPACITY`, Result: `6`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `add1 CAPACITY`, Result: `6`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			n, err := intArg(args, 0)
 			if err == nil && n == math.MaxInt64 {
 				err = value.ErrOverflow
@@ -29,23 +34,32 @@ var numberFunctions = []Function{
 			return n + 1, err
 		}},
 	{Name: "addf", Group: "Numbers", What: "the sum of numbers", min: 1, max: -1,
-		Example: `addf 1.5 2`, Result: `3.5`, run: foldf(func(a, b float64) float64 { return a + b })},
+		Example: `addf 1.5 2`, Result: `3.5`,
+		run: foldf(func(a, b float64) float64 { return a + b })},
 	{Name: "subf", Group: "Numbers", What: "the first number minus the others", min: 1, max: -1,
-		Example: `subf 3 0.5`, Result: `2.5`, run: foldf(func(a, b float64) float64 { return a - b })},
+		Example: `subf 3 0.5`, Result: `2.5`,
+		run: foldf(func(a, b float64) float64 { return a - b })},
 	{Name: "mulf", Group: "Numbers", What: "the product of numbers", min: 1, max: -1,
-		Example: `mulf 1.5 2`, Result: `3`, run: foldf(func(a, b float64) float64 { return a * b })},
+		Example: `mulf 1.5 2`, Result: `3`,
+		run: foldf(func(a, b float64) float64 { return a * b })},
 	{Name: "divf", Group: "Numbers", What: "the first number divided by the others", min: 1, max: -1,
-		Example: `divf 3 2`, Result: `1.5`, run: foldf(func(a, b float64) float64 { return a / b })},
+		Example: `divf 3 2`, Result: `1.5`,
+		run: foldf(func(a, b float64) float64 { return a / b })},
 	{Name: "maxf", Group: "Numbers", What: "the largest number", min: 1, max: -1,
-		Example: `maxf 1.5 2`, Result: `2`, run: foldf(math.Max)},
+		Example: `maxf 1.5 2`, Result: `2`,
+		run: foldf(math.Max)},
 	{Name: "minf", Group: "Numbers", What: "the smallest number", min: 1, max: -1,
-		Example: `minf 1.5 2`, Result: `1.5`, run: foldf(math.Min)},
+		Example: `minf 1.5 2`, Result: `1.5`,
+		run: foldf(math.Min)},
 	{Name: "floor", Group: "Numbers", What: "the number rounded down; int turns it into a whole number", min: 1, max: 1,
-		Example: `floor 2.7`, Result: `2`, run: foldf(nil, math.Floor)},
+		Example: `floor 2.7`, Result: `2`,
+		run: foldf(nil, math.Floor)},
 	{Name: "ceil", Group: "Numbers", What: "the number rounded up; int turns it into a whole number", min: 1, max: 1,
-		Example: `ceil 2.1 | int`, Result: `3`, run: foldf(nil, math.Ceil)},
+		Example: `ceil 2.1 | int`, Result: `3`,
+		run: foldf(nil, math.Ceil)},
 	{Name: "round", Group: "Numbers", What: "the number rounded to N digits after the point", min: 2, max: 2,
-		Example: `round 2.345 2`, Result: `2.35`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `round 2.345 2`, Result: `2.35`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			digits, err := smallArg(args, 1)
 			if err != nil {
 				return nil, err
@@ -54,23 +68,27 @@ var numberFunctions = []Function{
 			return foldf(nil, func(f float64) float64 { return math.Round(f*power) / power })(b, args[:1])
 		}},
 	{Name: "add", Group: "Numbers", What: "the sum of whole numbers", min: 1, max: -1,
-		Example: `add 1 2 3`, Result: `6`, run: fold(func(a, b int64) (int64, error) {
+		Example: `add 1 2 3`, Result: `6`,
+		run: fold(func(a, b int64) (int64, error) {
 			if sum := a + b; (sum > a) == (b > 0) {
 				return sum, nil
 			}
 			return 0, value.ErrOverflow
 		})},
 	{Name: "sub", Group: "Numbers", What: "the first whole number minus the second", min: 2, max: 2,
-		Example: `sub CAPACITY 1`, Result: `4`, run: fold(func(a, b int64) (int64, error) {
+		Example: `sub CAPACITY 1`, Result: `4`,
+		run: fold(func(a, b int64) (int64, error) {
 			if difference := a - b; (difference < a) == (b > 0) {
 				return difference, nil
 			}
 			return 0, value.ErrOverflow
 		})},
 	{Name: "mul", Group: "Numbers", What: "the product of whole numbers", min: 1, max: -1,
-		Example: `mul CAPACITY 2`, Result: `10`, run: fold(multiply)},
+		Example: `mul CAPACITY 2`, Result: `10`,
+		run: fold(multiply)},
 	{Name: "div", Group: "Numbers", What: "the first whole number divided by the second, without the remainder", min: 2, max: 2,
-		Example: `div 7 2`, Result: `3`, run: fold(func(a, b int64) (int64, error) {
+		Example: `div 7 2`, Result: `3`,
+		run: fold(func(a, b int64) (int64, error) {
 			switch {
 			case b == 0:
 				return 0, errors.New("division by zero")
@@ -80,7 +98,8 @@ var numberFunctions = []Function{
 			return a / b, nil
 		})},
 	{Name: "mod", Group: "Numbers", What: "the remainder of a division of whole numbers", min: 2, max: 2,
-		Example: `mod 7 2`, Result: `1`, run: fold(func(a, b int64) (int64, error) {
+		Example: `mod 7 2`, Result: `1`,
+		run: fold(func(a, b int64) (int64, error) {
 			switch b {
 			case 0:
 				return 0, errors.New("division by zero")
@@ -90,9 +109,11 @@ var numberFunctions = []Function{
 			return a % b, nil
 		})},
 	{Name: "max", Group: "Numbers", What: "the largest whole number", min: 1, max: -1,
-		Example: `max 1 3 2`, Result: `3`, run: fold(func(a, b int64) (int64, error) { return max(a, b), nil })},
+		Example: `max 1 3 2`, Result: `3`,
+		run: fold(func(a, b int64) (int64, error) { return max(a, b), nil })},
 	{Name: "min", Group: "Numbers", What: "the smallest whole number", min: 1, max: -1,
-		Example: `min CAPACITY (len NODES)`, Result: `2`, run: fold(func(a, b int64) (int64, error) { return min(a, b), nil })},
+		Example: `min CAPACITY (len NODES)`, Result: `2`,
+		run: fold(func(a, b int64) (int64, error) { return min(a, b), nil })},
 }
 
 func multiply(a, b int64) (int64, error) {

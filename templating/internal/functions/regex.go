@@ -62,7 +62,8 @@ var regexFunctions = []Function{
 			return anyList(re.Split(args[1].(string), n)), nil
 		})},
 	{Name: "regexQuoteMeta", Group: "Regular expressions", What: "an expression that matches the string itself", min: 1, max: 1,
-		Example: `regexQuoteMeta "1.5"`, Result: `"1\\.5"`, run: text1(regexp.QuoteMeta)},
+		Example: `regexQuoteMeta "1.5"`, Result: `"1\\.5"`,
+		run: text1(regexp.QuoteMeta)},
 }
 
 // matching returns a function that compiles the expression args[0], pays for

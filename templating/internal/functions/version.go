@@ -10,7 +10,8 @@ import (
 var versionFunctions = []Function{
 	{Name: "semver", Group: "Versions",
 		What: "the parts of a semantic version: major, minor, patch, prerelease, metadata", min: 1, max: 1, slow: true,
-		Example: `(semver "1.2.3-rc1").minor`, Result: `2`, run: text1e(func(s string) (any, error) {
+		Example: `(semver "1.2.3-rc1").minor`, Result: `2`,
+		run: text1e(func(s string) (any, error) {
 			v, err := version(s)
 			if err != nil {
 				return nil, err
@@ -21,7 +22,8 @@ var versionFunctions = []Function{
 			}, nil
 		})},
 	{Name: "semverCompare", Group: "Versions", What: "whether a version is within a range", min: 2, max: 2, slow: true,
-		Example: `semverCompare ">=1.2, <2" "1.4.0"`, Result: `true`, run: func(b *budget.Budget, args []any) (any, error) {
+		Example: `semverCompare ">=1.2, <2" "1.4.0"`, Result: `true`,
+		run: func(b *budget.Budget, args []any) (any, error) {
 			ranges, err := textArg(args, 0)
 			if err != nil {
 				return nil, err
