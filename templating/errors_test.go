@@ -73,8 +73,7 @@ func templateMessages(t *testing.T, input string) string {
 }
 
 func messages(diags templating.Diagnostics) string {
-	text := diags.Error()
-	return strings.ReplaceAll(text, "instanceBrokerResources[0].spec.it: ", "")
+	return strings.ReplaceAll(diags.Error(), "instanceBrokerResources[0].spec.it: ", "")
 }
 
 func script(t *testing.T, name string, run func(*testing.T, string) string) {
@@ -112,7 +111,7 @@ func script(t *testing.T, name string, run func(*testing.T, string) string) {
 // TestRedact checks that a mistake in a Secret's data can be reported to others than
 // its author.
 func TestRedact(t *testing.T) {
-	for name, text := range map[string]string{
+	for name, written := range map[string]string{
 		"a syntax error":      `hunter2{{ "hunter2`,
 		"an unknown name":     `{{ hunter2 }}`,
 		"a failing function":  `{{ int "hunter2" }}`,
@@ -122,7 +121,7 @@ func TestRedact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, field := range []string{"data", "stringData"} {
 				secret := map[string]any{
-					"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, field: map[string]any{"password": text},
+					"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, field: map[string]any{"password": written},
 				}
 				set, diags := templating.Compile(templating.InstanceLevel, []map[string]any{secret})
 				if len(diags) == 0 {

@@ -25,7 +25,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		lists, err := convert.BrokerResources(tc.fields)
 		found, ok := errors.AsType[*convert.FieldError](err)
-		if !ok || found.Field.String() != tc.field || err.Error() != tc.want || errors.Unwrap(err) != found.Err || lists.Instance != nil {
+		if !ok || found.Field.String() != tc.field || err.Error() != tc.want || !errors.Is(err, found.Err) || lists.Instance != nil {
 			t.Errorf("%s: got %v, %v\nwant %s", name, lists, err, tc.want)
 		}
 	}
