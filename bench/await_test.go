@@ -207,7 +207,7 @@ func TestStopKills(t *testing.T) {
 	expectTimeout(t, 20*time.Second, "akri-agent did not exit within 20s", func(context.Context) error {
 		return (&process{name: "akri-agent", command: command, exited: make(chan error)}).stop(syscall.Signal(0))
 	})
-	command.Wait() //nolint:errcheck // a process that was stopped by a signal always fails
+	command.Wait() // a process that was stopped by a signal always fails
 	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 		t.Errorf("the program ended with %v, want SIGKILL", command.ProcessState)
 	}

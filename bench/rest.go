@@ -111,9 +111,11 @@ func idleRow(idle, used time.Duration, requests []auditLine) figure {
 	}
 }
 
+// statusWrites is how many changes of a status churn makes.
+const statusWrites = 100
+
 // churn counts the requests caused by status changes that the controller can ignore.
 func (b *bench) churn(ctx context.Context) error {
-	const times = 100
 	if err := b.ensureController(ctx); err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (b *bench) churn(ctx context.Context) error {
 		return err
 	}
 	mark := b.log.mark()
-	for i := range times {
+	for i := range statusWrites {
 		if err := write(i); err != nil {
 			return err
 		}
@@ -147,14 +149,14 @@ func (b *bench) churn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.add(churnRow(times, after[reconciles]-before[reconciles], requests))
+	b.add(churnRow(after[reconciles]-before[reconciles], requests))
 	return nil
 }
 
 // churnRow returns the row for the reconciles and the requests after status writes.
-func churnRow(times int, passes float64, requests []auditLine) figure {
+func churnRow(passes float64, requests []auditLine) figure {
 	return figure{
-		What:     fmt.Sprintf("requests caused by %d status writes on Deployments", times),
+		What:     fmt.Sprintf("requests caused by %d status writes on Deployments", statusWrites),
 		Measured: fmt.Sprintf("%d; reconciles: %.0f", len(requests), passes),
 		Bare:     "0",
 		Bar:      "0", Met: len(requests) == 0,

@@ -130,7 +130,7 @@ func TestVerdicts(t *testing.T) {
 			[]figure{idleRow(time.Minute, 0, requestsOf(5, "watch", "instances"))},
 			[]figure{idleRow(time.Minute, 0, requestsOf(1, "update", "services"))},
 		},
-		"churn":       {[]figure{churnRow(100, 9, nil)}, []figure{churnRow(100, 0, requestsOf(1, "get", "services"))}},
+		"churn":       {[]figure{churnRow(9, nil)}, []figure{churnRow(0, requestsOf(1, "get", "services"))}},
 		"left behind": {[]figure{leftOf(2), leftOf(-5)}, []figure{leftOf(3)}},
 	}
 	for name, c := range cases {
@@ -201,7 +201,7 @@ func TestRows(t *testing.T) {
 			idleRow(time.Minute, 30*time.Millisecond, append(requestsOf(2, "patch", "services"), requestsOf(1, "watch", "instances")...)),
 			"writes within 1m0s at rest", "2; other requests: 1; CPU 0.05 % | 0",
 		},
-		{churnRow(100, 4, requestsOf(1, "get", "services")), "requests caused by 100 status writes on Deployments", "1; reconciles: 4 | 0"},
+		{churnRow(4, requestsOf(1, "get", "services")), "requests caused by 100 status writes on Deployments", "1; reconciles: 4 | 0"},
 		{leftOf(3), "bytes that a node leaves behind in an Instance", "1.5; 1.00 writes per Instance | "},
 		{
 			joinRow(repeat(3, 2), repeat(9, 2), requestsOf(3, "patch", "instances")), "a node joins an Instance, p50 / p95 of 2",

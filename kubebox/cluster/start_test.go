@@ -127,7 +127,7 @@ func numbers(n int) string {
 
 func TestFailedStartIsExplained(t *testing.T) {
 	c := &Cluster{dir: t.TempDir()}
-	if err := c.explain(t.Context(), errSilent); err != errSilent {
+	if err := c.explain(t.Context(), errSilent); err == nil || err.Error() != errSilent.Error() {
 		t.Errorf("without a log: %v", err)
 	}
 	writeFile(t, supervisorLog(c.dir), numbers(20))
@@ -135,7 +135,7 @@ func TestFailedStartIsExplained(t *testing.T) {
 		t.Errorf("with a log: %v", err)
 	}
 	failure := errors.New("etcd exited")
-	if err := c.explain(t.Context(), failure); err != failure {
+	if err := c.explain(t.Context(), failure); err == nil || err.Error() != failure.Error() {
 		t.Errorf("with a reason: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -106,7 +106,7 @@ func TestCgroupsInUseAreAwaitedUntilTheTimeout(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		failure := errors.New("no hierarchy")
-		if err := removeUntil(time.Hour, func() ([]string, error) { return []string{"/a"}, failure }); err != failure {
+		if err := removeUntil(time.Hour, func() ([]string, error) { return []string{"/a"}, failure }); !errors.Is(err, failure) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -108,7 +108,7 @@ func TestFailedForwardClosesConnections(t *testing.T) {
 	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 }
@@ -155,7 +155,7 @@ func TestLifelineEndsTheCluster(t *testing.T) {
 	} {
 		s, ctx := newSupervisor(t)
 		s.watchLifeline(input(t, message))
-		if got := context.Cause(ctx); got != want {
+		if got := context.Cause(ctx); !errors.Is(got, want) {
 			t.Errorf("%q: the cluster ended with %v, want %v", message, got, want)
 		}
 	}
@@ -168,7 +168,7 @@ func TestRequestEndsTheCluster(t *testing.T) {
 	case <-ctx.Done():
 	case <-time.After(10 * time.Second):
 	}
-	if got := context.Cause(ctx); got != errStopRequested {
+	if got := context.Cause(ctx); !errors.Is(got, errStopRequested) {
 		t.Errorf("the cluster ended with %v", got)
 	}
 }
