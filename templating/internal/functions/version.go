@@ -1,10 +1,13 @@
 package functions
 
 import (
+	"math"
+
 	"github.com/Masterminds/semver/v3"
 
 	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/fault"
+	"akri.sh/akri/templating/internal/value"
 )
 
 var versionFunctions = []Function{
@@ -16,8 +19,11 @@ var versionFunctions = []Function{
 			if err != nil {
 				return nil, err
 			}
+			if max(v.Major(), v.Minor(), v.Patch()) > math.MaxInt64 {
+				return nil, value.ErrOverflow
+			}
 			return map[string]any{
-				"major": int64(v.Major() & maxInt64), "minor": int64(v.Minor() & maxInt64), "patch": int64(v.Patch() & maxInt64),
+				"major": int64(v.Major()), "minor": int64(v.Minor()), "patch": int64(v.Patch()),
 				"prerelease": v.Prerelease(), "metadata": v.Metadata(),
 			}, nil
 		})},
@@ -52,8 +58,6 @@ var versionFunctions = []Function{
 			return constraint.Check(v), nil
 		}},
 }
-
-const maxInt64 = 1<<63 - 1
 
 func version(s string) (*semver.Version, error) {
 	v, err := semver.NewVersion(s)
