@@ -119,10 +119,8 @@ func (w *world) serve(handler http.Handler) (remove func()) {
 	url := server.URL + certs.Path
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority(server)}
 	remove = w.register(hook)
-	probe := decode(w, configuration("", ""))
 	w.Eventually("the webhook is called", func() string {
-		_, err := w.as("").api.Resource(v0.ConfigurationResource).Namespace(w.Namespace).
-			Create(w.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		err := w.as("").dryRun(configuration("", ""))
 		if err == nil || !asked.Load() {
 			return fmt.Sprintf("it is not called: %v", err)
 		}
@@ -232,6 +230,15 @@ func (p *person) apply(text string) error {
 	object.SetNamespace(p.Namespace)
 	_, err := p.api.Resource(v0.ConfigurationResource).Namespace(p.Namespace).
 		Apply(background, object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	return err
+}
+
+// dryRun creates a Configuration from YAML, without storing it. The error is the API
+// server's.
+func (p *person) dryRun(text string) error {
+	p.Helper()
+	_, err := p.api.Resource(v0.ConfigurationResource).Namespace(p.Namespace).
+		Create(p.Context(), decode(p, text), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
