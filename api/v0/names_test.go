@@ -19,6 +19,9 @@ func TestInstanceName(t *testing.T) {
 		{device: "my_local_device", node: "my_node", want: "c-e77db4"},
 		{device: "my_local_device", node: "my_other_node", want: "c-099763"},
 		{device: "dev_1", shared: true, want: "c-cb2ad7"},
+		// Of Akri's handlers udev and opcua.
+		{device: "/devices/virtual/block/zram0", node: "node1", want: "c-e7f4aa"},
+		{device: "opc.tcp://10.99.0.1:4840/", shared: true, want: "c-fd1b2b"},
 	}
 	for _, tc := range cases {
 		if got := InstanceName("c", tc.device, tc.node, tc.shared); got != tc.want {
