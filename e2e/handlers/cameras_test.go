@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
 )
@@ -25,11 +24,8 @@ import (
 // TestCameras runs the example cameras, from two virtual cameras to the pages that people
 // look at.
 func TestCameras(t *testing.T) {
-	clustertest.Full(t)
 	w := newWorld(t, "onvif")
-	if err := akri.InstallExamples(w.ctx, w.Cluster, install.programs, os.Stderr); err != nil {
-		t.Fatal(err)
-	}
+	w.loadExamples()
 	w.plugInCameras()
 	w.apply(w.cameraExample("cameras/credentials.yaml"))
 	w.apply(w.cameraExample("cameras/configuration.yaml"))
@@ -44,9 +40,13 @@ func TestCameras(t *testing.T) {
 	}
 	step("a page shows the moving picture of its camera", func(w *world) { w.testPictures(pages) })
 	step("the wall shows all cameras", func(w *world) { w.testWall(wall, pages) })
-	step("a page says that the password is wrong", func(w *world) { w.testWrongPassword(pages["hall"]) })
+	step("a page says that the password is wrong", func(w *world) {
+		clustertest.Full(w.t)
+		w.testWrongPassword(pages["hall"])
+	})
 	step("an unplugged camera takes its objects with it", func(w *world) { w.testUnplug(wall, pages) })
 	step("a camera that is plugged in again gets them back", func(w *world) {
+		clustertest.Full(w.t)
 		w.kubectl("scale", "deployment/camera-hall", "--replicas=1")
 		// On another node it has another address, so that it is another Instance.
 		again := w.cameraPages("door", "hall")

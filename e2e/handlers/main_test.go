@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,9 @@ var install struct {
 
 	mu       sync.Mutex
 	handlers map[string]error
+
+	examples    sync.Once
+	examplesErr error
 }
 
 // world is a cluster with two nodes, Akri and one handler, as seen by a test in its own
@@ -84,6 +88,24 @@ func newWorld(t testing.TB, handler string) *world {
 		after.leave(handler)
 	})
 	return w
+}
+
+// loadExamples loads the virtual devices and the brokers of examples/ into the nodes.
+func (w *world) loadExamples() {
+	w.t.Helper()
+	install.examples.Do(func() {
+		install.examplesErr = akri.InstallExamples(w.ctx, w.Cluster, install.programs, os.Stderr)
+	})
+	if install.examplesErr != nil {
+		w.t.Fatal(install.examplesErr)
+	}
+}
+
+// plc returns the path of the virtual PLC. It also loads the examples' brokers.
+func (w *world) plc() string {
+	w.t.Helper()
+	w.loadExamples()
+	return filepath.Join(install.programs.Dir, "examples", "devices", "plc")
 }
 
 // leave deletes what the test has created.

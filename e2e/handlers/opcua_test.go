@@ -62,9 +62,8 @@ func byProperty(found map[string]instanceView, property, value string) string {
 // TestOPCUA runs the example opcua: from PLCs that appear and disappear to the metrics of
 // their brokers.
 func TestOPCUA(t *testing.T) {
-	clustertest.Full(t)
 	w := newWorld(t, "opcua")
-	plc := w.loadOPCUA()
+	plc := w.plc()
 	const first, second = "opc.tcp://" + bridgeAddress + ":4840", "opc.tcp://" + bridgeAddress + ":4842"
 	stop := w.peer(nil, plc, "--endpoint="+first, "--name=Oven 1", "--temperature=50", "--setpoint=60")
 	details := fmt.Sprintf("{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s/', '%s/']}}, intervalSeconds: 1}", first, second)

@@ -3,12 +3,14 @@ package handlers
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"akri.sh/akri/kubebox/clustertest"
+	"akri.sh/akri/kubebox/image"
 )
 
 // TestShifu runs the example shifu/opcua with a stand-in for Shifu's twin: a PLC that is
@@ -17,7 +19,8 @@ import (
 func TestShifu(t *testing.T) {
 	clustertest.Full(t)
 	w := newWorld(t, "opcua")
-	plc := w.loadOPCUA()
+	plc := w.plc()
+	w.loadTwin()
 	crd, err := os.ReadFile(filepath.Join("testdata", "edgedevices.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +67,27 @@ func TestShifu(t *testing.T) {
 	w.eventually("all objects are deleted", func() string {
 		return w.kubectl("get", "edgedevices,deployments,services", "--output=name")
 	})
+}
+
+// loadTwin loads the stand-in for Shifu's twin, under the name of Shifu's image.
+func (w *world) loadTwin() {
+	w.t.Helper()
+	program := filepath.Join(w.t.TempDir(), "twin")
+	command := exec.CommandContext(w.ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./examples/shifu/twin")
+	command.Dir = install.programs.Root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		w.t.Fatalf("build the twin: %v: %s", err, output)
+	}
+	err := image.Write(program+".tar", image.Image{
+		Name: "edgehub/deviceshifu-http-opcua:v0.101.0", Files: map[string]string{"/program": program}, Entrypoint: []string{"/program"},
+	})
+	if err == nil {
+		err = w.Load(w.ctx, program+".tar")
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // phase returns "" if an EdgeDevice has a phase.
