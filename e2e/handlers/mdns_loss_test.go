@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,16 +18,13 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// mdnsLossVariable is how long TestMDNSPacketLoss loses packets, such as 10m.
-const mdnsLossVariable = "AKRI_E2E_MDNS_LOSS"
-
 // TestMDNSPacketLoss drops one packet of mDNS in three, in both directions on both nodes. No
 // device may disappear or change.
 func TestMDNSPacketLoss(t *testing.T) {
 	clustertest.Full(t)
-	duration, err := time.ParseDuration(os.Getenv(mdnsLossVariable))
-	if err != nil {
-		t.Skipf("set %s to a time, such as 10m", mdnsLossVariable)
+	duration, _ := clustertest.Soak(t, 0)
+	if duration == 0 {
+		t.Skip("it takes minutes to lose enough packets: it runs in make soak")
 	}
 	w := newWorld(t, "mdns")
 	avahi, zeroconf := w.avahi(), w.zeroconf()

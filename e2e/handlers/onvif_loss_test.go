@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,23 +14,15 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// onvifLossVariable is how long TestONVIFLoss loses packets, such as "10m". With at least a
-// minute, it uses the default intervals.
-const onvifLossVariable = "AKRI_E2E_ONVIF_LOSS"
-
 // TestONVIFLoss loses one packet in three between a camera and the nodes, in each
 // direction. The Instance must not change.
 func TestONVIFLoss(t *testing.T) {
 	clustertest.Full(t)
-	duration, details := 15*time.Second, "{discoveryTimeoutSeconds: 1, intervalSeconds: 1, interfaces: [eth0]}"
-	if text := os.Getenv(onvifLossVariable); text != "" {
-		var err error
-		if duration, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
-		if duration >= time.Minute {
-			details = "{discoveryTimeoutSeconds: 1, interfaces: [eth0]}"
-		}
+	// With at least a minute, it uses the default interval between probes.
+	duration, _ := clustertest.Soak(t, 15*time.Second)
+	details := "{discoveryTimeoutSeconds: 1, intervalSeconds: 1, interfaces: [eth0]}"
+	if duration >= time.Minute {
+		details = "{discoveryTimeoutSeconds: 1, interfaces: [eth0]}"
 	}
 	c := cameras{newWorld(t, "onvif")}
 	c.ipycam()
