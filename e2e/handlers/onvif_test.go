@@ -226,6 +226,45 @@ func TestONVIFProbe(t *testing.T) {
 	t.Logf("gone %v after Bye", time.Since(began))
 }
 
+// TestONVIFLatency measures the time from the start of a camera's program, which says Hello
+// within half a second, to the Instance that a client of the API server sees. No probe is
+// sent meanwhile.
+func TestONVIFLatency(t *testing.T) {
+	clustertest.Full(t)
+	w := newWorld(t, "onvif")
+	w.loadExamples()
+	camera := filepath.Join(install.programs.Dir, "examples", "devices", "camera")
+	w.apply(fmt.Sprintf(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: %s}
+spec:
+  discoveryHandler:
+    name: onvif
+    discoveryDetails: "{discoveryTimeoutSeconds: 1, intervalSeconds: 3600, interfaces: [eth0], id: uuid}"
+`, w.unique("hello")))
+	plugIn := func(uuid string) (unplug func()) {
+		return w.peer(nil, camera, "--address="+bridgeAddress, "--port=8893", "--uuid="+uuid)
+	}
+	// Both nodes have sent their first list when they have found a camera.
+	unplug := plugIn("7c5a1f0e-0000-4000-8000-ffffffffffff")
+	w.eventually("both nodes", func() string { return state(w.instances()).complaint() })
+	unplug()
+	added := w.watchInstances(propertyUUID)
+	var latencies []time.Duration
+	for i := range w.rounds() {
+		uuid := fmt.Sprintf("7c5a1f0e-0000-4000-8000-%012d", i)
+		began := time.Now()
+		unplug := plugIn(uuid)
+		latencies = append(latencies, w.awaitSighting(added, uuid, began))
+		unplug() // its Instance stays, as no probe misses it
+	}
+	if median := w.logLatencies("from the start of a camera to its Instance", latencies); median > 1500*time.Millisecond {
+		t.Errorf("half of the Instances took longer than 1.5 s")
+	}
+	w.checkMemory("onvif", 9471)
+}
+
 // probe sends a message to the multicast group and returns the answers.
 func (c cameras) probe(message string) string {
 	c.t.Helper()

@@ -1,21 +1,16 @@
 package handlers
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/e2e/peers"
 	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/kubebox/image"
@@ -176,10 +171,6 @@ spec:
 	}
 }
 
-// roundsVariable is how many devices are added to measure the time until their Instances
-// are visible; 10 if it is not set.
-const roundsVariable = "AKRI_E2E_LATENCY_ROUNDS"
-
 // TestUdevLatency measures the time from a kernel's event to the Instance that a client
 // of the API server sees.
 func TestUdevLatency(t *testing.T) {
@@ -195,32 +186,17 @@ spec:
     discoveryDetails: |
       udevRules: ['SUBSYSTEM=="block", KERNEL=="zram*"']
 `)
-	added := w.watchInstances()
-	rounds, err := strconv.Atoi(cmp.Or(os.Getenv(roundsVariable), "10"))
-	if err != nil {
-		t.Fatalf("%s: %v", roundsVariable, err)
-	}
+	added := w.watchInstances("UDEV_DEVNODE")
 	// Agents handle two lists per second of a handler that sends all the time, and each
 	// round has two: the device is there, and gone.
 	pace := time.NewTicker(1100 * time.Millisecond)
 	defer pace.Stop()
 	var latencies []time.Duration
-	for range rounds {
+	for range w.rounds() {
 		<-pace.C
 		began := time.Now()
 		device := addZRAM(t)
-		for deadline := time.After(timeout); ; {
-			select {
-			case event := <-added:
-				if event.node != device.node() || event.seen.Before(began) {
-					continue // of another node, or of an earlier device of that name
-				}
-				latencies = append(latencies, event.seen.Sub(began))
-			case <-deadline:
-				t.Fatalf("no Instance of %s was seen", device.node())
-			}
-			break
-		}
+		latencies = append(latencies, w.awaitSighting(added, device.node(), began))
 		device.remove()
 		w.eventually("the Instances are gone", func() string {
 			for _, i := range w.instances() {
@@ -231,84 +207,10 @@ spec:
 			return ""
 		})
 	}
-	slices.Sort(latencies)
-	median, p95 := latencies[len(latencies)/2], latencies[len(latencies)*95/100]
-	load, _ := os.ReadFile("/proc/loadavg")
-	t.Logf("from adding a device to its Instance: p50 %v, p95 %v, max %v; load %s", median, p95, latencies[len(latencies)-1], load)
+	median := w.logLatencies("from adding a device to its Instance", latencies)
 	// The bound is for a machine that other tests use too.
 	if median > time.Second {
 		t.Errorf("half of the Instances took longer than %v", median)
 	}
-	w.checkMemory("udev")
-}
-
-// maxHandlerMemory is how much memory a handler may have in use, in bytes.
-const maxHandlerMemory = 24 << 20
-
-// checkMemory reads the metrics of a handler's Pods.
-func (w *world) checkMemory(handler string) {
-	w.t.Helper()
-	pods := w.kubectl("--namespace", akri.Namespace, "get", "pods", "--selector=app.kubernetes.io/name=akri-"+handler+"-discovery",
-		"--output=jsonpath={.items[*].metadata.name}")
-	for pod := range strings.FieldsSeq(pods) {
-		metrics := w.kubectl("get", "--raw", "/api/v1/namespaces/"+akri.Namespace+"/pods/"+pod+":8080/proxy/metrics")
-		_, rest, found := strings.Cut(metrics, "\nprocess_resident_memory_bytes ")
-		value, _, _ := strings.Cut(rest, "\n")
-		resident, err := strconv.ParseFloat(value, 64)
-		if !found || err != nil {
-			w.t.Fatalf("%s has no metric of its memory: %v", pod, err)
-		}
-		w.t.Logf("%s: %.1f MiB resident", pod, resident/(1<<20))
-		if resident > maxHandlerMemory {
-			w.t.Errorf("%s uses %.0f bytes, more than %d", pod, resident, maxHandlerMemory)
-		}
-	}
-	if pods == "" {
-		w.t.Errorf("the handler %s has no Pods", handler)
-	}
-}
-
-// sighting is an Instance that a watch has seen appear.
-type sighting struct {
-	node string // UDEV_DEVNODE
-	seen time.Time
-}
-
-// watchInstances returns the Instances of the test's namespace that appear from now on.
-func (w *world) watchInstances() <-chan sighting {
-	w.t.Helper()
-	server, client, err := akri.Connect(w.Kubeconfig())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	address := server + "/apis/akri.sh/v0/namespaces/" + w.namespace + "/instances?watch=true"
-	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, address, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil || response.StatusCode != http.StatusOK {
-		w.t.Fatalf("watch the Instances: %v, %v", response, err)
-	}
-	sightings, ended := make(chan sighting, 1000), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for decoder := json.NewDecoder(response.Body); ; {
-			var event struct {
-				Type   string       `json:"type"`
-				Object instanceView `json:"object"`
-			}
-			if decoder.Decode(&event) != nil {
-				return
-			}
-			if event.Type == "ADDED" {
-				sightings <- sighting{event.Object.Spec.BrokerProperties["UDEV_DEVNODE"], time.Now()}
-			}
-		}
-	}()
-	w.t.Cleanup(func() {
-		response.Body.Close()
-		<-ended
-	})
-	return sightings
+	w.checkMemory("udev", 8080)
 }
