@@ -19,6 +19,9 @@ func TestAgentImports(t *testing.T) {
 			t.Errorf("akri-agent imports %s: use the dynamic client and agent/informer", imported)
 		case strings.HasPrefix(imported, "akri.sh/akri/templating"), strings.HasPrefix(imported, "akri.sh/akri/controller"):
 			t.Errorf("akri-agent imports %s: agents do not render templates", imported)
+		case strings.HasPrefix(imported, "github.com/spf13/cobra"), strings.HasPrefix(imported, "github.com/eclipse/paho"),
+			imported == "akri.sh/akri/discovery/mqtt", imported == "akri.sh/akri/discovery/mdns", imported == "akri.sh/akri/discovery/web":
+			t.Errorf("akri-agent imports %s: no handler in discovery/embeddable needs it", imported)
 		}
 	}
 }
