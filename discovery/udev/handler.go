@@ -15,8 +15,9 @@ import (
 const (
 	// Name is the handler's name in Configurations.
 	Name = "udev"
-	// DefaultSys and DefaultRun are the defaults of Options.Sys and Options.Run.
+	// DefaultSys is the default of Options.Sys.
 	DefaultSys = "/sys"
+	// DefaultRun is the default of Options.Run.
 	DefaultRun = "/run/udev"
 	// scanInterval is the mean time between full scans, which find what events did not
 	// tell.

@@ -264,8 +264,8 @@ func TestDrop(t *testing.T) {
 	dir := t.TempDir()
 	names := func(r *Registry) string {
 		var all []string
-		for _, status := range r.Snapshot() {
-			all = append(all, status.String())
+		for _, each := range r.Snapshot() {
+			all = append(all, each.String())
 		}
 		return strings.Join(all, " ")
 	}
