@@ -16,6 +16,7 @@ import (
 
 	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/discover/embedded"
 	"akri.sh/akri/agent/discover/properties"
 	"akri.sh/akri/agent/discover/publish"
 	"akri.sh/akri/agent/discover/registry"
@@ -94,6 +95,7 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	if err != nil {
 		return err
 	}
+	a.embedded.Start()
 	log.Info("Agent started", "version", version.String(), "node", options.NodeName, "handlersDir", options.HandlersDir,
 		"apiServer", options.Config.Host)
 
@@ -126,6 +128,7 @@ type parts struct {
 	instances      *instances.Store
 	properties     *properties.Watcher
 	streams        *streams.Supervisor
+	embedded       *embedded.Handlers
 	server         deviceServer
 	reconciler     *reconciler
 	metrics        *prometheus.Registry
@@ -167,6 +170,8 @@ func build(client dynamic.Interface, options Options, newServer serverFunc) (*pa
 		offered: map[types.NamespacedName][]device.Device{},
 	}
 	a.reconciler.reporter.others, a.reconciler.reporter.log = a.configurations.otherFailures, log
+	a.embedded = embedded.New(options.EmbeddedHandlers, options.HandlersDir, a.metrics, log)
+	a.handlers.Drop(a.embedded.Left)
 	a.metrics.MustRegister(&a.reconciler.reporter, collector{handlers: a.handlers, instances: a.instances}, a.streams)
 	return a, nil
 }
@@ -175,6 +180,7 @@ func build(client dynamic.Interface, options Options, newServer serverFunc) (*pa
 func (a *parts) close() {
 	a.reconciler.queue.ShutDown()
 	a.streams.Close()
+	a.embedded.Close() // after the streams, so that none breaks
 	a.properties.Close()
 }
 

@@ -6,6 +6,7 @@
 //
 // The discovering half, in the order in which a device passes through it:
 //   - discover/registry: discovery handlers register.
+//   - discover/embedded: discovery handlers in this process, which register, too.
 //   - discover/properties: the Secrets and ConfigMaps a request refers to.
 //   - discover/streams: handlers report devices.
 //   - discover/publish: devices become Instances.

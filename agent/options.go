@@ -12,6 +12,7 @@ import (
 	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/agent/discover/hostpaths"
 	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/discovery/embeddable"
 )
 
 // Options configure an agent.
@@ -38,6 +39,9 @@ type Options struct {
 	NetworkHandlers registry.Network
 	// StaticHandlers are discovery handlers on the network that do not register.
 	StaticHandlers []registry.Static
+	// EmbeddedHandlers are discovery handlers that run in the agent's process. Their
+	// names differ.
+	EmbeddedHandlers []embeddable.Handler
 	// HostPaths are the device files and mounts that discovery handlers may give to
 	// containers.
 	HostPaths hostpaths.Policy

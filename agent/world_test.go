@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -23,9 +24,11 @@ import (
 
 	"akri.sh/akri/agent"
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/discover/hostpaths"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho"
+	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/internal/apitest"
 )
 
@@ -56,6 +59,12 @@ type node struct {
 	availability string
 	sink         *recorder
 	missingDelay time.Duration
+	// embedded are the handlers in the agent's process.
+	embedded []embeddable.Handler
+	// metrics is the address of the agent's metrics; "0" if empty.
+	metrics string
+	// hostPaths are permitted to handlers.
+	hostPaths hostpaths.Policy
 }
 
 func (w *world) node(name string) *node {
@@ -77,7 +86,8 @@ func (w *world) node(name string) *node {
 func (n *node) startAgent() (stop func()) {
 	return n.start("agent", func(ctx context.Context) error {
 		return agent.RunWithSink(ctx, agent.WithMissingDelay(agent.Options{
-			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: "0",
+			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: cmp.Or(n.metrics, "0"),
+			EmbeddedHandlers: n.embedded, HostPaths: n.hostPaths,
 			Config: n.config, Logger: slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("agent", n.name),
 		}, n.missingDelay), n.sink)
 	})

@@ -50,7 +50,7 @@ func buildProgram(ctx context.Context, name, dir string, profiled bool) (string,
 		return "", err
 	}
 	executable := filepath.Join(dir, name)
-	arguments := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", executable}
+	arguments := []string{"build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", executable}
 	if profiled {
 		source, overlay := filepath.Join(dir, "profiler.go"), filepath.Join(dir, "overlay.json")
 		if err := os.WriteFile(source, []byte(profiler), 0o600); err != nil {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -37,6 +38,10 @@ type Options struct {
 	// Dir is the directory of the agent's and the handlers' sockets; DefaultDir if
 	// empty.
 	Dir string
+	// Socket is the name of the handler's Unix socket in Dir; the handler's name with
+	// the suffix .sock if empty. Two handlers with one name in one directory need
+	// different sockets.
+	Socket string
 	// Host is the address of a handler that is reached over the network, as the
 	// agent sees it. If empty, the handler listens on a Unix socket in Dir.
 	Host string
@@ -88,7 +93,7 @@ func Serve(ctx context.Context, name string, handler Handler, options Options) e
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &service{handler: handler, log: options.Logger}
+	s := &service{handler: handler, log: options.Logger.With("handler", name)}
 	server := grpc.NewServer(options.server()...)
 	protocol.RegisterDiscoveryHandlerServer(server, s)
 	var background sync.WaitGroup
@@ -152,7 +157,7 @@ func listen(name string, options Options) (net.Listener, string, error) {
 		}
 		return listener, "http://" + address, nil
 	}
-	path := filepath.Join(options.Dir, name+".sock")
+	path := filepath.Join(options.Dir, cmp.Or(options.Socket, name+".sock"))
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("discovery handler %s: remove the socket of an earlier run: %w", name, err)
 	}

@@ -130,6 +130,28 @@ func TestHandlerRegistersWithEachAgent(t *testing.T) {
 	}
 }
 
+// TestSocket checks that two handlers with one name can use one directory.
+func TestSocket(t *testing.T) {
+	dir := shortDir(t)
+	agent, stopAgent := startAgent(t, dir)
+	defer stopAgent()
+	defer serve(t, idle, discovery.Options{Dir: dir})()
+	first := agent.await(t)
+	defer serve(t, idle, discovery.Options{Dir: dir, Socket: "other"})()
+	second := agent.await(t)
+	if second.GetName() != first.GetName() || second.GetEndpoint() != filepath.Join(dir, "other") {
+		t.Errorf("registered %v", second)
+	}
+	for _, endpoint := range []string{first.GetEndpoint(), second.GetEndpoint()} {
+		connection, err := net.Dial("unix", endpoint)
+		if err != nil {
+			t.Errorf("%s does not answer: %v", endpoint, err)
+			continue
+		}
+		connection.Close()
+	}
+}
+
 func TestNetworkHandler(t *testing.T) {
 	dir := shortDir(t)
 	agent, stopAgent := startAgent(t, dir)

@@ -104,6 +104,10 @@ func TestTypos(t *testing.T) {
 		"configurations: [{name: a, spec: {}, capacity: 1}]": "capacity",
 		"webhook: {failurePolicy: fail}":                     "webhook/failurePolicy",
 		"podMonitor: {enabled: true}":                        "podMonitor",
+		"agent: {embeddedHandlers: udev}":                    "agent/embeddedHandlers",
+		"agent: {embeddedHandlers: [mqtt]}":                  "use debugEcho, onvif, opcua, udev",
+		"{agent: {embeddedHandlers: [onvif], networkHandlers: [10.96.0.0/12]}, " +
+			"handlers: {opcua: {enabled: true, kind: Deployment}}}": "run onvif with handlers.onvif.enabled",
 	} {
 		_, err := release().Render(parse(t, values))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -116,6 +120,9 @@ func TestTypos(t *testing.T) {
 func TestOptions(t *testing.T) {
 	const agent = "DaemonSet akri-system/akri-agent"
 	everything := read(t, "testdata/everything.values.yaml")
+	const embedded = "{agent: {embeddedHandlers: [udev, debugEcho], handlersDir: /handlers}, " +
+		"handlers: {udev: {enabled: true, udevDir: /host/udev}, debugEcho: {shared: false}}}"
+	const onvif = "agent: {embeddedHandlers: [onvif, opcua]}"
 	rendered := map[string]map[string]object{} // by values
 	for name, test := range map[string]struct {
 		values, id string
@@ -154,6 +161,22 @@ func TestOptions(t *testing.T) {
 			values: "crds: {keep: false}", id: "CustomResourceDefinition /instances.akri.sh",
 			not: "resource-policy",
 		},
+		"no handler in the agent": {values: "", id: agent, want: "containerPort: 8080", not: "--embedded-handlers"},
+		"no other mounts":         {values: "", id: agent, want: "mountPath: /var/lib/akri", not: "/run/udev"},
+		"the network of the Pod":  {values: "", id: agent, not: "hostNetwork"},
+		"handlers in the agent": {
+			values: embedded, id: agent, want: "--embedded-handlers=udev,debugEcho", not: "hostNetwork",
+		},
+		"udev's database in the agent": {
+			values: embedded, id: agent, want: "mountPath: /run/udev\n          name: udev\n          readOnly: true",
+		},
+		"udev's directory on the node": {values: embedded, id: agent, want: "path: /host/udev"},
+		"debugEcho in the agent":       {values: embedded, id: agent, want: "name: DEBUG_ECHO_INSTANCES_SHARED\n          value: \"false\""},
+		"debugEcho's availability":     {values: embedded, id: agent, want: "path: /handlers/debug-echo"},
+		"a DaemonSet at the same time": {values: embedded, id: "DaemonSet akri-system/akri-udev-discovery", want: "path: /host/udev"},
+		"onvif in the agent":           {values: onvif, id: agent, want: "hostNetwork: true"},
+		"onvif in the agent, its DNS":  {values: onvif, id: agent, want: "dnsPolicy: ClusterFirstWithHostNet", not: "/run/udev"},
+		"onvif in the agent, its port": {values: onvif, id: agent, want: "--metrics-bind-address=:9470", not: "8080"},
 		"cert-manager's CA": {
 			values: "certificates: {provider: cert-manager}", id: "ValidatingWebhookConfiguration /akri-configurations",
 			want: "cert-manager.io/inject-ca-from: akri-system/akri-webhook",
@@ -188,10 +211,11 @@ func TestOptions(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	for values, want := range map[string]string{
-		"":                                  "Discovery handlers: none.",
-		"handlers: {udev: {enabled: true}}": "Discovery handlers: udev.",
-		"webhook: {enabled: false}":         "The webhook is off",
-		"crds: {keep: false}":               "also all Configurations",
+		"":                                        "Discovery handlers: none.",
+		"handlers: {udev: {enabled: true}}":       "Discovery handlers: udev.",
+		"agent: {embeddedHandlers: [udev]}":       "Discovery handlers: udev (in the agents).",
+		"webhook: {enabled: false}":               "The webhook is off",
+		"crds: {keep: false}":                     "also all Configurations",
 		"onvif: {configuration: {enabled: true}}": "get akric akri-onvif",
 	} {
 		notes, err := release().Notes(parse(t, values))

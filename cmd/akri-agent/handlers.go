@@ -10,6 +10,8 @@ import (
 	"akri.sh/akri/agent"
 	"akri.sh/akri/agent/discover/hostpaths"
 	"akri.sh/akri/agent/discover/registry"
+	"akri.sh/akri/discovery/debugecho"
+	"akri.sh/akri/discovery/embeddable"
 )
 
 // handlerFlags adds the flags that say what discovery handlers are trusted with.
@@ -32,6 +34,13 @@ func handlerFlags(flags *pflag.FlagSet, options *agent.Options) {
 			"HANDLER is a name, * for all on Unix sockets, or NAME@network for one on the network")
 	flags.Var(&pathRules{list: &options.HostPaths.Mounts}, "allow-mounts",
 		"files and directories of the node that discovery handlers may mount into containers, in the same form; default: none")
+}
+
+// embeddedFlag adds the flag of the discovery handlers in this process.
+func embeddedFlag(flags *pflag.FlagSet, options *agent.Options, environment func(string) string) {
+	flags.Var(&embedded{list: &options.EmbeddedHandlers, environment: environment}, "embedded-handlers",
+		"discovery handlers to run in the agent's process, comma-separated: "+strings.Join(embeddable.Names(), ", ")+
+			"; debugEcho needs the environment variable "+debugecho.SharedVariable+"; default: none")
 }
 
 // defaultDeviceFiles permits what handlers on the node usually need.
@@ -69,6 +78,27 @@ func (s *statics) Set(value string) error {
 		*s.list = append(*s.list, handler)
 	}
 	return nil
+}
+
+// embedded is the value of the flag with handlers in this process.
+type embedded struct {
+	list        *[]embeddable.Handler
+	environment func(string) string
+	names       []string
+}
+
+func (e *embedded) Type() string   { return "names" }
+func (e *embedded) String() string { return "" }
+
+func (e *embedded) Set(value string) (err error) {
+	if value == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(value, ",") {
+		e.names = append(e.names, strings.TrimSpace(name))
+	}
+	*e.list, err = embeddable.Select(e.names, e.environment)
+	return err
 }
 
 // pathRules is the value of a flag with rules for paths. What is set replaces the default.

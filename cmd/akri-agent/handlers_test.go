@@ -91,3 +91,50 @@ func TestStaticHandlers(t *testing.T) {
 		t.Errorf("without a permission: %v", err)
 	}
 }
+
+func TestEmbeddedHandlers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		arguments []string
+		shared    string // DEBUG_ECHO_INSTANCES_SHARED
+		want      string // the names of shared handlers have a plus sign
+		err       string
+	}{
+		"default":            {nil, "", "", ""},
+		"empty":              {[]string{"--embedded-handlers="}, "", "", ""},
+		"a list":             {[]string{"--embedded-handlers=udev,debugEcho"}, "true", "udev debugEcho+", ""},
+		"spaces":             {[]string{"--embedded-handlers", "onvif, opcua"}, "", "onvif+ opcua+", ""},
+		"several flags":      {[]string{"--embedded-handlers=udev", "--embedded-handlers=debugEcho"}, "false", "udev debugEcho", ""},
+		"unknown":            {[]string{"--embedded-handlers=udev,doors"}, "", "", `"doors": not a handler that agents can run: use debugEcho`},
+		"twice in a list":    {[]string{"--embedded-handlers=udev,udev"}, "", "", "listed twice"},
+		"twice in two flags": {[]string{"--embedded-handlers=udev", "--embedded-handlers=udev"}, "", "", "listed twice"},
+		"a comma at the end": {[]string{"--embedded-handlers=udev,"}, "", "", `"": not a handler`},
+		"no variable":        {[]string{"--embedded-handlers=debugEcho"}, "", "", "DEBUG_ECHO_INSTANCES_SHARED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "kubeconfig")
+			if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			options, err := parse(append(tc.arguments, "--kubeconfig="+file), func(variable string) string {
+				return map[string]string{"DEBUG_ECHO_INSTANCES_SHARED": tc.shared}[variable]
+			}, &out, &out)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("got %v, want an error that contains %q", err, tc.err)
+				}
+				return
+			}
+			var got []string
+			for _, each := range options.EmbeddedHandlers {
+				if each.Shared {
+					each.Name += "+"
+				}
+				got = append(got, each.Name)
+			}
+			if err != nil || strings.Join(got, " ") != tc.want {
+				t.Errorf("got %v, %v, want %s", got, err, tc.want)
+			}
+		})
+	}
+}

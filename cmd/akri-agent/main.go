@@ -26,6 +26,7 @@ const usage = `akri-agent finds the devices of one node, publishes them as Insta
 them to the kubelet. It runs on every node.
 
 Discovery handlers register at agent-registration.sock in --discovery-handlers-dir.
+They run in Pods of their own, or in the agent's process with --embedded-handlers.
 Without --kubeconfig and KUBECONFIG it uses the Pod's service account.
 
 Usage:
@@ -85,6 +86,7 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 		"loopback address of the debug endpoint, which kubectl akri nodes reads; 0 turns it off")
 	flags.BoolVar(&options.AllowCrossNamespaceProperties, "allow-cross-namespace-properties", false,
 		"allow discoveryProperties to refer to Secrets and ConfigMaps outside their Configuration's namespace")
+	embeddedFlag(flags, &options, environment)
 	handlerFlags(flags, &options)
 	flags.StringVar(&level, "log-level", "info", "minimum level to log: debug, info, warn or error")
 	showVersion := flags.Bool("version", false, "print the version and exit")

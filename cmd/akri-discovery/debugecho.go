@@ -3,15 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho"
-	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/embeddable"
 )
 
 func newDebugEcho(environment func(string) string) *cobra.Command {
 	var serve serveFlags
 	var shared string
-	file := environment("DEBUG_ECHO_AVAILABILITY_FILE")
+	file := environment(debugecho.AvailabilityVariable)
 	if file == "" {
 		file = debugecho.DefaultAvailabilityFile
 	}
@@ -34,19 +33,17 @@ availability file contains the word OFFLINE, there are no devices.
 The environment variables in parentheses are the defaults of the flags.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&shared, "shared", environment("DEBUG_ECHO_INSTANCES_SHARED"),
+	cmd.Flags().StringVar(&shared, "shared", environment(debugecho.SharedVariable),
 		"whether several nodes see the same devices: true or false (DEBUG_ECHO_INSTANCES_SHARED); required")
 	cmd.Flags().StringVar(&file, "availability-file", file,
 		"file that makes the devices disappear while it contains OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
 	serve.add(cmd, environment)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var err error
-		if serve.options.Shared, err = boolOf("shared", "DEBUG_ECHO_INSTANCES_SHARED", shared); err != nil {
+		isShared, err := boolOf("shared", debugecho.SharedVariable, shared)
+		if err != nil {
 			return err
 		}
-		return serve.serve(cmd, debugecho.Name, func(*monitor.Metrics) discovery.Handler {
-			return debugecho.Handler{AvailabilityFile: file}
-		})
+		return serve.serveEmbeddable(cmd, embeddable.DebugEcho(isShared, file))
 	}
 	return cmd
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/monitor"
-	"akri.sh/akri/discovery/onvif"
+	"akri.sh/akri/discovery/embeddable"
 )
 
 func newONVIF(environment func(string) string) *cobra.Command {
@@ -53,11 +51,6 @@ The environment variables in parentheses are the defaults of the flags.`,
 		Args: cobra.NoArgs,
 	}
 	serve.add(cmd, environment)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		serve.options.Shared = true
-		return serve.serve(cmd, onvif.Name, func(metrics *monitor.Metrics) discovery.Handler {
-			return onvif.Handler{Metrics: metrics, Logger: serve.options.Logger}
-		})
-	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return serve.serveEmbeddable(cmd, embeddable.ONVIF()) }
 	return cmd
 }

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"net/netip"
-
 	"github.com/spf13/cobra"
 
-	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/mdns/browse"
-	"akri.sh/akri/discovery/monitor"
-	"akri.sh/akri/discovery/opcua"
+	"akri.sh/akri/discovery/embeddable"
 )
 
 const opcuaManual = `opcua runs the handler opcua, which finds OPC UA servers. All nodes see the same
@@ -71,20 +65,11 @@ func newOPCUA(environment func(string) string) *cobra.Command {
 		"networks, such as 10.1.0.0/16, that Configurations may scan; none by default")
 	serve.add(cmd, environment)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var options opcua.Options
-		for _, text := range networks {
-			network, err := netip.ParsePrefix(text)
-			if err != nil {
-				return fmt.Errorf("--scan-networks: %q is not a network: write one such as 10.1.0.0/16", text)
-			}
-			options.ScanNetworks = append(options.ScanNetworks, network.Masked())
+		scan, err := prefixes("scan-networks", networks)
+		if err != nil {
+			return err
 		}
-		serve.options.Shared = true
-		return serve.serve(cmd, opcua.Name, func(metrics *monitor.Metrics) discovery.Handler {
-			options.Metrics, options.Log = metrics, serve.options.Logger
-			options.Browser = browser{browse.New(browse.Options{})}
-			return opcua.New(options)
-		})
+		return serve.serveEmbeddable(cmd, embeddable.OPCUA(scan))
 	}
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/coalesce"
+	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/internal/version"
 )
@@ -81,6 +82,14 @@ func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor
 		handler = coalesce.Wrap(handler)
 	}
 	return discovery.Serve(cmd.Context(), name, handler, f.options)
+}
+
+// serveEmbeddable serves a handler that agents can run as well.
+func (f *serveFlags) serveEmbeddable(cmd *cobra.Command, handler embeddable.Handler) error {
+	f.options.Shared = handler.Shared
+	return f.serve(cmd, handler.Name, func(metrics *monitor.Metrics) discovery.Handler {
+		return handler.New(metrics, f.options.Logger)
+	})
 }
 
 // boolOf parses a flag whose default is an environment variable.

@@ -3,8 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"akri.sh/akri/discovery"
-	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/udev"
 )
 
@@ -52,14 +51,11 @@ mounted, and the kernel's events, which do not reach other user namespaces.
 The environment variables in parentheses are the defaults of the flags.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&options.Sys, "sysfs-dir", "/sys", "directory where sysfs is mounted")
-	cmd.Flags().StringVar(&options.Run, "udev-dir", "/run/udev", "directory of udevd, with its database")
+	cmd.Flags().StringVar(&options.Sys, "sysfs-dir", udev.DefaultSys, "directory where sysfs is mounted")
+	cmd.Flags().StringVar(&options.Run, "udev-dir", udev.DefaultRun, "directory of udevd, with its database")
 	serve.add(cmd, environment)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return serve.serve(cmd, udev.Name, func(metrics *monitor.Metrics) discovery.Handler {
-			options.Metrics = metrics
-			return udev.New(options)
-		})
+		return serve.serveEmbeddable(cmd, embeddable.UDEV(options))
 	}
 	return cmd
 }

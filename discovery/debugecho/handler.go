@@ -19,6 +19,11 @@ const (
 	Property = "DEBUG_ECHO_DESCRIPTION"
 	// DefaultAvailabilityFile is the default of Handler.AvailabilityFile.
 	DefaultAvailabilityFile = "/tmp/debug-echo-availability.txt"
+	// SharedVariable is the environment variable that says whether several nodes see
+	// the same devices: true or false.
+	SharedVariable = "DEBUG_ECHO_INSTANCES_SHARED"
+	// AvailabilityVariable is the environment variable with the availability file.
+	AvailabilityVariable = "DEBUG_ECHO_AVAILABILITY_FILE"
 
 	offlineMark = "OFFLINE"
 	// pollInterval is how often the file is read if it cannot be watched.

@@ -15,6 +15,10 @@ import (
 const (
 	// Name is the handler's name in Configurations.
 	Name = "udev"
+	// DefaultSys is the default of Options.Sys.
+	DefaultSys = "/sys"
+	// DefaultRun is the default of Options.Run.
+	DefaultRun = "/run/udev"
 	// scanInterval is the mean time between full scans, which find what events did not
 	// tell.
 	scanInterval = time.Minute
@@ -42,9 +46,9 @@ const (
 // Options are the directories and bounds of a Handler. The zero value is right for a
 // handler on a node.
 type Options struct {
-	// Sys is the directory where sysfs is mounted; "/sys" if empty.
+	// Sys is the directory where sysfs is mounted; DefaultSys if empty.
 	Sys string
-	// Run is the directory of udevd; "/run/udev" if empty.
+	// Run is the directory of udevd; DefaultRun if empty.
 	Run string
 	// ScanInterval is the mean time between full scans; a minute if 0.
 	ScanInterval time.Duration
@@ -64,10 +68,10 @@ var _ discovery.Handler = (*Handler)(nil)
 // New returns a Handler.
 func New(options Options) *Handler {
 	if options.Sys == "" {
-		options.Sys = "/sys"
+		options.Sys = DefaultSys
 	}
 	if options.Run == "" {
-		options.Run = "/run/udev"
+		options.Run = DefaultRun
 	}
 	if options.ScanInterval == 0 {
 		options.ScanInterval = scanInterval

@@ -72,7 +72,7 @@ func versionOf(ctx context.Context, root string) (string, error) {
 // compile builds the programs that a pattern matches, as static executables in dir.
 func compile(ctx context.Context, log io.Writer, programs Programs, dir, pattern string) error {
 	flags := "-ldflags=-s -w -X akri.sh/akri/internal/version.version=" + programs.Version
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", flags, "-o", dir+string(filepath.Separator), pattern)
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=grpcnotrace", flags, "-o", dir+string(filepath.Separator), pattern)
 	command.Dir = programs.Root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Stdout, command.Stderr = log, log

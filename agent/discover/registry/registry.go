@@ -96,6 +96,17 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 	return r
 }
 
+// Drop forgets the stored endpoints for which gone returns true, before they are used.
+func (r *Registry) Drop(gone func(Endpoint) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := len(r.records)
+	maps.DeleteFunc(r.records, func(endpoint Endpoint, known *record) bool { return !known.static && gone(endpoint) })
+	if len(r.records) < before {
+		r.save()
+	}
+}
+
 // Subscribe registers a callback: changed is called with a handler's name whenever
 // one of its endpoints registers, even if it is known, and when one is forgotten. It
 // must not block. Subscribe must be called before Run.

@@ -258,3 +258,29 @@ func TestConnectErrors(t *testing.T) {
 		t.Error("connected with a cancelled context")
 	}
 }
+
+// TestDrop checks that dropped endpoints are not remembered either.
+func TestDrop(t *testing.T) {
+	dir := t.TempDir()
+	names := func(r *Registry) string {
+		var all []string
+		for _, each := range r.Snapshot() {
+			all = append(all, each.String())
+		}
+		return strings.Join(all, " ")
+	}
+	static := Static{Name: "a", Address: "h:1"}
+	r := New(dir, anywhere, slog.New(slog.DiscardHandler), static)
+	for _, name := range []string{"a", "b"} {
+		if err := r.Register(Entry{Endpoint: Endpoint{Name: name, Address: "/" + name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Drop(func(e Endpoint) bool { return e.Name == "a" })
+	if got := names(r); got != "a@h:1 b@/b" {
+		t.Errorf("known are %s", got)
+	}
+	if got := names(New(dir, anywhere, slog.New(slog.DiscardHandler))); got != "b@/b" {
+		t.Errorf("remembered are %s", got)
+	}
+}

@@ -9,18 +9,50 @@
 {{- $dir := trimSuffix "/" $values.agent.handlersDir }}
 {{- $volumes = append $volumes (dict "name" "handlers" "hostPath" (dict "path" $dir "type" "DirectoryOrCreate")) }}
 {{- $mounts = append $mounts (dict "name" "handlers" "mountPath" "/var/lib/akri") }}
+{{- $own := include "akri.ownVolumes" (list $key $values) | fromYaml }}
+{{- $volumes = concat $volumes $own.volumes }}
+{{- $mounts = concat $mounts $own.mounts }}
+{{- end }}
+{{- dict "volumes" (concat $volumes $handler.extraVolumes) "mounts" (concat $mounts $handler.extraVolumeMounts) | toYaml }}
+{{- end }}
+
+{{/* What one of the handlers needs of the node, as {volumes, mounts}: akri.ownVolumes (list KEY VALUES). */}}
+{{- define "akri.ownVolumes" -}}
+{{- $key := index . 0 }}
+{{- $values := index . 1 }}
+{{- $volumes := list }}
+{{- $mounts := list }}
 {{- if eq $key "udev" }}
 {{- /* The database of udevd. Empty on nodes without udevd. */}}
-{{- $volumes = append $volumes (dict "name" "udev" "hostPath" (dict "path" $handler.udevDir "type" "DirectoryOrCreate")) }}
+{{- $volumes = append $volumes (dict "name" "udev" "hostPath" (dict "path" $values.handlers.udev.udevDir "type" "DirectoryOrCreate")) }}
 {{- $mounts = append $mounts (dict "name" "udev" "mountPath" "/run/udev" "readOnly" true) }}
 {{- else if eq $key "debugEcho" }}
 {{- /* Contains debug-echo-availability.txt: "OFFLINE" in it makes the devices disappear. */}}
-{{- $echo := dict "path" (printf "%s/debug-echo" $dir) "type" "DirectoryOrCreate" }}
+{{- $echo := dict "path" (printf "%s/debug-echo" (trimSuffix "/" $values.agent.handlersDir)) "type" "DirectoryOrCreate" }}
 {{- $volumes = append $volumes (dict "name" "availability" "hostPath" $echo) }}
 {{- $mounts = append $mounts (dict "name" "availability" "mountPath" "/tmp") }}
 {{- end }}
+{{- dict "volumes" $volumes "mounts" $mounts | toYaml }}
 {{- end }}
-{{- dict "volumes" (concat $volumes $handler.extraVolumes) "mounts" (concat $mounts $handler.extraVolumeMounts) | toYaml }}
+
+{{/* What the handlers in the agents' process need of the node, as {volumes, mounts}: akri.embeddedVolumes VALUES. */}}
+{{- define "akri.embeddedVolumes" -}}
+{{- $volumes := list }}
+{{- $mounts := list }}
+{{- range $key := .agent.embeddedHandlers }}
+{{- if not (has $key (list "debugEcho" "onvif" "opcua" "udev")) }}
+{{- fail (printf "agent.embeddedHandlers: %q is not a handler that agents can run: use debugEcho, onvif, opcua, udev, and handlers.%s.enabled for others" $key $key) }}
+{{- end }}
+{{- $own := include "akri.ownVolumes" (list $key $) | fromYaml }}
+{{- $volumes = concat $volumes $own.volumes }}
+{{- $mounts = concat $mounts $own.mounts }}
+{{- end }}
+{{- dict "volumes" $volumes "mounts" $mounts | toYaml }}
+{{- end }}
+
+{{/* Whether the agents use the network of the host, as "true" or "false": akri.agentOnHost VALUES. */}}
+{{- define "akri.agentOnHost" -}}
+{{- has "onvif" .agent.embeddedHandlers }}
 {{- end }}
 
 {{/* The agents' arguments, as a YAML list: akri.agentArgs (list ROOT VALUES). */}}
@@ -28,11 +60,21 @@
 {{- $root := index . 0 }}
 {{- $values := index . 1 }}
 {{- $args := list }}
+{{- $onHost := include "akri.agentOnHost" $values | eq "true" }}
+{{- with $values.agent.embeddedHandlers }}
+{{- $args = append $args (printf "--embedded-handlers=%s" (join "," .)) }}
+{{- end }}
+{{- if $onHost }}
+{{- $args = append $args "--metrics-bind-address=:9470" }}
+{{- end }}
 {{- $static := $values.agent.staticHandlers }}
 {{- range $key, $handler := $values.handlers }}
 {{- if and $handler.enabled (eq $handler.kind "Deployment") }}
 {{- if not $values.agent.networkHandlers }}
 {{- fail (printf "handlers.%s.kind: agents connect to a Deployment only in the ranges in agent.networkHandlers: set it to the range of the cluster's Services, for example --set agent.networkHandlers={10.96.0.0/12}" $key) }}
+{{- end }}
+{{- if $onHost }}
+{{- fail (printf "agent.embeddedHandlers: with onvif, agents use the network of the host, from which the NetworkPolicy of handlers.%s admits nobody: run onvif with handlers.onvif.enabled instead" $key) }}
 {{- end }}
 {{- $service := printf "%s.%s.svc:10000" (include "akri.handlerObject" $key) $root.Release.Namespace }}
 {{- $static = append $static (printf "%s=%s+shared" (default $key $handler.name) $service) }}
