@@ -39,11 +39,11 @@ The environment variables in parentheses are the defaults of the flags.`,
 		"file that makes the devices disappear while it contains OFFLINE (DEBUG_ECHO_AVAILABILITY_FILE)")
 	serve.add(cmd, environment)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		isShared, err := boolOf("shared", debugecho.SharedVariable, shared)
-		if err != nil {
+		var err error
+		if serve.options.Shared, err = boolOf("shared", debugecho.SharedVariable, shared); err != nil {
 			return err
 		}
-		return serve.serveEmbeddable(cmd, embeddable.DebugEcho(isShared, file))
+		return serve.serveEmbeddable(cmd, embeddable.DebugEcho(serve.options.Shared, file))
 	}
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func newHTTP(environment func(string) string) *cobra.Command {
-	serve := serveFlags{options: discovery.Options{Shared: true}}
+	var serve serveFlags
 	var allow, deny []string
 	cmd := &cobra.Command{
 		Use:   "http",
@@ -53,6 +53,7 @@ connect to with the flags below.`,
 	cmd.Flags().StringSliceVar(&allow, "allow-networks", nil, "connect only to these networks, such as 10.0.0.0/8; default: all")
 	cmd.Flags().StringSliceVar(&deny, "deny-networks", web.DefaultDeny, "never connect to these networks")
 	serve.add(cmd, environment)
+	serve.addShared(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var networks web.Networks
 		var err error

@@ -53,8 +53,8 @@ The environment variables in parentheses are the defaults of the flags.`,
 		Args: cobra.NoArgs,
 	}
 	serve.add(cmd, environment)
+	serve.addShared(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		serve.options.Shared = true
 		return serve.serve(cmd, mdns.Name, func(metrics *monitor.Metrics) discovery.Handler {
 			return mdns.New(browse.New(browse.Options{Failed: metrics.Failed}))
 		})

@@ -75,8 +75,8 @@ func newMQTT(environment func(string) string) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	serve.add(cmd, environment)
+	serve.addShared(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		serve.options.Shared = true
 		return serve.serve(cmd, mqtt.Name, func(metrics *monitor.Metrics) discovery.Handler {
 			return mqtt.Handler{Metrics: metrics}
 		})

@@ -51,6 +51,7 @@ The environment variables in parentheses are the defaults of the flags.`,
 		Args: cobra.NoArgs,
 	}
 	serve.add(cmd, environment)
+	serve.addShared(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return serve.serveEmbeddable(cmd, embeddable.ONVIF()) }
 	return cmd
 }

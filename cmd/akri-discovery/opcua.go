@@ -64,6 +64,7 @@ func newOPCUA(environment func(string) string) *cobra.Command {
 	cmd.Flags().StringSliceVar(&networks, "scan-networks", nil,
 		"networks, such as 10.1.0.0/16, that Configurations may scan; none by default")
 	serve.add(cmd, environment)
+	serve.addShared(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		scan, err := prefixes("scan-networks", networks)
 		if err != nil {

@@ -49,6 +49,13 @@ func (f *serveFlags) add(cmd *cobra.Command, environment func(string) string) {
 	flags.StringVar(&f.level, "log-level", "info", "minimum level to log: debug, info, warn or error")
 }
 
+// addShared adds the flag of handlers of devices on a network.
+func (f *serveFlags) addShared(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.options.Shared, "shared", true,
+		"whether several nodes see the same devices; set it to false if each node has a network of its own, "+
+			"so that an equal address on two nodes is two devices")
+}
+
 // serve serves a handler until the command's context ends. create receives the metrics
 // in which the handler counts its scans and failures.
 func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor.Metrics) discovery.Handler) error {
@@ -86,7 +93,6 @@ func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor
 
 // serveEmbeddable serves a handler that agents can run as well.
 func (f *serveFlags) serveEmbeddable(cmd *cobra.Command, handler embeddable.Handler) error {
-	f.options.Shared = handler.Shared
 	return f.serve(cmd, handler.Name, func(metrics *monitor.Metrics) discovery.Handler {
 		return handler.New(metrics, f.options.Logger)
 	})
