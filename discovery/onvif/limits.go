@@ -47,7 +47,8 @@ const (
 	minByePause = 30 * time.Second
 	// minSendPause is the minimum time between two lists.
 	minSendPause = 500 * time.Millisecond
-	// maxFirstWait bounds how long the first list waits for slow cameras.
+	// maxFirstWait bounds how long the first list waits for slow cameras, after the time
+	// for answers to the first probes.
 	maxFirstWait = 10 * time.Second
 	// minResendDelay and maxResendDelay are the pause before the copy of a probe.
 	minResendDelay = 100 * time.Millisecond

@@ -40,13 +40,14 @@ type sockets struct {
 	targets  []netip.Addr
 
 	// The following is used by probe, which does not overlap, and by close after it.
-	links   map[int]*linkSocket
-	hellos  *ipv4.PacketConn
+	links  map[int]*linkSocket
+	hellos *ipv4.PacketConn
+	// unicast is used by sweep, which does not overlap either, and by close after it.
 	unicast *net.UDPConn
-	warned  map[string]bool
 
 	mu     sync.Mutex
-	joined map[int]link // the links of hellos, by index
+	joined map[int]link    // the links of hellos, by index
+	warned map[string]bool // steps whose failure is in the log
 
 	ctx     context.Context // ends the readers
 	cancel  context.CancelFunc
@@ -71,7 +72,7 @@ func newSockets(settings *details.Details, failed func(string), log *slog.Logger
 	}
 }
 
-// heard implements network.
+// heard implements cameraNetwork.
 func (s *sockets) heard() <-chan message { return s.messages }
 
 // close closes all sockets and waits for the readers.
@@ -89,10 +90,10 @@ func (s *sockets) close() {
 	s.readers.Wait()
 }
 
-// probe implements network. It also notices interfaces that have come or gone.
+// probe implements cameraNetwork. It also notices interfaces that have come or gone.
 func (s *sockets) probe(ctx context.Context) {
 	s.refresh()
-	probes := [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
+	probes := newProbes()
 	for copies := range 2 {
 		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
 			return
@@ -105,6 +106,35 @@ func (s *sockets) probe(ctx context.Context) {
 					delete(s.links, index)
 				}
 			}
+		}
+	}
+}
+
+// newProbes returns a probe of each kind, whose copies a camera answers once.
+func newProbes() [][]byte {
+	return [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
+}
+
+// sweep implements cameraNetwork.
+func (s *sockets) sweep(ctx context.Context) {
+	if len(s.targets) == 0 {
+		return
+	}
+	if s.unicast == nil {
+		socket, err := net.ListenUDP("udp", nil)
+		if s.check("open a socket", err) {
+			return
+		}
+		_ = socket.SetReadBuffer(readBufferBytes) // the default works too
+		s.unicast = socket
+		s.read(socket, s.settings.Lists)
+	}
+	probes := newProbes()
+	for copies := range 2 {
+		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
+			return
+		}
+		for _, probe := range probes {
 			if !s.probeTargets(ctx, probe) {
 				return
 			}
@@ -117,8 +147,8 @@ func (s *sockets) probe(ctx context.Context) {
 func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
 	const batch = 20
 	for i, target := range s.targets {
-		if s.unicast == nil || i%batch == batch-1 && !pause(ctx, batch*time.Second/maxProbesPerSecond) {
-			return ctx.Err() == nil
+		if i%batch == batch-1 && !pause(ctx, batch*time.Second/maxProbesPerSecond) {
+			return false
 		}
 		// An error is about an earlier probe: that host is unreachable, as most may be.
 		_, _ = s.unicast.WriteToUDPAddrPort(probe, netip.AddrPortFrom(target, port))
@@ -154,14 +184,6 @@ func (s *sockets) refresh() {
 		}
 	}
 	s.refreshHellos(current)
-	if s.unicast == nil && len(s.targets) > 0 {
-		socket, err := net.ListenUDP("udp", nil)
-		if !s.check("open a socket", err) {
-			_ = socket.SetReadBuffer(readBufferBytes) // the default works too
-			s.unicast = socket
-			s.read(socket, s.settings.Lists)
-		}
-	}
 }
 
 // open opens a socket that sends multicasts on a link.
@@ -301,13 +323,19 @@ func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
 
 // check reports whether there is an error. It counts each and logs the first of its kind.
 func (s *sockets) check(what string, err error) bool {
+	s.mu.Lock()
+	before := s.warned[what]
 	if err == nil {
 		delete(s.warned, what)
+	} else {
+		s.warned[what] = true
+	}
+	s.mu.Unlock()
+	if err == nil {
 		return false
 	}
 	s.failed(failedSocket)
-	if !s.warned[what] {
-		s.warned[what] = true
+	if !before {
 		s.log.Warn("Cannot use the network as usual; trying again", "step", what, "err", err)
 	}
 	return true
