@@ -69,9 +69,12 @@ func newFakeNetwork(t testing.TB) *fakeNetwork {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := &net.UDPAddr{IP: group.AsSlice(), Port: port}
-	probes, err := net.ListenMulticastUDP("udp4", iface, group)
+	ofGroup, err := listenGroup()
 	if err != nil {
+		t.Fatal(err)
+	}
+	probes := ofGroup.(*net.UDPConn)
+	if err := ipv4.NewPacketConn(probes).JoinGroup(iface, &net.UDPAddr{IP: group.AsSlice()}); err != nil {
 		t.Fatal(err)
 	}
 	_ = probes.SetReadBuffer(readBufferBytes)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -226,6 +227,37 @@ func TestRealAddresses(t *testing.T) {
 	}
 	f.plug(&fakeCamera{host: host(31), uuid: "d", slow: 100 * time.Millisecond})
 	d.await(2, 10*time.Second)
+}
+
+// TestRealPortIsShared has another program on the port, such as one that announces the node
+// to computers. It must get the unicast messages that are for it.
+func TestRealPortIsShared(t *testing.T) {
+	inNamespace(t)
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) })
+	}}
+	other, err := config.ListenPacket(t.Context(), "udp4", netip.AddrPortFrom(netip.IPv4Unspecified(), port).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	f := newFakeNetwork(t)
+	f.plug(&fakeCamera{host: host(35), uuid: "c"})
+	discover(t, quick, nil).await(1, 10*time.Second)
+	f.say("Hello", &fakeCamera{host: host(35), uuid: "for-the-other"}, netip.AddrPortFrom(host(36), port))
+	if err := other.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, maxMessageBytes)
+	for {
+		n, _, err := other.ReadFrom(buffer) // messages to the group arrive too
+		if err != nil {
+			t.Fatalf("the other program does not get it: %v", err)
+		}
+		if strings.Contains(string(buffer[:n]), "for-the-other") {
+			return
+		}
+	}
 }
 
 // TestRealLoss loses one packet of three in each direction. With a probe per second it

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -205,18 +206,29 @@ func open(l link) (*linkSocket, error) {
 	return &linkSocket{l, socket}, nil
 }
 
-// refreshHellos joins the group on all links. The socket is bound to the group's address,
-// so that it takes no messages from other programs of the node.
+// listenGroup opens a socket that is bound to the group's address. Package net would bind
+// it to all addresses, and the kernel would give it the unicast messages to other programs
+// of the node that use the port.
+func listenGroup() (net.PacketConn, error) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open a socket: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "ws-discovery")
+	defer file.Close() // FilePacketConn has a copy
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return nil, fmt.Errorf("share the port: %w", err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: group.As4()}); err != nil {
+		return nil, fmt.Errorf("bind to %s: %w", netip.AddrPortFrom(group, port), err)
+	}
+	return net.FilePacketConn(file)
+}
+
+// refreshHellos joins the group on all links.
 func (s *sockets) refreshHellos(current map[int]link) {
 	if s.hellos == nil {
-		config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-			var failure error
-			err := raw.Control(func(fd uintptr) {
-				failure = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
-			})
-			return errors.Join(err, failure)
-		}}
-		socket, err := config.ListenPacket(s.ctx, "udp4", netip.AddrPortFrom(group, port).String())
+		socket, err := listenGroup()
 		if s.check(fmt.Sprintf("listen for Hello on port %d", port), err) {
 			return
 		}
