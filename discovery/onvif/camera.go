@@ -37,17 +37,17 @@ type key struct {
 	uuid string
 }
 
-// host returns the IP address in the URL, or "" if it has a name.
+// host returns the host in the URL.
 func (k key) host() string {
 	parsed, err := url.Parse(k.url)
 	if err != nil {
 		return ""
 	}
-	address, err := netip.ParseAddr(parsed.Hostname())
-	if err != nil {
-		return ""
+	name := parsed.Hostname()
+	if address, err := netip.ParseAddr(name); err == nil {
+		return address.Unmap().String()
 	}
-	return address.Unmap().String()
+	return strings.ToLower(name)
 }
 
 // facts are what a camera has said about itself, by the name of the property. They never
@@ -58,6 +58,8 @@ type facts map[string]string
 type camera struct {
 	key
 
+	// from is the host that has announced it.
+	from netip.Addr
 	// found is when it first answered a request; zero until then, and it is not a device.
 	found time.Time
 	facts facts
@@ -100,7 +102,15 @@ func (c *camera) ip() string {
 	if ip := c.facts[PropertyIPAddress]; ip != "" {
 		return ip
 	}
-	return c.host()
+	if host := c.host(); isAddress(host) {
+		return host
+	}
+	return ""
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
 }
 
 // device returns the device of a camera.

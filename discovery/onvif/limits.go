@@ -45,6 +45,9 @@ const (
 	minProbePause = time.Second
 	// minByePause is the minimum time between two Byes of a camera that have an effect.
 	minByePause = 30 * time.Second
+	// excludedMemory is how long, in addition to misses probes, the handler remembers that a
+	// host in the details has announced a scope that is excluded.
+	excludedMemory = time.Hour
 	// minSendPause is the minimum time between two lists.
 	minSendPause = 500 * time.Millisecond
 	// maxFirstWait bounds how long the first list waits for slow cameras, after the time

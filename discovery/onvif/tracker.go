@@ -7,7 +7,6 @@ import (
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/onvif/details"
-	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
 // tracker decides which cameras exist. It is told what happens, and answers which
@@ -22,8 +21,10 @@ type tracker struct {
 	// random returns a number in [0, 1), for jitter.
 	random func() float64
 
-	cameras map[key]*camera
-	byHost  map[string]int
+	index
+	// excludedUntil has the hosts in the details. If the filter for scopes excludes what one
+	// announces, its URL is not guessed until then.
+	excludedUntil map[netip.Addr]time.Time
 	// changed means that the devices may differ from those returned last.
 	changed bool
 	// queue has the cameras that wait for their next request.
@@ -33,7 +34,14 @@ type tracker struct {
 }
 
 func newTracker(settings *details.Details, failed func(string), random func() float64) *tracker {
-	return &tracker{settings: settings, failed: failed, random: random, cameras: map[key]*camera{}, byHost: map[string]int{}}
+	t := &tracker{
+		settings: settings, failed: failed, random: random,
+		index: newIndex(), excludedUntil: map[netip.Addr]time.Time{},
+	}
+	for _, host := range settings.Hosts() {
+		t.excludedUntil[host.Unmap()] = time.Time{}
+	}
+	return t
 }
 
 // request is a request to make.
@@ -59,93 +67,26 @@ type outcome struct {
 	refused bool
 }
 
-// announced records an announcement from a host. It reports whether a probe would tell
-// more: the device has not said what it is, or where.
-func (t *tracker) announced(now time.Time, from netip.Addr, a wsdiscovery.Announcement) (probe bool) {
-	if a.Kind == wsdiscovery.Bye {
-		t.suspect(now, a.UUID)
-		return false
-	}
-	if a.Kind == wsdiscovery.Hello && (len(a.XAddrs) == 0 || len(a.Types) == 0 && len(a.Scopes) == 0) {
-		return true
-	}
-	if !a.IsONVIF() || !admits(t.settings, a.UUID, a.Scopes) {
-		return false
-	}
-	for _, xaddr := range a.XAddrs {
-		if checkURL(xaddr, from, t.settings) != nil {
-			t.failed(failedForeign)
-			continue
-		}
-		t.hear(now, key{xaddr, a.UUID})
-	}
-	return false
-}
-
-func (t *tracker) hear(now time.Time, k key) {
-	c := t.cameras[k]
-	if c == nil {
-		if c = t.add(now, k); c == nil {
-			return
-		}
-	}
-	if c.missed > 0 && !c.found.IsZero() && t.settings.ID == details.ByUUID {
-		t.changed = true // another URL of the device may have been preferred
-	}
-	c.heard, c.missed, c.suspicion = true, 0, 0
-}
-
 // add adds a camera, unless there are too many. It is asked at once.
-func (t *tracker) add(now time.Time, k key) *camera {
-	host := k.host()
-	if len(t.cameras) >= maxCameras || host != "" && t.byHost[host] >= maxCamerasPerHost {
+func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
+	if len(t.cameras) >= maxCameras || len(t.byHost[k.host()]) >= maxCamerasPerHost {
 		t.failed(failedCameras)
 		return nil
 	}
-	c := &camera{key: k}
-	t.cameras[k] = c
-	t.byHost[host]++
+	c := &camera{key: k, from: from}
+	t.insert(c)
 	t.unasked++
 	t.schedule(c, now)
 	return c
 }
 
-// listed adds the device service of a host in the details that has not announced itself.
-func (t *tracker) listed(now time.Time, host netip.Addr) {
-	k := key{url: "http://" + netip.AddrPortFrom(host, 80).String() + "/onvif/device_service"}
-	if host.Is4() {
-		k.url = "http://" + host.String() + "/onvif/device_service"
-	}
-	if t.byHost[host.String()] > 0 {
-		return
-	}
-	if c := t.add(now, k); c != nil {
-		c.listed = true
-	}
-}
-
 func (t *tracker) remove(c *camera) {
-	delete(t.cameras, c.key)
+	t.delete(c)
 	t.queue.drop(c)
 	if !c.asked {
 		t.unasked--
 	}
-	host := c.host()
-	if t.byHost[host]--; t.byHost[host] == 0 {
-		delete(t.byHost, host)
-	}
 	t.changed = t.changed || !c.found.IsZero()
-}
-
-// suspect has a device checked that seems to have sent Bye. Anybody can send one, so that
-// a device is removed only if it does not answer.
-func (t *tracker) suspect(now time.Time, uuid string) {
-	for _, c := range t.cameras {
-		if c.uuid == uuid && !c.found.IsZero() && (c.bye.IsZero() || now.Sub(c.bye) >= minByePause) {
-			c.suspicion, c.bye = 1, now
-			t.schedule(c, now)
-		}
-	}
 }
 
 // byeDelays are the pauses between the checks after a Bye. A camera that reboots answers
@@ -249,8 +190,8 @@ func (t *tracker) checked(now time.Time, c *camera) {
 // replaced reports whether another device announces itself at the URL of a camera that
 // does not any more. Some devices have another UUID each time they start.
 func (t *tracker) replaced(c *camera) bool {
-	for k, other := range t.cameras {
-		if k.url == c.url && k.uuid != c.uuid && other.missed == 0 && !other.found.IsZero() && !other.listed {
+	for _, other := range t.byHost[c.host()] {
+		if other.url == c.url && other.uuid != c.uuid && other.missed == 0 && !other.found.IsZero() && !other.listed {
 			return true
 		}
 	}
@@ -263,7 +204,7 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 	if c.suspicion == 0 {
 		c.missed = 0
 	}
-	if c.uuid == "" && !t.identify(c, o.uuid) {
+	if c.uuid == "" && !t.identify(now, c, o.uuid) {
 		return
 	}
 	if c.found.IsZero() {
@@ -292,15 +233,14 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 
 // identify gives a camera at a listed address the UUID that it has said. It removes the
 // camera if it is known already, or filtered out.
-func (t *tracker) identify(c *camera, uuid string) bool {
+func (t *tracker) identify(now time.Time, c *camera, uuid string) bool {
 	t.remove(c)
 	k := key{c.url, uuid}
-	if uuid == "" || t.cameras[k] != nil || !admits(t.settings, uuid, nil) {
+	if uuid == "" || t.cameras[k] != nil || !admits(t.settings, uuid, nil) || now.Before(t.excludedUntil[c.from]) {
 		return false
 	}
 	c.key = k
-	t.cameras[k] = c
-	t.byHost[k.host()]++
+	t.insert(c)
 	return true
 }
 
