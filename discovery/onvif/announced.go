@@ -42,12 +42,12 @@ func (t *tracker) record(now time.Time, from netip.Addr, a wsdiscovery.Announcem
 		case checkURL(xaddr, from, t.settings) != nil:
 			t.failed(failedForeign)
 		case admitted || t.cameras[k] != nil:
-			t.hear(now, from, k)
+			t.hear(now, from, k, a.Kind == wsdiscovery.Hello)
 		}
 	}
 }
 
-func (t *tracker) hear(now time.Time, from netip.Addr, k key) {
+func (t *tracker) hear(now time.Time, from netip.Addr, k key, hello bool) {
 	c := t.cameras[k]
 	if c == nil {
 		if c = t.add(now, from, k); c == nil {
@@ -61,6 +61,14 @@ func (t *tracker) hear(now time.Time, from netip.Addr, k key) {
 		}
 	}
 	c.heard, c.missed, c.suspicion = true, 0, 0
+	if hello && c.found.IsZero() && now.Sub(c.hello) >= minHelloPause {
+		// It has restarted, so that earlier failures mean nothing.
+		c.hello, c.failures, c.slow = now, 0, false
+		if c.place > 0 && c.due.Before(now) {
+			now = c.due // it keeps its place in the queue
+		}
+		t.plan(c, now)
+	}
 }
 
 // exclude removes the cameras of a device that has said that the filter for scopes no
@@ -82,7 +90,7 @@ func (t *tracker) suspect(now time.Time, from netip.Addr, uuid string) {
 	for _, c := range t.byUUID[uuid] {
 		if c.from == from && !c.found.IsZero() && (c.bye.IsZero() || now.Sub(c.bye) >= minByePause) {
 			c.suspicion, c.bye = 1, now
-			t.schedule(c, now)
+			t.plan(c, now)
 		}
 	}
 }

@@ -65,11 +65,12 @@ type camera struct {
 	facts facts
 	// asked means that a request has ended, well or not.
 	asked bool
-	// running means that a request is under way.
-	running bool
-	// due is when the next request begins, and place the place in the queue, from 1; 0
-	// while a request is under way.
+	// turn is the request under way, if any.
+	turn *turn
+	// due is when the next request begins, pool the pool it waits in, and place the place
+	// in its queue, from 1; 0 while a request is under way.
 	due   time.Time
+	pool  int
 	place int
 	// heard means that it has announced itself since the last probe was evaluated.
 	heard bool
@@ -77,12 +78,21 @@ type camera struct {
 	missed int
 	// failures counts requests since the last one that it answered.
 	failures int
+	// slow means that it never answered, and that its last request did not end soon.
+	slow bool
+	// incomplete counts requests in a row that it answered in part.
+	incomplete int
+	// hello is when it was last asked because of a Hello.
+	hello time.Time
 	// suspicion counts the checks after a Bye, from 1; 0 if there was none.
 	suspicion int
 	bye       time.Time
 	// listed means that its address is in the details, so that nothing announces it.
 	listed bool
 }
+
+// silent reports whether a camera has been asked and has never answered.
+func (c *camera) silent() bool { return c.asked && c.found.IsZero() }
 
 // admitted reports whether a camera passes the filters for its addresses. If it does not
 // say its IP address, which may need credentials, the one in its URL counts.

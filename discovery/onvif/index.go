@@ -2,23 +2,23 @@ package onvif
 
 import "slices"
 
-// index has cameras by key, by host and by UUID.
-type index struct {
+// cameraIndex has cameras by key, by host and by UUID.
+type cameraIndex struct {
 	cameras        map[key]*camera
 	byHost, byUUID map[string][]*camera
 }
 
-func newIndex() index {
-	return index{cameras: map[key]*camera{}, byHost: map[string][]*camera{}, byUUID: map[string][]*camera{}}
+func newCameraIndex() cameraIndex {
+	return cameraIndex{cameras: map[key]*camera{}, byHost: map[string][]*camera{}, byUUID: map[string][]*camera{}}
 }
 
-func (i index) insert(c *camera) {
+func (i cameraIndex) insert(c *camera) {
 	i.cameras[c.key] = c
 	i.byHost[c.host()] = append(i.byHost[c.host()], c)
 	i.byUUID[c.uuid] = append(i.byUUID[c.uuid], c)
 }
 
-func (i index) delete(c *camera) {
+func (i cameraIndex) delete(c *camera) {
 	delete(i.cameras, c.key)
 	deleteFrom(i.byHost, c.host(), c)
 	deleteFrom(i.byUUID, c.uuid, c)

@@ -101,7 +101,7 @@ func TestListedHostIsExcluded(t *testing.T) {
 		for range count {
 			b.window()
 			b.listed(b.now, host)
-			for _, r := range b.begin(b.now, 10) {
+			for _, r := range b.begin(b.now) {
 				b.ended(b.now, outcome{request: r, alive: true, uuid: "uuid-1"})
 			}
 		}

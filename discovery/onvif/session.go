@@ -43,7 +43,6 @@ type session struct {
 	workers  sync.WaitGroup
 	outcomes chan outcome
 	probed   chan func(now time.Time)
-	running  int // requests under way
 
 	// A round is a probe of all links and listed addresses, the time for answers, which
 	// begins when all is sent, and the evaluation. The first one has the probe twice.
@@ -79,7 +78,6 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 				s.extraProbe = latest(time.Now(), s.probedAt.Add(minProbePause))
 			}
 		case o := <-s.outcomes:
-			s.running--
 			s.tracker.ended(time.Now(), o)
 		case record := <-s.probed:
 			record(time.Now())
@@ -112,8 +110,7 @@ func (s *session) act(ctx context.Context, now time.Time) {
 		s.extraProbe = time.Time{}
 		s.probeLinks(ctx, now, func(time.Time) {})
 	}
-	for _, r := range s.tracker.begin(now, maxConcurrentRequests-s.running) {
-		s.running++
+	for _, r := range s.tracker.begin(now) {
 		s.workers.Go(func() {
 			o := s.perform(ctx, r)
 			select {
@@ -203,12 +200,9 @@ func (s *session) send(now time.Time, send func([]discovery.Device) error) error
 
 // next returns when there is something to do, if nothing happens before.
 func (s *session) next(now time.Time) time.Time {
-	candidates := []time.Time{s.evaluation}
+	candidates := []time.Time{s.evaluation, s.tracker.schedule.next()}
 	if !s.probing {
 		candidates = append(candidates, s.nextProbe, s.extraProbe)
-	}
-	if s.running < maxConcurrentRequests {
-		candidates = append(candidates, s.tracker.queue.next())
 	}
 	if s.sent.IsZero() && !s.evaluatedAt.IsZero() {
 		candidates = append(candidates, s.evaluatedAt.Add(maxFirstWait))

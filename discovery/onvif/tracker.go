@@ -3,6 +3,7 @@ package onvif
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"akri.sh/akri/discovery"
@@ -21,14 +22,13 @@ type tracker struct {
 	// random returns a number in [0, 1), for jitter.
 	random func() float64
 
-	index
+	cameraIndex
 	// excludedUntil has the hosts in the details. If the filter for scopes excludes what one
 	// announces, its URL is not guessed until then.
 	excludedUntil map[netip.Addr]time.Time
 	// changed means that the devices may differ from those returned last.
-	changed bool
-	// queue has the cameras that wait for their next request.
-	queue queue
+	changed  bool
+	schedule schedule
 	// unasked counts the cameras whose first request has not ended.
 	unasked int
 }
@@ -36,7 +36,7 @@ type tracker struct {
 func newTracker(settings *details.Details, failed func(string), random func() float64) *tracker {
 	t := &tracker{
 		settings: settings, failed: failed, random: random,
-		index: newIndex(), excludedUntil: map[netip.Addr]time.Time{},
+		cameraIndex: newCameraIndex(), schedule: schedule{hosts: map[string]int{}}, excludedUntil: map[netip.Addr]time.Time{},
 	}
 	for _, host := range settings.Hosts() {
 		t.excludedUntil[host.Unmap()] = time.Time{}
@@ -50,6 +50,7 @@ type request struct {
 
 	// check means that the only question is whether the camera is there.
 	check bool
+	turn  *turn
 }
 
 // outcome is the end of a request.
@@ -69,20 +70,58 @@ type outcome struct {
 
 // add adds a camera, unless there are too many. It is asked at once.
 func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
-	if len(t.cameras) >= maxCameras || len(t.byHost[k.host()]) >= maxCamerasPerHost {
-		t.failed(failedCameras)
+	if !t.makeRoom(k.host()) {
 		return nil
 	}
 	c := &camera{key: k, from: from}
 	t.insert(c)
 	t.unasked++
-	t.schedule(c, now)
+	t.plan(c, now)
 	return c
+}
+
+// makeRoom reports whether another camera of a host can be added. If there are too many, it
+// removes one that has been asked and did not answer: anybody can announce such cameras,
+// and if it exists, it is added again.
+func (t *tracker) makeRoom(host string) bool {
+	var silent *camera
+	switch full := len(t.cameras) >= maxCameras; {
+	case len(t.byHost[host]) >= maxCamerasPerHost:
+		at := slices.IndexFunc(t.byHost[host], (*camera).silent)
+		if at >= 0 {
+			silent = t.byHost[host][at]
+		}
+	case full:
+		silent = t.anySilent()
+	default:
+		return true
+	}
+	t.failed(failedCameras)
+	if silent != nil {
+		t.remove(silent)
+	}
+	return silent != nil
+}
+
+// anySilent returns one of the cameras that did not answer. It looks at few of them, so that
+// it may not find the only one; the next announcement tries again.
+func (t *tracker) anySilent() *camera {
+	const samples = 100
+	seen := 0
+	for _, c := range t.cameras { // begins at random
+		if c.silent() {
+			return c
+		}
+		if seen++; seen == samples {
+			break
+		}
+	}
+	return nil
 }
 
 func (t *tracker) remove(c *camera) {
 	t.delete(c)
-	t.queue.drop(c)
+	t.schedule.drop(c)
 	if !c.asked {
 		t.unasked--
 	}
@@ -104,44 +143,45 @@ func (t *tracker) evaluated(now time.Time) {
 		switch {
 		case c.missed == 1 && !c.found.IsZero():
 			t.changed = t.changed || t.settings.ID == details.ByUUID
-		case c.missed < t.settings.Misses || c.running:
+		case c.missed < t.settings.Misses || c.turn != nil:
 		case c.found.IsZero():
 			t.remove(c)
 		default:
-			t.schedule(c, now)
+			t.plan(c, now)
 		}
 	}
 }
 
-// schedule sets when a camera is asked next. While a request is under way, its end
-// decides.
-func (t *tracker) schedule(c *camera, when time.Time) {
-	if c.running {
-		return
+// plan sets when a camera is asked next. While a request is under way, its end decides.
+func (t *tracker) plan(c *camera, when time.Time) {
+	if c.turn == nil {
+		t.schedule.put(c, when)
 	}
-	t.queue.put(c, when)
 }
 
-// begin returns requests that are due, at most limit.
-func (t *tracker) begin(now time.Time, limit int) []request {
+// begin returns requests that are due, as many as may be under way at the same time.
+func (t *tracker) begin(now time.Time) []request {
 	var requests []request
-	for len(requests) < limit && len(t.queue) > 0 && !now.Before(t.queue.next()) {
-		c := t.queue[0]
-		t.queue.drop(c)
-		c.running = true
+	for {
+		c, begun := t.schedule.take(now)
+		if c == nil {
+			return requests
+		}
+		c.turn = begun
 		check := !c.found.IsZero() && (c.suspicion > 0 || c.missed >= t.settings.Misses)
-		requests = append(requests, request{c.key, check})
+		requests = append(requests, request{c.key, check, begun})
 	}
-	return requests
 }
 
 // ended records the end of a request that begin has returned.
 func (t *tracker) ended(now time.Time, o outcome) {
+	t.schedule.end(o.turn)
 	c := t.cameras[o.key]
-	if c == nil {
+	if c == nil || c.turn != o.turn { // removed, and perhaps added again
 		return
 	}
-	c.running = false
+	c.turn = nil
+	c.slow = !o.alive && now.Sub(o.turn.began) >= slowRequest
 	if !c.asked {
 		c.asked = true
 		t.unasked--
@@ -155,20 +195,31 @@ func (t *tracker) ended(now time.Time, o outcome) {
 		t.remove(c)
 	default:
 		c.failures++
-		t.schedule(c, now.Add(t.retryDelay(c)))
+		t.plan(c, now.Add(t.retryDelay(c)))
 	}
 }
 
 // retryDelay is the pause after a request that was not answered.
 func (t *tracker) retryDelay(c *camera) time.Duration {
-	interval := t.settings.Interval()
+	interval, doublings := t.settings.Interval(), c.failures
+	if !c.slow {
+		doublings -= quickRetries
+	}
 	switch {
 	case c.suspicion > 0 || c.missed >= t.settings.Misses && !c.found.IsZero():
 		return 0 // the request was about something else: check
-	case !c.found.IsZero() || c.listed || c.failures > 10:
+	case !c.found.IsZero() || c.listed:
 		return interval
 	}
-	return min(minRetryDelay<<(c.failures-1), interval)
+	return backOff(minRetryDelay, doublings, interval)
+}
+
+// backOff returns a delay that is doubled some times, at most a limit.
+func backOff(delay time.Duration, doublings int, limit time.Duration) time.Duration {
+	for ; doublings > 0 && delay < limit; doublings-- {
+		delay *= 2
+	}
+	return min(delay, limit)
 }
 
 // checked records that something still answers at a camera's URL.
@@ -179,12 +230,12 @@ func (t *tracker) checked(now time.Time, c *camera) {
 	}
 	c.missed, c.failures = 0, 0
 	if c.suspicion > 0 && c.suspicion <= len(byeDelays) {
-		t.schedule(c, now.Add(byeDelays[c.suspicion-1]))
+		t.plan(c, now.Add(byeDelays[c.suspicion-1]))
 		c.suspicion++
 		return
 	}
 	c.suspicion = 0
-	t.schedule(c, now.Add(t.jitter(recheckInterval)))
+	t.plan(c, now.Add(t.jitter(recheckInterval)))
 }
 
 // replaced reports whether another device announces itself at the URL of a camera that
@@ -221,13 +272,16 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 	}
 	switch {
 	case c.suspicion > 0:
-		t.schedule(c, now)
+		t.plan(c, now)
 	case o.refused:
-		t.schedule(c, now.Add(t.jitter(refusedInterval)))
+		t.plan(c, now.Add(t.jitter(refusedInterval)))
 	case o.incomplete:
-		t.schedule(c, now.Add(t.jitter(t.settings.Interval())))
+		interval := t.settings.Interval()
+		t.plan(c, now.Add(t.jitter(backOff(interval, c.incomplete, max(interval, recheckInterval)))))
+		c.incomplete++
 	default:
-		t.schedule(c, now.Add(t.jitter(recheckInterval)))
+		c.incomplete = 0
+		t.plan(c, now.Add(t.jitter(recheckInterval)))
 	}
 }
 
