@@ -229,6 +229,22 @@ func TestRealAddresses(t *testing.T) {
 	d.await(2, 10*time.Second)
 }
 
+// TestRealSilentDevices has devices that accept connections and do not answer, and a camera
+// whose web server comes up a second after its Hello.
+func TestRealSilentDevices(t *testing.T) {
+	inNamespace(t)
+	f := newFakeNetwork(t)
+	d := discover(t, "{discoveryTimeoutSeconds: 1}", nil)
+	d.await(0, 10*time.Second)
+	for n := range 100 {
+		f.plug(&fakeCamera{host: host(100 + n), uuid: fmt.Sprint("silent-", n), slow: time.Minute})
+	}
+	began := time.Now()
+	f.plug(&fakeCamera{host: host(40), uuid: "new", up: began.Add(time.Second)})
+	d.await(1, 4*time.Second) // with a reserve for slow machines; TestHelloAmongSilentDevices is exact
+	t.Logf("measured: Hello to list %v, with a web server that comes up after 1 s", time.Since(began))
+}
+
 // TestRealPortIsShared has another program on the port, such as one that announces the node
 // to computers. It must get the unicast messages that are for it.
 func TestRealPortIsShared(t *testing.T) {
