@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
@@ -13,7 +12,7 @@ import (
 // more: the device has not said what it is, or where.
 func (t *tracker) announced(now time.Time, from netip.Addr, a wsdiscovery.Announcement) (probe bool) {
 	if a.Kind == wsdiscovery.Bye {
-		t.suspect(now, from, a.UUID)
+		t.suspect(now, a.UUID, func(c *camera) bool { return c.from == from })
 		return false
 	}
 	is, scoped := a.IsONVIF(), len(a.Scopes) > 0
@@ -53,12 +52,11 @@ func (t *tracker) hear(now time.Time, from netip.Addr, k key, hello bool) {
 		if c = t.add(now, from, k); c == nil {
 			return
 		}
+		// It may have another address now.
+		t.suspect(now, k.uuid, func(other *camera) bool { return other.host() != c.host() })
 	}
 	if c.missed > 0 {
 		c.from = from // another host may speak for it now, if foreign URLs are allowed
-		if !c.found.IsZero() && t.settings.ID == details.ByUUID {
-			t.changed = true // another URL of the device may have been preferred
-		}
 	}
 	c.heard, c.missed, c.suspicion = true, 0, 0
 	if hello && c.found.IsZero() && now.Sub(c.hello) >= minHelloPause {
@@ -84,11 +82,11 @@ func (t *tracker) exclude(now time.Time, from netip.Addr, uuid string) {
 	}
 }
 
-// suspect has a device checked that seems to have sent Bye. Its host can be forged, so
-// that a device is removed only if it does not answer.
-func (t *tracker) suspect(now time.Time, from netip.Addr, uuid string) {
+// suspect has the cameras of a device checked that may be gone. What says so can be forged,
+// so that they are removed only if they do not answer.
+func (t *tracker) suspect(now time.Time, uuid string, gone func(*camera) bool) {
 	for _, c := range t.byUUID[uuid] {
-		if c.from == from && !c.found.IsZero() && (c.bye.IsZero() || now.Sub(c.bye) >= minByePause) {
+		if gone(c) && !c.found.IsZero() && (c.bye.IsZero() || now.Sub(c.bye) >= minByePause) {
 			c.suspicion, c.bye = 1, now
 			t.plan(c, now)
 		}

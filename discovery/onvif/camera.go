@@ -62,6 +62,9 @@ type camera struct {
 	from netip.Addr
 	// found is when it first answered a request; zero until then, and it is not a device.
 	found time.Time
+	// since is the same, or when it was last missed while another URL of the device was
+	// announced.
+	since time.Time
 	facts facts
 	// asked means that a request has ended, well or not.
 	asked bool
@@ -141,18 +144,11 @@ func (c *camera) device(id string) discovery.Device {
 }
 
 // devices returns the devices of cameras, sorted by id. With ids by UUID, a camera with
-// several URLs is one device: the URL that answers counts, or the one that was found
-// first.
+// several URLs is one device, at the URL that has been announced for the longest time.
 func devices(cameras []*camera, d *details.Details) []discovery.Device {
 	slices.SortFunc(cameras, func(a, b *camera) int {
-		switch {
-		case (a.missed > 0) != (b.missed > 0):
-			if a.missed > 0 {
-				return 1
-			}
-			return -1
-		case !a.found.Equal(b.found):
-			return a.found.Compare(b.found)
+		if !a.since.Equal(b.since) {
+			return a.since.Compare(b.since)
 		}
 		return strings.Compare(a.url, b.url)
 	})

@@ -85,7 +85,7 @@ func TestCredentialsRefused(t *testing.T) {
 			map[string]string{"device_credential_list": `["x", "secret1"]`, "x": "{}"},
 			"device_credential_list: item 2 is not the name of a property",
 		},
-		"not an object":      {map[string]string{"device_credential_list": `["x"]`, "x": "secret1"}, "x: not a JSON object"},
+		"not an object": {map[string]string{"device_credential_list": `["x"]`, "x": "secret1"}, "x: not a JSON object"},
 		"no username": {map[string]string{
 			"device_credential_list": `["x"]`,
 			"x":                      `{"a": {"password": "secret1"}}`,

@@ -136,18 +136,32 @@ var byeDelays = []time.Duration{time.Second, 3 * time.Second, 8 * time.Second}
 func (t *tracker) evaluated(now time.Time) {
 	for _, c := range t.cameras {
 		if c.heard {
-			c.heard = false
 			continue
 		}
-		c.missed++
+		if c.missed++; c.missed == t.settings.Misses && !c.found.IsZero() {
+			t.prefer(now, c)
+		}
+	}
+	for _, c := range t.cameras {
+		c.heard = false
 		switch {
-		case c.missed == 1 && !c.found.IsZero():
-			t.changed = t.changed || t.settings.ID == details.ByUUID
 		case c.missed < t.settings.Misses || c.turn != nil:
 		case c.found.IsZero():
 			t.remove(c)
 		default:
 			t.plan(c, now)
+		}
+	}
+}
+
+// prefer prefers the other URLs of a device to one that is no longer announced, if it has
+// any that is. It is only then that the properties of a device whose id is its UUID change.
+func (t *tracker) prefer(now time.Time, to *camera) {
+	for _, other := range t.byUUID[to.uuid] {
+		if other.heard && !other.found.IsZero() {
+			to.since = now
+			t.changed = t.changed || t.settings.ID == details.ByUUID
+			return
 		}
 	}
 }
@@ -259,7 +273,7 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 		return
 	}
 	if c.found.IsZero() {
-		c.found, t.changed = now, true
+		c.found, c.since, t.changed = now, now, true
 	}
 	if !maps.Equal(c.facts, o.facts) {
 		merged := maps.Clone(c.facts)
