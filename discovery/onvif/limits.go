@@ -22,6 +22,11 @@ const (
 	// maxMessageBurst is what 10 000 cameras answer to one probe.
 	maxMessagesPerSecond = 2000
 	maxMessageBurst      = 40000
+	// maxMessagesPerHost bounds those of one host: more than a recorder with
+	// maxCamerasPerHost cameras sends for each kind of probe.
+	maxMessagesPerHost = 600
+	// countedBytes is the size up to which a message counts once: most have 1 to 2 KiB.
+	countedBytes = 2 << 10
 	// maxMessageBytes bounds a message of WS-Discovery.
 	maxMessageBytes = 32 << 10
 	// maxPropertyBytes bounds a value that a camera reports. Longer ones are cut, except

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/net/ipv4"
-	"golang.org/x/time/rate"
 
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
@@ -36,7 +35,7 @@ type sockets struct {
 	settings *details.Details
 	failed   func(reason string)
 	log      *slog.Logger
-	limit    *rate.Limiter
+	inflow   *inflow
 	messages chan message
 	targets  []netip.Addr
 
@@ -65,7 +64,7 @@ func newSockets(settings *details.Details, failed func(string), log *slog.Logger
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sockets{
 		settings: settings, failed: failed, log: log,
-		limit:    rate.NewLimiter(maxMessagesPerSecond, maxMessageBurst),
+		inflow:   newInflow(),
 		messages: make(chan message, 256),
 		targets:  settings.Targets(),
 		links:    map[int]*linkSocket{}, joined: map[int]link{}, warned: map[string]bool{},
@@ -311,7 +310,7 @@ func (s *sockets) readFailed(err error) bool {
 
 // receive passes the announcements in a datagram on.
 func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
-	if !s.limit.Allow() {
+	if !s.inflow.admits(time.Now(), from, len(data)) {
 		s.failed(failedRate)
 		return
 	}
