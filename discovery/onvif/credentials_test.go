@@ -79,8 +79,11 @@ func TestCredentialsRefused(t *testing.T) {
 		properties map[string]string
 		want       string
 	}{
-		"not a list":         {map[string]string{"device_credential_list": `"secret1"`}, "device_credential_list: not a JSON list"},
-		"a missing property": {map[string]string{"device_credential_list": `["x"]`}, "device_credential_list: item 1 is not the name of a property"},
+		"not a list": {map[string]string{"device_credential_list": `"secret1"`}, "device_credential_list: not a JSON list"},
+		"a missing property": {
+			map[string]string{"device_credential_list": `["x"]`},
+			"device_credential_list: item 1 is not the name of a property",
+		},
 		"a password instead of a name": {
 			map[string]string{"device_credential_list": `["x", "secret1"]`, "x": "{}"},
 			"device_credential_list: item 2 is not the name of a property",
