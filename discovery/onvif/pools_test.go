@@ -195,7 +195,7 @@ func TestFullOfSilentDevices(t *testing.T) {
 			network.mu.Lock()
 			network.cameras = []int{newCamera}
 			network.mu.Unlock()
-			for began := time.Now(); time.Since(began) < 8*time.Minute; time.Sleep(2 * time.Millisecond) {
+			for began := time.Now(); time.Since(began) < 4*time.Minute; time.Sleep(3 * time.Millisecond) {
 				forge()
 			}
 		})
