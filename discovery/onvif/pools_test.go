@@ -53,7 +53,9 @@ func TestHelloAmongSilentDevices(t *testing.T) {
 				tr.run(t, "", func(ctx context.Context) {
 					time.Sleep(20 * time.Second)
 					for n := range tc.silent {
+						tr.network.mu.Lock()
 						tr.network.cameras = append(tr.network.cameras, firstSilent+n)
+						tr.network.mu.Unlock()
 						tr.network.announce(ctx, wsdiscovery.Hello, firstSilent+n)
 					}
 					time.Sleep(tc.since)
