@@ -37,17 +37,17 @@ type key struct {
 	uuid string
 }
 
-// host returns the IP address in the URL, or "" if it has a name.
+// host returns the host in the URL.
 func (k key) host() string {
 	parsed, err := url.Parse(k.url)
 	if err != nil {
 		return ""
 	}
-	address, err := netip.ParseAddr(parsed.Hostname())
-	if err != nil {
-		return ""
+	name := parsed.Hostname()
+	if address, err := netip.ParseAddr(name); err == nil {
+		return address.Unmap().String()
 	}
-	return address.Unmap().String()
+	return strings.ToLower(name)
 }
 
 // facts are what a camera has said about itself, by the name of the property. They never
@@ -58,16 +58,22 @@ type facts map[string]string
 type camera struct {
 	key
 
+	// from is the host that has announced it.
+	from netip.Addr
 	// found is when it first answered a request; zero until then, and it is not a device.
 	found time.Time
+	// since is the same, or when it was last missed while another URL of the device was
+	// announced.
+	since time.Time
 	facts facts
 	// asked means that a request has ended, well or not.
 	asked bool
-	// running means that a request is under way.
-	running bool
-	// due is when the next request begins, and place the place in the queue, from 1; 0
-	// while a request is under way.
+	// turn is the request under way, if any.
+	turn *turn
+	// due is when the next request begins, pool the pool it waits in, and place the place
+	// in its queue, from 1; 0 while a request is under way.
 	due   time.Time
+	pool  int
 	place int
 	// heard means that it has announced itself since the last probe was evaluated.
 	heard bool
@@ -75,12 +81,21 @@ type camera struct {
 	missed int
 	// failures counts requests since the last one that it answered.
 	failures int
+	// slow means that it never answered, and that its last request did not end soon.
+	slow bool
+	// incomplete counts requests in a row that it answered in part.
+	incomplete int
+	// hello is when it was last asked because of a Hello.
+	hello time.Time
 	// suspicion counts the checks after a Bye, from 1; 0 if there was none.
 	suspicion int
 	bye       time.Time
 	// listed means that its address is in the details, so that nothing announces it.
 	listed bool
 }
+
+// silent reports whether a camera has been asked and has never answered.
+func (c *camera) silent() bool { return c.asked && c.found.IsZero() }
 
 // admitted reports whether a camera passes the filters for its addresses. If it does not
 // say its IP address, which may need credentials, the one in its URL counts.
@@ -100,7 +115,15 @@ func (c *camera) ip() string {
 	if ip := c.facts[PropertyIPAddress]; ip != "" {
 		return ip
 	}
-	return c.host()
+	if host := c.host(); isAddress(host) {
+		return host
+	}
+	return ""
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
 }
 
 // device returns the device of a camera.
@@ -121,18 +144,11 @@ func (c *camera) device(id string) discovery.Device {
 }
 
 // devices returns the devices of cameras, sorted by id. With ids by UUID, a camera with
-// several URLs is one device: the URL that answers counts, or the one that was found
-// first.
+// several URLs is one device, at the URL that has been announced for the longest time.
 func devices(cameras []*camera, d *details.Details) []discovery.Device {
 	slices.SortFunc(cameras, func(a, b *camera) int {
-		switch {
-		case (a.missed > 0) != (b.missed > 0):
-			if a.missed > 0 {
-				return 1
-			}
-			return -1
-		case !a.found.Equal(b.found):
-			return a.found.Compare(b.found)
+		if !a.since.Equal(b.since) {
+			return a.since.Compare(b.since)
 		}
 		return strings.Compare(a.url, b.url)
 	})

@@ -37,7 +37,7 @@ func (c credentialSet) of(uuid string) *soap.Credentials {
 }
 
 // secretProperties are a request's discoveryProperties. Errors name properties and never quote
-// them.
+// their values. A value that should be the name of a property may be a password by mistake.
 type secretProperties map[string][]byte
 
 // text returns a property that must be text.
@@ -76,13 +76,13 @@ func parseLists[T any](p secretProperties, list string) (map[string]T, error) {
 		return nil, fmt.Errorf(`discoveryProperties: %s: not a JSON list of names of properties, such as ["cameras"]`, list)
 	}
 	all := map[string]T{}
-	for _, name := range names {
+	for i, name := range names {
 		text, found, err := p.text(name)
 		switch {
 		case err != nil:
 			return nil, err
 		case !found:
-			return nil, fmt.Errorf("discoveryProperties: %s: %q is not a property, or has no value", list, name)
+			return nil, fmt.Errorf("discoveryProperties: %s: item %d is not the name of a property that has a value", list, i+1)
 		}
 		entries := map[string]T{}
 		if json.Unmarshal([]byte(text), &entries) != nil {
@@ -139,16 +139,15 @@ func addRefList(p secretProperties, to credentialSet) error {
 			return err
 		}
 		if !found || username == "" {
-			return fmt.Errorf("discoveryProperties: %s: %s: username_ref: %q is not a property, or is empty",
-				credentialRefList, uuid, entry.UsernameRef)
+			return fmt.Errorf("discoveryProperties: %s: %s: username_ref is not the name of a property that has a value",
+				credentialRefList, uuid)
 		}
 		password, found, err := p.text(entry.PasswordRef)
 		if err != nil {
 			return err
 		}
 		if !found && entry.PasswordRef != "" {
-			return fmt.Errorf("discoveryProperties: %s: %s: password_ref: %q is not a property",
-				credentialRefList, uuid, entry.PasswordRef)
+			return fmt.Errorf("discoveryProperties: %s: %s: password_ref is not the name of a property", credentialRefList, uuid)
 		}
 		to[uuid] = soap.Credentials{Username: username, Password: password}
 	}

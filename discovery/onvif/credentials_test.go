@@ -79,9 +79,16 @@ func TestCredentialsRefused(t *testing.T) {
 		properties map[string]string
 		want       string
 	}{
-		"not a list":         {map[string]string{"device_credential_list": `"secret1"`}, "device_credential_list: not a JSON list"},
-		"a missing property": {map[string]string{"device_credential_list": `["x"]`}, `"x" is not a property`},
-		"not an object":      {map[string]string{"device_credential_list": `["x"]`, "x": "secret1"}, "x: not a JSON object"},
+		"not a list": {map[string]string{"device_credential_list": `"secret1"`}, "device_credential_list: not a JSON list"},
+		"a missing property": {
+			map[string]string{"device_credential_list": `["x"]`},
+			"device_credential_list: item 1 is not the name of a property",
+		},
+		"a password instead of a name": {
+			map[string]string{"device_credential_list": `["x", "secret1"]`, "x": "{}"},
+			"device_credential_list: item 2 is not the name of a property",
+		},
+		"not an object": {map[string]string{"device_credential_list": `["x"]`, "x": "secret1"}, "x: not a JSON object"},
 		"no username": {map[string]string{
 			"device_credential_list": `["x"]`,
 			"x":                      `{"a": {"password": "secret1"}}`,
@@ -93,12 +100,16 @@ func TestCredentialsRefused(t *testing.T) {
 		"a missing reference": {map[string]string{
 			"device_credential_ref_list": `["x"]`,
 			"x":                          `{"a": {"username_ref": "n"}}`,
-		}, `username_ref: "n" is not a property`},
+		}, "device_credential_ref_list: a: username_ref is not the name of a property"},
+		"a username instead of a reference": {map[string]string{
+			"device_credential_ref_list": `["x"]`,
+			"x":                          `{"a": {"username_ref": "secret1"}}`,
+		}, "device_credential_ref_list: a: username_ref is not the name of a property"},
 		"a missing password": {map[string]string{
 			"device_credential_ref_list": `["x"]`,
-			"x":                          `{"a": {"username_ref": "n", "password_ref": "p"}}`,
-			"n":                          "secret1",
-		}, `password_ref: "p"`},
+			"x":                          `{"a": {"username_ref": "n", "password_ref": "secret1"}}`,
+			"n":                          "u",
+		}, "device_credential_ref_list: a: password_ref is not the name of a property"},
 		"a name in no UTF-8":   {map[string]string{"username_default": "secret1\xff"}, "username_default: not UTF-8"},
 		"a secret in no UTF-8": {map[string]string{"username_default": "u", "password_default": "secret1\xff"}, "password_default: not UTF-8"},
 	} {

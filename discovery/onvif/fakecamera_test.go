@@ -35,6 +35,8 @@ type fakeCamera struct {
 	clock time.Duration
 	// slow is how long it thinks about each request.
 	slow time.Duration
+	// up is when its web server begins to answer.
+	up time.Time
 	// stream is its stream URI, media the address of its media service.
 	stream, media string
 	// requests counts the HTTP requests.
@@ -69,9 +71,12 @@ func newFakeNetwork(t testing.TB) *fakeNetwork {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := &net.UDPAddr{IP: group.AsSlice(), Port: port}
-	probes, err := net.ListenMulticastUDP("udp4", iface, group)
+	ofGroup, err := listenGroup()
 	if err != nil {
+		t.Fatal(err)
+	}
+	probes := ofGroup.(*net.UDPConn)
+	if err := ipv4.NewPacketConn(probes).JoinGroup(iface, &net.UDPAddr{IP: group.AsSlice()}); err != nil {
 		t.Fatal(err)
 	}
 	_ = probes.SetReadBuffer(readBufferBytes)
@@ -172,7 +177,7 @@ func (f *fakeNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	c := f.cameras[local]
 	f.mu.Unlock()
-	if c == nil { // as if nobody were there
+	if c == nil || time.Now().Before(c.up) { // as if nobody were there
 		panic(http.ErrAbortHandler)
 	}
 	c.requests.Add(1)
@@ -182,7 +187,9 @@ func (f *fakeNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	time.Sleep(c.slow)
+	if !pause(r.Context(), c.slow) {
+		return
+	}
 	operation := envelope.Find("Body").Children[0].Name.Local
 	if operation != "GetSystemDateAndTime" && !c.authorized(w, r, envelope) {
 		return

@@ -37,7 +37,9 @@ func (i *interviewer) perform(ctx context.Context, r request) outcome {
 	if r.check {
 		return outcome{request: r, alive: i.check(ctx, r.key)}
 	}
-	return i.ask(ctx, r)
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return i.ask(limited, r)
 }
 
 // check reports whether a camera is there. Packets may be lost, so it tries several times

@@ -10,12 +10,23 @@ const (
 	// maxCamerasPerHost bounds the cameras at one IP address, such as the channels of a
 	// recorder, so that one host cannot take the place of all others.
 	maxCamerasPerHost = 256
-	// maxConcurrentRequests bounds the cameras that are asked at the same time.
-	maxConcurrentRequests = 32
+	// The following bound the cameras that are asked at the same time; see pools.go. Those
+	// in maxHangingRequests were quick requests, but take longer than slowRequest.
+	maxQuickRequests   = 64
+	maxSlowRequests    = 32
+	maxKnownRequests   = 64
+	maxHangingRequests = 256
+	// maxRequestsPerHost bounds those at one IP address, so that one host cannot take all.
+	maxRequestsPerHost = 8
 	// maxMessagesPerSecond bounds the messages of WS-Discovery that are read; a burst of
 	// maxMessageBurst is what 10 000 cameras answer to one probe.
 	maxMessagesPerSecond = 2000
 	maxMessageBurst      = 40000
+	// maxMessagesPerHost bounds those of one host: more than a recorder with
+	// maxCamerasPerHost cameras sends for each kind of probe.
+	maxMessagesPerHost = 600
+	// countedBytes is the size up to which a message counts once: most have 1 to 2 KiB.
+	countedBytes = 2 << 10
 	// maxMessageBytes bounds a message of WS-Discovery.
 	maxMessageBytes = 32 << 10
 	// maxPropertyBytes bounds a value that a camera reports. Longer ones are cut, except
@@ -34,9 +45,18 @@ const (
 	// cameras lock an account after some attempts.
 	refusedInterval = 30 * time.Minute
 	// minRetryDelay is the pause before a new camera that does not answer requests is
-	// asked again. It doubles each time, up to the interval between probes. A camera may
-	// send Hello before its web server is up.
+	// asked again: a camera may send Hello before its web server is up. After quickRetries
+	// it doubles each time, up to the interval between probes; and at once if the request
+	// took as long as slowRequest.
 	minRetryDelay = 250 * time.Millisecond
+	quickRetries  = 8
+	slowRequest   = time.Second
+	// minHelloPause is the minimum time between two Hellos of a camera that have an effect.
+	minHelloPause = 5 * time.Second
+	// busyHostPause is the delay of a request to a host that has as many as it may have.
+	busyHostPause = 100 * time.Millisecond
+	// requestTimeout bounds how long a camera is asked for its properties.
+	requestTimeout = 15 * time.Second
 	// checkAttempts is how often a camera that seems to be gone is asked before it is
 	// believed to be. Each attempt takes up to 5 s, unless the connection is refused.
 	checkAttempts = 3
@@ -45,9 +65,13 @@ const (
 	minProbePause = time.Second
 	// minByePause is the minimum time between two Byes of a camera that have an effect.
 	minByePause = 30 * time.Second
+	// excludedMemory is how long, in addition to misses probes, the handler remembers that a
+	// host in the details has announced a scope that is excluded.
+	excludedMemory = time.Hour
 	// minSendPause is the minimum time between two lists.
 	minSendPause = 500 * time.Millisecond
-	// maxFirstWait bounds how long the first list waits for slow cameras.
+	// maxFirstWait bounds how long the first list waits for slow cameras, after the time
+	// for answers to the first probes.
 	maxFirstWait = 10 * time.Second
 	// minResendDelay and maxResendDelay are the pause before the copy of a probe.
 	minResendDelay = 100 * time.Millisecond

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -226,6 +227,53 @@ func TestRealAddresses(t *testing.T) {
 	}
 	f.plug(&fakeCamera{host: host(31), uuid: "d", slow: 100 * time.Millisecond})
 	d.await(2, 10*time.Second)
+}
+
+// TestRealSilentDevices has devices that accept connections and do not answer, and a camera
+// whose web server comes up a second after its Hello.
+func TestRealSilentDevices(t *testing.T) {
+	inNamespace(t)
+	f := newFakeNetwork(t)
+	d := discover(t, "{discoveryTimeoutSeconds: 1}", nil)
+	d.await(0, 10*time.Second)
+	for n := range 100 {
+		f.plug(&fakeCamera{host: host(100 + n), uuid: fmt.Sprint("silent-", n), slow: time.Minute})
+	}
+	began := time.Now()
+	f.plug(&fakeCamera{host: host(40), uuid: "new", up: began.Add(time.Second)})
+	d.await(1, 4*time.Second) // with a reserve for slow machines; TestHelloAmongSilentDevices is exact
+	t.Logf("measured: Hello to list %v, with a web server that comes up after 1 s", time.Since(began))
+}
+
+// TestRealPortIsShared has another program on the port, such as one that announces the node
+// to computers. It must get the unicast messages that are for it.
+func TestRealPortIsShared(t *testing.T) {
+	inNamespace(t)
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) })
+	}}
+	other, err := config.ListenPacket(t.Context(), "udp4", netip.AddrPortFrom(netip.IPv4Unspecified(), port).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	f := newFakeNetwork(t)
+	f.plug(&fakeCamera{host: host(35), uuid: "c"})
+	discover(t, quick, nil).await(1, 10*time.Second)
+	f.say("Hello", &fakeCamera{host: host(35), uuid: "for-the-other"}, netip.AddrPortFrom(host(36), port))
+	if err := other.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, maxMessageBytes)
+	for {
+		n, _, err := other.ReadFrom(buffer) // messages to the group arrive too
+		if err != nil {
+			t.Fatalf("the other program does not get it: %v", err)
+		}
+		if strings.Contains(string(buffer[:n]), "for-the-other") {
+			return
+		}
+	}
 }
 
 // TestRealLoss loses one packet of three in each direction. With a probe per second it

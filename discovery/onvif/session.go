@@ -15,8 +15,12 @@ import (
 
 // cameraNetwork is where cameras announce themselves.
 type cameraNetwork interface {
-	// probe asks cameras to announce themselves. It returns when all copies are sent.
+	// probe asks all cameras on the links to announce themselves. It returns when all
+	// copies are sent, which takes less than a second. Calls do not overlap.
 	probe(ctx context.Context)
+	// sweep does the same for the listed addresses, one by one, which takes long if there
+	// are many. Calls do not overlap, but may with one of probe.
+	sweep(ctx context.Context)
 	// heard returns the channel of announcements.
 	heard() <-chan message
 }
@@ -38,18 +42,22 @@ type session struct {
 
 	workers  sync.WaitGroup
 	outcomes chan outcome
-	probed   chan struct{}
-	running  int  // requests under way
-	probing  bool // a probe is being sent
+	probed   chan func(now time.Time)
 
-	began    time.Time
-	probedAt time.Time // when the last probe began
+	// A round is a probe of all links and listed addresses, the time for answers, which
+	// begins when all is sent, and the evaluation. The first one has the probe twice.
+	roundBegan time.Time
+	copies     int // how often this round's probe must still be sent
+	unsent     int // parts of it that are being sent
 	// nextProbe, evaluation and extraProbe are when to act next; zero for never. An extra
-	// probe is not evaluated.
+	// probe is sent to the links only, and is not evaluated.
 	nextProbe, evaluation, extraProbe time.Time
-	evaluated                         bool // at least one probe has been evaluated
-	sent                              time.Time
-	list                              []discovery.Device // what was sent
+	probing                           bool // a probe is being sent to the links
+	probedAt                          time.Time
+	evaluatedAt                       time.Time // the end of the first round
+
+	sent time.Time
+	list []discovery.Device // what was sent
 }
 
 // run finds cameras until ctx is done.
@@ -57,9 +65,8 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 	ctx, cancel := context.WithCancel(parent)
 	defer s.workers.Wait()
 	defer cancel()
-	s.outcomes, s.probed = make(chan outcome), make(chan struct{})
-	s.began = time.Now()
-	s.nextProbe = s.began
+	s.outcomes, s.probed = make(chan outcome), make(chan func(time.Time))
+	s.nextProbe = time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -71,10 +78,9 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 				s.extraProbe = latest(time.Now(), s.probedAt.Add(minProbePause))
 			}
 		case o := <-s.outcomes:
-			s.running--
 			s.tracker.ended(time.Now(), o)
-		case <-s.probed:
-			s.probing = false
+		case record := <-s.probed:
+			record(time.Now())
 		case <-timer.C:
 		}
 		now := time.Now()
@@ -93,23 +99,18 @@ func (s *session) act(ctx context.Context, now time.Time) {
 	if due(s.evaluation, now) {
 		s.evaluation = time.Time{}
 		s.evaluate(now)
+		s.nextProbe = latest(now, s.roundBegan.Add(s.tracker.jitter(s.settings.Interval())))
 	}
-	if !s.probing {
-		switch {
-		case due(s.nextProbe, now):
-			s.nextProbe = now.Add(s.tracker.jitter(s.settings.Interval()))
-			s.evaluation = now.Add(s.settings.Timeout())
-			if !s.evaluated {
-				s.extraProbe = now.Add(s.settings.Timeout() / 2) // the first list must not lack a camera
-			}
-			s.startProbe(ctx, now)
-		case due(s.extraProbe, now):
-			s.extraProbe = time.Time{}
-			s.startProbe(ctx, now)
-		}
+	switch {
+	case s.probing:
+	case due(s.nextProbe, now):
+		s.nextProbe = time.Time{}
+		s.probeAll(ctx, now)
+	case due(s.extraProbe, now):
+		s.extraProbe = time.Time{}
+		s.probeLinks(ctx, now, func(time.Time) {})
 	}
-	for _, r := range s.tracker.begin(now, maxConcurrentRequests-s.running) {
-		s.running++
+	for _, r := range s.tracker.begin(now) {
 		s.workers.Go(func() {
 			o := s.perform(ctx, r)
 			select {
@@ -120,12 +121,47 @@ func (s *session) act(ctx context.Context, now time.Time) {
 	}
 }
 
-func (s *session) startProbe(ctx context.Context, now time.Time) {
+// probeAll begins to send the probe of a round, and begins the round if it is the first copy.
+func (s *session) probeAll(ctx context.Context, now time.Time) {
+	if s.copies == 0 {
+		s.roundBegan, s.copies = now, 1
+		if s.evaluatedAt.IsZero() {
+			s.copies = 2 // the first list must not lack a camera
+		}
+	}
+	s.copies--
+	s.unsent = 2
+	s.probeLinks(ctx, now, s.partSent)
+	s.start(ctx, s.network.sweep, s.partSent)
+}
+
+// partSent begins the time for answers when everything is sent.
+func (s *session) partSent(now time.Time) {
+	if s.unsent--; s.unsent > 0 {
+		return
+	}
+	wait := s.settings.Timeout()
+	if s.evaluatedAt.IsZero() {
+		wait /= 2 // twice
+	}
+	if s.copies > 0 {
+		s.nextProbe = now.Add(wait)
+	} else {
+		s.evaluation = now.Add(wait)
+	}
+}
+
+func (s *session) probeLinks(ctx context.Context, now time.Time, sent func(now time.Time)) {
 	s.probing, s.probedAt = true, now
+	s.start(ctx, s.network.probe, func(now time.Time) { s.probing = false; sent(now) })
+}
+
+// start sends something in the background. The run method calls sent when it is done.
+func (s *session) start(ctx context.Context, send func(context.Context), sent func(now time.Time)) {
 	s.workers.Go(func() {
-		s.network.probe(ctx)
+		send(ctx)
 		select {
-		case s.probed <- struct{}{}:
+		case s.probed <- sent:
 		case <-ctx.Done():
 		}
 	})
@@ -133,8 +169,10 @@ func (s *session) startProbe(ctx context.Context, now time.Time) {
 
 // evaluate ends the time for answers to a probe.
 func (s *session) evaluate(now time.Time) {
-	s.metrics.Scanned(s.probedAt)
-	s.evaluated = true
+	s.metrics.Scanned(s.roundBegan)
+	if s.evaluatedAt.IsZero() {
+		s.evaluatedAt = now
+	}
 	s.tracker.evaluated(now)
 	for _, host := range s.settings.Hosts() {
 		s.tracker.listed(now, host)
@@ -145,7 +183,7 @@ func (s *session) evaluate(now time.Time) {
 // answered or have had the time to, then after each change.
 func (s *session) mustSend(now time.Time) bool {
 	if s.sent.IsZero() {
-		return s.evaluated && (s.tracker.settled() || now.Sub(s.began) >= s.settings.Timeout()+maxFirstWait)
+		return !s.evaluatedAt.IsZero() && (s.tracker.settled() || now.Sub(s.evaluatedAt) >= maxFirstWait)
 	}
 	return s.tracker.changed && now.Sub(s.sent) >= minSendPause
 }
@@ -162,15 +200,12 @@ func (s *session) send(now time.Time, send func([]discovery.Device) error) error
 
 // next returns when there is something to do, if nothing happens before.
 func (s *session) next(now time.Time) time.Time {
-	candidates := []time.Time{s.evaluation}
+	candidates := []time.Time{s.evaluation, s.tracker.schedule.next()}
 	if !s.probing {
 		candidates = append(candidates, s.nextProbe, s.extraProbe)
 	}
-	if s.running < maxConcurrentRequests {
-		candidates = append(candidates, s.tracker.queue.next())
-	}
-	if s.sent.IsZero() && s.evaluated {
-		candidates = append(candidates, s.began.Add(s.settings.Timeout()+maxFirstWait))
+	if s.sent.IsZero() && !s.evaluatedAt.IsZero() {
+		candidates = append(candidates, s.evaluatedAt.Add(maxFirstWait))
 	}
 	if !s.sent.IsZero() && s.tracker.changed {
 		candidates = append(candidates, s.sent.Add(minSendPause))

@@ -27,17 +27,37 @@ type lossyNetwork struct {
 	// loses reports whether to lose a packet. It is called by one goroutine at a time.
 	loses  func() bool
 	probes atomic.Int64
+	// sending is how long it takes to probe the listed addresses, at which all cameras are
+	// if it is set.
+	sending time.Duration
 }
 
 func (n *lossyNetwork) heard() <-chan message { return n.messages }
 
-// probe sends each probe twice; a camera answers each kind twice, if it has got a copy.
 func (n *lossyNetwork) probe(ctx context.Context) {
 	n.probes.Add(1)
+	if n.sending == 0 {
+		n.askCameras(ctx)
+	}
+}
+
+func (n *lossyNetwork) sweep(ctx context.Context) {
+	if n.sending > 0 {
+		n.askCameras(ctx)
+		pause(ctx, n.sending/2)
+	}
+}
+
+// askCameras sends each probe twice; a camera answers each kind twice, if it has got a
+// copy.
+func (n *lossyNetwork) askCameras(ctx context.Context) {
 	n.mu.Lock()
 	cameras := n.cameras
 	n.mu.Unlock()
 	for _, c := range cameras {
+		if n.sending > 0 && !pause(ctx, n.sending/2/time.Duration(len(cameras))) {
+			return
+		}
 		for range 2 {
 			if lost := n.loses(); n.loses() && lost {
 				continue
@@ -66,7 +86,9 @@ type trial struct {
 	perform func(request) outcome
 	lists   [][]discovery.Device
 	began   time.Time
-	sentAt  []time.Duration
+	// random is for jitter; nil for a generator.
+	random func() float64
+	sentAt []time.Duration
 }
 
 func (tr *trial) run(t *testing.T, text string, during func(ctx context.Context)) {
@@ -77,10 +99,14 @@ func (tr *trial) run(t *testing.T, text string, during func(ctx context.Context)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	tr.began = time.Now()
+	random := tr.random
+	if random == nil {
+		random = rand.New(rand.NewPCG(1, 2)).Float64
+	}
 	s := &session{
 		settings: settings, network: tr.network,
 		perform: func(_ context.Context, r request) outcome { return tr.perform(r) },
-		tracker: newTracker(settings, func(string) {}, rand.New(rand.NewPCG(1, 2)).Float64),
+		tracker: newTracker(settings, func(string) {}, random),
 	}
 	ended := make(chan error, 1)
 	go func() {

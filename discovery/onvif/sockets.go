@@ -8,12 +8,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/net/ipv4"
-	"golang.org/x/time/rate"
 
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
@@ -35,18 +35,19 @@ type sockets struct {
 	settings *details.Details
 	failed   func(reason string)
 	log      *slog.Logger
-	limit    *rate.Limiter
+	inflow   *inflow
 	messages chan message
 	targets  []netip.Addr
 
 	// The following is used by probe, which does not overlap, and by close after it.
-	links   map[int]*linkSocket
-	hellos  *ipv4.PacketConn
+	links  map[int]*linkSocket
+	hellos *ipv4.PacketConn
+	// unicast is used by sweep, which does not overlap either, and by close after it.
 	unicast *net.UDPConn
-	warned  map[string]bool
 
 	mu     sync.Mutex
-	joined map[int]link // the links of hellos, by index
+	joined map[int]link    // the links of hellos, by index
+	warned map[string]bool // steps whose failure is in the log
 
 	ctx     context.Context // ends the readers
 	cancel  context.CancelFunc
@@ -63,7 +64,7 @@ func newSockets(settings *details.Details, failed func(string), log *slog.Logger
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sockets{
 		settings: settings, failed: failed, log: log,
-		limit:    rate.NewLimiter(maxMessagesPerSecond, maxMessageBurst),
+		inflow:   newInflow(),
 		messages: make(chan message, 256),
 		targets:  settings.Targets(),
 		links:    map[int]*linkSocket{}, joined: map[int]link{}, warned: map[string]bool{},
@@ -71,7 +72,7 @@ func newSockets(settings *details.Details, failed func(string), log *slog.Logger
 	}
 }
 
-// heard implements network.
+// heard implements cameraNetwork.
 func (s *sockets) heard() <-chan message { return s.messages }
 
 // close closes all sockets and waits for the readers.
@@ -89,10 +90,10 @@ func (s *sockets) close() {
 	s.readers.Wait()
 }
 
-// probe implements network. It also notices interfaces that have come or gone.
+// probe implements cameraNetwork. It also notices interfaces that have come or gone.
 func (s *sockets) probe(ctx context.Context) {
 	s.refresh()
-	probes := [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
+	probes := newProbes()
 	for copies := range 2 {
 		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
 			return
@@ -105,6 +106,35 @@ func (s *sockets) probe(ctx context.Context) {
 					delete(s.links, index)
 				}
 			}
+		}
+	}
+}
+
+// newProbes returns a probe of each kind, whose copies a camera answers once.
+func newProbes() [][]byte {
+	return [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
+}
+
+// sweep implements cameraNetwork.
+func (s *sockets) sweep(ctx context.Context) {
+	if len(s.targets) == 0 {
+		return
+	}
+	if s.unicast == nil {
+		socket, err := net.ListenUDP("udp", nil)
+		if s.check("open a socket", err) {
+			return
+		}
+		_ = socket.SetReadBuffer(readBufferBytes) // the default works too
+		s.unicast = socket
+		s.read(socket, s.settings.Lists)
+	}
+	probes := newProbes()
+	for copies := range 2 {
+		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
+			return
+		}
+		for _, probe := range probes {
 			if !s.probeTargets(ctx, probe) {
 				return
 			}
@@ -117,8 +147,8 @@ func (s *sockets) probe(ctx context.Context) {
 func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
 	const batch = 20
 	for i, target := range s.targets {
-		if s.unicast == nil || i%batch == batch-1 && !pause(ctx, batch*time.Second/maxProbesPerSecond) {
-			return ctx.Err() == nil
+		if i%batch == batch-1 && !pause(ctx, batch*time.Second/maxProbesPerSecond) {
+			return false
 		}
 		// An error is about an earlier probe: that host is unreachable, as most may be.
 		_, _ = s.unicast.WriteToUDPAddrPort(probe, netip.AddrPortFrom(target, port))
@@ -154,14 +184,6 @@ func (s *sockets) refresh() {
 		}
 	}
 	s.refreshHellos(current)
-	if s.unicast == nil && len(s.targets) > 0 {
-		socket, err := net.ListenUDP("udp", nil)
-		if !s.check("open a socket", err) {
-			_ = socket.SetReadBuffer(readBufferBytes) // the default works too
-			s.unicast = socket
-			s.read(socket, s.settings.Lists)
-		}
-	}
 }
 
 // open opens a socket that sends multicasts on a link.
@@ -183,18 +205,29 @@ func open(l link) (*linkSocket, error) {
 	return &linkSocket{l, socket}, nil
 }
 
-// refreshHellos joins the group on all links. The socket is bound to the group's address,
-// so that it takes no messages from other programs of the node.
+// listenGroup opens a socket that is bound to the group's address. Package net would bind
+// it to all addresses, and the kernel would give it the unicast messages to other programs
+// of the node that use the port.
+func listenGroup() (net.PacketConn, error) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open a socket: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "ws-discovery")
+	defer file.Close() // FilePacketConn has a copy
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return nil, fmt.Errorf("share the port: %w", err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: group.As4()}); err != nil {
+		return nil, fmt.Errorf("bind to %s: %w", netip.AddrPortFrom(group, port), err)
+	}
+	return net.FilePacketConn(file)
+}
+
+// refreshHellos joins the group on all links.
 func (s *sockets) refreshHellos(current map[int]link) {
 	if s.hellos == nil {
-		config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-			var failure error
-			err := raw.Control(func(fd uintptr) {
-				failure = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
-			})
-			return errors.Join(err, failure)
-		}}
-		socket, err := config.ListenPacket(s.ctx, "udp4", netip.AddrPortFrom(group, port).String())
+		socket, err := listenGroup()
 		if s.check(fmt.Sprintf("listen for Hello on port %d", port), err) {
 			return
 		}
@@ -277,7 +310,7 @@ func (s *sockets) readFailed(err error) bool {
 
 // receive passes the announcements in a datagram on.
 func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
-	if !s.limit.Allow() {
+	if !s.inflow.admits(time.Now(), from, len(data)) {
 		s.failed(failedRate)
 		return
 	}
@@ -301,13 +334,19 @@ func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
 
 // check reports whether there is an error. It counts each and logs the first of its kind.
 func (s *sockets) check(what string, err error) bool {
+	s.mu.Lock()
+	before := s.warned[what]
 	if err == nil {
 		delete(s.warned, what)
+	} else {
+		s.warned[what] = true
+	}
+	s.mu.Unlock()
+	if err == nil {
 		return false
 	}
 	s.failed(failedSocket)
-	if !s.warned[what] {
-		s.warned[what] = true
+	if !before {
 		s.log.Warn("Cannot use the network as usual; trying again", "step", what, "err", err)
 	}
 	return true

@@ -3,11 +3,11 @@ package onvif
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/onvif/details"
-	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
 
 // tracker decides which cameras exist. It is told what happens, and answers which
@@ -22,18 +22,26 @@ type tracker struct {
 	// random returns a number in [0, 1), for jitter.
 	random func() float64
 
-	cameras map[key]*camera
-	byHost  map[string]int
+	cameraIndex
+	// excludedUntil has the hosts in the details. If the filter for scopes excludes what one
+	// announces, its URL is not guessed until then.
+	excludedUntil map[netip.Addr]time.Time
 	// changed means that the devices may differ from those returned last.
-	changed bool
-	// queue has the cameras that wait for their next request.
-	queue queue
+	changed  bool
+	schedule schedule
 	// unasked counts the cameras whose first request has not ended.
 	unasked int
 }
 
 func newTracker(settings *details.Details, failed func(string), random func() float64) *tracker {
-	return &tracker{settings: settings, failed: failed, random: random, cameras: map[key]*camera{}, byHost: map[string]int{}}
+	t := &tracker{
+		settings: settings, failed: failed, random: random,
+		cameraIndex: newCameraIndex(), schedule: schedule{hosts: map[string]int{}}, excludedUntil: map[netip.Addr]time.Time{},
+	}
+	for _, host := range settings.Hosts() {
+		t.excludedUntil[host.Unmap()] = time.Time{}
+	}
+	return t
 }
 
 // request is a request to make.
@@ -42,6 +50,7 @@ type request struct {
 
 	// check means that the only question is whether the camera is there.
 	check bool
+	turn  *turn
 }
 
 // outcome is the end of a request.
@@ -59,93 +68,64 @@ type outcome struct {
 	refused bool
 }
 
-// announced records an announcement from a host. It reports whether a probe would tell
-// more: the device has not said what it is, or where.
-func (t *tracker) announced(now time.Time, from netip.Addr, a wsdiscovery.Announcement) (probe bool) {
-	if a.Kind == wsdiscovery.Bye {
-		t.suspect(now, a.UUID)
-		return false
-	}
-	if a.Kind == wsdiscovery.Hello && (len(a.XAddrs) == 0 || len(a.Types) == 0 && len(a.Scopes) == 0) {
-		return true
-	}
-	if !a.IsONVIF() || !admits(t.settings, a.UUID, a.Scopes) {
-		return false
-	}
-	for _, xaddr := range a.XAddrs {
-		if checkURL(xaddr, from, t.settings) != nil {
-			t.failed(failedForeign)
-			continue
-		}
-		t.hear(now, key{xaddr, a.UUID})
-	}
-	return false
-}
-
-func (t *tracker) hear(now time.Time, k key) {
-	c := t.cameras[k]
-	if c == nil {
-		if c = t.add(now, k); c == nil {
-			return
-		}
-	}
-	if c.missed > 0 && !c.found.IsZero() && t.settings.ID == details.ByUUID {
-		t.changed = true // another URL of the device may have been preferred
-	}
-	c.heard, c.missed, c.suspicion = true, 0, 0
-}
-
 // add adds a camera, unless there are too many. It is asked at once.
-func (t *tracker) add(now time.Time, k key) *camera {
-	host := k.host()
-	if len(t.cameras) >= maxCameras || host != "" && t.byHost[host] >= maxCamerasPerHost {
-		t.failed(failedCameras)
+func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
+	if !t.makeRoom(k.host()) {
 		return nil
 	}
-	c := &camera{key: k}
-	t.cameras[k] = c
-	t.byHost[host]++
+	c := &camera{key: k, from: from}
+	t.insert(c)
 	t.unasked++
-	t.schedule(c, now)
+	t.plan(c, now)
 	return c
 }
 
-// listed adds the device service of a host in the details that has not announced itself.
-func (t *tracker) listed(now time.Time, host netip.Addr) {
-	k := key{url: "http://" + netip.AddrPortFrom(host, 80).String() + "/onvif/device_service"}
-	if host.Is4() {
-		k.url = "http://" + host.String() + "/onvif/device_service"
+// makeRoom reports whether another camera of a host can be added. If there are too many, it
+// removes one that has been asked and did not answer: anybody can announce such cameras,
+// and if it exists, it is added again.
+func (t *tracker) makeRoom(host string) bool {
+	var silent *camera
+	switch full := len(t.cameras) >= maxCameras; {
+	case len(t.byHost[host]) >= maxCamerasPerHost:
+		at := slices.IndexFunc(t.byHost[host], (*camera).silent)
+		if at >= 0 {
+			silent = t.byHost[host][at]
+		}
+	case full:
+		silent = t.anySilent()
+	default:
+		return true
 	}
-	if t.byHost[host.String()] > 0 {
-		return
+	t.failed(failedCameras)
+	if silent != nil {
+		t.remove(silent)
 	}
-	if c := t.add(now, k); c != nil {
-		c.listed = true
+	return silent != nil
+}
+
+// anySilent returns one of the cameras that did not answer. It looks at few of them, so that
+// it may not find the only one; the next announcement tries again.
+func (t *tracker) anySilent() *camera {
+	const samples = 100
+	seen := 0
+	for _, c := range t.cameras { // begins at random
+		if c.silent() {
+			return c
+		}
+		if seen++; seen == samples {
+			break
+		}
 	}
+	return nil
 }
 
 func (t *tracker) remove(c *camera) {
-	delete(t.cameras, c.key)
-	t.queue.drop(c)
+	t.delete(c)
+	t.schedule.drop(c)
 	if !c.asked {
 		t.unasked--
 	}
-	host := c.host()
-	if t.byHost[host]--; t.byHost[host] == 0 {
-		delete(t.byHost, host)
-	}
 	t.changed = t.changed || !c.found.IsZero()
-}
-
-// suspect has a device checked that seems to have sent Bye. Anybody can send one, so that
-// a device is removed only if it does not answer.
-func (t *tracker) suspect(now time.Time, uuid string) {
-	for _, c := range t.cameras {
-		if c.uuid == uuid && !c.found.IsZero() && (c.bye.IsZero() || now.Sub(c.bye) >= minByePause) {
-			c.suspicion, c.bye = 1, now
-			t.schedule(c, now)
-		}
-	}
 }
 
 // byeDelays are the pauses between the checks after a Bye. A camera that reboots answers
@@ -156,51 +136,66 @@ var byeDelays = []time.Duration{time.Second, 3 * time.Second, 8 * time.Second}
 func (t *tracker) evaluated(now time.Time) {
 	for _, c := range t.cameras {
 		if c.heard {
-			c.heard = false
 			continue
 		}
-		c.missed++
+		if c.missed++; c.missed == t.settings.Misses && !c.found.IsZero() {
+			t.prefer(now, c)
+		}
+	}
+	for _, c := range t.cameras {
+		c.heard = false
 		switch {
-		case c.missed == 1 && !c.found.IsZero():
-			t.changed = t.changed || t.settings.ID == details.ByUUID
-		case c.missed < t.settings.Misses || c.running:
+		case c.missed < t.settings.Misses || c.turn != nil:
 		case c.found.IsZero():
 			t.remove(c)
 		default:
-			t.schedule(c, now)
+			t.plan(c, now)
 		}
 	}
 }
 
-// schedule sets when a camera is asked next. While a request is under way, its end
-// decides.
-func (t *tracker) schedule(c *camera, when time.Time) {
-	if c.running {
-		return
+// prefer prefers the other URLs of a device to one that is no longer announced, if it has
+// any that is. It is only then that the properties of a device whose id is its UUID change.
+func (t *tracker) prefer(now time.Time, to *camera) {
+	for _, other := range t.byUUID[to.uuid] {
+		if other.heard && !other.found.IsZero() {
+			to.since = now
+			t.changed = t.changed || t.settings.ID == details.ByUUID
+			return
+		}
 	}
-	t.queue.put(c, when)
 }
 
-// begin returns requests that are due, at most limit.
-func (t *tracker) begin(now time.Time, limit int) []request {
-	var requests []request
-	for len(requests) < limit && len(t.queue) > 0 && !now.Before(t.queue.next()) {
-		c := t.queue[0]
-		t.queue.drop(c)
-		c.running = true
-		check := !c.found.IsZero() && (c.suspicion > 0 || c.missed >= t.settings.Misses)
-		requests = append(requests, request{c.key, check})
+// plan sets when a camera is asked next. While a request is under way, its end decides.
+func (t *tracker) plan(c *camera, when time.Time) {
+	if c.turn == nil {
+		t.schedule.put(c, when)
 	}
-	return requests
+}
+
+// begin returns requests that are due, as many as may be under way at the same time.
+func (t *tracker) begin(now time.Time) []request {
+	var requests []request
+	for {
+		c, begun := t.schedule.take(now)
+		if c == nil {
+			return requests
+		}
+		c.turn = begun
+		check := !c.found.IsZero() && (c.suspicion > 0 || c.missed >= t.settings.Misses)
+		requests = append(requests, request{c.key, check, begun})
+	}
 }
 
 // ended records the end of a request that begin has returned.
 func (t *tracker) ended(now time.Time, o outcome) {
+	t.schedule.end(o.turn)
 	c := t.cameras[o.key]
-	if c == nil {
+	if c == nil || c.turn != o.turn { // removed, and perhaps added again
 		return
 	}
-	c.running = false
+	c.turn = nil
+	c.slow = !o.alive && now.Sub(o.turn.began) >= slowRequest
 	if !c.asked {
 		c.asked = true
 		t.unasked--
@@ -214,20 +209,31 @@ func (t *tracker) ended(now time.Time, o outcome) {
 		t.remove(c)
 	default:
 		c.failures++
-		t.schedule(c, now.Add(t.retryDelay(c)))
+		t.plan(c, now.Add(t.retryDelay(c)))
 	}
 }
 
 // retryDelay is the pause after a request that was not answered.
 func (t *tracker) retryDelay(c *camera) time.Duration {
-	interval := t.settings.Interval()
+	interval, doublings := t.settings.Interval(), c.failures
+	if !c.slow {
+		doublings -= quickRetries
+	}
 	switch {
 	case c.suspicion > 0 || c.missed >= t.settings.Misses && !c.found.IsZero():
 		return 0 // the request was about something else: check
-	case !c.found.IsZero() || c.listed || c.failures > 10:
+	case !c.found.IsZero() || c.listed:
 		return interval
 	}
-	return min(minRetryDelay<<(c.failures-1), interval)
+	return backOff(minRetryDelay, doublings, interval)
+}
+
+// backOff returns a delay that is doubled some times, at most a limit.
+func backOff(delay time.Duration, doublings int, limit time.Duration) time.Duration {
+	for ; doublings > 0 && delay < limit; doublings-- {
+		delay *= 2
+	}
+	return min(delay, limit)
 }
 
 // checked records that something still answers at a camera's URL.
@@ -238,19 +244,19 @@ func (t *tracker) checked(now time.Time, c *camera) {
 	}
 	c.missed, c.failures = 0, 0
 	if c.suspicion > 0 && c.suspicion <= len(byeDelays) {
-		t.schedule(c, now.Add(byeDelays[c.suspicion-1]))
+		t.plan(c, now.Add(byeDelays[c.suspicion-1]))
 		c.suspicion++
 		return
 	}
 	c.suspicion = 0
-	t.schedule(c, now.Add(t.jitter(recheckInterval)))
+	t.plan(c, now.Add(t.jitter(recheckInterval)))
 }
 
 // replaced reports whether another device announces itself at the URL of a camera that
 // does not any more. Some devices have another UUID each time they start.
 func (t *tracker) replaced(c *camera) bool {
-	for k, other := range t.cameras {
-		if k.url == c.url && k.uuid != c.uuid && other.missed == 0 && !other.found.IsZero() && !other.listed {
+	for _, other := range t.byHost[c.host()] {
+		if other.url == c.url && other.uuid != c.uuid && other.missed == 0 && !other.found.IsZero() && !other.listed {
 			return true
 		}
 	}
@@ -263,11 +269,11 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 	if c.suspicion == 0 {
 		c.missed = 0
 	}
-	if c.uuid == "" && !t.identify(c, o.uuid) {
+	if c.uuid == "" && !t.identify(now, c, o.uuid) {
 		return
 	}
 	if c.found.IsZero() {
-		c.found, t.changed = now, true
+		c.found, c.since, t.changed = now, now, true
 	}
 	if !maps.Equal(c.facts, o.facts) {
 		merged := maps.Clone(c.facts)
@@ -280,27 +286,29 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 	}
 	switch {
 	case c.suspicion > 0:
-		t.schedule(c, now)
+		t.plan(c, now)
 	case o.refused:
-		t.schedule(c, now.Add(t.jitter(refusedInterval)))
+		t.plan(c, now.Add(t.jitter(refusedInterval)))
 	case o.incomplete:
-		t.schedule(c, now.Add(t.jitter(t.settings.Interval())))
+		interval := t.settings.Interval()
+		t.plan(c, now.Add(t.jitter(backOff(interval, c.incomplete, max(interval, recheckInterval)))))
+		c.incomplete++
 	default:
-		t.schedule(c, now.Add(t.jitter(recheckInterval)))
+		c.incomplete = 0
+		t.plan(c, now.Add(t.jitter(recheckInterval)))
 	}
 }
 
 // identify gives a camera at a listed address the UUID that it has said. It removes the
 // camera if it is known already, or filtered out.
-func (t *tracker) identify(c *camera, uuid string) bool {
+func (t *tracker) identify(now time.Time, c *camera, uuid string) bool {
 	t.remove(c)
 	k := key{c.url, uuid}
-	if uuid == "" || t.cameras[k] != nil || !admits(t.settings, uuid, nil) {
+	if uuid == "" || t.cameras[k] != nil || !admits(t.settings, uuid, nil) || now.Before(t.excludedUntil[c.from]) {
 		return false
 	}
 	c.key = k
-	t.cameras[k] = c
-	t.byHost[k.host()]++
+	t.insert(c)
 	return true
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func (b *bench) hears(kind wsdiscovery.Kind, n int) {
 
 // works ends all requests that are due. Cameras in the list answer.
 func (b *bench) works(alive ...int) (asked, checked int) {
-	for _, r := range b.begin(b.now, 1000) {
+	for _, r := range b.begin(b.now) {
 		answers := slices.ContainsFunc(alive, func(n int) bool {
 			_, a := cameraNumber(wsdiscovery.Match, n)
 			return r.url == a.XAddrs[0]
@@ -96,7 +95,7 @@ func TestAppears(t *testing.T) {
 		t.Errorf("%d cameras were asked, %d remain; want 2, 0", asked, b.unasked)
 	}
 	b.wants("one has answered", 1)
-	for _, delay := range []time.Duration{250, 500, 1000, 2000} {
+	for _, delay := range []time.Duration{250, 250, 250, 250, 250, 250, 250, 250, 500, 1000, 2000} {
 		if asked, _ := b.works(2); asked != 0 {
 			t.Error("it is asked again without a pause")
 		}
@@ -163,7 +162,7 @@ func TestDisappears(t *testing.T) {
 			t.Errorf("%d checks, want 1", checked)
 		}
 		b.wants("after the check")
-		if len(b.cameras)+len(b.byHost)+len(b.queue)+b.unasked != 0 {
+		if len(b.cameras)+len(b.byHost)+len(b.byUUID)+len(b.schedule.waiting[knownPool])+b.unasked != 0 {
 			t.Errorf("it is remembered: %+v", b.tracker)
 		}
 	})
@@ -192,7 +191,7 @@ func TestStays(t *testing.T) {
 		for range 3 {
 			b.window()
 		}
-		requests := b.begin(b.now, 10)
+		requests := b.begin(b.now)
 		b.hears(wsdiscovery.Match, 1)
 		b.ended(b.now, outcome{request: requests[0]})
 		b.wants("it stays", 1)
@@ -262,7 +261,7 @@ func TestBye(t *testing.T) {
 		b.hears(wsdiscovery.Match, 1)
 		b.works(1)
 		b.now = b.now.Add(2 * recheckInterval)
-		requests := b.begin(b.now, 10)
+		requests := b.begin(b.now)
 		b.hears(wsdiscovery.Bye, 1)
 		b.ended(b.now, outcome{request: requests[0], alive: true})
 		b.works()
@@ -292,7 +291,7 @@ func TestRefusedCredentialsAreNotRepeated(t *testing.T) {
 	b.hears(wsdiscovery.Match, 1)
 	total := 0
 	for range 360 { // an hour
-		for _, r := range b.begin(b.now, 10) {
+		for _, r := range b.begin(b.now) {
 			total++
 			b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid, incomplete: true, refused: true})
 		}
@@ -384,32 +383,6 @@ func TestHelloWithoutAddressesCausesAProbe(t *testing.T) {
 	}
 }
 
-func TestIDByUUID(t *testing.T) {
-	b := newBench(t, "id: uuid")
-	b.hears(wsdiscovery.Match, 1)
-	b.works(1)
-	b.window()
-	first := b.devices()
-	// The camera gets another address.
-	from, announcement := cameraNumber(wsdiscovery.Hello, 2)
-	announcement.UUID = "uuid-1"
-	b.announced(b.now, from, announcement)
-	b.works(2)
-	if both := b.devices(); len(both) != 1 || both[0].Properties[PropertyServiceURL] != first[0].Properties[PropertyServiceURL] {
-		t.Errorf("with both addresses: %v", both)
-	}
-	b.window()
-	b.window()
-	b.announced(b.now, from, announcement)
-	if !b.changed {
-		t.Error("no change")
-	}
-	after := b.devices()
-	if len(after) != 1 || after[0].ID != "uuid-1" || !strings.Contains(after[0].Properties[PropertyServiceURL], "10.0.0.2") {
-		t.Errorf("at the new address: %v", after)
-	}
-}
-
 // TestNewUUIDReplacesTheOld covers devices that make up a UUID when they start.
 func TestNewUUIDReplacesTheOld(t *testing.T) {
 	b := newBench(t, "")
@@ -443,7 +416,7 @@ func TestBoundsOnCameras(t *testing.T) {
 	if len(b.cameras) != maxCameras {
 		t.Errorf("%d cameras, want %d", len(b.cameras), maxCameras)
 	}
-	if requests := b.begin(b.now, maxConcurrentRequests); len(requests) != maxConcurrentRequests {
+	if requests := b.begin(b.now); len(requests) != maxQuickRequests {
 		t.Errorf("%d requests at a time", len(requests))
 	}
 }
@@ -453,7 +426,7 @@ func TestListedHost(t *testing.T) {
 	host := b.settings.Hosts()[0]
 	b.listed(b.now, host)
 	b.listed(b.now, host)
-	requests := b.begin(b.now, 10)
+	requests := b.begin(b.now)
 	if len(requests) != 1 || requests[0].url != "http://10.0.0.1/onvif/device_service" || requests[0].uuid != "" {
 		t.Fatalf("the requests are %v", requests)
 	}

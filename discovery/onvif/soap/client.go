@@ -21,6 +21,10 @@ import (
 const (
 	// maxBodyBytes bounds an answer of a device.
 	maxBodyBytes = 1 << 20
+	// maxSmallBytes is the size up to which an answer is small, as nearly all are. Devices may
+	// send larger ones slowly, so that few are read at the same time.
+	maxSmallBytes   = 32 << 10
+	maxLargeAnswers = 8
 	// maxHeaderBytes bounds the header of an answer.
 	maxHeaderBytes = 64 << 10
 	// callTimeout bounds a call with its redirects and its authentication.
@@ -44,7 +48,8 @@ type Options struct {
 
 // Client calls ONVIF devices. It is safe for concurrent use.
 type Client struct {
-	http *http.Client
+	http  *http.Client
+	large chan struct{} // has an element for each large answer
 }
 
 // New returns a Client. Call Close when it is no longer needed.
@@ -56,7 +61,7 @@ func New(options Options) *Client {
 		}
 		return err
 	}}
-	return &Client{http: &http.Client{
+	return &Client{large: make(chan struct{}, maxLargeAnswers), http: &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        &tls.Config{InsecureSkipVerify: options.InsecureSkipVerify, MinVersion: tls.VersionTLS10},
@@ -107,10 +112,16 @@ func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, errors.New("not a valid URL")
 	}
+	place := largePlace{places: c.large}
+	defer place.leave()
 	token := call.Credentials.token(time.Now().Add(call.Offset))
 	authorization := ""
 	for range maxRequests {
-		response, body, err := c.post(ctx, target, call, token, authorization)
+		response, err := c.post(ctx, target, call, token, authorization)
+		if err != nil {
+			return Answer{}, err
+		}
+		body, err := place.read(ctx, response.Body)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -132,30 +143,64 @@ func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
 	return Answer{}, errors.New("too many redirects")
 }
 
-// post sends one request and reads the answer.
-func (c *Client) post(ctx context.Context, target *url.URL, call Call, token, authorization string) (*http.Response, []byte, error) {
+// post sends one request. The body of the response must be read and closed.
+func (c *Client) post(ctx context.Context, target *url.URL, call Call, token, authorization string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(call.envelope(token)))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", `application/soap+xml; charset=utf-8; action="`+call.Namespace+"/"+call.Operation+`"`)
 	request.Header.Set("User-Agent", "akri-discovery")
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, nil, err
+	return c.http.Do(request)
+}
+
+// largePlace is the place of a call among those with large answers, once it has one.
+type largePlace struct {
+	places chan struct{}
+	taken  bool
+}
+
+// read reads and closes the body of a response. If it is large, it waits for a place, which
+// the call keeps until its end.
+func (p *largePlace) read(ctx context.Context, body io.ReadCloser) ([]byte, error) {
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, maxSmallBytes+1))
+	if err == nil && len(data) > maxSmallBytes {
+		if err = p.take(ctx); err == nil {
+			var rest []byte
+			rest, err = io.ReadAll(io.LimitReader(body, maxBodyBytes-maxSmallBytes))
+			data = append(data, rest...)
+		}
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBodyBytes+1))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the answer: %w", err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the answer: %w", err)
+	case len(data) > maxBodyBytes:
+		return nil, fmt.Errorf("the answer has more than %d bytes", maxBodyBytes)
 	}
-	if len(body) > maxBodyBytes {
-		return nil, nil, fmt.Errorf("the answer has more than %d bytes", maxBodyBytes)
+	return data, nil
+}
+
+func (p *largePlace) take(ctx context.Context) error {
+	if p.taken {
+		return nil
 	}
-	return response, body, nil
+	select {
+	case p.places <- struct{}{}:
+		p.taken = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *largePlace) leave() {
+	if p.taken {
+		<-p.places
+	}
 }
 
 // redirect returns the URL to go to, which must be on the same host and not less secure.

@@ -61,13 +61,16 @@ func Parse(data []byte) ([]Announcement, error) {
 	}
 	body := envelope.Find("Body")
 	var all []Announcement
-	for kind, elements := range map[Kind][]*xmltree.Element{
-		Match: append(body.All("ProbeMatches", "ProbeMatch"), body.All("ProbeMatch")...),
-		Hello: body.All("Hello"),
-		Bye:   body.All("Bye"),
+	for _, group := range []struct {
+		kind     Kind
+		elements []*xmltree.Element
+	}{
+		{Match, append(body.All("ProbeMatches", "ProbeMatch"), body.All("ProbeMatch")...)},
+		{Hello, body.All("Hello")},
+		{Bye, body.All("Bye")},
 	} {
-		for _, element := range elements {
-			if announcement := announcementOf(kind, element); announcement.UUID != "" && len(all) < maxAnnouncements {
+		for _, element := range group.elements {
+			if announcement := announcementOf(group.kind, element); announcement.UUID != "" && len(all) < maxAnnouncements {
 				all = append(all, announcement)
 			}
 		}

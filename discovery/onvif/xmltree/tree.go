@@ -19,6 +19,12 @@ const (
 	// maxAttributes bounds the attributes of an element. Some cameras declare forty
 	// namespaces in the root.
 	maxAttributes = 128
+	// maxTotalAttributes bounds the attributes of a document, which need more memory than
+	// its text.
+	maxTotalAttributes = 20000
+	// maxNamespaces bounds the declarations of namespaces that an element inherits and has
+	// itself: each name is looked up in them.
+	maxNamespaces = 256
 	// maxNames bounds the names in one element's text.
 	maxNames = 64
 )
@@ -35,7 +41,15 @@ type Element struct {
 	Children []*Element
 
 	parent *Element
+	scope  *scope
 	raw    []byte // the text, while the element is open
+}
+
+// scope has the namespaces that elements declare: those of one that declares some, and
+// those of its parents.
+type scope struct {
+	parent   *scope
+	declared []xml.Attr
 }
 
 // Parse returns the root of a document. Text in another encoding than UTF-8 is read as
@@ -43,7 +57,7 @@ type Element struct {
 func Parse(data []byte) (*Element, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(toUTF8(data)))
 	decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
-	b := builder{}
+	b := builder{bound: map[string][]string{}}
 	for {
 		token, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) {
@@ -66,8 +80,11 @@ func Parse(data []byte) (*Element, error) {
 // of some elements contain prefixes too.
 type builder struct {
 	root, current *Element
-	raw           []xml.Name // names of the open elements, as written
+	raw           []xml.Name          // names of the open elements, as written
+	bound         map[string][]string // namespaces of prefixes, the innermost last
 	elements      int
+	attributes    int
+	namespaces    int // that are bound
 }
 
 func (b *builder) add(token xml.Token) error {
@@ -79,6 +96,7 @@ func (b *builder) add(token xml.Token) error {
 			return fmt.Errorf("not valid XML: unexpected end tag %s", token.Name.Local)
 		}
 		b.raw = b.raw[:len(b.raw)-1]
+		b.unbind(b.current)
 		b.current.Text, b.current.raw = string(bytes.TrimSpace(b.current.raw)), nil
 		b.current = b.current.parent
 	case xml.CharData:
@@ -93,11 +111,14 @@ func (b *builder) add(token xml.Token) error {
 
 func (b *builder) open(token xml.StartElement) error {
 	b.elements++
+	b.attributes += len(token.Attr)
 	switch {
 	case len(b.raw) >= maxDepth:
 		return fmt.Errorf("not accepted: more than %d levels", maxDepth)
 	case len(token.Attr) > maxAttributes:
 		return fmt.Errorf("not accepted: more than %d attributes", maxAttributes)
+	case b.attributes > maxTotalAttributes:
+		return fmt.Errorf("not accepted: more than %d attributes in total", maxTotalAttributes)
 	case b.elements > maxElements:
 		return fmt.Errorf("not accepted: more than %d elements", maxElements)
 	case b.root != nil && b.current == nil:
@@ -108,22 +129,60 @@ func (b *builder) open(token xml.StartElement) error {
 		b.root = element
 	} else {
 		b.current.Children = append(b.current.Children, element)
+		element.scope = b.current.scope
 	}
-	element.Name = element.resolve(token.Name.Space, token.Name.Local)
+	if declared := declarations(token.Attr); declared != nil {
+		element.scope = &scope{parent: element.scope, declared: declared}
+		for _, d := range declared {
+			b.bound[d.Name.Local] = append(b.bound[d.Name.Local], d.Value)
+		}
+		if b.namespaces += len(declared); b.namespaces > maxNamespaces {
+			return fmt.Errorf("not accepted: more than %d namespaces", maxNamespaces)
+		}
+	}
+	element.Name = token.Name
+	if bound := b.bound[token.Name.Space]; len(bound) > 0 {
+		element.Name.Space = bound[len(bound)-1]
+	}
 	b.raw = append(b.raw, token.Name)
 	b.current = element
 	return nil
 }
 
+// unbind removes the declarations of an element that ends.
+func (b *builder) unbind(e *Element) {
+	if e.scope == nil || e.parent != nil && e.parent.scope == e.scope {
+		return
+	}
+	for _, d := range e.scope.declared {
+		prefix := d.Name.Local
+		b.bound[prefix] = b.bound[prefix][:len(b.bound[prefix])-1]
+	}
+	b.namespaces -= len(e.scope.declared)
+}
+
+// declarations returns the namespaces that attributes declare, by prefixes as local names;
+// "" is the default.
+func declarations(attributes []xml.Attr) []xml.Attr {
+	var declared []xml.Attr
+	for _, attribute := range attributes {
+		switch name := attribute.Name; {
+		case name.Space == "xmlns":
+			declared = append(declared, xml.Attr{Name: xml.Name{Local: name.Local}, Value: attribute.Value})
+		case name.Space == "" && name.Local == "xmlns":
+			declared = append(declared, xml.Attr{Value: attribute.Value})
+		}
+	}
+	return declared
+}
+
 // resolve returns a name with the namespace that its prefix is bound to. If the prefix is
 // not bound, it is the namespace.
 func (e *Element) resolve(prefix, local string) xml.Name {
-	for scope := e; scope != nil; scope = scope.parent {
-		for _, attribute := range scope.Attributes {
-			declares := attribute.Name.Space == "xmlns" && attribute.Name.Local == prefix ||
-				prefix == "" && attribute.Name.Space == "" && attribute.Name.Local == "xmlns"
-			if declares {
-				return xml.Name{Space: attribute.Value, Local: local}
+	for s := e.scope; s != nil; s = s.parent {
+		for _, declaration := range s.declared {
+			if declaration.Name.Local == prefix {
+				return xml.Name{Space: declaration.Value, Local: local}
 			}
 		}
 	}

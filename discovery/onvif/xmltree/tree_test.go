@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"akri.sh/akri/internal/fulltest"
 )
 
 func TestParse(t *testing.T) {
@@ -44,6 +47,10 @@ func TestParseRefuses(t *testing.T) {
 		"deep":            {strings.Repeat("<a>", maxDepth+1), "levels"},
 		"attributes":      {"<a" + strings.Repeat(` b="c"`, maxAttributes+1) + "/>", "attributes"},
 		"many":            {"<a>" + strings.Repeat("<b/>", maxElements) + "</a>", "elements"},
+		"attributes in total": {
+			"<a>" + strings.Repeat("<a"+strings.Repeat(` b="c"`, maxAttributes)+"/>", maxTotalAttributes/maxAttributes+1) + "</a>", "in total",
+		},
+		"namespaces":      {strings.Repeat("<a"+strings.Repeat(` xmlns:b="c"`, maxAttributes)+">", maxNamespaces/maxAttributes+1), "namespaces"},
 		"entity bomb":     {`<!DOCTYPE a [<!ENTITY b "bb"><!ENTITY c "&b;&b;">]><a>&c;</a>`, "document type"},
 		"external entity": {`<!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>`, "document type"},
 		"unknown entity":  {"<a>&c;</a>", "not valid XML"},
@@ -53,6 +60,34 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("got %v, want an error that contains %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestCost bounds the work for names: an attacker can have each one looked up in everything
+// that its parents declare.
+func TestCost(t *testing.T) {
+	fulltest.Only(t)
+	const levels = maxDepth - 2
+	filler := strings.Repeat(` b=""`, maxAttributes-maxNamespaces/levels-1)
+	document := func(attribute string) []byte {
+		return []byte(strings.Repeat("<a"+strings.Repeat(attribute, maxNamespaces/levels)+filler+">", levels) +
+			strings.Repeat("<p:b/>", maxElements-levels) + strings.Repeat("</a>", levels))
+	}
+	fastest := func(text []byte) time.Duration {
+		best := time.Hour
+		for range 10 {
+			began := time.Now()
+			if _, err := Parse(text); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	plain, hostile := fastest(document(` xmlnx:x="y"`)), fastest(document(` xmlns:x="y"`))
+	t.Logf("measured: %v, and without namespaces %v", hostile, plain)
+	if hostile > 3*plain {
+		t.Errorf("%v with namespaces, %v without", hostile, plain)
 	}
 }
 

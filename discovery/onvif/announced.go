@@ -1,0 +1,109 @@
+package onvif
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"akri.sh/akri/discovery/onvif/wsdiscovery"
+)
+
+// announced records an announcement from a host. It reports whether a probe would tell
+// more: the device has not said what it is, or where.
+func (t *tracker) announced(now time.Time, from netip.Addr, a wsdiscovery.Announcement) (probe bool) {
+	if a.Kind == wsdiscovery.Bye {
+		t.suspect(now, a.UUID, func(c *camera) bool { return c.from == from })
+		return false
+	}
+	is, scoped := a.IsONVIF(), len(a.Scopes) > 0
+	switch admitted := admits(t.settings, a.UUID, a.Scopes); {
+	case len(a.Types) > 0 && !is:
+		return false
+	case is && scoped && !admitted:
+		t.exclude(now, from, a.UUID)
+		return false
+	case a.Kind == wsdiscovery.Hello && (len(a.XAddrs) == 0 || !scoped && (len(a.Types) == 0 || t.settings.Scopes != nil)):
+		return true
+	case !is:
+		return false
+	default:
+		t.record(now, from, a, admitted)
+		return false
+	}
+}
+
+// record records that a device is at its URLs. If it is not admitted, it has not said its
+// scopes this time, so that only the cameras that are known count.
+func (t *tracker) record(now time.Time, from netip.Addr, a wsdiscovery.Announcement, admitted bool) {
+	for _, xaddr := range a.XAddrs {
+		k := key{xaddr, a.UUID}
+		switch {
+		case checkURL(xaddr, from, t.settings) != nil:
+			t.failed(failedForeign)
+		case admitted || t.cameras[k] != nil:
+			t.hear(now, from, k, a.Kind == wsdiscovery.Hello)
+		}
+	}
+}
+
+func (t *tracker) hear(now time.Time, from netip.Addr, k key, hello bool) {
+	c := t.cameras[k]
+	if c == nil {
+		if c = t.add(now, from, k); c == nil {
+			return
+		}
+		// It may have another address now.
+		t.suspect(now, k.uuid, func(other *camera) bool { return other.host() != c.host() })
+	}
+	if c.missed > 0 {
+		c.from = from // another host may speak for it now, if foreign URLs are allowed
+	}
+	c.heard, c.missed, c.suspicion = true, 0, 0
+	if hello && c.found.IsZero() && now.Sub(c.hello) >= minHelloPause {
+		// It has restarted, so that earlier failures mean nothing.
+		c.hello, c.failures, c.slow = now, 0, false
+		if c.place > 0 && c.due.Before(now) {
+			now = c.due // it keeps its place in the queue
+		}
+		t.plan(c, now)
+	}
+}
+
+// exclude removes the cameras of a device that has said that the filter for scopes no
+// longer admits it. This counts only from the host that has announced them.
+func (t *tracker) exclude(now time.Time, from netip.Addr, uuid string) {
+	for _, c := range slices.Clone(t.byUUID[uuid]) {
+		if c.from == from {
+			t.remove(c)
+		}
+	}
+	if _, listed := t.excludedUntil[from]; listed {
+		t.excludedUntil[from] = now.Add(t.settings.Interval()*time.Duration(t.settings.Misses) + excludedMemory)
+	}
+}
+
+// suspect has the cameras of a device checked that may be gone. What says so can be forged,
+// so that they are removed only if they do not answer.
+func (t *tracker) suspect(now time.Time, uuid string, gone func(*camera) bool) {
+	for _, c := range t.byUUID[uuid] {
+		if gone(c) && !c.found.IsZero() && (c.bye.IsZero() || now.Sub(c.bye) >= minByePause) {
+			c.suspicion, c.bye = 1, now
+			t.plan(c, now)
+		}
+	}
+}
+
+// listed adds the device service of a host in the details that has not announced itself.
+func (t *tracker) listed(now time.Time, host netip.Addr) {
+	host = host.Unmap()
+	k := key{url: "http://" + netip.AddrPortFrom(host, 80).String() + "/onvif/device_service"}
+	if host.Is4() {
+		k.url = "http://" + host.String() + "/onvif/device_service"
+	}
+	if len(t.byHost[k.host()]) > 0 || now.Before(t.excludedUntil[host]) {
+		return
+	}
+	if c := t.add(now, host, k); c != nil {
+		c.listed = true
+	}
+}
