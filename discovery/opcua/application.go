@@ -28,6 +28,8 @@ type application struct {
 	isKindKnown bool
 	// addresses are those of the URL's host, with its port.
 	addresses []netip.AddrPort
+	// isUnfinished is set if there was no time to look it up. The next poll goes on.
+	isUnfinished bool
 	// endpoints are the security policies and modes; empty if they are unknown.
 	endpoints string
 }

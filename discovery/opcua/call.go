@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"akri.sh/akri/discovery/opcua/uatcp"
 )
@@ -23,21 +24,20 @@ const (
 )
 
 // call connects to one of the addresses, which may have host names, opens a channel to
-// the server with the URL, and calls do. It waits while maxCalls others are made.
-func (h *Handler) call(ctx context.Context, addresses []string, url string, do func(*uatcp.Channel, netip.Addr) error) error {
-	select {
-	case h.calls <- struct{}{}:
-		defer func() { <-h.calls }()
-	case <-ctx.Done():
-		return ctx.Err()
+// the server with the URL, and calls do, which must not keep an answer. The time that it
+// waits for other calls is not the server's.
+func (s *search) call(ctx context.Context, addresses []string, url string, do func(*uatcp.Channel, netip.Addr) error) error {
+	release, err := s.connections.acquire(ctx)
+	if err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
+	defer release()
+	began := time.Now()
 	connection, err := dial(ctx, addresses)
 	if err != nil {
 		return err
 	}
-	channel, err := uatcp.Open(ctx, connection, url)
+	channel, err := uatcp.Open(ctx, connection, url, uatcp.Limits{Timeout: callTimeout - time.Since(began), Reserve: s.answers.acquire})
 	if err != nil {
 		connection.Close()
 		return err
@@ -83,12 +83,6 @@ func reason(err error) string {
 		return reasonTimeout
 	}
 	return reasonConnect
-}
-
-// isInterrupted reports whether a call ended because the time was over, which may not be
-// the server's fault.
-func isInterrupted(err error) bool {
-	return errors.Is(err, context.Canceled) || reason(err) == reasonTimeout
 }
 
 // textOf returns addresses as text.

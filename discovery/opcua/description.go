@@ -2,7 +2,6 @@ package opcua
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -29,9 +28,9 @@ type description struct {
 }
 
 // describe asks a server for its description and endpoints.
-func (h *Handler) describe(ctx context.Context, addresses []string, url string) (description, error) {
+func (s *search) describe(ctx context.Context, addresses []string, url string) (description, error) {
 	var d description
-	err := h.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
+	err := s.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
 		endpoints, err := channel.GetEndpoints()
 		if err != nil {
 			return err
@@ -52,26 +51,29 @@ func (h *Handler) describe(ctx context.Context, addresses []string, url string) 
 		return nil
 	})
 	if err == nil && d.endpoints == "" && len(d.server.DiscoveryURLs) > 0 {
-		d.endpoints = h.endpoints(ctx, addresses, d.server.DiscoveryURLs)
+		d.endpoints = s.endpoints(ctx, addresses, d.server.DiscoveryURLs)
+	}
+	if err == nil {
+		err = ctx.Err() // the endpoints may be missing because of that
 	}
 	return d, err
 }
 
 // endpoints asks a server, at the addresses where it was found, for the endpoints of the
 // first URL that it knows.
-func (h *Handler) endpoints(ctx context.Context, addresses, urls []string) string {
+func (s *search) endpoints(ctx context.Context, addresses, urls []string) string {
 	for _, url := range urls {
 		if _, err := details.ParseURL(url); err != nil {
 			continue
 		}
 		var summary string
-		err := h.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
+		err := s.call(ctx, addresses, url, func(channel *uatcp.Channel, _ netip.Addr) error {
 			endpoints, err := channel.GetEndpoints()
 			summary = summarize(endpoints)
 			return err
 		})
-		if err != nil && !errors.Is(err, context.Canceled) {
-			h.options.Metrics.Failed(reason(err))
+		if err != nil && ctx.Err() == nil {
+			s.handler.options.Metrics.Failed(reason(err))
 		}
 		return summary
 	}
@@ -87,44 +89,54 @@ type descriptions struct {
 
 type remembrance struct {
 	description
-	ok   bool // a description is known
-	next time.Time
-	used bool // since the latest prune
+	ok     bool // a description is known
+	next   time.Time
+	unused int // calls of prune since the latest use
 }
 
 // get returns the description of a server, which is asked if the known one is old. If it
-// does not answer, the known one stays valid.
-func (d *descriptions) get(ctx context.Context, url string, ask func(context.Context) (description, error)) (description, bool) {
+// does not answer, the known one stays valid. isFinished is false if nothing is known yet
+// because ctx ended first.
+func (d *descriptions) get(
+	ctx context.Context, url string, ask func(context.Context) (description, error),
+) (_ description, ok, isFinished bool) {
 	d.mu.Lock()
-	known := d.known[url]
+	known, isKnown := d.known[url]
 	d.mu.Unlock()
-	known.used = true
-	if time.Now().After(known.next) {
+	known.unused = 0
+	if time.Now().After(known.next) && ctx.Err() == nil {
 		latest, err := ask(ctx)
 		switch {
 		case err == nil:
-			known.description, known.ok = latest, true
+			latest.server.DiscoveryURLs = nil // not needed any longer
+			known.description, known.ok, isKnown = latest, true, true
 			known.next = time.Now().Add(describeInterval - rand.N(describeInterval/5))
-		case ctx.Err() != nil:
-			return known.description, known.ok
-		default:
+		case ctx.Err() == nil:
 			d.failed(err)
-			known.next = time.Now().Add(describeRetry - rand.N(describeRetry/5))
+			known.next, isKnown = time.Now().Add(describeRetry-rand.N(describeRetry/5)), true
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.known[url] = known
-	return known.description, known.ok
+	if isKnown {
+		d.remember(url, known)
+	}
+	return known.description, known.ok, isKnown
 }
 
-// prune forgets descriptions that were not used since the latest call.
-func (d *descriptions) prune() {
+func (d *descriptions) remember(url string, latest remembrance) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.known, func(_ string, each remembrance) bool { return !each.used })
+	if _, found := d.known[url]; found || len(d.known) < maxRemembered {
+		d.known[url] = latest
+	}
+}
+
+// prune forgets descriptions that were not used in this many polls in a row.
+func (d *descriptions) prune(polls int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for url, each := range d.known {
-		each.used = false
+		each.unused++
 		d.known[url] = each
 	}
+	maps.DeleteFunc(d.known, func(_ string, each remembrance) bool { return each.unused > polls })
 }

@@ -169,7 +169,7 @@ func (s *search) sweep(ctx context.Context, targets []netip.AddrPort, perSecond 
 			if !accepts(ctx, address) {
 				return
 			}
-			if _, err := s.ask(ctx, t); err == nil {
+			if _, err := s.ask(ctx, t, 0); err == nil { // it needs no look-ups
 				s.add(t, false)
 			}
 		})

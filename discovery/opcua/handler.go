@@ -25,10 +25,19 @@ const (
 	PropertyEndpoints       = "OPCUA_ENDPOINTS"
 )
 
+// The bounds of a handler, which its requests share.
 const (
-	// maxCalls bounds the connections to servers at a time, over all requests of agents,
-	// and with them the memory for answers.
-	maxCalls = 16
+	// maxConnections bounds the connections to servers at a time. Most of them wait for a
+	// server that is silent, which costs little.
+	maxConnections = 512
+	// maxAnswers bounds the answers that are read and decoded at a time, and with them the
+	// memory for answers.
+	maxAnswers = 8
+	// maxNameLookups bounds the host names that are looked up at a time.
+	maxNameLookups = 128
+)
+
+const (
 	// callTimeout bounds a call with its connection.
 	callTimeout = 4 * time.Second
 	// connectTimeout bounds the connection.
@@ -74,8 +83,8 @@ type Options struct {
 
 // Handler discovers OPC UA servers.
 type Handler struct {
-	options Options
-	calls   chan struct{} // holds a value for each open connection
+	options                           Options
+	connections, answers, nameLookups *pool
 }
 
 var _ discovery.Handler = (*Handler)(nil)
@@ -88,7 +97,9 @@ func New(options Options) *Handler {
 	if options.Resolver == nil {
 		options.Resolver = net.DefaultResolver
 	}
-	return &Handler{options: options, calls: make(chan struct{}, maxCalls)}
+	return &Handler{
+		options: options, connections: newPool(maxConnections), answers: newPool(maxAnswers), nameLookups: newPool(maxNameLookups),
+	}
 }
 
 // Discover implements [discovery.Handler].

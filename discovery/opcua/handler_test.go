@@ -218,6 +218,14 @@ func TestFaultyServers(t *testing.T) {
 // serve accepts connections, and answers the first bytes with a text, or never.
 func serve(t testing.TB, answer string) string {
 	t.Helper()
+	address, _ := serveCounted(t, answer)
+	return address
+}
+
+// serveCounted is serve, and counts the connections.
+func serveCounted(t testing.TB, answer string) (address string, connections *atomic.Int32) {
+	t.Helper()
+	connections = &atomic.Int32{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -229,6 +237,7 @@ func serve(t testing.TB, answer string) string {
 			if err != nil {
 				return
 			}
+			connections.Add(1)
 			group.Go(func() {
 				defer connection.Close()
 				buffer := make([]byte, 4096)
@@ -241,7 +250,7 @@ func serve(t testing.TB, answer string) string {
 		}
 	})
 	t.Cleanup(func() { listener.Close(); group.Wait() })
-	return listener.Addr().String()
+	return listener.Addr().String(), connections
 }
 
 func TestScan(t *testing.T) {
@@ -285,13 +294,13 @@ func TestMDNS(t *testing.T) {
 
 	s := newSearch(New(Options{Browser: browser}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
 	s.announce(announced([]Service{loopback(p.port)}, 0, func(netip.Addr) bool { return true }))
-	s.poll(t.Context(), s.targets())
+	s.poll(t.Context(), s.targets(), 0, lookupsTimeout)
 	if got := devices(s.details, s.presence.current()); len(got) != 1 || got[0].ID != p.url {
 		t.Errorf("the devices are %+v", got)
 	}
 	p.stop()
 	for range 5 {
-		s.poll(t.Context(), s.targets())
+		s.poll(t.Context(), s.targets(), 0, lookupsTimeout)
 		s.forget()
 	}
 	if len(s.targets()) != 1 || len(s.presence.current()) != 0 {

@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxNames bounds the remembered names.
-	maxNames = 2000
+	maxNames = maxRemembered
 	// maxAddresses bounds the addresses of a name.
 	maxAddresses = 16
 	// nameTTL is how long a name is not looked up again.
@@ -28,6 +28,7 @@ const (
 // names looks up host names, and remembers the results. It is safe for concurrent use.
 type names struct {
 	resolver Resolver
+	lookups  *share
 	now      func() time.Time
 
 	mu    sync.Mutex
@@ -41,35 +42,46 @@ type nameAnswer struct {
 	isMissing bool
 	missing   int // in a row
 	until     time.Time
+	unused    int // calls of prune since the latest use
 }
 
-func newNames(resolver Resolver) *names {
-	return &names{resolver: resolver, now: time.Now, known: map[string]nameAnswer{}}
+func newNames(resolver Resolver, lookups *share) *names {
+	return &names{resolver: resolver, lookups: lookups, now: time.Now, known: map[string]nameAnswer{}}
 }
 
 // lookup returns the addresses of a host, and whether the host does not exist. If a
-// lookup fails, what was known stays valid.
-func (n *names) lookup(ctx context.Context, host string) (addresses []netip.Addr, isMissing bool) {
+// lookup fails, what was known stays valid. isFinished is false if nothing is known yet
+// because ctx ended first.
+func (n *names) lookup(ctx context.Context, host string) (addresses []netip.Addr, isMissing, isFinished bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr.Unmap()}, false
+		return []netip.Addr{addr.Unmap()}, false, true
 	}
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
 	if name == "localhost" {
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, false
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, false, true
 	}
-	n.mu.Lock()
-	former := n.known[name]
-	n.mu.Unlock()
-	if n.now().Before(former.until) {
-		return former.addresses, former.isMissing
+	latest, isKnown := n.recall(name)
+	if !isKnown || !n.now().Before(latest.until) {
+		release, err := n.lookups.acquire(ctx)
+		if err != nil {
+			return latest.addresses, latest.isMissing, isKnown
+		}
+		found, err := n.resolve(ctx, name)
+		release()
+		if err != nil && ctx.Err() != nil {
+			return latest.addresses, latest.isMissing, isKnown
+		}
+		latest = latest.next(found, err)
+		latest.until = n.now().Add(nameTTL)
+		n.remember(name, latest)
 	}
+	return latest.addresses, latest.isMissing, true
+}
+
+func (n *names) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	found, err := n.resolver.LookupNetIP(ctx, "ip", name)
-	latest := former.next(found, err)
-	latest.until = n.now().Add(nameTTL)
-	n.remember(name, latest)
-	return latest.addresses, latest.isMissing
+	return n.resolver.LookupNetIP(ctx, "ip", name)
 }
 
 // next returns what is known after a lookup.
@@ -92,14 +104,33 @@ func (a nameAnswer) next(found []netip.Addr, err error) nameAnswer {
 	return a
 }
 
+// recall returns what is known about a name, which counts as a use.
+func (n *names) recall(name string) (nameAnswer, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	known, isKnown := n.known[name]
+	if isKnown {
+		known.unused = 0
+		n.known[name] = known
+	}
+	return known, isKnown
+}
+
 func (n *names) remember(name string, latest nameAnswer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.known) >= maxNames {
-		now := n.now()
-		maps.DeleteFunc(n.known, func(_ string, each nameAnswer) bool { return now.After(each.until) })
-	}
 	if _, found := n.known[name]; found || len(n.known) < maxNames {
 		n.known[name] = latest
 	}
+}
+
+// prune forgets names that were not used in this many polls in a row.
+func (n *names) prune(polls int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, each := range n.known {
+		each.unused++
+		n.known[name] = each
+	}
+	maps.DeleteFunc(n.known, func(_ string, each nameAnswer) bool { return each.unused > polls })
 }

@@ -33,16 +33,26 @@ func newPresence(misses int) *presence {
 	return &presence{misses: misses, targets: map[string]*targetReport{}}
 }
 
-// answered records an answer of a target.
-func (p *presence) answered(target string, order int, found []application) {
+// answered records an answer of a target. Nothing is missing from a partial one, and
+// applications whose look-ups are unfinished are added when they are finished.
+func (p *presence) answered(target string, order int, latest targetAnswer) {
 	r := p.target(target, order)
 	r.failures = 0
 	for _, remembered := range r.applications {
-		remembered.missed++
+		if !latest.isPartial {
+			remembered.missed++
+		}
 	}
 	free := maxRemembered - p.count()
-	for _, each := range found {
-		if r.applications[each.url] == nil {
+	for _, each := range latest.found {
+		former := r.applications[each.url]
+		if each.isUnfinished {
+			if former != nil {
+				former.missed = 0
+			}
+			continue // and what was known stays valid
+		}
+		if former == nil {
 			if free <= 0 {
 				continue
 			}

@@ -196,11 +196,11 @@ func (r fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Ad
 func TestNames(t *testing.T) {
 	resolver := fakeResolver{"plc": "10.0.0.1"}
 	now := time.Unix(0, 0)
-	n := newNames(resolver)
+	n := newNames(resolver, newPool(1).share())
 	n.now = func() time.Time { return now }
 	expect := func(reason, host, want string) {
 		t.Helper()
-		addresses, isMissing := n.lookup(t.Context(), host)
+		addresses, isMissing, _ := n.lookup(t.Context(), host)
 		if got := fmt.Sprint(addresses, isMissing); got != want {
 			t.Errorf("%s: got %s, want %s", reason, got, want)
 		}

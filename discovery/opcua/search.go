@@ -15,17 +15,25 @@ import (
 )
 
 const (
-	// firstListTimeout bounds how long servers that do not answer delay the first list.
-	// Until then they are asked again: a handler that restarts must not report a device
-	// as gone because one answer was lost.
-	firstListTimeout = 3 * time.Second
+	// maxFirstList bounds how long the first list is delayed: until then, each target has
+	// its time, with all that its answer causes. A handler that restarts must not report a
+	// device as gone because it was not asked. Agents wait for five minutes.
+	maxFirstList = 285 * time.Second
+	// firstPatience is how long a target that fails is asked again before the first list:
+	// one lost answer must not report a device as gone either.
+	firstPatience = 3 * time.Second
 	// firstRetry is the pause between those attempts.
 	firstRetry = 500 * time.Millisecond
-	// askTimeout bounds what an answer causes: lookups of names, and calls of the servers
-	// that it refers to. What is not done by then is done with the next polls.
-	askTimeout = 15 * time.Second
+	// lookupsTimeout bounds what an answer causes in a later poll: look-ups of names, and
+	// calls of the servers that it refers to. It is enough for a server that is silent,
+	// and what is unfinished by then goes on with the next polls.
+	lookupsTimeout = 10 * time.Second
+	// maxLookups bounds the look-ups of a request at a time.
+	maxLookups = 512
 	// minWake is the minimum time between polls of targets that were just found.
 	minWake = time.Second
+	// minPause is the minimum time between polls that take longer than the interval.
+	minPause = time.Second / 2
 	// maxFound bounds the servers that mDNS or a scan may add.
 	maxFound = 1000
 	// maxLoggedError is how much of an error is logged, in bytes.
@@ -39,14 +47,18 @@ type search struct {
 	names        *names
 	descriptions *descriptions
 
+	connections, answers *share
+	slots                chan struct{} // holds a value for each look-up
+
 	// The loop in run owns these.
 	configured []polledTarget
 	presence   *presence
 	silent     map[string]bool // targets that did not answer, by key
 
-	mu    sync.Mutex
-	found map[string]foundTarget // by key
-	wake  chan struct{}          // a target was found
+	mu       sync.Mutex
+	reserved int                    // applications that are looked up
+	found    map[string]foundTarget // by key
+	wake     chan struct{}          // a target was found
 }
 
 // foundTarget is a target that mDNS or a scan has found.
@@ -58,9 +70,10 @@ type foundTarget struct {
 
 func newSearch(h *Handler, d *details.Details) *search {
 	s := &search{
-		handler: h, details: d, names: newNames(h.options.Resolver),
+		handler: h, details: d, names: newNames(h.options.Resolver, h.nameLookups.share()),
 		descriptions: &descriptions{known: map[string]remembrance{}, failed: func(err error) { h.options.Metrics.Failed(reason(err)) }},
-		presence:     newPresence(d.Misses), silent: map[string]bool{},
+		connections:  h.connections.share(), answers: h.answers.share(), slots: make(chan struct{}, maxLookups),
+		presence: newPresence(d.Misses), silent: map[string]bool{},
 		found: map[string]foundTarget{}, wake: make(chan struct{}, 1),
 	}
 	for _, each := range []struct {
@@ -86,99 +99,104 @@ func (s *search) run(ctx context.Context, send func([]discovery.Device) error) e
 	defer cancel()
 	ready := s.startFinders(ctx, &group)
 
+	began := time.Now()
 	s.first(ctx, ready)
 	var sent []discovery.Device
-	for poll := s.nextPoll(); ctx.Err() == nil; {
+	for next := s.nextPoll(began); ctx.Err() == nil; {
 		if latest := devices(s.details, s.presence.current()); sent == nil || !reflect.DeepEqual(latest, sent) {
 			if err := send(latest); err != nil {
 				return err
 			}
 			sent = latest
 		}
-		if s.sleep(ctx, time.Until(poll)) {
-			s.poll(ctx, s.unknown())
+		if s.sleep(ctx, time.Until(next)) {
+			s.poll(ctx, s.unknown(), 0, lookupsTimeout)
 			continue
 		}
-		s.poll(ctx, s.targets())
+		began := time.Now()
+		s.poll(ctx, s.targets(), 0, lookupsTimeout)
 		s.forget()
-		s.descriptions.prune()
-		poll = s.nextPoll()
+		s.descriptions.prune(s.details.Misses)
+		s.names.prune(s.details.Misses)
+		next = s.nextPoll(began)
 	}
 	return ctx.Err()
 }
 
-// nextPoll returns the time of the next poll of all targets. The jitter spreads the
-// handlers of many nodes.
-func (s *search) nextPoll() time.Time {
+// nextPoll returns the time of the next poll of all targets after one that began then.
+// The jitter spreads the handlers of many nodes.
+func (s *search) nextPoll(began time.Time) time.Time {
 	interval := s.details.Interval()
-	return time.Now().Add(interval*9/10 + rand.N(interval/5))
+	next := began.Add(interval*9/10 + rand.N(interval/5))
+	if earliest := time.Now().Add(minPause); next.Before(earliest) {
+		return earliest
+	}
+	return next
 }
 
-// first polls until each target has answered, but not for long. ready is closed when mDNS
+// first polls until each target has answered or had its time. ready is closed when mDNS
 // and the scan have found their first servers.
 func (s *search) first(ctx context.Context, ready <-chan struct{}) {
-	limited, cancel := context.WithTimeout(ctx, firstListTimeout)
+	limited, cancel := context.WithTimeout(ctx, maxFirstList)
 	defer cancel()
-	pending := s.poll(limited, s.configured)
-	for len(pending) > 0 && limited.Err() == nil {
-		pause(limited, firstRetry)
-		pending = s.poll(limited, pending)
-	}
-	for _, t := range pending {
-		s.presence.failed(t.key(), t.order)
-	}
+	s.poll(limited, s.configured, firstPatience, maxFirstList)
 	select {
 	case <-ready:
-		s.poll(ctx, s.unknown())
+		s.poll(limited, s.unknown(), firstPatience, maxFirstList)
 	case <-ctx.Done():
 	}
 }
 
-// poll asks targets, records what they report, and returns those that did not answer.
-func (s *search) poll(ctx context.Context, targets []polledTarget) []polledTarget {
+// poll asks targets, all at the same time, and records what they report. Targets that fail
+// are asked again until the patience is over.
+func (s *search) poll(ctx context.Context, targets []polledTarget, patience, lookups time.Duration) {
 	if len(targets) == 0 || ctx.Err() != nil {
-		return targets
+		return
 	}
 	began := time.Now()
-	type answer struct {
-		found []application
-		err   error
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, t := range targets {
+		group.Go(func() {
+			latest, err := s.ask(ctx, t, lookups)
+			for err != nil && ctx.Err() == nil && time.Since(began) < patience {
+				pause(ctx, firstRetry)
+				latest, err = s.ask(ctx, t, lookups)
+			}
+			// Answers are recorded as they arrive, because what is recorded is bounded.
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil || ctx.Err() == nil {
+				s.record(t, latest, err)
+			}
+		})
 	}
-	answers := make([]answer, len(targets))
-	parallel(len(targets), func(i int) {
-		limited, cancel := context.WithTimeout(ctx, askTimeout)
-		defer cancel()
-		answers[i].found, answers[i].err = s.ask(limited, targets[i])
-	})
+	group.Wait()
 	s.handler.options.Metrics.Scanned(began)
-
-	var pending []polledTarget
-	for i, t := range targets {
-		if answers[i].err == nil {
-			s.presence.answered(t.key(), t.order, answers[i].found)
-			s.answers(t)
-			continue
-		}
-		pending = append(pending, t)
-		if ctx.Err() == nil || !isInterrupted(answers[i].err) {
-			s.handler.options.Metrics.Failed(reason(answers[i].err))
-			s.presence.failed(t.key(), t.order)
-			s.fails(t, answers[i].err)
-		}
-	}
-	return pending
 }
 
-// answers logs that a target answers again.
-func (s *search) answers(t polledTarget) {
+// record records the answer of a target, or that it has not answered.
+func (s *search) record(t polledTarget, latest targetAnswer, err error) {
+	if err == nil {
+		s.presence.answered(t.key(), t.order, latest)
+		s.logAnswer(t)
+		return
+	}
+	s.handler.options.Metrics.Failed(reason(err))
+	s.presence.failed(t.key(), t.order)
+	s.logFailure(t, err)
+}
+
+// logAnswer logs that a target answers again.
+func (s *search) logAnswer(t polledTarget) {
 	if s.silent[t.key()] {
 		delete(s.silent, t.key())
 		s.handler.options.Log.Info("An OPC UA server answers again", "method", t.method, "url", t.text)
 	}
 }
 
-// fails logs that a target does not answer, once until it answers again.
-func (s *search) fails(t polledTarget, err error) {
+// logFailure logs that a target does not answer, once until it answers again.
+func (s *search) logFailure(t polledTarget, err error) {
 	if !s.silent[t.key()] {
 		s.silent[t.key()] = true
 		s.handler.options.Log.Warn("An OPC UA server does not answer; asking it again with each poll",

@@ -40,6 +40,8 @@ type plc struct {
 	stop  func()
 	finds atomic.Int32 // calls of FindServers
 	asks  atomic.Int32 // calls of GetEndpoints
+	// records is the answer to FindServersOnNetwork.
+	records atomic.Pointer[[]*ua.ServerOnNetwork]
 }
 
 // startServer starts a server on the loopback device. If applications is not nil, the
@@ -75,6 +77,14 @@ func (p *plc) start(t testing.TB, name string, applications func() []*ua.Applica
 		}
 		return answer, nil
 	})
+	network := func(_ *uasc.SecureChannel, r ua.Request, _ uint32) (ua.Response, error) {
+		answer := &ua.FindServersOnNetworkResponse{ResponseHeader: goodHeader(r)}
+		if records := p.records.Load(); records != nil {
+			answer.Servers = *records
+		}
+		return answer, nil
+	}
+	s.RegisterHandler(id.FindServersOnNetworkRequest_Encoding_DefaultBinary, network)
 	// The server keeps the handlers that were registered before it starts.
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := s.Start(ctx); err != nil {
@@ -122,14 +132,20 @@ type watcher struct {
 // discover runs a handler until the test ends.
 func discover(t testing.TB, options Options, format string, arguments ...any) *watcher {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	w := &watcher{t: t, lists: make(chan []discovery.Device, 100), ended: make(chan error, 1), stop: cancel}
 	if options.Metrics == nil {
 		options.Metrics = monitor.New(prometheus.NewRegistry())
 	}
+	return discoverWith(t, New(options), format, arguments...)
+}
+
+// discoverWith runs another request of a handler.
+func discoverWith(t testing.TB, h *Handler, format string, arguments ...any) *watcher {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &watcher{t: t, lists: make(chan []discovery.Device, 100), ended: make(chan error, 1), stop: cancel}
 	go func() {
 		request := discovery.Request{Details: fmt.Sprintf(format, arguments...)}
-		w.ended <- New(options).Discover(ctx, request, func(devices []discovery.Device) error {
+		w.ended <- h.Discover(ctx, request, func(devices []discovery.Device) error {
 			w.lists <- devices
 			return nil
 		})

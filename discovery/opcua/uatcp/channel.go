@@ -16,8 +16,13 @@ const (
 	chunkBytes = 64 << 10
 	// maxMessageBytes bounds an answer, with all its chunks.
 	maxMessageBytes = 1 << 20
+	// maxGreetingBytes bounds the answers before the first call. They have 28 bytes and, if
+	// the server adds a certificate, some thousand.
+	maxGreetingBytes = 8 << 10
 	// maxChunks bounds the chunks of an answer.
 	maxChunks = 256
+	// maxReading bounds how long an answer arrives, from its first bytes.
+	maxReading = 2 * time.Second
 	// lifetime is the life of a channel in milliseconds; it is used for two calls.
 	lifetime = 60_000
 
@@ -27,6 +32,16 @@ const (
 	helloBytes  = 20 // the numbers of Hello and Acknowledge
 )
 
+// Limits bound what a channel costs.
+type Limits struct {
+	// Timeout bounds the life of the channel, without the time that Reserve takes.
+	Timeout time.Duration
+	// Reserve is called when an answer to a call begins to arrive, before memory is
+	// allocated for it. It may wait. release is called when the channel makes the next
+	// call or is closed. If Reserve is nil, answers are read as they arrive.
+	Reserve func(context.Context) (release func(), err error)
+}
+
 // Channel is a connection to a server, with a secure channel without security. It is not
 // safe for concurrent use.
 type Channel struct {
@@ -34,24 +49,33 @@ type Channel struct {
 	url        string
 	deadline   time.Time
 	stop       func() bool
+	canceled   func() error           // the error of the context
+	reserve    func() (func(), error) // see Limits.Reserve
+	release    func()                 // what is reserved, or nil
 
+	isOpen    bool // the next answers are those to calls
 	id, token uint32
 	sequence  uint32
 }
 
+// past is a deadline that ends all reads and writes.
+var past = time.Unix(1, 0)
+
 // Open greets the server at the other end of a connection and opens a channel. The URL
-// is the server's endpoint. All calls fail when ctx is done, which must have a deadline.
-// The caller closes the connection if Open fails, and otherwise the channel.
-func Open(ctx context.Context, connection net.Conn, url string) (*Channel, error) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return nil, errors.New("the context has no deadline")
+// is the server's endpoint. All calls fail when ctx is done. The caller closes the
+// connection if Open fails, and otherwise the channel.
+func Open(ctx context.Context, connection net.Conn, url string, limits Limits) (*Channel, error) {
+	c := &Channel{
+		connection: connection, url: url, deadline: time.Now().Add(limits.Timeout), canceled: ctx.Err,
+		reserve: func() (func(), error) { return func() {}, nil },
 	}
-	if err := connection.SetDeadline(deadline); err != nil {
+	if limits.Reserve != nil {
+		c.reserve = func() (func(), error) { return limits.Reserve(ctx) }
+	}
+	if err := connection.SetDeadline(c.deadline); err != nil {
 		return nil, err
 	}
-	c := &Channel{connection: connection, url: url, deadline: deadline}
-	c.stop = context.AfterFunc(ctx, func() { _ = connection.SetDeadline(time.Unix(1, 0)) }) // a closed connection needs none
+	c.stop = context.AfterFunc(ctx, func() { _ = connection.SetDeadline(past) }) // a closed connection needs none
 	if err := errors.Join(c.hello(), ctx.Err()); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("greet the server: %w", err)
@@ -60,11 +84,13 @@ func Open(ctx context.Context, connection net.Conn, url string) (*Channel, error
 		c.stop()
 		return nil, fmt.Errorf("open a channel: %w", err)
 	}
+	c.isOpen = true
 	return c, nil
 }
 
 // Close closes the channel, without waiting for an answer, and the connection.
 func (c *Channel) Close() {
+	c.finish()
 	defer c.connection.Close()
 	defer c.stop()
 	// The server notices the end of the connection if the message cannot be sent.
@@ -83,7 +109,7 @@ func (c *Channel) hello() error {
 	if _, err := c.connection.Write(e.data); err != nil {
 		return err
 	}
-	kind, _, body, err := c.read()
+	kind, _, body, err := c.read(maxGreetingBytes)
 	if err != nil {
 		return err
 	}
@@ -115,10 +141,52 @@ func (c *Channel) open() error {
 
 // call sends a request and returns the answer after its header.
 func (c *Channel) call(request uint16, response uint32, body func(*encoder)) (*decoder, error) {
+	c.finish()
 	if err := c.send("MSG", request, body); err != nil {
 		return nil, err
 	}
 	return c.receive("MSG", response)
+}
+
+// begin waits until an answer, which has begun to arrive, may be read. The server has not
+// to answer for that time.
+func (c *Channel) begin() error {
+	began := time.Now()
+	release, err := c.reserve()
+	if err != nil {
+		return err
+	}
+	c.release = release
+	now := time.Now()
+	c.deadline = c.deadline.Add(now.Sub(began))
+	return c.setDeadline(earlier(c.deadline, now.Add(maxReading)))
+}
+
+// finish gives back what was reserved for the latest answer.
+func (c *Channel) finish() {
+	if c.release != nil {
+		c.release()
+		c.release = nil
+	}
+	_ = c.setDeadline(c.deadline) // otherwise the next write fails
+}
+
+// setDeadline sets a deadline, unless the context is done.
+func (c *Channel) setDeadline(deadline time.Time) error {
+	if err := c.connection.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if err := c.canceled(); err != nil { // its deadline may just have been replaced
+		return errors.Join(err, c.connection.SetDeadline(past))
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // send sends a request, which always fits into one chunk.
@@ -169,9 +237,13 @@ func (c *Channel) receive(kind string, response uint32) (*decoder, error) {
 
 // message reads the chunks of an answer and returns their content.
 func (c *Channel) message(want string) ([]byte, error) {
+	maximum := maxMessageBytes
+	if want == "OPN" {
+		maximum = maxGreetingBytes
+	}
 	var content []byte
 	for count := 1; ; count++ {
-		kind, final, body, err := c.read()
+		kind, final, body, err := c.read(maximum)
 		if err != nil {
 			return nil, err
 		}
@@ -193,8 +265,8 @@ func (c *Channel) message(want string) ([]byte, error) {
 			return nil, fmt.Errorf("%w: a message %q for request %d instead of %q for %d", ErrMalformed, kind, request, want, c.sequence)
 		case final == 'A':
 			return nil, StatusCode(chunk.uint32() | 0x80000000)
-		case len(content)+len(chunk.data) > maxMessageBytes:
-			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxMessageBytes)
+		case len(content)+len(chunk.data) > maximum:
+			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maximum)
 		case final == 'F':
 			return append(content, chunk.data...), nil
 		case count >= maxChunks:
@@ -205,27 +277,17 @@ func (c *Channel) message(want string) ([]byte, error) {
 }
 
 // read reads a chunk.
-func (c *Channel) read() (kind string, final byte, body []byte, err error) {
-	var header [headerBytes]byte
-	if _, err := io.ReadFull(c.connection, header[:]); err != nil {
+func (c *Channel) read(maximum int) (kind string, final byte, body []byte, err error) {
+	kind, final, size, err := c.readHeader(maximum)
+	if err != nil {
 		return "", 0, nil, err
 	}
-	kind, final = string(header[:3]), header[3]
-	switch kind {
-	case "ACK", "ERR", "OPN", "MSG":
-	default:
-		return "", 0, nil, fmt.Errorf("%w: it begins with %q: not an OPC UA server", ErrMalformed, header[:4])
+	if c.isOpen && c.release == nil {
+		if err := c.begin(); err != nil {
+			return "", 0, nil, err
+		}
 	}
-	size := binary.LittleEndian.Uint32(header[4:])
-	switch {
-	case final != 'F' && final != 'C' && final != 'A':
-		return "", 0, nil, fmt.Errorf("%w: a chunk of type %q", ErrMalformed, final)
-	case size < headerBytes:
-		return "", 0, nil, fmt.Errorf("%w: a chunk of %d bytes", ErrMalformed, size)
-	case size > maxMessageBytes:
-		return "", 0, nil, fmt.Errorf("%w: a chunk of %d bytes, more than %d", ErrTooLarge, size, maxMessageBytes)
-	}
-	body = make([]byte, size-headerBytes)
+	body = make([]byte, size)
 	if _, err := io.ReadFull(c.connection, body); err != nil {
 		return "", 0, nil, err
 	}
@@ -235,4 +297,27 @@ func (c *Channel) read() (kind string, final byte, body []byte, err error) {
 		return "", 0, nil, status
 	}
 	return kind, final, body, nil
+}
+
+// readHeader reads the header of a chunk, and returns the size of what follows.
+func (c *Channel) readHeader(maximum int) (kind string, final byte, size uint32, err error) {
+	var header [headerBytes]byte
+	if _, err := io.ReadFull(c.connection, header[:]); err != nil {
+		return "", 0, 0, err
+	}
+	kind, final, size = string(header[:3]), header[3], binary.LittleEndian.Uint32(header[4:])
+	switch kind {
+	case "ACK", "ERR", "OPN", "MSG":
+	default:
+		return "", 0, 0, fmt.Errorf("%w: it begins with %q: not an OPC UA server", ErrMalformed, header[:4])
+	}
+	switch {
+	case final != 'F' && final != 'C' && final != 'A':
+		return "", 0, 0, fmt.Errorf("%w: a chunk of type %q", ErrMalformed, final)
+	case size < headerBytes:
+		return "", 0, 0, fmt.Errorf("%w: a chunk of %d bytes", ErrMalformed, size)
+	case size > uint32(maximum):
+		return "", 0, 0, fmt.Errorf("%w: a chunk of %d bytes, more than %d", ErrTooLarge, size, maximum)
+	}
+	return kind, final, size - headerBytes, nil
 }

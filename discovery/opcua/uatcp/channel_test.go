@@ -8,7 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
+	"runtime"
 	"testing"
 	"time"
 
@@ -23,6 +23,8 @@ type script struct {
 	answers [][]byte
 	// hold keeps the connection open after the last answer.
 	hold bool
+	// reserve is Limits.Reserve.
+	reserve func(context.Context) (func(), error)
 }
 
 // ack acknowledges the client's greeting, with sizes that a client must not trust.
@@ -107,9 +109,7 @@ func (s script) find(t *testing.T, limit time.Duration) ([]Application, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	channel, err := Open(ctx, connection, "opc.tcp://"+listener.Addr().String())
+	channel, err := Open(t.Context(), connection, "opc.tcp://"+listener.Addr().String(), Limits{Timeout: limit, Reserve: s.reserve})
 	if err != nil {
 		connection.Close()
 		return nil, err
@@ -141,6 +141,8 @@ func TestFaults(t *testing.T) {
 		"it is a web server":       {script{answers: [][]byte{[]byte("HTTP/1.1 400 Bad Request\r\n\r\n")}}, ErrMalformed},
 		"a short acknowledgement":  {script{answers: [][]byte{message("ACKF", u32(0))}}, ErrMalformed},
 		"an error":                 {script{answers: [][]byte{message("ERRF", u32(0x80830000), text("no"))}}, StatusCode(0x80830000)},
+		"a large greeting":         {script{answers: [][]byte{message("ACKF", kilobytes(9))}}, ErrTooLarge},
+		"a large channel":          {script{answers: [][]byte{ack, message("OPNF", kilobytes(9))}}, ErrTooLarge},
 		"a chunk of 4 GiB":         {script{answers: [][]byte{append([]byte("ACKF"), 0xff, 0xff, 0xff, 0xff)}}, ErrTooLarge},
 		"a chunk of 3 bytes":       {script{answers: [][]byte{append([]byte("ACKF"), 3, 0, 0, 0)}}, ErrMalformed},
 		"an unknown chunk":         {script{answers: [][]byte{message("ACKX", u32(0))}}, ErrMalformed},
@@ -170,18 +172,67 @@ func TestCancel(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
 	began := time.Now()
-	if _, err := Open(ctx, client, "opc.tcp://x"); err == nil || time.Since(began) > 10*time.Second {
+	if _, err := Open(ctx, client, "opc.tcp://x", Limits{Timeout: time.Minute}); err == nil || time.Since(began) > 10*time.Second {
 		t.Errorf("got %v after %v, want an error as soon as the context is canceled", err, time.Since(began))
-	}
-	if _, err := Open(t.Context(), client, "opc.tcp://x"); err == nil || !strings.Contains(err.Error(), "no deadline") {
-		t.Errorf("without a deadline: %v", err)
 	}
 }
 
-// FuzzConnection answers with any bytes. The client must return, and not panic.
+// TestReserve checks that only an answer that begins to arrive is reserved, that the time
+// until then does not count, and that what was reserved is released.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	inTwo := append(part('C', responseID), part('F', okHeader, u32(0))...)
+	noServer := part('F', responseID, okHeader, u32(0))
+	for name, tc := range map[string]struct {
+		script   script
+		limit    time.Duration
+		wait     time.Duration // of Reserve
+		reserved int
+		want     error
+	}{
+		"an answer":               {script{answers: [][]byte{ack, opened, noServer}}, time.Minute, 0, 1, nil},
+		"an answer in two chunks": {script{answers: [][]byte{ack, opened, inTwo}}, time.Minute, 0, 1, nil},
+		"others are read first":   {script{answers: [][]byte{ack, opened, noServer}}, time.Second, 1500 * time.Millisecond, 1, nil},
+		"no answer to the call":   {script{answers: [][]byte{ack, opened}, hold: true}, 300 * time.Millisecond, 0, 0, os.ErrDeadlineExceeded},
+		"no answer at all":        {script{hold: true}, 300 * time.Millisecond, 0, 0, os.ErrDeadlineExceeded},
+		"an answer without end":   {script{answers: [][]byte{ack, opened, noServer[:20]}, hold: true}, time.Minute, 0, 1, os.ErrDeadlineExceeded},
+		"an answer too early":     {script{answers: [][]byte{ack, noServer}}, time.Minute, 0, 0, ErrMalformed},
+		"a greeting as an answer": {script{answers: [][]byte{ack, opened, message("OPNF", kilobytes(9))}}, time.Minute, 0, 1, ErrMalformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reserved, released := 0, 0
+			tc.script.reserve = func(context.Context) (func(), error) {
+				reserved++
+				timer := time.NewTimer(tc.wait)
+				defer timer.Stop()
+				<-timer.C
+				return func() { released++ }, nil
+			}
+			if _, err := tc.script.find(t, tc.limit); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+			if reserved != tc.reserved || released != reserved {
+				t.Errorf("reserved %d times, want %d; released %d times", reserved, tc.reserved, released)
+			}
+		})
+	}
+}
+
+// TestReserveFails checks that a call ends if it waits for others and is canceled.
+func TestReserveFails(t *testing.T) {
+	s := script{answers: [][]byte{ack, opened, part('F', responseID, okHeader, u32(0))}}
+	s.reserve = func(context.Context) (func(), error) { return nil, context.Canceled }
+	if _, err := s.find(t, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzConnection answers with any bytes. The client must return, not panic, and allocate
+// no more than a multiple of what it receives, next to a buffer for what is announced.
 func FuzzConnection(f *testing.F) {
 	f.Add(append(append(append([]byte{}, ack...), opened...), part('F', responseID, okHeader, u32(0))...))
 	f.Add(append(append([]byte{}, ack...), message("ERRF", u32(0x80830000), text("no"))...))
@@ -193,16 +244,31 @@ func FuzzConnection(f *testing.F) {
 			defer server.Close()
 			_, _ = server.Write(answer)
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		channel, err := Open(ctx, client, "opc.tcp://x")
+		reserved, before := 0, allocated()
+		channel, err := Open(t.Context(), client, "opc.tcp://x", Limits{
+			Timeout: 10 * time.Second,
+			Reserve: func(context.Context) (func(), error) { reserved++; return func() { reserved-- }, nil },
+		})
 		if err != nil {
 			client.Close()
-			return
+		} else {
+			if _, err := channel.FindServers(); err == nil {
+				_, _ = channel.GetEndpoints()
+			}
+			channel.Close()
 		}
-		if _, err := channel.FindServers(); err == nil {
-			_, _ = channel.GetEndpoints()
+		if reserved != 0 {
+			t.Errorf("%d answers stay reserved", reserved)
 		}
-		channel.Close()
+		if used, limit := allocated()-before, uint64(64<<10+3*maxMessageBytes+64*len(answer)); used > limit {
+			t.Errorf("%d bytes made it allocate %d bytes, more than %d", len(answer), used, limit)
+		}
 	})
+}
+
+// allocated returns the bytes that this process has allocated since its start.
+func allocated() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc
 }

@@ -3,7 +3,7 @@ package uatcp
 import (
 	"encoding/hex"
 	"errors"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,28 +129,32 @@ func TestAnnouncedSizes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+			before := allocated()
 			d := &decoder{data: data}
 			d.responseHeader()
 			list(d, maxApplications, minApplicationBytes, decodeApplication)
-			runtime.ReadMemStats(&after)
+			used := allocated() - before
 			if !errors.Is(d.err, tc.want) {
 				t.Errorf("got %v, want %v", d.err, tc.want)
 			}
-			if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+			if used > 1<<20 {
 				t.Errorf("allocated %d bytes", used)
 			}
 		})
 	}
 }
 
-// FuzzDecode decodes any answer: it must not panic, and not return more than its bounds.
+// FuzzDecode decodes any answer: it must not panic, not return more than its bounds, and
+// not allocate more than a multiple of the answer's size.
 func FuzzDecode(f *testing.F) {
 	for id, body := range answers(f) {
 		f.Add(uint16(id), body)
+		// As many elements as are permitted, none of which follows.
+		f.Add(uint16(id), slices.Concat(make([]byte, 17), u32(nullLength), make([]byte, 3+8), u32(256)))
 	}
+	f.Add(uint16(findServersResponseID), slices.Concat(make([]byte, 17), u32(nullLength), make([]byte, 3), u32(maxApplications)))
 	f.Fuzz(func(t *testing.T, id uint16, body []byte) {
+		before := allocated()
 		d := &decoder{data: body}
 		d.responseHeader()
 		count := 0
@@ -162,6 +166,9 @@ func FuzzDecode(f *testing.F) {
 			count = len(list(d, maxEndpoints, minEndpointBytes, decodeEndpoint))
 		default:
 			count = len(list(d, maxApplications, minApplicationBytes, decodeApplication))
+		}
+		if used, limit := allocated()-before, uint64(64<<10+64*len(body)); used > limit {
+			t.Errorf("%d bytes made it allocate %d bytes, more than %d", len(body), used, limit)
 		}
 		if d.err != nil && count > 0 || count > maxApplications || count*minRecordBytes > len(body) {
 			t.Errorf("%d elements of %d bytes: %v", count, len(body), d.err)
