@@ -40,9 +40,10 @@ VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Without its traces (grpcnotrace), gRPC does not make the linker keep all exported methods.
 .PHONY: build
 build: ## Build the programs into bin/
-	CGO_ENABLED=0 go build -ldflags='-s -w -X akri.sh/akri/internal/version.version=$(VERSION) -X akri.sh/akri/internal/version.commit=$(REVISION)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -tags=grpcnotrace -ldflags='-s -w -X akri.sh/akri/internal/version.version=$(VERSION) -X akri.sh/akri/internal/version.commit=$(REVISION)' -o bin/ ./cmd/...
 
 .PHONY: version
 version: ## Print the version of this checkout

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ the Configurations that refer to it.`,
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 100 "))
+	root.SetUsageFunc(printUsage)
 	root.AddCommand(newDebugEcho(environment), newHTTP(environment), newMDNS(environment), newMQTT(environment),
 		newONVIF(environment), newOPCUA(environment), newUDEV(environment), newCheck(), manpages.NewCommand())
 	return root

@@ -45,9 +45,11 @@ func (o Options) compile(ctx context.Context, definitions []Definition, platform
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	// Without its traces, gRPC does not make the linker keep all exported methods.
+	const buildTags = "grpcnotrace"
 	const variables = "akri.sh/akri/internal/version."
 	flags := fmt.Sprintf("-s -w -X %sversion=%s -X %scommit=%s", variables, o.Version, variables, o.Revision)
-	arguments := []string{"build", "-buildvcs=false", "-ldflags=" + flags, "-o", dir + string(filepath.Separator)}
+	arguments := []string{"build", "-buildvcs=false", "-tags=" + buildTags, "-ldflags=" + flags, "-o", dir + string(filepath.Separator)}
 	for _, d := range definitions {
 		arguments = append(arguments, "./cmd/"+d.Program)
 	}
