@@ -51,6 +51,36 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestUsage has all parts that a usage can have.
+func TestUsage(t *testing.T) {
+	for _, tc := range []struct{ arguments, want []string }{
+		{nil, []string{
+			"Usage:\n  akri-discovery [command]\n\nAvailable Commands:\n  check       Check any", "\n  help  ", "\n\nFlags:\n  -h, --help",
+			"\n\nUse \"akri-discovery [command] --help\" for more information about a command.\n",
+		}},
+		{[]string{"check"}, []string{
+			"Usage:\n  akri-discovery check [flags]\n\nExamples:\n  akri-discovery check --endpoint", "\n\nFlags:\n",
+			"handler must\n                                           refuse; may be repeated\n",
+		}},
+	} {
+		root := newRoot(func(string) string { return "" })
+		var out bytes.Buffer
+		root.SetArgs(append(tc.arguments, "--help"))
+		root.SetOut(&out)
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q: no %q in\n%s", tc.arguments, want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "\n  man ") {
+			t.Error("a hidden command is shown")
+		}
+	}
+}
+
 // Every handler whose discoveryDetails are checked has a command with a manual.
 func TestEveryHandlerHasACommand(t *testing.T) {
 	root := newRoot(func(string) string { return "" })

@@ -83,6 +83,7 @@ func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor
 		return err
 	}
 	defer stop()
+	limitGarbage()
 	f.options.Logger.Info("Handler started", "handler", name, "version", version.String())
 	handler := metrics.Wrap(create(metrics), f.options.Logger)
 	if f.options.Static { // the agents of all nodes send the same requests

@@ -1,9 +1,9 @@
 package udev
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -47,16 +47,20 @@ func (w *dataWatch) changed(event fsnotify.Event) (devPath string, ok bool) {
 		if strings.HasPrefix(base, ".") || event.Op == fsnotify.Chmod {
 			return "", false
 		}
-		return w.tree.deviceOf(base)
+		devPath, err := w.tree.deviceOf(base)
+		if err != nil && !isAbsent(err) {
+			return "", true
+		}
+		return devPath, err == nil
 	}
 	return "", false
 }
 
-// deviceOf returns the device that an entry of udev's database is about. It is not found
-// if the device is gone.
-func (t *tree) deviceOf(record string) (devPath string, ok bool) {
+// deviceOf returns the device that an entry of udev's database is about. It is absent if
+// the device is gone.
+func (t *tree) deviceOf(record string) (devPath string, err error) {
 	if len(record) < 2 || strings.ContainsRune(record, '/') {
-		return "", false
+		return "", syscall.ENOENT
 	}
 	switch rest := record[1:]; record[0] {
 	case 'b':
@@ -68,30 +72,35 @@ func (t *tree) deviceOf(record string) (devPath string, ok bool) {
 	case '+':
 		subsystem, name, separated := strings.Cut(rest, ":")
 		if !separated || subsystem == "" || name == "" || name == ".." || subsystem == ".." {
-			return "", false
+			return "", syscall.ENOENT
 		}
-		if devPath, ok = t.resolve(filepath.Join(t.sys, "bus", subsystem, "devices", name)); ok {
-			return devPath, true
+		devPath, err = t.resolve(filepath.Join(t.sys, "bus", subsystem, "devices", name))
+		if err == nil || !isAbsent(err) {
+			return devPath, err
 		}
 		return t.resolve(filepath.Join(t.sys, "class", subsystem, name))
 	}
-	return "", false
+	return "", syscall.ENOENT
 }
 
 // interfaceOf returns the network interface with an index.
-func (t *tree) interfaceOf(index string) (devPath string, ok bool) {
+func (t *tree) interfaceOf(index string) (devPath string, err error) {
 	dir := filepath.Join(t.sys, "class", "net")
-	entries, err := os.ReadDir(dir)
+	entries, err := t.files.readDir(dir)
 	if err != nil {
-		return "", false
+		return "", err
 	}
+	var missing error = syscall.ENOENT
 	for _, entry := range entries {
-		text, err := readUpTo(filepath.Join(dir, entry.Name(), "ifindex"), maxAttributeBytes)
-		if err == nil && strings.TrimSpace(text) == index {
+		text, err := t.files.read(filepath.Join(dir, entry.Name(), "ifindex"), maxAttributeBytes)
+		switch {
+		case err == nil && strings.TrimSpace(text) == index:
 			return t.resolve(filepath.Join(dir, entry.Name()))
+		case err != nil && !isAbsent(err):
+			missing = err
 		}
 	}
-	return "", false
+	return "", missing
 }
 
 func (w *dataWatch) close() { w.watcher.Close() }

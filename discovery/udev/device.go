@@ -14,6 +14,8 @@ import (
 type snapshot struct {
 	*tree
 	devices map[string]*sysDevice
+	// missed is whether something that was requested could not be read.
+	missed bool
 }
 
 func (t *tree) snapshot() *snapshot { return &snapshot{tree: t, devices: map[string]*sysDevice{}} }
@@ -36,17 +38,22 @@ type sysDevice struct {
 	kernel     map[string]string // the file uevent; nil if it has not been read
 	database   *databaseRecord   // nil if it has not been read
 	stored     bool              // the database has an entry
-	gone       bool              // the file uevent could not be read
+	gone       bool              // the file uevent is gone
 	attributes map[string]attribute
 	parent     *sysDevice
 	hasParent  bool // parent is known
-	subsystem  *string
-	driver     *string
+	subsystem  *attribute
+	driver     *attribute
+	// ueventUnread and databaseUnread are whether what they are about could not be read.
+	ueventUnread, databaseUnread bool
+	// considered is whether the device has been compared with the rules.
+	considered bool
 }
 
 type attribute struct {
-	value string
-	found bool
+	value  string
+	found  bool
+	unread bool
 }
 
 var _ details.Device = (*sysDevice)(nil)
@@ -66,24 +73,48 @@ func (d *sysDevice) Subsystem() string { return d.link(&d.subsystem, "subsystem"
 // Driver implements [details.Device].
 func (d *sysDevice) Driver() string { return d.link(&d.driver, "driver") }
 
-func (d *sysDevice) link(cached **string, name string) string {
+func (d *sysDevice) link(cached **attribute, name string) string {
 	if *cached == nil {
-		base := d.tree.linkBase(d.path, name)
-		*cached = &base
+		base, err := d.tree.linkBase(d.path, name)
+		*cached = &attribute{value: base, unread: d.tree.isUnread(err)}
 	}
-	return **cached
+	d.tree.missed = d.tree.missed || (*cached).unread
+	return (*cached).value
+}
+
+// isUnread reports whether an error leaves open what a file contains, and counts that.
+func (s *snapshot) isUnread(err error) bool {
+	if err == nil || isAbsent(err) {
+		return false
+	}
+	s.unread(err)
+	return true
+}
+
+// Unread implements [details.Device].
+func (d *sysDevice) Unread() bool { return d.tree.takeMissed() }
+
+// takeMissed reports whether something that was requested since the last call could not
+// be read.
+func (s *snapshot) takeMissed() bool {
+	missed := s.missed
+	s.missed = false
+	return missed
 }
 
 // Attr implements [details.Device].
 func (d *sysDevice) Attr(name string) (value string, found bool) {
 	a, known := d.attributes[name]
 	if !known {
-		a.value, a.found = d.tree.attribute(d.path, name)
+		var err error
+		a.value, a.found, err = d.tree.attribute(d.path, name)
+		a.unread = d.tree.isUnread(err)
 		if d.attributes == nil {
 			d.attributes = map[string]attribute{}
 		}
 		d.attributes[name] = a
 	}
+	d.tree.missed = d.tree.missed || a.unread
 	return a.value, a.found
 }
 
@@ -154,14 +185,16 @@ func (d *sysDevice) above() *sysDevice {
 func (d *sysDevice) uevent() map[string]string {
 	if d.kernel == nil {
 		d.kernel = map[string]string{}
-		text, err := readUpTo(filepath.Join(d.tree.sys, d.path, "uevent"), maxUeventBytes)
-		d.gone = err != nil
+		text, err := d.tree.uevent(d.path)
+		d.ueventUnread = d.tree.isUnread(err)
+		d.gone = err != nil && !d.ueventUnread
 		for line := range strings.Lines(text) {
 			if name, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
 				d.kernel[name] = value
 			}
 		}
 	}
+	d.tree.missed = d.tree.missed || d.ueventUnread
 	return d.kernel
 }
 
@@ -186,11 +219,15 @@ func (d *sysDevice) links() []string {
 // data returns the device's entry in udev's database, which may be empty.
 func (d *sysDevice) data() *databaseRecord {
 	if d.database == nil {
-		text, err := readUpTo(filepath.Join(d.tree.run, "data", d.recordName()), maxDatabaseBytes)
+		missed := d.tree.takeMissed()
+		text, err := d.tree.files.read(filepath.Join(d.tree.run, "data", d.recordName()), maxDatabaseBytes)
+		d.databaseUnread = d.tree.isUnread(err) || d.tree.missed // without uevent, the name is wrong
+		d.tree.missed = missed
 		d.stored = err == nil
 		parsed := parseRecord(text)
 		d.database = &parsed
 	}
+	d.tree.missed = d.tree.missed || d.databaseUnread
 	return d.database
 }
 

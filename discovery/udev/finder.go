@@ -49,6 +49,9 @@ type finder struct {
 	matches map[string]*match
 	// waiting are devices that udevd has not seen, and how long they may wait for that.
 	waiting map[string]time.Time
+	// retries are devices that depend on something that could not be read. Those that
+	// were known are still in matches.
+	retries map[string]retry
 	// needsDatabase is whether the result depends on udevd's database.
 	needsDatabase bool
 	// maxSubtree is the constant, except in tests.
@@ -58,7 +61,7 @@ type finder struct {
 func newFinder(t *tree, d *details.Details) *finder {
 	return &finder{
 		tree: t, details: d, needsDatabase: d.NeedsDatabase(), maxSubtree: maxSubtree,
-		matches: map[string]*match{}, waiting: map[string]time.Time{},
+		matches: map[string]*match{}, waiting: map[string]time.Time{}, retries: map[string]retry{},
 	}
 }
 
@@ -75,6 +78,8 @@ type pass struct {
 	udevd bool
 	// left is how many more directories may be read.
 	left int
+	// incomplete is why devices may be missing, or nil.
+	incomplete error
 }
 
 func (f *finder) pass(now time.Time, first bool) *pass {
@@ -84,7 +89,8 @@ func (f *finder) pass(now time.Time, first bool) *pass {
 	}
 }
 
-// scan looks at all devices. After an error, the matches are those of the last scan.
+// scan looks at all devices. After an error, there may be more, but the known ones are up
+// to date.
 func (f *finder) scan(ctx context.Context, now time.Time, first bool) error {
 	p := f.pass(now, first)
 	f.matches = map[string]*match{}
@@ -92,21 +98,52 @@ func (f *finder) scan(ctx context.Context, now time.Time, first bool) error {
 	if err == nil {
 		err = p.subsystems(ctx, "bus", "devices")
 	}
-	if err != nil {
+	if ctx.Err() != nil {
 		f.matches = p.before
-		return err
+		return ctx.Err()
 	}
-	for devPath := range f.waiting {
-		if !f.tree.exists(devPath) {
-			delete(f.waiting, devPath)
+	if err == nil {
+		err = p.incomplete
+	}
+	if err != nil {
+		p.reconsider()
+	}
+	f.forget(func(devPath string) bool { return f.matches[devPath] == nil && !f.tree.exists(devPath) })
+	return err
+}
+
+// reconsider looks at the known devices that have not been looked at.
+func (p *pass) reconsider() {
+	for devPath := range p.before {
+		if !p.snapshot.device(devPath).considered && p.tree.exists(devPath) {
+			p.consider(devPath)
 		}
 	}
-	return nil
+}
+
+// forget removes the devices that nothing is waited for any more.
+func (f *finder) forget(gone func(devPath string) bool) {
+	maps.DeleteFunc(f.waiting, func(devPath string, _ time.Time) bool { return gone(devPath) })
+	maps.DeleteFunc(f.retries, func(devPath string, _ retry) bool { return gone(devPath) })
+}
+
+// list returns the entries of a directory, which may be gone.
+func (p *pass) list(dir string) []os.DirEntry {
+	entries, err := p.tree.files.readDir(dir)
+	p.note(err)
+	return entries
+}
+
+// note records that devices may be missing because of an error.
+func (p *pass) note(err error) {
+	if err != nil && !isAbsent(err) && p.incomplete == nil {
+		p.incomplete = fmt.Errorf("sysfs cannot be read: %w", err)
+	}
 }
 
 // subsystems looks at the devices of all subsystems that are listed in a directory.
 func (p *pass) subsystems(ctx context.Context, dir, inner string) error {
-	entries, err := os.ReadDir(filepath.Join(p.tree.sys, dir))
+	entries, err := p.tree.files.readDir(filepath.Join(p.tree.sys, dir))
 	if err != nil {
 		return fmt.Errorf("sysfs cannot be read: %w", err)
 	}
@@ -125,31 +162,29 @@ func (p *pass) subsystems(ctx context.Context, dir, inner string) error {
 
 // members looks at the devices of one subsystem. A subsystem may be gone, or be a file.
 func (p *pass) members(dir string, rules []details.Rule) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
+	for _, entry := range p.list(dir) {
 		name := kernelName(entry.Name())
 		if !slices.ContainsFunc(rules, func(r details.Rule) bool { return r.AdmitsKernel(name) }) {
 			continue
 		}
-		if devPath, ok := p.tree.resolve(filepath.Join(dir, entry.Name())); ok && p.tree.exists(devPath) {
+		devPath, err := p.tree.resolve(filepath.Join(dir, entry.Name()))
+		p.note(err)
+		if err == nil && p.tree.exists(devPath) {
 			p.consider(devPath)
 		}
 	}
 }
 
 // refresh looks at some devices, and at those below them, again. complete is false if
-// these are so many that a scan is cheaper.
+// these are so many that a scan is cheaper, or cannot be listed.
 func (f *finder) refresh(ctx context.Context, now time.Time, devPaths []string) (complete bool) {
 	p := f.pass(now, false)
 	f.matches = maps.Clone(p.before)
 	for _, devPath := range devPaths {
 		maps.DeleteFunc(f.matches, func(known string, _ *match) bool { return isWithin(known, devPath) })
-		maps.DeleteFunc(f.waiting, func(known string, _ time.Time) bool { return isWithin(known, devPath) && !f.tree.exists(known) })
+		f.forget(func(known string) bool { return isWithin(known, devPath) && !f.tree.exists(known) })
 		p.walk(devPath)
-		if p.left <= 0 || ctx.Err() != nil {
+		if p.left <= 0 || p.incomplete != nil || ctx.Err() != nil {
 			f.matches = p.before
 			return false
 		}
@@ -168,10 +203,7 @@ func (p *pass) walk(devPath string) {
 	if p.left--; p.left <= 0 {
 		return
 	}
-	entries, err := os.ReadDir(filepath.Join(p.tree.sys, devPath))
-	if err != nil {
-		return
-	}
+	entries := p.list(filepath.Join(p.tree.sys, devPath))
 	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "subsystem" }) {
 		p.consider(devPath)
 	}
@@ -182,32 +214,70 @@ func (p *pass) walk(devPath string) {
 	}
 }
 
-// consider records a device if it matches. Messages to agents are UTF-8, so a path that
+// consider records a device if it matches. If that depends on something that cannot be
+// read, what was known of the device stays. Messages to agents are UTF-8, so a path that
 // is not cannot be sent.
 func (p *pass) consider(devPath string) {
 	if !utf8.ValidString(devPath) {
 		return
 	}
-	device := p.snapshot.device(devPath)
-	matches := slices.ContainsFunc(p.details.Rules, func(r details.Rule) bool { return r.Matches(device) })
-	if p.udevd && (matches || p.before[devPath] != nil) && p.wait(device) {
-		if former := p.before[devPath]; former != nil {
-			p.matches[devPath] = former
+	device, former := p.snapshot.device(devPath), p.before[devPath]
+	device.considered = true
+	verdict := p.judge(device)
+	if verdict == details.No && former == nil {
+		delete(p.retries, devPath)
+		return
+	}
+	if p.udevd && p.wait(device) {
+		p.keep(devPath, former)
+		delete(p.retries, devPath)
+		return
+	}
+	var m *match
+	if verdict == details.Yes {
+		p.snapshot.takeMissed() // of what was requested before
+		if m = p.describe(device); p.snapshot.takeMissed() {
+			verdict = details.Unknown
 		}
+	}
+	if verdict == details.Unknown && p.tree.exists(devPath) {
+		p.keep(devPath, former)
+		p.retryLater(devPath, p.now)
 		return
 	}
-	if !matches {
-		return
-	}
-	if m := p.describe(device); !device.gone {
+	delete(p.retries, devPath)
+	if verdict == details.Yes && !device.gone {
 		p.matches[devPath] = m
+	}
+}
+
+// judge compares a device with the rules.
+func (p *pass) judge(device *sysDevice) details.Verdict {
+	verdict := details.No
+	for _, rule := range p.details.Rules {
+		if verdict = max(verdict, rule.Matches(device)); verdict == details.Yes {
+			break
+		}
+	}
+	return verdict
+}
+
+// keep keeps what was known of a device, if anything.
+func (p *pass) keep(devPath string, former *match) {
+	if former != nil {
+		p.matches[devPath] = former
 	}
 }
 
 // wait reports whether it is too early to judge a device, because udevd has not finished
 // with it.
 func (p *pass) wait(device *sysDevice) bool {
-	if !device.awaitsUdevd() && !device.withNode().awaitsUdevd() {
+	p.snapshot.takeMissed() // of what was requested before
+	awaits := device.awaitsUdevd() || device.withNode().awaitsUdevd()
+	if p.snapshot.takeMissed() {
+		return false // the verdict says whether that matters
+	}
+	if !awaits {
 		delete(p.waiting, device.path)
 		return false
 	}
@@ -220,28 +290,6 @@ func (p *pass) wait(device *sysDevice) bool {
 		p.waiting[device.path] = deadline
 	}
 	return p.now.Before(deadline)
-}
-
-// nextDeadline returns when the first device has waited long enough for udevd.
-func (f *finder) nextDeadline(now time.Time) (deadline time.Time, ok bool) {
-	for _, each := range f.waiting {
-		if each.After(now) && (!ok || each.Before(deadline)) {
-			deadline, ok = each, true
-		}
-	}
-	return deadline, ok
-}
-
-// overdue returns the devices that have waited for udevd and are not published.
-func (f *finder) overdue(now time.Time) []string {
-	var devPaths []string
-	for devPath, deadline := range f.waiting {
-		if !deadline.After(now) && f.matches[devPath] == nil {
-			devPaths = append(devPaths, devPath)
-		}
-	}
-	slices.Sort(devPaths)
-	return devPaths
 }
 
 // describe returns what agents may get to know about a device that matches.
@@ -272,7 +320,9 @@ func (p *pass) describe(device *sysDevice) *match {
 	if len(parts) == len(p.details.ID) {
 		m.id = strings.Join(parts, " ")
 	}
-	m.iommuGroup = p.tree.linkBase(m.device, "iommu_group")
+	group, err := p.tree.linkBase(m.device, "iommu_group")
+	p.snapshot.missed = p.snapshot.missed || p.snapshot.isUnread(err)
+	m.iommuGroup = group
 	return m
 }
 

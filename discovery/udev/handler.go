@@ -2,6 +2,7 @@ package udev
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -25,12 +26,19 @@ const (
 	// sendInterval is the minimum time between two lists. The first change is sent at
 	// once; those that follow it closely are sent together.
 	sendInterval = 100 * time.Millisecond
+	// scanRetry is the time until the next scan after one that failed.
+	scanRetry = 5 * time.Second
+	// firstListTimeout is how long the first list waits for devices that cannot be
+	// evaluated yet: without them, they would seem to be gone after a restart. It is sent
+	// when they are evaluated for the first time after that.
+	firstListTimeout = 5 * time.Second
 )
 
 // The reasons of akri_handler_failures_total.
 const (
 	failedScan        = "scan"
 	failedAttribute   = "attribute_timeout"
+	failedRead        = "read"
 	failedUevents     = "uevents"
 	failedDataWatch   = "data_watch"
 	failedEventsLost  = "events_lost"
@@ -61,6 +69,8 @@ type Handler struct {
 	options Options
 	tree    *tree
 	hub     *hub
+	// scanRetry and firstListTimeout are the constants, except in tests.
+	scanRetry, firstListTimeout time.Duration
 }
 
 var _ discovery.Handler = (*Handler)(nil)
@@ -77,7 +87,9 @@ func New(options Options) *Handler {
 		options.ScanInterval = scanInterval
 	}
 	t := newTree(options.Sys, options.Run, options.Metrics.Failed)
-	return &Handler{options: options, tree: t, hub: &hub{tree: t}}
+	return &Handler{
+		options: options, tree: t, hub: &hub{tree: t}, scanRetry: scanRetry, firstListTimeout: firstListTimeout,
+	}
 }
 
 // Discover implements [discovery.Handler].
@@ -107,16 +119,21 @@ type search struct {
 	finder    *finder
 	presenter *presenter
 
+	began  time.Time
+	rescan *time.Timer
+	// failing is whether the last scan failed.
+	failing bool
+
 	sent   []discovery.Device
 	sentAt time.Time
 }
 
 func (s *search) run(ctx context.Context) error {
+	s.began, s.rescan = time.Now(), time.NewTimer(s.pause())
+	defer s.rescan.Stop()
 	if err := s.scan(ctx, true); err != nil {
 		return err
 	}
-	rescan := time.NewTimer(s.pause())
-	defer rescan.Stop()
 	for {
 		if err := s.report(); err != nil {
 			return err
@@ -129,9 +146,8 @@ func (s *search) run(ctx context.Context) error {
 			s.refresh(ctx, devPaths, all)
 		case <-wake:
 			s.refresh(ctx, s.finder.overdue(time.Now()), false)
-		case <-rescan.C:
-			_ = s.scan(ctx, false) // counted, and repeated later
-			rescan.Reset(s.pause())
+		case <-s.rescan.C:
+			_ = s.scan(ctx, false) // counted, and repeated soon
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -139,13 +155,23 @@ func (s *search) run(ctx context.Context) error {
 	}
 }
 
-// scan looks at all devices.
+// scan looks at all devices, and plans the next scan.
 func (s *search) scan(ctx context.Context, first bool) error {
 	began := time.Now()
 	if err := s.finder.scan(ctx, began, first); err != nil {
+		s.rescan.Reset(min(s.scanRetry, s.pause()))
+		if ctx.Err() != nil {
+			return err
+		}
 		s.tree.failed(failedScan)
+		if !s.failing {
+			slog.Warn("The devices could not be listed; the known ones are kept", "err", err)
+		}
+		s.failing = true
 		return err
 	}
+	s.failing = false
+	s.rescan.Reset(s.pause())
 	s.options.Metrics.Scanned(began)
 	return nil
 }
@@ -153,12 +179,15 @@ func (s *search) scan(ctx context.Context, first bool) error {
 // refresh looks at some devices, or at all.
 func (s *search) refresh(ctx context.Context, devPaths []string, all bool) {
 	if all || !s.finder.refresh(ctx, time.Now(), devPaths) {
-		_ = s.scan(ctx, false) // counted, and repeated later
+		_ = s.scan(ctx, false) // counted, and repeated soon
 	}
 }
 
 // report sends the list if it differs from the last one.
 func (s *search) report() error {
+	if s.sentAt.IsZero() && len(s.finder.retries) > 0 && time.Since(s.began) < s.firstListTimeout {
+		return nil
+	}
 	devices := s.presenter.devices(s.finder.matches)
 	if !s.sentAt.IsZero() && reflect.DeepEqual(devices, s.sent) {
 		return nil

@@ -375,7 +375,7 @@ func (g *generator) compare(texts []string) {
 				if theirs[i] == nil {
 					continue
 				}
-				ours := rule.Matches(details.Device(fresh.device(devPath)))
+				ours := rule.Matches(details.Device(fresh.device(devPath))) == details.Yes
 				if ours {
 					matched++
 				}

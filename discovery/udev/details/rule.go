@@ -66,7 +66,24 @@ type Device interface {
 	Tags() []string
 	// Parent returns the next device above, or nil.
 	Parent() Device
+	// Unread reports whether something that was requested since the last call, of this
+	// device or an ancestor, could not be read. What was returned instead means nothing.
+	Unread() bool
 }
+
+// Verdict is whether a rule matches. Verdicts are ordered: of conditions that must all
+// hold, the smallest counts, and of alternatives the largest.
+type Verdict int
+
+// The verdicts. Unknown depends on something that could not be read.
+const (
+	No Verdict = iota
+	Unknown
+	Yes
+)
+
+// String returns a verdict as text.
+func (v Verdict) String() string { return [...]string{"no", "unknown", "yes"}[v] }
 
 // Condition is a comparison in a rule, such as ATTRS{idVendor}=="10c4".
 type Condition struct {
@@ -83,15 +100,19 @@ type Rule []Condition
 
 // Matches reports whether all conditions hold for a device. Cheap ones are looked at
 // first.
-func (r Rule) Matches(device Device) bool {
+func (r Rule) Matches(device Device) Verdict {
+	verdict := Yes
 	for _, reads := range []bool{false, true} {
 		for _, c := range r {
-			if c.reads() == reads && !c.Matches(device) {
-				return false
+			if c.reads() == reads {
+				verdict = min(verdict, c.Matches(device))
+			}
+			if verdict == No {
+				return No
 			}
 		}
 	}
-	return true
+	return verdict
 }
 
 // AdmitsSubsystem reports whether the rule can match devices of a subsystem.
@@ -111,19 +132,34 @@ func (c Condition) reads() bool {
 
 // Matches reports whether the condition holds. A condition with != holds exactly if the
 // one with == does not.
-func (c Condition) Matches(device Device) bool {
+func (c Condition) Matches(device Device) Verdict {
+	verdict := No
 	for ; device != nil; device = device.Parent() {
-		if c.equal(device) {
-			return !c.Not
-		}
-		if !c.Field.ancestors() {
+		verdict = max(verdict, c.judge(device))
+		if verdict == Yes || !c.Field.ancestors() {
 			break
 		}
 	}
-	return c.Not
+	if c.Not {
+		return Yes - verdict
+	}
+	return verdict
 }
 
-// equal reports whether == holds for the device itself.
+// judge reports whether == holds for the device itself.
+func (c Condition) judge(device Device) Verdict {
+	device.Unread() // of what was requested before
+	equal := c.equal(device)
+	switch {
+	case device.Unread():
+		return Unknown
+	case equal:
+		return Yes
+	}
+	return No
+}
+
+// equal reports whether == holds for what could be read of the device itself.
 func (c Condition) equal(device Device) bool {
 	if c.Field == Tag || c.Field == Tags {
 		return slices.ContainsFunc(device.Tags(), c.Pattern.Matches)

@@ -12,15 +12,28 @@ type sample struct {
 	attributes, properties             map[string]string
 	tags                               []string
 	parent                             *sample
+	// unread are attributes and properties that cannot be read.
+	unread []string
+	missed bool
 }
 
-func (s *sample) DevPath() string                 { return s.devPath }
-func (s *sample) Kernel() string                  { return s.kernel }
-func (s *sample) Subsystem() string               { return s.subsystem }
-func (s *sample) Driver() string                  { return s.driver }
-func (s *sample) Tags() []string                  { return s.tags }
-func (s *sample) Attr(name string) (string, bool) { v, ok := s.attributes[name]; return v, ok }
-func (s *sample) Env(name string) (string, bool)  { v, ok := s.properties[name]; return v, ok }
+func (s *sample) DevPath() string   { return s.devPath }
+func (s *sample) Kernel() string    { return s.kernel }
+func (s *sample) Subsystem() string { return s.subsystem }
+func (s *sample) Driver() string    { return s.driver }
+func (s *sample) Tags() []string    { s.read("tags"); return s.tags }
+func (s *sample) Attr(name string) (string, bool) {
+	s.read(name)
+	v, ok := s.attributes[name]
+	return v, ok
+}
+func (s *sample) Env(name string) (string, bool) {
+	s.read(name)
+	v, ok := s.properties[name]
+	return v, ok
+}
+func (s *sample) read(name string) { s.missed = s.missed || slices.Contains(s.unread, name) }
+func (s *sample) Unread() bool     { missed := s.missed; s.missed = false; return missed }
 func (s *sample) Parent() Device {
 	if s.parent == nil {
 		return nil
@@ -120,8 +133,39 @@ func TestMatches(t *testing.T) {
 		parsed, fault := parseRule(rule)
 		if fault != nil {
 			t.Errorf("%s: %v", rule, fault)
-		} else if got := parsed.Matches(camera()); got != want {
-			t.Errorf("%s: %t, want %t", rule, got, want)
+		} else if got := parsed.Matches(camera()); got != map[bool]Verdict{true: Yes, false: No}[want] {
+			t.Errorf("%s: %v, want %t", rule, got, want)
+		}
+	}
+}
+
+// TestUnread has values that cannot be read at the moment. Only what does not depend on
+// them is certain.
+func TestUnread(t *testing.T) {
+	for rule, want := range map[string]Verdict{
+		`ATTR{serial}=="1"`:                            Unknown,
+		`ATTR{serial}!="1"`:                            Unknown,
+		`ATTRS{serial}=="1"`:                           Unknown, // an ancestor has it, with another value
+		`ATTRS{idVendor}=="046d"`:                      Yes,     // of the ancestor; that of the device is unread
+		`ATTRS{idVendor}!="046d"`:                      No,
+		`ATTRS{idVendor}!="0000"`:                      Unknown,
+		`ENV{STATE}==""`:                               Unknown,
+		`ENV{STATE}!=""`:                               Unknown,
+		`TAGS=="uaccess"`:                              Yes, // of the ancestor
+		`TAG=="systemd"`:                               Unknown,
+		`KERNEL=="x", ATTR{serial}=="1"`:               No,
+		`ATTR{serial}=="1", ATTR{name}=="x"`:           No,
+		`ATTR{serial}!="1", ATTR{name}=="USB*"`:        Unknown,
+		`ATTR{name}=="USB*", ENV{ID_MODEL}=="C920"`:    Yes, // nothing of it is unread
+		`ATTR{serial}!="1", ATTR{name}=="USB*|Camera"`: Unknown,
+	} {
+		device := camera()
+		device.unread = []string{"serial", "idVendor", "STATE", "tags"}
+		parsed, fault := parseRule(rule)
+		if fault != nil {
+			t.Errorf("%s: %v", rule, fault)
+		} else if got := parsed.Matches(device); got != want {
+			t.Errorf("%s: %v, want %v", rule, got, want)
 		}
 	}
 }
