@@ -3,10 +3,8 @@ package opcua
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
-	"sync"
 	"time"
 
 	"akri.sh/akri/discovery/opcua/details"
@@ -83,15 +81,14 @@ func (s *search) endpoints(ctx context.Context, addresses, urls []string) string
 // descriptions remembers the descriptions of servers. It is safe for concurrent use.
 type descriptions struct {
 	failed func(error)
-	mu     sync.Mutex
-	known  map[string]remembrance
+	known  memory[descriptionAnswer]
 }
 
-type remembrance struct {
+// descriptionAnswer is what is known about a server.
+type descriptionAnswer struct {
 	description
-	ok     bool // a description is known
-	next   time.Time
-	unused int // calls of prune since the latest use
+	ok   bool // a description is known
+	next time.Time
 }
 
 // get returns the description of a server, which is asked if the known one is old. If it
@@ -100,10 +97,7 @@ type remembrance struct {
 func (d *descriptions) get(
 	ctx context.Context, url string, ask func(context.Context) (description, error),
 ) (_ description, ok, isFinished bool) {
-	d.mu.Lock()
-	known, isKnown := d.known[url]
-	d.mu.Unlock()
-	known.unused = 0
+	known, isKnown := d.known.recall(url)
 	if time.Now().After(known.next) && ctx.Err() == nil {
 		latest, err := ask(ctx)
 		switch {
@@ -117,26 +111,7 @@ func (d *descriptions) get(
 		}
 	}
 	if isKnown {
-		d.remember(url, known)
+		d.known.remember(url, known)
 	}
 	return known.description, known.ok, isKnown
-}
-
-func (d *descriptions) remember(url string, latest remembrance) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, found := d.known[url]; found || len(d.known) < maxRemembered {
-		d.known[url] = latest
-	}
-}
-
-// prune forgets descriptions that were not used in this many polls in a row.
-func (d *descriptions) prune(polls int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for url, each := range d.known {
-		each.unused++
-		d.known[url] = each
-	}
-	maps.DeleteFunc(d.known, func(_ string, each remembrance) bool { return each.unused > polls })
 }

@@ -3,17 +3,13 @@ package opcua
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 )
 
 const (
-	// maxNames bounds the remembered names.
-	maxNames = maxRemembered
 	// maxAddresses bounds the addresses of a name.
 	maxAddresses = 16
 	// nameTTL is how long a name is not looked up again.
@@ -30,9 +26,7 @@ type names struct {
 	resolver Resolver
 	lookups  *share
 	now      func() time.Time
-
-	mu    sync.Mutex
-	known map[string]nameAnswer
+	known    memory[nameAnswer]
 }
 
 // nameAnswer is what is known about a name.
@@ -42,11 +36,10 @@ type nameAnswer struct {
 	isMissing bool
 	missing   int // in a row
 	until     time.Time
-	unused    int // calls of prune since the latest use
 }
 
 func newNames(resolver Resolver, lookups *share) *names {
-	return &names{resolver: resolver, lookups: lookups, now: time.Now, known: map[string]nameAnswer{}}
+	return &names{resolver: resolver, lookups: lookups, now: time.Now}
 }
 
 // lookup returns the addresses of a host, and whether the host does not exist. If a
@@ -60,7 +53,7 @@ func (n *names) lookup(ctx context.Context, host string) (addresses []netip.Addr
 	if name == "localhost" {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, false, true
 	}
-	latest, isKnown := n.recall(name)
+	latest, isKnown := n.known.recall(name)
 	if !isKnown || !n.now().Before(latest.until) {
 		release, err := n.lookups.acquire(ctx)
 		if err != nil {
@@ -73,7 +66,7 @@ func (n *names) lookup(ctx context.Context, host string) (addresses []netip.Addr
 		}
 		latest = latest.next(found, err)
 		latest.until = n.now().Add(nameTTL)
-		n.remember(name, latest)
+		n.known.remember(name, latest)
 	}
 	return latest.addresses, latest.isMissing, true
 }
@@ -102,35 +95,4 @@ func (a nameAnswer) next(found []netip.Addr, err error) nameAnswer {
 		return nameAnswer{isMissing: true}
 	}
 	return a
-}
-
-// recall returns what is known about a name, which counts as a use.
-func (n *names) recall(name string) (nameAnswer, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	known, isKnown := n.known[name]
-	if isKnown {
-		known.unused = 0
-		n.known[name] = known
-	}
-	return known, isKnown
-}
-
-func (n *names) remember(name string, latest nameAnswer) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, found := n.known[name]; found || len(n.known) < maxNames {
-		n.known[name] = latest
-	}
-}
-
-// prune forgets names that were not used in this many polls in a row.
-func (n *names) prune(polls int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for name, each := range n.known {
-		each.unused++
-		n.known[name] = each
-	}
-	maps.DeleteFunc(n.known, func(_ string, each nameAnswer) bool { return each.unused > polls })
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// maxRemembered bounds the applications of all targets of a request.
+// maxRemembered bounds the applications of all targets of a request, and the names and the
+// descriptions that are remembered for them.
 const maxRemembered = 10000
 
 // presence remembers the applications that targets have reported. One that is missing

@@ -71,7 +71,7 @@ type foundTarget struct {
 func newSearch(h *Handler, d *details.Details) *search {
 	s := &search{
 		handler: h, details: d, names: newNames(h.options.Resolver, h.nameLookups.share()),
-		descriptions: &descriptions{known: map[string]remembrance{}, failed: func(err error) { h.options.Metrics.Failed(reason(err)) }},
+		descriptions: &descriptions{failed: func(err error) { h.options.Metrics.Failed(reason(err)) }},
 		connections:  h.connections.share(), answers: h.answers.share(), slots: make(chan struct{}, maxLookups),
 		presence: newPresence(d.Misses), silent: map[string]bool{},
 		found: map[string]foundTarget{}, wake: make(chan struct{}, 1),
@@ -116,8 +116,8 @@ func (s *search) run(ctx context.Context, send func([]discovery.Device) error) e
 		began := time.Now()
 		s.poll(ctx, s.targets(), 0, lookupsTimeout)
 		s.forget()
-		s.descriptions.prune(s.details.Misses)
-		s.names.prune(s.details.Misses)
+		s.descriptions.known.prune(s.details.Misses)
+		s.names.known.prune(s.details.Misses)
 		next = s.nextPoll(began)
 	}
 	return ctx.Err()

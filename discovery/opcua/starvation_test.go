@@ -157,7 +157,7 @@ func TestInterruptedLookups(t *testing.T) {
 	}
 
 	failed := 0
-	d := &descriptions{known: map[string]remembrance{}, failed: func(error) { failed++ }}
+	d := &descriptions{failed: func(error) { failed++ }}
 	oven := description{endpoints: "None/None"}
 	asks := 0
 	ask := func(ctx context.Context) (description, error) { asks++; return oven, ctx.Err() }
@@ -172,9 +172,9 @@ func TestInterruptedLookups(t *testing.T) {
 	if got, ok, isFinished := d.get(t.Context(), "u", ask); !ok || !isFinished || got.endpoints != oven.endpoints {
 		t.Errorf("the description is %+v, known %v, finished %v", got, ok, isFinished)
 	}
-	old := d.known["u"]
+	old, _ := d.known.recall("u")
 	old.next = time.Time{}
-	d.known["u"] = old
+	d.known.remember("u", old)
 	if got, ok, isFinished := d.get(over, "u", ask); !ok || !isFinished || got.endpoints != oven.endpoints {
 		t.Errorf("the known description became %+v, known %v, finished %v", got, ok, isFinished)
 	}
@@ -187,7 +187,7 @@ func TestInterruptedLookups(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	const misses = 3
 	n := newNames(fakeResolver{"plc": "10.0.0.1"}, newPool(1).share())
-	d := &descriptions{known: map[string]remembrance{}}
+	d := &descriptions{}
 	use := func() {
 		n.lookup(t.Context(), "plc")
 		d.get(t.Context(), "u", func(context.Context) (description, error) { return description{}, nil })
@@ -195,20 +195,20 @@ func TestForgotten(t *testing.T) {
 	use()
 	for range 2 {
 		for range misses {
-			n.prune(misses)
-			d.prune(misses)
+			n.known.prune(misses)
+			d.known.prune(misses)
 		}
-		if len(n.known) != 1 || len(d.known) != 1 {
-			t.Fatalf("after %d polls without a use: %d names and %d descriptions, want 1", misses, len(n.known), len(d.known))
+		if len(n.known.entries) != 1 || len(d.known.entries) != 1 {
+			t.Fatalf("after %d polls without a use: %d names and %d descriptions, want 1", misses, len(n.known.entries), len(d.known.entries))
 		}
 		use()
 	}
 	for range misses + 1 {
-		n.prune(misses)
-		d.prune(misses)
+		n.known.prune(misses)
+		d.known.prune(misses)
 	}
-	if len(n.known) != 0 || len(d.known) != 0 {
-		t.Errorf("after %d polls without a use: %d names and %d descriptions", misses+1, len(n.known), len(d.known))
+	if len(n.known.entries) != 0 || len(d.known.entries) != 0 {
+		t.Errorf("after %d polls without a use: %d names and %d descriptions", misses+1, len(n.known.entries), len(d.known.entries))
 	}
 }
 
