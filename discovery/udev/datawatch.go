@@ -1,6 +1,9 @@
 package udev
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,46 +17,57 @@ type dataWatch struct {
 	watcher *fsnotify.Watcher
 }
 
+// openDataWatch watches the database. The error is fs.ErrNotExist if there is none: udevd
+// has not run on the node.
 func openDataWatch(t *tree) (*dataWatch, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
 	w := &dataWatch{tree: t, watcher: watcher}
-	w.attach()
+	if err := w.attach(); err != nil {
+		w.close()
+		return nil, err
+	}
 	return w, nil
 }
 
-// attach watches the directories that exist. udevd may start later than the handler.
-func (w *dataWatch) attach() {
-	for _, dir := range []string{w.tree.run, filepath.Join(w.tree.run, "data")} {
-		_ = w.watcher.Add(dir) // again after the next scan
+// attach watches the directories. That of the entries may be missing: udevd creates it.
+func (w *dataWatch) attach() error {
+	if err := w.watcher.Add(w.tree.run); err != nil {
+		return err
 	}
+	if err := w.watcher.Add(filepath.Join(w.tree.run, "data")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // changed returns the device whose entry an event is about; "" means all devices. ok is
-// false if the event means nothing.
-func (w *dataWatch) changed(event fsnotify.Event) (devPath string, ok bool) {
+// false if the event means nothing. After an error, the watch must be opened again.
+func (w *dataWatch) changed(event fsnotify.Event) (devPath string, ok bool, err error) {
 	base := filepath.Base(event.Name)
 	switch filepath.Dir(event.Name) {
-	case w.tree.run:
-		if base != "data" || !event.Has(fsnotify.Create) {
-			return "", false
+	case filepath.Dir(w.tree.run):
+		if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) {
+			return "", false, fmt.Errorf("%s was removed", w.tree.run)
 		}
-		w.attach()
-		return "", true
+	case w.tree.run:
+		if base == "data" && event.Has(fsnotify.Create) {
+			return "", true, w.attach()
+		}
 	case filepath.Join(w.tree.run, "data"):
 		// udevd writes a temporary file and renames it.
 		if strings.HasPrefix(base, ".") || event.Op == fsnotify.Chmod {
-			return "", false
+			return "", false, nil
 		}
 		devPath, err := w.tree.deviceOf(base)
 		if err != nil && !isAbsent(err) {
-			return "", true
+			return "", true, nil
 		}
-		return devPath, err == nil
+		return devPath, err == nil, nil
 	}
-	return "", false
+	return "", false, nil
 }
 
 // deviceOf returns the device that an entry of udev's database is about. It is absent if

@@ -88,7 +88,8 @@ func New(options Options) *Handler {
 	}
 	t := newTree(options.Sys, options.Run, options.Metrics.Failed)
 	return &Handler{
-		options: options, tree: t, hub: &hub{tree: t}, scanRetry: scanRetry, firstListTimeout: firstListTimeout,
+		options: options, tree: t, hub: &hub{tree: t, reopenInterval: defaultReopenInterval},
+		scanRetry: scanRetry, firstListTimeout: firstListTimeout,
 	}
 }
 

@@ -3,6 +3,7 @@ package udev
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"slices"
@@ -14,13 +15,14 @@ import (
 // scanned.
 const maxPending = 1000
 
-// reopenInterval is how long a source that cannot be opened is left alone.
-const reopenInterval = time.Minute
+// defaultReopenInterval is how long a source that cannot be opened is left alone.
+const defaultReopenInterval = time.Minute
 
 // hub distributes the events of one socket and one watch to all requests. The sources
 // are open while there is a subscription.
 type hub struct {
-	tree *tree
+	tree           *tree
+	reopenInterval time.Duration
 
 	mu            sync.Mutex // protects what follows
 	subscriptions map[*subscription]bool
@@ -110,14 +112,16 @@ func (h *hub) start() (stop func()) {
 	uevents, watch := h.openUevents(), h.openDataWatch()
 	running.Go(func() {
 		for h.receive(ctx, uevents) {
-			uevents = h.openUevents()
-			h.publish() // what has happened meanwhile
+			if uevents = h.openUevents(); uevents != nil {
+				h.publish() // what has happened meanwhile
+			}
 		}
 	})
 	running.Go(func() {
 		for h.watch(ctx, watch) {
-			watch = h.openDataWatch()
-			h.publish() // what has happened meanwhile
+			if watch = h.openDataWatch(); watch != nil {
+				h.publish() // what has happened meanwhile
+			}
 		}
 	})
 	return func() {
@@ -138,15 +142,22 @@ func (h *hub) openUevents() *ueventSocket {
 }
 
 // openDataWatch returns nil if the database cannot be watched, for example because the
-// node has no inotify instances left.
+// node has no inotify instances left. That there is no database is not a failure.
 func (h *hub) openDataWatch() *dataWatch {
 	watch, err := openDataWatch(h.tree)
-	if err != nil {
-		h.tree.failed(failedDataWatch)
-		slog.Warn("The database of udev cannot be watched; until it can, its changes are found by scans only", "err", err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		h.unwatched(err)
 		return nil
 	}
 	return watch
+}
+
+func (h *hub) unwatched(err error) {
+	h.tree.failed(failedDataWatch)
+	slog.Warn("The database of udev cannot be watched; until it can, its changes are found by scans only", "err", err)
 }
 
 // pause waits before a source is opened again.
@@ -154,7 +165,7 @@ func (h *hub) pause(ctx context.Context) (again bool) {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(reopenInterval):
+	case <-time.After(h.reopenInterval):
 		return true
 	}
 }
@@ -190,20 +201,27 @@ func (h *hub) watch(ctx context.Context, watch *dataWatch) (again bool) {
 	}
 	defer watch.close()
 	for {
+		var devPath string
+		var isAbout bool
+		var err error
 		select {
 		case <-ctx.Done():
 			return false
 		case event := <-watch.watcher.Events:
-			if devPath, ok := watch.changed(event); ok && devPath == "" {
-				h.publish()
-			} else if ok {
-				h.publish(devPath)
-			}
-		case err := <-watch.watcher.Errors:
+			devPath, isAbout, err = watch.changed(event)
+		case lost := <-watch.watcher.Errors:
 			h.tree.failed(failedEventsLost)
-			slog.Warn("Changes of udev's database were lost; scanning all devices", "err", err)
-			watch.attach()
+			slog.Warn("Changes of udev's database were lost; scanning all devices", "err", lost)
+			isAbout, err = true, watch.attach() // the directory may be another one now
+		}
+		switch {
+		case err != nil:
+			h.unwatched(err)
+			return h.pause(ctx)
+		case isAbout && devPath == "":
 			h.publish()
+		case isAbout:
+			h.publish(devPath)
 		}
 	}
 }

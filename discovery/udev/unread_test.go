@@ -232,10 +232,12 @@ func TestEventWithoutDescriptors(t *testing.T) {
 	}
 	fault.set("188:0", syscall.EMFILE)
 	m.store(knownTTY, "G:x\n")
-	for deadline := time.After(30 * time.Second); ; {
+	for deadline := time.After(limit); ; {
 		select {
 		case event := <-w.watcher.Events:
-			if devPath, ok := w.changed(event); ok {
+			devPath, ok, err := w.changed(event)
+			m.must(err)
+			if ok {
 				if devPath != "" {
 					t.Errorf("the event is about %s", devPath)
 				}
