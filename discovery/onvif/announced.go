@@ -53,7 +53,7 @@ func (t *tracker) hear(now time.Time, from netip.Addr, k key, hello bool) {
 			return
 		}
 		// It may have another address now.
-		t.suspect(now, k.uuid, func(other *camera) bool { return other.host() != c.host() })
+		t.suspect(now, k.uuid, func(other *camera) bool { return other.host != c.host })
 	}
 	if c.missed > 0 {
 		c.from = from // another host may speak for it now, if foreign URLs are allowed

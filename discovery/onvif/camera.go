@@ -58,6 +58,8 @@ type facts map[string]string
 type camera struct {
 	key
 
+	// host is the host in its URL.
+	host string
 	// from is the host that has announced it.
 	from netip.Addr
 	// found is when it first answered a request; zero until then, and it is not a device.
@@ -115,7 +117,7 @@ func (c *camera) ip() string {
 	if ip := c.facts[PropertyIPAddress]; ip != "" {
 		return ip
 	}
-	if host := c.host(); isAddress(host) {
+	if host := c.host; isAddress(host) {
 		return host
 	}
 	return ""

@@ -14,13 +14,13 @@ func newCameraIndex() cameraIndex {
 
 func (i cameraIndex) insert(c *camera) {
 	i.cameras[c.key] = c
-	i.byHost[c.host()] = append(i.byHost[c.host()], c)
+	i.byHost[c.host] = append(i.byHost[c.host], c)
 	i.byUUID[c.uuid] = append(i.byUUID[c.uuid], c)
 }
 
 func (i cameraIndex) delete(c *camera) {
 	delete(i.cameras, c.key)
-	deleteFrom(i.byHost, c.host(), c)
+	deleteFrom(i.byHost, c.host, c)
 	deleteFrom(i.byUUID, c.uuid, c)
 }
 

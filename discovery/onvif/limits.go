@@ -55,7 +55,7 @@ const (
 	minHelloPause = 5 * time.Second
 	// busyHostPause is the delay of a request to a host that has as many as it may have.
 	busyHostPause = 100 * time.Millisecond
-	// requestTimeout bounds how long a camera is asked for its properties.
+	// requestTimeout bounds a request for the properties of a camera.
 	requestTimeout = 15 * time.Second
 	// checkAttempts is how often a camera that seems to be gone is asked before it is
 	// believed to be. Each attempt takes up to 5 s, unless the connection is refused.

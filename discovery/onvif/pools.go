@@ -58,15 +58,14 @@ func (s *schedule) take(now time.Time) (*camera, *turn) {
 		waiting := &s.waiting[pool]
 		for due(waiting.next(), now) && s.free(pool, now) {
 			c := (*waiting)[0]
-			host := c.host()
-			if s.hosts[host] >= maxRequestsPerHost {
+			if s.hosts[c.host] >= maxRequestsPerHost {
 				waiting.put(c, now.Add(busyHostPause))
 				continue
 			}
 			waiting.drop(c)
-			begun := &turn{pool: pool, began: now, host: host}
+			begun := &turn{pool: pool, began: now, host: c.host}
 			s.running[pool] = append(s.running[pool], begun)
-			s.hosts[host]++
+			s.hosts[c.host]++
 			return c, begun
 		}
 	}

@@ -154,24 +154,6 @@ func TestHelloOfCameraThatDidNotAnswer(t *testing.T) {
 	}
 }
 
-// TestIncompleteAnswers bounds the load on cameras that do not answer some of the questions.
-func TestIncompleteAnswers(t *testing.T) {
-	b := newBench(t, "")
-	b.hears(wsdiscovery.Match, 1)
-	total := 0
-	for range 360 { // an hour
-		for _, r := range b.begin(b.now) {
-			total++
-			b.ended(b.now, outcome{request: r, alive: true, uuid: r.uuid, incomplete: true})
-		}
-		b.hears(wsdiscovery.Match, 1)
-		b.window()
-	}
-	if total < 55 || total > 70 {
-		t.Errorf("asked %d times in an hour, want about once a minute", total)
-	}
-}
-
 // TestFullOfSilentDevices has somebody on the network who announces as many cameras as are
 // remembered, all the time, at addresses where nothing answers. A camera must get its turn.
 func TestFullOfSilentDevices(t *testing.T) {

@@ -70,10 +70,11 @@ type outcome struct {
 
 // add adds a camera, unless there are too many. It is asked at once.
 func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
-	if !t.makeRoom(k.host()) {
+	host := k.host()
+	if !t.makeRoom(host) {
 		return nil
 	}
-	c := &camera{key: k, from: from}
+	c := &camera{key: k, host: host, from: from}
 	t.insert(c)
 	t.unasked++
 	t.plan(c, now)
@@ -255,7 +256,7 @@ func (t *tracker) checked(now time.Time, c *camera) {
 // replaced reports whether another device announces itself at the URL of a camera that
 // does not any more. Some devices have another UUID each time they start.
 func (t *tracker) replaced(c *camera) bool {
-	for _, other := range t.byHost[c.host()] {
+	for _, other := range t.byHost[c.host] {
 		if other.url == c.url && other.uuid != c.uuid && other.missed == 0 && !other.found.IsZero() && !other.listed {
 			return true
 		}
