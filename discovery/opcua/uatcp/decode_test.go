@@ -149,7 +149,7 @@ func TestAnnouncedSizes(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for id, body := range answers(f) {
 		f.Add(uint16(id), body)
-		// As many elements as are permitted, none of which follows.
+		// A message that announces as many elements as are permitted, and has none.
 		f.Add(uint16(id), slices.Concat(make([]byte, 17), u32(nullLength), make([]byte, 3+8), u32(256)))
 	}
 	f.Add(uint16(findServersResponseID), slices.Concat(make([]byte, 17), u32(nullLength), make([]byte, 3), u32(maxApplications)))
