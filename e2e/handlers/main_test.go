@@ -68,17 +68,8 @@ func newWorld(t testing.TB, handler string) *world {
 	if install.err != nil {
 		t.Fatal(install.err)
 	}
-	install.mu.Lock()
-	err, installed := install.handlers[handler]
-	if !installed {
-		err = akri.InstallHandler(t.Context(), c, install.programs, handler)
-		install.handlers[handler] = err
-	}
-	install.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &world{Cluster: c, t: t, ctx: t.Context(), namespace: fmt.Sprintf("handlers-%d-%d", os.Getpid()%1000, worlds.Add(1))}
+	w.installHandler(handler)
 	w.kubectl("create", "namespace", w.namespace)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*timeout)
@@ -88,6 +79,21 @@ func newWorld(t testing.TB, handler string) *world {
 		after.leave(handler)
 	})
 	return w
+}
+
+// installHandler installs a handler from config/, unless a test has done that before.
+func (w *world) installHandler(name string) {
+	w.t.Helper()
+	install.mu.Lock()
+	defer install.mu.Unlock()
+	err, installed := install.handlers[name]
+	if !installed {
+		err = akri.InstallHandler(w.ctx, w.Cluster, install.programs, name)
+		install.handlers[name] = err
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // loadExamples loads the virtual devices and the brokers of examples/ into the nodes.
