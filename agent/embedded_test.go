@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -206,13 +207,10 @@ func TestMoveOfAHandler(t *testing.T) {
 }
 
 // failing is a handler that ends each call.
-type failing struct{ called chan struct{} }
+type failing struct{ calls *atomic.Int32 }
 
 func (f failing) Discover(context.Context, discovery.Request, func([]discovery.Device) error) error {
-	select {
-	case f.called <- struct{}{}:
-	default:
-	}
+	f.calls.Add(1)
 	return os.ErrDeadlineExceeded
 }
 
@@ -220,16 +218,14 @@ func (f failing) Discover(context.Context, discovery.Request, func([]discovery.D
 func TestEmbeddedHandlerFails(t *testing.T) {
 	w := newWorld(t)
 	a := w.node("a")
-	broken := failing{make(chan struct{}, 1)}
+	broken := failing{new(atomic.Int32)}
 	a.embedded = []embeddable.Handler{
 		{Name: udev.Name, New: func(*monitor.Metrics, *slog.Logger) discovery.Handler { return broken }},
 		embeddable.DebugEcho(true, a.availability),
 	}
 	defer a.startAgent()()
 	w.configureCamera()
-	for range 3 { // the agent calls it again
-		<-broken.called
-	}
+	w.eventually("the agent calls it again and again", func() bool { return broken.calls.Load() >= 3 })
 	w.configure("echo", "descriptions: [foo0]", nil)
 	w.awaitDevices("foo0")
 }

@@ -132,6 +132,11 @@ func TestFailuresOfManyNodes(t *testing.T) {
 	}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // another test may use the same name
+		if err := api.Delete(context.WithoutCancel(t.Context()), "cam", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	nodes := startReportingNodes(t, client, namespace, many)
 
 	// reported waits until the nodes that the status lists are as wanted.
