@@ -113,7 +113,15 @@ controller: {onlyOnControlPlane: true, tolerations: {}}
 			values:  "webhookConfiguration: {enabled: false}",
 			without: []string{"Deployment akri-system/akri-webhook", "ValidatingWebhookConfiguration /akri-configurations"},
 		},
-		"Prometheus": {values: "prometheus: {enabled: true}", want: []string{"PodMonitor akri-system/akri"}},
+		"Prometheus": {
+			values: "prometheus: {enabled: true, port: 9090}",
+			want:   []string{"PodMonitor akri-system/akri"},
+			texts: map[string]string{
+				"DaemonSet akri-system/akri-agent":       "containerPort: 9090\n          name: metrics",
+				"Deployment akri-system/akri-controller": "--metrics-bind-address=:9090",
+				"Deployment akri-system/akri-webhook":    "--metrics-bind-address=:9090",
+			},
+		},
 		"pull secrets": {
 			values: "imagePullSecrets: [{name: registry}]",
 			texts:  map[string]string{"DaemonSet akri-system/akri-agent": "- name: registry"},
@@ -180,7 +188,6 @@ func TestGone(t *testing.T) {
 		"agent: {host: {kubeletPodResources: /run/pods}}":             "use kubelet.rootDir",
 		"handlers: {onvif: {enabled: true, kind: Deployment}}":        "agent.networkHandlers",
 		"custom: {configuration: {enabled: true}}":                    "custom.configuration.discoveryHandlerName",
-		"prometheus: {port: 9090}":                                    "handlers.NAME.metricsPort",
 		"udev: {discovery: {image: {tag: v0.13.8}}}":                  "image.tag",
 		"agent: {host: {containerRuntimeSocket: /run/k3s/cd.sock}}":   "agents ask the kubelet",
 		"customDiscovery: {enabled: true}":                            "custom.configuration",

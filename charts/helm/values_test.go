@@ -82,30 +82,32 @@ func TestStable(t *testing.T) {
 // TestTypos checks that keys that do not exist are refused, at every level.
 func TestTypos(t *testing.T) {
 	for values, want := range map[string]string{
-		"contoller: {}":                                      "contoller",
-		"controller: {replica: 2}":                           "replica",
-		"controller: {replicas: two}":                        "controller/replicas",
-		"controller: {resources: {limit: {memory: 1Gi}}}":    "limit",
-		"handlers: {udv: {enabled: true}}":                   "udv",
-		"handlers: {udev: {enable: true}}":                   "enable",
-		"handlers: {udev: {kind: Deployment}}":               "handlers/udev/kind",
-		"handlers: {onvif: {kind: ReplicaSet}}":              "handlers/onvif/kind",
-		"handlers: {onvif: {udevDir: /run/udev}}":            "udevDir",
-		"handlers: {mqtt: {enabled: 'yes'}}":                 "handlers/mqtt/enabled",
-		"image: {digests: {agnt: x}}":                        "agnt",
-		"image: {pullPolicy: always}":                        "image/pullPolicy",
-		"certificates: {provider: vault}":                    "certificates/provider",
-		"metrics: {podMonitor: {enable: true}}":              "enable",
-		"udev: {typo: {enabled: true}}":                      "typo",
-		"udev: {configuration: {discoveryDetails: {x: 1}}}":  "x",
-		"onvif: {configuration: {brokerPod: {iamge: {}}}}":   "iamge",
-		"agent: {host: {kubelet: /x}}":                       "kubelet",
-		"configurations: [{name: a}]":                        "spec",
-		"configurations: [{name: a, spec: {}, capacity: 1}]": "capacity",
-		"webhook: {failurePolicy: fail}":                     "webhook/failurePolicy",
-		"podMonitor: {enabled: true}":                        "podMonitor",
-		"agent: {embeddedHandlers: udev}":                    "agent/embeddedHandlers",
-		"agent: {embeddedHandlers: [mqtt]}":                  "use debugEcho, onvif, opcua, udev",
+		"contoller: {}":                                                             "contoller",
+		"controller: {replica: 2}":                                                  "replica",
+		"controller: {replicas: two}":                                               "controller/replicas",
+		"controller: {resources: {limit: {memory: 1Gi}}}":                           "limit",
+		"handlers: {udv: {enabled: true}}":                                          "udv",
+		"handlers: {udev: {enable: true}}":                                          "enable",
+		"handlers: {udev: {kind: Deployment}}":                                      "handlers/udev/kind",
+		"handlers: {onvif: {kind: ReplicaSet}}":                                     "handlers/onvif/kind",
+		"handlers: {onvif: {udevDir: /run/udev}}":                                   "udevDir",
+		"handlers: {mqtt: {enabled: 'yes'}}":                                        "handlers/mqtt/enabled",
+		"image: {digests: {agnt: x}}":                                               "agnt",
+		"image: {pullPolicy: always}":                                               "image/pullPolicy",
+		"certificates: {provider: vault}":                                           "certificates/provider",
+		"metrics: {podMonitor: {enable: true}}":                                     "enable",
+		"udev: {typo: {enabled: true}}":                                             "typo",
+		"udev: {configuration: {discoveryDetails: {x: 1}}}":                         "x",
+		"onvif: {configuration: {brokerPod: {iamge: {}}}}":                          "iamge",
+		"agent: {host: {kubelet: /x}}":                                              "kubelet",
+		"configurations: [{name: a}]":                                               "spec",
+		"configurations: [{name: a, spec: {}, capacity: 1}]":                        "capacity",
+		"webhook: {failurePolicy: fail}":                                            "webhook/failurePolicy",
+		"podMonitor: {enabled: true}":                                               "podMonitor",
+		"agent: {embeddedHandlers: udev}":                                           "agent/embeddedHandlers",
+		"agent: {embeddedHandlers: [mqtt]}":                                         "use debugEcho, onvif, opcua, udev",
+		"agent: {args: ['--metrics-bind-address=:9090']}":                           "agent.args: use agent.metricsPort",
+		"handlers: {udev: {enabled: true, args: ['--metrics-bind-address=:9090']}}": "handlers.udev.args: use handlers.udev.metricsPort",
 		"{agent: {embeddedHandlers: [onvif], networkHandlers: [10.96.0.0/12]}, " +
 			"handlers: {opcua: {enabled: true, kind: Deployment}}}": "run onvif with handlers.onvif.enabled",
 	} {
@@ -119,10 +121,12 @@ func TestTypos(t *testing.T) {
 // TestOptions checks what options change.
 func TestOptions(t *testing.T) {
 	const agent = "DaemonSet akri-system/akri-agent"
+	const controller, webhook = "Deployment akri-system/akri-controller", "Deployment akri-system/akri-webhook"
 	everything := read(t, "testdata/everything.values.yaml")
 	const embedded = "{agent: {embeddedHandlers: [udev, debugEcho], handlersDir: /handlers}, " +
 		"handlers: {udev: {enabled: true, udevDir: /host/udev}, debugEcho: {shared: false}}}"
 	const onvif = "agent: {embeddedHandlers: [onvif, opcua]}"
+	const ports = "{agent: {metricsPort: 9090}, controller: {metricsPort: 9091}, webhook: {metricsPort: 9092}}"
 	rendered := map[string]map[string]object{} // by values
 	for name, test := range map[string]struct {
 		values, id string
@@ -141,7 +145,7 @@ func TestOptions(t *testing.T) {
 		},
 		"labels": {values: everything, id: "ClusterRole /akri-controller", want: "team: edge"},
 		"spread of one component": {
-			values: everything, id: "Deployment akri-system/akri-controller",
+			values: everything, id: controller,
 			want: "whenUnsatisfiable: DoNotSchedule",
 		},
 		"egress":    {values: everything, id: "NetworkPolicy akri-system/akri-mqtt-discovery", want: "- Egress"},
@@ -177,12 +181,22 @@ func TestOptions(t *testing.T) {
 		"onvif in the agent":           {values: onvif, id: agent, want: "hostNetwork: true"},
 		"onvif in the agent, its DNS":  {values: onvif, id: agent, want: "dnsPolicy: ClusterFirstWithHostNet", not: "/run/udev"},
 		"onvif in the agent, its port": {values: onvif, id: agent, want: "--metrics-bind-address=:9470", not: "8080"},
+		"onvif in the agent, another port": {
+			values: "agent: {embeddedHandlers: [onvif], metricsPort: 9090}", id: agent,
+			want: "--metrics-bind-address=:9090", not: "9470",
+		},
+		"the agents' port":         {values: ports, id: agent, want: "containerPort: 9090\n          name: metrics", not: "8080"},
+		"the agents' address":      {values: ports, id: agent, want: "--metrics-bind-address=:9090"},
+		"the controller's port":    {values: ports, id: controller, want: "containerPort: 9091\n          name: metrics", not: "8080"},
+		"the controller's address": {values: ports, id: controller, want: "--metrics-bind-address=:9091"},
+		"the webhook's port":       {values: ports, id: webhook, want: "containerPort: 9092\n          name: metrics", not: "8080"},
+		"the webhook's address":    {values: ports, id: webhook, want: "--metrics-bind-address=:9092"},
 		"cert-manager's CA": {
 			values: "certificates: {provider: cert-manager}", id: "ValidatingWebhookConfiguration /akri-configurations",
 			want: "cert-manager.io/inject-ca-from: akri-system/akri-webhook",
 		},
 		"cert-manager's certificate": {
-			values: "certificates: {provider: cert-manager}", id: "Deployment akri-system/akri-webhook",
+			values: "certificates: {provider: cert-manager}", id: webhook,
 			want: "secretName: akri-webhook-tls", not: "--cert-secret",
 		},
 		"alerts": {
