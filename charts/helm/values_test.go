@@ -143,6 +143,18 @@ func TestOptions(t *testing.T) {
 			values: everything, id: "Deployment akri-system/akri-onvif-discovery",
 			want: "runAsNonRoot: true", not: "hostPath",
 		},
+		"a Deployment's callers": {
+			values: everything, id: "NetworkPolicy akri-system/akri-onvif-discovery",
+			want: "app.kubernetes.io/name: akri-agent",
+		},
+		"a Deployment on the host": {
+			values: "{agent: {networkHandlers: [10.96.0.0/12]}, handlers: {mdns: {enabled: true, kind: Deployment, hostNetwork: true}}}",
+			id:     "Deployment akri-system/akri-mdns-discovery", want: "hostNetwork: true",
+		},
+		"multicast": {
+			values: "handlers: {mdns: {enabled: true}}", id: "DaemonSet akri-system/akri-mdns-discovery",
+			want: "hostNetwork: true",
+		},
 		"labels": {values: everything, id: "ClusterRole /akri-controller", want: "team: edge"},
 		"spread of one component": {
 			values: everything, id: controller,
