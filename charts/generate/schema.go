@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,7 @@ func writeSchema(chart string, all *allValues) error {
 			}
 		}
 	}
+	requireTables(root)
 	for _, v := range all.akri {
 		if err := add(root, v); err != nil {
 			return err
@@ -44,6 +46,11 @@ func writeSchema(chart string, all *allValues) error {
 	}
 	only(root, "handlers", "udev", "kind", "DaemonSet")
 	at(root, nil)["properties"].(node)["configurations"] = configurations()
+	egress := table()
+	for _, component := range components(root) {
+		egress["properties"].(node)[component] = node{"type": "array", "items": node{"type": "object"}}
+	}
+	at(root, []string{"networkPolicy"})["properties"].(node)["egress"].(node)["anyOf"] = []node{egress}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -73,7 +80,8 @@ func at(root node, path []string) node {
 	return root
 }
 
-// add adds a key. Two files may describe the same key: then both types are accepted.
+// add adds a key. Two files may describe the same key: then both types are accepted, and of
+// tables the keys of both at once.
 func add(root node, v value) error {
 	types, err := schemaOf(v.kind)
 	if err != nil {
@@ -86,6 +94,9 @@ func add(root node, v value) error {
 	key := v.path[len(v.path)-1]
 	if old, ok := properties[key].(node); ok {
 		for _, t := range old["anyOf"].([]node) {
+			if inTable(types, t) {
+				continue
+			}
 			if !slices.ContainsFunc(types, func(other node) bool { return fmt.Sprint(t) == fmt.Sprint(other) }) {
 				types = append(types, t)
 			}
@@ -95,6 +106,33 @@ func add(root node, v value) error {
 	}
 	properties[key] = node{"description": v.description, "anyOf": types}
 	return nil
+}
+
+// inTable adds the keys of a table to that among types, if there is one.
+func inTable(types []node, table node) bool {
+	keys, ok := table["properties"].(node)
+	if !ok {
+		return false
+	}
+	for _, t := range types {
+		if others, ok := t["properties"].(node); ok {
+			maps.Copy(others, keys)
+			return true
+		}
+	}
+	return false
+}
+
+// requireTables refuses null for the tables of values.yaml, which would remove them.
+func requireTables(table node) {
+	properties, _ := table["properties"].(node)
+	for _, key := range slices.Sorted(maps.Keys(properties)) {
+		if child, ok := properties[key].(node); ok && child["properties"] != nil {
+			required, _ := table["required"].([]string)
+			table["required"] = append(required, key)
+			requireTables(child)
+		}
+	}
 }
 
 // only restricts a key to one value.
@@ -115,9 +153,12 @@ func schemaOf(kind string) ([]node, error) {
 		"[any]":    {"type": "array"},
 		"resources": {"type": "object", "additionalProperties": false, "properties": node{
 			"requests": node{"type": "object"}, "limits": node{"type": "object"}, "claims": node{"type": "array"},
-			// Keys of Akri's chart.
+		}},
+		// As Akri's chart has them.
+		"akri-resources": {"type": "object", "additionalProperties": false, "properties": node{
 			"memoryRequest": node{}, "cpuRequest": node{}, "memoryLimit": node{}, "cpuLimit": node{},
 		}},
+		"digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
 	}
 	var result []node
 	var words []string
@@ -135,6 +176,12 @@ func schemaOf(kind string) ([]node, error) {
 		result = append(result, node{"enum": words})
 	}
 	return result, nil
+}
+
+// components returns what has a NetworkPolicy.
+func components(root node) []string {
+	handlers := slices.Sorted(maps.Keys(at(root, []string{"handlers"})["properties"].(node)))
+	return append([]string{"controller", "webhook", "agent"}, handlers...)
 }
 
 // configurations is the schema of the list of Configurations, whose specs the API
