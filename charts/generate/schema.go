@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // node is a part of a JSON schema.
@@ -16,6 +18,10 @@ type node = map[string]any
 
 // writeSchema writes values.schema.json, which refuses keys that do not exist.
 func writeSchema(chart string, all *allValues) error {
+	spec, err := specOf(filepath.Join(chart, "files", "crds", "akri.sh_configurations.yaml"))
+	if err != nil {
+		return err
+	}
 	root := table()
 	root["$schema"] = "https://json-schema.org/draft-07/schema#"
 	root["title"] = "Values of the chart akri"
@@ -45,7 +51,7 @@ func writeSchema(chart string, all *allValues) error {
 		at(root, path[:len(path)-1])["properties"].(node)[path[len(path)-1]] = node{"description": "No meaning here: " + g.Message}
 	}
 	only(root, "handlers", "udev", "kind", "DaemonSet")
-	at(root, nil)["properties"].(node)["configurations"] = configurations()
+	at(root, nil)["properties"].(node)["configurations"] = configurations(spec)
 	egress := table()
 	for _, component := range components(root) {
 		egress["properties"].(node)[component] = node{"type": "array", "items": node{"type": "object"}}
@@ -184,14 +190,80 @@ func components(root node) []string {
 	return append([]string{"controller", "webhook", "agent"}, handlers...)
 }
 
-// configurations is the schema of the list of Configurations, whose specs the API
-// server validates.
-func configurations() node {
+// configurations is the schema of the list of Configurations.
+func configurations(spec node) node {
+	strings := node{"type": "object", "additionalProperties": node{"type": "string"}}
 	entry := table()
 	entry["required"] = []string{"name", "spec"}
 	entry["properties"] = node{
-		"name": node{"type": "string"}, "namespace": node{"type": "string"},
-		"labels": node{"type": "object"}, "annotations": node{"type": "object"}, "spec": node{"type": "object"},
+		// Also the names that only Configurations of the original Akri have.
+		"name":      node{"type": "string", "maxLength": 253, "pattern": `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`},
+		"namespace": node{"type": "string", "maxLength": 63, "pattern": `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`},
+		"labels":    strings, "annotations": strings, "spec": spec,
 	}
 	return node{"type": "array", "items": entry}
+}
+
+// specOf reads the schema of the field spec from the manifest of a CustomResourceDefinition.
+func specOf(file string) (node, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var definition struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct {
+					OpenAPI struct {
+						Properties map[string]node `yaml:"properties"`
+					} `yaml:"openAPIV3Schema"`
+				} `yaml:"schema"`
+			} `yaml:"versions"`
+		} `yaml:"spec"`
+	}
+	if err := yaml.Unmarshal(data, &definition); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	versions := definition.Spec.Versions
+	if len(versions) != 1 || versions[0].Schema.OpenAPI.Properties["spec"] == nil {
+		return nil, fmt.Errorf("%s: want one version, with a spec", file)
+	}
+	return jsonSchema(versions[0].Schema.OpenAPI.Properties["spec"]), nil
+}
+
+// jsonSchema converts a structural schema of Kubernetes. Objects have no other fields than
+// those that it names, unless it keeps unknown fields, as where templates are.
+func jsonSchema(structural node) node {
+	result := node{}
+	for key, v := range structural {
+		switch key {
+		case "nullable", "default", "format":
+		case "properties":
+			properties := node{}
+			for name, property := range v.(node) {
+				properties[name] = jsonSchema(property.(node))
+			}
+			result[key] = properties
+		case "items", "additionalProperties":
+			result[key] = v
+			if child, ok := v.(node); ok {
+				result[key] = jsonSchema(child)
+			}
+		default:
+			if !strings.HasPrefix(key, "x-kubernetes-") {
+				result[key] = v
+			}
+		}
+	}
+	if structural["x-kubernetes-int-or-string"] == true {
+		result["type"] = []string{"integer", "string"}
+		delete(result, "anyOf")
+	}
+	if structural["properties"] != nil && structural["x-kubernetes-preserve-unknown-fields"] != true {
+		result["additionalProperties"] = false
+	}
+	if structural["nullable"] == true {
+		result = node{"anyOf": []node{result, {"type": "null"}}}
+	}
+	return result
 }
