@@ -77,6 +77,12 @@ func TestAkriHandlers(t *testing.T) {
 			values: read(t, "testdata/akri/custom.values.yaml"),
 			texts:  map[string]string{"DaemonSet akri-system/http-discovery": "image: example.com/http-handler:latest"},
 		},
+		"its security context": {
+			values: "custom: {discovery: {enabled: true, image: {repository: a}, securityContext: {capabilities: {add: [NET_RAW]}}}}",
+			texts: map[string]string{
+				"DaemonSet akri-system/akri-custom-discovery": "add:\n            - NET_RAW\n            drop:\n            - ALL",
+			},
+		},
 		"local devices of debug echo": {
 			values: read(t, "testdata/akri/debug-echo-job.values.yaml"),
 			texts:  map[string]string{"DaemonSet akri-system/akri-debug-echo-discovery": `value: "false"`},

@@ -2,6 +2,8 @@ package helm_test
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +51,58 @@ func checkRules(t *testing.T, id string, o object) int {
 		}
 	}
 	return len(rules)
+}
+
+// TestRestricted reads every rendered Pod: none has capabilities, and all have the seccomp
+// profile of the container runtime.
+func TestRestricted(t *testing.T) {
+	values := parse(t, read(t, "testdata/everything.values.yaml"))
+	maps.Copy(values, parse(t, read(t, "testdata/akri/custom.values.yaml")))
+	manifest, err := release().Render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t, manifest)
+	hooks, err := release().Hooks(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hook := range hooks {
+		maps.Copy(all, objects(t, hook.Manifest))
+	}
+	count := 0
+	for id, o := range all {
+		spec := podSpec(o)
+		if spec == nil {
+			continue
+		}
+		count++
+		context, _ := spec["securityContext"].(object)
+		if !reflect.DeepEqual(context["seccompProfile"], object{"type": "RuntimeDefault"}) {
+			t.Errorf("%s has the security context %v", id, context)
+		}
+		for _, c := range spec["containers"].([]any) {
+			context, _ := c.(object)["securityContext"].(object)
+			if !reflect.DeepEqual(context["capabilities"], object{"drop": []any{"ALL"}}) ||
+				context["allowPrivilegeEscalation"] != false && context["privileged"] != true {
+				t.Errorf("%s: a container has the security context %v", id, context)
+			}
+		}
+	}
+	if count != 12 {
+		t.Errorf("%d Pods", count)
+	}
+}
+
+// podSpec returns the spec of the Pods that an object is or creates; nil if there are none.
+func podSpec(o object) object {
+	spec, _ := o["spec"].(object)
+	if o["kind"] == "Pod" {
+		return spec
+	}
+	template, _ := spec["template"].(object)
+	pod, _ := template["spec"].(object)
+	return pod
 }
 
 // TestStable renders twice, and checks that no hook runs an image of others, or at
