@@ -53,8 +53,8 @@ func checkRules(t *testing.T, id string, o object) int {
 	return len(rules)
 }
 
-// TestRestricted reads every rendered Pod: none has capabilities, and all have the seccomp
-// profile of the container runtime.
+// TestRestricted reads every rendered Pod: all select nodes with Linux and have the seccomp
+// profile of the container runtime, and none has capabilities.
 func TestRestricted(t *testing.T) {
 	values := parse(t, read(t, "testdata/everything.values.yaml"))
 	maps.Copy(values, parse(t, read(t, "testdata/akri/custom.values.yaml")))
@@ -77,6 +77,9 @@ func TestRestricted(t *testing.T) {
 			continue
 		}
 		count++
+		if selector, _ := spec["nodeSelector"].(object); selector["kubernetes.io/os"] != "linux" {
+			t.Errorf("%s may run on nodes that do not have Linux: %v", id, selector)
+		}
 		context, _ := spec["securityContext"].(object)
 		if !reflect.DeepEqual(context["seccompProfile"], object{"type": "RuntimeDefault"}) {
 			t.Errorf("%s has the security context %v", id, context)
@@ -281,6 +284,12 @@ func TestOptions(t *testing.T) {
 		"cert-manager's certificate": {
 			values: "certificates: {provider: cert-manager}", id: webhook,
 			want: "secretName: akri-webhook-tls", not: "--cert-secret",
+		},
+		"nodes":           {values: everything, id: controller, want: "kubernetes.io/os: linux\n        zone: a"},
+		"nodes of any OS": {values: "agent: {nodeSelector: {kubernetes.io/os: null}}", id: agent, not: "nodeSelector"},
+		"a quota for critical Pods": {
+			values: "{resourceQuota: {enabled: true}, agent: {priorityClassName: edge}}",
+			id:     "ResourceQuota akri-system/akri-critical-pods", want: "values:\n      - system-cluster-critical\n", not: "node-critical",
 		},
 		"alerts": {
 			values: "metrics: {prometheusRule: {enabled: true}}", id: "PrometheusRule akri-system/akri",
