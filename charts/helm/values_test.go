@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 )
 
 // TestNoWildcards reads every rendered rule.
@@ -316,6 +318,27 @@ func TestOptions(t *testing.T) {
 				t.Errorf("want %q, not %q:\n%s", test.want, test.not, got)
 			}
 		})
+	}
+}
+
+// TestCheck reads what helm test checks.
+func TestCheck(t *testing.T) {
+	for values, want := range map[string]string{
+		"":                                       "--debug-echo=false",
+		"handlers: {debugEcho: {enabled: true}}": "--debug-echo=true",
+		"handlers: {debugEcho: {enabled: true, name: echo}}":     "--debug-echo=false",
+		"agent: {embeddedHandlers: [debugEcho]}":                 "--debug-echo=true",
+		"agent: {embeddedHandlers: [debugEcho], enabled: false}": "--debug-echo=false",
+		"webhook: {enabled: false}":                              "--webhook=false",
+		"debugEcho: {discovery: {enabled: true}}":                "--debug-echo=true",
+	} {
+		hooks, err := release().Hooks(parse(t, values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(hooks, func(hook *releasev1.Hook) bool { return strings.Contains(hook.Manifest, want+"\n") }) {
+			t.Errorf("%s: no hook has %s", values, want)
+		}
 	}
 }
 
