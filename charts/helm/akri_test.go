@@ -24,18 +24,19 @@ func TestAkriConfigurations(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".values.yaml")
 		t.Run(name, func(t *testing.T) {
-			want := parse(t, read(t, strings.Replace(file, ".values.", ".want.", 1)))
 			rendered := render(t, read(t, file))
-			got := rendered[fmt.Sprintf("Configuration akri-system/%v", want["metadata"].(object)["name"])]
-			if got == nil {
-				t.Fatalf("no such Configuration in %v", keysOf(rendered))
-			}
-			delete(got["metadata"].(object), "labels")
-			delete(got["metadata"].(object), "namespace")
-			parseDetails(t, got)
-			parseDetails(t, want)
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("differs:\n%s", difference(t, got, want))
+			for _, want := range objects(t, read(t, strings.Replace(file, ".values.", ".want.", 1))) {
+				got := rendered[fmt.Sprintf("Configuration akri-system/%v", want["metadata"].(object)["name"])]
+				if got == nil {
+					t.Fatalf("no such Configuration in %v", keysOf(rendered))
+				}
+				delete(got["metadata"].(object), "labels")
+				delete(got["metadata"].(object), "namespace")
+				parseDetails(t, got)
+				parseDetails(t, want)
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%v differs:\n%s", want["metadata"], difference(t, got, want))
+				}
 			}
 		})
 	}
