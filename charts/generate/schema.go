@@ -192,14 +192,14 @@ func components(root node) []string {
 
 // configurations is the schema of the list of Configurations.
 func configurations(spec node) node {
-	strings := node{"type": "object", "additionalProperties": node{"type": "string"}}
+	texts := node{"type": "object", "additionalProperties": node{"type": "string"}}
 	entry := table()
 	entry["required"] = []string{"name", "spec"}
 	entry["properties"] = node{
 		// Also the names that only Configurations of the original Akri have.
 		"name":      node{"type": "string", "maxLength": 253, "pattern": `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`},
 		"namespace": node{"type": "string", "maxLength": 63, "pattern": `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`},
-		"labels":    strings, "annotations": strings, "spec": spec,
+		"labels":    texts, "annotations": texts, "spec": spec,
 	}
 	return node{"type": "array", "items": entry}
 }
