@@ -24,18 +24,19 @@ func TestAkriConfigurations(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".values.yaml")
 		t.Run(name, func(t *testing.T) {
-			want := parse(t, read(t, strings.Replace(file, ".values.", ".want.", 1)))
 			rendered := render(t, read(t, file))
-			got := rendered[fmt.Sprintf("Configuration akri-system/%v", want["metadata"].(object)["name"])]
-			if got == nil {
-				t.Fatalf("no such Configuration in %v", keysOf(rendered))
-			}
-			delete(got["metadata"].(object), "labels")
-			delete(got["metadata"].(object), "namespace")
-			parseDetails(t, got)
-			parseDetails(t, want)
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("differs:\n%s", difference(t, got, want))
+			for _, want := range objects(t, read(t, strings.Replace(file, ".values.", ".want.", 1))) {
+				got := rendered[fmt.Sprintf("Configuration akri-system/%v", want["metadata"].(object)["name"])]
+				if got == nil {
+					t.Fatalf("no such Configuration in %v", keysOf(rendered))
+				}
+				delete(got["metadata"].(object), "labels")
+				delete(got["metadata"].(object), "namespace")
+				parseDetails(t, got)
+				parseDetails(t, want)
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%v differs:\n%s", want["metadata"], difference(t, got, want))
+				}
 			}
 		})
 	}
@@ -77,6 +78,12 @@ func TestAkriHandlers(t *testing.T) {
 			values: read(t, "testdata/akri/custom.values.yaml"),
 			texts:  map[string]string{"DaemonSet akri-system/http-discovery": "image: example.com/http-handler:latest"},
 		},
+		"its security context": {
+			values: "custom: {discovery: {enabled: true, image: {repository: a}, securityContext: {capabilities: {add: [NET_RAW]}}}}",
+			texts: map[string]string{
+				"DaemonSet akri-system/akri-custom-discovery": "add:\n            - NET_RAW\n            drop:\n            - ALL",
+			},
+		},
 		"local devices of debug echo": {
 			values: read(t, "testdata/akri/debug-echo-job.values.yaml"),
 			texts:  map[string]string{"DaemonSet akri-system/akri-debug-echo-discovery": `value: "false"`},
@@ -113,7 +120,15 @@ controller: {onlyOnControlPlane: true, tolerations: {}}
 			values:  "webhookConfiguration: {enabled: false}",
 			without: []string{"Deployment akri-system/akri-webhook", "ValidatingWebhookConfiguration /akri-configurations"},
 		},
-		"Prometheus": {values: "prometheus: {enabled: true}", want: []string{"PodMonitor akri-system/akri"}},
+		"Prometheus": {
+			values: "prometheus: {enabled: true, port: 9090}",
+			want:   []string{"PodMonitor akri-system/akri"},
+			texts: map[string]string{
+				"DaemonSet akri-system/akri-agent":       "containerPort: 9090\n          name: metrics",
+				"Deployment akri-system/akri-controller": "--metrics-bind-address=:9090",
+				"Deployment akri-system/akri-webhook":    "--metrics-bind-address=:9090",
+			},
+		},
 		"pull secrets": {
 			values: "imagePullSecrets: [{name: registry}]",
 			texts:  map[string]string{"DaemonSet akri-system/akri-agent": "- name: registry"},
@@ -178,11 +193,22 @@ func TestGone(t *testing.T) {
 		"crds: {version: v1}":                                         "the version is v0",
 		"udev: {configuration: {enabled: true}}":                      "udevRules: at least one rule is required",
 		"agent: {host: {kubeletPodResources: /run/pods}}":             "use kubelet.rootDir",
-		"handlers: {onvif: {enabled: true, kind: Deployment}}":        "agent.networkHandlers",
+		"handlers: {onvif: {enabled: true, kind: Deployment}}":        "handlers.onvif.hostNetwork: say false or true",
+		"handlers: {mdns: {enabled: true, kind: Deployment}}":         "handlers.mdns.hostNetwork: say false or true",
+		"handlers: {opcua: {enabled: true, kind: Deployment}}":        "agent.networkHandlers",
 		"custom: {configuration: {enabled: true}}":                    "custom.configuration.discoveryHandlerName",
-		"prometheus: {port: 9090}":                                    "handlers.NAME.metricsPort",
 		"udev: {discovery: {image: {tag: v0.13.8}}}":                  "image.tag",
 		"agent: {host: {containerRuntimeSocket: /run/k3s/cd.sock}}":   "agents ask the kubelet",
+		"custom: {discovery: {useNetworkConnection: true}}":           "agent.networkHandlers",
+		"custom: {discovery: {port: 10000}}":                          "",
+		"custom: {discovery: {port: 10001}}":                          "custom.discovery.port: ",
+		"udev: {udevRules: [a]}":                                      "udev.configuration.discoveryDetails.udevRules",
+		"onvif: {ipAddresses: {action: Include}}":                     "onvif.configuration.discoveryDetails.ipAddresses",
+		"opcua: {discoveryUrls: [a]}":                                 "opcua.configuration.discoveryDetails.discoveryUrls",
+		"opcua: {mountCertificates: true}":                            "opcua.configuration.mountCertificates",
+		"debugEcho: {descriptions: [a]}":                              "debugEcho.configuration.discoveryDetails.descriptions",
+		"debugEcho: {shared: true}":                                   "debugEcho.configuration.shared",
+		"coap: {configuration: {enabled: true}}":                      "no handler for CoAP",
 		"customDiscovery: {enabled: true}":                            "custom.configuration",
 		"webhookConfiguration: {name: my-webhook}":                    "fixed names",
 		"controller: {linuxOnly: false, image: {pullPolicy: Always}}": "", // false is no restriction

@@ -2,9 +2,13 @@ package helm_test
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 )
 
 // TestNoWildcards reads every rendered rule.
@@ -51,6 +55,61 @@ func checkRules(t *testing.T, id string, o object) int {
 	return len(rules)
 }
 
+// TestRestricted reads every rendered Pod: all select nodes with Linux and have the seccomp
+// profile of the container runtime, and none has capabilities.
+func TestRestricted(t *testing.T) {
+	values := parse(t, read(t, "testdata/everything.values.yaml"))
+	maps.Copy(values, parse(t, read(t, "testdata/akri/custom.values.yaml")))
+	manifest, err := release().Render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t, manifest)
+	hooks, err := release().Hooks(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hook := range hooks {
+		maps.Copy(all, objects(t, hook.Manifest))
+	}
+	count := 0
+	for id, o := range all {
+		spec := podSpec(o)
+		if spec == nil {
+			continue
+		}
+		count++
+		if selector, _ := spec["nodeSelector"].(object); selector["kubernetes.io/os"] != "linux" {
+			t.Errorf("%s may run on nodes that do not have Linux: %v", id, selector)
+		}
+		context, _ := spec["securityContext"].(object)
+		if !reflect.DeepEqual(context["seccompProfile"], object{"type": "RuntimeDefault"}) {
+			t.Errorf("%s has the security context %v", id, context)
+		}
+		for _, c := range spec["containers"].([]any) {
+			context, _ := c.(object)["securityContext"].(object)
+			if !reflect.DeepEqual(context["capabilities"], object{"drop": []any{"ALL"}}) ||
+				context["allowPrivilegeEscalation"] != false && context["privileged"] != true {
+				t.Errorf("%s: a container has the security context %v", id, context)
+			}
+		}
+	}
+	if count != 12 {
+		t.Errorf("%d Pods", count)
+	}
+}
+
+// podSpec returns the spec of the Pods that an object is or creates; nil if there are none.
+func podSpec(o object) object {
+	spec, _ := o["spec"].(object)
+	if o["kind"] == "Pod" {
+		return spec
+	}
+	template, _ := spec["template"].(object)
+	pod, _ := template["spec"].(object)
+	return pod
+}
+
 // TestStable renders twice, and checks that no hook runs an image of others, or at
 // another time than at a test.
 func TestStable(t *testing.T) {
@@ -82,30 +141,49 @@ func TestStable(t *testing.T) {
 // TestTypos checks that keys that do not exist are refused, at every level.
 func TestTypos(t *testing.T) {
 	for values, want := range map[string]string{
-		"contoller: {}":                                      "contoller",
-		"controller: {replica: 2}":                           "replica",
-		"controller: {replicas: two}":                        "controller/replicas",
-		"controller: {resources: {limit: {memory: 1Gi}}}":    "limit",
-		"handlers: {udv: {enabled: true}}":                   "udv",
-		"handlers: {udev: {enable: true}}":                   "enable",
-		"handlers: {udev: {kind: Deployment}}":               "handlers/udev/kind",
-		"handlers: {onvif: {kind: ReplicaSet}}":              "handlers/onvif/kind",
-		"handlers: {onvif: {udevDir: /run/udev}}":            "udevDir",
-		"handlers: {mqtt: {enabled: 'yes'}}":                 "handlers/mqtt/enabled",
-		"image: {digests: {agnt: x}}":                        "agnt",
-		"image: {pullPolicy: always}":                        "image/pullPolicy",
-		"certificates: {provider: vault}":                    "certificates/provider",
-		"metrics: {podMonitor: {enable: true}}":              "enable",
-		"udev: {typo: {enabled: true}}":                      "typo",
-		"udev: {configuration: {discoveryDetails: {x: 1}}}":  "x",
-		"onvif: {configuration: {brokerPod: {iamge: {}}}}":   "iamge",
-		"agent: {host: {kubelet: /x}}":                       "kubelet",
-		"configurations: [{name: a}]":                        "spec",
-		"configurations: [{name: a, spec: {}, capacity: 1}]": "capacity",
-		"webhook: {failurePolicy: fail}":                     "webhook/failurePolicy",
-		"podMonitor: {enabled: true}":                        "podMonitor",
-		"agent: {embeddedHandlers: udev}":                    "agent/embeddedHandlers",
-		"agent: {embeddedHandlers: [mqtt]}":                  "use debugEcho, onvif, opcua, udev",
+		"contoller: {}":                                                                       "contoller",
+		"controller: {replica: 2}":                                                            "replica",
+		"controller: {replicas: two}":                                                         "controller/replicas",
+		"controller: {resources: {limit: {memory: 1Gi}}}":                                     "limit",
+		"handlers: {udv: {enabled: true}}":                                                    "udv",
+		"handlers: {udev: {resources: {memoryLimit: 1Gi}}}":                                   "memoryLimit",
+		"webhook: {resources: {memoryLimit: 1Gi}}":                                            "memoryLimit",
+		"custom: {discovery: {resources: {limits: {}}}}":                                      "limits",
+		"networkPolicy: {egress: {mqtttt: []}}":                                               "mqtttt",
+		"networkPolicy: {egress: {controller: {}}}":                                           "networkPolicy/egress/controller",
+		"handlers: {udev: {enabled: true, replicas: 2}}":                                      "only a Deployment has replicas",
+		"handlers: {udev: null}":                                                              "missing property 'udev'",
+		"webhook: {podDisruptionBudget: null}":                                                "missing property 'podDisruptionBudget'",
+		"image: {digests: {agent: latest}}":                                                   "image/digests/agent",
+		"handlers: {udev: {enable: true}}":                                                    "enable",
+		"handlers: {udev: {kind: Deployment}}":                                                "handlers/udev/kind",
+		"handlers: {onvif: {kind: ReplicaSet}}":                                               "handlers/onvif/kind",
+		"handlers: {onvif: {udevDir: /run/udev}}":                                             "udevDir",
+		"handlers: {mqtt: {enabled: 'yes'}}":                                                  "handlers/mqtt/enabled",
+		"image: {digests: {agnt: x}}":                                                         "agnt",
+		"image: {pullPolicy: always}":                                                         "image/pullPolicy",
+		"certificates: {provider: vault}":                                                     "certificates/provider",
+		"metrics: {podMonitor: {enable: true}}":                                               "enable",
+		"udev: {typo: {enabled: true}}":                                                       "typo",
+		"udev: {configuration: {discoveryDetails: {x: 1}}}":                                   "x",
+		"onvif: {configuration: {brokerPod: {iamge: {}}}}":                                    "iamge",
+		"agent: {host: {kubelet: /x}}":                                                        "kubelet",
+		"configurations: [{name: a}]":                                                         "spec",
+		"configurations: [{name: a, spec: {}, capacity: 1}]":                                  "capacity",
+		"configurations: [{name: a, spec: {discoveryHandler: {name: udev}, capcity: 2}}]":     "capcity",
+		"configurations: [{name: a, spec: {discoveryHandler: {name: udev}, capacity: 0}}]":    "configurations/0/spec/capacity",
+		"configurations: [{name: a, spec: {discoveryHandler: {name: udev, details: ''}}}]":    "details",
+		"configurations: [{name: a, spec: {capacity: 2}}]":                                    "discoveryHandler",
+		"configurations: [{name: A.b, spec: {discoveryHandler: {name: udev}}}]":               "configurations/0/name",
+		"configurations: [{name: a, namespace: A_b, spec: {discoveryHandler: {name: udev}}}]": "configurations/0/namespace",
+		"configurations: [{name: a, labels: {a: 1}, spec: {discoveryHandler: {name: udev}}}]": "configurations/0/labels/a",
+		"configurations: [{name: a, spec: {discoveryHandler: {name: udev}, instanceBrokerResources: [{metdata: {}}]}}]": "'metadata'",
+		"webhook: {failurePolicy: fail}":                                            "webhook/failurePolicy",
+		"podMonitor: {enabled: true}":                                               "podMonitor",
+		"agent: {embeddedHandlers: udev}":                                           "agent/embeddedHandlers",
+		"agent: {embeddedHandlers: [mqtt]}":                                         "use debugEcho, onvif, opcua, udev",
+		"agent: {args: ['--metrics-bind-address=:9090']}":                           "agent.args: use agent.metricsPort",
+		"handlers: {udev: {enabled: true, args: ['--metrics-bind-address=:9090']}}": "handlers.udev.args: use handlers.udev.metricsPort",
 		"{agent: {embeddedHandlers: [onvif], networkHandlers: [10.96.0.0/12]}, " +
 			"handlers: {opcua: {enabled: true, kind: Deployment}}}": "run onvif with handlers.onvif.enabled",
 	} {
@@ -119,10 +197,12 @@ func TestTypos(t *testing.T) {
 // TestOptions checks what options change.
 func TestOptions(t *testing.T) {
 	const agent = "DaemonSet akri-system/akri-agent"
+	const controller, webhook = "Deployment akri-system/akri-controller", "Deployment akri-system/akri-webhook"
 	everything := read(t, "testdata/everything.values.yaml")
 	const embedded = "{agent: {embeddedHandlers: [udev, debugEcho], handlersDir: /handlers}, " +
 		"handlers: {udev: {enabled: true, udevDir: /host/udev}, debugEcho: {shared: false}}}"
 	const onvif = "agent: {embeddedHandlers: [onvif, opcua]}"
+	const ports = "{agent: {metricsPort: 9090}, controller: {metricsPort: 9091}, webhook: {metricsPort: 9092}}"
 	rendered := map[string]map[string]object{} // by values
 	for name, test := range map[string]struct {
 		values, id string
@@ -139,9 +219,21 @@ func TestOptions(t *testing.T) {
 			values: everything, id: "Deployment akri-system/akri-onvif-discovery",
 			want: "runAsNonRoot: true", not: "hostPath",
 		},
+		"a Deployment's callers": {
+			values: everything, id: "NetworkPolicy akri-system/akri-onvif-discovery",
+			want: "app.kubernetes.io/name: akri-agent",
+		},
+		"a Deployment on the host": {
+			values: "{agent: {networkHandlers: [10.96.0.0/12]}, handlers: {mdns: {enabled: true, kind: Deployment, hostNetwork: true}}}",
+			id:     "Deployment akri-system/akri-mdns-discovery", want: "hostNetwork: true",
+		},
+		"multicast": {
+			values: "handlers: {mdns: {enabled: true}}", id: "DaemonSet akri-system/akri-mdns-discovery",
+			want: "hostNetwork: true",
+		},
 		"labels": {values: everything, id: "ClusterRole /akri-controller", want: "team: edge"},
 		"spread of one component": {
-			values: everything, id: "Deployment akri-system/akri-controller",
+			values: everything, id: controller,
 			want: "whenUnsatisfiable: DoNotSchedule",
 		},
 		"egress":    {values: everything, id: "NetworkPolicy akri-system/akri-mqtt-discovery", want: "- Egress"},
@@ -177,13 +269,33 @@ func TestOptions(t *testing.T) {
 		"onvif in the agent":           {values: onvif, id: agent, want: "hostNetwork: true"},
 		"onvif in the agent, its DNS":  {values: onvif, id: agent, want: "dnsPolicy: ClusterFirstWithHostNet", not: "/run/udev"},
 		"onvif in the agent, its port": {values: onvif, id: agent, want: "--metrics-bind-address=:9470", not: "8080"},
+		"onvif in the agent, another port": {
+			values: "agent: {embeddedHandlers: [onvif], metricsPort: 9090}", id: agent,
+			want: "--metrics-bind-address=:9090", not: "9470",
+		},
+		"the agents' port":         {values: ports, id: agent, want: "containerPort: 9090\n          name: metrics", not: "8080"},
+		"the agents' address":      {values: ports, id: agent, want: "--metrics-bind-address=:9090"},
+		"the controller's port":    {values: ports, id: controller, want: "containerPort: 9091\n          name: metrics", not: "8080"},
+		"the controller's address": {values: ports, id: controller, want: "--metrics-bind-address=:9091"},
+		"the webhook's port":       {values: ports, id: webhook, want: "containerPort: 9092\n          name: metrics", not: "8080"},
+		"the webhook's address":    {values: ports, id: webhook, want: "--metrics-bind-address=:9092"},
 		"cert-manager's CA": {
 			values: "certificates: {provider: cert-manager}", id: "ValidatingWebhookConfiguration /akri-configurations",
 			want: "cert-manager.io/inject-ca-from: akri-system/akri-webhook",
 		},
 		"cert-manager's certificate": {
-			values: "certificates: {provider: cert-manager}", id: "Deployment akri-system/akri-webhook",
+			values: "certificates: {provider: cert-manager}", id: webhook,
 			want: "secretName: akri-webhook-tls", not: "--cert-secret",
+		},
+		"nodes":           {values: everything, id: controller, want: "kubernetes.io/os: linux\n        zone: a"},
+		"nodes of any OS": {values: "agent: {nodeSelector: {kubernetes.io/os: null}}", id: agent, not: "nodeSelector"},
+		"a quota for critical Pods": {
+			values: "{resourceQuota: {enabled: true}, agent: {priorityClassName: edge}}",
+			id:     "ResourceQuota akri-system/akri-critical-pods", want: "values:\n      - system-cluster-critical\n", not: "node-critical",
+		},
+		"a drain with one replica": {
+			values: "webhook: {replicas: 1}", id: "PodDisruptionBudget akri-system/akri-webhook",
+			want: "maxUnavailable: 1", not: "minAvailable",
 		},
 		"alerts": {
 			values: "metrics: {prometheusRule: {enabled: true}}", id: "PrometheusRule akri-system/akri",
@@ -206,6 +318,27 @@ func TestOptions(t *testing.T) {
 				t.Errorf("want %q, not %q:\n%s", test.want, test.not, got)
 			}
 		})
+	}
+}
+
+// TestCheck reads what helm test checks.
+func TestCheck(t *testing.T) {
+	for values, want := range map[string]string{
+		"":                                       "--debug-echo=false",
+		"handlers: {debugEcho: {enabled: true}}": "--debug-echo=true",
+		"handlers: {debugEcho: {enabled: true, name: echo}}":     "--debug-echo=false",
+		"agent: {embeddedHandlers: [debugEcho]}":                 "--debug-echo=true",
+		"agent: {embeddedHandlers: [debugEcho], enabled: false}": "--debug-echo=false",
+		"webhook: {enabled: false}":                              "--webhook=false",
+		"debugEcho: {discovery: {enabled: true}}":                "--debug-echo=true",
+	} {
+		hooks, err := release().Hooks(parse(t, values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(hooks, func(hook *releasev1.Hook) bool { return strings.Contains(hook.Manifest, want+"\n") }) {
+			t.Errorf("%s: no hook has %s", values, want)
+		}
 	}
 }
 

@@ -25,6 +25,11 @@ files/akri-gone.yaml those that have no meaning here.
 {{- if $akri.prometheus.enabled }}
 {{- $_ := set $values.metrics.podMonitor "enabled" true }}
 {{- end }}
+{{- if ne (int $akri.prometheus.port) 8080 }}
+{{- range list $values.controller $values.webhook $values.agent }}
+{{- $_ := set . "metricsPort" $akri.prometheus.port }}
+{{- end }}
+{{- end }}
 {{- $host := $akri.agent.host }}
 {{- $default := dict "rootDir" "/var/lib/kubelet" "devicePluginsDir" "/var/lib/kubelet/device-plugins" "handlersDir" "/var/lib/akri" }}
 {{- if ne $host.discoveryHandlers $default.handlersDir }}

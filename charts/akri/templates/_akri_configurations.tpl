@@ -8,6 +8,11 @@
 {{- $handler = dict "name" $name "discoveryDetails" (toString $c.discoveryDetails) }}
 {{- end }}
 {{- with $c.discoveryProperties }}
+{{- range . }}
+{{- if hasKey . "value" }}
+{{- $_ := set . "value" (toString .value) }}
+{{- end }}
+{{- end }}
 {{- $_ := set $handler "discoveryProperties" . }}
 {{- end }}
 {{- $properties := dict }}
@@ -18,9 +23,9 @@
 {{- $pod := $c.brokerPod.image.repository }}
 {{- $job := $c.brokerJob.image.repository }}
 {{- if $pod }}
-{{- $_ := set $spec "brokerSpec" (dict "brokerPodSpec" (include "akri.oldPod" (append . $c.brokerPod) | fromYaml)) }}
+{{- $_ := set $spec "brokerSpec" (dict "brokerPodSpec" (include "akri.oldPod" (append . "brokerPod") | fromYaml)) }}
 {{- else if $job }}
-{{- $template := include "akri.oldPod" (append . $c.brokerJob) | fromYaml }}
+{{- $template := include "akri.oldPod" (append . "brokerJob") | fromYaml }}
 {{- $_ := set $template "restartPolicy" $c.brokerJob.restartPolicy }}
 {{- $counts := dict "backoffLimit" (int $c.brokerJob.backoffLimit) "parallelism" (int $c.brokerJob.parallelism) }}
 {{- $_ := set $counts "completions" (int $c.brokerJob.completions) }}
@@ -31,7 +36,12 @@
 {{- $_ := set $spec "instanceServiceSpec" (include "akri.oldService" $c.instanceService | fromYaml) }}
 {{- end }}
 {{- if $c.createConfigurationService }}
-{{- $_ := set $spec "configurationServiceSpec" (include "akri.oldService" $c.configurationService | fromYaml) }}
+{{- $service := $c.configurationService }}
+{{- if has $key (list "debugEcho" "custom") }}
+{{- /* As in Akri's chart, whose brokers listen at the port of the Service. */}}
+{{- $service = mergeOverwrite (deepCopy $service) (dict "targetPort" $service.port) }}
+{{- end }}
+{{- $_ := set $spec "configurationServiceSpec" (include "akri.oldService" $service | fromYaml) }}
 {{- end }}
 {{- end }}
 {{- toYaml $spec }}
@@ -53,17 +63,23 @@
 {{- end }}
 {{- end }}
 
-{{/* The Pod of a broker: akri.oldPod (list KEY CONFIGURATION PULLSECRETS BROKER). */}}
+{{/*
+The Pod of a broker: akri.oldPod (list KEY CONFIGURATION PULLSECRETS BROKER), with the key of the broker. The tag and the pull
+policy are those of Akri's chart, which takes some of them from another key than one would expect.
+*/}}
 {{- define "akri.oldPod" -}}
 {{- $key := index . 0 }}
 {{- $c := index . 1 }}
 {{- $secrets := index . 2 }}
-{{- $broker := index . 3 }}
+{{- $job := eq (index . 3) "brokerJob" }}
+{{- $broker := get $c (index . 3) }}
 {{- $r := $broker.resources }}
+{{- $tag := ternary $c.brokerPod.image.tag $broker.image.tag (and $job (ne $key "udev")) }}
+{{- $ofImage := or (eq $key "udev") (and (not $job) (has $key (list "onvif" "opcua"))) }}
 containers:
 - name: {{ $c.name }}-broker
-  image: {{ printf "%s:%s" $broker.image.repository (toString $broker.image.tag) | quote }}
-  {{- with $broker.image.pullPolicy }}
+  image: {{ printf "%s:%s" $broker.image.repository (toString $tag) | quote }}
+  {{- with ternary $broker.image.pullPolicy $c.pullPolicy $ofImage }}
   imagePullPolicy: {{ . }}
   {{- end }}
   {{- with $broker.command }}
@@ -86,7 +102,7 @@ containers:
   - configMapRef: {name: {{ . | quote }}}
   {{- end }}
   {{- end }}
-  {{- $privileged := and (eq $key "udev") (hasKey $broker "securityContext") }}
+  {{- $privileged := and (eq $key "udev") (not $job) }}
   {{- with $broker.securityContext | default (ternary (dict "privileged" true) dict $privileged) }}
   securityContext:
     {{- toYaml . | nindent 4 }}
@@ -96,7 +112,7 @@ containers:
     limits: {"{{ "{{PLACEHOLDER}}" }}": "1", memory: {{ $r.memoryLimit | quote }}, cpu: {{ $r.cpuLimit | quote }}}
   {{- $mounts := $broker.volumeMounts }}
   {{- $volumes := $broker.volumes }}
-  {{- if and $c.mountCertificates (hasKey $broker "securityContext") }}
+  {{- if and $c.mountCertificates (not $job) }}
   {{- $mounts = append $mounts (dict "name" "credentials" "mountPath" "/etc/opcua-certs/client-pki" "readOnly" false) }}
   {{- $volumes = append $volumes (include "akri.oldOPCUACredentials" . | fromYaml) }}
   {{- end }}

@@ -55,17 +55,27 @@
 {{- has "onvif" .agent.embeddedHandlers }}
 {{- end }}
 
-{{/* The agents' arguments, as a YAML list: akri.agentArgs (list ROOT VALUES). */}}
+{{/* Fails if arguments change the port of the probes behind the chart's back: akri.probedPort (list KEY ARGS). */}}
+{{- define "akri.probedPort" -}}
+{{- range index . 1 }}
+{{- if hasPrefix "--metrics-bind-address" . }}
+{{- fail (printf "%[1]s.args: use %[1]s.metricsPort instead of %[2]s: probes use the same port" (index $ 0) .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The agents' arguments, as a YAML list: akri.agentArgs (list ROOT VALUES PORT). */}}
 {{- define "akri.agentArgs" -}}
 {{- $root := index . 0 }}
 {{- $values := index . 1 }}
+{{- $port := index . 2 }}
 {{- $args := list }}
 {{- $onHost := include "akri.agentOnHost" $values | eq "true" }}
 {{- with $values.agent.embeddedHandlers }}
 {{- $args = append $args (printf "--embedded-handlers=%s" (join "," .)) }}
 {{- end }}
-{{- if $onHost }}
-{{- $args = append $args "--metrics-bind-address=:9470" }}
+{{- if ne $port 8080 }}
+{{- $args = append $args (printf "--metrics-bind-address=:%d" $port) }}
 {{- end }}
 {{- $static := $values.agent.staticHandlers }}
 {{- range $key, $handler := $values.handlers }}
@@ -86,6 +96,7 @@
 {{- with $values.agent.networkHandlers }}
 {{- $args = append $args (printf "--allow-network-handlers=%s" (join "," .)) }}
 {{- end }}
+{{- include "akri.probedPort" (list "agent" $values.agent.args) }}
 {{- with concat $args $values.agent.args }}
 {{- toYaml . }}
 {{- end }}

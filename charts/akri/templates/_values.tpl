@@ -6,6 +6,12 @@ with the keys of Akri's own chart translated.
 {{- $values := deepCopy (omit .Values "global") }}
 {{- $defaults := .Files.Get "files/handler.yaml" | fromYaml }}
 {{- range $key, $handler := $values.handlers }}
+{{- if and (has $key (list "mdns" "onvif")) (not (hasKey $handler "hostNetwork")) }}
+{{- if and $handler.enabled (eq $handler.kind "Deployment") }}
+{{- fail (include "akri.hostNetwork" $key) }}
+{{- end }}
+{{- $_ := set $handler "hostNetwork" true }}
+{{- end }}
 {{- $_ := set $values.handlers $key (mergeOverwrite (deepCopy $defaults) $handler) }}
 {{- end }}
 {{- include "akri.gone" . }}
@@ -22,4 +28,11 @@ with the keys of Akri's own chart translated.
 {{- end }}
 {{- end }}
 {{- toYaml $values }}
+{{- end }}
+
+{{/* What a Deployment of a handler that uses multicast must say: akri.hostNetwork KEY. */}}
+{{- define "akri.hostNetwork" -}}
+handlers.{{ . }}.hostNetwork: say false or true for a Deployment. With false, only agents may call the handler, and no multicast
+reaches it{{ if eq . "onvif" }}, so that Configurations must list addresses{{ end }}. With true, multicast works on its node, but no NetworkPolicy applies: everybody who
+reaches the node can call the handler at port 10000, without authentication. See docs/security.md.
 {{- end }}
