@@ -272,7 +272,7 @@ func TestPulled(t *testing.T) {
 		"new":                     {phase: corev1.PodPending},
 		"being pulled":            {phase: corev1.PodPending, state: waiting("ContainerCreating")},
 		"not pulled at once":      {phase: corev1.PodPending, state: waiting("ErrImagePull")},
-		"not pulled":              {phase: corev1.PodPending, state: waiting("ImagePullBackOff"), err: "image r/agent:v1: ImagePullBackOff: cause"},
+		"not pulled":              {phase: corev1.PodPending, state: waiting("ImagePullBackOff"), err: "agent:v1: ImagePullBackOff: cause"},
 		"no name":                 {phase: corev1.PodPending, state: waiting("InvalidImageName"), err: "InvalidImageName"},
 		"runs":                    {phase: corev1.PodRunning, state: ended(0)},
 		"has run":                 {phase: corev1.PodSucceeded, state: ended(0), pulled: true},
