@@ -63,11 +63,11 @@ PUBLISH_IMAGES = $(IMAGES) push --registry=$(REGISTRY) $(PUSH_FLAGS)
 IMAGE_FLAGS = --version=$(VERSION) --revision=$(REVISION) --created=$(or $(SOURCE_DATE_EPOCH),0) --source=$(SOURCE)
 
 .PHONY: images
-images: ## Build the container images for all platforms as OCI layouts into bin/images
-	$(IMAGES) build $(IMAGE_FLAGS)
+images: ## Build the container images as OCI layouts into bin/images, for PLATFORM=linux/amd64,… or all
+	$(IMAGES) build $(IMAGE_FLAGS) $(if $(PLATFORM),--platform=$(PLATFORM))
 
 .PHONY: push
-push: images ## Publish the images: make push REGISTRY=registry.example.com/akri
+push: images ## Publish the images: make push REGISTRY=registry.example.com/akri PLATFORM=linux/amd64
 	$(PUBLISH_IMAGES)
 
 .PHONY: load
@@ -188,9 +188,17 @@ generate: ## Generate deep copies, CRDs, the protocol's Go code, the chart, dash
 # Runs golangci-lint from tools/lint in the module that -C selects.
 LINT := tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint run --output.text.print-issued-lines=false --show-stats=false
 
+CHART = go -C charts run ./cmd/chart -version='$(VERSION)' -registry='$(REGISTRY)' -out=../bin
+# Publishes the chart, and prints it with its digest. To publish again changes nothing.
+PUBLISH_CHART = $(CHART) -push $(PUSH_FLAGS)
+
 .PHONY: chart
-chart: ## Package the Helm chart with VERSION into bin/
-	go -C charts run ./cmd/chart -version '$(VERSION)' -out ../bin
+chart: ## Package the Helm chart with VERSION into bin/, for images in REGISTRY
+	$(CHART)
+
+.PHONY: push-chart
+push-chart: ## Publish the Helm chart next to the images: make push-chart REGISTRY=registry.example.com/akri
+	$(PUBLISH_CHART)
 
 .PHONY: verify house format generated workflows tidy rules test-tools lint
 verify: house lint ## Check formatting, generated files, tidiness and house rules, and run the linters
@@ -219,8 +227,8 @@ $(LINTS): lint-%:
 fix: ## Format the code, group imports, and apply the linters' fixes
 	@for module in $(MODULES); do go -C $$module $(LINT) --fix; done
 
-# The files of a release: what make packages and make chart have written.
-RELEASE_FILES = $(wildcard bin/packages/* bin/*.tgz)
+# The files of a release: what make packages and make chart have written for VERSION.
+RELEASE_FILES = $(wildcard bin/packages/*) bin/akri-$(VERSION:v%=%).tgz
 
 .PHONY: release-notes
 release-notes: ## Write the section of CHANGELOG.md on VERSION into bin/release/notes.md
@@ -230,14 +238,15 @@ release-notes: ## Write the section of CHANGELOG.md on VERSION into bin/release/
 		{ echo "CHANGELOG.md: there is no section [$(VERSION:v%=%)]: rename Unreleased"; exit 1; }
 
 .PHONY: checksums
-checksums: ## Write the digests of the published images, packages and the chart into bin/release/SHA256SUMS
+checksums: ## Write the digests of the published images and chart, and of the files, into bin/release/SHA256SUMS
 	@mkdir -p bin/release
-	@$(PUBLISH_IMAGES) | sed -n 's/^\(.*\)@sha256:\(.*\)$$/\2  \1/p' > bin/release/SHA256SUMS
+	@{ $(PUBLISH_IMAGES) && $(PUBLISH_CHART); } > bin/release/published
+	@sed -n 's/^\(.*\)@sha256:\(.*\)$$/\2  \1/p' bin/release/published > bin/release/SHA256SUMS
 	@for file in $(RELEASE_FILES); do (cd $$(dirname $$file) && sha256sum $$(basename $$file)); done >> bin/release/SHA256SUMS
 
 .PHONY: sign
-sign: ## Sign the published images and SHA256SUMS with cosign, without keys
-	$(PUBLISH_IMAGES) | xargs cosign sign --yes
+sign: ## Sign the published images and chart, and SHA256SUMS, with cosign, without keys
+	xargs cosign sign --yes < bin/release/published
 	cosign sign-blob --yes --bundle bin/release/SHA256SUMS.sigstore.json bin/release/SHA256SUMS
 
 .PHONY: publish

@@ -60,6 +60,34 @@ func withoutFences(text string) string {
 	return fences.ReplaceAllStringFunc(text, func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) })
 }
 
+// helmCommand matches a command that takes the chart, and its source.
+var helmCommand = regexp.MustCompile(`\bhelm (?:install|upgrade|template) akri (\S+)`)
+
+// TestHelmCommands checks that commands use a packaged chart, which has the registry and
+// the tag of its images, and that helm test does without --logs, with which Helm 3 fails.
+func TestHelmCommands(t *testing.T) {
+	commands := 0
+	for _, page := range repositoryOf(t).pages() {
+		for _, match := range helmCommand.FindAllStringSubmatchIndex(page.text, -1) {
+			source := page.text[match[2]:match[3]]
+			if commands++; source != "CHART" && !strings.HasPrefix(source, "bin/akri-") && !strings.HasPrefix(source, "oci://") {
+				t.Errorf("%s:%d: the chart is %s: use bin/akri-*.tgz, oci://… or CHART", page.path, lineAt(page.text, match[0]), source)
+			}
+		}
+		if at := strings.Index(page.text, "--set image.registry="); at >= 0 {
+			t.Errorf("%s:%d: image.registry is part of the packaged chart", page.path, lineAt(page.text, at))
+		}
+		for line := range strings.Lines(page.text) {
+			if strings.Contains(line, "helm test ") && strings.Contains(line, " --logs") {
+				t.Errorf("%s: %s: Helm 3 fails with --logs", page.path, strings.TrimSpace(line))
+			}
+		}
+	}
+	if commands < 10 {
+		t.Errorf("only %d commands were found", commands)
+	}
+}
+
 // TestPlaceholders finds lines of capitals, which stand for what somebody wanted to fill in.
 func TestPlaceholders(t *testing.T) {
 	r := repositoryOf(t)

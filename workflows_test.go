@@ -126,3 +126,66 @@ func TestReleaseNotes(t *testing.T) {
 		t.Errorf("a version without a section: %v: %s", err, output)
 	}
 }
+
+// TestReleaseTargets checks what the targets that build and publish would run: nobody has
+// to name the registry again when installing, and files of another version are not
+// published.
+func TestReleaseTargets(t *testing.T) {
+	const earlier = "bin/akri-0.0.0-earlier.tgz"
+	if err := os.MkdirAll("bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(earlier, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(earlier) })
+	for _, test := range []struct {
+		arguments string
+		want      []string
+	}{
+		{"images PLATFORM=linux/amd64", []string{"--platform=linux/amd64"}},
+		{"push PLATFORM=linux/amd64 REGISTRY=r.example/akri", []string{"--platform=linux/amd64", "push --registry=r.example/akri"}},
+		{"chart REGISTRY=r.example/akri", []string{"-version='v1.2.3'", "-registry='r.example/akri'"}},
+		{"push-chart REGISTRY=r.example/akri PUSH_FLAGS=--plain-http", []string{"-registry='r.example/akri'", "-push --plain-http"}},
+		{"checksums REGISTRY=r.example/akri", []string{"push --registry=r.example/akri", " -push ", "bin/akri-1.2.3.tgz"}},
+		{"publish", []string{"bin/akri-1.2.3.tgz"}},
+	} {
+		arguments := append([]string{"--dry-run", "--no-print-directory", "VERSION=v1.2.3"}, strings.Fields(test.arguments)...)
+		output, err := exec.Command("make", arguments...).CombinedOutput()
+		if err != nil {
+			t.Errorf("make %s: %v: %s", test.arguments, err, output)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(string(output), want) {
+				t.Errorf("make %s does not run %q:\n%s", test.arguments, want, output)
+			}
+		}
+		if strings.Contains(string(output), "earlier") {
+			t.Errorf("make %s uses a file of another version:\n%s", test.arguments, output)
+		}
+	}
+}
+
+// TestReleaseSteps checks that the documentation lists the steps of a release in their order.
+func TestReleaseSteps(t *testing.T) {
+	text, err := os.ReadFile(".github/workflows/release.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/releasing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := regexp.MustCompile(`(?m)^    - run: (make [a-z-]+)$`)
+	row := regexp.MustCompile("(?m)^\\| [a-z ]+ \\| `(make [a-z-]+)` \\|")
+	list := func(pattern *regexp.Regexp, text []byte) []string {
+		var targets []string
+		for _, match := range pattern.FindAllSubmatch(text, -1) {
+			targets = append(targets, string(match[1]))
+		}
+		return targets
+	}
+	if steps, rows := list(step, text), list(row, page); len(steps) == 0 || !slices.Equal(steps, rows) {
+		t.Errorf("the workflow runs %v, docs/releasing.md lists %v", steps, rows)
+	}
+}

@@ -3,6 +3,7 @@ module akri.sh/akri/charts
 go 1.26.0
 
 require (
+	github.com/google/go-containerregistry v0.22.1
 	go.yaml.in/yaml/v3 v3.0.5
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/apimachinery v0.37.1

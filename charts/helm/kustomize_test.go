@@ -3,11 +3,14 @@ package helm_test
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -204,4 +207,39 @@ func text(t *testing.T, o any) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// TestQuickStartKustomization builds the kustomization of the quick start: it replaces the
+// images of all components.
+func TestQuickStartKustomization(t *testing.T) {
+	_, rest, found := strings.Cut(read(t, "../../docs/quickstart.md"), "```yaml\n# my-akri/kustomization.yaml")
+	block, _, ended := strings.Cut(rest, "```\n")
+	if !found || !ended {
+		t.Fatal("docs/quickstart.md has no my-akri/kustomization.yaml")
+	}
+	if err := os.MkdirAll("../../bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("../../bin", "my-akri-") // kustomize takes only relative paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	text := strings.ReplaceAll("#"+block, "../config", "../../config")
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	images := 0
+	for id, o := range kustomize(t, dir) {
+		containers, _, _ := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
+		for _, c := range containers {
+			image, _ := c.(object)["image"].(string)
+			if images++; !strings.HasPrefix(image, "registry.example/akri/") || !strings.HasSuffix(image, ":v1.2.3") {
+				t.Errorf("%s has the image %s", id, image)
+			}
+		}
+	}
+	if images != 4 {
+		t.Errorf("%d images, want those of the controller, the webhook, the agent and the handler", images)
+	}
 }

@@ -1,12 +1,17 @@
 package helm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
@@ -22,23 +27,70 @@ func SetVersion(c *chart.Chart, version string) {
 	c.Metadata.AppVersion = version
 	var images strings.Builder
 	for _, name := range []string{"controller", "agent", "discovery"} {
-		fmt.Fprintf(&images, "- name: %s\n  image: akri.sh/%s:%s\n", name, name, version)
+		fmt.Fprintf(&images, "- name: %s\n  image: %s/%s:%s\n", name, registryOf(c), name, version)
 	}
 	c.Metadata.Annotations["artifacthub.io/images"] = images.String()
 }
 
+// registryOf returns the registry of a chart's images.
+func registryOf(c *chart.Chart) string {
+	image, _ := c.Values["image"].(Values)
+	registry, _ := image["registry"].(string)
+	return registry
+}
+
+// registryName matches HOST[:PORT]/PATH, as a registry of images has it.
+var registryName = regexp.MustCompile(`^[a-zA-Z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
+
+// SetRegistry makes a registry, such as registry.example.com/akri, the default of a
+// chart's image.registry, so that it need not be among the values of a release. Call it
+// before [SetVersion].
+func SetRegistry(c *chart.Chart, registry string) error {
+	if !registryName.MatchString(registry) {
+		return fmt.Errorf("registry %q: use HOST/PATH, such as registry.example.com/akri", registry)
+	}
+	image, ok := c.Values["image"].(Values)
+	line := "\n  registry: " + registryOf(c) + "\n"
+	at := slices.IndexFunc(c.Raw, func(f *common.File) bool {
+		return f.Name == chartutil.ValuesfileName && bytes.Count(f.Data, []byte(line)) == 1
+	})
+	if !ok || at < 0 {
+		return fmt.Errorf("chart %s: %s has no image.registry, or more than one", c.Name(), chartutil.ValuesfileName)
+	}
+	c.Raw[at].Data = bytes.Replace(c.Raw[at].Data, []byte(line), []byte("\n  registry: "+registry+"\n"), 1)
+	image["registry"] = registry
+	return nil
+}
+
 // Package writes the archive akri-VERSION.tgz of a release into a directory, and returns
-// its path. The same chart and version are the same archive, byte by byte.
-func Package(version, dir string) (string, error) {
+// its path. It removes archives of other versions there. The registry is where the images
+// are; the source's if it is empty. The same chart, version and registry are the same
+// archive, byte by byte.
+func Package(version, registry, dir string) (string, error) {
 	if version == "" {
 		return "", errors.New("package the chart: no version: use one such as v1.2.3")
 	}
-	c, err := Load(version)
+	c, err := Load("")
 	if err != nil {
 		return "", err
 	}
+	if registry != "" {
+		if err := SetRegistry(c, registry); err != nil {
+			return "", fmt.Errorf("package the chart: %w", err)
+		}
+	}
+	SetVersion(c, version)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
+	}
+	earlier, err := filepath.Glob(filepath.Join(dir, c.Name()+"-[0-9]*.tgz"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range earlier {
+		if err := os.Remove(file); err != nil {
+			return "", err
+		}
 	}
 	file, err := chartutil.Save(c, dir)
 	if err != nil {

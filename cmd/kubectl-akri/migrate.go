@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +23,11 @@ restarted. See docs/migrate-from-akri.md for all that changes, and for the way b
 
   check  says what will happen to each object, and what to settle before
   plan   prints the steps in their order, as a script for this cluster
+  pull   pulls the new images on all nodes, before anything is stopped
   clean  removes what the original Akri has left, after the move`,
 		Args: cobra.NoArgs,
 	}
-	command.AddCommand(newMigrateCheck(streams), newMigratePlan(streams), newMigrateClean(streams))
+	command.AddCommand(newMigrateCheck(streams), newMigratePlan(streams), newMigratePull(streams), newMigrateClean(streams))
 	return command
 }
 
@@ -97,6 +100,7 @@ type migratePlanOptions struct {
 	access
 	installer string
 	source    string
+	set       []string
 	replace   bool
 }
 
@@ -110,9 +114,11 @@ names of this cluster. Nothing is written, and nothing is run.
 
 The script never runs helm uninstall: a hook of Akri's chart would delete all
 Configurations. It makes Helm forget the release instead, and stops the controller
-and the agents in a way that can be undone until the last step.`,
-		Example: `  kubectl akri migrate plan > move.sh
-  kubectl akri migrate plan --install kubectl --source .`,
+and the agents in a way that can be undone until the last step. Before, it pulls the
+new images on all nodes: so the chart must be one whose images are in a registry.`,
+		Example: `  kubectl akri migrate plan --source bin/akri-1.2.3.tgz > move.sh
+  kubectl akri migrate plan --source bin/akri-1.2.3.tgz --set 'image.pullSecrets[0].name=registry'
+  kubectl akri migrate plan --install kubectl --source my-kustomization`,
 		Args: cobra.NoArgs,
 	}
 	command.RunE = func(command *cobra.Command, _ []string) error { return o.run(command, streams) }
@@ -121,20 +127,32 @@ and the agents in a way that can be undone until the last step.`,
 	flags.StringVarP(&o.namespace, "namespace", "n", agentNamespace, "`namespace` to install in")
 	flags.StringVar(&o.installer, "install", string(migration.Helm), "how to install: helm or kubectl")
 	flags.StringVar(&o.source, "source", "",
-		"the chart, as helm takes it (default charts/akri); for kubectl, the `directory` that contains config (default .)")
+		"the chart, as helm takes it (required); for kubectl, the `directory` of your kustomization, or that contains config (default .)")
+	flags.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` for helm: a value of the chart; can be repeated")
 	flags.BoolVar(&o.replace, "replace-handlers", false, "replace Akri's handlers by those of this Akri (default: keep them)")
 	return command
 }
 
 func (o *migratePlanOptions) run(command *cobra.Command, streams cli.Streams) error {
-	options := migration.PlanOptions{Installer: migration.Installer(o.installer), Namespace: o.namespace, Source: o.source, Replace: o.replace}
+	options := migration.PlanOptions{
+		Installer: migration.Installer(o.installer), Namespace: o.namespace, Source: o.source, Set: o.set, Replace: o.replace,
+	}
 	switch options.Installer {
 	case migration.Helm:
-		options.Source = cmp.Or(o.source, "charts/akri")
+		if o.source == "" {
+			return cli.Usage(command, errors.New("--source: name the chart: "+
+				"the archive that make push chart REGISTRY=HOST/PATH has written, or oci://HOST/PATH/akri"))
+		}
 	case migration.Kubectl:
 		if o.namespace != agentNamespace {
 			return cli.Usage(command, fmt.Errorf("-n %s: config/default installs in %s; use --install helm", o.namespace, agentNamespace))
 		}
+		if len(o.set) > 0 {
+			return cli.Usage(command, errors.New("--set: it is for --install helm"))
+		}
+		options.Source = cmp.Or(o.source, ".")
+		_, err := os.Stat(filepath.Join(options.Source, "kustomization.yaml"))
+		options.Kustomization = err == nil
 	default:
 		return cli.Usage(command, fmt.Errorf("--install %s: use helm or kubectl", o.installer))
 	}

@@ -226,7 +226,8 @@ func TestMigrate(t *testing.T) {
 	check := w.run("", "migrate", "check")
 	check.want(t, 0)
 	check.golden(t, "healthy.check.txt")
-	w.run("", "migrate", "plan").golden(t, "healthy.plan.txt")
+	w.run("", "migrate", "plan").want(t, 2, "--source: name the chart", "make push chart")
+	w.run("", "migrate", "plan", "--source", "akri-1.2.3.tgz", "--set", "image.pullSecrets[0].name=registry").golden(t, "healthy.plan.txt")
 	w.run("", "migrate", "plan", "--install", "kubectl", "--source", "akri", "--replace-handlers").golden(t, "healthy.replace.txt")
 	w.run("", "migrate", "check", "-o", "json").want(t, 0, `"severity": "changes"`, `"outcome": "kept"`)
 	w.run("", "migrate", "clean", "--yes").want(t, 1, "Deployment default/akri-controller-deployment still runs")
@@ -238,7 +239,7 @@ func TestMigrate(t *testing.T) {
 	check = w.run("", "migrate", "check")
 	check.want(t, 1)
 	check.golden(t, "troubled.check.txt")
-	w.run("", "migrate", "plan").golden(t, "troubled.plan.txt")
+	w.run("", "migrate", "plan", "--source", "akri-1.2.3.tgz").golden(t, "troubled.plan.txt")
 
 	w.stopAkri()
 	w.run("", "migrate", "clean", "--yes").want(t, 1, "no new controller is installed")

@@ -1,4 +1,7 @@
-// Command chart packages the chart for a release.
+// Command chart packages the chart for a release, and publishes it. The Makefile runs it:
+//
+//	chart -version=v1.2.3 -registry=registry.example.com/akri         # make chart
+//	chart -version=v1.2.3 -registry=registry.example.com/akri -push   # make push-chart
 package main
 
 import (
@@ -11,12 +14,18 @@ import (
 
 func main() {
 	version := flag.String("version", "", "version of the release, such as v1.2.3: the chart's version, and the tag of its images")
+	registry := flag.String("registry", "", "registry of the images, such as registry.example.com/akri (default akri.sh)")
 	out := flag.String("out", ".", "directory of the archive")
+	push := flag.Bool("push", false, "publish the archive, next to the images, and print its name with its digest")
+	plainHTTP := flag.Bool("plain-http", false, "allow connections without TLS; loopback addresses need no permission")
 	flag.Parse()
-	file, err := helm.Package(*version, *out)
+	name, err := helm.Package(*version, *registry, *out)
+	if err == nil && *push {
+		name, err = helm.Push(name, *registry, *plainHTTP)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
 		os.Exit(1)
 	}
-	fmt.Println(file)
+	fmt.Println(name)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -183,6 +184,134 @@ func TestQuote(t *testing.T) {
 	} {
 		if got := quote(word); got != want {
 			t.Errorf("quote(%q) = %s, want %s", word, got, want)
+		}
+	}
+}
+
+// node returns a node with labels and the status of its condition Ready.
+func node(name string, isReady corev1.ConditionStatus, labels map[string]string) corev1.Node {
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: isReady}}},
+	}
+}
+
+const pulledManifests = `# Source: akri/templates/agent.yaml
+apiVersion: apps/v1
+kind: DaemonSet
+spec: {template: {spec: {imagePullSecrets: [{name: mirror}], containers: [{image: r/agent:v1, imagePullPolicy: Always}]}}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+spec: {template: {spec: {nodeSelector: {usb: "true"}, initContainers: [{image: r/agent:v1}], containers: [{image: r/discovery:v1}]}}}
+---
+apiVersion: v1
+kind: Service
+spec: {template: not a Pod}
+---
+apiVersion: apps/v1
+kind: Deployment
+spec: {template: {spec: {nodeSelector: {control: "true"}, containers: [{image: r/controller:v1}]}}}
+`
+
+// TestPulls checks which images each node pulls.
+func TestPulls(t *testing.T) {
+	nodes := []corev1.Node{
+		node("away", corev1.ConditionUnknown, nil),
+		node("windows", corev1.ConditionTrue, map[string]string{corev1.LabelOSStable: "windows"}),
+		node("one", corev1.ConditionTrue, nil),
+		node("two", corev1.ConditionTrue, map[string]string{corev1.LabelOSStable: "linux", "usb": "true"}),
+		node("three", corev1.ConditionTrue, nil),
+	}
+	pods, skipped, err := Pulls(pulledManifests, nodes, "akri-system")
+	if err != nil || !slices.Equal(skipped, []string{"away"}) {
+		t.Fatal(skipped, err)
+	}
+	got := map[string]string{}
+	for _, pod := range pods {
+		var images []string
+		for _, container := range pod.Spec.Containers {
+			images = append(images, container.Image)
+		}
+		got[pod.Spec.NodeName] = strings.Join(images, " ")
+		if secrets := pod.Spec.ImagePullSecrets; len(secrets) != 1 || secrets[0].Name != "mirror" {
+			t.Errorf("%s has the pull secrets %v", pod.Spec.NodeName, secrets)
+		}
+		if first := pod.Spec.Containers[0]; first.ImagePullPolicy != corev1.PullAlways {
+			t.Errorf("%s has the pull policy %s", pod.Spec.NodeName, first.ImagePullPolicy)
+		}
+	}
+	want := map[string]string{
+		"one": "r/agent:v1 r/discovery:v1 r/controller:v1", "two": "r/agent:v1 r/discovery:v1", "three": "r/agent:v1",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the nodes pull %v, want %v", got, want)
+	}
+	if _, _, err := Pulls("", nodes, "akri-system"); err == nil || !strings.Contains(err.Error(), "helm template") {
+		t.Errorf("without manifests, as if helm template had failed: %v", err)
+	}
+	if _, _, err := Pulls(pulledManifests, nodes[:2], "akri-system"); err == nil {
+		t.Error("no node is ready, but there is no error")
+	}
+}
+
+// TestPulled checks what is waited for, and what is a failure.
+func TestPulled(t *testing.T) {
+	waiting := func(reason string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "cause"}}
+	}
+	ended := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "StartError", Message: "cause"}}
+	}
+	for name, test := range map[string]struct {
+		phase  corev1.PodPhase
+		state  corev1.ContainerState
+		pulled bool
+		err    string
+	}{
+		"new":                     {phase: corev1.PodPending},
+		"being pulled":            {phase: corev1.PodPending, state: waiting("ContainerCreating")},
+		"not pulled at once":      {phase: corev1.PodPending, state: waiting("ErrImagePull")},
+		"not pulled":              {phase: corev1.PodPending, state: waiting("ImagePullBackOff"), err: "agent:v1: ImagePullBackOff: cause"},
+		"no name":                 {phase: corev1.PodPending, state: waiting("InvalidImageName"), err: "InvalidImageName"},
+		"runs":                    {phase: corev1.PodRunning, state: ended(0)},
+		"has run":                 {phase: corev1.PodSucceeded, state: ended(0), pulled: true},
+		"of another architecture": {phase: corev1.PodFailed, state: ended(128), err: "ended with 128: StartError: cause"},
+		"refused by the kubelet":  {phase: corev1.PodFailed, state: waiting(""), err: "refused the Pod: OutOfpods"},
+	} {
+		pod := &corev1.Pod{
+			Spec: corev1.PodSpec{NodeName: "one", Containers: []corev1.Container{{Name: "image-0", Image: "r/agent:v1"}}},
+			Status: corev1.PodStatus{
+				Phase: test.phase, Reason: "OutOfpods", ContainerStatuses: []corev1.ContainerStatus{{Name: "image-0", State: test.state}},
+			},
+		}
+		pulled, err := Pulled(pod)
+		if pulled != test.pulled || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: pulled %t, %v; want %t, %q", name, pulled, err, test.pulled, test.err)
+		}
+	}
+}
+
+// TestNothingStoppedBeforePull checks that no command of the plan changes the cluster
+// before the new images were pulled, with each installer.
+func TestNothingStoppedBeforePull(t *testing.T) {
+	agent := daemonSet("akri-agent-daemonset", "ghcr.io/project-akri/akri/agent:v0.13.8")
+	for name, options := range map[string]PlanOptions{
+		"helm":          {Installer: Helm, Source: "akri-1.2.3.tgz", Set: []string{"image.registry=a b"}},
+		"kubectl":       {Installer: Kubectl, Source: "checkout"},
+		"kustomization": {Installer: Kubectl, Source: "mine", Kustomization: true},
+	} {
+		options.Namespace = "akri-system"
+		steps := Plan(&Facts{Workloads: []Workload{agent}}, options)
+		commands := strings.Join(steps[0].Commands, "\n")
+		want := map[string]string{
+			"helm": "helm template akri akri-1.2.3.tgz -n akri-system \\\n  --set crds.guard=false \\\n  --set 'image.registry=a b' \\\n" +
+				"  | kubectl akri migrate pull -n akri-system",
+			"kubectl":       "kubectl kustomize checkout/config/default | kubectl akri migrate pull -n akri-system",
+			"kustomization": "kubectl kustomize mine | kubectl akri migrate pull -n akri-system",
+		}[name]
+		if commands != "kubectl akri migrate check\n"+want {
+			t.Errorf("%s: the first step is\n%s", name, commands)
 		}
 	}
 }

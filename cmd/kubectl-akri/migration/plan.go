@@ -23,7 +23,10 @@ type PlanOptions struct {
 	Installer Installer
 	Namespace string // of the new Akri
 	Source    string // of the chart, or of the directory with config/default
-	Replace   bool   // Akri's handlers by the new ones
+	// Kustomization says that Source is a kustomization that installs everything.
+	Kustomization bool
+	Set           []string // KEY=VALUE: values of the chart
+	Replace       bool     // Akri's handlers by the new ones
 }
 
 // Step is a part of the move.
@@ -36,6 +39,7 @@ type Step struct {
 // Plan returns the steps of the move of a cluster, in their order.
 func Plan(f *Facts, o PlanOptions) []Step {
 	p := &planner{facts: f, options: o, installation: installation(f)}
+	p.check()
 	p.save()
 	p.forget()
 	p.stopController()
@@ -84,9 +88,29 @@ func (p *planner) add(title string, why []string, commands ...string) {
 	}
 }
 
+// check pulls the images while nothing has changed: without them, nodes would have no
+// agents.
+func (p *planner) check() {
+	commands := []string{"kubectl akri migrate check"}
+	pull := "| kubectl akri migrate pull -n " + p.options.Namespace
+	if p.options.Installer == Helm {
+		template := fmt.Sprintf("helm template akri %s -n %s", quote(p.options.Source), p.options.Namespace)
+		commands = append(commands, strings.Join(slices.Concat([]string{template}, p.sets(), []string{pull}), continued))
+	} else {
+		for _, directory := range p.kustomizations() {
+			commands = append(commands, "kubectl kustomize "+quote(directory)+" "+pull)
+		}
+	}
+	p.add("Check the cluster, and pull the new images on all nodes", []string{
+		"The script stops here if something blocks, or if an image cannot be pulled. Nothing has changed then.",
+	}, commands...)
+}
+
+// continued joins the lines of a long command.
+const continued = " \\\n  "
+
 func (p *planner) save() {
 	commands := []string{
-		"kubectl akri migrate check",
 		"kubectl get configurations.akri.sh,instances.akri.sh -A -o yaml > akri-objects.yaml",
 		"kubectl get customresourcedefinition configurations.akri.sh instances.akri.sh -o yaml > akri-definitions.yaml",
 	}
@@ -107,7 +131,7 @@ func (p *planner) save() {
 	for _, w := range p.oldWebhooks() {
 		commands = append(commands, fmt.Sprintf("kubectl get validatingwebhookconfiguration %s -o yaml > akri-registration.yaml", w.Name))
 	}
-	p.add("Check, and save what there is", []string{"The script stops here if something blocks."}, commands...)
+	p.add("Save what there is", nil, commands...)
 }
 
 func (p *planner) old(roles ...Role) []Workload {
@@ -188,9 +212,11 @@ func (p *planner) stopAgents() {
 func (p *planner) install() {
 	o := p.options
 	if o.Installer == Kubectl {
-		p.add("Install the new definitions, controller, webhook and agents", []string{
-			"--force-conflicts, because fields of the definitions belong to Helm. Objects keep their contents.",
-		}, p.kubectl()...)
+		why := []string{"--force-conflicts, because fields of the definitions belong to Helm. Objects keep their contents."}
+		if names := p.newHandlers(); o.Kustomization && len(names) > 0 {
+			why = append(why, "The kustomization must contain these handlers: "+strings.Join(names, ", ")+".")
+		}
+		p.add("Install the new definitions, controller, webhook and agents", why, p.kubectl()...)
 		return
 	}
 	p.add("Install the new definitions, controller, webhook and agents", []string{
@@ -200,14 +226,30 @@ func (p *planner) install() {
 	}, p.helm()...)
 }
 
-func (p *planner) kubectl() []string {
-	directories := []string{"config/default"}
-	for _, name := range p.newHandlers() {
-		directories = append(directories, "config/"+map[bool]string{true: "debug-echo", false: name}[name == "debugEcho"])
+// kustomizations returns the directories that kubectl applies.
+func (p *planner) kustomizations() []string {
+	if p.options.Kustomization {
+		return []string{p.options.Source}
 	}
+	directories := []string{path.Join(p.options.Source, "config/default")}
+	for _, name := range p.newHandlers() {
+		directories = append(directories, path.Join(p.options.Source, "config", handlerDirectory(name)))
+	}
+	return directories
+}
+
+// handlerDirectory returns the directory of a handler in config.
+func handlerDirectory(name string) string {
+	if name == "debugEcho" {
+		return "debug-echo"
+	}
+	return name
+}
+
+func (p *planner) kubectl() []string {
 	var commands []string
-	for _, directory := range directories {
-		commands = append(commands, "kubectl apply --server-side --force-conflicts -k "+quote(path.Join(p.options.Source, directory)))
+	for _, directory := range p.kustomizations() {
+		commands = append(commands, "kubectl apply --server-side --force-conflicts -k "+quote(directory))
 	}
 	return commands
 }
@@ -226,13 +268,19 @@ func (p *planner) settings() []string {
 	return settings
 }
 
-func (p *planner) helm() []string {
-	words := []string{fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership --force-conflicts --wait",
-		quote(p.options.Source), p.options.Namespace)}
-	for _, s := range p.settings() {
+// sets returns the settings and those of the operator as arguments of helm.
+func (p *planner) sets() []string {
+	var words []string
+	for _, s := range slices.Concat(p.settings(), p.options.Set) {
 		words = append(words, "--set "+quote(s))
 	}
-	return []string{strings.Join(words, " \\\n  ")}
+	return words
+}
+
+func (p *planner) helm() []string {
+	install := fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership --force-conflicts --wait",
+		quote(p.options.Source), p.options.Namespace)
+	return []string{strings.Join(append([]string{install}, p.sets()...), continued)}
 }
 
 // newHandlers returns the handlers to install: those that ended with Akri's agent, and
