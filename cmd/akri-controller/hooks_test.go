@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -33,9 +34,7 @@ func TestDeletes(t *testing.T) {
 		configuration := &v0.Configuration{}
 		configuration.Labels = map[string]string{"app.kubernetes.io/managed-by": test.managedBy}
 		configuration.Annotations = map[string]string{"meta.helm.sh/release-name": "akri", "meta.helm.sh/release-namespace": "akri-system"}
-		for key, value := range test.change {
-			configuration.Annotations[key] = value
-		}
+		maps.Copy(configuration.Annotations, test.change)
 		r := helmRelease{name: "akri", namespace: "akri-system"}
 		if got := r.deletes(configuration); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
