@@ -56,6 +56,7 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("the definitions belong to nobody, but: %v", err)
 	}
 	adopt(t, client, akri)
+	runJobs(t, config, akri)
 	if _, err := akri.Install(ctx, parse(t, camera)); err != nil {
 		t.Fatal(err)
 	}

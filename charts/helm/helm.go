@@ -38,6 +38,10 @@ type Release struct {
 	// TakeOwnership takes over objects that no release of Helm has created, such as the
 	// CustomResourceDefinitions of Akri's own chart.
 	TakeOwnership bool
+	// NoHooks leaves out what the chart runs before a rollback and before uninstalling.
+	NoHooks bool
+	// HookOutput is where the logs of hooks go that Helm prints; nil discards them.
+	HookOutput io.Writer
 }
 
 // Load returns the embedded chart with the versions of a release, such as v1.2.3; with
@@ -137,7 +141,7 @@ func (r *Release) Rollback(revision int) error {
 		return err
 	}
 	rollback := action.NewRollback(cfg)
-	rollback.Version = revision
+	rollback.Version, rollback.DisableHooks = revision, r.NoHooks
 	rollback.WaitStrategy, rollback.Timeout = r.wait()
 	return rollback.Run(r.Name)
 }
@@ -149,6 +153,7 @@ func (r *Release) Uninstall() error {
 		return err
 	}
 	uninstall := action.NewUninstall(cfg)
+	uninstall.DisableHooks = r.NoHooks
 	uninstall.WaitStrategy, uninstall.Timeout = r.wait()
 	_, err = uninstall.Run(r.Name)
 	return err
@@ -212,6 +217,9 @@ func (r *Release) configuration() (*action.Configuration, error) {
 	cfg := action.NewConfiguration()
 	if err := cfg.Init(flags, r.Namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("release %s: %w", r.Name, err)
+	}
+	if r.HookOutput != nil {
+		cfg.SetHookOutputFunc(func(_, _, _ string) io.Writer { return r.HookOutput })
 	}
 	return cfg, nil
 }

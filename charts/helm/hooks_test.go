@@ -2,26 +2,153 @@ package helm_test
 
 import (
 	"context"
-	"io"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"akri.sh/akri/charts/helm"
 )
 
-// checkObjects are the kinds of the hooks of helm test.
-var checkObjects = []schema.GroupVersionResource{
-	{Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "serviceaccounts"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+// reviewed has a Configuration that "helm install" leaves out until the webhook runs.
+const reviewed = `
+hooks: {timeoutSeconds: 5}
+configurations:
+- name: cameras
+  spec: {discoveryHandler: {name: onvif, discoveryDetails: "{}"}, capacity: 2}
+`
+
+// TestConfigurationsOutliveRollback returns to the first revision, which does not contain
+// the Configurations in its values.
+func TestConfigurationsOutliveRollback(t *testing.T) {
+	w := newHookWorld(t)
+	w.install(reviewed)
+	before := configuration(t, w.client)
+
+	err := w.akri.Rollback(1)
+	if err == nil || !strings.Contains(err.Error(), "akri-pre-rollback") {
+		t.Errorf("a rollback that deletes a Configuration: %v, want it refused by the hook", err)
+	}
+	for _, part := range []string{
+		"would delete the Configurations akri-system/cameras", "helm rollback akri REVISION --namespace akri-system", "--no-hooks",
+	} {
+		if output := w.jobs.output("akri-pre-rollback"); !strings.Contains(output, part) {
+			t.Errorf("the hook does not say %q:\n%s", part, output)
+		}
+	}
+	if now := configuration(t, w.client); now != before {
+		t.Error("the Configuration was replaced")
+	}
+
+	// What the hook says: a later revision ends the refused rollback.
+	if err := w.akri.Rollback(2); err != nil {
+		t.Fatal(err)
+	}
+	w.oneMoreStep(reviewed)
+	// And without hooks, the refused rollback's revision keeps them.
+	if err := w.akri.Rollback(1); err == nil {
+		t.Error("the second rollback was not refused")
+	}
+	unhooked := *w.akri
+	unhooked.NoHooks = true
+	if err := unhooked.Rollback(1); err != nil {
+		t.Fatal(err)
+	}
+	if now := configuration(t, w.client); now != before {
+		t.Error("the Configuration was replaced by the rollback without hooks")
+	}
+	w.oneMoreStep(reviewed)
+	if now := configuration(t, w.client); now != before {
+		t.Error("the Configuration was replaced by the one more step")
+	}
+
+	// Without the Configuration, there is nothing to lose.
+	if err := w.configurations().Delete(t.Context(), "cameras", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.akri.Rollback(1); err != nil {
+		t.Error(err)
+	}
+	w.assertNothingLeft("akri-pre-rollback")
 }
 
-// TestNothingLeft checks that helm test deletes all that it creates, also if the test
-// fails: hooks are no part of the release, so uninstalling would leave them.
-func TestNothingLeft(t *testing.T) {
+// TestUninstallFinalizes uninstalls a release with a Configuration that has a finalizer,
+// which only the controller removes.
+func TestUninstallFinalizes(t *testing.T) {
+	w := newHookWorld(t)
+	w.install(reviewed)
+	finalizer := func(text string) {
+		t.Helper()
+		patch := []byte(`{"metadata": {"finalizers": ` + text + `}}`)
+		if _, err := w.configurations().Patch(t.Context(), "cameras", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// It has the labels of the release, but is the user's.
+	copied := parse(t, `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: copied, labels: {app.kubernetes.io/managed-by: Helm, app.kubernetes.io/instance: akri}}
+spec: {discoveryHandler: {name: onvif, discoveryDetails: "{}"}}
+`)
+	if _, err := w.configurations().Create(t.Context(), &unstructured.Unstructured{Object: copied}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	finalizer(`["akri.sh/cleanup"]`)
+	if err := w.akri.Uninstall(); err == nil || !strings.Contains(err.Error(), "akri-pre-delete") {
+		t.Fatalf("the controller does not run, but: %v", err)
+	}
+	for _, part := range []string{
+		"Configuration akri-system/cameras (finalizers: akri.sh/cleanup)", "--no-hooks", "logs deployment/akri-controller",
+	} {
+		if output := w.jobs.output("akri-pre-delete"); !strings.Contains(output, part) {
+			t.Errorf("the hook does not say %q:\n%s", part, output)
+		}
+	}
+	controllers := w.client.Resource(deployments).Namespace(w.akri.Namespace)
+	if _, err := controllers.Get(t.Context(), "akri-controller", metav1.GetOptions{}); err != nil {
+		t.Errorf("the controller, which must remove the finalizer: %v", err)
+	}
+
+	finalizer(`[]`)
+	if err := w.akri.Uninstall(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.configurations().Get(t.Context(), "cameras", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Configuration after uninstalling: %v", err)
+	}
+	if _, err := w.configurations().Get(t.Context(), "copied", metav1.GetOptions{}); err != nil {
+		t.Errorf("the user's Configuration after uninstalling: %v", err)
+	}
+	w.assertNothingLeft("akri-pre-delete")
+}
+
+// hookWorld is an API server with a release whose hooks run.
+type hookWorld struct {
+	t      *testing.T
+	client dynamic.Interface
+	core   kubernetes.Interface
+	akri   *helm.Release
+	jobs   *jobRunner
+}
+
+func newHookWorld(t *testing.T) *hookWorld {
+	t.Helper()
 	config := apiServer(t)
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -30,54 +157,169 @@ func TestNothingLeft(t *testing.T) {
 	akri := release()
 	akri.Kubeconfig = kubeconfig(t, config)
 	adopt(t, client, akri)
-	if _, err := akri.Install(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	akri.Timeout = time.Minute
-	for _, phase := range []string{"Succeeded", "Failed"} {
-		t.Run(phase, func(t *testing.T) {
-			endPod(t, client, phase)
-			if err := akri.Test(t.Context(), io.Discard); (err == nil) != (phase == "Succeeded") {
-				t.Errorf("the test ends with %v", err)
-			}
-			for _, kind := range checkObjects {
-				list, err := client.Resource(kind).Namespace(akri.Namespace).List(t.Context(), metav1.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, o := range list.Items {
-					if o.GetName() == "akri-check" && o.GetDeletionTimestamp() == nil {
-						t.Errorf("%s %s is left", o.GetKind(), o.GetName())
-					}
-				}
-			}
-		})
-	}
-}
-
-// endPod ends the Pod of the test, as a kubelet does, in a phase.
-func endPod(t *testing.T, client dynamic.Interface, phase string) {
-	t.Helper()
-	pods := client.Resource(checkObjects[0]).Namespace(release().Namespace)
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-stopped })
-	watch, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=akri-check"})
+	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		defer close(stopped)
-		for event := range watch.ResultChan() {
-			pod, ok := event.Object.(*unstructured.Unstructured)
-			if !ok {
-				return // the watch has ended
-			}
-			if status, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); status == phase {
+	return &hookWorld{t: t, client: client, core: core, akri: akri, jobs: runJobs(t, config, akri)}
+}
+
+func (w *hookWorld) configurations() dynamic.ResourceInterface {
+	return w.client.Resource(configurations).Namespace(w.akri.Namespace)
+}
+
+// install installs a release, and makes the one more step.
+func (w *hookWorld) install(values string) {
+	w.t.Helper()
+	if _, err := w.akri.Install(w.t.Context(), parse(w.t, values)); err != nil {
+		w.t.Fatal(err)
+	}
+	if list, err := w.configurations().List(w.t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
+		w.t.Fatalf("the first revision has %v, %v, want no Configuration", list, err)
+	}
+	w.oneMoreStep(values)
+}
+
+// oneMoreStep upgrades, and removes the registration, which the upgrade creates again.
+func (w *hookWorld) oneMoreStep(values string) {
+	w.t.Helper()
+	w.removeRegistration()
+	if _, err := w.akri.Upgrade(w.t.Context(), parse(w.t, values)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.removeRegistration()
+}
+
+// removeRegistration admits Configurations, although no webhook runs. The API server must
+// not look for one outside of the test.
+func (w *hookWorld) removeRegistration() {
+	w.t.Helper()
+	registrations := w.core.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	err := registrations.Delete(w.t.Context(), "akri-configurations", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+}
+
+// assertNothingLeft fails the test if an object of a hook still exists.
+func (w *hookWorld) assertNothingLeft(name string) {
+	w.t.Helper()
+	ctx, options := w.t.Context(), metav1.GetOptions{}
+	_, job := w.core.BatchV1().Jobs(w.akri.Namespace).Get(ctx, name, options)
+	_, account := w.core.CoreV1().ServiceAccounts(w.akri.Namespace).Get(ctx, name, options)
+	_, role := w.core.RbacV1().ClusterRoles().Get(ctx, name, options)
+	_, binding := w.core.RbacV1().ClusterRoleBindings().Get(ctx, name, options)
+	for kind, err := range map[string]error{"Job": job, "ServiceAccount": account, "ClusterRole": role, "ClusterRoleBinding": binding} {
+		if !apierrors.IsNotFound(err) {
+			w.t.Errorf("%s %s after the hook: %v", kind, name, err)
+		}
+	}
+}
+
+// jobRunner is the kubelet of Jobs: it runs their program, which is the real one, as their
+// ServiceAccount.
+type jobRunner struct {
+	core    kubernetes.Interface
+	akri    *helm.Release
+	program string
+	dir     string
+}
+
+// runJobs builds the program, and runs all Jobs until the test ends.
+func runJobs(t *testing.T, config *rest.Config, akri *helm.Release) *jobRunner {
+	t.Helper()
+	r := &jobRunner{akri: akri, dir: t.TempDir()}
+	r.program = filepath.Join(r.dir, "akri-controller")
+	build := exec.CommandContext(t.Context(), "go", "-C", "../..", "build", "-o", r.program, "./cmd/akri-controller")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the program of the hooks: %v\n%s", err, out)
+	}
+	var err error
+	if r.core, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- r.run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// run runs the Jobs that have neither succeeded nor failed, until ctx is done.
+func (r *jobRunner) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(100 * time.Millisecond):
+		}
+		list, err := r.core.BatchV1().Jobs(r.akri.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("list the Jobs: %w", err)
+		}
+		if err != nil {
+			return nil
+		}
+		for i := range list.Items {
+			job := &list.Items[i]
+			if len(job.Status.Conditions) > 0 || job.DeletionTimestamp != nil {
 				continue
 			}
-			pod.Object["status"] = map[string]any{"phase": phase}
-			_, _ = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}) // again, if it was changed
+			if err := r.runJob(ctx, job); err != nil && ctx.Err() == nil {
+				return err
+			}
 		}
-	}()
+	}
+}
+
+// runJob runs the program of a Job and writes the Job's status, as the Job controller does.
+func (r *jobRunner) runJob(ctx context.Context, job *batchv1.Job) error {
+	pod := job.Spec.Template.Spec
+	credentials, err := clientcmd.LoadFromFile(r.akri.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	credentials.AuthInfos["test"].Impersonate = "system:serviceaccount:" + job.Namespace + ":" + pod.ServiceAccountName
+	file := filepath.Join(r.dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*credentials, file); err != nil {
+		return err
+	}
+	began := metav1.Now()
+	program := exec.CommandContext(ctx, r.program, append(slices.Clone(pod.Containers[0].Args), "--kubeconfig="+file)...)
+	out, failed := program.CombinedOutput()
+	if err := os.WriteFile(filepath.Join(r.dir, job.Name), out, 0o644); err != nil {
+		return err
+	}
+	now := metav1.Now()
+	job.Status = batchv1.JobStatus{StartTime: &began, UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{}}
+	conditions := []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete}
+	if failed != nil {
+		conditions = []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed}
+		job.Status.Failed = 1
+	} else {
+		job.Status.CompletionTime, job.Status.Succeeded = &now, 1
+	}
+	for _, each := range conditions {
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
+			Type: each, Status: corev1.ConditionTrue, LastTransitionTime: now, LastProbeTime: now,
+		})
+	}
+	if _, err := r.core.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, job, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("write the status of the Job %s: %w", job.Name, err)
+	}
+	return nil
+}
+
+// output returns what the last run of a Job has printed.
+func (r *jobRunner) output(job string) string {
+	out, err := os.ReadFile(filepath.Join(r.dir, job))
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
 }

@@ -17,7 +17,7 @@ func TestNoWildcards(t *testing.T) {
 	for id, o := range render(t, read(t, "testdata/everything.values.yaml")) {
 		rules += checkRules(t, id, o)
 	}
-	hooks, err := release().Hooks(nil)
+	hooks, err := release().Hooks(parse(t, read(t, "testdata/everything.values.yaml")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func podSpec(o object) object {
 	return pod
 }
 
-// TestStable renders twice, and checks that no hook runs an image of others, or at
-// another time than at a test.
+// TestStable renders twice, and checks that no hook runs an image of others, or while a
+// release is installed or upgraded.
 func TestStable(t *testing.T) {
 	values := read(t, "testdata/everything.values.yaml")
 	first, err := release().Render(parse(t, values))
@@ -127,13 +127,49 @@ func TestStable(t *testing.T) {
 		t.Fatal(hooks, err)
 	}
 	for _, hook := range hooks {
-		if len(hook.Events) != 1 || hook.Events[0].String() != "test" {
+		if len(hook.Events) != 1 || !slices.Contains([]string{"test", "pre-delete"}, hook.Events[0].String()) {
 			t.Errorf("%s runs at %v", hook.Name, hook.Events)
 		}
 		for line := range strings.SplitSeq(hook.Manifest, "\n") {
 			if strings.Contains(line, "image: ") && !strings.Contains(line, "image: registry.example.com/akri/controller:v1.2.3") {
 				t.Errorf("%s: %s", hook.Name, line)
 			}
+		}
+	}
+}
+
+// TestHooks checks which values have hooks besides the test: those with Configurations,
+// also with keys of Akri's chart. Without a cluster, no Configuration is left out, so no
+// rollback can lose one.
+func TestHooks(t *testing.T) {
+	const akri = "onvif: {configuration: {enabled: true}}"
+	for values, want := range map[string][]string{
+		"":   nil,
+		akri: {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Job"},
+		"{hooks: {enabled: false}, " + akri + "}": nil,
+		"{rbac: {enabled: false}, " + akri + "}":  {"ServiceAccount", "Job"},
+	} {
+		hooks, err := release().Hooks(parse(t, values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, hook := range hooks {
+			if hook.Events[0].String() == "test" {
+				continue
+			}
+			got = append(got, hook.Kind)
+			if hook.Name != "akri-pre-delete" {
+				t.Errorf("%s: the hook %s", values, hook.Name)
+			}
+			if hook.Kind == "Job" && !strings.Contains(hook.Manifest, "--configurations=akri-system/akri-onvif\n") {
+				t.Errorf("%s: the Job does not name the Configuration:\n%s", values, hook.Manifest)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the hooks are %q, want %q", values, got, want)
 		}
 	}
 }

@@ -21,9 +21,11 @@ import (
 )
 
 const controllerUsage = `Usage:
-  akri-controller [flags]           run the controller
-  akri-controller webhook [flags]   serve the admission webhook; see akri-controller webhook --help
-  akri-controller check [flags]     check an installation; see akri-controller check --help
+  akri-controller [flags]                run the controller
+  akri-controller webhook [flags]        serve the admission webhook; see akri-controller webhook --help
+  akri-controller check [flags]          check an installation; see akri-controller check --help
+  akri-controller pre-delete [flags]     delete the Configurations of a Helm release before it is uninstalled
+  akri-controller pre-rollback [flags]   refuse to roll back a Helm release if this would delete Configurations
 
 The controller creates and maintains the Kubernetes objects that Akri's
 Configurations describe, and cleans up after lost nodes.

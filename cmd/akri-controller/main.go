@@ -1,7 +1,7 @@
 // Command akri-controller creates and maintains the Kubernetes objects that
 // Configurations describe. Its command webhook serves the admission webhook for
-// Configurations; check checks an installation. All run in a cluster, or outside it with
-// a kubeconfig.
+// Configurations; check checks an installation; pre-delete and pre-rollback are hooks of
+// the chart. All run in a cluster, or outside it with a kubeconfig.
 package main
 
 import (
@@ -45,11 +45,19 @@ func main() {
 
 // run executes the command that the arguments name.
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == webhookName {
-		return execute(ctx, &webhookCommand{}, webhookUsage, args[1:])
+	name, options := "", args
+	if len(args) > 0 {
+		name, options = args[0], args[1:]
 	}
-	if len(args) > 0 && args[0] == checkName {
-		return execute(ctx, &checkCommand{}, checkUsage, args[1:])
+	switch name {
+	case webhookName:
+		return execute(ctx, &webhookCommand{}, webhookUsage, options)
+	case checkName:
+		return execute(ctx, &checkCommand{}, checkUsage, options)
+	case preDeleteName:
+		return execute(ctx, &preDeleteCommand{}, preDeleteUsage, options)
+	case preRollbackName:
+		return execute(ctx, &preRollbackCommand{}, preRollbackUsage, options)
 	}
 	return execute(ctx, &controllerCommand{}, controllerUsage, args)
 }

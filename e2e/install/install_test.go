@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -28,9 +29,12 @@ var components = []component{
 
 // baseValues returns the values with which the test installs the chart.
 func baseValues() helm.Values {
+	otherNamespaces := helm.Values{"args": []any{"--allow-other-namespaces"}}
 	return helm.Values{
-		"image":    helm.Values{"tag": "dev"},
-		"handlers": helm.Values{"debugEcho": helm.Values{"enabled": true}},
+		"image":      helm.Values{"tag": "dev"},
+		"controller": maps.Clone(otherNamespaces),
+		"webhook":    otherNamespaces,
+		"handlers":   helm.Values{"debugEcho": helm.Values{"enabled": true}},
 	}
 }
 
@@ -95,6 +99,7 @@ func TestRelease(t *testing.T) {
 	}
 	w.step("the tests of the release", w.testRelease)
 	w.step("an upgrade with a Configuration in the values", func(t *testing.T) { w.testConfigurations(t, values) })
+	w.step("a rollback that would delete the Configuration is refused", w.testRefusedRollback)
 	w.step("the load ends", func(t *testing.T) { l.end(t) })
 	w.step("the webhook is down", func(t *testing.T) { w.testWebhookDown(t, b) })
 	w.step("uninstall", func(t *testing.T) { w.testUninstall(t, b) })
@@ -172,10 +177,14 @@ func (w *world) testRelease(t *testing.T) {
 	t.Logf("helm test: %s", &log)
 }
 
-// withDescriptions adds a Configuration with these devices to the values.
+// withDescriptions adds a Configuration with these devices to the values. It has an object in
+// another namespace, and so a finalizer, which only the controller removes.
 func withDescriptions(values helm.Values, descriptions string) helm.Values {
 	return set(values, []any{helm.Values{"name": "from-values", "namespace": "default", "spec": helm.Values{
 		"discoveryHandler": helm.Values{"name": "debugEcho", "discoveryDetails": "descriptions: [" + descriptions + "]"},
+		"configurationBrokerResources": []any{helm.Values{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": helm.Values{"name": "from-values", "namespace": akri.Namespace},
+		}},
 	}}}, "configurations")
 }
 
@@ -202,6 +211,31 @@ func (w *world) installWithConfigurations(t *testing.T, values helm.Values) {
 	w.awaitReady("default", "from-values", 1)
 }
 
+// testRefusedRollback returns to the first revision, which lacks the Configuration in its
+// values. Then it does what the hook says.
+func (w *world) testRefusedRollback(t *testing.T) {
+	uid := func() string {
+		return w.kubectl("--namespace=default", "get", "configuration", "from-values",
+			"--output=jsonpath={.metadata.uid} {.metadata.deletionTimestamp}")
+	}
+	before := uid()
+	var log bytes.Buffer
+	w.release.HookOutput = &log
+	err := w.release.Rollback(1)
+	w.release.HookOutput = nil
+	if err == nil || !strings.Contains(log.String(), "would delete the Configurations default/from-values") {
+		t.Errorf("the error is %v, and the hook's log\n%s\nwant a refusal that names the Configuration", err, &log)
+	}
+	t.Logf("helm rollback: %v\n%s", err, &log)
+	if err := w.release.Rollback(0); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitAll()
+	if now := uid(); now != before {
+		t.Errorf("the Configuration was %s, and is %s", before, now)
+	}
+}
+
 // testConfigurations upgrades to values with a Configuration, and changes it. It is deleted
 // with the release.
 func (w *world) testConfigurations(t *testing.T, values helm.Values) {
@@ -217,6 +251,10 @@ func (w *world) testConfigurations(t *testing.T, values helm.Values) {
 // run on.
 func (w *world) testUninstall(t *testing.T, b brokers) {
 	mark := w.mark()
+	const finalizers = "--output=jsonpath={.metadata.finalizers}"
+	if now := w.kubectl("--namespace=default", "get", "configuration", "from-values", finalizers); !strings.Contains(now, "akri.sh/cleanup") {
+		t.Errorf("the Configuration in the values has the finalizers %s, want one that only the controller removes", now)
+	}
 	if err := w.release.Uninstall(); err != nil {
 		t.Fatal(err)
 	}

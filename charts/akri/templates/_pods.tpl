@@ -52,3 +52,10 @@ topologySpreadConstraints:
 {{- end }}
 {{- toYaml $context }}
 {{- end }}
+
+{{/* The annotations of an object that exists during an event of the release: akri.hook (list EVENT WEIGHT). */}}
+{{- define "akri.hook" -}}
+helm.sh/hook: {{ index . 0 }}
+helm.sh/hook-weight: {{ index . 1 | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}

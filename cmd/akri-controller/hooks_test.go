@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+)
+
+// TestDeletes decides by Helm's labels and annotations whether Helm would delete a
+// Configuration.
+func TestDeletes(t *testing.T) {
+	for name, test := range map[string]struct {
+		managedBy string
+		change    map[string]string // of the annotations that Helm sets
+		want      bool
+	}{
+		"of the release":            {managedBy: "Helm", want: true},
+		"of another release":        {managedBy: "Helm", change: map[string]string{"meta.helm.sh/release-name": "other"}},
+		"of another namespace":      {managedBy: "Helm", change: map[string]string{"meta.helm.sh/release-namespace": "other"}},
+		"to be kept":                {managedBy: "Helm", change: map[string]string{"helm.sh/resource-policy": "keep"}},
+		"of a tool that renders":    {managedBy: "Helm", change: map[string]string{"meta.helm.sh/release-name": ""}},
+		"taken over by another one": {managedBy: "Argo"},
+	} {
+		configuration := &v0.Configuration{}
+		configuration.Labels = map[string]string{"app.kubernetes.io/managed-by": test.managedBy}
+		configuration.Annotations = map[string]string{"meta.helm.sh/release-name": "akri", "meta.helm.sh/release-namespace": "akri-system"}
+		maps.Copy(configuration.Annotations, test.change)
+		r := helmRelease{name: "akri", namespace: "akri-system"}
+		if got := r.deletes(configuration); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestParseKeys(t *testing.T) {
+	keys, err := parseKeys([]string{"default/cameras", "akri-system/plc"})
+	if err != nil || fmt.Sprint(keys) != "[default/cameras akri-system/plc]" {
+		t.Error(keys, err)
+	}
+	for _, name := range []string{"", "cameras", "/cameras", "default/", "default/cameras/0"} {
+		if keys, err := parseKeys([]string{name}); err == nil {
+			t.Errorf("%q: %v, want an error", name, keys)
+		}
+	}
+}
+
+// configurationOf returns a Configuration as Helm creates it for a release in the world's
+// namespace.
+func configurationOf(w *apitest.World, name, release string) *v0.Configuration {
+	configuration := &v0.Configuration{ObjectMeta: w.Meta(name)}
+	configuration.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
+	configuration.Annotations = map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": w.Namespace}
+	configuration.Spec.DiscoveryHandler = v0.DiscoveryHandler{Name: "debugEcho", DiscoveryDetails: "descriptions: [a]"}
+	return configuration
+}
+
+func (r *helmRelease) in(w *apitest.World, out *bytes.Buffer, timeout time.Duration, names ...string) {
+	r.name, r.namespace, r.timeout, r.out = "akri", w.Namespace, timeout, out
+	for _, name := range names {
+		r.configurations = append(r.configurations, w.Namespace+"/"+name)
+	}
+}
+
+// TestPreDelete deletes the Configurations of a release, and waits for their finalizer and
+// their Instances, where the test is the controller and the garbage collector.
+func TestPreDelete(t *testing.T) {
+	w := apitest.NewWorld(t)
+	ours, others := configurationOf(w, "ours", "akri"), configurationOf(w, "others", "other")
+	ours.Finalizers = []string{v0.FinalizerCleanup}
+	for _, object := range []client.Object{ours, others} {
+		if err := w.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	instance, kept := w.Instance("ours", "ours-0a1b2c", nil), w.Instance("others", "others-0a1b2c", nil)
+
+	var out bytes.Buffer
+	var early preDeleteCommand
+	early.in(w, &out, 2*time.Second, "ours", "others", "missing")
+	err := early.serve(t.Context(), apitest.Start(t))
+	if err == nil {
+		t.Fatal("it did not wait for the finalizer")
+	}
+	for _, part := range []string{
+		"Configuration " + w.Namespace + "/ours (finalizers: akri.sh/cleanup)", "Instance " + w.Namespace + "/ours-0a1b2c", "--no-hooks",
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error has no %q:\n%v", part, err)
+		}
+	}
+	if strings.Contains(err.Error(), "others") {
+		t.Errorf("the error names another release's objects:\n%v", err)
+	}
+
+	var again preDeleteCommand
+	again.in(w, &out, time.Minute, "ours", "others", "missing")
+	done := make(chan error)
+	go func() { done <- again.serve(t.Context(), apitest.Start(t)) }()
+	w.Read("ours", ours)
+	ours.Finalizers = nil
+	if err := w.Update(t.Context(), ours); err != nil {
+		t.Error(err)
+	}
+	if err := w.Delete(t.Context(), instance); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the second run: %v", err)
+	}
+	if err := w.Get(t.Context(), w.Key("ours"), ours); !apierrors.IsNotFound(err) {
+		t.Errorf("the Configuration of the release: %v", err)
+	}
+	w.Read("others", others)
+	w.Read(kept.Name, kept)
+	if !others.DeletionTimestamp.IsZero() {
+		t.Error("another release's Configuration is being deleted")
+	}
+}
+
+// TestPreRollback refuses while a Configuration of the release would be deleted.
+func TestPreRollback(t *testing.T) {
+	w := apitest.NewWorld(t)
+	ours := configurationOf(w, "ours", "akri")
+	for _, object := range []client.Object{ours, configurationOf(w, "others", "other")} {
+		if err := w.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rollback := func(ctx context.Context) error {
+		var c preRollbackCommand
+		c.in(w, &bytes.Buffer{}, apitest.Timeout, "ours", "others", "missing")
+		return c.serve(ctx, apitest.Start(t))
+	}
+	err := rollback(t.Context())
+	want := "would delete the Configurations " + w.Namespace + "/ours, "
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "helm rollback akri REVISION") {
+		t.Errorf("%v, want %q", err, want)
+	}
+	w.Read("ours", ours) // it deletes nothing
+	if err := w.Delete(t.Context(), ours); err != nil {
+		t.Fatal(err)
+	}
+	if err := rollback(t.Context()); err != nil {
+		t.Errorf("nothing to lose: %v", err)
+	}
+}
