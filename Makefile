@@ -33,8 +33,9 @@ gotest = @mkdir -p bin/tests && go -C $(1) tool -modfile=$(CURDIR)/tools/go.mod 
 
 # The version of everything that is built: the tag, or the tag before and the number of
 # commits since then. Without any tag it is v0.0.0-g and the commit.
-VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || \
-	echo v0.0.0-$$(git describe --always --dirty --exclude '*' 2>/dev/null | sed 's/^/g/' | grep . || echo unknown))
+# It is evaluated once, so that make push chart makes one version even if a commit comes in between.
+VERSION := $(or $(VERSION),$(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || \
+	echo v0.0.0-$$(git describe --always --dirty --exclude '*' 2>/dev/null | sed 's/^/g/' | grep . || echo unknown)))
 
 .PHONY: help
 help: ## Show this list
