@@ -94,7 +94,7 @@ func TestRestricted(t *testing.T) {
 			}
 		}
 	}
-	if count != 12 {
+	if count != 13 {
 		t.Errorf("%d Pods", count)
 	}
 }
