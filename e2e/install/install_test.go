@@ -264,6 +264,8 @@ func (w *world) testUninstall(t *testing.T, b brokers) {
 			(kind == "CustomResourceDefinition" || kind == "APIService") && strings.HasSuffix(place, ".akri.sh") ||
 			// The controller's lock outlives it, so that it is never held twice.
 			name == "Lease "+akri.Namespace+"/akri-controller" ||
+			// A refused rollback leaves its reason for an hour, for Helm 3.
+			name == "Job "+akri.Namespace+"/akri-pre-rollback" || strings.HasPrefix(name, "Pod "+akri.Namespace+"/akri-pre-rollback-") ||
 			// Kubernetes creates these in every namespace.
 			name == "ServiceAccount "+akri.Namespace+"/default" || name == "ConfigMap "+akri.Namespace+"/kube-root-ca.crt"
 	}
