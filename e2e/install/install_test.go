@@ -61,6 +61,19 @@ func rolledValues(values helm.Values, revision string, rolled ...component) helm
 	return values
 }
 
+// TestInstall is what a new user does: install the chart with a Configuration in the values,
+// test the release, and remove it.
+func TestInstall(t *testing.T) {
+	w := newWorld(t)
+	w.step("a typo in the values is refused", w.testTypo)
+	w.step("install, with a Configuration", func(t *testing.T) {
+		w.installWithConfigurations(t, withDescriptions(baseValues(), "v0"))
+	})
+	w.step("the tests of the release", w.testRelease)
+	w.step("a rollback that would delete the Configuration", w.testRefusedRollback)
+	w.step("uninstall", w.testUninstall)
+}
+
 // TestRelease is the life of a release of the chart, with running brokers and under load.
 func TestRelease(t *testing.T) {
 	clustertest.Full(t)
@@ -102,7 +115,11 @@ func TestRelease(t *testing.T) {
 	w.step("a rollback that would delete the Configuration is refused", w.testRefusedRollback)
 	w.step("the load ends", func(t *testing.T) { l.end(t) })
 	w.step("the webhook is down", func(t *testing.T) { w.testWebhookDown(t, b) })
-	w.step("uninstall", func(t *testing.T) { w.testUninstall(t, b) })
+	w.step("uninstall", func(t *testing.T) {
+		mark := w.mark()
+		w.testUninstall(t)
+		w.assertUntouched(b, mark)
+	})
 	w.step("install again", func(t *testing.T) {
 		mark := w.mark()
 		w.installWithConfigurations(t, withDescriptions(values, "v0"))
@@ -247,10 +264,8 @@ func (w *world) testConfigurations(t *testing.T, values helm.Values) {
 	}
 }
 
-// testUninstall checks what is left after the release was uninstalled, and that brokers
-// run on.
-func (w *world) testUninstall(t *testing.T, b brokers) {
-	mark := w.mark()
+// testUninstall checks what is left after the release was uninstalled.
+func (w *world) testUninstall(t *testing.T) {
 	const finalizers = "--output=jsonpath={.metadata.finalizers}"
 	if now := w.kubectl("--namespace=default", "get", "configuration", "from-values", finalizers); !strings.Contains(now, "akri.sh/cleanup") {
 		t.Errorf("the Configuration in the values has the finalizers %s, want one that only the controller removes", now)
@@ -285,5 +300,4 @@ func (w *world) testUninstall(t *testing.T, b brokers) {
 	for _, crd := range []string{"configurations.akri.sh", "instances.akri.sh"} {
 		w.kubectl("get", "crd", crd)
 	}
-	w.assertUntouched(b, mark)
 }
