@@ -26,16 +26,17 @@ func TestEmbeddedHandlers(t *testing.T) {
 	discover := func() map[string]instanceView {
 		w.apply(manifests)
 		var found map[string]instanceView
-		var before string
-		w.eventually("all nodes see the server, and the nodes of the cameras do not change", func() string {
+		w.eventually("both nodes see the server and the cameras", func() string {
 			found = w.instances()
-			after := fmt.Sprint(views(found))
-			settled := after == before && len(found) == 3 && len(found[byProperty(found, "OPCUA_DISCOVERY_URL", server)].Spec.Nodes) == 2
-			before = after
-			if settled {
+			for _, each := range found {
+				if len(each.Spec.Nodes) != 2 {
+					return fmt.Sprint(views(found))
+				}
+			}
+			if len(found) == 3 {
 				return ""
 			}
-			return after
+			return fmt.Sprint(views(found))
 		})
 		return found
 	}
@@ -85,6 +86,7 @@ func (w *world) moveIntoAgents(handlers ...string) {
 	w.t.Helper()
 	change := func(workload, patch string) {
 		w.t.Helper()
+		w.kubectl("--namespace", akri.Namespace, "patch", "daemonset", workload, "--type=json", "--patch", patch)
 		w.t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), 2*timeout)
 			defer cancel()
@@ -95,11 +97,14 @@ func (w *world) moveIntoAgents(handlers ...string) {
 				}
 			}
 		})
-		w.kubectl("--namespace", akri.Namespace, "patch", "daemonset", workload, "--type=json", "--patch", patch)
 		w.kubectl("--namespace", akri.Namespace, "rollout", "status", "--timeout=60s", "daemonset/"+workload)
 	}
-	change("akri-agent", fmt.Sprintf(
-		`[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--embedded-handlers=%s"}]`, strings.Join(handlers, ",")))
+	// Multicast needs the network of the host.
+	change("akri-agent", fmt.Sprintf(`[
+		{"op": "add", "path": "/spec/template/spec/hostNetwork", "value": true},
+		{"op": "add", "path": "/spec/template/spec/dnsPolicy", "value": "ClusterFirstWithHostNet"},
+		{"op": "add", "path": "/spec/template/spec/containers/0/args", "value": ["--embedded-handlers=%s"]}
+	]`, strings.Join(handlers, ",")))
 	for _, handler := range handlers {
 		change("akri-"+handler+"-discovery", `[{"op": "add", "path": "/spec/template/spec/nodeSelector", "value": {"example.com/none": ""}}]`)
 	}
