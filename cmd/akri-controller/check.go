@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -66,17 +65,13 @@ func (c *checkCommand) register(set *pflag.FlagSet) {
 
 // serve connects to the API server and makes the checks.
 func (c *checkCommand) serve(ctx context.Context, api *rest.Config) error {
-	scheme := runtime.NewScheme()
-	if err := v0.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("register Akri's kinds: %w", err)
-	}
 	var err error
-	if c.api, err = client.New(api, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
+	if c.api, err = newClient(api); err != nil {
+		return err
 	}
 	kinds, err := discovery.NewDiscoveryClientForConfig(api)
 	if err != nil {
-		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
+		return unreachable(api, err)
 	}
 	c.served = func() error { return servesKinds(kinds) }
 	if c.out == nil {

@@ -2,19 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
@@ -66,9 +63,9 @@ func (c *controllerCommand) register(set *pflag.FlagSet) {
 
 // serve runs the controller.
 func (c *controllerCommand) serve(ctx context.Context, api *rest.Config) error {
-	scheme := runtime.NewScheme()
-	if err := v0.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("register Akri's kinds: %w", err)
+	scheme, err := newScheme()
+	if err != nil {
+		return err
 	}
 	namespace := c.leaderElectNamespace
 	if _, inCluster := os.LookupEnv("KUBERNETES_SERVICE_HOST"); namespace == "" && !inCluster {
@@ -92,7 +89,7 @@ func (c *controllerCommand) serve(ctx context.Context, api *rest.Config) error {
 		GracefulShutdownTimeout: new(10 * time.Second),
 	})
 	if err != nil {
-		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
+		return unreachable(api, err)
 	}
 	if err := controller.Setup(ctx, mgr, controller.Options{
 		Workers:    c.workers,

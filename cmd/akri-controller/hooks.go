@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,12 +78,8 @@ func (r *helmRelease) connect(api *rest.Config) error {
 	if r.keys, err = parseKeys(r.configurations); err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	if err := v0.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("register Akri's kinds: %w", err)
-	}
-	if r.api, err = client.New(api, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
+	if r.api, err = newClient(api); err != nil {
+		return err
 	}
 	if r.out == nil {
 		r.out = os.Stdout
@@ -202,9 +200,10 @@ func (c *preDeleteCommand) serve(ctx context.Context, api *rest.Config) error {
 }
 
 // delete deletes the Configurations that are not being deleted yet. It returns what is
-// left of all.
+// left of them and of their Instances.
 func (c *preDeleteCommand) delete(ctx context.Context) ([]string, error) {
 	var left []string
+	deleted := map[string]sets.Set[string]{} // by namespace
 	for _, key := range c.keys {
 		configuration, err := c.read(ctx, key)
 		if err != nil {
@@ -213,23 +212,30 @@ func (c *preDeleteCommand) delete(ctx context.Context) ([]string, error) {
 		if configuration != nil && !c.deletes(configuration) {
 			continue
 		}
-		if configuration != nil {
-			left = append(left, describe("Configuration", configuration))
-			if configuration.DeletionTimestamp.IsZero() {
-				// Never one that was created in the meantime, which may be another's.
-				this := client.Preconditions{UID: &configuration.UID}
-				if err := client.IgnoreNotFound(c.api.Delete(ctx, configuration, this)); err != nil {
-					return nil, fmt.Errorf("delete the Configuration %s: %w", key, err)
-				}
+		if deleted[key.Namespace] == nil {
+			deleted[key.Namespace] = sets.New[string]()
+		}
+		deleted[key.Namespace].Insert(key.Name)
+		if configuration == nil {
+			continue
+		}
+		left = append(left, describe("Configuration", configuration))
+		if configuration.DeletionTimestamp.IsZero() {
+			// Never one that was created in the meantime, which may be another's.
+			this := client.Preconditions{UID: &configuration.UID}
+			if err := client.IgnoreNotFound(c.api.Delete(ctx, configuration, this)); err != nil {
+				return nil, fmt.Errorf("delete the Configuration %s: %w", key, err)
 			}
 		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(deleted)) {
 		instances := &v0.InstanceList{}
-		if err := c.api.List(ctx, instances, client.InNamespace(key.Namespace)); err != nil && !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("list the Instances in %s: %w", key.Namespace, err)
+		if err := c.api.List(ctx, instances, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("list the Instances in %s: %w", namespace, err)
 		}
 		for i := range instances.Items {
-			if instances.Items[i].Spec.ConfigurationName == key.Name {
-				left = append(left, describe("Instance", &instances.Items[i]))
+			if instance := &instances.Items[i]; deleted[namespace].Has(instance.Spec.ConfigurationName) {
+				left = append(left, describe("Instance", instance))
 			}
 		}
 	}

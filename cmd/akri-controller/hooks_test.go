@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
@@ -124,6 +126,39 @@ func TestPreDelete(t *testing.T) {
 	w.Read(kept.Name, kept)
 	if !others.DeletionTimestamp.IsZero() {
 		t.Error("another release's Configuration is being deleted")
+	}
+}
+
+// TestPreDeleteKeepsTheNext does not delete a Configuration of the same name that was
+// created after the command had read the release's.
+func TestPreDeleteKeepsTheNext(t *testing.T) {
+	w := apitest.NewWorld(t)
+	ours := configurationOf(w, "ours", "akri")
+	if err := w.Create(t.Context(), ours); err != nil {
+		t.Fatal(err)
+	}
+	watched, err := client.NewWithWatch(apitest.Start(t), client.Options{Scheme: w.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := configurationOf(w, "ours", "other")
+	var c preDeleteCommand
+	c.in(w, &bytes.Buffer{}, apitest.Timeout)
+	c.keys = []client.ObjectKey{w.Key("ours")}
+	c.api = interceptor.NewClient(watched, interceptor.Funcs{
+		Delete: func(ctx context.Context, api client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if err := errors.Join(w.Delete(ctx, ours), w.Create(ctx, next)); err != nil {
+				t.Error(err)
+			}
+			return api.Delete(ctx, object, options...)
+		},
+	})
+	if _, err := c.delete(t.Context()); !apierrors.IsConflict(err) {
+		t.Errorf("%v, want a conflict", err)
+	}
+	w.Read("ours", ours)
+	if ours.UID != next.UID || !ours.DeletionTimestamp.IsZero() {
+		t.Error("another's Configuration was deleted")
 	}
 }
 

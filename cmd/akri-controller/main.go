@@ -12,13 +12,16 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller"
 	"akri.sh/akri/internal/kubeversion"
 	"akri.sh/akri/internal/version"
@@ -99,6 +102,33 @@ func execute(ctx context.Context, c command, usage string, args []string) error 
 	// costs both sides more than it saves.
 	api.DisableCompression = true
 	return c.serve(ctx, api)
+}
+
+// newScheme returns a scheme with Akri's kinds.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := v0.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register Akri's kinds: %w", err)
+	}
+	return scheme, nil
+}
+
+// newClient returns a client for Akri's kinds, and for others as unstructured objects.
+func newClient(api *rest.Config) (client.Client, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(api, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, unreachable(api, err)
+	}
+	return c, nil
+}
+
+// unreachable returns the error for an API server to which there is no connection.
+func unreachable(api *rest.Config, err error) error {
+	return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
 }
 
 // start adds to a manager what both commands need, and runs it until ctx is done.

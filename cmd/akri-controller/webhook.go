@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -77,9 +76,9 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	if err := v0.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("register Akri's kinds: %w", err)
+	scheme, err := newScheme()
+	if err != nil {
+		return err
 	}
 	if options.Metrics, err = registerWebhookMetrics(metrics.Registry); err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
@@ -93,7 +92,7 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 		GracefulShutdownTimeout: new(10 * time.Second),
 	})
 	if err != nil {
-		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
+		return unreachable(api, err)
 	}
 	// Start the informer now: the first review must not wait for it.
 	if _, err := mgr.GetCache().GetInformer(ctx, &v0.Instance{}); err != nil {
