@@ -64,6 +64,15 @@
 {{- end }}
 {{- end }}
 
+{{/* Fails if the program already uses its port for metrics otherwise: akri.freePort (list KEY PORT TAKEN...). */}}
+{{- define "akri.freePort" -}}
+{{- range slice . 2 }}
+{{- if eq (int .) (int (index $ 1)) }}
+{{- fail (printf "%s.metricsPort: the program uses port %v for something else: choose another" (index $ 0) .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* The agents' arguments, as a YAML list: akri.agentArgs (list ROOT VALUES PORT). */}}
 {{- define "akri.agentArgs" -}}
 {{- $root := index . 0 }}
