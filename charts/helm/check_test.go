@@ -22,13 +22,7 @@ var checkObjects = []schema.GroupVersionResource{
 // TestNothingLeft checks that helm test deletes all that it creates, also if the test
 // fails: hooks are no part of the release, so uninstalling would leave them.
 func TestNothingLeft(t *testing.T) {
-	config := apiServer(t)
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	akri := release()
-	akri.Kubeconfig = kubeconfig(t, config)
+	_, client, akri := releaseOn(t)
 	adopt(t, client, akri)
 	if _, err := akri.Install(t.Context(), nil); err != nil {
 		t.Fatal(err)

@@ -42,16 +42,10 @@ configurations:
 // validates all objects. It has CustomResourceDefinitions that are not Helm's, as Akri's
 // chart leaves them.
 func TestInstall(t *testing.T) {
-	config := apiServer(t)
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	akri := release()
-	akri.Kubeconfig = kubeconfig(t, config)
+	config, client, akri := releaseOn(t)
 	ctx := t.Context()
 
-	_, err = akri.Install(ctx, parse(t, camera))
+	_, err := akri.Install(ctx, parse(t, camera))
 	if err == nil || !strings.Contains(err.Error(), "kubectl annotate crd configurations.akri.sh instances.akri.sh") {
 		t.Fatalf("the definitions belong to nobody, but: %v", err)
 	}
@@ -151,6 +145,20 @@ func valueSets(t *testing.T) map[string]string {
 		}
 	}
 	return sets
+}
+
+// releaseOn starts an API server, and returns a release of the chart on it that is not
+// installed.
+func releaseOn(t *testing.T) (*rest.Config, dynamic.Interface, *helm.Release) {
+	t.Helper()
+	config := apiServer(t)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	akri := release()
+	akri.Kubeconfig = kubeconfig(t, config)
+	return config, client, akri
 }
 
 // adopt does what the chart's message says.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -149,13 +150,7 @@ type hookWorld struct {
 
 func newHookWorld(t *testing.T) *hookWorld {
 	t.Helper()
-	config := apiServer(t)
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	akri := release()
-	akri.Kubeconfig = kubeconfig(t, config)
+	config, client, akri := releaseOn(t)
 	adopt(t, client, akri)
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -225,16 +220,39 @@ type jobRunner struct {
 	dir     string
 }
 
-// runJobs builds the program, and runs all Jobs until the test ends.
+// programs is the folder of the programs that the tests build.
+var programs string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if programs, err = os.MkdirTemp("", "akri-programs-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(programs)
+		return m.Run()
+	}())
+}
+
+// controllerProgram builds the program of the hooks and returns its file.
+var controllerProgram = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(programs, "akri-controller")
+	out, err := exec.Command("go", "-C", "../..", "build", "-o", file, "./cmd/akri-controller").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the program of the hooks: %w\n%s", err, out)
+	}
+	return file, nil
+})
+
+// runJobs runs all Jobs until the test ends.
 func runJobs(t *testing.T, config *rest.Config, akri *helm.Release) *jobRunner {
 	t.Helper()
 	r := &jobRunner{akri: akri, dir: t.TempDir()}
-	r.program = filepath.Join(r.dir, "akri-controller")
-	build := exec.CommandContext(t.Context(), "go", "-C", "../..", "build", "-o", r.program, "./cmd/akri-controller")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the program of the hooks: %v\n%s", err, out)
-	}
 	var err error
+	if r.program, err = controllerProgram(); err != nil {
+		t.Fatal(err)
+	}
 	if r.core, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
