@@ -28,12 +28,11 @@ func TestEmbeddedHandlers(t *testing.T) {
 		var found map[string]instanceView
 		w.eventually("both nodes see the server and the cameras", func() string {
 			found = w.instances()
+			complete := len(found) == 3
 			for _, each := range found {
-				if len(each.Spec.Nodes) != 2 {
-					return fmt.Sprint(views(found))
-				}
+				complete = complete && len(each.Spec.Nodes) == 2
 			}
-			if len(found) == 3 {
+			if complete {
 				return ""
 			}
 			return fmt.Sprint(views(found))

@@ -42,21 +42,18 @@ func TestImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := built{dir: t.TempDir(), digests: map[string]string{}}
-	for _, o := range []images.Options{
-		{Images: []string{"agent", "controller"}, Platforms: []string{images.Native()}},
-		{Images: []string{"discovery"}, Platforms: []string{"linux/amd64", "linux/arm64", "linux/arm/v7"}},
-	} {
-		o.Root, o.Dir, o.Version, o.Revision, o.Created = root, b.dir, version, commit, time.Unix(1_800_000_000, 0)
-		all, err := images.Build(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range all {
-			b.digests[one.Image] = one.Index.String()
-			b.digests[one.Image+" "+one.Platform] = one.Digest.String()
-		}
+	all, err := images.Build(t.Context(), images.Options{
+		Root: root, Dir: b.dir, Version: version, Revision: commit, Created: time.Unix(1_800_000_000, 0),
+		Platforms: []string{"linux/amd64", "linux/arm64", "linux/arm/v7"},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Run("Pulled", func(t *testing.T) { testPulled(t, b) })
+	for _, one := range all {
+		b.digests[one.Image] = one.Index.String()
+		b.digests[one.Image+" "+one.Platform] = one.Digest.String()
+	}
+t.Run("Pulled", func(t *testing.T) { testPulled(t, b) })
 	t.Run("Emulated", func(t *testing.T) { testEmulated(t, b) })
 }
 
@@ -136,10 +133,19 @@ func testEmulated(t *testing.T, b built) {
 	for platform, emulator := range emulators {
 		t.Run(platform, func(t *testing.T) {
 			emulator := filepath.Join(qemu, "usr", "bin", emulator)
-			program := filepath.Join(b.extract(t, "discovery", platform), "akri-discovery")
-			output, err := exec.CommandContext(t.Context(), emulator, program, "--version").CombinedOutput()
-			if problem := checkVersion(output, platform); err != nil || problem != "" {
-				t.Fatalf("--version: %v%s", err, problem)
+			programs := map[string]string{}
+			for _, d := range images.All {
+				program := filepath.Join(b.extract(t, d.Name, platform), d.Program)
+				output, err := exec.CommandContext(t.Context(), emulator, program, "--version").CombinedOutput()
+				if problem := checkVersion(output, platform); err != nil || problem != "" {
+					t.Fatalf("%s --version: %v%s", d.Program, err, problem)
+				}
+				t.Logf("%s", output)
+				programs[d.Name] = program
+			}
+			lint := exec.CommandContext(t.Context(), emulator, programs["kubectl-akri"], "lint", "-f", "../../examples/debug-echo/configuration.yaml")
+			if output, err := lint.CombinedOutput(); err != nil {
+				t.Errorf("kubectl akri lint: %v: %s", err, output)
 			}
 			sockets, err := os.MkdirTemp("", "akri-") // short, as it contains sockets
 			if err != nil {
@@ -147,7 +153,7 @@ func testEmulated(t *testing.T, b built) {
 			}
 			t.Cleanup(func() { os.RemoveAll(sockets) })
 			var log bytes.Buffer
-			handler := exec.CommandContext(t.Context(), emulator, program, "debug-echo")
+			handler := exec.CommandContext(t.Context(), emulator, programs["discovery"], "debug-echo")
 			handler.Env = []string{"DISCOVERY_HANDLERS_DIRECTORY=" + sockets, "DEBUG_ECHO_INSTANCES_SHARED=true"}
 			handler.Stdout, handler.Stderr = &log, &log
 			if err := handler.Start(); err != nil {
@@ -161,7 +167,7 @@ func testEmulated(t *testing.T, b built) {
 			if err != nil {
 				t.Errorf("%v: %s\nthe handler's log:\n%s", err, report, log.String())
 			}
-			t.Logf("%s%s", output, report)
+			t.Logf("%s", report)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
+	"akri.sh/akri/charts/helm"
 	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
 	"akri.sh/akri/release/images"
@@ -199,31 +200,23 @@ func (n node) testLoaded(t *testing.T) {
 	n.run(t, "loaded", images.Registry+"/discovery:"+version, "Never")
 }
 
-// testInstalled installs Akri from the registry, by digest.
+// testInstalled installs the chart, by digest, and runs its tests.
 func (n node) testInstalled(t *testing.T) {
-	for _, base := range []string{"default", "debug-echo"} {
-		manifest, err := n.Kubectl(t.Context(), "kustomize", filepath.Join("..", "..", "config", base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := string(manifest)
-		for _, name := range []string{"agent", "controller", "discovery"} {
-			text = strings.ReplaceAll(text, images.Registry+"/"+name+":dev", prefix+"/"+name+"@"+n.digests[name])
-		}
-		if strings.Contains(text, ":dev") {
-			t.Fatalf("config/%s has an image that is not published", base)
-		}
-		if _, err := n.KubectlInput(t.Context(), []byte(text), "apply", "--server-side", "-f", "-"); err != nil {
-			t.Fatal(err)
-		}
+	digests := helm.Values{}
+	for _, name := range []string{"agent", "controller", "discovery"} {
+		digests[name] = n.digests[name]
 	}
-	for _, workload := range []string{
-		"deployment/akri-controller", "deployment/akri-webhook", "daemonset/akri-agent", "daemonset/akri-debug-echo-discovery",
-	} {
-		if _, err := n.Kubectl(t.Context(), "rollout", "status", "--namespace=akri-system", "--timeout=90s", workload); err != nil {
-			pods, _ := n.Kubectl(t.Context(), "describe", "pods", "--namespace=akri-system")
-			t.Fatalf("%v\n%s", err, pods)
-		}
+	akri := helm.Release{Name: "akri", Namespace: "akri-system", Kubeconfig: n.Kubeconfig(), Timeout: 2 * time.Minute}
+	_, err := akri.Install(t.Context(), helm.Values{
+		"image":    helm.Values{"registry": prefix, "digests": digests},
+		"handlers": helm.Values{"debugEcho": helm.Values{"enabled": true}},
+	})
+	if err == nil {
+		err = akri.Test(t.Context(), io.Discard)
+	}
+	if err != nil {
+		pods, _ := n.Kubectl(t.Context(), "describe", "pods", "--namespace=akri-system")
+		t.Fatalf("%v\n%s", err, pods)
 	}
 	var pods struct {
 		Items []struct {
