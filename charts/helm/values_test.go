@@ -220,8 +220,8 @@ func TestTypos(t *testing.T) {
 		"agent: {embeddedHandlers: [mqtt]}":                                         "use debugEcho, onvif, opcua, udev",
 		"agent: {args: ['--metrics-bind-address=:9090']}":                           "agent.args: use agent.metricsPort",
 		"handlers: {udev: {enabled: true, args: ['--metrics-bind-address=:9090']}}": "handlers.udev.args: use handlers.udev.metricsPort",
-		"controller: {metricsPort: 8081}":                                            "controller.metricsPort: the program uses port 8081",
-		"webhook: {metricsPort: 9443}":                                               "webhook.metricsPort: the program uses port 9443",
+		"controller: {metricsPort: 8081}":                                           "controller.metricsPort: the program uses port 8081",
+		"webhook: {metricsPort: 9443}":                                              "webhook.metricsPort: the program uses port 9443",
 		"{agent: {embeddedHandlers: [onvif], networkHandlers: [10.96.0.0/12]}, " +
 			"handlers: {opcua: {enabled: true, kind: Deployment}}}": "run onvif with handlers.onvif.enabled",
 	} {

@@ -53,7 +53,7 @@ func TestImages(t *testing.T) {
 		b.digests[one.Image] = one.Index.String()
 		b.digests[one.Image+" "+one.Platform] = one.Digest.String()
 	}
-t.Run("Pulled", func(t *testing.T) { testPulled(t, b) })
+	t.Run("Pulled", func(t *testing.T) { testPulled(t, b) })
 	t.Run("Emulated", func(t *testing.T) { testEmulated(t, b) })
 }
 
