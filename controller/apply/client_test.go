@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"sync"
 	"testing"
@@ -55,6 +56,32 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
+// beforeRequest calls a function before each request that matches is sent.
+type beforeRequest struct {
+	http.RoundTripper
+	matches func(*http.Request) bool
+	call    func()
+}
+
+func (b beforeRequest) RoundTrip(request *http.Request) (*http.Response, error) {
+	if b.matches(request) {
+		b.call()
+	}
+	return b.RoundTripper.RoundTrip(request)
+}
+
+// interrupted returns a client that calls a function before each request that matches.
+func (w *world) interrupted(matches func(*http.Request) bool, call func()) *Client {
+	w.t.Helper()
+	config := rest.CopyConfig(w.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return beforeRequest{next, matches, call} })
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return NewClient(api)
+}
+
 func (w *world) content(name, value string) map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -106,6 +133,23 @@ func TestCreateNeverTouchesWhatExists(t *testing.T) {
 		ownership.Claim{Parent: parent, Adopt: ownership.AdoptAny},
 	); err != nil {
 		t.Error(err)
+	}
+}
+
+// An object that is deleted between the two requests is no failure: it is created again
+// with the next pass.
+func TestCreateOfWhatIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.Create(t.Context(), configMap(w.content("going", "v")), ownership.Claim{Parent: parent}); err != nil {
+		t.Fatal(err)
+	}
+	api := w.interrupted(func(r *http.Request) bool { return r.Method == http.MethodGet }, func() {
+		if err := w.api.Delete(t.Context(), "going", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := api.Create(t.Context(), configMap(w.content("going", "v")), ownership.Claim{Parent: parent}); !errors.Is(err, ErrChanged) {
+		t.Errorf("got %v, want %v", err, ErrChanged)
 	}
 }
 

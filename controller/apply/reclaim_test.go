@@ -9,26 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 )
-
-// beforeRequest calls a function before each request with a content type is sent.
-type beforeRequest struct {
-	http.RoundTripper
-	contentType types.PatchType
-	call        func()
-}
-
-func (b beforeRequest) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Header.Get("Content-Type") == string(b.contentType) {
-		b.call()
-	}
-	return b.RoundTripper.RoundTrip(request)
-}
 
 // A list entry that a client replaces between the two requests of a repair is repaired
 // by the next one, and its replacement does not stay.
@@ -62,15 +46,9 @@ func TestReplacedDuringRepair(t *testing.T) {
 	step := plan.Step{Action: plan.Update, Desired: want, UID: created.GetUID(), Claim: claim, Reclaim: true}
 	step.Ref.Kind, step.Ref.Namespace, step.Ref.Name = "Service", w.namespace, "s"
 
-	interrupted := rest.CopyConfig(w.config)
-	interrupted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return beforeRequest{next, types.ApplyPatchType, func() { replace("1", "91") }}
-	})
-	api, err := dynamic.NewForConfig(interrupted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := NewClient(api).Do(t.Context(), step); !errors.Is(err, ErrChanged) {
+	isApply := func(r *http.Request) bool { return r.Header.Get("Content-Type") == string(types.ApplyPatchType) }
+	api := w.interrupted(isApply, func() { replace("1", "91") })
+	if _, _, err := api.Do(t.Context(), step); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v, want %v", err, ErrChanged)
 	}
 	if _, _, err := w.Do(t.Context(), step); err != nil {
