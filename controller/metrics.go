@@ -63,7 +63,7 @@ var (
 	slotsDescription = prometheus.NewDesc("akri_controller_slots",
 		"Slots of the Instances of a Configuration, by state: free or used.", []string{"namespace", "configuration", "state"}, nil)
 	watchedDescription = prometheus.NewDesc("akri_controller_watched_objects",
-		"Broker resources in the caches, by API group and resource.", []string{"group", "resource"}, nil)
+		"Broker resources in the caches, by API group, version and resource.", []string{"group", "version", "resource"}, nil)
 	watchesDescription = prometheus.NewDesc("akri_controller_watches",
 		"Watches of kinds by state: synced, starting or failing.", []string{"state"}, nil)
 	memoryDescription = prometheus.NewDesc("akri_controller_remembered_entries",
@@ -101,7 +101,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		default:
 			states["starting"]++
 		}
-		gauge(watchedDescription, watched.Objects, watched.Resource.Group, watched.Resource.Resource)
+		gauge(watchedDescription, watched.Objects, watched.Resource.Group, watched.Resource.Version, watched.Resource.Resource)
 	}
 	for state, count := range states {
 		gauge(watchesDescription, count, state)
