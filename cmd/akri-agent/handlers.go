@@ -43,8 +43,9 @@ func embeddedFlag(flags *pflag.FlagSet, options *agent.Options, environment func
 			"; debugEcho needs the environment variable "+debugecho.SharedVariable+"; default: none")
 }
 
-// defaultDeviceFiles permits what handlers on the node usually need.
-const defaultDeviceFiles = "*=/dev"
+// defaultDeviceFiles permits what the built-in handlers need. Device files reach containers
+// past Pod security admission, so handlers of others must be permitted by name.
+const defaultDeviceFiles = "udev=/dev"
 
 // prefixes is the value of a flag with CIDRs.
 type prefixes struct{ list *[]netip.Prefix }

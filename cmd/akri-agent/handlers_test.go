@@ -52,6 +52,13 @@ func TestPathFlags(t *testing.T) {
 			}
 		})
 	}
+	options, err := parseFlags(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := options.HostPaths.DeviceFile(hostpaths.Handler{Name: "other"}, onDev); err == nil {
+		t.Error("the default permits device files to every handler")
+	}
 	if _, err := parseFlags(t, "--allow-mounts=/opt"); err == nil || !strings.Contains(err.Error(), "want HANDLER=DIRECTORY") {
 		t.Errorf("a rule without a handler: %v", err)
 	}

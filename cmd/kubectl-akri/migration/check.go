@@ -166,6 +166,9 @@ func (c *checker) handlers() {
 		case name == "":
 			c.add(Note, place, "restart it after the move if kubectl akri nodes does not list it",
 				"a handler of your own: it goes on working unchanged, but one without a Configuration registers again only when it starts")
+			c.add(Changes, place,
+				"if its devices have any, add --allow-device-files=udev=/dev,NAME=/dev to agent.args of the chart, with the name that it registers",
+				"the device files and mounts of a handler of your own reach containers only if the agents permit them")
 		case len(users[name]) == 0:
 			c.add(Changes, place, "restart it after the move, as the plan does",
 				"no Configuration uses the handler %s, so it does not notice that the agents are new", name)
