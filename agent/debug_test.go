@@ -25,7 +25,7 @@ func (n *node) startDebugged() func() debug.State {
 	n.start("agent", func(ctx context.Context) error {
 		return agent.RunWithSink(ctx, agent.Options{
 			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: "0", DebugAddress: address,
-			Config: n.config, Logger: log, Recent: recent,
+			NetworkHandlers: n.network, Config: n.config, Logger: log, Recent: recent,
 		}, n.sink)
 	})
 	return func() (state debug.State) {

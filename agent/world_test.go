@@ -25,6 +25,7 @@ import (
 	"akri.sh/akri/agent"
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/hostpaths"
+	"akri.sh/akri/agent/discover/registry"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/debugecho"
@@ -65,6 +66,8 @@ type node struct {
 	metrics string
 	// hostPaths are permitted to handlers.
 	hostPaths hostpaths.Policy
+	// network are the handlers on the network that may register.
+	network registry.Network
 }
 
 func (w *world) node(name string) *node {
