@@ -59,7 +59,7 @@ func PrintPlan(out io.Writer, f *Facts, o PlanOptions) error {
 	var text strings.Builder
 	text.WriteString("#!/bin/sh\n# Moves this cluster from the original Akri to this one. Nothing that uses a device is\n" +
 		"# restarted. If a step fails, correct the cause, and let kubectl akri migrate plan print what is left.\n" +
-		"# set -C keeps files that an earlier run has saved.\nset -euC\n")
+		"set -eu\numask 077\n")
 	for i, step := range Plan(f, o) {
 		fmt.Fprintf(&text, "\n# %d. %s\n", i+1, step.Title)
 		for _, line := range step.Why {
@@ -110,28 +110,33 @@ func (p *planner) check() {
 const continued = " \\\n  "
 
 func (p *planner) save() {
-	commands := []string{
-		"kubectl get configurations.akri.sh,instances.akri.sh -A -o yaml > akri-objects.yaml",
-		"kubectl get customresourcedefinition configurations.akri.sh instances.akri.sh -o yaml > akri-definitions.yaml",
+	var commands []string
+	save := func(file, print string) {
+		commands = append(commands, fmt.Sprintf("test -s %s || %s > %s", file, print, file))
 	}
+	save("akri-objects.yaml", "kubectl get configurations.akri.sh,instances.akri.sh -A -o yaml")
+	save("akri-definitions.yaml", "kubectl get customresourcedefinition configurations.akri.sh instances.akri.sh -o yaml")
 	if r := p.facts.Release; r != nil {
 		if p.options.Installer == Helm {
-			commands = append(commands, fmt.Sprintf("helm get values %s -n %s -o yaml > akri-values.yaml", r.Name, r.Namespace))
+			save("akri-values.yaml", fmt.Sprintf("helm get values %s -n %s -o yaml", r.Name, r.Namespace))
 		}
-		commands = append(commands,
-			fmt.Sprintf("kubectl get secret -n %s -l owner=helm,name=%s -o yaml > akri-release.yaml", r.Namespace, r.Name))
+		save("akri-release.yaml", fmt.Sprintf("kubectl get secret -n %s -l owner=helm,name=%s -o yaml", r.Namespace, r.Name))
 	}
-	for i, w := range p.old(RoleController, RoleAgent, RoleWebhook) {
-		redirect := map[bool]string{true: ">", false: ">>"}[i == 0]
-		if i > 0 {
-			commands = append(commands, "echo --- >> akri-workloads.yaml")
-		}
-		commands = append(commands, fmt.Sprintf("kubectl get -n %s %s -o yaml %s akri-workloads.yaml", w.Namespace, kubectlName(w), redirect))
+	var workloads []string
+	for _, w := range p.old(RoleController, RoleAgent, RoleWebhook) {
+		workloads = append(workloads, fmt.Sprintf("kubectl get -n %s %s -o yaml", w.Namespace, kubectlName(w)))
+	}
+	if len(workloads) > 0 {
+		print := "{\n  " + strings.Join(workloads, "\n  echo ---\n  ") + "\n}"
+		commands = append(commands, "test -s akri-workloads.yaml || "+print+" > akri-workloads.part",
+			"test -s akri-workloads.yaml || mv akri-workloads.part akri-workloads.yaml") // never a part of them
 	}
 	for _, w := range p.oldWebhooks() {
-		commands = append(commands, fmt.Sprintf("kubectl get validatingwebhookconfiguration %s -o yaml > akri-registration.yaml", w.Name))
+		save("akri-registration.yaml", fmt.Sprintf("kubectl get validatingwebhookconfiguration %s -o yaml", w.Name))
 	}
-	p.add("Save what there is", nil, commands...)
+	p.add("Save what there is", []string{
+		"Files of an earlier run are kept: they have what was there before. They may contain what is secret in Helm's values.",
+	}, commands...)
 }
 
 func (p *planner) old(roles ...Role) []Workload {
@@ -278,9 +283,10 @@ func (p *planner) sets() []string {
 }
 
 func (p *planner) helm() []string {
-	install := fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership --force-conflicts --wait",
-		quote(p.options.Source), p.options.Namespace)
-	return []string{strings.Join(append([]string{install}, p.sets()...), continued)}
+	// Helm 3 has no such flag: it overwrites the fields of others in any case.
+	const force = "force=$(helm install --help | grep -o -m 1 -e --force-conflicts || true)"
+	install := fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership $force --wait", quote(p.options.Source), p.options.Namespace)
+	return []string{force, strings.Join(append([]string{install}, p.sets()...), continued)}
 }
 
 // newHandlers returns the handlers to install: those that ended with Akri's agent, and
