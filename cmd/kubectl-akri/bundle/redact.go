@@ -20,8 +20,11 @@ var (
 	// separators.
 	credentialWords = []string{
 		"password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential", "apikey", "accesskey", "privatekey",
-		"signingkey", "authorization", "cookie",
+		"signingkey", "authorization", "cookie", "connectionstring", "community",
 	}
+	// credentialParts are names of credentials, or the last part of such a name. Within
+	// other words, they are common.
+	credentialParts = []string{"pass", "psk"}
 	// references end the names of fields that only say where a credential is, or what
 	// it is like.
 	references = []string{"name", "ref", "file", "path", "dir", "namespace", "mode", "seconds", "kind", "type", "class"}
@@ -31,6 +34,10 @@ var (
 // isCredential reports whether a field, variable or flag of this name may hold a
 // credential.
 func isCredential(name string) bool {
+	part := name[strings.LastIndexAny(name, "-_. ")+1:]
+	if slices.Contains(credentialParts, strings.ToLower(part)) || strings.HasSuffix(part, "Pass") {
+		return true
+	}
 	name = separators.Replace(strings.ToLower(name))
 	return !isReference(name) && slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
 }
