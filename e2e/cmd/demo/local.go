@@ -73,6 +73,13 @@ func announce() error {
 	if !missing {
 		return nil
 	}
+	if problem := cluster.Probe(); problem != nil {
+		fmt.Fprintf(os.Stderr, `demo: Pods cannot run on this machine: %v.
+demo: There will be a control plane and no cameras. To have both, stop this with Ctrl+C and run it as root:
+demo:   sudo env "PATH=$PATH" make demo
+demo:
+`, problem)
+	}
 	fmt.Fprintf(os.Stderr, `demo: The first run builds Kubernetes, containerd and Akri from their sources. That takes about %d minutes on
 demo: the %d cores of this machine. Later runs take less than a minute. Everything is in bin/ and Go's caches.
 demo:

@@ -32,20 +32,20 @@ func show(ctx context.Context, t demoTarget, programs akri.Programs) error {
 	if err := t.showPages(ctx); err != nil {
 		return err
 	}
-	k, downCommand := "kubectl", "make demo-down"
+	// The commands also work in another shell, whose current cluster is another one.
+	k, downCommand := "kubectl --kubeconfig "+t.kubeconfig, "make demo-down"
 	if t.local == nil {
 		k, downCommand = "kubectl --context "+t.context, "make demo-down CLUSTER=current"
 		fmt.Printf("\nExplore the cluster:\n  export PATH=%s:$PATH\n", programs.Dir)
 	} else {
-		fmt.Printf("\nExplore the cluster:\n  export KUBECONFIG=%s PATH=%s:%s:$PATH\n",
-			t.kubeconfig, programs.Dir, filepath.Join(programs.Dir, "k8s"))
+		fmt.Printf("\nExplore the cluster:\n  export PATH=%s:%s:$PATH\n", programs.Dir, filepath.Join(programs.Dir, "k8s"))
 	}
 	inNamespace := k
 	if t.namespace != "default" {
 		inNamespace += " -n " + t.namespace
 	}
-	fmt.Printf("  %s get akric,akrii,pods,services\n  %s describe akric %s\n  kubectl akri tree -n %s\n",
-		inNamespace, inNamespace, debugEcho.Configuration, t.namespace)
+	fmt.Printf("  %s get akric,akrii,pods,services\n  %s describe akric %s\n  kubectl akri tree%s -n %s\n",
+		inNamespace, inNamespace, debugEcho.Configuration, strings.TrimPrefix(k, "kubectl"), t.namespace)
 	t.showUnplugging(k)
 	fmt.Printf("Stop the demo and remove everything:\n  %s\n", downCommand)
 	return nil
