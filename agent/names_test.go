@@ -19,12 +19,12 @@ import (
 )
 
 // asAgent returns a configuration for the agent of a node, as the token of its Pod gives it.
-func (w *world) asAgent(node string) *rest.Config {
+func (w *world) asAgent(nodeName string) *rest.Config {
 	config := rest.CopyConfig(w.config)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:akri-system:akri-agent",
 		Groups:   []string{"system:masters"}, // this is not about RBAC
-		Extra:    map[string][]string{"authentication.kubernetes.io/node-name": {node}},
+		Extra:    map[string][]string{"authentication.kubernetes.io/node-name": {nodeName}},
 	}
 	return config
 }
@@ -56,13 +56,13 @@ func (w *world) installAgentPolicy() {
 }
 
 // localDevice returns the Instance that the agent of a node creates for a local device.
-func localDevice(name, configuration, id, node string, properties map[string]any) *unstructured.Unstructured {
+func localDevice(name, configuration, id, nodeName string, properties map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v0.GroupVersion.String(), "kind": "Instance",
 		"metadata": map[string]any{"name": name, "annotations": map[string]any{v0.AnnotationDeviceID: id},
-			"labels": map[string]any{v0.LabelConfiguration: configuration, v0.NodeLabel(node): ""}},
+			"labels": map[string]any{v0.LabelConfiguration: configuration, v0.NodeLabel(nodeName): ""}},
 		"spec": map[string]any{"configurationName": configuration, "cdiName": v0.CDIName(configuration, name), "capacity": int64(1),
-			"shared": false, "nodes": []any{node}, "brokerProperties": properties},
+			"shared": false, "nodes": []any{nodeName}, "brokerProperties": properties},
 	}}
 }
 

@@ -38,7 +38,8 @@ func TestNameOfAnInstance(t *testing.T) {
 				expect(t, err, "")
 				return
 			}
-			expect(t, err, `metadata.name: another namespace has a Configuration "victim", and nodes would offer the devices of both as akri.sh/`+name)
+			expect(t, err, `metadata.name: another namespace has a Configuration "victim", and nodes would offer the devices of both as `+
+				v0.ResourceName(name))
 			if strings.Contains(err.Error(), here.Namespace) {
 				t.Errorf("the name of another namespace is shown: %v", err)
 			}

@@ -289,8 +289,8 @@ func nameTaken(other *v0.Instance, d streams.Device) error {
 	if len(other.Spec.Nodes) > 0 {
 		node = other.Spec.Nodes[0]
 	}
-	return fmt.Errorf("publish device %q: %w: Instance %s belongs to device %q of node %s: delete it, and stop that node's agent if it comes back",
-		text.Truncate(d.ID, maxShown), errNameTaken, instances.NameOf(other),
+	return fmt.Errorf("publish device %q: %w: Instance %s belongs to device %q of node %s: delete it, and stop that node's agent "+
+		"if it comes back", text.Truncate(d.ID, maxShown), errNameTaken, instances.NameOf(other),
 		text.Truncate(other.Annotations[v0.AnnotationDeviceID], maxShown), text.Truncate(node, maxShown))
 }
 
