@@ -18,7 +18,13 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-const byName = "name"
+// The indexes of the Configurations.
+const (
+	byName = "name"
+	// byParent indexes the Configurations whose names the Instances of another
+	// Configuration may have, by the name of that one.
+	byParent = "parent"
+)
 
 // configurations is a cache of the cluster's Configurations, reduced to the fields
 // that an agent reads.
@@ -50,7 +56,7 @@ type cachedConfiguration struct {
 func (c *cachedConfiguration) full() bool { return c.otherFailures >= v0.MaxDiscoveryFailures }
 
 // newConfigurations returns a cache that calls changed, which must not block, with
-// each Configuration that changes, and with the others of the same name.
+// each Configuration that changes, and with its rivals.
 func newConfigurations(client dynamic.Interface, read reader, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{
 		client: client.Resource(v0.ConfigurationResource), reader: read, requests: map[types.UID]*cachedConfiguration{},
@@ -60,12 +66,17 @@ func newConfigurations(client dynamic.Interface, read reader, changed func(types
 	})
 	if err := c.informer.AddIndexers(cache.Indexers{byName: func(object any) ([]string, error) {
 		return []string{object.(*cachedConfiguration).Name}, nil
+	}, byParent: func(object any) ([]string, error) {
+		if parent, ok := v0.ParseInstanceName(object.(*cachedConfiguration).Name); ok {
+			return []string{parent}, nil
+		}
+		return nil, nil
 	}}); err != nil {
 		return nil, err
 	}
 	notify := func(configuration *cachedConfiguration) {
 		changed(keyOf(&configuration.Configuration))
-		for _, other := range c.named(configuration.Name) {
+		for _, other := range c.rivals(&configuration.Configuration) {
 			changed(keyOf(other))
 		}
 	}
@@ -168,34 +179,48 @@ func (c *configurations) forget(old *cachedConfiguration) {
 	delete(c.requests, old.UID)
 }
 
-// older returns the Configuration that is served instead, or nil: an older one with
-// the same name in another namespace. Both would use the same resource names on the
-// node.
+// older returns the Configuration that is served instead, or nil: the oldest of its
+// rivals, if it is older. All agents, and the webhook, judge in the same way.
 func (c *configurations) older(configuration *v0.Configuration) *v0.Configuration {
-	all := c.named(configuration.Name)
-	if len(all) == 0 || all[0].UID == configuration.UID {
+	rivals := c.rivals(configuration)
+	if len(rivals) == 0 {
 		return nil
 	}
-	return all[0]
+	if oldest := slices.MinFunc(rivals, compareAge); compareAge(oldest, configuration) < 0 {
+		return oldest
+	}
+	return nil
 }
 
-// named returns the Configurations with a name that are not being deleted, oldest
-// first.
-func (c *configurations) named(name string) []*v0.Configuration {
-	objects, err := c.informer.GetIndexer().ByIndex(byName, name)
+// rivals returns the Configurations in other namespaces that have a [v0.CommonResource]
+// with a Configuration, and are not being deleted: those with its name, with the name of
+// the one whose Instances may have its name, and with names that its Instances may have.
+func (c *configurations) rivals(configuration *v0.Configuration) []*v0.Configuration {
+	objects := slices.Concat(c.indexed(byName, configuration.Name), c.indexed(byParent, configuration.Name))
+	if parent, ok := v0.ParseInstanceName(configuration.Name); ok {
+		objects = append(objects, c.indexed(byName, parent)...)
+	}
+	var rivals []*v0.Configuration
+	for _, object := range objects {
+		rival := &object.(*cachedConfiguration).Configuration
+		if rival.Namespace != configuration.Namespace && v0.Active(rival) {
+			rivals = append(rivals, rival)
+		}
+	}
+	return rivals
+}
+
+func (c *configurations) indexed(index, name string) []any {
+	objects, err := c.informer.GetIndexer().ByIndex(index, name)
 	if err != nil {
 		return nil // only for an unknown index
 	}
-	var all []*v0.Configuration
-	for _, object := range objects {
-		if configuration := &object.(*cachedConfiguration).Configuration; v0.Active(configuration) {
-			all = append(all, configuration)
-		}
-	}
-	slices.SortFunc(all, func(a, b *v0.Configuration) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace))
-	})
-	return all
+	return objects
+}
+
+// compareAge orders Configurations of different namespaces, the oldest first.
+func compareAge(a, b *v0.Configuration) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace))
 }
 
 // reader reads Configurations.

@@ -107,7 +107,8 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 	if older := r.configurations.older(configuration); older != nil {
 		found := failures{node: r.node}
 		found.add(configuration.Spec.DiscoveryHandler.Name, fmt.Sprintf(
-			"not served: Configuration %s is older and has the same name, and resource names are per node: rename this one", keyOf(older)))
+			"not served: Configuration %s is older, and nodes would offer devices of both as %s: rename this one",
+			keyOf(older), v0.CommonResource(older.Name, configuration.Name)))
 		if again, err = r.withdraw(ctx, name, true); err != nil {
 			return time.Time{}, err
 		}

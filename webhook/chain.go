@@ -118,7 +118,7 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *templates.Templates, delegated bool, findings []Finding) {
 	var name, delegation []Finding
 	requests := newParallel()
-	requests.run(func() { name = checkName(ctx, c.live, r) })
+	requests.run(func() { name = c.checkName(ctx, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
 	details := c.reviewDetails(ctx, r)
 	compiled, problems := checkTemplates(r.configuration, c.policy)

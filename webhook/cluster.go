@@ -24,6 +24,7 @@ type cluster struct {
 	mapper  meta.RESTMapper
 	clients *apply.Clients
 	rights  authorizationclient.SubjectAccessReviewInterface
+	api     rest.Interface
 	// policy and requireUse are as in [Options].
 	policy     confine.Policy
 	requireUse bool
@@ -44,7 +45,7 @@ func newCluster(options Options) (*cluster, error) {
 		return nil, fmt.Errorf("create a client for access reviews: %w", err)
 	}
 	return &cluster{
-		mapper: options.Mapper, clients: clients, rights: rights.SubjectAccessReviews(),
+		mapper: options.Mapper, clients: clients, rights: rights.SubjectAccessReviews(), api: rights.RESTClient(),
 		policy: options.Policy, requireUse: options.RequireUse,
 	}, nil
 }

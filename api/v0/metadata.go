@@ -112,6 +112,9 @@ func NodeLabel(node string) string {
 	return nodeLabelPrefix + node
 }
 
+// IsNodeLabel reports whether agents set a label to select the Instances of their node.
+func IsNodeLabel(label string) bool { return strings.HasPrefix(label, nodeLabelPrefix) }
+
 // NodeOfLabel returns the node whose agent sets a label; false if none does, or if the
 // label has the digest of a name.
 func NodeOfLabel(label string) (node string, ok bool) {

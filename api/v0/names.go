@@ -30,9 +30,27 @@ func InstanceName(configuration, deviceID, node string, shared bool) string {
 // name has ten digits of another digest, or as many as fit if the Configuration's name
 // is long: six at least.
 func LongInstanceName(configuration, deviceID, node string, shared bool) string {
-	digits := deviceHash(deviceID, node, shared, longDigest)
+	return configuration + "-" + deviceHash(deviceID, node, shared, longDigest)[:longDigits(configuration)]
+}
+
+// longDigits returns the number of digits in a [LongInstanceName].
+func longDigits(configuration string) int {
 	room := MaxInstanceNameLength - len(configuration) - 1
-	return configuration + "-" + digits[:min(len(digits), max(room, 2*shortDigest))]
+	return min(2*longDigest, max(room, 2*shortDigest))
+}
+
+// ParseInstanceName returns the name of the Configuration whose devices may have a name
+// as their [InstanceName] or [LongInstanceName]; false if none may.
+func ParseInstanceName(name string) (configuration string, ok bool) {
+	dash := strings.LastIndexByte(name, '-')
+	if dash < 1 {
+		return "", false
+	}
+	configuration, digits := name[:dash], name[dash+1:]
+	if strings.Trim(digits, "0123456789abcdef") != "" || len(digits) != 2*shortDigest && len(digits) != longDigits(configuration) {
+		return "", false
+	}
+	return configuration, true
 }
 
 func deviceHash(deviceID, node string, shared bool, size int) string {
@@ -55,6 +73,21 @@ func newBlake2b(size int) hash.Hash {
 // ResourceName returns the extended resource of an Instance or, given the name of a
 // Configuration, of all its Instances.
 func ResourceName(name string) string { return Domain + "/" + name }
+
+// CommonResource returns the extended resource that Configurations of these names may
+// both use, as that of the group or of an Instance; "" if there is none. Nodes cannot
+// distinguish them, even if they are in different namespaces.
+func CommonResource(a, b string) string {
+	ofA, _ := ParseInstanceName(a)
+	ofB, _ := ParseInstanceName(b)
+	switch {
+	case a == b, ofA == b:
+		return ResourceName(a)
+	case ofB == a:
+		return ResourceName(b)
+	}
+	return ""
+}
 
 // CDIName returns the Container Device Interface name of an Instance:
 // akri.sh/CONFIGURATION=HASH.

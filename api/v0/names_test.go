@@ -53,6 +53,48 @@ func TestInstanceNamesFit(t *testing.T) {
 	}
 }
 
+func TestParseInstanceName(t *testing.T) {
+	long := strings.Repeat("a", MaxConfigurationNameLength)
+	eight := strings.Repeat("a", MaxInstanceNameLength-len("-12345678"))
+	for name, want := range map[string]string{
+		InstanceName("victim", "/dev/video0", "node1", false):     "victim",
+		LongInstanceName("victim", "/dev/video0", "node1", false): "victim",
+		InstanceName("a-8120fe", "foo0", "", true):                "a-8120fe",
+		InstanceName(long, "foo0", "", true):                      long,
+		LongInstanceName(long, "foo0", "", true):                  long,
+		LongInstanceName(eight, "foo0", "", true):                 eight,
+		"camera-facade": "camera", // also a word
+		"site-decade":   "site",
+		"camera":        "", "camera-front": "", "facade": "", "-facade": "", "": "",
+		"camera-8120f": "", "camera-8120fe0": "", "camera-8120fe-1": "", "camera-8120FE": "", "camera-8120fg": "",
+		eight + "-1234567": "", eight + "-123456789": "", "camera-12345678": "",
+	} {
+		if configuration, ok := ParseInstanceName(name); configuration != want || ok != (want != "") {
+			t.Errorf("ParseInstanceName(%q) = %q, %t; want %q", name, configuration, ok, want)
+		}
+	}
+}
+
+func TestCommonResource(t *testing.T) {
+	for _, tc := range []struct{ a, b, want string }{
+		{"camera", "camera", "akri.sh/camera"},
+		{"camera", "camera-8120fe", "akri.sh/camera-8120fe"},
+		{"camera", LongInstanceName("camera", "foo0", "", true), "akri.sh/" + LongInstanceName("camera", "foo0", "", true)},
+		{"camera-8120fe", "camera-8120fe-a19705", "akri.sh/camera-8120fe-a19705"},
+		{"camera", "camera-8120fe-a19705", ""}, // Instances of camera have one dash more than it
+		{"camera-8120fe", "camera-a19705", ""},
+		{"camera", "camera-front", ""},
+		{"camera", "cam", ""},
+	} {
+		if got := CommonResource(tc.a, tc.b); got != tc.want {
+			t.Errorf("CommonResource(%s, %s) = %q, want %q", tc.a, tc.b, got, tc.want)
+		}
+		if got := CommonResource(tc.b, tc.a); got != tc.want {
+			t.Errorf("CommonResource(%s, %s) = %q, want %q", tc.b, tc.a, got, tc.want)
+		}
+	}
+}
+
 func TestSlotNames(t *testing.T) {
 	name := SlotName("akri-foo-8120fe", 12)
 	if name != "akri-foo-8120fe-12" {

@@ -46,12 +46,12 @@ type nodeView struct {
 func (s nodeView) find(d streams.Device, have map[string]*v0.Instance) (*v0.Instance, string) {
 	short := v0.InstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
 	c := have[short]
-	if c != nil && belongsTo(c, d) {
+	if c != nil && s.belongsTo(c, d) {
 		return c, short
 	}
 	long := v0.LongInstanceName(s.configuration.Name, d.ID, s.node, d.Shared)
 	switch other := have[long]; {
-	case other != nil && belongsTo(other, d):
+	case other != nil && s.belongsTo(other, d):
 		return other, long
 	case c != nil: // the short name is taken
 		return nil, long
@@ -59,11 +59,28 @@ func (s nodeView) find(d streams.Device, have map[string]*v0.Instance) (*v0.Inst
 	return nil, short
 }
 
-// belongsTo reports whether an Instance belongs to a device. One without the
+// belongsTo reports whether an Instance belongs to a device of this node. One without the
 // annotation was created by another program, for the device with that name.
-func belongsTo(instance *v0.Instance, d streams.Device) bool {
+func (s nodeView) belongsTo(instance *v0.Instance, d streams.Device) bool {
 	id, found := instance.Annotations[v0.AnnotationDeviceID]
-	return (!found || id == d.ID) && instance.Spec.Shared == d.Shared
+	return (!found || id == d.ID) && instance.Spec.Shared == d.Shared && (d.Shared || s.local(instance))
+}
+
+// local reports whether the Instance of a local device is this node's, and not that of
+// another node: the digests of both devices may collide, and a compromised agent can
+// create the Instance first. The node is the first that the Instance lists or, while it
+// lists none, the one whose label it has.
+func (s nodeView) local(instance *v0.Instance) bool {
+	if len(instance.Spec.Nodes) > 0 {
+		return s.author(instance)
+	}
+	own := v0.NodeLabel(s.node)
+	for label := range instance.Labels {
+		if v0.IsNodeLabel(label) && label != own {
+			return false
+		}
+	}
+	return true
 }
 
 // present decides about a device that exists.

@@ -305,6 +305,14 @@ func TestFind(t *testing.T) {
 	if found, _ := here.find(camera, named(unmarked)); found != unmarked {
 		t.Error("an Instance that another program created is not recognised by its name")
 	}
+	short, long := v0.InstanceName("door", stick.ID, "node-a", false), v0.LongInstanceName("door", stick.ID, "node-a", false)
+	for who, own := range map[string]bool{"node-a": true, "node-b": false} {
+		local := intent(door(), stick, who, short)
+		local.Labels[v0.NodeLabel("node-a")] = ""
+		if found, name := here.find(stick, named(local)); (found == local) != own || (name == short) != own || !own && name != long {
+			t.Errorf("a local device whose Instance lists %s: %v %s", who, found, name)
+		}
+	}
 }
 
 func named(list ...*v0.Instance) map[string]*v0.Instance {

@@ -61,6 +61,7 @@ func (p *Publisher) Matches(instance *v0.Instance) bool {
 		return false
 	}
 	here := nodeView{node: p.node, configuration: last.configuration}
-	return here.present(last.known.Device, instance, instance.Name).Action == Keep &&
+	return here.belongsTo(instance, last.known.Device) &&
+		here.present(last.known.Device, instance, instance.Name).Action == Keep &&
 		reflect.DeepEqual(published(last.configuration, instance, last.known), last.offered)
 }

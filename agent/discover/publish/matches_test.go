@@ -29,6 +29,7 @@ func TestMatches(t *testing.T) {
 		"the other node has left": {nodes("node-a"), true, false},
 		"the author has left":     {nodes("node-b"), false, true},
 		"a property":              {func(i *v0.Instance) { i.Spec.BrokerProperties["URL"] = "x" }, false, false},
+		"whether it is shared":    {func(i *v0.Instance) { i.Spec.Shared = false }, false, false},
 		"a lower capacity":        {func(i *v0.Instance) { i.Spec.Capacity = 1 }, false, false},
 		"a slot listed as free":   {func(i *v0.Instance) { i.Spec.DeviceUsage = map[string]v0.SlotOwner{i.Name + "-1": ""} }, true, true},
 		"the owner":               {func(i *v0.Instance) { i.OwnerReferences = nil }, false, false},

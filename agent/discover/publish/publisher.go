@@ -19,6 +19,7 @@ import (
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 )
 
 const (
@@ -52,7 +53,7 @@ func New(client dynamic.Interface, store *instances.Store, node, manager string,
 
 // Result is the outcome of [Publisher.Publish].
 type Result struct {
-	// Devices are the devices whose Instances exist.
+	// Devices are the devices whose Instances exist and list this node.
 	Devices []device.Device
 	// Next is the time to publish again without an event; zero for never.
 	Next time.Time
@@ -92,7 +93,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if instance != nil {
+			if instance != nil && slices.Contains(instance.Spec.Nodes, p.node) { // or others alone describe the device
 				offered := published(configuration, instance, c.known)
 				result.Devices = append(result.Devices, offered)
 				if c.refused == "" && err == nil && later.IsZero() {
@@ -174,7 +175,7 @@ func inParallel(list []*v0.Instance, write func(*v0.Instance) error) error {
 
 // ensure creates or corrects the Instance of a device. It returns the Instance, even
 // with an error, or nil if there is none, and when to try again if it may not write
-// now.
+// now. This node may not be listed in the Instance yet.
 func (p *Publisher) ensure(
 	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
 ) (instance *v0.Instance, later time.Time, err error) {
@@ -182,6 +183,9 @@ func (p *Publisher) ensure(
 	for attempt := range maxAttempts {
 		step := here.present(d, have, key.Name)
 		if step.Action == Keep || step.Action == Wait {
+			if _, watched := have.Labels[v0.NodeLabel(p.node)]; !watched { // no event will come
+				return have, p.pace.contended(key, time.Now()), nil
+			}
 			return have, time.Time{}, nil
 		}
 		if attempt == 0 {
@@ -205,9 +209,13 @@ func (p *Publisher) ensure(
 		if have, err = p.get(ctx, key); err != nil {
 			return step.Have, time.Time{}, err
 		}
+		long := v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
 		switch {
-		case have != nil && !belongsTo(have, d):
-			have, key.Name = nil, v0.LongInstanceName(here.configuration.Name, d.ID, here.node, d.Shared)
+		case have != nil && !here.belongsTo(have, d) && key.Name == long:
+			p.pace.failed(key)
+			return nil, time.Time{}, nameTaken(have, d)
+		case have != nil && !here.belongsTo(have, d):
+			have, key.Name = nil, long
 		case sameVersion(have, step.Have) && !apierrors.IsAlreadyExists(rejected):
 			p.pace.failed(key)
 			return have, time.Time{}, fmt.Errorf("publish Instance %s of device %q: %w", key, d.ID, rejected)
@@ -270,9 +278,26 @@ func sameVersion(a, b *v0.Instance) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.ResourceVersion == b.ResourceVersion
 }
 
+// errNameTaken is the reason why a device has no Instance if both of its names are taken.
+var errNameTaken = errors.New("both names of its Instance are taken")
+
+// nameTaken returns the error about an Instance that has the longer name of a device's
+// Instance and belongs to another device. No two digests collide twice: somebody has
+// chosen the name.
+func nameTaken(other *v0.Instance, d streams.Device) error {
+	node := "unknown"
+	if len(other.Spec.Nodes) > 0 {
+		node = other.Spec.Nodes[0]
+	}
+	return fmt.Errorf("publish device %q: %w: Instance %s belongs to device %q of node %s: delete it, and stop that node's agent "+
+		"if it comes back", text.Truncate(d.ID, maxShown), errNameTaken, instances.NameOf(other),
+		text.Truncate(other.Annotations[v0.AnnotationDeviceID], maxShown), text.Truncate(node, maxShown))
+}
+
 // isRefusal reports whether retrying a rejected Instance is pointless.
 func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
+	return errors.Is(err, errNameTaken) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsRequestEntityTooLargeError(err)
 }
 
 func compareNames(a, b types.NamespacedName) int {
