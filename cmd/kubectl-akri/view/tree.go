@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -47,7 +48,7 @@ func configurationLine(configuration *v0.Configuration) string {
 }
 
 func addInstance(tree treeprint.Tree, instance *v0.Instance) {
-	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, strings.Join(instance.Spec.Nodes, ", "),
+	branch := tree.AddBranch(fmt.Sprintf("Instance %s  on %s  %s", instance.Name, cmp.Or(strings.Join(instance.Spec.Nodes, ", "), "no node"),
 		readiness(instance.Status.Conditions)))
 	addConditions(branch, instance.Status.Conditions)
 	for slot := range int(instance.Spec.Capacity) {
