@@ -35,7 +35,8 @@ its agents, its stopped workloads, their ServiceAccounts and roles, its webhook,
 Helm's record of it. Discovery handlers stay.
 
 The command lists what it will remove, and asks. It refuses to start while the
-original still runs, or this Akri is not ready on all nodes.`,
+original still runs, or this Akri is not ready, on a node that is Ready. Repeat it when
+the others are back.`,
 		Example: `  kubectl akri migrate clean --dry-run
   kubectl akri migrate clean`,
 		Args: cobra.NoArgs,

@@ -135,9 +135,17 @@ func (s *surveyor) nodes(ctx context.Context) error {
 		return s.skip("Nodes", err)
 	}
 	s.facts.Nodes = map[string]bool{}
-	for _, node := range items {
-		s.facts.Nodes[node.GetName()] = true
+	for _, item := range items {
+		node, err := decode[corev1.Node](item.Object)
+		if err != nil {
+			return fmt.Errorf("read Node %s: %w", item.GetName(), err)
+		}
+		s.facts.Nodes[node.Name] = true
+		if !migration.Ready(node) {
+			s.facts.Down = append(s.facts.Down, node.Name)
+		}
 	}
+	slices.Sort(s.facts.Down)
 	return nil
 }
 

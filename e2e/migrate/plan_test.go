@@ -86,10 +86,11 @@ func (w *world) run(dir, stdin, program string, arguments ...string) string {
 }
 
 // TestPlan moves a cluster by the script that the plan prints: no object is created
-// again, no broker restarts, and nothing of Akri is left.
+// again, no broker restarts, and nothing of Akri is left. A node that is down does not hold
+// it up, and moves when it is back.
 func TestPlan(t *testing.T) {
 	clustertest.Full(t)
-	w := &world{Cluster: clustertest.Start(t, cluster.Config{Nodes: 1}), t: t}
+	w := &world{Cluster: clustertest.Start(t, cluster.Config{Nodes: 2}), t: t}
 	var err error
 	if w.programs, err = akri.Build(t.Context(), os.Stderr); err != nil {
 		t.Fatal(err)
@@ -109,6 +110,10 @@ func TestPlan(t *testing.T) {
 	})
 	w.kubectl("rollout", "status", "daemonset/akri-agent-daemonset", "--timeout=60s")
 	w.kubectl("wait", "pod/node1-cls-8120fe-pod", "--for=condition=Ready", "--timeout=60s")
+	if err := w.Do(t.Context(), cluster.Stop, "node2/kubelet"); err != nil {
+		t.Fatal(err)
+	}
+	w.kubectl("wait", "node/node2", "--for=condition=Ready=Unknown", "--timeout=90s")
 
 	objects := []string{"configuration/cls", "instance/cls-8120fe", "pod/node1-cls-8120fe-pod", "service/cls-8120fe-svc"}
 	before := map[string]string{}
@@ -141,6 +146,14 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s has the finalizers %s", object, left)
 		}
 	}
+	if err := w.Do(t.Context(), cluster.Run, "node2/kubelet"); err != nil {
+		t.Fatal(err)
+	}
+	w.kubectl("wait", "node/node2", "--for=condition=Ready", "--timeout=60s")
+	w.kubectl("rollout", "status", "--namespace=akri-system", "daemonset/akri-agent", "--timeout=60s")
+	w.eventually("the original agent has ended on the node that was down", func() bool {
+		return w.kubectl("get", "pods", "--selector=app.kubernetes.io/name=akri-agent", "--output=name") == ""
+	})
 	if left := w.run(dir, "", "kubectl", "akri", "migrate", "clean"); !strings.Contains(left, "has left nothing") {
 		t.Errorf("something is left:\n%s", left)
 	}

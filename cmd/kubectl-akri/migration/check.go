@@ -128,6 +128,10 @@ func (c *checker) installed(is Installation) {
 				"two controllers run, and each replaces the objects of the other")
 		}
 	}
+	for _, node := range f.Down {
+		c.add(Changes, "Node "+node, "run kubectl akri migrate clean again when it is back",
+			"it is not Ready: the move leaves it out, and its agent is replaced when it is back")
+	}
 	for _, w := range f.workloads(RoleAgent) {
 		for _, directory := range w.directories() {
 			c.add(Changes, "DaemonSet "+w.Namespace+"/"+w.Name, "install with "+directory.key+"="+directory.value+", as the plan does",

@@ -83,11 +83,18 @@ func Clean(f *Facts) ([]Action, error) {
 	return actions, nil
 }
 
-// complete returns an error if the move is not complete.
+// complete returns an error if the move is not complete, except for nodes that are not
+// Ready.
 func complete(f *Facts) error {
+	left := func(w Workload) int32 {
+		if w.Kind == "DaemonSet" {
+			return int32(len(f.Down))
+		}
+		return 0
+	}
 	for _, role := range []Role{RoleController, RoleAgent} {
 		for _, w := range f.workloads(role) {
-			if w.Running > 0 || w.Desired > 0 {
+			if w.Running > left(w) || w.Desired > 0 {
 				return fmt.Errorf("%s %s/%s still runs: stop it first, as kubectl akri migrate plan prints", w.Kind, w.Namespace, w.Name)
 			}
 		}
@@ -98,7 +105,7 @@ func complete(f *Facts) error {
 			return fmt.Errorf("no %s is installed: install it first, as kubectl akri migrate plan prints", role)
 		}
 		for _, w := range found {
-			if w.Ready < w.Desired || w.Desired == 0 {
+			if w.Ready < w.Desired-left(w) || w.Ready == 0 {
 				return fmt.Errorf("%s %s/%s: %d of %d Pods are ready: wait for them, or see their logs",
 					w.Kind, w.Namespace, w.Name, w.Ready, w.Desired)
 			}

@@ -25,6 +25,8 @@ type Facts struct {
 	Jobs     []batchv1.Job
 	// Nodes are the names of all nodes; nil if they could not be listed.
 	Nodes map[string]bool
+	// Down are the names of those that are not Ready, sorted.
+	Down []string
 	// Found reports for each object that a Configuration refers to whether it exists.
 	// Those that could not be read are missing.
 	Found     map[Reference]bool

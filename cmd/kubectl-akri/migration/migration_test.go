@@ -155,6 +155,8 @@ func TestCleanRefuses(t *testing.T) {
 	nodes := map[string]bool{"node1": true}
 	running, starting, restarted := old, agent, old
 	running.Running, starting.Ready, restarted.Desired = 1, 1, 1
+	none := agent
+	none.Ready = 0
 	for name, test := range map[string]struct {
 		facts Facts
 		want  string
@@ -165,6 +167,9 @@ func TestCleanRefuses(t *testing.T) {
 		"NotInstalled":   {Facts{Workloads: []Workload{old}, Nodes: nodes}, "no new controller"},
 		"NoNewAgents":    {Facts{Workloads: []Workload{controller, old}, Nodes: nodes}, "no new agent"},
 		"NotReady":       {Facts{Workloads: []Workload{controller, starting}, Nodes: nodes}, "1 of 2 Pods are ready"},
+		"OldAgentAway":   {Facts{Workloads: []Workload{controller, agent, running}, Nodes: nodes, Down: []string{"node2"}}, ""},
+		"NodeAway":       {Facts{Workloads: []Workload{controller, starting}, Nodes: nodes, Down: []string{"node2"}}, ""},
+		"NoneReady":      {Facts{Workloads: []Workload{controller, none}, Nodes: nodes, Down: []string{"node1", "node2"}}, "0 of 2 Pods"},
 		"UnknownNodes":   {Facts{Workloads: []Workload{controller, agent}}, "nodes"},
 	} {
 		_, err := Clean(&test.facts)

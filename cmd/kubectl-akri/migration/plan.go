@@ -175,7 +175,7 @@ func (p *planner) stopController() {
 		commands = append(commands, fmt.Sprintf("kubectl scale -n %s %s --replicas=0", w.Namespace, kubectlName(w)))
 	}
 	for _, w := range p.old(RoleController) {
-		commands = append(commands, waitGone(w))
+		commands = append(commands, p.waitGone(w))
 	}
 	p.add("Stop Akri's controller", []string{
 		"Two controllers replace each other's objects. Brokers go on. To undo it: --replicas=1.",
@@ -183,8 +183,17 @@ func (p *planner) stopController() {
 }
 
 // waitGone returns the command that waits for the end of a workload's Pods.
-func waitGone(w Workload) string {
-	return fmt.Sprintf("kubectl wait -n %s pod -l %s --for=delete --timeout=3m", w.Namespace, selector(w.Selector))
+func (p *planner) waitGone(w Workload) string {
+	return fmt.Sprintf("kubectl wait -n %s pod -l %s%s --for=delete --timeout=3m", w.Namespace, selector(w.Selector), p.elsewhere())
+}
+
+// elsewhere leaves out the Pods of nodes that are not Ready: they end, and begin, when
+// the node is back.
+func (p *planner) elsewhere() string {
+	if len(p.facts.Down) == 0 {
+		return ""
+	}
+	return " --field-selector=spec.nodeName!=" + strings.Join(p.facts.Down, ",spec.nodeName!=")
 }
 
 func (p *planner) webhook() {
@@ -206,7 +215,7 @@ func (p *planner) stopAgents() {
 	for _, w := range p.old(RoleAgent) {
 		patch := `{"spec":{"template":{"spec":{"nodeSelector":{"` + stopped + `":"true"}}}}}`
 		commands = append(commands,
-			fmt.Sprintf("kubectl patch -n %s %s --type=merge -p '%s'", w.Namespace, kubectlName(w), patch), waitGone(w))
+			fmt.Sprintf("kubectl patch -n %s %s --type=merge -p '%s'", w.Namespace, kubectlName(w), patch), p.waitGone(w))
 	}
 	p.add("Stop Akri's agents on all nodes", []string{
 		"From here until the new agents are ready, no new container gets a device. Running ones do not notice.",
@@ -285,7 +294,8 @@ func (p *planner) sets() []string {
 func (p *planner) helm() []string {
 	// Helm 3 has no such flag: it overwrites the fields of others in any case.
 	const force = "force=$(helm install --help | grep -o -m 1 -e --force-conflicts || true)"
-	install := fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership $force --wait", quote(p.options.Source), p.options.Namespace)
+	install := fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership $force",
+		quote(p.options.Source), p.options.Namespace)
 	return []string{force, strings.Join(append([]string{install}, p.sets()...), continued)}
 }
 
@@ -333,10 +343,15 @@ func (p *planner) permissions() {
 
 func (p *planner) wait() {
 	n := p.options.Namespace
+	agents := fmt.Sprintf("kubectl rollout status -n %s daemonset/%s --timeout=5m", n, newAgent)
+	if len(p.facts.Down) > 0 { // the DaemonSet would wait for all nodes
+		agents = fmt.Sprintf("kubectl wait -n %s pod -l app.kubernetes.io/name=%s%s --for=condition=Ready --timeout=5m",
+			n, newAgent, p.elsewhere())
+	}
 	p.add("Wait for them", nil,
 		fmt.Sprintf("kubectl rollout status -n %s deployment/%s --timeout=5m", n, newController),
 		fmt.Sprintf("kubectl rollout status -n %s deployment/%s --timeout=5m", n, newWebhook),
-		fmt.Sprintf("kubectl rollout status -n %s daemonset/%s --timeout=5m", n, newAgent))
+		agents)
 }
 
 // handlers restarts the handlers that would not register again, or removes those that

@@ -61,7 +61,7 @@ func Pulls(manifests string, nodes []corev1.Node, namespace string) (pods []core
 		if cmp.Or(node.Labels[corev1.LabelOSStable], "linux") != "linux" {
 			continue
 		}
-		if !ready(node) {
+		if !Ready(node) {
 			skipped = append(skipped, node.Name)
 			continue
 		}
@@ -82,8 +82,8 @@ func Pulls(manifests string, nodes []corev1.Node, namespace string) (pods []core
 	return pods, skipped, nil
 }
 
-// ready reports whether the kubelet of a node can start Pods.
-func ready(node *corev1.Node) bool {
+// Ready reports whether the kubelet of a node can start Pods.
+func Ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
