@@ -163,9 +163,9 @@ func (r *instanceReconciler) renderAndConverge(
 		Templates: compiled,
 		Kinds:     r.kinds.of(groupOf(instance)),
 		Record:    record,
-		MayChange: r.mayChange(configuration, instance.Name),
 	}
-	if !departed {
+	if !departed { // a rollout does not keep the objects of a device that has left
+		request.MayChange = r.mayChange(configuration, instance.Name)
 		request.Rendered, request.Diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
 	}
 	return r.converger.Converge(ctx, parent, request, recorded)

@@ -215,3 +215,33 @@ func TestRolloutWithoutTheBrokenDevices(t *testing.T) {
 		return ""
 	})
 }
+
+// A rollout limit must not keep the objects of a device that no node sees any more: its
+// containers have the slots, and the Instance stays until they are free.
+func TestDepartedDeviceDoesNotWaitForARollout(t *testing.T) {
+	c := newCluster(t)
+	c.Apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  rollout: {maxUnavailable: 1}
+  instanceBrokerResources:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: "{{INSTANCE_NAME}}-a"
+      annotations: {akri.sh/ready-when: "self.data.state == 'good'"}
+    data: {state: "{{INSTANCE_PROPERTIES.STATE}}"}
+`)
+	good := c.Instance("cfg", "cfg-good", map[string]string{"STATE": "good"})
+	c.condition(good, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	broken := c.Instance("cfg", "cfg-broken", map[string]string{"STATE": "bad"})
+	c.condition(broken, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing)
+	if err := c.Patch(t.Context(), good, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"nodes":[],"deviceUsage":{"cfg-good-0":"node-a"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.gone("v1", "ConfigMap", "cfg-good-a")
+}
