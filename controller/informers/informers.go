@@ -265,7 +265,7 @@ func (i *Informers) RecordApplied(
 ) *Object {
 	object := i.record(resource, answer, condition)
 	if informer := i.find(resource); informer != nil {
-		informer.forgetNeighbors(object.name())
+		informer.forgetNeighbors(object)
 	}
 	return object
 }

@@ -219,11 +219,18 @@ func (s *store) remember(before, now *Object) {
 	}
 }
 
-// forgetNeighbors drops what was remembered about an object's list entries: an apply has
-// completed the controller's fields.
-func (s *store) forgetNeighbors(name types.NamespacedName) {
+// forgetNeighbors drops what was remembered about an object's list entries: an apply with
+// this answer has completed the controller's fields. If the watch already has a later
+// change of them, the neighbors are those in the answer.
+func (s *store) forgetNeighbors(answer *Object) {
+	name := answer.name()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	seen := s.seen[name]
+	if seen != nil && seen.UID == answer.UID && seen.newer(answer) && seen.ManagedFieldsHash != answer.ManagedFieldsHash {
+		s.neighbors[name] = answer.Added
+		return
+	}
 	delete(s.neighbors, name)
 }
 
