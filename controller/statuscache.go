@@ -28,7 +28,7 @@ type recentStatus[S any] struct {
 	at      time.Time // of the last write; zero if there was none
 	written *S        // nil once the informer cache has it
 	version string    // resourceVersion of the parent with the written status
-	seen    string    // resourceVersion of the parent in the informer cache, since the first write
+	seen    string    // resourceVersion of the parent in its last event, since the first write
 	held    *S        // nil if nothing is held back
 	since   time.Time // when the first of what is held back was computed
 }
@@ -51,7 +51,7 @@ func (c *statusCache[S]) latest(parent metav1.Object, cached S) (stored, latest 
 	if older(parent.GetResourceVersion(), recent.seen) {
 		return cached, cached, false
 	}
-	recent.see(parent.GetResourceVersion())
+	recent.confirm(parent.GetResourceVersion())
 	stored = cached
 	if recent.written != nil {
 		stored = *recent.written
@@ -64,22 +64,25 @@ func (c *statusCache[S]) latest(parent metav1.Object, cached S) (stored, latest 
 }
 
 // observed drops the written status of a parent if the informer cache has it.
-// parent is the cached parent.
+// parent is that of an event.
 func (c *statusCache[S]) observed(parent metav1.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if recent := c.statuses[parent.GetUID()]; recent != nil {
-		recent.see(parent.GetResourceVersion())
+	recent := c.statuses[parent.GetUID()]
+	switch version := parent.GetResourceVersion(); {
+	case recent == nil:
+	case older(version, recent.seen): // versions go back: a backup of etcd was restored
+		c.drop(recent)
+		delete(c.statuses, parent.GetUID())
+	default:
+		recent.seen = version
+		recent.confirm(version)
 	}
 }
 
-// see records the version of the parent in the informer cache.
-func (r *recentStatus[S]) see(version string) {
-	if older(version, r.seen) {
-		return
-	}
-	r.seen = version
-	if r.written != nil && !older(r.seen, r.version) {
+// confirm drops the written status if a version of the parent in the informer cache has it.
+func (r *recentStatus[S]) confirm(version string) {
+	if r.written != nil && !older(version, r.version) {
 		r.written, r.version = nil, ""
 	}
 }
@@ -134,7 +137,7 @@ func (c *statusCache[S]) remember(parent types.UID, status S, version string, no
 	c.drop(recent)
 	recent.at, recent.written, recent.version = now, &status, version
 	if recent.seen != "" {
-		recent.see(recent.seen) // the watch may be faster than the answer
+		recent.confirm(recent.seen) // the watch may be faster than the answer
 	}
 }
 

@@ -57,6 +57,21 @@ func TestWrittenStatus(t *testing.T) {
 	}
 }
 
+// Versions go back when a backup of etcd is restored. What was written is then gone.
+func TestVersionsThatGoBack(t *testing.T) {
+	c := newStatusCache[string]()
+	c.remember("cam", "written", "900", time.Now())
+	c.observed(cam(900))
+	c.hold("cam", "held", settling, time.Now())
+	c.observed(cam(100)) // the watch lists again
+	if stored, latest, ok := c.latest(cam(100), "restored"); stored != "restored" || latest != "restored" || !ok {
+		t.Errorf("stored %q, latest %q, ok %t, want what was restored", stored, latest, ok)
+	}
+	if written, held := c.count(); written != 0 || held != 0 {
+		t.Errorf("%d written and %d held statuses are in memory", written, held)
+	}
+}
+
 // A status that is held back is the base of the next plan, and is written in time.
 func TestHeldStatus(t *testing.T) {
 	c := newStatusCache[string]()
