@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -166,4 +167,143 @@ func lacks(names []string, wanted ...string) string {
 		}
 	}
 	return ""
+}
+
+// defaulter sets a field that a template does not have, as admission webhooks do.
+const defaulter = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: NAME-defaults}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}
+  matchConditions:
+  - {name: unset, expression: "!has(object.spec.template.spec.priorityClassName)"}
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >-
+        Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{priorityClassName: "defaulted"}}}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: NAME-defaults}
+spec: {policyName: NAME-defaults}
+`
+
+// Entries and values that others add to objects of the controller, or that admission and
+// the API server default, cost no write, and stay when the controller repairs its own.
+func TestWhatOthersAddStays(t *testing.T) {
+	c := newCluster(t)
+	c.Apply(strings.ReplaceAll(defaulter, "NAME", c.Namespace))
+	t.Cleanup(func() {
+		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {
+			_ = c.Delete(context.WithoutCancel(t.Context()), named("admissionregistration.k8s.io/v1", kind, "", c.Namespace+"-defaults"))
+		}
+	})
+	class := func(object *unstructured.Unstructured) string {
+		value, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "priorityClassName")
+		return value
+	}
+	c.Eventually("the policy", func() string { // the API server's cache is slow
+		c.Apply(deploymentNamed("probe"))
+		defer c.Delete(t.Context(), c.read("apps/v1 Deployment probe"))
+		if class(c.read("apps/v1 Deployment probe")) == "" {
+			return "it sets no default"
+		}
+		return ""
+	})
+	c.Apply(strings.Replace(repairTemplates, "spec: {ports: [{port: 80}]", "spec: {type: NodePort, ports: [{port: 80}]", 1))
+	instance := c.Instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+
+	const (
+		service    = "v1 Service single"
+		double     = "v1 Service double"
+		deployment = "apps/v1 Deployment broker"
+	)
+	ports := func(object *unstructured.Unstructured) string {
+		var text []string
+		for _, port := range listIn(object, "spec.ports") {
+			text = append(text, fmt.Sprint(port.(map[string]any)["port"]))
+		}
+		return strings.Join(text, " ")
+	}
+	nodePort := func(object *unstructured.Unstructured) any {
+		return listIn(object, "spec.ports")[0].(map[string]any)["nodePort"]
+	}
+	chosen := nodePort(c.read(service))
+	if chosen == nil {
+		t.Fatal("the API server has chosen no node port")
+	}
+	for _, test := range []struct {
+		name, object string
+		add          foreignEdit // none if it is there already
+		change       foreignEdit // of what the template sets
+		stays        func(*unstructured.Unstructured) string
+	}{
+		{
+			"a node port that the API server has chosen", service, foreignEdit{}, update("spec.ports.0.port", 81),
+			func(o *unstructured.Unstructured) string {
+				if ports(o) != "80" || nodePort(o) != chosen {
+					return fmt.Sprint(listIn(o, "spec.ports"))
+				}
+				return ""
+			},
+		},
+		{
+			"a port of a Service", double,
+			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/ports/-", "value": {"name": "c", "port": 443}}]`),
+			update("spec.ports.0.port", 81),
+			func(o *unstructured.Unstructured) string {
+				if got := strings.Fields(ports(o)); !slices.Contains(got, "443") || !slices.Contains(got, "80") || len(got) != 3 {
+					return ports(o)
+				}
+				return ""
+			},
+		},
+		{
+			"a sidecar, injected later", deployment,
+			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "sidecar", "image": "s"}}]`),
+			update(containers+".0.name", "renamed"),
+			func(o *unstructured.Unstructured) string {
+				names := namesIn(o, containers)
+				if complaint := lacks(names, "main", "other", "sidecar"); complaint != "" || len(names) != 3 {
+					return fmt.Sprint(names)
+				}
+				return ""
+			},
+		},
+		{
+			"a value that admission defaults", deployment, foreignEdit{}, update(containers+".0.image", "other"),
+			func(o *unstructured.Unstructured) string {
+				image := listIn(o, containers)[0].(map[string]any)["image"]
+				if class(o) != "defaulted" || image != "main" {
+					return fmt.Sprint(class(o), image)
+				}
+				return ""
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := c.in(t)
+			writes := c.settled()
+			if test.add.body != "" {
+				c.edit(test.object, test.add)
+			}
+			if complaint := test.stays(c.read(test.object)); complaint != "" {
+				t.Error(complaint)
+			}
+			if after := c.settled(); after != writes {
+				t.Errorf("%d writes because of it", after-writes)
+			}
+			c.edit(test.object, test.change)
+			c.Eventually("repair", func() string { return test.stays(c.read(test.object)) })
+		})
+	}
 }
