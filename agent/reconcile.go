@@ -26,6 +26,10 @@ const (
 	workers       = 4
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = 30 * time.Second
+	// roomDelay is the delay before devices that did not fit into the node's budget are
+	// published, if others have left. Devices that come and go cost one pass of each
+	// Configuration that waits in this time.
+	roomDelay = time.Second
 )
 
 // reconciler reconciles the Instances of a Configuration with what its discovery
