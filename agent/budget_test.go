@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"akri.sh/akri/agent"
+	"akri.sh/akri/discovery"
 )
 
 // One Configuration with as many devices and slots as the schema permits neither uses up
@@ -54,5 +55,34 @@ func TestTheLargestConfiguration(t *testing.T) {
 	other.eventually("its slots are offered, too", slots(10_002))
 	if grown := heap() - before; grown > maxHeap {
 		t.Errorf("the agent holds %d MiB, want at most %d", grown>>20, maxHeap>>20)
+	}
+}
+
+// A namespace with too many Configurations learns which of them are not served. Others are.
+func TestTooManyConfigurations(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	n := w.node("a")
+	n.startAgent()
+	requests := make(chan map[string][]byte, 1000)
+	n.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, "asker", asker{requests}, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
+	})
+	details := strings.Repeat("x", 100<<10)
+	configure := func(w *world, name string) {
+		w.configure(name, "", func(spec map[string]any) {
+			spec["discoveryHandler"] = map[string]any{"name": "asker", "discoveryDetails": details}
+		})
+	}
+	for i := range 41 { // of 100 KiB each
+		configure(w, fmt.Sprintf("c%02d", i))
+	}
+	w.eventually("the newest is not served", func() bool {
+		found := w.failures("c40")
+		return len(found) == 1 && strings.Contains(found[0].Message, "have at most 4194304 bytes, and the oldest are served")
+	})
+	configure(other, "other")
+	other.eventually("all others are", func() bool { return len(requests) >= 41 })
+	if found := w.failures("c00"); len(found) != 0 {
+		t.Errorf("the oldest has the failures %v", found)
 	}
 }
