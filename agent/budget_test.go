@@ -56,6 +56,15 @@ func TestTheLargestConfiguration(t *testing.T) {
 	if grown := heap() - before; grown > maxHeap {
 		t.Errorf("the agent holds %d MiB, want at most %d", grown>>20, maxHeap>>20)
 	}
+
+	w.configure("waiting", "descriptions: [late]", nil)
+	w.eventually("the namespace has no slot left", func() bool {
+		found := w.failures("waiting")
+		return len(found) == 1 && strings.Contains(found[0].Message, `"late" is not published`)
+	})
+	w.remove("large")
+	w.awaitDevices("late")
+	w.eventually("it is no failure any longer", func() bool { return len(w.failures("waiting")) == 0 })
 }
 
 // A namespace with too many Configurations learns which of them are not served. Others are.

@@ -33,16 +33,12 @@ func requestBytes(handler v0.DiscoveryHandler) int {
 	return len(handler.DiscoveryDetails) + max(literal, min(literal+referenced, v0.MaxDiscoveryPropertiesLength))
 }
 
-// served is the number of Configurations that are served, and the bytes of their requests.
-type served struct{ count, bytes int }
+// load is a number of Configurations, and the bytes of their requests.
+type load struct{ count, bytes int }
 
-func (s served) plus(other served) served {
-	return served{s.count + other.count, s.bytes + other.bytes}
-}
+func (l load) plus(other load) load { return load{l.count + other.count, l.bytes + other.bytes} }
 
-func (s served) min(other served) served {
-	return served{min(s.count, other.count), min(s.bytes, other.bytes)}
-}
+func (l load) min(other load) load { return load{min(l.count, other.count), min(l.bytes, other.bytes)} }
 
 // beyondQuota returns the cause and the remedy if this node serves older Configurations
 // instead of one, and otherwise "". All agents with the same handlers agree.
@@ -51,22 +47,22 @@ func (c *configurations) beyondQuota(configuration *v0.Configuration) string {
 	if cached == nil || !c.counts(cached) {
 		return ""
 	}
-	older := map[string]served{}
+	older := map[string]load{}
 	for _, object := range c.informer.GetStore().List() {
 		if other := object.(*cachedConfiguration); c.counts(other) && isOlder(other, cached) {
-			older[other.Namespace] = older[other.Namespace].plus(served{1, other.requestBytes})
+			older[other.Namespace] = older[other.Namespace].plus(load{1, other.requestBytes})
 		}
 	}
-	return overQuota(cached.Namespace, served{1, cached.requestBytes}, older)
+	return overQuota(cached.Namespace, load{1, cached.requestBytes}, older)
 }
 
 // overQuota returns what beyondQuota returns, given what the older Configurations of each
 // namespace take.
-func overQuota(namespace string, wanted served, older map[string]served) string {
+func overQuota(namespace string, wanted load, older map[string]load) string {
 	all := wanted
 	for _, taken := range older {
 		// What a namespace has beyond its limit is not served, and takes nothing from others.
-		all = all.plus(taken.min(served{maxServedOfNamespace, maxRequestsOfNamespace}))
+		all = all.plus(taken.min(load{maxServedOfNamespace, maxRequestsOfNamespace}))
 	}
 	own := wanted.plus(older[namespace])
 	const remedy = "the oldest are served: delete some that are not needed"

@@ -18,30 +18,30 @@ import (
 
 func TestOverQuota(t *testing.T) {
 	const mib = 1 << 20
-	many := func(last int) map[string]served {
-		return map[string]served{"b": {100, 0}, "c": {100, 0}, "d": {500, 0}, "e": {last, 0}}
+	many := func(last int) map[string]load {
+		return map[string]load{"b": {100, 0}, "c": {100, 0}, "d": {500, 0}, "e": {last, 0}}
 	}
-	large := func(last int) map[string]served {
-		return map[string]served{"b": {1, 9 * mib}, "c": {1, 9 * mib}, "d": {1, 9 * mib}, "e": {1, last}}
+	large := func(last int) map[string]load {
+		return map[string]load{"b": {1, 9 * mib}, "c": {1, 9 * mib}, "d": {1, 9 * mib}, "e": {1, last}}
 	}
 	for name, test := range map[string]struct {
 		wanted int // bytes
-		older  map[string]served
+		older  map[string]load
 		says   string
 	}{
 		"nothing else":                     {wanted: mib},
-		"the last one of a namespace":      {older: map[string]served{"a": {99, 0}}},
-		"one more":                         {older: map[string]served{"a": {100, 0}}, says: "at most 100 Configurations of one namespace"},
-		"another namespace has far more":   {older: map[string]served{"b": {5000, 100 * mib}}},
+		"the last one of a namespace":      {older: map[string]load{"a": {99, 0}}},
+		"one more":                         {older: map[string]load{"a": {100, 0}}, says: "at most 100 Configurations of one namespace"},
+		"another namespace has far more":   {older: map[string]load{"b": {5000, 100 * mib}}},
 		"others leave room for one":        {older: many(99)},
 		"others take all":                  {older: many(100), says: "at most 400"},
-		"the last byte of a namespace":     {wanted: mib, older: map[string]served{"a": {3, 3 * mib}}},
-		"one byte more":                    {wanted: mib, older: map[string]served{"a": {3, 3*mib + 1}}, says: "a namespace's Configurations"},
+		"the last byte of a namespace":     {wanted: mib, older: map[string]load{"a": {3, 3 * mib}}},
+		"one byte more":                    {wanted: mib, older: map[string]load{"a": {3, 3*mib + 1}}, says: "a namespace's Configurations"},
 		"the last byte of the node":        {wanted: mib, older: large(3 * mib)},
 		"none is left":                     {wanted: 1, older: large(4 * mib), says: "all Configurations"},
 		"a large request alone is too big": {wanted: 5 * mib, says: "or shorten discoveryDetails"},
 	} {
-		got := overQuota("a", served{1, test.wanted}, test.older)
+		got := overQuota("a", load{1, test.wanted}, test.older)
 		if test.says == "" && got != "" || !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q, want %q", name, got, test.says)
 		}

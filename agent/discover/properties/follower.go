@@ -35,7 +35,7 @@ const (
 type follower struct {
 	client   dynamic.ResourceInterface
 	selector string
-	keys     keys
+	keys     keySet
 	// found is called with what is known about the object, whenever that changes.
 	found func(lookup)
 	log   *slog.Logger

@@ -45,12 +45,12 @@ type Resolved struct {
 	Pending bool
 }
 
-// keys are names of values in an object.
-type keys map[string]bool
+// keySet has names of values in an object.
+type keySet map[string]bool
 
 // references returns the objects that a Configuration refers to, with the keys.
-func references(configuration *v0.Configuration, crossNamespace bool) (map[reference]keys, error) {
-	wanted := map[reference]keys{}
+func references(configuration *v0.Configuration, crossNamespace bool) (map[reference]keySet, error) {
+	wanted := map[reference]keySet{}
 	for i, property := range configuration.Spec.DiscoveryHandler.DiscoveryProperties {
 		ref, key, found := referenceOf(configuration, property)
 		if !found {
@@ -65,7 +65,7 @@ func references(configuration *v0.Configuration, crossNamespace bool) (map[refer
 			)
 		}
 		if wanted[ref] == nil {
-			wanted[ref] = keys{}
+			wanted[ref] = keySet{}
 		}
 		wanted[ref][key.Key] = true
 	}

@@ -132,12 +132,13 @@ func TestValues(t *testing.T) {
 	data := valuesOf(&unstructured.Unstructured{Object: map[string]any{
 		"kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "y"},
 		"data": map[string]any{"text": "plain", "both": "of data"}, "binaryData": map[string]any{"raw": "/w==", "both": "/w=="},
-	}}, keys{"text": true, "raw": true, "both": true, "absent": true})
+	}}, keySet{"text": true, "raw": true, "both": true, "absent": true})
 	if string(data["text"]) != "plain" || string(data["raw"]) != "\xff" || string(data["both"]) != "of data" {
 		t.Errorf("a ConfigMap is read as %q", data)
 	}
-	data = valuesOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": map[string]any{"password": "czNjcmV0", "other": "czNjcmV0"}}},
-		keys{"password": true})
+	data = valuesOf(&unstructured.Unstructured{Object: map[string]any{
+		"kind": "Secret", "data": map[string]any{"password": "czNjcmV0", "other": "czNjcmV0"},
+	}}, keySet{"password": true})
 	if string(data["password"]) != "s3cret" || len(data) != 1 {
 		t.Errorf("a Secret is read as %q", data)
 	}
@@ -146,9 +147,10 @@ func TestValues(t *testing.T) {
 // The values of Secrets count together with those in the Configuration.
 func TestValuesTogether(t *testing.T) {
 	configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "door"}}
+	handler := &configuration.Spec.DiscoveryHandler
 	add := func(property v0.DiscoveryProperty) {
-		property.Name = fmt.Sprint("P", len(configuration.Spec.DiscoveryHandler.DiscoveryProperties))
-		configuration.Spec.DiscoveryHandler.DiscoveryProperties = append(configuration.Spec.DiscoveryHandler.DiscoveryProperties, property)
+		property.Name = fmt.Sprint("P", len(handler.DiscoveryProperties))
+		handler.DiscoveryProperties = append(handler.DiscoveryProperties, property)
 	}
 	long := make([]byte, v0.MaxDiscoveryPropertyLength)
 	find := func(reference) lookup { return lookup{values: map[string][]byte{"k": long}} }
@@ -160,7 +162,8 @@ func TestValuesTogether(t *testing.T) {
 		t.Errorf("at the limit: %v", resolved.Err)
 	}
 	add(v0.DiscoveryProperty{Value: new("x")})
-	if resolved := resolve(configuration, find); resolved.Err == nil || !strings.Contains(resolved.Err.Error(), "have 65537 bytes, the limit is 65536") {
+	resolved := resolve(configuration, find)
+	if resolved.Err == nil || !strings.Contains(resolved.Err.Error(), "have 65537 bytes, the limit is 65536") {
 		t.Errorf("above the limit: %v", resolved.Err)
 	}
 }
@@ -169,7 +172,7 @@ func TestValuesTogether(t *testing.T) {
 func TestLargeObjects(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	data := valuesOf(&unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": large, "b": large}}},
-		keys{"a": true})
+		keySet{"a": true})
 	if len(data) != 1 || cap(data["a"]) > 2*v0.MaxDiscoveryPropertyLength || len(data["a"]) != v0.MaxDiscoveryPropertyLength+1 {
 		t.Errorf("%d values are kept, the first with %d bytes in %d", len(data), len(data["a"]), cap(data["a"]))
 	}

@@ -43,7 +43,7 @@ type Watcher struct {
 type watchedObject struct {
 	stop context.CancelFunc
 	// keys are the values that are kept. They never change.
-	keys keys
+	keys keySet
 	// users are the Configurations that refer to the object.
 	users map[types.NamespacedName]bool
 	// known is what the last attempt to read the object has found.
@@ -80,7 +80,7 @@ func (w *Watcher) Close() {
 }
 
 // use sets the references of a Configuration.
-func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]keys) {
+func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]keySet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref, keys := range wanted {
@@ -118,7 +118,7 @@ func (w *Watcher) find(ref reference) lookup {
 }
 
 // keeps reports whether an object is reduced to at least some keys.
-func (o *watchedObject) keeps(wanted keys) bool {
+func (o *watchedObject) keeps(wanted keySet) bool {
 	for key := range wanted {
 		if !o.keys[key] {
 			return false
@@ -128,7 +128,7 @@ func (o *watchedObject) keeps(wanted keys) bool {
 }
 
 // start watches some keys of an object. The caller holds mu.
-func (w *Watcher) start(ref reference, keys keys, users map[types.NamespacedName]bool) *watchedObject {
+func (w *Watcher) start(ref reference, keys keySet, users map[types.NamespacedName]bool) *watchedObject {
 	ctx, stop := context.WithCancel(w.base)
 	started := &watchedObject{stop: stop, keys: keys, users: users, known: lookup{pending: true}}
 	f := &follower{
@@ -154,7 +154,7 @@ func (w *Watcher) found(object *watchedObject, found lookup) {
 
 // valuesOf returns the values of some keys of a Secret or a ConfigMap. It copies them, so
 // that nothing else of the object, which may have a megabyte, stays in memory.
-func valuesOf(whole *unstructured.Unstructured, wanted keys) map[string][]byte {
+func valuesOf(whole *unstructured.Unstructured, wanted keySet) map[string][]byte {
 	values := map[string][]byte{}
 	data, _ := whole.Object["data"].(map[string]any)
 	binary, _ := whole.Object["binaryData"].(map[string]any)

@@ -96,7 +96,8 @@ func (b *budget) reserve(list []*v0.Instance) {
 }
 
 // settle calls decide, which must not block, with the account of a Configuration, whose
-// cost is then what decide spends: nothing, if the Configuration is not served. It returns the Configurations that may have room now: those that wait, if this one costs
+// cost is then what decide spends: nothing, if the Configuration is not served. It
+// returns the Configurations that may have room now: those that wait, if this one costs
 // less than before.
 func (b *budget) settle(name types.NamespacedName, decide func(*account)) []types.NamespacedName {
 	b.mu.Lock()
