@@ -70,7 +70,6 @@ func TestPaceOfAllWrites(t *testing.T) {
 	for namespaces, want := range map[int]int{
 		1: maxNamespaceWriteBurst + 10*maxNamespaceWritesPerSecond,
 		2: maxWriteBurst + 10*maxWritesPerSecond,
-		5: maxWriteBurst + 10*maxWritesPerSecond,
 	} {
 		p, sent := newPace(), 0
 		for ms := range 10_000 {

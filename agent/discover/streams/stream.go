@@ -132,7 +132,9 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 			}
 			_ = pace.Wait(ctx) // it fails if ctx is done, which ends the call
 		case <-steady.C:
-			_ = heard(nil) // no message, no error
+			if err := heard(nil); err != nil {
+				return err
+			}
 		case err := <-ended:
 			select {
 			case message := <-newest:
