@@ -159,6 +159,7 @@ func build(client dynamic.Interface, options Options, newServer serverFunc) (*pa
 		return nil, err
 	}
 	publisher := publish.New(client, a.instances, options.NodeName, v0.FieldManagerAgent, log)
+	publisher.WhenRoom(func(name types.NamespacedName) { queue.AddAfter(name, roomDelay) })
 	a.instances.Unless(publisher.Matches)
 	a.reconciler = &reconciler{
 		node: options.NodeName, configurations: a.configurations, properties: a.properties, streams: a.streams,

@@ -47,9 +47,11 @@ type cachedConfiguration struct {
 	otherMissing int
 	// discovered means that there is an Instance, on any node.
 	discovered bool
-	// withoutRequest means that the discovery request is missing, which may be large:
-	// the node did not have the handler when the Configuration was read.
+	// withoutRequest means that the discovery request is missing, because it is large, or
+	// because the node did not have the handler when the Configuration was read.
 	withoutRequest bool
+	// requestBytes is the size of the discovery request, present or not.
+	requestBytes int
 }
 
 // full reports whether the status has no room for failures of another node.
@@ -172,7 +174,7 @@ func (c *configurations) withRequest(ctx context.Context, configuration *v0.Conf
 	return &read.Configuration, nil
 }
 
-// forget drops the request of a Configuration that has changed.
+// forget drops the request of a Configuration that has changed, or is not served.
 func (c *configurations) forget(old *cachedConfiguration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,20 +233,18 @@ type reader struct {
 }
 
 // configuration returns a Configuration, reduced to what this node's agent reads. Every
-// agent holds all Configurations of the cluster, but only the requests for handlers of
-// its own.
+// agent holds all Configurations of the cluster, but only small requests, and those only
+// for handlers of its own.
 func (r reader) configuration(object *unstructured.Unstructured) (*cachedConfiguration, error) {
-	handler, _, _ := unstructured.NestedString(object.Object, "spec", "discoveryHandler", "name")
-	if r.served(handler) {
-		return r.whole(object)
-	}
-	unstructured.RemoveNestedField(object.Object, "spec", "discoveryHandler", "discoveryDetails")
-	unstructured.RemoveNestedField(object.Object, "spec", "discoveryHandler", "discoveryProperties")
 	read, err := r.whole(object)
-	if err == nil {
+	if err != nil {
+		return nil, err
+	}
+	if handler := &read.Spec.DiscoveryHandler; !r.served(handler.Name) || read.requestBytes > maxCachedRequest {
+		handler.DiscoveryDetails, handler.DiscoveryProperties = "", nil
 		read.withoutRequest = true
 	}
-	return read, err
+	return read, nil
 }
 
 // whole returns a Configuration with its request.
@@ -280,6 +280,7 @@ func (r reader) whole(object *unstructured.Unstructured) (*cachedConfiguration, 
 		}
 		return true
 	}))
+	read.requestBytes = requestBytes(read.Spec.DiscoveryHandler)
 	instances, _, _ := unstructured.NestedInt64(object.Object, "status", "instances")
 	read.discovered = instances > 0
 	return read, nil

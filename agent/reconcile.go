@@ -26,6 +26,13 @@ const (
 	workers       = 4
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = 30 * time.Second
+	// roomDelay is the delay before devices that did not fit into the node's budget are
+	// published, if others have left. Devices that come and go cost one pass of each
+	// Configuration that waits in this time.
+	roomDelay = time.Second
+	// unservedDelay is the time after which a Configuration is served at the latest if
+	// there is room for it. Nothing is sent if there is none.
+	unservedDelay = time.Minute
 )
 
 // reconciler reconciles the Instances of a Configuration with what its discovery
@@ -104,16 +111,8 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 		r.missing.forget(name)
 		return r.withdraw(ctx, name, false)
 	}
-	if older := r.configurations.older(configuration); older != nil {
-		found := failures{node: r.node}
-		found.add(configuration.Spec.DiscoveryHandler.Name, fmt.Sprintf(
-			"not served: Configuration %s is older, and nodes would offer devices of both as %s: rename this one",
-			keyOf(older), v0.CommonResource(older.Name, configuration.Name)))
-		if again, err = r.withdraw(ctx, name, true); err != nil {
-			return time.Time{}, err
-		}
-		due, err := r.reporter.report(ctx, configuration, found.sorted())
-		return deadline.Earliest(again, due), err
+	if reason := r.refuse(configuration); reason != "" {
+		return r.turnDown(ctx, configuration, reason)
 	}
 
 	found := failures{node: r.node}
@@ -142,6 +141,31 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 		}
 	}
 	return deadline.Earliest(again, next, snapshot.Next, result.Next), nil
+}
+
+// refuse returns the reason why an existing Configuration is not served on this node, or
+// "".
+func (r *reconciler) refuse(configuration *v0.Configuration) string {
+	if older := r.configurations.older(configuration); older != nil {
+		return fmt.Sprintf("not served: Configuration %s is older, and nodes would offer devices of both as %s: rename this one",
+			keyOf(older), v0.CommonResource(older.Name, configuration.Name))
+	}
+	return r.configurations.beyondQuota(configuration)
+}
+
+// turnDown stops serving a Configuration that exists, and reports the reason. It returns
+// when to requeue it: others may have made room.
+func (r *reconciler) turnDown(ctx context.Context, configuration *v0.Configuration, reason string) (again time.Time, err error) {
+	found := failures{node: r.node}
+	found.add(configuration.Spec.DiscoveryHandler.Name, reason)
+	if cached := r.configurations.cached(keyOf(configuration)); cached != nil {
+		r.configurations.forget(cached)
+	}
+	if again, err = r.withdraw(ctx, keyOf(configuration), true); err != nil {
+		return time.Time{}, err
+	}
+	due, err := r.reporter.report(ctx, configuration, found.sorted())
+	return deadline.Earliest(again, due, time.Now().Add(unservedDelay)), err
 }
 
 // addMissing adds a failure if the node lacks the Configuration's handler. It returns when

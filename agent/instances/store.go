@@ -160,12 +160,22 @@ func (s *Store) Of(configuration types.NamespacedName) []*v0.Instance {
 	return all
 }
 
+// All returns the Instances of this node that the watch shows. The caller must not modify
+// them.
+func (s *Store) All() []*v0.Instance {
+	objects := s.informer.GetStore().List()
+	all := make([]*v0.Instance, len(objects))
+	for i, object := range objects {
+		all[i] = object.(*v0.Instance)
+	}
+	return all
+}
+
 // Count returns the number of Instances by Configuration and by whether they are
 // shared.
 func (s *Store) Count() map[types.NamespacedName]map[bool]int {
 	counts := map[types.NamespacedName]map[bool]int{}
-	for _, object := range s.informer.GetStore().List() {
-		instance := object.(*v0.Instance)
+	for _, instance := range s.All() {
 		name := configurationOf(instance)
 		if counts[name] == nil {
 			counts[name] = map[bool]int{}

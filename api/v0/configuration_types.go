@@ -169,6 +169,7 @@ type DiscoveryHandler struct {
 	// They may be taken from Secrets and ConfigMaps. Their names differ.
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.name == p.name))",message="two properties have the same name: remove one"
+	// +kubebuilder:validation:XValidation:rule="self.map(p, has(p.value) ? size(bytes(p.value)) : 0).sum() <= 65536",message="all values together have at most 65536 bytes: use several Configurations"
 	// +listType=atomic
 	// +nullable
 	// +optional

@@ -25,6 +25,9 @@ const (
 	// MaxDiscoveryPropertyLength is the length of a value of discoveryProperties in the
 	// Configuration, and the number of bytes that one may have in a Secret or ConfigMap.
 	MaxDiscoveryPropertyLength = 8192
+	// MaxDiscoveryPropertiesLength is the number of bytes of all of these values: of those
+	// in the Configuration, and of these and the ones from Secrets and ConfigMaps.
+	MaxDiscoveryPropertiesLength = 65536
 
 	// MaxDevices is the number of devices of one Configuration that an agent publishes
 	// on one node. It is also the number of objects that one for-each renders.

@@ -72,6 +72,8 @@ func TestLimits(t *testing.T) {
 		"a discoveryProperty": {"Configuration", "spec.discoveryHandler.discoveryProperties",
 			[]any{map[string]any{"name": "P", "value": strings.Repeat("x", v0.MaxDiscoveryPropertyLength)}},
 			[]any{map[string]any{"name": "P", "value": strings.Repeat("x", v0.MaxDiscoveryPropertyLength+1)}}, nil, "8192"},
+		"discoveryProperties, bytes": {"Configuration", "spec.discoveryHandler.discoveryProperties",
+			values(v0.MaxDiscoveryPropertiesLength/16, 0), values(v0.MaxDiscoveryPropertiesLength/16, 1), nil, "at most 65536 bytes"},
 		"nodes": {"Instance", "spec.nodes",
 			repeat(v0.MaxNodes, func(i int) any { return fmt.Sprint("n", i) }), repeat(v0.MaxNodes+1, func(i int) any { return fmt.Sprint("n", i) }),
 			nil, "at most 5000"},
@@ -92,6 +94,15 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// values returns discoveryProperties: 16 with a number of bytes each, in characters of two,
+// and one with further bytes.
+func values(length, more int) []any {
+	list := repeat(16, func(i int) any {
+		return map[string]any{"name": fmt.Sprint("P", i), "value": strings.Repeat("ä", length/2)}
+	})
+	return append(list, map[string]any{"name": "LAST", "value": strings.Repeat("x", more)})
 }
 
 func failure(i int) any {

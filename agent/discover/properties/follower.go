@@ -35,6 +35,7 @@ const (
 type follower struct {
 	client   dynamic.ResourceInterface
 	selector string
+	keys     keySet
 	// found is called with what is known about the object, whenever that changes.
 	found func(lookup)
 	log   *slog.Logger
@@ -95,7 +96,7 @@ func (f *follower) list(ctx context.Context) error {
 	if len(list.Items) == 0 {
 		f.found(lookup{})
 	} else {
-		f.found(lookup{values: valuesOf(&list.Items[0])})
+		f.found(lookup{values: valuesOf(&list.Items[0], f.keys)})
 	}
 	return nil
 }
@@ -120,7 +121,7 @@ func (f *follower) watch(ctx context.Context) error {
 		case event.Type == watch.Deleted:
 			f.found(lookup{})
 		case event.Type != watch.Bookmark:
-			f.found(lookup{values: valuesOf(object)})
+			f.found(lookup{values: valuesOf(object, f.keys)})
 		}
 		f.version = object.GetResourceVersion()
 	}

@@ -27,7 +27,8 @@ func (r reference) String() string { return fmt.Sprintf("%s %s", r.kind, r.Names
 
 // lookup is the result of reading an object.
 type lookup struct {
-	// values are the object's values; nil if it does not exist.
+	// values are the object's values that some Configuration refers to; nil if the object
+	// does not exist. One that is too long is cut after the first byte too many.
 	values map[string][]byte
 	// err is the reason why the object could not be read. pending means that it has
 	// not been read yet.
@@ -44,11 +45,14 @@ type Resolved struct {
 	Pending bool
 }
 
-// references returns the objects that a Configuration refers to.
-func references(configuration *v0.Configuration, crossNamespace bool) (map[reference]bool, error) {
-	wanted := map[reference]bool{}
+// keySet has names of values in an object.
+type keySet map[string]bool
+
+// references returns the objects that a Configuration refers to, with the keys.
+func references(configuration *v0.Configuration, crossNamespace bool) (map[reference]keySet, error) {
+	wanted := map[reference]keySet{}
 	for i, property := range configuration.Spec.DiscoveryHandler.DiscoveryProperties {
-		ref, _, found := referenceOf(configuration, property)
+		ref, key, found := referenceOf(configuration, property)
 		if !found {
 			continue
 		}
@@ -60,7 +64,10 @@ func references(configuration *v0.Configuration, crossNamespace bool) (map[refer
 				configuration.Namespace,
 			)
 		}
-		wanted[ref] = true
+		if wanted[ref] == nil {
+			wanted[ref] = keySet{}
+		}
+		wanted[ref][key.Key] = true
 	}
 	return wanted, nil
 }
@@ -85,6 +92,9 @@ func resolve(configuration *v0.Configuration, find func(reference) lookup) Resol
 			return Resolved{Err: fmt.Errorf("%s: read %s: %w", path(i, property), ref, object.err)}
 		case object.pending:
 			resolved.Pending = true
+		case len(value) > v0.MaxDiscoveryPropertyLength:
+			return Resolved{Err: fmt.Errorf("%s: the value of key %q of %s is too long, the limit is %d bytes: shorten it",
+				path(i, property), key.Key, ref, v0.MaxDiscoveryPropertyLength)}
 		case hasKey:
 			resolved.Properties[property.Name] = &protocol.ByteData{Vec: append([]byte{}, value...)}
 		case key.Optional:
@@ -94,6 +104,14 @@ func resolve(configuration *v0.Configuration, find func(reference) lookup) Resol
 			return Resolved{Err: fmt.Errorf("%s: %s has no key %q: add it, or set optional: true",
 				path(i, property), ref, key.Key)}
 		}
+	}
+	sum := 0
+	for _, value := range resolved.Properties {
+		sum += len(value.Vec)
+	}
+	if sum > v0.MaxDiscoveryPropertiesLength {
+		return Resolved{Err: fmt.Errorf("discoveryProperties: all values together have %d bytes, the limit is %d: use several Configurations",
+			sum, v0.MaxDiscoveryPropertiesLength)}
 	}
 	return resolved
 }

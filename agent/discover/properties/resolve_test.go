@@ -68,6 +68,12 @@ func TestResolve(t *testing.T) {
 			found:    map[string]lookup{"Secret plant/login": login},
 			want:     "",
 		},
+		"a value that is too long": {
+			property: secret(v0.KeyReference{Name: "login", Key: "password"}),
+			found: map[string]lookup{"Secret plant/login": {values: map[string][]byte{
+				"password": make([]byte, v0.MaxDiscoveryPropertyLength+1)}}},
+			want: `the value of key "password" of Secret plant/login is too long, the limit is 8192 bytes`,
+		},
 		"forbidden": {
 			property: secret(v0.KeyReference{Name: "login", Key: "password", Optional: true}),
 			found:    map[string]lookup{"Secret plant/login": {err: errors.New("not allowed")}},
@@ -93,7 +99,7 @@ func TestResolve(t *testing.T) {
 				got = err.Error()
 			} else {
 				resolved := resolve(configuration, func(ref reference) lookup {
-					if !wanted[ref] {
+					if wanted[ref] == nil {
 						t.Errorf("resolve reads %s, which is not a reference", ref)
 					}
 					return tc.found[ref.String()]
@@ -126,12 +132,48 @@ func TestValues(t *testing.T) {
 	data := valuesOf(&unstructured.Unstructured{Object: map[string]any{
 		"kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "y"},
 		"data": map[string]any{"text": "plain", "both": "of data"}, "binaryData": map[string]any{"raw": "/w==", "both": "/w=="},
-	}})
+	}}, keySet{"text": true, "raw": true, "both": true, "absent": true})
 	if string(data["text"]) != "plain" || string(data["raw"]) != "\xff" || string(data["both"]) != "of data" {
 		t.Errorf("a ConfigMap is read as %q", data)
 	}
-	data = valuesOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": map[string]any{"password": "czNjcmV0"}}})
-	if string(data["password"]) != "s3cret" {
+	data = valuesOf(&unstructured.Unstructured{Object: map[string]any{
+		"kind": "Secret", "data": map[string]any{"password": "czNjcmV0", "other": "czNjcmV0"},
+	}}, keySet{"password": true})
+	if string(data["password"]) != "s3cret" || len(data) != 1 {
 		t.Errorf("a Secret is read as %q", data)
+	}
+}
+
+// The values of Secrets count together with those in the Configuration.
+func TestValuesTogether(t *testing.T) {
+	configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "door"}}
+	handler := &configuration.Spec.DiscoveryHandler
+	add := func(property v0.DiscoveryProperty) {
+		property.Name = fmt.Sprint("P", len(handler.DiscoveryProperties))
+		handler.DiscoveryProperties = append(handler.DiscoveryProperties, property)
+	}
+	long := make([]byte, v0.MaxDiscoveryPropertyLength)
+	find := func(reference) lookup { return lookup{values: map[string][]byte{"k": long}} }
+	for range v0.MaxDiscoveryPropertiesLength/v0.MaxDiscoveryPropertyLength - 1 {
+		add(v0.DiscoveryProperty{ValueFrom: &v0.DiscoveryPropertySource{SecretKeyRef: &v0.KeyReference{Name: "s", Key: "k"}}})
+	}
+	add(v0.DiscoveryProperty{Value: new(string(long))})
+	if resolved := resolve(configuration, find); resolved.Err != nil {
+		t.Errorf("at the limit: %v", resolved.Err)
+	}
+	add(v0.DiscoveryProperty{Value: new("x")})
+	resolved := resolve(configuration, find)
+	if resolved.Err == nil || !strings.Contains(resolved.Err.Error(), "have 65537 bytes, the limit is 65536") {
+		t.Errorf("above the limit: %v", resolved.Err)
+	}
+}
+
+// Of an object with a megabyte, what no Configuration refers to is not kept.
+func TestLargeObjects(t *testing.T) {
+	large := strings.Repeat("x", 1<<20)
+	data := valuesOf(&unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": large, "b": large}}},
+		keySet{"a": true})
+	if len(data) != 1 || cap(data["a"]) > 2*v0.MaxDiscoveryPropertyLength || len(data["a"]) != v0.MaxDiscoveryPropertyLength+1 {
+		t.Errorf("%d values are kept, the first with %d bytes in %d", len(data), len(data["a"]), cap(data["a"]))
 	}
 }

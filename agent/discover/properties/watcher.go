@@ -1,9 +1,11 @@
 package properties
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,6 +42,8 @@ type Watcher struct {
 // watchedObject is one watched Secret or ConfigMap.
 type watchedObject struct {
 	stop context.CancelFunc
+	// keys are the values that are kept. They never change.
+	keys keySet
 	// users are the Configurations that refer to the object.
 	users map[types.NamespacedName]bool
 	// known is what the last attempt to read the object has found.
@@ -76,17 +80,24 @@ func (w *Watcher) Close() {
 }
 
 // use sets the references of a Configuration.
-func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]bool) {
+func (w *Watcher) use(configuration types.NamespacedName, wanted map[reference]keySet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for ref := range wanted {
-		if w.objects[ref] == nil {
-			w.objects[ref] = w.start(ref)
+	for ref, keys := range wanted {
+		object := w.objects[ref]
+		switch {
+		case object == nil:
+			object = w.start(ref, keys, map[types.NamespacedName]bool{})
+		case !object.keeps(keys): // read it again: it was reduced to other keys
+			object.stop()
+			maps.Copy(keys, object.keys)
+			object = w.start(ref, keys, object.users)
 		}
-		w.objects[ref].users[configuration] = true
+		object.users[configuration] = true
+		w.objects[ref] = object
 	}
 	for ref, object := range w.objects {
-		if !wanted[ref] {
+		if wanted[ref] == nil {
 			delete(object.users, configuration)
 		}
 		if len(object.users) == 0 {
@@ -106,13 +117,24 @@ func (w *Watcher) find(ref reference) lookup {
 	return lookup{pending: true}
 }
 
-// start watches an object. The caller holds mu.
-func (w *Watcher) start(ref reference) *watchedObject {
+// keeps reports whether an object is reduced to at least some keys.
+func (o *watchedObject) keeps(wanted keySet) bool {
+	for key := range wanted {
+		if !o.keys[key] {
+			return false
+		}
+	}
+	return true
+}
+
+// start watches some keys of an object. The caller holds mu.
+func (w *Watcher) start(ref reference, keys keySet, users map[types.NamespacedName]bool) *watchedObject {
 	ctx, stop := context.WithCancel(w.base)
-	started := &watchedObject{stop: stop, users: map[types.NamespacedName]bool{}, known: lookup{pending: true}}
+	started := &watchedObject{stop: stop, keys: keys, users: users, known: lookup{pending: true}}
 	f := &follower{
 		client:   w.client.Resource(resources[ref.kind]).Namespace(ref.Namespace),
 		selector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(),
+		keys:     keys,
 		found:    func(found lookup) { w.found(started, found) },
 		log:      w.log.With("object", ref),
 	}
@@ -130,28 +152,29 @@ func (w *Watcher) found(object *watchedObject, found lookup) {
 	}
 }
 
-// valuesOf returns the values of a Secret or a ConfigMap.
-func valuesOf(whole *unstructured.Unstructured) map[string][]byte {
+// valuesOf returns the values of some keys of a Secret or a ConfigMap. It copies them, so
+// that nothing else of the object, which may have a megabyte, stays in memory.
+func valuesOf(whole *unstructured.Unstructured, wanted keySet) map[string][]byte {
 	values := map[string][]byte{}
-	data, _, _ := unstructured.NestedStringMap(whole.Object, "data")
-	binary, _, _ := unstructured.NestedStringMap(whole.Object, "binaryData")
-	var encoded map[string]string
-	if whole.GetKind() == string(secret) {
-		encoded = data
-	} else {
-		encoded = binary
-		for key, text := range data {
-			values[key] = []byte(text)
+	data, _ := whole.Object["data"].(map[string]any)
+	binary, _ := whole.Object["binaryData"].(map[string]any)
+	for key := range wanted {
+		if text, found := data[key].(string); found && whole.GetKind() != string(secret) {
+			values[key] = cut([]byte(text))
+			continue
 		}
-	}
-	for key, text := range encoded {
-		value, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			continue // the API server refuses such values
+		encoded, found := binary[key].(string)
+		if whole.GetKind() == string(secret) {
+			encoded, found = data[key].(string)
 		}
-		if _, found := values[key]; !found {
-			values[key] = value
+		if value, err := base64.StdEncoding.DecodeString(encoded); found && err == nil { // the API server refuses others
+			values[key] = cut(value)
 		}
 	}
 	return values
+}
+
+// cut returns a copy of a value, with at most one byte more than is accepted.
+func cut(value []byte) []byte {
+	return bytes.Clone(value[:min(len(value), v0.MaxDiscoveryPropertyLength+1)])
 }

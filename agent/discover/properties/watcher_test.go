@@ -216,3 +216,29 @@ func TestNoGoroutineStays(t *testing.T) {
 	goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"))
 }
+
+// Of a Secret, only the referenced keys are kept. A Configuration that refers to another
+// key of it gets its value, and the first one keeps its own.
+func TestAnotherKeyOfTheSameSecret(t *testing.T) {
+	c := newCluster(t)
+	c.grant()
+	c.create("", "v1", "secrets", map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login"},
+		"stringData": map[string]any{"password": "s3cret", "user": "admin", "certificate": "large"}})
+	c.await("the password", func(got Resolved) bool { return got.Properties["PASSWORD"] != nil && !got.Pending })
+	user := login(c.namespace)
+	user.Name = "door"
+	user.Spec.DiscoveryHandler.DiscoveryProperties[0].ValueFrom.SecretKeyRef.Key = "user"
+	c.watcher.Resolve(user)
+	c.await("both values", func(got Resolved) bool {
+		other := c.watcher.Resolve(user)
+		return got.Properties["PASSWORD"] != nil && string(got.Properties["PASSWORD"].Vec) == "s3cret" &&
+			other.Properties["PASSWORD"] != nil && string(other.Properties["PASSWORD"].Vec) == "admin"
+	})
+	c.watcher.mu.Lock()
+	defer c.watcher.mu.Unlock()
+	for ref, object := range c.watcher.objects {
+		if len(object.known.values) != 2 || len(object.users) != 2 {
+			t.Errorf("of %s, %d values are kept for %d Configurations, want 2 for 2", ref, len(object.known.values), len(object.users))
+		}
+	}
+}

@@ -21,9 +21,15 @@ type candidate struct {
 	known streams.Known
 	have  *v0.Instance
 	name  string
-	// refused is the reason why the device is not published; empty if it is.
+	// refused is the reason why the device is not published; empty if it is. An Instance
+	// that exists stays as it is.
 	refused string
+	// withheld means that containers do not get the device, although it has an Instance.
+	withheld bool
 }
+
+// shownID returns the device's ID for a message.
+func (c candidate) shownID() string { return text.Truncate(c.known.ID, maxShown) }
 
 // candidates finds the Instances of devices and refuses what is too large, or too
 // many for one Configuration on one node. Devices that have an Instance come first.
@@ -46,7 +52,7 @@ func (s nodeView) candidates(devices []streams.Known, have []*v0.Instance) []can
 		case c.have != nil || c.refused != "":
 		case published >= v0.MaxDevices:
 			c.refused = fmt.Sprintf("device %q is one of %d, but a Configuration may have %d on one node: restrict discoveryDetails",
-				text.Truncate(c.known.ID, maxShown), len(devices), v0.MaxDevices)
+				c.shownID(), len(devices), v0.MaxDevices)
 		default:
 			published++
 		}

@@ -21,6 +21,10 @@ const (
 	// maxWriteBurst is how many writes it may send at once: a thousand devices that
 	// appear, and disappear, in one message.
 	maxWriteBurst = 2000
+	// maxNamespaceWritesPerSecond and maxNamespaceWriteBurst bound those of one namespace, so
+	// that the devices of others need not wait.
+	maxNamespaceWritesPerSecond = maxWritesPerSecond / 2
+	maxNamespaceWriteBurst      = maxWriteBurst / 2
 	// minConflictDelay and maxConflictDelay bound the delay before another attempt to
 	// write an Instance that other agents keep changing. It grows, and is random.
 	minConflictDelay = 50 * time.Millisecond
@@ -31,12 +35,12 @@ const (
 // be sent now is left to a later pass: only the last state is written then. It is safe for
 // concurrent use.
 type pace struct {
-	writes *rate.Limiter
-
-	mu        sync.Mutex
-	last      map[types.NamespacedName]time.Time
-	pruned    time.Time
-	conflicts map[types.NamespacedName]*conflict
+	mu         sync.Mutex
+	writes     *rate.Limiter
+	namespaces map[string]*rate.Limiter // by namespace; those whose burst is not complete
+	last       map[types.NamespacedName]time.Time
+	pruned     time.Time
+	conflicts  map[types.NamespacedName]*conflict
 }
 
 // conflict is what happened to the last attempts to write an Instance.
@@ -47,8 +51,8 @@ type conflict struct {
 
 func newPace() *pace {
 	return &pace{
-		writes: rate.NewLimiter(maxWritesPerSecond, maxWriteBurst),
-		last:   map[types.NamespacedName]time.Time{}, conflicts: map[types.NamespacedName]*conflict{},
+		writes: rate.NewLimiter(maxWritesPerSecond, maxWriteBurst), namespaces: map[string]*rate.Limiter{},
+		last: map[types.NamespacedName]time.Time{}, conflicts: map[types.NamespacedName]*conflict{},
 	}
 }
 
@@ -94,6 +98,11 @@ func (p *pace) admit(instance types.NamespacedName, action Action, now time.Time
 				delete(p.conflicts, name)
 			}
 		}
+		for namespace, writes := range p.namespaces {
+			if writes.TokensAt(now) >= maxNamespaceWriteBurst {
+				delete(p.namespaces, namespace)
+			}
+		}
 		p.pruned = now
 	}
 	if c := p.conflicts[instance]; c != nil && now.Before(c.until) {
@@ -102,7 +111,7 @@ func (p *pace) admit(instance types.NamespacedName, action Action, now time.Time
 	if last, found := p.last[instance]; found && action == Update && now.Sub(last) < minWriteInterval {
 		return last.Add(minWriteInterval)
 	}
-	if !p.writes.AllowN(now, 1) {
+	if !p.allow(instance.Namespace, now) {
 		return now.Add(minWriteInterval) // by then, many tokens are there
 	}
 	switch action {
@@ -112,4 +121,15 @@ func (p *pace) admit(instance types.NamespacedName, action Action, now time.Time
 		delete(p.last, instance)
 	}
 	return time.Time{}
+}
+
+// allow reports whether a namespace may write now, which then counts. A write that waits
+// for others takes nothing from its namespace. The caller holds mu.
+func (p *pace) allow(namespace string, now time.Time) bool {
+	writes := p.namespaces[namespace]
+	if writes == nil {
+		writes = rate.NewLimiter(maxNamespaceWritesPerSecond, maxNamespaceWriteBurst)
+		p.namespaces[namespace] = writes
+	}
+	return writes.TokensAt(now) >= 1 && p.writes.AllowN(now, 1) && writes.AllowN(now, 1)
 }

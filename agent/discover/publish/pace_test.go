@@ -63,19 +63,34 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A handler whose devices come and go with each message gets the burst, and then as
-// many writes per second as the agent may send.
+// A handler whose devices come and go with each message gets the burst of its namespace,
+// and then as many writes per second as the namespace may send. All namespaces together
+// get those of the agent, and one more write of another namespace need not wait for one.
 func TestPaceOfAllWrites(t *testing.T) {
-	p, sent := newPace(), 0
-	for ms := range 10_000 {
-		for i := range 2 {
-			action := []Action{Create, Delete}[i]
-			if p.admit(types.NamespacedName{Name: fmt.Sprint(ms % 500)}, action, now.Add(time.Duration(ms)*time.Millisecond)).IsZero() {
-				sent++
+	for namespaces, want := range map[int]int{
+		1: maxNamespaceWriteBurst + 10*maxNamespaceWritesPerSecond,
+		2: maxWriteBurst + 10*maxWritesPerSecond,
+	} {
+		p, sent := newPace(), 0
+		for ms := range 10_000 {
+			at := now.Add(time.Duration(ms) * time.Millisecond)
+			for i := range 2 * namespaces {
+				name := types.NamespacedName{Namespace: fmt.Sprint(i / 2), Name: fmt.Sprint(ms % 500)}
+				if p.admit(name, []Action{Create, Delete}[i%2], at).IsZero() {
+					sent++
+				}
 			}
 		}
-	}
-	if want := maxWriteBurst + 10*maxWritesPerSecond; sent < want-5 || sent > want+5 {
-		t.Errorf("%d writes in ten seconds, want %d", sent, want)
+		if sent < want-5 || sent > want+5 {
+			t.Errorf("%d namespaces: %d writes in ten seconds, want %d", namespaces, sent, want)
+		}
+		end := now.Add(10 * time.Second)
+		if other := (types.NamespacedName{Namespace: "other", Name: "cam"}); namespaces == 1 && !p.admit(other, Create, end).IsZero() {
+			t.Error("a new device waits for those of another namespace")
+		}
+		p.admit(types.NamespacedName{Namespace: "other", Name: "cam"}, Create, end.Add(time.Minute))
+		if len(p.namespaces) != 1 {
+			t.Errorf("%d namespaces are remembered after a minute, want one", len(p.namespaces))
+		}
 	}
 }

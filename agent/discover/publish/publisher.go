@@ -41,15 +41,22 @@ type Publisher struct {
 	log       *slog.Logger
 	pace      *pace
 	results   results
+	budget    *budget
+	reserved  sync.Once
+	retry     func(types.NamespacedName)
 }
 
 // New returns a publisher for a node that writes as a field manager.
 func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
-		pace: newPace(), results: newResults(),
+		pace: newPace(), results: newResults(), budget: newBudget(), retry: func(types.NamespacedName) {},
 	}
 }
+
+// WhenRoom sets a function, which must not block, that is called with each Configuration
+// whose refused devices may fit now. It must be called before Publish.
+func (p *Publisher) WhenRoom(retry func(configuration types.NamespacedName)) { p.retry = retry }
 
 // Result is the outcome of [Publisher.Publish].
 type Result struct {
@@ -76,16 +83,20 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	have := p.instances.Of(name)
 	here := nodeView{node: p.node, configuration: configuration}
 
+	candidates := here.candidates(snapshot.Devices, have)
+	adoptable, gone := unclaimed(have, candidates, snapshot.Settled)
+	adoptable, shortage := p.allot(here, candidates, adoptable)
+
 	var result Result
 	var errs []error
 	var mu sync.Mutex // guards result and errs
-	claimed := map[string]bool{}
 	matching := map[types.NamespacedName]match{}
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	candidates := here.candidates(snapshot.Devices, have)
 	for _, c := range candidates {
-		claimed[c.name] = true
+		if c.withheld {
+			continue
+		}
 		group.Go(func() error {
 			instance, later, err := c.have, time.Time{}, error(nil) // if the device is refused, its Instance stays as it is
 			if c.refused == "" {
@@ -113,15 +124,8 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	}
 	_ = group.Wait() // failures are in errs
 
-	var gone []*v0.Instance
-	for _, instance := range have {
-		switch {
-		case claimed[instance.Name]:
-		case snapshot.Settled:
-			gone = append(gone, instance)
-		case instance.DeletionTimestamp == nil:
-			result.Devices = append(result.Devices, adopted(configuration, instance))
-		}
+	for _, instance := range adoptable {
+		result.Devices = append(result.Devices, adopted(configuration, instance))
 	}
 	later, err := p.dropAll(ctx, here, gone)
 	result.again(later)
@@ -129,8 +133,47 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	slices.SortFunc(result.Devices, func(a, b device.Device) int { return compareNames(a.Instance, b.Instance) })
 	slices.Sort(result.Refused)
 	result.Refused = append(refusals(candidates), result.Refused...)
+	if shortage != "" {
+		result.Refused = append(result.Refused, shortage)
+	}
 	p.results.set(name, matching)
 	return result, errors.Join(errs...)
+}
+
+// unclaimed returns the Instances that no device has: those to adopt, because a handler
+// may still report them, and those whose devices are gone.
+func unclaimed(have []*v0.Instance, candidates []candidate, settled bool) (adoptable, gone []*v0.Instance) {
+	claimed := map[string]bool{}
+	for _, c := range candidates {
+		claimed[c.name] = true
+	}
+	for _, instance := range have {
+		switch {
+		case claimed[instance.Name]:
+		case settled:
+			gone = append(gone, instance)
+		case instance.DeletionTimestamp == nil:
+			adoptable = append(adoptable, instance)
+		}
+	}
+	slices.SortFunc(adoptable, func(a, b *v0.Instance) int { return cmp.Compare(a.Name, b.Name) })
+	return adoptable, gone
+}
+
+// allot refuses what does not fit into the node's budget. See [nodeView.allot].
+func (p *Publisher) allot(here nodeView, list []candidate, adoptable []*v0.Instance) (fitting []*v0.Instance, shortage string) {
+	name := types.NamespacedName{Namespace: here.configuration.Namespace, Name: here.configuration.Name}
+	p.spend(name, func(a *account) { fitting, shortage = here.allot(a, list, adoptable) })
+	return fitting, shortage
+}
+
+// spend settles the cost of a Configuration, and has those published again that may have
+// room now.
+func (p *Publisher) spend(name types.NamespacedName, decide func(*account)) {
+	p.reserved.Do(func() { p.budget.reserve(p.instances.All()) })
+	for _, other := range p.budget.settle(name, decide) {
+		p.retry(other)
+	}
 }
 
 // Withdraw removes this node from all Instances of a Configuration that is not
@@ -140,6 +183,7 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 // It returns when to withdraw again without an event; zero for never.
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
 	p.results.clear(configuration)
+	p.spend(configuration, func(*account) {})
 	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, p.instances.Of(configuration))
 }
 

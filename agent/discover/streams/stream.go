@@ -44,8 +44,8 @@ type stream struct {
 type streamListener interface {
 	// opened is called when the handler has answered, or has kept the call open.
 	opened(*stream)
-	// received is called with the newest message.
-	received(*stream, *protocol.DiscoverResponse)
+	// received is called with the newest message. An error ends the stream.
+	received(*stream, *protocol.DiscoverResponse) error
 	// broke is called with the reason when the stream ends, or cannot be opened.
 	broke(s *stream, wasOpen bool, err error)
 	// closed is called instead of broke when the agent closed an open stream.
@@ -90,14 +90,15 @@ func (s *stream) once(ctx context.Context, to streamListener) {
 	}
 	defer connection.Close()
 	open := false
-	err = s.listen(ctx, connection, func(message *protocol.DiscoverResponse) {
+	err = s.listen(ctx, connection, func(message *protocol.DiscoverResponse) error {
 		if !open {
 			open = true
 			to.opened(s)
 		}
 		if message != nil {
-			to.received(s, message)
+			return to.received(s, message)
 		}
+		return nil
 	})
 	switch {
 	case ctx.Err() == nil:
@@ -108,8 +109,10 @@ func (s *stream) once(ctx context.Context, to streamListener) {
 }
 
 // listen calls heard with the messages of one call, and with nil when the call has
-// lasted for steadyAfter, until the call ends.
-func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard func(*protocol.DiscoverResponse)) error {
+// lasted for steadyAfter, until the call ends or heard returns an error.
+func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard func(*protocol.DiscoverResponse) error) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	call, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, s.request, grpc.MaxCallRecvMsgSize(maxMessageBytes))
 	if err != nil {
 		return err
@@ -122,14 +125,22 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 	for {
 		select {
 		case message := <-newest:
-			heard(message)
+			if err := heard(message); err != nil {
+				end()
+				<-ended
+				return err
+			}
 			_ = pace.Wait(ctx) // it fails if ctx is done, which ends the call
 		case <-steady.C:
-			heard(nil)
+			if err := heard(nil); err != nil {
+				return err
+			}
 		case err := <-ended:
 			select {
 			case message := <-newest:
-				heard(message)
+				if err := heard(message); err != nil {
+					return err
+				}
 			default:
 			}
 			return err

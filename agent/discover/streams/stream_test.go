@@ -37,10 +37,11 @@ func (e *events) opened(*stream) {
 	e.openings++
 }
 
-func (e *events) received(_ *stream, message *protocol.DiscoverResponse) {
+func (e *events) received(_ *stream, message *protocol.DiscoverResponse) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lists = append(e.lists, message.GetDevices()[0].GetId())
+	return nil
 }
 
 func (e *events) broke(_ *stream, wasOpen bool, err error) {

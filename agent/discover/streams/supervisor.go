@@ -223,14 +223,19 @@ func (d *discovery) opened(from *stream) {
 	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
-func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) {
+func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) (err error) {
 	devices, complaint := devicesOf(message, from.entry, d.supervisor.permitted)
 	d.supervisor.metrics.message(from.entry.Name)
 	if complaint != "" {
 		d.supervisor.metrics.failure(from.entry.Name, "faulty_list")
 		d.supervisor.log.Warn("Discovery handler sent a faulty list", "configuration", d.name, "endpoint", from.entry.Endpoint, "err", complaint)
 	}
-	d.handle(from, func() { d.view.Received(from.entry.Endpoint, devices, complaint) })
+	d.handle(from, func() {
+		if err = d.supervisor.admit(d.name, from.entry.Endpoint, bytesOf(devices)); err == nil {
+			d.view.Received(from.entry.Endpoint, devices, complaint)
+		}
+	})
+	return err
 }
 
 func (d *discovery) broke(from *stream, wasOpen bool, err error) {

@@ -71,6 +71,7 @@ type view struct {
 type source struct {
 	shared  bool
 	devices []Device
+	bytes   int // of devices
 	// expected means that this endpoint belongs to the Configuration's handler.
 	expected bool
 	// retired means that the Configuration now names another handler. Its devices
@@ -113,11 +114,11 @@ func (v *view) Expect(entries []registry.Entry) {
 	for _, entry := range entries {
 		s := v.sources[entry.Endpoint]
 		if s == nil || s.retired && !s.expected {
-			kept := []Device(nil)
+			kept := source{}
 			if s != nil {
-				kept = s.devices // kept until the first message
+				kept = *s // its devices are kept until the first message
 			}
-			s = &source{shared: entry.Shared, devices: kept}
+			s = &source{shared: entry.Shared, devices: kept.devices, bytes: kept.bytes}
 			v.sources[entry.Endpoint] = s
 		}
 		s.expected = true
@@ -152,7 +153,7 @@ func (v *view) Opened(endpoint registry.Endpoint, shared bool, now time.Time) {
 // the message, if any.
 func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint string) {
 	if s := v.sources[endpoint]; s != nil {
-		s.devices = devices
+		s.devices, s.bytes = devices, bytesOf(devices)
 		s.reported, s.current = true, true
 		s.lostAt, s.refused, s.failure = time.Time{}, false, complaint
 	}
@@ -228,7 +229,7 @@ func (s *source) end(g grace) (time.Time, bool) {
 
 // expire drops the endpoint's devices.
 func (s *source) expire() {
-	s.devices = nil
+	s.devices, s.bytes = nil, 0
 	if s.open {
 		s.reported, s.current = true, true // silence counts as an empty list
 	}

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// What an agent serves. A Configuration costs it a stream to each endpoint of the handler,
+// and its request is held several times, whether or not it has devices.
+const (
+	maxServed              = 400
+	maxServedOfNamespace   = 100
+	maxRequests            = 16 << 20 // bytes
+	maxRequestsOfNamespace = 4 << 20  // bytes
+	maxCachedRequest       = 4 << 10  // bytes; a larger one is read if the Configuration is served
+)
+
+// requestBytes returns the bytes of a Configuration's discovery request, at most. Values
+// from Secrets and ConfigMaps count as the largest that are accepted: all agents judge in
+// the same way, before they have read any.
+func requestBytes(handler v0.DiscoveryHandler) int {
+	literal, referenced := 0, 0
+	for _, property := range handler.DiscoveryProperties {
+		switch {
+		case property.Value != nil:
+			literal += len(*property.Value)
+		case property.ValueFrom != nil:
+			referenced += v0.MaxDiscoveryPropertyLength
+		}
+	}
+	return len(handler.DiscoveryDetails) + max(literal, min(literal+referenced, v0.MaxDiscoveryPropertiesLength))
+}
+
+// load is a number of Configurations, and the bytes of their requests.
+type load struct{ count, bytes int }
+
+func (l load) plus(other load) load { return load{l.count + other.count, l.bytes + other.bytes} }
+
+func (l load) min(other load) load { return load{min(l.count, other.count), min(l.bytes, other.bytes)} }
+
+// beyondQuota returns the cause and the remedy if this node serves older Configurations
+// instead of one, and otherwise "". All agents with the same handlers agree.
+func (c *configurations) beyondQuota(configuration *v0.Configuration) string {
+	cached := c.cached(keyOf(configuration))
+	if cached == nil || !c.counts(cached) {
+		return ""
+	}
+	older := map[string]load{}
+	for _, object := range c.informer.GetStore().List() {
+		if other := object.(*cachedConfiguration); c.counts(other) && isOlder(other, cached) {
+			older[other.Namespace] = older[other.Namespace].plus(load{1, other.requestBytes})
+		}
+	}
+	return overQuota(cached.Namespace, load{1, cached.requestBytes}, older)
+}
+
+// overQuota returns what beyondQuota returns, given what the older Configurations of each
+// namespace take.
+func overQuota(namespace string, wanted load, older map[string]load) string {
+	all := wanted
+	for _, taken := range older {
+		// What a namespace has beyond its limit is not served, and takes nothing from others.
+		all = all.plus(taken.min(load{maxServedOfNamespace, maxRequestsOfNamespace}))
+	}
+	own := wanted.plus(older[namespace])
+	const remedy = "the oldest are served: delete some that are not needed"
+	switch {
+	case own.count > maxServedOfNamespace:
+		return fmt.Sprintf("not served: a node serves at most %d Configurations of one namespace, and %s", maxServedOfNamespace, remedy)
+	case all.count > maxServed:
+		return fmt.Sprintf("not served: a node serves at most %d Configurations, and %s", maxServed, remedy)
+	case own.bytes > maxRequestsOfNamespace:
+		return fmt.Sprintf("not served: the requests of a namespace's Configurations on a node have at most %d bytes, and %s, "+
+			"or shorten discoveryDetails and discoveryProperties", maxRequestsOfNamespace, remedy)
+	case all.bytes > maxRequests:
+		return fmt.Sprintf("not served: the requests of all Configurations on a node have at most %d bytes, and %s, "+
+			"or shorten discoveryDetails and discoveryProperties", maxRequests, remedy)
+	}
+	return ""
+}
+
+// counts reports whether a Configuration would be served if there were no quota.
+func (c *configurations) counts(cached *cachedConfiguration) bool {
+	return v0.Active(&cached.Configuration) && c.reader.served(cached.Spec.DiscoveryHandler.Name)
+}
+
+// isOlder orders Configurations by age.
+func isOlder(a, b *cachedConfiguration) bool {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name)) < 0
+}
