@@ -13,7 +13,8 @@ import (
 	"akri.sh/akri/discovery/debugecho"
 )
 
-// A handler on the network registers at a permitted address and is served. It waits when no Configuration uses it, and goes offline when it ends.
+// A handler on the network registers at a permitted address and is served. It waits when no
+// Configuration uses it, and goes offline when it ends.
 func TestHandlerOnTheNetwork(t *testing.T) {
 	w := newWorld(t)
 	n := w.node("n")

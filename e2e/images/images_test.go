@@ -143,7 +143,8 @@ func testEmulated(t *testing.T, b built) {
 				t.Logf("%s", output)
 				programs[d.Name] = program
 			}
-			lint := exec.CommandContext(t.Context(), emulator, programs["kubectl-akri"], "lint", "-f", "../../examples/debug-echo/configuration.yaml")
+			lint := exec.CommandContext(t.Context(), emulator, programs["kubectl-akri"],
+				"lint", "-f", "../../examples/debug-echo/configuration.yaml")
 			if output, err := lint.CombinedOutput(); err != nil {
 				t.Errorf("kubectl akri lint: %v: %s", err, output)
 			}

@@ -146,14 +146,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s has the finalizers %s", object, left)
 		}
 	}
-	if err := w.Do(t.Context(), cluster.Run, "node2/kubelet"); err != nil {
-		t.Fatal(err)
-	}
-	w.kubectl("wait", "node/node2", "--for=condition=Ready", "--timeout=60s")
-	w.kubectl("rollout", "status", "--namespace=akri-system", "daemonset/akri-agent", "--timeout=60s")
-	w.eventually("the original agent has ended on the node that was down", func() bool {
-		return w.kubectl("get", "pods", "--selector=app.kubernetes.io/name=akri-agent", "--output=name") == ""
-	})
+	w.bringBack("node2")
 	if left := w.run(dir, "", "kubectl", "akri", "migrate", "clean"); !strings.Contains(left, "has left nothing") {
 		t.Errorf("something is left:\n%s", left)
 	}
@@ -161,6 +154,20 @@ func TestPlan(t *testing.T) {
 		t.Errorf("these are left:\n%s", left)
 	}
 	w.kubectl("delete", "configuration/cls", "--timeout=60s")
+}
+
+// bringBack starts the kubelet of a node that was down, and waits until the new agent has
+// replaced the original there.
+func (w *world) bringBack(node string) {
+	w.t.Helper()
+	if err := w.Do(w.t.Context(), cluster.Run, node+"/kubelet"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.kubectl("wait", "node/"+node, "--for=condition=Ready", "--timeout=60s")
+	w.kubectl("rollout", "status", "--namespace=akri-system", "daemonset/akri-agent", "--timeout=60s")
+	w.eventually("the original agent has ended on the node that was down", func() bool {
+		return w.kubectl("get", "pods", "--selector=app.kubernetes.io/name=akri-agent", "--output=name") == ""
+	})
 }
 
 // eventually waits until a condition holds.

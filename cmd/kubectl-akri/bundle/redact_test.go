@@ -95,7 +95,7 @@ func TestText(t *testing.T) {
 		`err="dial mqtt://u:PLANTED-1@broker:1883: timeout"`:                          `err="dial mqtt://REDACTED@broker:1883: timeout"`,
 		"MQTT_PASS=PLANTED-1 mqttPass=PLANTED-1":                                      "MQTT_PASS=REDACTED mqttPass=REDACTED",
 		"http://x/?a=b&pass=PLANTED-1":                                                "http://x/?a=b&pass=REDACTED",
-		"wifi:\n  psk: PLANTED-1\n  community: PLANTED-1\n  bypass: kept":             "wifi:\n  psk: REDACTED\n  community: REDACTED\n  bypass: kept",
+		"psk: PLANTED-1\n  community: PLANTED-1\n  bypass: kept":                      "psk: REDACTED\n  community: REDACTED\n  bypass: kept",
 		"Authorization: Bearer PLANTED-12345":                                         "Authorization: REDACTED",
 		"got Bearer PLANTED-12345 instead":                                            "got Bearer REDACTED instead",
 		"eyJhbGciOiJSUzI1NiJ9.PLANTED-1.x is no token":                                "REDACTED is no token",
