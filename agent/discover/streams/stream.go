@@ -127,7 +127,7 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 		case message := <-newest:
 			if err := heard(message); err != nil {
 				end()
-				<-ended
+				_ = <-ended // canceled
 				return err
 			}
 			_ = pace.Wait(ctx) // it fails if ctx is done, which ends the call
