@@ -76,21 +76,21 @@ func TestTooManyConfigurations(t *testing.T) {
 	n.start("handler", func(ctx context.Context) error {
 		return discovery.Serve(ctx, "asker", asker{requests}, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
 	})
-	details := strings.Repeat("x", 100<<10)
+	details := strings.Repeat("x", 256<<10)
 	configure := func(w *world, name string) {
 		w.configure(name, "", func(spec map[string]any) {
 			spec["discoveryHandler"] = map[string]any{"name": "asker", "discoveryDetails": details}
 		})
 	}
-	for i := range 41 { // of 100 KiB each
+	for i := range 17 { // 16 of them have 4 MiB
 		configure(w, fmt.Sprintf("c%02d", i))
 	}
 	w.eventually("the newest is not served", func() bool {
-		found := w.failures("c40")
+		found := w.failures("c16")
 		return len(found) == 1 && strings.Contains(found[0].Message, "have at most 4194304 bytes, and the oldest are served")
 	})
 	configure(other, "other")
-	other.eventually("all others are", func() bool { return len(requests) >= 41 })
+	other.eventually("all others are", func() bool { return len(requests) >= 17 })
 	if found := w.failures("c00"); len(found) != 0 {
 		t.Errorf("the oldest has the failures %v", found)
 	}

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -112,13 +113,17 @@ func (s *stream) once(ctx context.Context, to streamListener) {
 // lasted for steadyAfter, until the call ends or heard returns an error.
 func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard func(*protocol.DiscoverResponse) error) error {
 	ctx, end := context.WithCancel(ctx)
-	defer end()
+	var reading sync.WaitGroup
+	defer func() {
+		end()
+		reading.Wait()
+	}()
 	call, err := protocol.NewDiscoveryHandlerClient(connection).Discover(ctx, s.request, grpc.MaxCallRecvMsgSize(maxMessageBytes))
 	if err != nil {
 		return err
 	}
 	newest, ended := make(chan *protocol.DiscoverResponse, 1), make(chan error, 1)
-	go func() { ended <- read(call, newest) }()
+	reading.Go(func() { ended <- read(call, newest) })
 	steady := time.NewTimer(steadyAfter)
 	defer steady.Stop()
 	pace := rate.NewLimiter(handleRate, handleBurst)
@@ -126,8 +131,6 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 		select {
 		case message := <-newest:
 			if err := heard(message); err != nil {
-				end()
-				<-ended
 				return err
 			}
 			_ = pace.Wait(ctx) // it fails if ctx is done, which ends the call
