@@ -43,6 +43,8 @@ type Chain struct {
 	details   map[string]func(discoveryDetails string) error
 	// renderings is the memory for renderings of all reviews.
 	renderings *seats
+	// processors are those that reviews compute on.
+	processors *seats
 }
 
 // NewChain returns a Chain.
@@ -53,7 +55,7 @@ func NewChain(options Options) (*Chain, error) {
 	}
 	return &Chain{
 		cluster: api, live: options.Live, instances: options.Instances, details: options.Details,
-		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
+		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser), processors: newProcessors(),
 	}, nil
 }
 
@@ -121,7 +123,11 @@ func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *temp
 	requests.run(func() { name = checkName(ctx, c.live, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
 	details := c.reviewDetails(ctx, r)
-	compiled, problems := checkTemplates(r.configuration, c.policy)
+	var problems []Finding
+	err := c.compute(ctx, r, func(func() bool) { compiled, problems = checkTemplates(r.configuration, c.policy) })
+	if err != nil {
+		problems = []Finding{tooBusy(err)}
+	}
 	requests.wait()
 	return compiled, delegated, slices.Concat(name, delegation, details, checkReferences(r.configuration), problems)
 }

@@ -67,8 +67,16 @@ func (f *instanceForecast) predict(ctx context.Context, instance *v0.Instance) p
 	if err != nil {
 		return prediction{unknown: true}
 	}
-	steps, outlines, result := f.plan(ctx, f.r.configuration, f.compiled, instance)
+	var steps []plan.Step
+	var outlines map[inventory.Ref]outline
+	var result prediction
+	err = f.compute(ctx, f.r, func(pass func() bool) {
+		steps, outlines, result = f.plan(ctx, f.r.configuration, f.compiled, instance, pass)
+	})
 	release()
+	if err != nil {
+		return prediction{unknown: true}
+	}
 	for _, step := range steps {
 		if step.Action == plan.Create || step.Action == plan.Update {
 			if f.left == 0 {
@@ -99,9 +107,10 @@ func (p prediction) plus(other prediction) prediction {
 }
 
 // plan returns the controller's plan for an Instance, with the outlines of the desired
-// objects instead of their contents, and the prediction before its steps are tried.
+// objects instead of their contents, and the prediction before its steps are tried. After
+// each template, pass lets others compute.
 func (c *Chain) plan(
-	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance,
+	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance, pass func() bool,
 ) ([]plan.Step, map[inventory.Ref]outline, prediction) {
 	var result prediction
 	values := templates.InstanceValues(configuration, instance)
@@ -118,7 +127,7 @@ func (c *Chain) plan(
 		}
 		complete = complete && len(problems) == 0
 		result = result.plus(predictProblems(problems))
-	}, func() bool { return ctx.Err() != nil })
+	}, func() bool { return ctx.Err() != nil || !pass() })
 	if ctx.Err() != nil {
 		return nil, nil, prediction{unknown: true}
 	}
@@ -180,8 +189,8 @@ func (f *instanceForecast) try(ctx context.Context, instance *v0.Instance, step 
 	}
 	defer release()
 	tmpl := candidateOf(f.candidates, templating.InstanceLevel, desired.origin.Index)
-	object, err := desired.render(f.compiled)
-	if err != nil {
+	var object templating.Object
+	if busy := f.compute(ctx, f.r, func(func() bool) { object, err = desired.render(f.compiled) }); busy != nil || err != nil {
 		return prediction{unknown: true}
 	}
 	wants, problems := plan.Desire(f.mapper, f.policy, ownership.InstanceParent(instance), []templating.Object{object}, f.compiled.Place)
