@@ -19,10 +19,8 @@ import (
 type Options struct {
 	// Config connects to the API server.
 	Config *rest.Config
-	// Live reads Configurations from the API server itself.
+	// Live reads Configurations and Instances from the API server itself.
 	Live client.Reader
-	// Instances reads Instances, possibly from a cache.
-	Instances client.Reader
 	// Mapper maps the kinds that the API server serves.
 	Mapper meta.RESTMapper
 	// Policy restricts what templates may render. It must be the controller's.
@@ -38,9 +36,8 @@ type Options struct {
 // Chain reviews Configurations. It is safe for concurrent use.
 type Chain struct {
 	*cluster
-	live      client.Reader
-	instances client.Reader
-	details   map[string]func(discoveryDetails string) error
+	live    client.Reader
+	details map[string]func(discoveryDetails string) error
 	// renderings is the memory for renderings of all reviews.
 	renderings *seats
 	// processors are those that reviews compute on.
@@ -54,7 +51,7 @@ func NewChain(options Options) (*Chain, error) {
 		return nil, err
 	}
 	return &Chain{
-		cluster: api, live: options.Live, instances: options.Instances, details: options.Details,
+		cluster: api, live: options.Live, details: options.Details,
 		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser), processors: newProcessors(),
 	}, nil
 }
@@ -98,7 +95,7 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 
 	// 3. The rendered objects.
 	affected, unread := c.listAffected(ctx, r)
-	devices := newDeviceFactory(r.configuration, compiled, affected.instances)
+	devices := newDeviceFactory(r.configuration, compiled, affected.properties)
 	renderings, collisions := c.checkRendering(ctx, r, compiled, candidates, devices)
 	findings = append(findings, unique(slices.Concat(unread, collisions))...)
 	if denied(findings) {

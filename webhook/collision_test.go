@@ -84,7 +84,10 @@ func TestNoTime(t *testing.T) {
 			t.Fatal(findings)
 		}
 		mapper := meta.NewDefaultRESTMapper(nil)
-		chain := &Chain{cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser)}
+		chain := &Chain{
+			cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
+			processors: newProcessors(),
+		}
 		candidates := newCandidates(configuration, compiled, mapper)
 		devices := newDeviceFactory(configuration, compiled, nil)
 		_, findings = chain.checkRendering(ctx, admissionRequest{configuration: configuration}, compiled, candidates, devices)

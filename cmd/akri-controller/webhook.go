@@ -95,10 +95,6 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("connect to the API server %s: %w", api.Host, err)
 	}
-	// Start the informer now: the first review must not wait for it.
-	if _, err := mgr.GetCache().GetInformer(ctx, &v0.Instance{}); err != nil {
-		return fmt.Errorf("watch Instances: %w", err)
-	}
 	mapper, err := kinds.Of(mgr)
 	if err != nil {
 		return err
@@ -113,7 +109,6 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	chain, err := webhook.NewChain(webhook.Options{
 		Config:     mgr.GetConfig(),
 		Live:       mgr.GetAPIReader(),
-		Instances:  mgr.GetCache(),
 		Mapper:     mapper,
 		Policy:     c.policy.policy(),
 		RequireUse: c.handlers,
