@@ -115,9 +115,10 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 // inspect performs the checks that need neither devices nor dry runs. It returns
 // the compiled templates and whether the requester may delegate.
 func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *templates.Templates, delegated bool, findings []Finding) {
-	var name, delegation []Finding
+	var name, number, delegation []Finding
 	requests := newParallel()
 	requests.run(func() { name = checkName(ctx, c.live, r) })
+	requests.run(func() { number = checkNumber(ctx, c.live, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
 	details := c.reviewDetails(ctx, r)
 	var problems []Finding
@@ -126,7 +127,7 @@ func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *temp
 		problems = []Finding{tooBusy(err)}
 	}
 	requests.wait()
-	return compiled, delegated, slices.Concat(name, delegation, details, checkReferences(r.configuration), problems)
+	return compiled, delegated, slices.Concat(name, number, delegation, details, checkReferences(r.configuration), problems)
 }
 
 // denied reports whether a finding rejects the request.
