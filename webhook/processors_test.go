@@ -88,7 +88,8 @@ func TestNoProcessorInTime(t *testing.T) {
 			}()
 			synctest.Wait()
 			time.Sleep(turnTime)
-			passed = pass() || pass()
+			passed = pass()
+			passed = pass() || passed // it stays so
 		})
 		if err == nil || passed {
 			t.Errorf("it went on without a processor: %v", err)
