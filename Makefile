@@ -139,14 +139,14 @@ DURATION ?= 10m
 SEED := $(or $(SEED),$(shell date +%s))
 FUZZERS := templating:FuzzRender templating:FuzzCompile discovery/udev/details:FuzzParseRule discovery/onvif/wsdiscovery:FuzzParse \
 	discovery/onvif/soap:FuzzAnswer discovery/opcua/uatcp:FuzzConnection discovery/mdns/browse:FuzzMachine
-.PHONY: soak soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-handlers
+.PHONY: soak soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-hostile soak-handlers
 soak: export AKRI_SOAK := $(DURATION)
 soak: export AKRI_SEED := $(SEED)
 soak: export FORMAT := standard-verbose
 soak: kubernetes build ## Run random and heavy tests, each for DURATION: make soak DURATION=30m SEED=7
 	@echo "DURATION=$(DURATION) SEED=$(SEED)"
 	@go -C tools build -o ../bin/ ./gate
-	@bin/gate soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-handlers
+	@bin/gate soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-hostile soak-handlers
 soak-schedules:
 	$(call gotest,.,./agent/serve/slots,-timeout=24h -count=1 -run=TestSoak)
 soak-fuzz:
@@ -154,11 +154,14 @@ soak-fuzz:
 		go test -timeout=24h -run=NONE -fuzz="^$${fuzzer#*:}\$$" -fuzztime=$(AKRI_SOAK) ./$${fuzzer%:*} || exit 1; done
 soak-kills:
 	$(call gotest,e2e,.,-timeout=24h -count=1 -run=TestKilledController)
-soak-churn soak-tenant soak-handlers: export AKRI_FULL := 1
+soak-churn soak-tenant soak-hostile soak-handlers: export AKRI_FULL := 1
 soak-churn:
 	$(call gotest,e2e,./slots,-timeout=24h -count=1 -run='TestChurn|TestFlappingDevices')
 soak-tenant:
 	$(call gotest,e2e,./attacks,-timeout=24h -count=1 -run=TestTenant)
+soak-hostile: export AKRI_TEST_HOSTILE = $(AKRI_SOAK)
+soak-hostile:
+	$(call gotest,.,./webhook,-timeout=24h -count=1 -run=TestHostileUser)
 soak-handlers:
 	$(call gotest,e2e,./handlers,-timeout=24h -count=1 -run='TestONVIFLoss|TestMDNSPacketLoss')
 

@@ -25,7 +25,7 @@ var (
 
 // units are the units of the column "limit". Times are in nanoseconds.
 var units = map[string]int64{
-	"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "s": 1e9, "min": 60e9,
+	"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "ms": 1e6, "s": 1e9, "min": 60e9,
 	// of constants
 	"time.Second": 1e9, "time.Minute": 60e9, "time.Hour": 3600e9, "time.Millisecond": 1e6,
 }

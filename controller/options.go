@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
@@ -42,17 +43,38 @@ func (o Options) validate() error {
 }
 
 // CacheOptions returns options that keep the manager's cache small: Akri's own
-// kinds lose their managed fields, CustomResourceDefinitions all but their names,
-// and nodes most of their content.
+// kinds lose their managed fields, Configurations also what only agents and the webhook
+// read, CustomResourceDefinitions all but their names, and nodes most of their content.
 func CacheOptions() cache.Options {
 	strip := cache.TransformStripManagedFields()
 	return cache.Options{
 		DefaultTransform: func(object any) (any, error) {
-			if node, ok := object.(*corev1.Node); ok {
-				return nodes.Reduce(node), nil
+			switch object := object.(type) {
+			case *corev1.Node:
+				return nodes.Reduce(object), nil
+			case *v0.Configuration:
+				return reduceConfiguration(object)
 			}
 			return strip(object)
 		},
 		ByObject: map[client.Object]cache.ByObject{kinds.CRD(): {Transform: kinds.Trim}},
 	}
+}
+
+// reduceConfiguration drops what the controller does not read of a Configuration, and packs
+// its templates: decoded, they take up to forty times their size in JSON. The templates in
+// use are decoded when they are compiled.
+func reduceConfiguration(configuration *v0.Configuration) (*v0.Configuration, error) {
+	configuration.ManagedFields, configuration.Annotations = nil, nil
+	spec := &configuration.Spec
+	spec.DiscoveryHandler.DiscoveryDetails, spec.DiscoveryHandler.DiscoveryProperties = "", nil
+	spec.SampleProperties = nil
+	for _, list := range [][]v0.BrokerResource{spec.InstanceBrokerResources, spec.ConfigurationBrokerResources} {
+		for i := range list {
+			if err := list[i].Pack(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return configuration, nil
 }

@@ -432,9 +432,10 @@ apiVersion: akri.sh/v0
 kind: Instance
 metadata:
   name: %s
+  labels: {akri.sh/configuration: %s}
   ownerReferences: [{apiVersion: akri.sh/v0, kind: Configuration, name: %s, uid: %s, controller: true}]
 spec: {configurationName: %s, cdiName: akri.sh/x=1, capacity: 1, nodes: [node-a], brokerProperties: %s}
-`, name, configuration, owner.GetUID(), configuration, properties))
+`, name, configuration, configuration, owner.GetUID(), configuration, properties))
 }
 
 // conditions returns the conditions of an Instance as text.

@@ -19,10 +19,8 @@ import (
 type Options struct {
 	// Config connects to the API server.
 	Config *rest.Config
-	// Live reads Configurations from the API server itself.
+	// Live reads Configurations and Instances from the API server itself.
 	Live client.Reader
-	// Instances reads Instances, possibly from a cache.
-	Instances client.Reader
 	// Mapper maps the kinds that the API server serves.
 	Mapper meta.RESTMapper
 	// Policy restricts what templates may render. It must be the controller's.
@@ -38,11 +36,12 @@ type Options struct {
 // Chain reviews Configurations. It is safe for concurrent use.
 type Chain struct {
 	*cluster
-	live      client.Reader
-	instances client.Reader
-	details   map[string]func(discoveryDetails string) error
+	live    client.Reader
+	details map[string]func(discoveryDetails string) error
 	// renderings is the memory for renderings of all reviews.
 	renderings *seats
+	// processors are those that reviews compute on.
+	processors *seats
 }
 
 // NewChain returns a Chain.
@@ -52,8 +51,8 @@ func NewChain(options Options) (*Chain, error) {
 		return nil, err
 	}
 	return &Chain{
-		cluster: api, live: options.Live, instances: options.Instances, details: options.Details,
-		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
+		cluster: api, live: options.Live, details: options.Details,
+		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser), processors: newProcessors(),
 	}, nil
 }
 
@@ -96,7 +95,7 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 
 	// 3. The rendered objects.
 	affected, unread := c.listAffected(ctx, r)
-	devices := newDeviceFactory(r.configuration, compiled, affected.instances)
+	devices := newDeviceFactory(r.configuration, compiled, affected.properties)
 	renderings, collisions := c.checkRendering(ctx, r, compiled, candidates, devices)
 	findings = append(findings, unique(slices.Concat(unread, collisions))...)
 	if denied(findings) {
@@ -116,14 +115,19 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 // inspect performs the checks that need neither devices nor dry runs. It returns
 // the compiled templates and whether the requester may delegate.
 func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *templates.Templates, delegated bool, findings []Finding) {
-	var name, delegation []Finding
+	var name, number, delegation []Finding
 	requests := newParallel()
 	requests.run(func() { name = c.checkName(ctx, r) })
+	requests.run(func() { number = checkNumber(ctx, c.live, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
 	details := c.reviewDetails(ctx, r)
-	compiled, problems := checkTemplates(r.configuration, c.policy)
+	var problems []Finding
+	err := c.compute(ctx, r, func(func() bool) { compiled, problems = checkTemplates(r.configuration, c.policy) })
+	if err != nil {
+		problems = []Finding{tooBusy(err)}
+	}
 	requests.wait()
-	return compiled, delegated, slices.Concat(name, delegation, details, checkReferences(r.configuration), problems)
+	return compiled, delegated, slices.Concat(name, number, delegation, details, checkReferences(r.configuration), problems)
 }
 
 // denied reports whether a finding rejects the request.

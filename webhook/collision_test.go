@@ -32,7 +32,7 @@ func simulateName(t *testing.T, name string) (*simulation, *candidate) {
 		t.Fatal(findings)
 	}
 	s := simulate(t.Context(), configuration, compiled, newDeviceFactory(configuration, compiled, nil),
-		func(templating.Object) []Finding { return nil })
+		func(templating.Object) []Finding { return nil }, func() bool { return true })
 	return s, &candidate{level: templating.InstanceLevel, place: "spec.instanceBrokerResources[0]"}
 }
 
@@ -84,7 +84,10 @@ func TestNoTime(t *testing.T) {
 			t.Fatal(findings)
 		}
 		mapper := meta.NewDefaultRESTMapper(nil)
-		chain := &Chain{cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser)}
+		chain := &Chain{
+			cluster: &cluster{mapper: mapper}, renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser),
+			processors: newProcessors(),
+		}
 		candidates := newCandidates(configuration, compiled, mapper)
 		devices := newDeviceFactory(configuration, compiled, nil)
 		_, findings = chain.checkRendering(ctx, admissionRequest{configuration: configuration}, compiled, candidates, devices)

@@ -6,14 +6,18 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// reviewDetails is checkDetails with the memory that parsing takes.
+// reviewDetails is checkDetails with the memory and the processor that parsing takes.
 func (c *Chain) reviewDetails(ctx context.Context, r admissionRequest) []Finding {
 	release, err := c.reserve(ctx, r, detailsCopies*int64(min(len(r.configuration.Spec.DiscoveryHandler.DiscoveryDetails), maxDetailsBytes)))
 	if err != nil {
-		return []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}}
+		return []Finding{tooBusy(err)}
 	}
 	defer release()
-	return checkDetails(c.details, r.configuration)
+	var findings []Finding
+	if err := c.compute(ctx, r, func(func() bool) { findings = checkDetails(c.details, r.configuration) }); err != nil {
+		return []Finding{tooBusy(err)}
+	}
+	return findings
 }
 
 // checkDetails denies discoveryDetails that their handler would not understand.

@@ -53,14 +53,12 @@ type deviceFactory struct {
 }
 
 // newDeviceFactory collects the known properties: brokerProperties, which take precedence
-// for real devices too, then sampleProperties, then those of an existing Instance.
+// for real devices too, then sampleProperties, then those of an existing device.
 func newDeviceFactory(
-	configuration *v0.Configuration, compiled *templates.Templates, existing []v0.Instance,
+	configuration *v0.Configuration, compiled *templates.Templates, existing map[string]string,
 ) deviceFactory {
 	d := deviceFactory{configuration: configuration.Name, fixed: configuration.Spec.BrokerProperties, known: map[string]string{}}
-	if len(existing) > 0 {
-		maps.Copy(d.known, existing[0].Spec.BrokerProperties)
-	}
+	maps.Copy(d.known, existing)
 	for key := range d.known {
 		_, sampled := configuration.Spec.SampleProperties[key]
 		_, fixed := d.fixed[key]

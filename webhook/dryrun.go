@@ -68,7 +68,11 @@ func (c *Chain) dryRunAlternative(
 		return []Finding{{Level: Inconclusive, Place: tmpl.place, Cause: err.Error()}}
 	}
 	defer release()
-	object, err := alternative.render(compiled)
+	var object templating.Object
+	busy := c.compute(ctx, r, func(func() bool) { object, err = alternative.render(compiled) })
+	if busy != nil {
+		return []Finding{{Level: Inconclusive, Place: tmpl.place, Cause: busy.Error()}}
+	}
 	if err != nil {
 		return []Finding{{Level: Deny, Place: tmpl.place, Cause: err.Error()}}
 	}

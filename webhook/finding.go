@@ -42,6 +42,11 @@ type Finding struct {
 // denies reports whether the finding rejects the request.
 func (f Finding) denies() bool { return f.Level == Deny || f.Level == Forbid || f.Level == Busy }
 
+// tooBusy returns the finding for a review for which there is no capacity.
+func tooBusy(err error) Finding {
+	return Finding{Level: Busy, Place: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}
+}
+
 // String returns the finding on one line: PLACE: CAUSE: HINT.
 func (f Finding) String() string { return problem.Message(f.Place, f.Cause, f.Hint) }
 

@@ -29,20 +29,20 @@ func (c *Chain) checkForecast(
 	ctx context.Context, r admissionRequest, compiled *templates.Templates, candidates []*candidate, affected affectedInstances,
 	devices deviceFactory,
 ) []Finding {
-	if len(affected.instances) == 0 {
+	if len(affected.names) == 0 {
 		return nil
 	}
 	client, err := c.client(r.configuration)
 	if err != nil {
 		return nil // checkDryRun has reported it
 	}
-	predictions := make([]prediction, len(affected.instances))
+	predictions := make([]prediction, len(affected.names))
 	requests := newParallel()
-	for i := range affected.instances {
+	for i, name := range affected.names {
 		requests.run(func() {
 			f := instanceForecast{Chain: c, r: r, compiled: compiled, candidates: candidates, devices: devices, client: client,
-				left: maxForecastRequests / len(affected.instances)}
-			predictions[i] = f.predict(ctx, &affected.instances[i])
+				left: maxForecastRequests / len(affected.names)}
+			predictions[i] = f.predict(ctx, name)
 		})
 	}
 	requests.wait()
@@ -61,14 +61,28 @@ type instanceForecast struct {
 	left int
 }
 
-// predict computes the plan for the Instance and tries its steps.
-func (f *instanceForecast) predict(ctx context.Context, instance *v0.Instance) prediction {
+// predict computes the plan for an Instance and tries its steps.
+func (f *instanceForecast) predict(ctx context.Context, name string) prediction {
 	release, err := f.reserve(ctx, f.r, renderingBytes)
 	if err != nil {
 		return prediction{unknown: true}
 	}
-	steps, outlines, result := f.plan(ctx, f.r.configuration, f.compiled, instance)
+	defer release()
+	instance, err := f.readAffected(ctx, f.r, name)
+	if instance == nil {
+		return prediction{unknown: err != nil}
+	}
+	parent := ownership.InstanceParent(instance)
+	var steps []plan.Step
+	var outlines map[inventory.Ref]outline
+	var result prediction
+	err = f.compute(ctx, f.r, func(pass func() bool) {
+		steps, outlines, result = f.plan(ctx, f.r.configuration, f.compiled, instance, pass)
+	})
 	release()
+	if err != nil {
+		return prediction{unknown: true}
+	}
 	for _, step := range steps {
 		if step.Action == plan.Create || step.Action == plan.Update {
 			if f.left == 0 {
@@ -77,7 +91,7 @@ func (f *instanceForecast) predict(ctx context.Context, instance *v0.Instance) p
 			}
 			f.left--
 		}
-		result = result.plus(f.try(ctx, instance, step, outlines[step.Ref]))
+		result = result.plus(f.try(ctx, parent, step, outlines[step.Ref]))
 	}
 	return result
 }
@@ -99,9 +113,10 @@ func (p prediction) plus(other prediction) prediction {
 }
 
 // plan returns the controller's plan for an Instance, with the outlines of the desired
-// objects instead of their contents, and the prediction before its steps are tried.
+// objects instead of their contents, and the prediction before its steps are tried. After
+// each template, pass lets others compute.
 func (c *Chain) plan(
-	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance,
+	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, instance *v0.Instance, pass func() bool,
 ) ([]plan.Step, map[inventory.Ref]outline, prediction) {
 	var result prediction
 	values := templates.InstanceValues(configuration, instance)
@@ -118,7 +133,7 @@ func (c *Chain) plan(
 		}
 		complete = complete && len(problems) == 0
 		result = result.plus(predictProblems(problems))
-	}, func() bool { return ctx.Err() != nil })
+	}, func() bool { return ctx.Err() != nil || !pass() })
 	if ctx.Err() != nil {
 		return nil, nil, prediction{unknown: true}
 	}
@@ -166,7 +181,7 @@ func observed(instance *v0.Instance) map[inventory.Ref]plan.Observed {
 
 // try predicts the effect of a step. It sends a step that applies an object as a dry
 // run.
-func (f *instanceForecast) try(ctx context.Context, instance *v0.Instance, step plan.Step, desired outline) prediction {
+func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, step plan.Step, desired outline) prediction {
 	switch step.Action {
 	case plan.Delete, plan.Release:
 		return prediction{prune: true}
@@ -180,11 +195,11 @@ func (f *instanceForecast) try(ctx context.Context, instance *v0.Instance, step 
 	}
 	defer release()
 	tmpl := candidateOf(f.candidates, templating.InstanceLevel, desired.origin.Index)
-	object, err := desired.render(f.compiled)
-	if err != nil {
+	var object templating.Object
+	if busy := f.compute(ctx, f.r, func(func() bool) { object, err = desired.render(f.compiled) }); busy != nil || err != nil {
 		return prediction{unknown: true}
 	}
-	wants, problems := plan.Desire(f.mapper, f.policy, ownership.InstanceParent(instance), []templating.Object{object}, f.compiled.Place)
+	wants, problems := plan.Desire(f.mapper, f.policy, parent, []templating.Object{object}, f.compiled.Place)
 	if len(problems) > 0 {
 		return prediction{unknown: true}
 	}
@@ -232,7 +247,7 @@ func summary(affected affectedInstances, predictions []prediction) []Finding {
 		}
 		if len(p.failures) > 0 {
 			failing = append(failing, Finding{
-				Level: Warn, Place: "Instance " + affected.instances[i].Name,
+				Level: Warn, Place: "Instance " + affected.names[i],
 				Cause: "would fail: " + strings.Join(p.failures[:min(maxFailuresPerInstance, len(p.failures))], "; "),
 			})
 		}
@@ -245,9 +260,9 @@ func summary(affected affectedInstances, predictions []prediction) []Finding {
 	if unknown > 0 {
 		cause += fmt.Sprintf(", %d could not be checked", unknown)
 	}
-	place := fmt.Sprintf("of %d Instances", affected.total)
-	if affected.total > len(predictions) {
-		place = fmt.Sprintf("of the first %d of %d Instances", len(predictions), affected.total)
+	place := fmt.Sprintf("of %d Instances", len(predictions))
+	if affected.more {
+		place = fmt.Sprintf("of the first %d Instances", len(predictions))
 	}
 	return append([]Finding{{Level: Warn, Place: place, Cause: cause}}, failing[:min(len(failing), maxFailingInstances)]...)
 }

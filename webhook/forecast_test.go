@@ -175,6 +175,42 @@ func TestForecastIsBounded(t *testing.T) {
 	}
 }
 
+// However many Instances there are, the webhook reads the first ones only, one at a time, and
+// keeps none: it lists their names by the label that agents set.
+func TestManyInstances(t *testing.T) {
+	w := newWorld(t)
+	var lists, reads atomic.Int64
+	config := rest.CopyConfig(w.options.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return promhttp.RoundTripperFunc(func(request *http.Request) (*http.Response, error) {
+			switch {
+			case !strings.Contains(request.URL.Path, "/instances"):
+			case !strings.HasSuffix(request.URL.Path, "/instances"):
+				reads.Add(1)
+			case strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadataList") && request.URL.Query().Get("limit") == "20":
+				lists.Add(1)
+			default:
+				t.Errorf("it lists all Instances: %s", request.URL)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	w.options = optionsFor(t, config)
+	w.guard()
+	admin := w.as("")
+	expect(t, admin.apply(configuration(forecastMap, "")), "")
+	for i := range maxInstances + 5 {
+		w.device("cam", fmt.Sprintf("cam-%d", i), "{K: v}")
+	}
+	expect(t, admin.apply(configuration(forecastMap+","+forecastMore, "")), "")
+	if warnings := admin.warnings.take(); !strings.Contains(warnings, "of the first 20 Instances: 20 would change") {
+		t.Errorf("warned: %s", warnings)
+	}
+	if lists.Load() != 1 || reads.Load() != maxInstances+1 {
+		t.Errorf("the webhook sent %d lists and %d reads", lists.Load(), reads.Load())
+	}
+}
+
 // An object that could not be created is in the inventory without a UID. Nothing is
 // pruned when its template is removed.
 func TestForecastPrunesOnlyWhatExists(t *testing.T) {

@@ -43,6 +43,9 @@ const (
 	minReviewBytes = 4 << 20
 	// maxDecodedBytes is the size limit of one Configuration, see decodedBytes.
 	maxDecodedBytes = 8 << 20
+	// maxSpecBytes is the size limit of a spec as JSON: the controller keeps all of them in
+	// memory, and each agent those of its handlers.
+	maxSpecBytes = 256 << 10
 )
 
 // reviewer reviews requests.
@@ -108,6 +111,11 @@ func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.Admissi
 		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
 			"spec: the Configuration has too many fields: decoded, it would take %d MiB, and the limit is %d MiB: "+
 				"use fewer or smaller templates, or several Configurations", decoded>>20, maxDecodedBytes>>20)})
+	}
+	if size := specBytes(incoming.Object.Raw); size > maxSpecBytes && size > specBytes(incoming.OldObject.Raw) {
+		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
+			"spec: it has %d KiB of JSON, and the limit is %d KiB: "+
+				"put large values into a ConfigMap that the brokers mount, or use several Configurations", size>>10, maxSpecBytes>>10)})
 	}
 	compiled := compiledBytes(incoming.Object.Raw, decoded)
 	old := decodedBytes(incoming.OldObject.Raw)

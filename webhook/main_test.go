@@ -85,7 +85,7 @@ func optionsFor(t testing.TB, config *rest.Config) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		Config: config, Live: reader, Instances: reader, Mapper: mapper,
+		Config: config, Live: reader, Mapper: mapper,
 		Details: map[string]func(string) error{"debugEcho": details.Validate},
 	}
 }

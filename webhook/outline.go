@@ -90,14 +90,14 @@ func (o outline) render(compiled *templates.Templates) (templating.Object, error
 // dryRunBytes returns the memory that a dry run of the object takes.
 func (o outline) dryRunBytes() int64 { return max(minDryRunBytes, dryRunCopies*o.allocated) }
 
-// errNoMemory means that the webhook is too busy to hold a rendering.
-var errNoMemory = errors.New("the webhook is validating too many other Configurations")
+// errBusy means that there is neither memory nor a processor for a review in time.
+var errBusy = errors.New("the webhook is validating too many other Configurations")
 
 // reserve waits until a user's review may hold so much memory for a rendering.
 func (c *Chain) reserve(ctx context.Context, r admissionRequest, bytes int64) (release func(), err error) {
 	release, err = c.renderings.acquire(ctx, tenant(r.user), bytes)
 	if err != nil {
-		return nil, errNoMemory
+		return nil, errBusy
 	}
 	return release, nil
 }

@@ -31,14 +31,18 @@ func (c *Chain) checkRendering(
 	var findings []Finding
 	release, err := c.reserve(ctx, r, renderingBytes)
 	if err != nil {
-		return nil, []Finding{{Level: Busy, Place: "spec", Cause: err.Error(), Hint: "try again in a few seconds"}}
+		return nil, []Finding{tooBusy(err)}
 	}
 	defer release()
 	judge := func(object templating.Object) []Finding {
 		tmpl := candidateOf(candidates, object.Origin.Level, object.Origin.Index)
 		return confined(c.policy, r.configuration, tmpl, object.Content, object.Directives.OnConflict)
 	}
-	sim := simulate(ctx, r.configuration, compiled, devices, judge)
+	var sim *simulation
+	err = c.compute(ctx, r, func(pass func() bool) { sim = simulate(ctx, r.configuration, compiled, devices, judge, pass) })
+	if err != nil {
+		return nil, []Finding{tooBusy(err)}
+	}
 	renderings := make([]renderedTemplate, 0, len(candidates))
 	for _, tmpl := range candidates {
 		alternatives, rejected := sim.evaluate(tmpl)
@@ -109,10 +113,10 @@ type output struct {
 // simulate renders the templates with each guess while there is time: templating
 // limits the cost of each template, but many templates may cost more than a review
 // may take. It holds one object at a time. judge returns the findings about an
-// object that must not be rendered.
+// object that must not be rendered. After each template, pass lets others compute.
 func simulate(
 	ctx context.Context, configuration *v0.Configuration, compiled *templates.Templates, devices deviceFactory,
-	judge func(templating.Object) []Finding,
+	judge func(templating.Object) []Finding, pass func() bool,
 ) *simulation {
 	s := &simulation{compiled: compiled, devices: devices}
 	rendered := false // the first list
@@ -122,7 +126,7 @@ func simulate(
 		Capacity:      int64(max(configuration.Spec.Capacity, 1)),
 	}
 	// The first list is rendered in any case: its mistakes are worth knowing.
-	stop := func() bool { return ctx.Err() != nil && rendered }
+	stop := func() bool { return ctx.Err() != nil && rendered || !pass() }
 	renderList := func(set *templating.Set, values templating.Values) output {
 		var list output
 		list.diagnostics = set.Each(values, func(object templating.Object) {

@@ -1,6 +1,9 @@
 package webhook
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // What decoding JSON into maps and lists allocates, in bytes.
 const (
@@ -40,6 +43,17 @@ func decodedBytes(raw []byte) int64 {
 		}
 	}
 	return total
+}
+
+// specBytes returns the size of the spec of an object in JSON, 0 if it has none.
+func specBytes(raw []byte) int {
+	var object struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return 0 // decodeRequest says why
+	}
+	return len(object.Spec)
 }
 
 // compiledBytes estimates the memory that the templates of a Configuration take when

@@ -39,6 +39,8 @@ type BrokerResource struct {
 	// Object is the complete template as unstructured content. Shallow copies share it,
 	// so it must not be modified.
 	Object map[string]any `json:"-"`
+	// Packed is the template as JSON while Object is nil: see Pack.
+	Packed []byte `json:"-"`
 }
 
 // BrokerMetadata is the part of a template's metadata that the schema validates.
@@ -80,8 +82,38 @@ func (r *BrokerResource) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Pack replaces Object by its JSON, which takes up to forty times less memory. Caches keep
+// packed templates.
+func (r *BrokerResource) Pack() error {
+	if r.Object == nil {
+		return nil
+	}
+	packed, err := json.Marshal(r.Object)
+	if err != nil {
+		return fmt.Errorf("broker resource: %w", err)
+	}
+	r.Object, r.Packed, r.Status = nil, packed, nil
+	return nil
+}
+
+// Content returns the complete template, whether or not it is packed. It must not be
+// modified.
+func (r *BrokerResource) Content() (map[string]any, error) {
+	if r.Object != nil || r.Packed == nil {
+		return r.Object, nil
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(r.Packed, &content); err != nil { // integers become int64
+		return nil, fmt.Errorf("broker resource: %w", err)
+	}
+	return content, nil
+}
+
 // MarshalJSON writes Object.
 func (r BrokerResource) MarshalJSON() ([]byte, error) {
+	if r.Object == nil && r.Packed != nil {
+		return r.Packed, nil
+	}
 	return json.Marshal(r.Object)
 }
 
@@ -96,4 +128,5 @@ func (r *BrokerResource) DeepCopyInto(out *BrokerResource) {
 		out.Status = r.Status.DeepCopy()
 	}
 	out.Object = runtime.DeepCopyJSON(r.Object)
+	out.Packed = bytes.Clone(r.Packed)
 }

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/discovery/builtin"
 	"akri.sh/akri/internal/version"
@@ -94,10 +93,6 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	if err != nil {
 		return unreachable(api, err)
 	}
-	// Start the informer now: the first review must not wait for it.
-	if _, err := mgr.GetCache().GetInformer(ctx, &v0.Instance{}); err != nil {
-		return fmt.Errorf("watch Instances: %w", err)
-	}
 	mapper, err := kinds.Of(mgr)
 	if err != nil {
 		return err
@@ -112,7 +107,6 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 	chain, err := webhook.NewChain(webhook.Options{
 		Config:     mgr.GetConfig(),
 		Live:       mgr.GetAPIReader(),
-		Instances:  mgr.GetCache(),
 		Mapper:     mapper,
 		Policy:     c.policy.policy(),
 		RequireUse: c.handlers,

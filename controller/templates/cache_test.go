@@ -105,6 +105,13 @@ func TestTheEstimateIsRight(t *testing.T) {
 			configurations = append(configurations, configurationOf(fmt.Sprint(i), 64, data))
 		}
 		held := make([]*Templates, copies)
+		for _, configuration := range configurations {
+			for k := range configuration.Spec.InstanceBrokerResources { // as in the informer's cache
+				if err := configuration.Spec.InstanceBrokerResources[k].Pack(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 		before := heap()
 		for i, configuration := range configurations {
 			if held[i] = Compile(configuration, confine.Policy{}); len(held[i].Problems) > 0 {

@@ -68,8 +68,14 @@ func (t *Templates) compile(
 ) *templating.Set {
 	list := make([]map[string]any, 0, len(written)+len(converted))
 	for i := range written {
-		list = append(list, written[i].Object)
 		t.names[level] = append(t.names[level], fmt.Sprintf("%s[%d]", level, i))
+		content, err := written[i].Content()
+		if err != nil {
+			t.Problems = append(t.Problems, problem.Problem{
+				Reason: v0.ReasonInvalidTemplate, Place: t.Place(templating.Origin{Level: level, Index: i}), Cause: err.Error(),
+			})
+		}
+		list = append(list, content)
 	}
 	list = append(list, convert.Templates(converted)...)
 	for _, resource := range converted {

@@ -21,7 +21,10 @@ func estimate(configuration *v0.Configuration) int {
 		configuration.Spec.InstanceBrokerResources, configuration.Spec.ConfigurationBrokerResources,
 	} {
 		for i := range resources {
-			bytes += bytesPerTemplate + estimateValue(resources[i].Object)
+			content, err := resources[i].Content()
+			if err == nil {
+				bytes += bytesPerTemplate + estimateValue(content)
+			}
 		}
 	}
 	return bytes
@@ -44,8 +47,8 @@ func estimateValue(value any) int {
 	return bytes
 }
 
-// estimateText returns the memory of a string in addition to its bytes, which
-// belong to the Configuration.
+// estimateText returns the memory of a string, rounded up as the allocator does. Its bytes do
+// not belong to the Configuration, whose templates are packed.
 func estimateText(text string) int {
-	return bytesPerExpression * strings.Count(text, "{{")
+	return len(text)*5/4 + bytesPerExpression*strings.Count(text, "{{")
 }

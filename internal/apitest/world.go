@@ -111,6 +111,7 @@ func (w *World) Instance(configuration, name string, properties map[string]strin
 			Nodes: []string{"node-a"}, BrokerProperties: properties,
 		},
 	}
+	instance.Labels = map[string]string{v0.LabelConfiguration: configuration}
 	instance.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&owner, v0.ConfigurationKind)}
 	if err := w.Create(w.T.Context(), instance); err != nil {
 		w.T.Fatal(err)
