@@ -10,11 +10,13 @@ import (
 
 	"akri.sh/akri/agent"
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // One Configuration with as many devices and slots as the schema permits neither uses up
 // the memory of the agent, which has 128 MiB, nor takes the place of another namespace.
 func TestTheLargestConfiguration(t *testing.T) {
+	fulltest.Only(t)
 	const maxHeap = 40 << 20
 	w := newWorld(t)
 	n := w.node("a")
@@ -69,6 +71,7 @@ func TestTheLargestConfiguration(t *testing.T) {
 
 // A namespace with too many Configurations learns which of them are not served. Others are.
 func TestTooManyConfigurations(t *testing.T) {
+	fulltest.Only(t)
 	w, other := newWorld(t), newWorld(t)
 	n := w.node("a")
 	n.startAgent()
