@@ -17,7 +17,10 @@
 // Always: the invariants of invariants.go. A slot is given to a container only
 // while the record in the API server names this node, or, for a device that no
 // other node can reach, will name it; a slot is released only on evidence that is
-// later than the last call naming it. An event costs what it concerns: one Instance
+// later than the last call naming it. A slot that this agent finds as its own after a
+// start is released and claimed before it is given again, because the record may be old
+// and an earlier agent's release may still arrive, unless an observation has named the
+// slot; a virtual ID does not name it. An event costs what it concerns: one Instance
 // and, if its offer changes, its group.
 //
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as

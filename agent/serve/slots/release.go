@@ -99,8 +99,10 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	s.held = owner
 	switch {
 	case s.owner == owner:
-		s.uncertainRelease = 0 // an agent that had sent a release would not have given the slot away
-		// A virtual ID does not name the slot, so the record may still be out of date.
+		// A virtual ID does not name the slot: the record may still be out of date.
+		if owner.VirtualID == "" {
+			s.uncertainRelease = 0 // an agent that had sent a release would not have given the slot away
+		}
 		s.confirmations++
 		s.assumed = s.assumed && owner.VirtualID != "" && s.confirmations < reportAfter
 	case s.free():
