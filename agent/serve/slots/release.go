@@ -96,7 +96,7 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	if !o.applies(inst, number, s) {
 		return nil
 	}
-	s.held = owner
+	s.hold(owner, s.assumed)
 	switch {
 	case s.owner == owner:
 		// A virtual ID does not name the slot: the record may still be out of date.
@@ -137,7 +137,8 @@ func (o *observation) end(inst *instance) {
 			continue
 		}
 		changed = true
-		s.held, s.assumed, s.conflicting, s.reported = v0.Owner{}, false, false, false
+		s.hold(v0.Owner{}, false)
+		s.conflicting, s.reported = false, false
 		switch {
 		case s.owner.Node != o.m.node:
 		case !inst.recorded:

@@ -65,8 +65,17 @@ type slot struct {
 	// asked is when an Allocate for the slot was last received or answered. A negative
 	// value means never.
 	asked time.Duration
-	// answered is when the slot was last given to a container by this agent.
+	// answered is when this agent last gave the slot to a container as held.
 	answered time.Duration
+}
+
+// hold sets as which owner a container has the slot, or may have it. What is known of
+// the former one ends.
+func (s *slot) hold(owner v0.Owner, assumed bool) {
+	if owner != s.held {
+		s.answered = never
+	}
+	s.held, s.assumed = owner, assumed
 }
 
 func (s *slot) free() bool { return s.owner.Free() }
