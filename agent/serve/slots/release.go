@@ -97,26 +97,26 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 		return nil
 	}
 	s.hold(owner, s.assumed)
+	if contradicted := !s.free() && s.owner != owner; contradicted != s.contradicted || s.since == never {
+		s.contradicted, s.since = contradicted, o.m.now
+	}
+	certain := o.m.now-s.since >= reportDelay
 	switch {
 	case s.owner == owner:
 		// A virtual ID does not name the slot: the record may still be out of date.
 		if owner.VirtualID == "" {
 			s.uncertainRelease = 0 // an agent that had sent a release would not have given the slot away
 		}
-		s.confirmations++
-		s.assumed = s.assumed && owner.VirtualID != "" && s.confirmations < reportAfter
+		s.assumed = s.assumed && owner.VirtualID != "" && !certain
 	case s.free():
 		s.owner, s.unrecorded = owner, true
 		if inst.recorded {
 			o.claims[inst.name] = append(o.claims[inst.name], number)
 		}
 	default:
-		s.confirmations = 0
-		s.conflicts++
-		s.assumed = s.conflicts < reportAfter
+		s.assumed = !certain
 		return o.m.conflict(inst, number, s.owner)
 	}
-	s.conflicts = 0
 	o.m.changed(inst)
 	return nil
 }
@@ -169,18 +169,16 @@ func (o *observation) ended(inst *instance, number int, s *slot) bool {
 	return s.superseded || !o.listed[use]
 }
 
-// reportAfter is how many observations contradict the records before that is reported.
+// reportDelay is how long observations contradict the records before that is reported.
 // After the start of an agent, its cache may be out of date.
-const reportAfter = 3
+const reportDelay = 5 * time.Second
 
 // orphan is since when a container has had an ID without a slot, and whether that was
-// reported, after orphanDelay.
+// reported, after reportDelay.
 type orphan struct {
 	since    time.Duration
 	reported bool
 }
-
-const orphanDelay = 5 * time.Second
 
 // confirmOrphans records the virtual IDs that a container has although no slot has them.
 // They are not given to another container.
@@ -203,7 +201,7 @@ func (o *observation) confirmOrphans() []Command {
 		if !again {
 			found.since = o.m.now
 		}
-		due := !found.reported && o.m.now-found.since >= orphanDelay
+		due := !found.reported && o.m.now-found.since >= reportDelay
 		found.reported = found.reported || due
 		orphans[g.name][use.ID] = found
 		if due {

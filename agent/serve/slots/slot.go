@@ -37,9 +37,11 @@ type slot struct {
 	// conflicting means that the record names another owner than held; reported that a
 	// [Report] says so.
 	conflicting, reported bool
-	// confirmations and conflicts count the observations of a container whose slot
-	// the record gives to this node, or to another owner.
-	confirmations, conflicts int
+	// contradicted means that the last observation of a container with the slot
+	// contradicted the record; since is when observations began to say the same. A
+	// negative value means that there was none.
+	contradicted bool
+	since        time.Duration
 	// superseded means that the slot's virtual ID was given to a later container with
 	// another slot.
 	superseded bool
@@ -73,7 +75,7 @@ type slot struct {
 // the former one ends.
 func (s *slot) hold(owner v0.Owner, assumed bool) {
 	if owner != s.held {
-		s.answered = never
+		s.answered, s.since = never, never
 	}
 	s.held, s.assumed = owner, assumed
 }
@@ -129,7 +131,7 @@ type instance struct {
 func (i *instance) slot(number int) *slot {
 	s := i.slots[number]
 	if s == nil {
-		s = &slot{asked: never, answered: never}
+		s = &slot{asked: never, answered: never, since: never}
 		i.slots[number] = s
 	}
 	return s
