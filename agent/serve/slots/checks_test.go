@@ -213,14 +213,18 @@ func (n *node) checkRefusal(r *request, a slots.Answer) {
 	n.w.fail("I4: %s owns %v of %s but was refused: %v", n.name, r.ids, r.resource.Name, a.Err)
 }
 
-// owned returns the slot that a node owns through an ID, if there is exactly one.
+// owned returns the slot that a node owns through an ID, if there is exactly one and no
+// container has it as another owner. A claim that was given up may be written so late
+// that the slot of a local device is in use again, through the other resource.
 func (n *node) owned(r slots.Resource, id int) (found slots.Ref, ok bool) {
 	if !r.Group {
-		return slots.Ref{Instance: r.Name, Slot: id}, n.w.objects[r.Name].usage[id] == v0.Owner{Node: n.name}
+		found, owner := slots.Ref{Instance: r.Name, Slot: id}, v0.Owner{Node: n.name}
+		return found, n.w.objects[r.Name].usage[id] == owner && !n.usesOtherwise(found, owner)
 	}
+	wanted := v0.Owner{Node: n.name, VirtualID: strconv.Itoa(id)}
 	for _, name := range n.w.names {
 		for number, owner := range n.w.objects[name].usage {
-			if owner == (v0.Owner{Node: n.name, VirtualID: strconv.Itoa(id)}) {
+			if owner == wanted {
 				if ok {
 					return found, false
 				}
@@ -228,7 +232,15 @@ func (n *node) owned(r slots.Resource, id int) (found slots.Ref, ok bool) {
 			}
 		}
 	}
-	return found, ok
+	return found, ok && !n.usesOtherwise(found, wanted)
+}
+
+// usesOtherwise reports whether a container has a slot as another owner than the given
+// one.
+func (n *node) usesOtherwise(ref slots.Ref, owner v0.Owner) bool {
+	return slices.ContainsFunc(n.pods, func(p *pod) bool {
+		return slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref && u.owner != owner })
+	})
 }
 
 // checkPreference checks that a suggestion for a group has IDs of different Instances,

@@ -92,6 +92,7 @@ func (n *node) depart(o *object) {
 	n.sees[o.name] = false
 	n.step(slots.DeviceWithdrawn{Instance: o.name})
 	if n.w.chance(30) {
+		n.unlabeled = n.unlabeled || !n.free(o)
 		n.unlabel(o)
 	}
 	n.leaveWhenFree(o)
@@ -107,13 +108,21 @@ func (n *node) leaveWhenFree(o *object) {
 	if n.sees[o.name] || !o.labels[n.name] {
 		return
 	}
-	for _, owner := range o.usage {
-		if owner.Node == n.name {
-			n.w.after(500*time.Millisecond, func() { n.leaveWhenFree(o) })
-			return
-		}
+	if !n.free(o) {
+		n.w.after(500*time.Millisecond, func() { n.leaveWhenFree(o) })
+		return
 	}
 	n.unlabel(o)
+}
+
+// free reports whether a node owns no slot of an Instance.
+func (n *node) free(o *object) bool {
+	for _, owner := range o.usage {
+		if owner.Node == n.name {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *node) label(o *object) {

@@ -35,9 +35,10 @@ type node struct {
 	observed  int // observations planned
 	observing bool
 	// restless is when something last delayed the release of slots.
-	restless time.Duration
-	booted   time.Duration
-	capacity map[string]int // as the agent knows it
+	restless  time.Duration
+	booted    time.Duration
+	unlabeled bool           // by a user, from an Instance with slots of this node
+	capacity  map[string]int // as the agent knows it
 }
 
 // Pod has one or two containers, which get the same IDs, as an init container and an
@@ -207,7 +208,7 @@ func (n *node) do(command slots.Command) {
 	case slots.Withdraw:
 		n.receive(c.Resource, nil)
 	case slots.Report:
-		if !n.w.edited[c.Slot] && (c.Slot.Instance != configuration || len(n.w.edited) == 0) {
+		if !n.mayReport(c.Slot) {
 			n.w.fail("conflict on %s: %s", n.name, c)
 		}
 	case slots.Restore:
@@ -215,6 +216,16 @@ func (n *node) do(command slots.Command) {
 			n.w.fail("%s restores the owner of %s, which nobody has emptied", n.name, c.Slot)
 		}
 	}
+}
+
+// mayReport reports whether a conflict is due to a user. An agent that starts after a
+// user has removed its node's label from an Instance does not know which slots the IDs
+// of its containers have.
+func (n *node) mayReport(ref slots.Ref) bool {
+	if ref.Instance == configuration { // an ID without a slot
+		return n.unlabeled || len(n.w.edited) > 0
+	}
+	return n.w.edited[ref]
 }
 
 func (n *node) probe(instance string) {
