@@ -100,10 +100,7 @@ func (n *node) checkCommands(commands []slots.Command) {
 				if owner.Node != n.name {
 					n.w.fail("I1: %s releases %s of %q", n.name, ref, owner)
 				}
-				// Until the first observation after its start, the agent cannot know that a
-				// Pod was deleted by force, and a slot that is given again is released and
-				// claimed, because of releases of the former agent.
-				if n.w.now-n.booted < 4*time.Second && n.onlyGhosts(ref) {
+				if n.onlyGhosts(ref) && !n.proven(ref, owner) { // the known limit in doc.go
 					n.w.excused[ref] = true
 				}
 			}
@@ -126,12 +123,37 @@ func (n *node) holds(ref slots.Ref) bool {
 	return false
 }
 
+// proofTime is how long observations must list a virtual ID before an agent that has
+// started believes that the container has the slot of the record.
+const proofTime = 5 * time.Second
+
+// proven reports whether the agent of a node has given a slot to a container since its
+// start, or observations have shown that one has it.
+func (n *node) proven(ref slots.Ref, owner v0.Owner) bool {
+	use := slots.Use{Resource: ref.Instance, ID: ref.String()}
+	if owner.VirtualID != "" {
+		use = slots.Use{Resource: configuration, ID: owner.VirtualID}
+	}
+	since, found := n.listed[use]
+	return n.given[ref] || found && (owner.VirtualID == "" || n.observedAt-since >= proofTime)
+}
+
 // onlyGhosts reports whether only containers of Pods that were deleted by force use a
 // slot.
 func (n *node) onlyGhosts(ref slots.Ref) bool {
 	return !slices.ContainsFunc(n.pods, func(p *pod) bool {
 		return !p.ended && slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref })
 	})
+}
+
+// mayReport reports whether a conflict is due to a user. An agent that starts after a
+// user has removed its node's label from an Instance does not know which slots the IDs
+// of its containers have.
+func (n *node) mayReport(ref slots.Ref) bool {
+	if ref.Instance == configuration { // an ID without a slot
+		return n.unlabeled || len(n.w.edited) > 0
+	}
+	return n.w.edited[ref]
 }
 
 // checkUnavailable checks that IDs that cannot be claimed become unhealthy: an error

@@ -1,6 +1,7 @@
 package slots_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -272,8 +273,20 @@ func (n *node) observe() {
 		default:
 			n.observeAfter(9*time.Second + n.w.upTo(time.Second))
 		}
+		n.note(e.Listed)
 		n.step(e)
 	})
+}
+
+// note records since when observations have listed each ID.
+func (n *node) note(listed []slots.Use) {
+	n.observedAt = n.w.now
+	maps.DeleteFunc(n.listed, func(u slots.Use, _ time.Duration) bool { return !slices.Contains(listed, u) })
+	for _, u := range listed {
+		if _, found := n.listed[u]; !found {
+			n.listed[u] = n.w.now
+		}
+	}
 }
 
 // list observes the IDs that the kubelet lists, and the resources whose list may lack

@@ -33,10 +33,14 @@ type node struct {
 	initial   time.Duration // the kubelet lists no Pods until then
 	backoff   time.Duration
 	observed  int // observations planned
-	observing bool
+	// given are the slots that the agent has given since its start, listed since when
+	// observations have listed an ID, and observedAt is when the last one was.
+	given      map[slots.Ref]bool
+	listed     map[slots.Use]time.Duration
+	observedAt time.Duration
+	observing  bool
 	// restless is when something last delayed the release of slots.
 	restless  time.Duration
-	booted    time.Duration
 	unlabeled bool           // by a user, from an Instance with slots of this node
 	capacity  map[string]int // as the agent knows it
 }
@@ -91,9 +95,9 @@ func (n *node) boot() {
 		return
 	}
 	n.epoch++
-	n.booted = n.w.now
 	n.m = slots.New(n.name)
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
+	n.given, n.listed = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}
 	n.restless = max(n.restless, n.w.now)
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
@@ -216,16 +220,6 @@ func (n *node) do(command slots.Command) {
 			n.w.fail("%s restores the owner of %s, which nobody has emptied", n.name, c.Slot)
 		}
 	}
-}
-
-// mayReport reports whether a conflict is due to a user. An agent that starts after a
-// user has removed its node's label from an Instance does not know which slots the IDs
-// of its containers have.
-func (n *node) mayReport(ref slots.Ref) bool {
-	if ref.Instance == configuration { // an ID without a slot
-		return n.unlabeled || len(n.w.edited) > 0
-	}
-	return n.w.edited[ref]
 }
 
 func (n *node) probe(instance string) {
@@ -424,6 +418,7 @@ func (n *node) answered(a slots.Answer) {
 		}
 	}
 	for i, ref := range a.Slots {
+		n.given[ref] = true
 		owner := v0.Owner{Node: n.name}
 		if r.resource.Group {
 			owner.VirtualID = strconv.Itoa(r.ids[i])

@@ -104,10 +104,10 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	switch {
 	case s.owner == owner:
 		// A virtual ID does not name the slot: the record may still be out of date.
-		if owner.VirtualID == "" {
-			s.uncertainRelease = 0 // an agent that had sent a release would not have given the slot away
+		if owner.VirtualID == "" || certain {
+			// An agent that had sent a release would not have given the slot away.
+			s.assumed, s.uncertainRelease = false, 0
 		}
-		s.assumed = s.assumed && owner.VirtualID != "" && !certain
 	case s.free():
 		s.owner, s.unrecorded = owner, true
 		if inst.recorded {
