@@ -254,7 +254,15 @@ func (n *node) owned(r slots.Resource, id int) (found slots.Ref, ok bool) {
 			}
 		}
 	}
-	return found, ok && !n.usesOtherwise(found, wanted)
+	return found, ok && !n.usesOtherwise(found, wanted) && (n.proven(found, wanted) || !n.ambiguous(wanted.VirtualID))
+}
+
+// ambiguous reports whether the agent knows several slots with a virtual ID. After its
+// start, one of them may be that of an old record.
+func (n *node) ambiguous(id string) bool {
+	return slices.ContainsFunc(n.m.State().Groups, func(g slots.GroupState) bool {
+		return slices.ContainsFunc(g.IDs, func(s slots.IDState) bool { return s.ID == id && len(s.Slots) > 1 })
+	})
 }
 
 // usesOtherwise reports whether a container has a slot as another owner than the given
