@@ -31,7 +31,8 @@ func (n *node) uses(ref slots.Ref) bool {
 // owned (I7). The time begins when nothing delays the release any more.
 func (n *node) checkRelease(o *object, number int, owner v0.Owner) {
 	ref := slots.Ref{Instance: o.name, Slot: number}
-	if n.m == nil || n.uses(ref) || n.mayUse(owner) || n.w.now < n.initial {
+	unseen := slices.Contains(n.unseen, o.name) && !o.labels[n.name]
+	if n.m == nil || n.uses(ref) || n.mayUse(owner) || n.w.now < n.initial || unseen {
 		n.restless = max(n.restless, n.w.now)
 		return
 	}
@@ -151,7 +152,7 @@ func (n *node) onlyGhosts(ref slots.Ref) bool {
 // of its containers have.
 func (n *node) mayReport(ref slots.Ref) bool {
 	if ref.Instance == configuration { // an ID without a slot
-		return n.unlabeled || len(n.w.edited) > 0
+		return len(n.unseen) > 0 || len(n.w.edited) > 0
 	}
 	return n.w.edited[ref]
 }

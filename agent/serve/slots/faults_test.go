@@ -93,7 +93,6 @@ func (n *node) depart(o *object) {
 	n.sees[o.name] = false
 	n.step(slots.DeviceWithdrawn{Instance: o.name})
 	if n.w.chance(30) {
-		n.unlabeled = n.unlabeled || !n.free(o)
 		n.unlabel(o)
 	}
 	n.leaveWhenFree(o)

@@ -40,9 +40,11 @@ type node struct {
 	observedAt time.Duration
 	observing  bool
 	// restless is when something last delayed the release of slots.
-	restless  time.Duration
-	unlabeled bool           // by a user, from an Instance with slots of this node
-	capacity  map[string]int // as the agent knows it
+	restless time.Duration
+	// unseen are the Instances with slots of this node that did not have its label when the
+	// agent started: a user had removed it.
+	unseen   []string
+	capacity map[string]int // as the agent knows it
 }
 
 // Pod has one or two containers, which get the same IDs, as an init container and an
@@ -97,11 +99,14 @@ func (n *node) boot() {
 	n.epoch++
 	n.m = slots.New(n.name)
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
-	n.given, n.listed = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}
+	n.given, n.listed, n.unseen = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil
 	n.restless = max(n.restless, n.w.now)
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
 		o := n.w.objects[name]
+		if !o.labels[n.name] && !n.free(o) {
+			n.unseen = append(n.unseen, name)
+		}
 		if o.exists && o.labels[n.name] {
 			n.told[name] = true
 			record := o.history[n.w.rng.IntN(len(o.history))]
