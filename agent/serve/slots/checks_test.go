@@ -228,12 +228,20 @@ func (n *node) checkRefusal(r *request, a slots.Answer) {
 		if !owned || n.w.excused[ref] || !n.up[ref.Instance] || !n.sees[ref.Instance] || o.version != n.known[o.name].Version {
 			return
 		}
+		if n.left(o.name) { // the watch will deliver that it has joined again
+			return
+		}
 		instances[ref.Instance] = true
 	}
 	if r.resource.Group && len(instances) < len(r.ids) {
 		return
 	}
 	n.w.fail("I4: %s owns %v of %s but was refused: %v", n.name, r.ids, r.resource.Name, a.Err)
+}
+
+// left reports whether the agent of a node knows that an Instance lacks its label.
+func (n *node) left(instance string) bool {
+	return slices.ContainsFunc(n.m.State().Instances, func(i slots.InstanceState) bool { return i.Name == instance && i.Left })
 }
 
 // owned returns the slot that a node owns through an ID, if there is exactly one and no
