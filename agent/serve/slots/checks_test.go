@@ -131,11 +131,11 @@ const proofTime = 5 * time.Second
 // proven reports whether the agent of a node has given a slot to a container since its
 // start, or observations have shown that one has it.
 func (n *node) proven(ref slots.Ref, owner v0.Owner) bool {
-	use := slots.Use{Resource: ref.Instance, ID: ref.String()}
+	listed := slots.Use{Resource: ref.Instance, ID: ref.String()}
 	if owner.VirtualID != "" {
-		use = slots.Use{Resource: configuration, ID: owner.VirtualID}
+		listed = slots.Use{Resource: configuration, ID: owner.VirtualID}
 	}
-	since, found := n.listed[use]
+	since, found := n.listed[listed]
 	return n.given[ref] || found && (owner.VirtualID == "" || n.observedAt-since >= proofTime)
 }
 
