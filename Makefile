@@ -131,6 +131,8 @@ gate: ## Check what must hold for every change, as CI does
 full: ## Check what make gate does, and what takes longer: all cases, many schedules, speed as ratios
 	@go -C tools build -o ../bin/ ./gate
 	@bin/gate -stop-after=fetch,kubernetes,build $(STAGES) 'test TESTFLAGS=-race' 'proofs AKRI_FULL=1' 'e2e AKRI_FULL=1'
+# The date of the commit is the seed of the schedules that are new for each commit.
+proofs: export AKRI_SEED ?= $(shell git log -1 --format=%ct)
 proofs: kubernetes # without the race detector: speed is measured, and models run long
 	$(call gotest,.,./...,-timeout=40m)
 

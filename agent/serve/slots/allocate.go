@@ -184,7 +184,7 @@ func (m *Machine) take(c *pendingCall) ([]Command, bool) {
 	var commands []Command
 	for _, name := range slices.Sorted(maps.Keys(releases)) {
 		for _, number := range releases[name] { // the kubelet knows that its container has terminated
-			m.instances[name].slots[number].held = v0.Owner{}
+			m.instances[name].slots[number].hold(v0.Owner{}, false)
 		}
 		commands = append(commands, m.release(m.instances[name], releases[name]))
 	}
@@ -216,7 +216,8 @@ func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Co
 		inst, owner := m.instances[ref.Instance], m.owner(c.resource, c.ids[i])
 		s := inst.slots[ref.Slot]
 		s.unrecorded = s.unrecorded || s.owner != owner
-		s.owner, s.held, s.assumed = owner, owner, false
+		s.owner = owner
+		s.hold(owner, false)
 		s.asked, s.answered = m.now, m.now // the kubelet assigns the slot from now on
 		m.touch(s)
 		m.changed(inst)

@@ -31,7 +31,8 @@ func (n *node) uses(ref slots.Ref) bool {
 // owned (I7). The time begins when nothing delays the release any more.
 func (n *node) checkRelease(o *object, number int, owner v0.Owner) {
 	ref := slots.Ref{Instance: o.name, Slot: number}
-	if n.m == nil || n.uses(ref) || n.mayUse(owner) || n.w.now < n.initial {
+	unseen := slices.Contains(n.unseen, o.name) && !o.labels[n.name]
+	if n.m == nil || n.uses(ref) || n.mayUse(owner) || n.w.now < n.initial || unseen {
 		n.restless = max(n.restless, n.w.now)
 		return
 	}
@@ -100,10 +101,7 @@ func (n *node) checkCommands(commands []slots.Command) {
 				if owner.Node != n.name {
 					n.w.fail("I1: %s releases %s of %q", n.name, ref, owner)
 				}
-				// Until the first observation after its start, the agent cannot know that a
-				// Pod was deleted by force, and a slot that is given again is released and
-				// claimed, because of releases of the former agent.
-				if n.w.now-n.booted < 4*time.Second && n.onlyGhosts(ref) {
+				if n.onlyGhosts(ref) && !n.proven(ref, owner) { // the known limit in doc.go
 					n.w.excused[ref] = true
 				}
 			}
@@ -126,12 +124,37 @@ func (n *node) holds(ref slots.Ref) bool {
 	return false
 }
 
+// proofTime is how long observations must list a virtual ID before an agent that has
+// started believes that the container has the slot of the record.
+const proofTime = 5 * time.Second
+
+// proven reports whether the agent of a node has given a slot to a container since its
+// start, or observations have shown that one has it.
+func (n *node) proven(ref slots.Ref, owner v0.Owner) bool {
+	listed := slots.Use{Resource: ref.Instance, ID: ref.String()}
+	if owner.VirtualID != "" {
+		listed = slots.Use{Resource: configuration, ID: owner.VirtualID}
+	}
+	since, found := n.listed[listed]
+	return n.given[ref] || found && (owner.VirtualID == "" || n.observedAt-since >= proofTime)
+}
+
 // onlyGhosts reports whether only containers of Pods that were deleted by force use a
 // slot.
 func (n *node) onlyGhosts(ref slots.Ref) bool {
 	return !slices.ContainsFunc(n.pods, func(p *pod) bool {
 		return !p.ended && slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref })
 	})
+}
+
+// mayReport reports whether a conflict is due to a user. An agent that starts after a
+// user has removed its node's label from an Instance does not know which slots the IDs
+// of its containers have.
+func (n *node) mayReport(ref slots.Ref) bool {
+	if ref.Instance == configuration { // an ID without a slot
+		return len(n.unseen) > 0 || len(n.w.edited) > 0
+	}
+	return n.w.edited[ref]
 }
 
 // checkUnavailable checks that IDs that cannot be claimed become unhealthy: an error
@@ -205,6 +228,9 @@ func (n *node) checkRefusal(r *request, a slots.Answer) {
 		if !owned || n.w.excused[ref] || !n.up[ref.Instance] || !n.sees[ref.Instance] || o.version != n.known[o.name].Version {
 			return
 		}
+		if n.left(o.name) { // the watch will deliver that it has joined again
+			return
+		}
 		instances[ref.Instance] = true
 	}
 	if r.resource.Group && len(instances) < len(r.ids) {
@@ -213,14 +239,23 @@ func (n *node) checkRefusal(r *request, a slots.Answer) {
 	n.w.fail("I4: %s owns %v of %s but was refused: %v", n.name, r.ids, r.resource.Name, a.Err)
 }
 
-// owned returns the slot that a node owns through an ID, if there is exactly one.
+// left reports whether the agent of a node knows that an Instance lacks its label.
+func (n *node) left(instance string) bool {
+	return slices.ContainsFunc(n.m.State().Instances, func(i slots.InstanceState) bool { return i.Name == instance && i.Left })
+}
+
+// owned returns the slot that a node owns through an ID, if there is exactly one and no
+// container has it as another owner. A claim that was given up may be written so late
+// that the slot of a local device is in use again, through the other resource.
 func (n *node) owned(r slots.Resource, id int) (found slots.Ref, ok bool) {
 	if !r.Group {
-		return slots.Ref{Instance: r.Name, Slot: id}, n.w.objects[r.Name].usage[id] == v0.Owner{Node: n.name}
+		found, owner := slots.Ref{Instance: r.Name, Slot: id}, v0.Owner{Node: n.name}
+		return found, n.w.objects[r.Name].usage[id] == owner && !n.usesOtherwise(found, owner)
 	}
+	wanted := v0.Owner{Node: n.name, VirtualID: strconv.Itoa(id)}
 	for _, name := range n.w.names {
 		for number, owner := range n.w.objects[name].usage {
-			if owner == (v0.Owner{Node: n.name, VirtualID: strconv.Itoa(id)}) {
+			if owner == wanted {
 				if ok {
 					return found, false
 				}
@@ -228,7 +263,23 @@ func (n *node) owned(r slots.Resource, id int) (found slots.Ref, ok bool) {
 			}
 		}
 	}
-	return found, ok
+	return found, ok && !n.usesOtherwise(found, wanted) && (n.proven(found, wanted) || !n.ambiguous(wanted.VirtualID))
+}
+
+// ambiguous reports whether the agent knows several slots with a virtual ID. After its
+// start, one of them may be that of an old record.
+func (n *node) ambiguous(id string) bool {
+	return slices.ContainsFunc(n.m.State().Groups, func(g slots.GroupState) bool {
+		return slices.ContainsFunc(g.IDs, func(s slots.IDState) bool { return s.ID == id && len(s.Slots) > 1 })
+	})
+}
+
+// usesOtherwise reports whether a container has a slot as another owner than the given
+// one.
+func (n *node) usesOtherwise(ref slots.Ref, owner v0.Owner) bool {
+	return slices.ContainsFunc(n.pods, func(p *pod) bool {
+		return slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref && u.owner != owner })
+	})
 }
 
 // checkPreference checks that a suggestion for a group has IDs of different Instances,

@@ -12,13 +12,18 @@
 // from the request to the answer), mapping.go and groups.go (virtual IDs), record.go
 // (what the API server says), release.go (what the kubelet says), probe.go, roster.go
 // (how IDs leave a list), then testdata. model_test.go runs nodes, kubelets and an API
-// server with random faults: 2000 schedules in each check, 100000 in make full.
+// server with random faults: 2000 schedules in each check; in make full 100000, and
+// 50000 with seeds that are new for each commit.
 //
 // Always: the invariants of invariants.go. A slot is given to a container only
 // while the record in the API server names this node, or, for a device that no
 // other node can reach, will name it; a slot is released only on evidence that is
-// later than the last call naming it. An event costs what it concerns: one Instance
-// and, if its offer changes, its group.
+// later than the last call naming it. A slot that this agent finds as its own after a
+// start is released and claimed before it is given again, because the record may be old
+// and an earlier agent's release may still arrive, until an observation has named the
+// slot. A virtual ID does not name it: observations must list the ID for five seconds,
+// after which a record is no longer taken to be old. An event costs what it concerns:
+// one Instance and, if its offer changes, its group.
 //
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
 // the time since the caller started. A Machine is not safe for concurrent use.
@@ -27,7 +32,9 @@
 // slot was given while the API server was down, and the agent ends before the owner is
 // written, that is forgotten: the ID is not given again while a container has it, but
 // its slot may be. The same is true if the slot was given while a release without a
-// response could still arrive, and it arrives while the agent is down. Until the first
-// observation after a start, a slot that is given again is released and claimed; a
-// container of a Pod that was deleted by force at this moment does not prevent it.
+// response could still arrive, and it arrives while the agent is down. A slot that is
+// released and claimed after a start, as above, is free for some milliseconds. If the Pod
+// of its container was deleted by force after the last observation, the container still
+// has it, and another node may claim it. A call cannot wait for the next observation,
+// because the kubelet's list is complete only after the call.
 package slots

@@ -1,6 +1,7 @@
 package slots_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -107,13 +108,21 @@ func (n *node) leaveWhenFree(o *object) {
 	if n.sees[o.name] || !o.labels[n.name] {
 		return
 	}
-	for _, owner := range o.usage {
-		if owner.Node == n.name {
-			n.w.after(500*time.Millisecond, func() { n.leaveWhenFree(o) })
-			return
-		}
+	if !n.free(o) {
+		n.w.after(500*time.Millisecond, func() { n.leaveWhenFree(o) })
+		return
 	}
 	n.unlabel(o)
+}
+
+// free reports whether a node owns no slot of an Instance.
+func (n *node) free(o *object) bool {
+	for _, owner := range o.usage {
+		if owner.Node == n.name {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *node) label(o *object) {
@@ -263,8 +272,20 @@ func (n *node) observe() {
 		default:
 			n.observeAfter(9*time.Second + n.w.upTo(time.Second))
 		}
+		n.note(e.Listed)
 		n.step(e)
 	})
+}
+
+// note records since when observations have listed each ID.
+func (n *node) note(listed []slots.Use) {
+	n.observedAt = n.w.now
+	maps.DeleteFunc(n.listed, func(u slots.Use, _ time.Duration) bool { return !slices.Contains(listed, u) })
+	for _, u := range listed {
+		if _, found := n.listed[u]; !found {
+			n.listed[u] = n.w.now
+		}
+	}
 }
 
 // list observes the IDs that the kubelet lists, and the resources whose list may lack

@@ -33,10 +33,17 @@ type node struct {
 	initial   time.Duration // the kubelet lists no Pods until then
 	backoff   time.Duration
 	observed  int // observations planned
-	observing bool
+	// given are the slots that the agent has given since its start, listed since when
+	// observations have listed an ID, and observedAt is when the last one was.
+	given      map[slots.Ref]bool
+	listed     map[slots.Use]time.Duration
+	observedAt time.Duration
+	observing  bool
 	// restless is when something last delayed the release of slots.
 	restless time.Duration
-	booted   time.Duration
+	// unseen are the Instances with slots of this node that did not have its label when the
+	// agent started: a user had removed it.
+	unseen   []string
 	capacity map[string]int // as the agent knows it
 }
 
@@ -90,13 +97,16 @@ func (n *node) boot() {
 		return
 	}
 	n.epoch++
-	n.booted = n.w.now
 	n.m = slots.New(n.name)
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
+	n.given, n.listed, n.unseen = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil
 	n.restless = max(n.restless, n.w.now)
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
 		o := n.w.objects[name]
+		if !o.labels[n.name] && !n.free(o) {
+			n.unseen = append(n.unseen, name)
+		}
 		if o.exists && o.labels[n.name] {
 			n.told[name] = true
 			record := o.history[n.w.rng.IntN(len(o.history))]
@@ -207,7 +217,7 @@ func (n *node) do(command slots.Command) {
 	case slots.Withdraw:
 		n.receive(c.Resource, nil)
 	case slots.Report:
-		if !n.w.edited[c.Slot] && (c.Slot.Instance != configuration || len(n.w.edited) == 0) {
+		if !n.mayReport(c.Slot) {
 			n.w.fail("conflict on %s: %s", n.name, c)
 		}
 	case slots.Restore:
@@ -413,6 +423,7 @@ func (n *node) answered(a slots.Answer) {
 		}
 	}
 	for i, ref := range a.Slots {
+		n.given[ref] = true
 		owner := v0.Owner{Node: n.name}
 		if r.resource.Group {
 			owner.VirtualID = strconv.Itoa(r.ids[i])

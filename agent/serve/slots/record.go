@@ -106,7 +106,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, before uint64) (report []Command, reclaim bool) {
 	s := inst.slots[number]
 	if s.assumed && owner.Node == m.node {
-		s.held = owner // the former record was out of date
+		s.hold(owner, true) // the former record was out of date
 	}
 	switch {
 	case !s.held.Free() && (owner.Free() || !inst.shared && owner.Node == m.node && owner != s.held):
@@ -125,8 +125,8 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, before ui
 		// An earlier agent of this node has claimed the slot, or given it to a container
 		// just before this one started. So a container may have it until an observation,
 		// and the earlier agent's release may still reach the API server, at any version.
-		s.held, s.assumed, s.asked, s.uncertainRelease = owner, true, m.now, math.MaxUint64
-		s.released = inst.version
+		s.hold(owner, true)
+		s.asked, s.uncertainRelease, s.released = m.now, math.MaxUint64, inst.version
 	}
 	if owner.Node != m.node {
 		s.uncertainRelease, s.superseded = 0, false

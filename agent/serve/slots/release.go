@@ -96,25 +96,27 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	if !o.applies(inst, number, s) {
 		return nil
 	}
-	s.held = owner
+	s.hold(owner, s.assumed)
+	if contradicted := !s.free() && s.owner != owner; contradicted != s.contradicted || s.since == never {
+		s.contradicted, s.since = contradicted, o.m.now
+	}
+	certain := o.m.now-s.since >= reportDelay
 	switch {
 	case s.owner == owner:
-		s.uncertainRelease = 0 // an agent that had sent a release would not have given the slot away
-		// A virtual ID does not name the slot, so the record may still be out of date.
-		s.confirmations++
-		s.assumed = s.assumed && owner.VirtualID != "" && s.confirmations < reportAfter
+		// A virtual ID does not name the slot: the record may still be out of date.
+		if owner.VirtualID == "" || certain {
+			// An agent that had sent a release would not have given the slot away.
+			s.assumed, s.uncertainRelease = false, 0
+		}
 	case s.free():
 		s.owner, s.unrecorded = owner, true
 		if inst.recorded {
 			o.claims[inst.name] = append(o.claims[inst.name], number)
 		}
 	default:
-		s.confirmations = 0
-		s.conflicts++
-		s.assumed = s.conflicts < reportAfter
+		s.assumed = !certain
 		return o.m.conflict(inst, number, s.owner)
 	}
-	s.conflicts = 0
 	o.m.changed(inst)
 	return nil
 }
@@ -135,7 +137,8 @@ func (o *observation) end(inst *instance) {
 			continue
 		}
 		changed = true
-		s.held, s.assumed, s.conflicting, s.reported = v0.Owner{}, false, false, false
+		s.hold(v0.Owner{}, false)
+		s.conflicting, s.reported = false, false
 		switch {
 		case s.owner.Node != o.m.node:
 		case !inst.recorded:
@@ -166,18 +169,16 @@ func (o *observation) ended(inst *instance, number int, s *slot) bool {
 	return s.superseded || !o.listed[use]
 }
 
-// reportAfter is how many observations contradict the records before that is reported.
+// reportDelay is how long observations contradict the records before that is reported.
 // After the start of an agent, its cache may be out of date.
-const reportAfter = 3
+const reportDelay = 5 * time.Second
 
 // orphan is since when a container has had an ID without a slot, and whether that was
-// reported, after orphanDelay.
+// reported, after reportDelay.
 type orphan struct {
 	since    time.Duration
 	reported bool
 }
-
-const orphanDelay = 5 * time.Second
 
 // confirmOrphans records the virtual IDs that a container has although no slot has them.
 // They are not given to another container.
@@ -200,7 +201,7 @@ func (o *observation) confirmOrphans() []Command {
 		if !again {
 			found.since = o.m.now
 		}
-		due := !found.reported && o.m.now-found.since >= orphanDelay
+		due := !found.reported && o.m.now-found.since >= reportDelay
 		found.reported = found.reported || due
 		orphans[g.name][use.ID] = found
 		if due {

@@ -15,6 +15,9 @@ import (
 const (
 	gateSchedules = 2000
 	fullSchedules = 100_000 // with AKRI_FULL=1, as in "make full"
+
+	// freshSchedules are run in addition to those, with seeds of their own for each commit.
+	freshSchedules = 50_000
 )
 
 var (
@@ -36,6 +39,28 @@ func TestSchedules(t *testing.T) {
 	if count >= 1000 && (total.Granted == 0 || total.Groups == 0 || total.Several == 0 || total.Crashes == 0 || total.Ghosts == 0) {
 		t.Errorf("the schedules no longer reach what they should: %+v", total)
 	}
+}
+
+// TestFreshSchedules runs schedules that were not run for an earlier commit, so that the
+// machine does not fit the fixed seeds only. AKRI_SEED is the date of the commit in "make
+// full", which can be repeated.
+func TestFreshSchedules(t *testing.T) {
+	fulltest.Only(t)
+	if os.Getenv("AKRI_SEED") == "" {
+		t.Skip("AKRI_SEED is not set: make full sets it to the date of the commit")
+	}
+	first := environmentSeed(t) * freshSchedules // commits a second apart have no seed in common
+	last := first + freshSchedules - 1
+	t.Logf("seeds %d to %d: %+v", first, last, checkSchedules(t, first, last))
+}
+
+func environmentSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
+	if err != nil {
+		t.Fatalf("AKRI_SEED: %v", err)
+	}
+	return seed
 }
 
 // TestFailedSeeds runs the schedules that ever violated an invariant, which are in
@@ -68,10 +93,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatalf("AKRI_SOAK: %v", err)
 	}
-	first, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
-	if err != nil {
-		t.Fatalf("AKRI_SEED: %v", err)
-	}
+	first := environmentSeed(t)
 	const batch = 1000
 	seed := first
 	var total stats

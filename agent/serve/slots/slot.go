@@ -37,9 +37,11 @@ type slot struct {
 	// conflicting means that the record names another owner than held; reported that a
 	// [Report] says so.
 	conflicting, reported bool
-	// confirmations and conflicts count the observations of a container whose slot
-	// the record gives to this node, or to another owner.
-	confirmations, conflicts int
+	// contradicted means that the last observation of a container with the slot
+	// contradicted the record; since is when observations began to say the same. A
+	// negative value means that there was none.
+	contradicted bool
+	since        time.Duration
 	// superseded means that the slot's virtual ID was given to a later container with
 	// another slot.
 	superseded bool
@@ -65,8 +67,17 @@ type slot struct {
 	// asked is when an Allocate for the slot was last received or answered. A negative
 	// value means never.
 	asked time.Duration
-	// answered is when the slot was last given to a container by this agent.
+	// answered is when this agent last gave the slot to a container as held.
 	answered time.Duration
+}
+
+// hold sets as which owner a container has the slot, or may have it. What is known of
+// the former one ends.
+func (s *slot) hold(owner v0.Owner, assumed bool) {
+	if owner != s.held {
+		s.answered, s.since = never, never
+	}
+	s.held, s.assumed = owner, assumed
 }
 
 func (s *slot) free() bool { return s.owner.Free() }
@@ -120,7 +131,7 @@ type instance struct {
 func (i *instance) slot(number int) *slot {
 	s := i.slots[number]
 	if s == nil {
-		s = &slot{asked: never, answered: never}
+		s = &slot{asked: never, answered: never, since: never}
 		i.slots[number] = s
 	}
 	return s
