@@ -111,8 +111,8 @@ const continued = " \\\n  "
 
 func (p *planner) save() {
 	var commands []string
-	save := func(file, print string) {
-		commands = append(commands, fmt.Sprintf("test -s %s || %s > %s", file, print, file))
+	save := func(file, command string) {
+		commands = append(commands, fmt.Sprintf("test -s %s || %s > %s", file, command, file))
 	}
 	save("akri-objects.yaml", "kubectl get configurations.akri.sh,instances.akri.sh -A -o yaml")
 	save("akri-definitions.yaml", "kubectl get customresourcedefinition configurations.akri.sh instances.akri.sh -o yaml")
@@ -127,8 +127,8 @@ func (p *planner) save() {
 		workloads = append(workloads, fmt.Sprintf("kubectl get -n %s %s -o yaml", w.Namespace, kubectlName(w)))
 	}
 	if len(workloads) > 0 {
-		print := "{\n  " + strings.Join(workloads, "\n  echo ---\n  ") + "\n}"
-		commands = append(commands, "test -s akri-workloads.yaml || "+print+" > akri-workloads.part",
+		group := "{\n  " + strings.Join(workloads, "\n  echo ---\n  ") + "\n}"
+		commands = append(commands, "test -s akri-workloads.yaml || "+group+" > akri-workloads.part",
 			"test -s akri-workloads.yaml || mv akri-workloads.part akri-workloads.yaml") // never a part of them
 	}
 	for _, w := range p.oldWebhooks() {
