@@ -71,10 +71,10 @@ func TestRequestBytes(t *testing.T) {
 			t.Errorf("%s: %d bytes, want %d", name, got, test.want)
 		}
 	}
-	if usual := maxServedOfNamespace * requestBytes(v0.DiscoveryHandler{
+	if usual := v0.MaxConfigurations * requestBytes(v0.DiscoveryHandler{
 		DiscoveryDetails: strings.Repeat("x", 8<<10), DiscoveryProperties: slicesOf(secret, 2)}); usual > maxRequestsOfNamespace {
 		t.Errorf("%d Configurations with 8 KiB of details, a user and a password take %d bytes, but may have %d",
-			maxServedOfNamespace, usual, maxRequestsOfNamespace)
+			v0.MaxConfigurations, usual, maxRequestsOfNamespace)
 	}
 }
 
@@ -110,12 +110,12 @@ func TestTheOldestAreServed(t *testing.T) {
 	}
 	refused := func(what string, configuration *cachedConfiguration, want bool) {
 		t.Helper()
-		if got := c.beyondQuota(&configuration.Configuration); (got != "") != want {
+		if got := (&reconciler{configurations: c}).refuse(&configuration.Configuration); (got != "") != want {
 			t.Errorf("%s: %q", what, got)
 		}
 	}
 	first := add("many", "a", "here", 1000)
-	for i := range maxServedOfNamespace - 2 {
+	for i := range v0.MaxConfigurations - 2 {
 		add("many", fmt.Sprintf("b%03d", i), "here", 500)
 		add("many", fmt.Sprintf("elsewhere%03d", i), "elsewhere", 2000)
 	}
@@ -124,7 +124,7 @@ func TestTheOldestAreServed(t *testing.T) {
 	refused("the last that fits", last, false)
 	refused("of the same age, the one with the later name", tooMany, true)
 	refused("one whose handler is not on this node", add("many", "z", "elsewhere", 1), false)
-	refused("another namespace", add("other", "z", "here", 1), false)
+	refused("another namespace", add("other", "w", "here", 1), false)
 
 	deleted := *first
 	deleted.DeletionTimestamp = new(metav1.Now())
