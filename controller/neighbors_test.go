@@ -42,21 +42,34 @@ metadata: {name: NAME}
 spec: {policyName: NAME}
 `
 
+// mutate installs a policy for the world's namespace, and waits until it changes a new
+// Deployment: the API server's cache is slow.
+func (c *cluster) mutate(policy string, changed func(probe *unstructured.Unstructured) bool) {
+	c.T.Helper()
+	ctx := context.WithoutCancel(c.T.Context())
+	c.Apply(strings.ReplaceAll(policy, "NAME", c.Namespace))
+	c.T.Cleanup(func() {
+		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {
+			_ = c.Delete(ctx, named("admissionregistration.k8s.io/v1", kind, "", c.Namespace))
+		}
+	})
+	c.Eventually("the policy changes Deployments", func() string {
+		c.Apply(deploymentNamed("probe"))
+		probe := c.read("apps/v1 Deployment probe")
+		defer c.Delete(ctx, probe)
+		if !changed(probe) {
+			return "the probe is as it was created"
+		}
+		return ""
+	})
+}
+
 // What others have added next to the controller's list entries stays, also when an
 // entry of the controller's is repaired.
 func TestNeighborsOfListEntriesStay(t *testing.T) {
 	c := newCluster(t)
-	c.Apply(strings.ReplaceAll(injector, "NAME", c.Namespace))
-	t.Cleanup(func() {
-		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {
-			_ = c.Delete(t.Context(), named("admissionregistration.k8s.io/v1", kind, "", c.Namespace))
-		}
-	})
-	c.Eventually("the policy", func() string { // the API server's cache is slow
-		probe := deploymentNamed("probe")
-		c.Apply(probe)
-		defer c.Delete(t.Context(), c.read("apps/v1 Deployment probe"))
-		return lacks(c.names("probe", containers), "sidecar")
+	c.mutate(injector, func(probe *unstructured.Unstructured) bool {
+		return slices.Contains(namesIn(probe, containers), "sidecar")
 	})
 	c.Apply(repairTemplates)
 	instance := c.Instance("cfg", "cfg-1", nil)
@@ -173,7 +186,7 @@ func lacks(names []string, wanted ...string) string {
 const defaulter = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
-metadata: {name: NAME-defaults}
+metadata: {name: NAME}
 spec:
   matchConstraints:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
@@ -191,32 +204,19 @@ spec:
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
-metadata: {name: NAME-defaults}
-spec: {policyName: NAME-defaults}
+metadata: {name: NAME}
+spec: {policyName: NAME}
 `
 
 // Entries and values that others add to objects of the controller, or that admission and
 // the API server default, cost no write, and stay when the controller repairs its own.
 func TestWhatOthersAddStays(t *testing.T) {
 	c := newCluster(t)
-	c.Apply(strings.ReplaceAll(defaulter, "NAME", c.Namespace))
-	t.Cleanup(func() {
-		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {
-			_ = c.Delete(context.WithoutCancel(t.Context()), named("admissionregistration.k8s.io/v1", kind, "", c.Namespace+"-defaults"))
-		}
-	})
 	class := func(object *unstructured.Unstructured) string {
 		value, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "priorityClassName")
 		return value
 	}
-	c.Eventually("the policy", func() string { // the API server's cache is slow
-		c.Apply(deploymentNamed("probe"))
-		defer c.Delete(t.Context(), c.read("apps/v1 Deployment probe"))
-		if class(c.read("apps/v1 Deployment probe")) == "" {
-			return "it sets no default"
-		}
-		return ""
-	})
+	c.mutate(defaulter, func(probe *unstructured.Unstructured) bool { return class(probe) != "" })
 	c.Apply(strings.Replace(repairTemplates, "spec: {ports: [{port: 80}]", "spec: {type: NodePort, ports: [{port: 80}]", 1))
 	instance := c.Instance("cfg", "cfg-1", nil)
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
