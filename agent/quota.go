@@ -8,10 +8,10 @@ import (
 )
 
 // What an agent serves. A Configuration costs it a stream to each endpoint of the handler,
-// and its request is held several times, whether or not it has devices.
+// and its request is held several times, whether or not it has devices. Of one namespace, it
+// serves [v0.MaxConfigurations].
 const (
 	maxServed              = 400
-	maxServedOfNamespace   = 100
 	maxRequests            = 16 << 20 // bytes
 	maxRequestsOfNamespace = 4 << 20  // bytes
 	maxCachedRequest       = 4 << 10  // bytes; a larger one is read if the Configuration is served
@@ -62,13 +62,13 @@ func overQuota(namespace string, wanted load, older map[string]load) string {
 	all := wanted
 	for _, taken := range older {
 		// What a namespace has beyond its limit is not served, and takes nothing from others.
-		all = all.plus(taken.min(load{maxServedOfNamespace, maxRequestsOfNamespace}))
+		all = all.plus(taken.min(load{v0.MaxConfigurations, maxRequestsOfNamespace}))
 	}
 	own := wanted.plus(older[namespace])
 	const remedy = "the oldest are served: delete some that are not needed"
 	switch {
-	case own.count > maxServedOfNamespace:
-		return fmt.Sprintf("not served: a node serves at most %d Configurations of one namespace, and %s", maxServedOfNamespace, remedy)
+	case own.count > v0.MaxConfigurations:
+		return fmt.Sprintf("not served: a node serves at most %d Configurations of one namespace, and %s", v0.MaxConfigurations, remedy)
 	case all.count > maxServed:
 		return fmt.Sprintf("not served: a node serves at most %d Configurations, and %s", maxServed, remedy)
 	case own.bytes > maxRequestsOfNamespace:

@@ -10,13 +10,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// maxConfigurations is the number of Configurations of one namespace, so that no tenant fills
-// the memory of the controller and of the agents. Those that are created at the same time may
-// exceed it by as many.
-const maxConfigurations = 100
-
-// checkNumber denies a further Configuration in a namespace that has as many as it may. Those
-// that are being deleted count, because they still take memory.
+// checkNumber denies a further Configuration in a namespace that has [v0.MaxConfigurations]. Those
+// that are being deleted count, because they still take memory. Those that are created at the
+// same time may exceed it by as many.
 func checkNumber(ctx context.Context, live client.Reader, r admissionRequest) []Finding {
 	if r.old != nil {
 		return nil
@@ -33,12 +29,12 @@ func checkNumber(ctx context.Context, live client.Reader, r admissionRequest) []
 	if list.RemainingItemCount != nil {
 		number += *list.RemainingItemCount
 	}
-	if number < maxConfigurations {
+	if number < v0.MaxConfigurations {
 		return nil
 	}
 	return []Finding{{
 		Level: Deny, Place: "metadata.namespace",
-		Cause: fmt.Sprintf("the namespace has %d Configurations already, and the limit is %d", number, maxConfigurations),
+		Cause: fmt.Sprintf("the namespace has %d Configurations already, and the limit is %d", number, v0.MaxConfigurations),
 		Hint:  "delete one, or use another namespace",
 	}}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 // A namespace has a bounded number of Configurations. Existing ones can be changed.
@@ -17,13 +19,13 @@ func TestNumberOfConfigurations(t *testing.T) {
 	}
 	var group errgroup.Group
 	group.SetLimit(8)
-	for i := range maxConfigurations - 1 {
+	for i := range v0.MaxConfigurations - 1 {
 		group.Go(func() error { return admin.apply(named(i)) })
 	}
 	expect(t, group.Wait(), "")
 	w.guard()
-	expect(t, admin.apply(named(maxConfigurations-1)), "")
-	expect(t, admin.apply(named(maxConfigurations)), "the namespace has 100 Configurations already, and the limit is 100: delete one")
+	expect(t, admin.apply(named(v0.MaxConfigurations-1)), "")
+	expect(t, admin.apply(named(v0.MaxConfigurations)), "the namespace has 100 Configurations already, and the limit is 100: delete one")
 	expect(t, admin.apply(strings.Replace(named(0), "foo0", "foo1", 1)), "")
 }
 

@@ -29,6 +29,10 @@ const (
 	// in the Configuration, and of these and the ones from Secrets and ConfigMaps.
 	MaxDiscoveryPropertiesLength = 65536
 
+	// MaxConfigurations is the number of Configurations of one namespace that the webhook
+	// admits, and that an agent serves, so that no tenant fills the memory of the controller
+	// and of the agents.
+	MaxConfigurations = 100
 	// MaxDevices is the number of devices of one Configuration that an agent publishes
 	// on one node. It is also the number of objects that one for-each renders.
 	MaxDevices = 1000
