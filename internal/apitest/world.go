@@ -22,7 +22,7 @@ import (
 )
 
 // Timeout is how long Eventually waits. It only bounds failures.
-const Timeout = 20 * time.Second
+const Timeout = time.Minute
 
 // World is a namespace for one test on the API server, with a client. Its methods
 // fail the test.
