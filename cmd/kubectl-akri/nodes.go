@@ -142,10 +142,15 @@ func (c *cluster) noteWithout(ctx context.Context, streams cli.Streams, reports 
 	const maxNames = 5
 	var without []string
 	for i := range nodes.Items {
-		name := nodes.Items[i].Name
-		if !slices.ContainsFunc(reports, func(report view.NodeReport) bool { return report.Node == name }) {
-			without = append(without, name)
+		node := &nodes.Items[i]
+		if slices.ContainsFunc(reports, func(report view.NodeReport) bool { return report.Node == node.Name }) {
+			continue
 		}
+		name := node.Name
+		if !isReady(node) {
+			name += " (not ready)"
+		}
+		without = append(without, name)
 	}
 	if len(without) == 0 {
 		return
@@ -155,6 +160,14 @@ func (c *cluster) noteWithout(ctx context.Context, streams cli.Streams, reports 
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	fmt.Fprintf(streams.Err, "note: no agent runs on %s; the DaemonSet's nodeSelector or the nodes' taints exclude them\n", shown)
+}
+
+// isReady reports whether a node's kubelet reports that it works. A node that is not ready
+// has taints for it.
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
 }
 
 // assignedNode returns the node that the DaemonSet controller chose for a Pod that is

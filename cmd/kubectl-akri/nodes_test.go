@@ -61,7 +61,12 @@ spec: {nodeName: node-d, containers: [{name: agent, image: agent}]}
 		}
 	})
 	got.want(t, 0, "!node-bare")
-	w.run("", "nodes", "-n", w.Namespace, "--timeout", "5s").want(t, 0, "node-b: Pod pending", "note: no agent runs on node-bare;")
+	w.run("", "nodes", "-n", w.Namespace, "--timeout", "5s").want(t, 0, "node-b: Pod pending", "note: no agent runs on node-bare (not ready);")
+	bare.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if err := w.Status().Update(t.Context(), bare); err != nil {
+		t.Fatal(err)
+	}
+	w.run("", "nodes", "-n", w.Namespace, "--timeout", "5s").want(t, 0, "note: no agent runs on node-bare;")
 	w.run("", "nodes", "node-b", "-n", w.Namespace).want(t, 0, "Node node-b  agent unknown: Pod pending is Pending", "!node-a")
 	w.run("", "nodes", "node-z", "-n", w.Namespace).want(t, 1, `error: no agent on node "node-z"`)
 	w.run("", "nodes", "-n", w.Namespace, "-o", "yaml").want(t, 0, "- namespace: "+w.Namespace, "problem: Pod pending is Pending")
