@@ -50,8 +50,8 @@ type cachedConfiguration struct {
 	// withoutRequest means that the discovery request is missing, because it is large, or
 	// because the node did not have the handler when the Configuration was read.
 	withoutRequest bool
-	// requestBytes is the size of the discovery request, present or not.
-	requestBytes int
+	// request is what the discovery request takes, present or not.
+	request load
 }
 
 // full reports whether the status has no room for failures of another node.
@@ -240,7 +240,7 @@ func (r reader) configuration(object *unstructured.Unstructured) (*cachedConfigu
 	if err != nil {
 		return nil, err
 	}
-	if handler := &read.Spec.DiscoveryHandler; !r.served(handler.Name) || read.requestBytes > maxCachedRequest {
+	if handler := &read.Spec.DiscoveryHandler; !r.served(handler.Name) || read.request.bytes > maxCachedRequest {
 		handler.DiscoveryDetails, handler.DiscoveryProperties = "", nil
 		read.withoutRequest = true
 	}
@@ -280,7 +280,7 @@ func (r reader) whole(object *unstructured.Unstructured) (*cachedConfiguration, 
 		}
 		return true
 	}))
-	read.requestBytes = requestBytes(read.Spec.DiscoveryHandler)
+	read.request = loadOf(&read.Configuration)
 	instances, _, _ := unstructured.NestedInt64(object.Object, "status", "instances")
 	read.discovered = instances > 0
 	return read, nil

@@ -60,7 +60,7 @@ func TestConfigurationsAreReduced(t *testing.T) {
 			want.Spec.DiscoveryHandler.DiscoveryDetails, want.Spec.DiscoveryHandler.DiscoveryProperties = "", nil
 		}
 		if !reflect.DeepEqual(&got.Configuration, want) || got.otherFailures != 2 || got.otherMissing != 1 || !got.discovered ||
-			got.withoutRequest == served || got.requestBytes != len("details") {
+			got.withoutRequest == served || got.request.bytes != len("details") {
 			t.Errorf("kept:\n%+v\nwant:\n%+v", got, want)
 		}
 	}

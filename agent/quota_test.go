@@ -19,36 +19,45 @@ import (
 func TestOverQuota(t *testing.T) {
 	const mib = 1 << 20
 	many := func(last int) map[string]load {
-		return map[string]load{"b": {100, 0}, "c": {100, 0}, "d": {500, 0}, "e": {last, 0}}
+		return map[string]load{"b": {count: 100}, "c": {count: 100}, "d": {count: 500}, "e": {count: last}}
 	}
 	large := func(last int) map[string]load {
-		return map[string]load{"b": {1, 9 * mib}, "c": {1, 9 * mib}, "d": {1, 9 * mib}, "e": {1, last}}
+		return map[string]load{"b": {1, 9 * mib, 0}, "c": {1, 9 * mib, 0}, "d": {1, 9 * mib, 0}, "e": {1, last, 0}}
+	}
+	referring := func(last int) map[string]load {
+		return map[string]load{"b": {1, 0, 200}, "c": {1, 0, 5000}, "d": {1, 0, 200}, "e": {1, 0, last}}
 	}
 	for name, test := range map[string]struct {
-		wanted int // bytes
-		older  map[string]load
-		says   string
+		wanted     int // bytes
+		references int
+		older      map[string]load
+		says       string
 	}{
 		"nothing else":                     {wanted: mib},
-		"the last one of a namespace":      {older: map[string]load{"a": {99, 0}}},
-		"one more":                         {older: map[string]load{"a": {100, 0}}, says: "at most 100 Configurations of one namespace"},
-		"another namespace has far more":   {older: map[string]load{"b": {5000, 100 * mib}}},
+		"the last one of a namespace":      {older: map[string]load{"a": {99, 0, 0}}},
+		"one more":                         {older: map[string]load{"a": {100, 0, 0}}, says: "at most 100 Configurations of one namespace"},
+		"another namespace has far more":   {older: map[string]load{"b": {5000, 100 * mib, 0}}},
 		"others leave room for one":        {older: many(99)},
 		"others take all":                  {older: many(100), says: "at most 400"},
-		"the last byte of a namespace":     {wanted: mib, older: map[string]load{"a": {3, 3 * mib}}},
-		"one byte more":                    {wanted: mib, older: map[string]load{"a": {3, 3*mib + 1}}, says: "a namespace's Configurations"},
+		"the last byte of a namespace":     {wanted: mib, older: map[string]load{"a": {3, 3 * mib, 0}}},
+		"one byte more":                    {wanted: mib, older: map[string]load{"a": {3, 3*mib + 1, 0}}, says: "a namespace's Configurations"},
 		"the last byte of the node":        {wanted: mib, older: large(3 * mib)},
 		"none is left":                     {wanted: 1, older: large(4 * mib), says: "all Configurations"},
 		"a large request alone is too big": {wanted: 5 * mib, says: "or shorten discoveryDetails"},
+		"the last Secret of a namespace":   {references: 2, older: map[string]load{"a": {5, 0, 198}}},
+		"one Secret more":                  {references: 2, older: map[string]load{"a": {5, 0, 199}}, says: "a namespace's Configurations on a node refer"},
+		"a Configuration with too many":    {references: 201, says: "at most 200 Secrets and ConfigMaps"},
+		"the last Secret of the node":      {references: 100, older: referring(100)},
+		"no Secret is left":                {references: 1, older: referring(200), says: "all Configurations on a node refer to at most 800"},
 	} {
-		got := overQuota("a", load{1, test.wanted}, test.older)
+		got := overQuota("a", load{1, test.wanted, test.references}, test.older)
 		if test.says == "" && got != "" || !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q, want %q", name, got, test.says)
 		}
 	}
 }
 
-func TestRequestBytes(t *testing.T) {
+func TestLoad(t *testing.T) {
 	literal := func(length int) v0.DiscoveryProperty {
 		return v0.DiscoveryProperty{Value: new(strings.Repeat("x", length))}
 	}
@@ -66,15 +75,31 @@ func TestRequestBytes(t *testing.T) {
 		"a hundred with two Secrets":  {properties: slicesOf(secret, 2), want: 2 * v0.MaxDiscoveryPropertyLength},
 		"a value and details of both": {details: "é", properties: []v0.DiscoveryProperty{literal(1)}, want: 3},
 	} {
-		got := requestBytes(v0.DiscoveryHandler{DiscoveryDetails: test.details, DiscoveryProperties: test.properties})
-		if got != test.want {
+		if got := loadOf(with(test.details, test.properties...)).bytes; got != test.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, test.want)
 		}
 	}
-	if usual := v0.MaxConfigurations * requestBytes(v0.DiscoveryHandler{
-		DiscoveryDetails: strings.Repeat("x", 8<<10), DiscoveryProperties: slicesOf(secret, 2)}); usual > maxRequestsOfNamespace {
-		t.Errorf("%d Configurations with 8 KiB of details, a user and a password take %d bytes, but may have %d",
-			v0.MaxConfigurations, usual, maxRequestsOfNamespace)
+	other := v0.DiscoveryProperty{ValueFrom: &v0.DiscoveryPropertySource{SecretKeyRef: &v0.KeyReference{Name: "t", Key: "k"}}}
+	config := v0.DiscoveryProperty{ValueFrom: &v0.DiscoveryPropertySource{ConfigMapKeyRef: &v0.KeyReference{Name: "s", Key: "k"}}}
+	elsewhere := v0.DiscoveryProperty{ValueFrom: &v0.DiscoveryPropertySource{
+		SecretKeyRef: &v0.KeyReference{Name: "s", Namespace: "elsewhere", Key: "k"}}}
+	if got := loadOf(with("", secret, secret, literal(1), other, config, elsewhere)).references; got != 4 {
+		t.Errorf("%d objects, want 4", got)
+	}
+
+	usual := loadOf(with(strings.Repeat("x", 8<<10), secret, other)) // details of 8 KiB, a user and a password
+	for range v0.MaxConfigurations - 1 {
+		usual = usual.plus(loadOf(with(strings.Repeat("x", 8<<10), secret, other)))
+	}
+	if says := overQuota("a", usual, nil); says != "" {
+		t.Errorf("the most Configurations of a namespace, with usual requests: %s", says)
+	}
+}
+
+func with(details string, properties ...v0.DiscoveryProperty) *v0.Configuration {
+	return &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a"},
+		Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{DiscoveryDetails: details, DiscoveryProperties: properties}},
 	}
 }
 
@@ -103,6 +128,7 @@ func TestTheOldestAreServed(t *testing.T) {
 		made.Namespace, made.Name, made.UID = namespace, name, types.UID(namespace+"/"+name)
 		made.CreationTimestamp = metav1.NewTime(time.Unix(1_000_000-int64(age), 0))
 		made.Spec.DiscoveryHandler.Name = handler
+		made.request = loadOf(&made.Configuration)
 		if err := c.informer.GetIndexer().Add(made); err != nil {
 			t.Fatal(err)
 		}
@@ -148,9 +174,9 @@ func TestLargeRequestsAreNotCached(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := got.Spec.DiscoveryHandler.DiscoveryDetails != ""
-		if kept != cached || got.withoutRequest == cached || got.requestBytes != length {
-			t.Errorf("of %d bytes, %d are cached; withoutRequest: %v, requestBytes: %d",
-				length, len(got.Spec.DiscoveryHandler.DiscoveryDetails), got.withoutRequest, got.requestBytes)
+		if kept != cached || got.withoutRequest == cached || got.request.bytes != length {
+			t.Errorf("of %d bytes, %d are cached; withoutRequest: %v, bytes: %d",
+				length, len(got.Spec.DiscoveryHandler.DiscoveryDetails), got.withoutRequest, got.request.bytes)
 		}
 	}
 }
