@@ -30,10 +30,12 @@ import (
 
 // How long a loop may work without progress before the kubelet restarts the agent. A
 // request to the API server ends within a minute, even if nothing answers; the serving
-// loop waits for nothing.
+// loop waits for nothing. The kubelet may take minutes to know its Pods after the node has
+// started.
 const (
-	workerLimit  = 3 * time.Minute
-	servingLimit = time.Minute
+	workerLimit     = 3 * time.Minute
+	servingLimit    = time.Minute
+	accountingLimit = 10 * time.Minute
 )
 
 // Run runs an agent until ctx is done, then returns nil. It waits until an earlier
@@ -56,7 +58,7 @@ func newServer(
 	return deviceplugin.New(deviceplugin.Options{
 		NodeName: options.NodeName, KubeletDir: options.KubeletDir, FieldManager: v0.FieldManagerAgent,
 		Client: client, Instances: store, Log: options.Logger, Metrics: metrics,
-		Heartbeat: monitor.Loop("device plugins", servingLimit),
+		Heartbeat: monitor.Loop("device plugins", servingLimit), Accounting: monitor.Loop("accounting of slots", accountingLimit),
 	})
 }
 

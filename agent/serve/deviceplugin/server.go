@@ -39,6 +39,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Heartbeat is told when the server's loop works and when it waits; may be nil.
 	Heartbeat *health.Loop
+	// Accounting is stuck while the kubelet does not show which slots are in use; may be nil.
+	Accounting *health.Loop
 }
 
 // Server offers the devices of one node to its kubelet. It is a [device.Sink].
@@ -118,6 +120,7 @@ func newServer(o Options, podObserver *observer.Observer, p plugins) (*Server, e
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	podObserver.BeforeList(s.allocations.wait)
+	podObserver.Heartbeat(o.Accounting)
 	o.Instances.Handle(s.instanceEvents())
 	return s, nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	monitor "akri.sh/akri/agent/health"
 )
 
 // failingAfter is how long the kubelet's list or the node's Pods must have been
@@ -53,6 +55,10 @@ type health struct {
 
 	mu         sync.Mutex
 	list, pods outage
+	// loop is stuck while the kubelet does not show which slots are in use, which stuck
+	// says: the agent is restarted if that lasts. It would not repair the API server.
+	loop  *monitor.Loop
+	stuck bool
 }
 
 // outage is a series of failures.
@@ -104,4 +110,12 @@ func (h *health) report(source string, trusted bool) {
 		state = untrusted
 	}
 	h.metrics.set(state)
+	was := h.stuck
+	h.stuck = h.list.warned || source == podsAPI && !trusted
+	switch {
+	case !h.stuck:
+		h.loop.Rest()
+	case !was:
+		h.loop.Beat()
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	monitor "akri.sh/akri/agent/health"
 )
 
 // TestHealth checks that an outage is told once, with its cause and a remedy, that a
@@ -56,6 +58,52 @@ func TestHealth(t *testing.T) {
 			t.Errorf("the end of the outage was not told: %s", log.String())
 		}
 	})
+}
+
+// TestAccountingIsStuck checks that the agent is restarted if the kubelet does not show the
+// slots in use for a long time, but not because of the API server.
+func TestAccountingIsStuck(t *testing.T) {
+	refused := errors.New("connection refused")
+	for name, test := range map[string]struct {
+		observe func(h *health)
+		stuck   bool
+	}{
+		"the kubelet's list works":                     {func(h *health) { h.readList(nil); h.report(podsAPI, true) }, false},
+		"the kubelet's list fails":                     {func(h *health) { h.readList(refused); h.report(podsAPI, true) }, true},
+		"without a Pods API, the kubelet's list fails": {func(h *health) { h.readList(refused); h.report(apiServer, true) }, true},
+		"the kubelet does not know its Pods":           {func(h *health) { h.readList(nil); h.report(podsAPI, false) }, true},
+		"the API server does not answer": {func(h *health) {
+			h.readList(nil)
+			h.readPods(refused)
+			h.report(apiServer, false)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				metrics, err := NewMetrics(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var loops monitor.Monitor
+				h := &health{log: slog.New(slog.DiscardHandler), metrics: metrics, loop: loops.Loop("accounting", 10*time.Minute)}
+				during := func(what string, d time.Duration, observe func(*health), stuck bool) {
+					t.Helper()
+					for range int(d / (10 * time.Second)) {
+						observe(h)
+						time.Sleep(10 * time.Second)
+					}
+					if err := loops.Check(); (err != nil) != stuck {
+						t.Errorf("%s: %v, want stuck = %t", what, err, stuck)
+					}
+				}
+				works := func(h *health) { h.readList(nil); h.report(podsAPI, true) }
+				during("for nine minutes", 9*time.Minute, test.observe, false)
+				during("for eleven minutes", 2*time.Minute, test.observe, test.stuck)
+				during("after it", 10*time.Second, works, false)
+				during("again, for nine minutes", 9*time.Minute, test.observe, false)
+			})
+		})
+	}
 }
 
 func currentState(t *testing.T, registry *prometheus.Registry) string {

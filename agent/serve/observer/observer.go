@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	monitor "akri.sh/akri/agent/health"
 	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/slots"
 	"akri.sh/akri/internal/kubeversion"
@@ -75,6 +76,13 @@ func NewFrom(lister Lister, pods Pods, node string, client dynamic.Interface, lo
 
 // BeforeList sets a function that each list of the kubelet waits for. Call it before Run.
 func (o *Observer) BeforeList(wait func(context.Context)) { o.beforeList = wait }
+
+// Heartbeat sets the loop that is stuck while the kubelet does not show which slots are in
+// use. Call it before Run.
+func (o *Observer) Heartbeat(loop *monitor.Loop) {
+	o.health.loop = loop
+	o.report()
+}
 
 // Changed returns a channel that signals changes of Pods that request Akri's
 // resources.
