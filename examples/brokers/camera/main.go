@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -25,8 +26,8 @@ const manual = `camera is a broker for ONVIF cameras. It fetches pictures from o
 serves:
 
   /              a page with the live picture, or the reason why there is none
-  /snapshot.jpg  the current picture
-  /status.json   the camera's name, and whether there is a picture
+  /snapshot.jpg  the current picture; 204 if there is none
+  /status.json   the camera's name, and why there is no picture
   /healthz       200 while the broker runs
 
 It reads its settings from the environment:
@@ -96,9 +97,12 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("ONVIF_DEVICE_SERVICE_URL: %w", err)
 	}
 	defer client.Close()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
 	feed := live.NewFeed(client, o.url, o.interval)
 	server := &http.Server{
-		Addr:              o.listen,
 		Handler:           live.NewHandler(feed),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -106,10 +110,10 @@ func run(ctx context.Context, o options) error {
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
-	slog.Info("Serving the camera's picture", "listen", o.listen, "camera", o.url)
+	slog.Info("Serving the camera's picture", "address", listener.Addr().String(), "camera", o.url)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return feed.Run(ctx) })
-	group.Go(server.ListenAndServe)
+	group.Go(func() error { return server.Serve(listener) })
 	group.Go(func() error {
 		<-ctx.Done()
 		return server.Close() // a page asks again by itself

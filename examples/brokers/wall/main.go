@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -21,13 +22,15 @@ import (
 const manual = `wall is a video wall: a page with the live pictures of all cameras. It gets them
 from the cameras' brokers, and serves:
 
-  /              the page, which shows cameras that come and go
-  /cameras.json  the names of the cameras
-  /healthz       200 while the program runs
+  /                            the page, which shows cameras that come and go
+  /cameras.json                the cameras, and why one has no picture
+  /cameras/NAME/snapshot.jpg   the current picture of a camera; 204 if there is none
+  /healthz                     200 while the program runs
 
 The list of cameras is in the environment variable CAMERAS: NAME=URL, separated
 by spaces, where URL is that of the broker's Service. A Configuration writes it
-from INSTANCES, so that the Pod is replaced when the list changes.
+from INSTANCES, so that the Pod is replaced when the list changes. The program
+goes on for some seconds after it is told to end, so that nobody notices that.
 
 Flags:
 `
@@ -62,10 +65,13 @@ func run(ctx context.Context, arguments []string, environment func(string) strin
 	if err != nil {
 		return fmt.Errorf("CAMERAS: %w", err)
 	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
 	shown := newWall(cameras)
 	defer shown.http.CloseIdleConnections()
 	server := &http.Server{
-		Addr:              *listen,
 		Handler:           shown.handler(),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -73,15 +79,36 @@ func run(ctx context.Context, arguments []string, environment func(string) strin
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
-	slog.Info("Serving the wall", "listen", *listen, "cameras", len(cameras))
+	slog.Info("Serving the wall", "address", listener.Addr().String(), "cameras", len(cameras))
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(server.ListenAndServe)
+	group.Go(func() error { return server.Serve(listener) })
 	group.Go(func() error {
 		<-ctx.Done()
-		return server.Close() // the page asks again by itself
+		return leave(context.WithoutCancel(ctx), server, routed)
 	})
 	if err := group.Wait(); !errors.Is(err, http.ErrServerClosed) {
 		return err
+	}
+	return nil
+}
+
+const (
+	// routed is how long requests reach a Pod that is deleted: nodes learn of it a moment
+	// later.
+	routed = 2 * time.Second
+	// answered is how long answers may take at the end.
+	answered = 2 * time.Second
+)
+
+// leave stops a server so that no request fails: it serves for a while, and each answer
+// ends its connection, so that the client's next one is made to another Pod.
+func leave(ctx context.Context, server *http.Server, linger time.Duration) error {
+	server.SetKeepAlivesEnabled(false)
+	time.Sleep(linger)
+	ctx, cancel := context.WithTimeout(ctx, answered)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(err, server.Close())
 	}
 	return nil
 }

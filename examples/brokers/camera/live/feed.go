@@ -19,6 +19,9 @@ const (
 	// refusedInterval is the time between two attempts with credentials that the camera
 	// refuses: cameras lock users out who try too often.
 	refusedInterval = 30 * time.Second
+	// maxUnanswered is how many requests in a row a live camera may leave unanswered, as
+	// cameras do now and then, before people see that it is gone.
+	maxUnanswered = 1
 )
 
 // Camera is where the pictures come from.
@@ -32,6 +35,7 @@ type Status struct {
 	Name    string    `json:"name"`
 	Model   string    `json:"model"`
 	Live    bool      `json:"live"`
+	Gone    bool      `json:"gone"`              // the camera does not answer: it may have been unplugged
 	Problem string    `json:"problem,omitempty"` // why there is no picture
 	Updated time.Time `json:"updated,omitzero"`
 }
@@ -43,10 +47,11 @@ type Feed struct {
 	interval time.Duration
 	wake     chan struct{}
 
-	mu      sync.Mutex
-	status  Status
-	picture []byte
-	watched time.Time
+	mu         sync.Mutex
+	status     Status
+	picture    []byte
+	unanswered int // requests in a row
+	watched    time.Time
 }
 
 // NewFeed returns the feed of a camera at an address. The interval is the time between
@@ -86,13 +91,18 @@ func (f *Feed) fetch(ctx context.Context) error {
 	if information.Name != "" {
 		f.status.Name, f.status.Model = information.Name, information.Manufacturer+" "+information.Model
 	}
-	before := f.status.Problem
-	if err != nil {
-		f.picture, f.status.Live, f.status.Problem = nil, false, f.explain(err)
-	} else {
-		f.picture, f.status.Live, f.status.Problem, f.status.Updated = picture, true, "", time.Now()
+	before, silent := f.status.Problem, errors.Is(err, onvif.ErrSilent)
+	f.unanswered++
+	switch {
+	case err == nil:
+		f.picture, f.unanswered = picture, 0
+		f.status.Live, f.status.Gone, f.status.Problem, f.status.Updated = true, false, "", time.Now()
+	case silent && f.status.Live && f.unanswered <= maxUnanswered:
+	default:
+		f.picture = nil
+		f.status.Live, f.status.Gone, f.status.Problem = false, silent, f.explain(err)
 	}
-	if f.status.Problem != before && err != nil {
+	if f.status.Problem != before && !f.status.Live {
 		slog.Warn("There is no picture", "camera", f.address, "err", err)
 	} else if f.status.Problem != before {
 		slog.Info("The picture is live", "camera", f.address)
@@ -105,21 +115,25 @@ func (f *Feed) explain(err error) string {
 	if errors.Is(err, onvif.ErrRefused) {
 		return fmt.Sprintf("The camera at %s does not accept the user name and the password. Correct the Secret with its credentials.", f.address)
 	}
-	return fmt.Sprintf("The camera at %s cannot be reached: %v", f.address, err)
+	if errors.Is(err, onvif.ErrSilent) {
+		return fmt.Sprintf("The camera at %s cannot be reached: %v", f.address, err)
+	}
+	return fmt.Sprintf("The camera at %s has no picture: %v", f.address, err)
 }
 
 // wait waits until the next picture is due: earlier if somebody begins to look.
 func (f *Feed) wait(ctx context.Context, err error) {
 	f.mu.Lock()
-	pause := idleInterval
+	pause, live := idleInterval, f.status.Live
 	if time.Since(f.watched) < watchedFor {
 		pause = f.interval
 	}
 	f.mu.Unlock()
 	wake := f.wake
-	if errors.Is(err, onvif.ErrRefused) {
+	switch {
+	case errors.Is(err, onvif.ErrRefused):
 		pause, wake = refusedInterval, nil
-	} else if err != nil {
+	case !live:
 		pause, wake = max(pause, time.Second), nil
 	}
 	timer := time.NewTimer(pause)

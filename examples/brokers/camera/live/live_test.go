@@ -104,6 +104,56 @@ func TestFeed(t *testing.T) {
 	})
 }
 
+// TestFeedOfCameraThatIsUnplugged checks how soon people see that a camera is gone.
+func TestFeedOfCameraThatIsUnplugged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{}
+		feed := NewFeed(s, "http://192.0.2.1", time.Second)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- feed.Run(ctx) }()
+		// state looks, and returns what is there when the next attempt has ended.
+		state := func() Status {
+			feed.Look()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			_, status := feed.Look()
+			return status
+		}
+		time.Sleep(time.Millisecond)
+		state()
+
+		silent := fmt.Errorf("fetch the picture: %w: connection refused", onvif.ErrSilent)
+		s.set(silent)
+		if got := state(); !got.Live || got.Gone || got.Problem != "" {
+			t.Errorf("the camera missed a request: %+v", got)
+		}
+		s.set(nil)
+		if got := state(); !got.Live {
+			t.Errorf("the camera answers again: %+v", got)
+		}
+		s.set(silent)
+		state()
+		if got := state(); got.Live || !got.Gone || !strings.Contains(got.Problem, "cannot be reached") {
+			t.Errorf("the camera missed two requests in a row: %+v", got)
+		}
+		s.set(errors.New("the camera answers with status 500"))
+		if got := state(); got.Live || got.Gone || !strings.Contains(got.Problem, "has no picture") {
+			t.Errorf("the camera answers with an error: %+v", got)
+		}
+		s.set(nil)
+		if got := state(); !got.Live || got.Gone || got.Problem != "" {
+			t.Errorf("the camera is back: %+v", got)
+		}
+		s.set(fmt.Errorf("GetProfiles: %w", onvif.ErrRefused))
+		if got := state(); got.Live || got.Gone || !strings.Contains(got.Problem, "does not accept") {
+			t.Errorf("the camera refuses: %+v", got)
+		}
+		stop()
+		<-ended
+	})
+}
+
 // TestPage looks at a virtual camera as a browser does.
 func TestPage(t *testing.T) {
 	identity := services.Identity{Name: "<b>hall</b>", Manufacturer: "Akri", Model: "Virtual"}
@@ -122,7 +172,9 @@ func TestPage(t *testing.T) {
 		!strings.Contains(string(text), "<h1 id=\"name\">&lt;b&gt;hall&lt;/b&gt;</h1>") {
 		t.Errorf("the page is %d %s %s", status, kind, text)
 	}
-	for path, want := range map[string]string{"/page.css": "text/css", "/page.js": "text/javascript", "/healthz": "text/plain"} {
+	for path, want := range map[string]string{
+		"/page.css": "text/css", "/page.js": "text/javascript", "/icon.svg": "image/svg+xml", "/healthz": "text/plain",
+	} {
 		if status, kind, _ := page.get(t, path); status != http.StatusOK || !strings.HasPrefix(kind, want) {
 			t.Errorf("%s is %d %s", path, status, kind)
 		}
@@ -133,9 +185,12 @@ func TestPage(t *testing.T) {
 	camera.CloseClientConnections()
 	camera.Close()
 	eventually(t, func() bool { return strings.Contains(page.status(t).Problem, "cannot be reached") })
-	status, _, text = page.get(t, "/snapshot.jpg")
-	if status != http.StatusServiceUnavailable || !strings.Contains(string(text), "cannot be reached") {
+	// To a browser, an error status would be a fault of the page.
+	if status, _, text = page.get(t, "/snapshot.jpg"); status != http.StatusNoContent {
 		t.Errorf("without a camera: %d %s", status, text)
+	}
+	if _, _, text = page.get(t, "/"); strings.Contains(string(text), `src="/snapshot.jpg"`) {
+		t.Errorf("without a camera, the page has a picture: %s", text)
 	}
 }
 

@@ -14,7 +14,8 @@ var files embed.FS
 var page = template.Must(template.ParseFS(files, "page/index.html"))
 
 // NewHandler returns the web page of a feed: the page itself, the current picture at
-// /snapshot.jpg, the state at /status.json, and /healthz.
+// /snapshot.jpg, the state at /status.json, and /healthz. Without a picture, the answer has
+// no content: to a browser, an error status would be a fault of the page.
 func NewHandler(feed *Feed) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -23,9 +24,9 @@ func NewHandler(feed *Feed) http.Handler {
 		_ = page.Execute(w, status) // the client may have left
 	})
 	mux.HandleFunc("GET /snapshot.jpg", func(w http.ResponseWriter, _ *http.Request) {
-		picture, status := feed.Look()
+		picture, _ := feed.Look()
 		if picture == nil {
-			http.Error(w, status.Problem, http.StatusServiceUnavailable)
+			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		w.Header().Set("Content-Type", "image/jpeg")
@@ -39,7 +40,11 @@ func NewHandler(feed *Feed) http.Handler {
 	})
 	// A broker works, whether its camera does or not: it says so on its page.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"} {
+	for name, kind := range map[string]string{
+		"page.css": "text/css; charset=utf-8",
+		"page.js":  "text/javascript; charset=utf-8",
+		"icon.svg": "image/svg+xml",
+	} {
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind)
 			http.ServeFileFS(w, r, files, "page/"+name)

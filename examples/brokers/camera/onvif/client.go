@@ -24,6 +24,9 @@ const (
 // ErrRefused means that the camera does not accept the user name and the password.
 var ErrRefused = errors.New("the camera does not accept the user name and the password")
 
+// ErrSilent means that the camera does not answer.
+var ErrSilent = errors.New("no answer")
+
 // Client fetches pictures from one camera. Its methods are safe for concurrent use.
 type Client struct {
 	device             *url.URL
@@ -122,12 +125,12 @@ func (c *Client) send(request *http.Request, limit int64) (*http.Response, []byt
 		if failure, ok := errors.AsType[*url.Error](err); ok {
 			err = failure.Err // without the URL, which people see elsewhere
 		}
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	if int64(len(body)) > limit {
 		return nil, nil, fmt.Errorf("the answer has more than %d bytes", limit)

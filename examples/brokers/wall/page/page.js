@@ -1,61 +1,67 @@
 "use strict";
-// Shows a tile for each camera. The list is read again and again, because the program
-// that serves it is replaced when a camera comes or goes.
-const interval = 700;
+// Shows a tile for each camera that answers, and says why the others have none. The list
+// is read again and again, because cameras come and go. Pictures are replaced one by one:
+// a slow camera delays no other.
+const interval = 300;
 const tiles = new Map();
+const element = (id) => document.getElementById(id);
 
-function addTile(name) {
-  const tile = document.getElementById("tile").content.firstElementChild.cloneNode(true);
-  tile.querySelector("strong").textContent = name;
-  document.getElementById("wall").append(tile);
-  tiles.set(name, tile);
+// animate replaces the picture of a tile while the tile is on the page.
+async function animate(tile, url) {
+  if (tile.classList.contains("live")) {
+    const picture = tile.querySelector("img");
+    const next = picture.cloneNode();
+    next.src = url + Date.now();
+    // Without a picture, the list says why.
+    await next.decode().then(() => picture.replaceWith(next), () => {});
+  }
+  if (tile.isConnected) {
+    setTimeout(animate, interval, tile, url);
+  }
 }
 
-function show(tile, problem) {
-  tile.querySelector("img").hidden = problem !== "";
-  tile.querySelector(".problem").hidden = problem === "";
-  tile.querySelector(".problem").textContent = problem;
+// show adds or updates the tile of a camera.
+function show(camera) {
+  let tile = tiles.get(camera.name);
+  const added = tile === undefined;
+  if (added) {
+    tile = element("tile").content.firstElementChild.cloneNode(true);
+    tile.querySelector("code").textContent = camera.name;
+    element("wall").append(tile);
+    tiles.set(camera.name, tile);
+  }
+  tile.classList.toggle("live", camera.live);
+  tile.querySelector("strong").textContent = camera.title;
+  tile.querySelector(".problem").textContent = camera.problem;
+  if (added) {
+    animate(tile, "/cameras/" + encodeURIComponent(camera.name) + "/snapshot.jpg?");
+  }
 }
 
-async function refreshTile(name, tile) {
-  const base = "/cameras/" + encodeURIComponent(name);
-  const answer = await fetch(base + "/status.json");
-  if (!answer.ok) {
-    return show(tile, await answer.text());
+// notify shows lines above the tiles. Screen readers read them when they change.
+function notify(...lines) {
+  const text = lines.join("\n");
+  if (element("notice").textContent !== text) {
+    element("notice").textContent = text;
   }
-  const status = await answer.json();
-  if (status.name) {
-    tile.querySelector("strong").textContent = status.name;
-    tile.querySelector("code").textContent = name;
-  }
-  if (status.live) {
-    const old = tile.querySelector("img");
-    const next = old.cloneNode();
-    next.src = base + "/snapshot.jpg?" + Date.now();
-    await next.decode();
-    old.replaceWith(next);
-  }
-  show(tile, status.live ? "" : status.problem);
 }
 
 async function refresh() {
-  const notice = document.getElementById("notice");
   try {
-    const names = await (await fetch("/cameras.json")).json();
+    const cameras = await (await fetch("/cameras.json")).json();
+    const shown = cameras.filter((camera) => !camera.gone);
     for (const [name, tile] of tiles) {
-      if (!names.includes(name)) {
+      if (!shown.some((camera) => camera.name === name)) {
         tile.remove();
         tiles.delete(name);
       }
     }
-    names.filter((name) => !tiles.has(name)).forEach(addTile);
-    document.getElementById("count").textContent = names.length;
-    notice.hidden = names.length > 0;
-    notice.textContent = "There is no camera.";
-    await Promise.allSettled([...tiles].map(([name, tile]) => refreshTile(name, tile)));
+    shown.forEach(show);
+    element("count").textContent = shown.length;
+    notify(...cameras.filter((camera) => camera.gone).map((camera) => camera.title + ": " + camera.problem),
+      ...(cameras.length === 0 ? ["There is no camera."] : []));
   } catch {
-    notice.hidden = false;
-    notice.textContent = "The wall cannot be reached. It is being replaced, or the last camera was unplugged.";
+    notify("The wall cannot be reached. It is being replaced, or the last camera was unplugged.");
   }
   setTimeout(refresh, interval);
 }

@@ -19,8 +19,8 @@ async function refresh() {
     if (status.live) {
       const next = element("picture").cloneNode();
       next.src = "/snapshot.jpg?" + Date.now();
-      await next.decode();
-      element("picture").replaceWith(next);
+      // Without a picture, the next status says why.
+      await next.decode().then(() => element("picture").replaceWith(next), () => {});
     }
     show(status.live ? "" : status.problem);
   } catch {
