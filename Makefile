@@ -108,7 +108,7 @@ e2e-akri: kubernetes build # compiles nothing while its cluster runs: the tests 
 
 .PHONY: fetch
 fetch: ## Download the Go modules that everything else needs, and Debian's list of packages
-	@if command -v apt-get && ! apt-cache show nftables prometheus qemu-user-static; then apt-get update; fi >/dev/null 2>&1
+	@if command -v apt-get && ! apt-cache show nftables prometheus qemu-user-static chromium-headless-shell; then apt-get update; fi >/dev/null 2>&1
 	@for module in $(ALL_MODULES); do \
 		for try in 1 2 3; do go -C $$module mod download && continue 2; sleep $$((5 * try)); done; \
 		echo "$$module: the modules cannot be downloaded, in three tries"; exit 1; \

@@ -16,14 +16,25 @@ var exampleImages = map[string]string{
 	"examples/brokers": "akri.sh/examples/%s-broker:dev",
 }
 
+// CompileExamples compiles the virtual devices and the brokers in examples/ into
+// directories of the same names in programs.Dir.
+func CompileExamples(ctx context.Context, programs Programs, log io.Writer) error {
+	for dir := range exampleImages {
+		if err := compile(ctx, log, programs, filepath.Join(programs.Dir, dir), "./"+dir+"/..."); err != nil {
+			return fmt.Errorf("build the programs in %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
 // BuildExamples compiles the virtual devices and the brokers in examples/, and returns
 // the archives of their images.
 func BuildExamples(ctx context.Context, programs Programs, log io.Writer) ([]string, error) {
+	if err := CompileExamples(ctx, programs, log); err != nil {
+		return nil, err
+	}
 	var archives []string
 	for dir, name := range exampleImages {
-		if err := compile(ctx, log, programs, filepath.Join(programs.Dir, dir), "./"+dir+"/..."); err != nil {
-			return nil, fmt.Errorf("build the programs in %s: %w", dir, err)
-		}
 		entries, err := os.ReadDir(filepath.Join(programs.Root, dir))
 		if err != nil {
 			return nil, err

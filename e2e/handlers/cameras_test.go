@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"akri.sh/akri/e2e/browser"
 	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
 )
@@ -51,6 +52,10 @@ func TestCameras(t *testing.T) {
 		// On another node it has another address, so that it is another Instance.
 		again := w.cameraPages("door", "hall")
 		w.awaitWall(wall, again["door"].instance, again["hall"].instance)
+	})
+	step("in a browser, the picture of an unplugged camera leaves the page", func(w *world) {
+		clustertest.Full(w.t)
+		w.testBrowser(wall)
 	})
 }
 
@@ -100,6 +105,28 @@ func (w *world) testUnplug(wall string, pages map[string]cameraPage) {
 	if complaint := w.complaint(pages["door"].address); complaint != "" {
 		w.t.Errorf("the other camera: %s", complaint)
 	}
+}
+
+// testBrowser watches the page of all cameras while Akri takes a camera's broker away and
+// Kubernetes replaces the page's Pod.
+func (w *world) testBrowser(wall string) {
+	const maxGone = 3 * time.Second // from the command to the page
+	page := browser.Open(w.t, "http://"+wall+"/", 900, 390)
+	defer page.AssertNoErrors()
+	page.AwaitPictures("door", "hall")
+	page.AssertMoving()
+	began := time.Now()
+	w.kubectl("scale", "deployment/camera-hall", "--replicas=0")
+	page.AwaitPictures("door")
+	took := time.Since(began)
+	w.t.Logf("the picture was gone after %v", took.Round(time.Millisecond))
+	if took > maxGone {
+		w.t.Errorf("the picture of a camera that was unplugged stayed for %v: want at most %v", took, maxGone)
+	}
+	w.awaitWall(wall, w.cameraPages("door")["door"].instance)
+	w.kubectl("rollout", "status", "deployment/cameras-wall", "--timeout="+timeout.String())
+	page.AwaitPictures("door")
+	page.AssertMoving()
 }
 
 // cameraPage is the page of a camera.
@@ -204,7 +231,7 @@ func (w *world) fetch(address, path string) (status int, body string) {
 	return response.StatusCode, string(content)
 }
 
-// awaitWall waits until the wall has live pictures of exactly these shown.
+// awaitWall waits until the wall has live pictures of exactly these cameras.
 func (w *world) awaitWall(wall string, instances ...string) {
 	w.t.Helper()
 	want := slices.Sorted(slices.Values(instances))

@@ -60,6 +60,20 @@ func Debian(t testing.TB, packages ...string) string {
 	})
 }
 
+// WithDependencies returns the directory of [Debian] with a package and those of its
+// dependencies that this machine lacks.
+func WithDependencies(t testing.TB, name string) string {
+	t.Helper()
+	packages, err := build.MissingPackages(t.Context(), name)
+	if err != nil && run(t.Context(), ".", "apt-get", "update", "--quiet") == nil { // the lists of packages may be missing
+		packages, err = build.MissingPackages(t.Context(), name)
+	}
+	if err != nil {
+		skip(t, fmt.Sprintf("cannot list the dependencies of the debian package %s: %v", name, err))
+	}
+	return Debian(t, packages...)
+}
+
 // Libraries returns the environment in which programs find the libraries below a
 // directory of [Debian].
 func Libraries(dir string) []string {
@@ -80,13 +94,18 @@ func unpack(t testing.TB, kind string, names []string, fetch func(ctx context.Co
 	sum := sha256.Sum256([]byte(strings.Join(sorted, "\n")))
 	dir := filepath.Join(root, "bin", "peers", kind+"-"+hex.EncodeToString(sum[:6]))
 	if err := fetchOnce(t.Context(), dir, fetch); err != nil {
-		text := fmt.Sprintf("cannot fetch the %s packages %s: %v", kind, strings.Join(sorted, ", "), err)
-		if os.Getenv(clustertest.RequiredVariable) == "1" {
-			t.Fatal(text)
-		}
-		t.Skip(text)
+		skip(t, fmt.Sprintf("cannot fetch the %s packages %s: %v", kind, strings.Join(sorted, ", "), err))
 	}
 	return dir
+}
+
+// skip skips a test, unless tests that cannot run are failures.
+func skip(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv(clustertest.RequiredVariable) == "1" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
 }
 
 // fetchOnce fetches into dir, unless that has been done. A lock makes other processes

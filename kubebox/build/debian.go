@@ -40,9 +40,9 @@ func (b *builder) unpack(ctx context.Context, name string, packages ...string) (
 	return root, nil
 }
 
-// missingPackages returns the packages that apt-get would install for a package: itself
+// MissingPackages returns the packages that apt-get would install for a package: itself
 // and its dependencies, without those that this machine has.
-func missingPackages(ctx context.Context, name string) ([]string, error) {
+func MissingPackages(ctx context.Context, name string) ([]string, error) {
 	if err := requirePrograms("apt-get"); err != nil {
 		return nil, err
 	}

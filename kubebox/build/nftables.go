@@ -49,7 +49,7 @@ func (b *builder) nftables() step {
 // nftFromDebian unpacks nft with the libraries that this machine lacks, and builds the
 // program that runs it with them.
 func (b *builder) nftFromDebian(ctx context.Context) error {
-	packages, err := missingPackages(ctx, "nftables")
+	packages, err := MissingPackages(ctx, "nftables")
 	if err != nil {
 		return err
 	}

@@ -49,12 +49,12 @@ func TestFailuresOfPrograms(t *testing.T) {
 	}{
 		"the dependencies of a package are unknown without apt-get": {
 			nil,
-			func(ctx context.Context, _ *builder) error { _, err := missingPackages(ctx, "nftables"); return err },
+			func(ctx context.Context, _ *builder) error { _, err := MissingPackages(ctx, "nftables"); return err },
 			"apt-get is not installed",
 		},
 		"apt-get does not know the package": {
 			map[string]string{"apt-get": "echo E: Unable to locate package nftables >&2; exit 100"},
-			func(ctx context.Context, _ *builder) error { _, err := missingPackages(ctx, "nftables"); return err },
+			func(ctx context.Context, _ *builder) error { _, err := MissingPackages(ctx, "nftables"); return err },
 			"apt-get install --simulate nftables: exit status 100: E: Unable to locate package nftables",
 		},
 		"packages are not unpacked without dpkg": {
