@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -123,12 +125,7 @@ func TestServices(t *testing.T) {
 	})
 	t.Run("the group's Service spreads requests over all devices", func(t *testing.T) {
 		for _, pod := range []string{"client", "host-client"} {
-			// One of four brokers answers none of 100 requests once in 10^12 times.
-			got := w.client(pod, "get", "100", "http://cam-svc.default/")
-			slices.Sort(got)
-			if got = slices.Compact(got); !slices.Equal(got, brokers) {
-				t.Errorf("from %s, the group is answered by %q, want %q", pod, got, brokers)
-			}
+			w.assertSpread(pod, brokers)
 		}
 	})
 	t.Run("a headless Service has the addresses of all brokers", func(t *testing.T) {
@@ -155,9 +152,36 @@ func TestServices(t *testing.T) {
 	t.Run("devices disappear and appear again without a failed request", w.testFlap)
 }
 
+// assertSpread fails the test unless each of the brokers answers a fair share of the
+// requests that a Pod sends to their group's Service.
+func (w *world) assertSpread(pod string, brokers []string) {
+	w.t.Helper()
+	// Each of four brokers answers 50 of 200 requests; fewer than 20 once in a million times.
+	const requests, fewest = 200, 20
+	answers := map[string]int{}
+	for _, broker := range w.client(pod, "get", strconv.Itoa(requests), "http://cam-svc.default/") {
+		answers[broker]++
+	}
+	w.t.Logf("from %s, the answers are %v", pod, answers)
+	if got := slices.Sorted(maps.Keys(answers)); !slices.Equal(got, brokers) {
+		w.t.Errorf("from %s, the group is answered by %q, want %q", pod, got, brokers)
+	}
+	for broker, n := range answers {
+		if n < fewest {
+			w.t.Errorf("from %s, %s answers %d of %d requests, want at least %d", pod, broker, n, requests, fewest)
+		}
+	}
+}
+
 // maxRouteDelay bounds how long a node may route requests to an endpoint that is removed:
-// kube-proxy needs a fraction of a second, but not on a machine that is busy.
-const maxRouteDelay = 5 * time.Second
+// kube-proxy needs a fraction of a second. In the gate, where speed is not judged, it may
+// take longer.
+func maxRouteDelay() time.Duration {
+	if os.Getenv(clustertest.FullVariable) != "" {
+		return 2 * time.Second
+	}
+	return 5 * time.Second
+}
 
 // testFlap sends requests to the group's Service from node1 while the devices of node2
 // disappear, kube-proxy is restarted, and the devices appear again.
@@ -187,8 +211,8 @@ func (w *world) testFlap(t *testing.T) {
 	last := requests.lastAnswer(func(broker string) bool { return !slices.Contains(left, broker) })
 	t.Logf("the last request to a broker of node2 was %v after its devices disappeared, and %v after its endpoint was seen to be removed",
 		last.Sub(unplugged).Round(time.Millisecond), last.Sub(removed).Round(time.Millisecond))
-	if last.Sub(removed) > maxRouteDelay {
-		t.Errorf("a request reached a deleted broker more than %v after its endpoint was removed", maxRouteDelay)
+	if last.Sub(removed) > maxRouteDelay() {
+		t.Errorf("a request reached a deleted broker more than %v after its endpoint was removed", maxRouteDelay())
 	}
 	w.assertAddresses("cam-pods", left)
 
