@@ -38,7 +38,8 @@ func (b *builder) nftables() step {
 			err := b.nftFromDebian(ctx)
 			if err != nil && ctx.Err() == nil {
 				b.logf("nft: %v", err)
-				b.logf("WARNING: without nft, clusters do not route Services: install nftables")
+				b.logf("WARNING: without nft, clusters do not route Services: install nftables with " +
+					"apt-get install nftables, or on Fedora with dnf install nftables")
 				return nil
 			}
 			return err

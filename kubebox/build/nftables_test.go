@@ -39,7 +39,9 @@ func TestBuildGoesOnWithoutNFT(t *testing.T) {
 	if _, err := os.Lstat(result); err == nil {
 		t.Errorf("%s exists", result)
 	}
-	if !strings.Contains(log, "install nftables") {
-		t.Errorf("the log lacks the remedy:\n%s", log)
+	for _, remedy := range []string{"apt-get install nftables", "dnf install nftables"} {
+		if !strings.Contains(log, remedy) {
+			t.Errorf("the log lacks the remedy %q:\n%s", remedy, log)
+		}
 	}
 }

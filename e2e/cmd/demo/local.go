@@ -95,28 +95,35 @@ demo:   make demo CLUSTER=current          uses the current kubeconfig context, 
 }
 
 // buildAll builds Akri, the examples and helm, and returns the archives of the examples.
-func buildAll(ctx context.Context) (akri.Programs, []string, error) {
-	programs, err := akri.Build(ctx, os.Stderr)
-	if err != nil {
-		return programs, nil, err
+func buildAll(ctx context.Context) (programs akri.Programs, images []string, err error) {
+	for _, each := range []struct {
+		step string
+		run  func() error
+	}{
+		{"building Akri", func() error { programs, err = akri.Build(ctx, progress); return err }},
+		{"building the examples", func() error { images, err = akri.BuildExamples(ctx, programs, progress); return err }},
+		{"building helm", func() error { return buildHelm(ctx, programs) }},
+	} {
+		if err := during(each.step, each.run); err != nil {
+			return programs, nil, err
+		}
 	}
-	images, err := akri.BuildExamples(ctx, programs, os.Stderr)
-	if err != nil {
-		return programs, nil, err
-	}
-	return programs, images, buildHelm(ctx, programs)
+	return programs, images, nil
 }
 
 // start starts the cluster.
-func start(ctx context.Context) (*cluster.Cluster, error) {
+func start(ctx context.Context) (c *cluster.Cluster, err error) {
 	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { logf("%s", text) }}
 	if missing := cluster.Probe(); missing != nil {
 		logf("pods cannot run on this machine: %v", missing)
 		logf("starting only a control plane, and Akri as local processes: the example's Pods will stay Pending")
 		config.Nodes = 0
 	}
-	logf("starting Kubernetes in %s", dir)
-	return cluster.Start(ctx, config)
+	err = during("starting Kubernetes in "+dir, func() error { c, err = cluster.Start(ctx, config); return err })
+	if err == nil && config.Nodes > 0 && !c.RoutesServices() {
+		logf("because Pods do not reach Services, the page of all cameras will have no pictures; the other pages work")
+	}
+	return c, err
 }
 
 // localTarget returns the demo's own cluster as a target.
@@ -145,7 +152,8 @@ func populate(ctx context.Context, c *cluster.Cluster, t demoTarget, programs ak
 		}
 		return t.runParts(ctx, programs)
 	}
-	if err := c.Load(ctx, append(images, programs.Images...)...); err != nil {
+	load := func() error { return c.Load(ctx, append(images, programs.Images...)...) }
+	if err := during("loading the images into the node", load); err != nil {
 		return fmt.Errorf("load the images: %w", err)
 	}
 	if err := t.install(ctx, programs, values(t)); err != nil {

@@ -62,8 +62,3 @@ func run(ctx context.Context, arguments []string) error {
 	}
 	return errors.New(usage)
 }
-
-// logf prints progress.
-func logf(format string, arguments ...any) {
-	fmt.Fprintf(os.Stderr, "demo: "+format+"\n", arguments...)
-}

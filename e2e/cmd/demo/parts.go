@@ -98,15 +98,17 @@ func (p part) await(ctx context.Context, t demoTarget) error {
 	if !t.hasNodes {
 		condition = "Applied" // no Pod becomes ready without nodes
 	}
-	logf("waiting until %s is %s", p.Configuration, condition)
 	// Applied is True before the first device is found, so wait for the devices too.
-	for _, wait := range []string{
-		fmt.Sprintf("--for=jsonpath={.status.instances}=%d", p.Devices),
-		"--for=condition=" + condition,
-	} {
-		if _, err := t.Kubectl(ctx, "--namespace", t.namespace, "wait", "--timeout=90s", "configuration/"+p.Configuration, wait); err != nil {
-			return fmt.Errorf("wait for %s: %w", p.Configuration, err)
+	return during(fmt.Sprintf("waiting until %s is %s", p.Configuration, condition), func() error {
+		for _, wait := range []string{
+			fmt.Sprintf("--for=jsonpath={.status.instances}=%d", p.Devices),
+			"--for=condition=" + condition,
+		} {
+			_, err := t.Kubectl(ctx, "--namespace", t.namespace, "wait", "--timeout=90s", "configuration/"+p.Configuration, wait)
+			if err != nil {
+				return fmt.Errorf("wait for %s: %w", p.Configuration, err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -141,7 +141,8 @@ func (t demoTarget) install(ctx context.Context, programs akri.Programs, setting
 		arguments = append(arguments, "--set", setting)
 	}
 	arguments = append(arguments, "--wait", "--timeout=3m")
-	logf("helm %s", strings.Join(arguments, " "))
-	_, err := t.helm(ctx, programs, arguments...)
-	return err
+	return during("helm "+strings.Join(arguments, " "), func() error {
+		_, err := t.helm(ctx, programs, arguments...)
+		return err
+	})
 }

@@ -197,7 +197,7 @@ func TestExitEndsAClusterThatStarts(t *testing.T) {
 // TestNFTMustBeInstalledAndWork checks the reasons why a cluster has no kube-proxy.
 func TestNFTMustBeInstalledAndWork(t *testing.T) {
 	for _, tc := range []struct{ script, want string }{
-		{"", "nft is missing: install nftables, or run make kubernetes on a machine with apt-get"},
+		{"", "nft is missing: run apt-get install nftables, or on Fedora dnf install nftables, and start the cluster again"},
 		{"for i in 1 2 3 4 5 6 7; do echo $i; done; exit 1", "NFT does not work with this kernel: 3\n4\n5\n6\n7"},
 		{"kill -SYS $$", "NFT does not work with this kernel: "},
 		{`[ "$*" = "--check add table ip kube-proxy" ]`, ""},

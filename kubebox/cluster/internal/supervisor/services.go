@@ -37,7 +37,7 @@ func (s *Supervisor) prepareServices() error {
 func (s *Supervisor) checkNFT() error {
 	path, err := exec.LookPath("nft")
 	if err != nil {
-		return errors.New("nft is missing: install nftables, or run make kubernetes on a machine with apt-get")
+		return errors.New("nft is missing: run apt-get install nftables, or on Fedora dnf install nftables, and start the cluster again")
 	}
 	output := filepath.Join(LogDir(s.config.Dir), "nft.log")
 	log, err := os.Create(output)
