@@ -2,7 +2,8 @@
 // Shows a tile for each camera that answers, and says why the others have none. The list
 // is read again and again, because cameras come and go. Pictures are replaced one by one:
 // a slow camera delays no other.
-const interval = 300;
+const interval = 300; // ms between two pictures, and between two lists
+const patience = 5000; // ms for an answer
 const tiles = new Map();
 const element = (id) => document.getElementById(id);
 
@@ -48,7 +49,8 @@ function notify(...lines) {
 
 async function refresh() {
   try {
-    const cameras = await (await fetch("/cameras.json")).json();
+    const answer = await fetch("/cameras.json", { signal: AbortSignal.timeout(patience) });
+    const cameras = await answer.json();
     const shown = cameras.filter((camera) => !camera.gone);
     for (const [name, tile] of tiles) {
       if (!shown.some((camera) => camera.name === name)) {
