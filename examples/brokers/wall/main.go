@@ -84,7 +84,7 @@ func run(ctx context.Context, arguments []string, environment func(string) strin
 	group.Go(func() error { return server.Serve(listener) })
 	group.Go(func() error {
 		<-ctx.Done()
-		return leave(context.WithoutCancel(ctx), server, routed)
+		return leave(context.WithoutCancel(ctx), server)
 	})
 	if err := group.Wait(); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -102,9 +102,9 @@ const (
 
 // leave stops a server so that no request fails: it serves for a while, and each answer
 // ends its connection, so that the client's next one is made to another Pod.
-func leave(ctx context.Context, server *http.Server, linger time.Duration) error {
+func leave(ctx context.Context, server *http.Server) error {
 	server.SetKeepAlivesEnabled(false)
-	time.Sleep(linger)
+	time.Sleep(routed)
 	ctx, cancel := context.WithTimeout(ctx, answered)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {

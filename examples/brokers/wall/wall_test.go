@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -175,32 +177,74 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestLeave checks that no request fails while a server leaves: on new connections and on
-// those that are kept.
+// TestLeave checks that no request fails while a server leaves, and that clients are sent
+// elsewhere: each answer ends its connection.
 func TestLeave(t *testing.T) {
-	left := make(chan error, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	defer server.Close()
-	address := server.Listener.Addr().String()
-	first, err := http.Get("http://" + address)
-	if err != nil || first.Close {
-		t.Fatal(first, err)
-	}
-	first.Body.Close()
-	go func() { left <- leave(t.Context(), server.Config, time.Second) }()
-	for last := 0; last < 20; { // answers that end their connections: the next request is on another one
-		response, err := http.Get("http://" + address)
-		if err != nil {
-			t.Fatalf("after %d answers: %v", last, err)
+	synctest.Test(t, func(t *testing.T) {
+		listener := pipes{make(chan net.Conn), make(chan struct{})}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })}
+		served, left := make(chan error, 1), make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		transport := &http.Transport{DialContext: listener.dial}
+		defer transport.CloseIdleConnections()
+		get := func() (ends bool, err error) {
+			response, err := (&http.Client{Transport: transport}).Get("http://wall/")
+			if err != nil {
+				return false, err
+			}
+			_, err = io.Copy(io.Discard, response.Body)
+			return response.Close, errors.Join(err, response.Body.Close())
 		}
-		if response.Body.Close(); response.Close {
-			last++
+		if ends, err := get(); ends || err != nil {
+			t.Errorf("before: the answer ends its connection: %v, %v", ends, err)
 		}
+		began := time.Now()
+		go func() { left <- leave(t.Context(), server) }()
+		for synctest.Wait(); time.Since(began) < routed; time.Sleep(routed / 10) {
+			if ends, err := get(); !ends || err != nil {
+				t.Errorf("after %v: the answer ends its connection: %v, %v", time.Since(began), ends, err)
+			}
+		}
+		if err := <-left; err != nil || time.Since(began) > routed+answered {
+			t.Errorf("the server has left after %v: %v", time.Since(began), err)
+		}
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+		if _, err := get(); err == nil {
+			t.Error("the server still answers")
+		}
+	})
+}
+
+// pipes is a listener whose connections are in memory, so that time can be simulated.
+type pipes struct {
+	connections chan net.Conn
+	closed      chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case connection := <-p.connections:
+		return connection, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
 	}
-	if err := <-left; err != nil {
-		t.Error(err)
-	}
-	if _, err := net.Dial("tcp", address); err == nil {
-		t.Error("the server still listens")
+}
+
+func (p pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.connections <- server:
+		return client, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
 	}
 }
