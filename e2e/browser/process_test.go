@@ -44,6 +44,7 @@ func start(t testing.TB, environment []string, program string, arguments ...stri
 	}
 	p := &process{t: t, command: exec.Command(filepath.Join(programs.Dir, "examples", program), arguments...), exited: make(chan struct{})}
 	p.command.Env = environment
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // if the test is killed
 	log, err := p.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
