@@ -51,7 +51,7 @@ func (f Finding) write(out io.Writer, all Files) {
 		fmt.Fprintf(out, "%s= in %s\n", margin, in)
 	}
 	if f.Hint != "" {
-		fmt.Fprintf(out, "%s= help: %s\n", margin, f.Hint)
+		fmt.Fprintf(out, "%s= help: %s\n", margin, strings.ReplaceAll(f.Hint, "\n", "\n"+margin+"    "))
 	}
 	fmt.Fprintln(out)
 }

@@ -26,13 +26,18 @@ func newConvert(streams cli.Streams) *cobra.Command {
 	var o convertOptions
 	command := &cobra.Command{
 		Use:   "convert -f FILE",
-		Short: "Convert brokerSpec and the Service fields to broker resources",
+		Short: "Convert fields of the original Akri to those of today",
 		Long: `Convert a Configuration's brokerSpec, instanceServiceSpec and
 configurationServiceSpec to instanceBrokerResources and
-configurationBrokerResources that create the same objects.
+configurationBrokerResources that create the same objects. These fields remain
+supported; you do not have to convert them.
+
+Configurations of older versions of Akri must be converted: protocol (before 0.4)
+becomes discoveryHandler, properties becomes brokerProperties, brokerPodSpec in
+spec is converted like one in brokerSpec, and units is removed.
 
 Comments and everything else in the files are kept. Differences are reported on
-stderr. The old fields remain supported; you do not have to convert.`,
+stderr.`,
 		Example: `  kubectl akri convert -f old.yaml > new.yaml
   kubectl get akric akri-onvif -o yaml | kubectl akri convert -f -`,
 		Args: noArgs,
@@ -57,7 +62,7 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 		for _, f := range all {
 			fileNotes, err := convertFile(&out, f)
 			if err != nil {
-				findings = append(findings, manifest.Finding{Cause: f.Name + ": " + err.Error()})
+				findings = append(findings, findingOf(f, err))
 			}
 			notes = append(notes, fileNotes...)
 		}
@@ -78,6 +83,15 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	}
 	_, err = streams.Out.Write(out.Bytes())
 	return err
+}
+
+// findingOf returns the finding for an error in converting a file.
+func findingOf(f *manifest.File, err error) manifest.Finding {
+	if wrong, ok := errors.AsType[*formError](err); ok {
+		at := source.Position{File: f.Name, Line: wrong.at.Line, Column: wrong.at.Column}
+		return manifest.Finding{At: at, Cause: wrong.cause, Hint: wrong.hint}
+	}
+	return manifest.Finding{Cause: f.Name + ": " + err.Error()}
 }
 
 // convertFile writes a file with its Configurations converted, and returns notes on
@@ -133,9 +147,7 @@ func encode(out *bytes.Buffer, root *yamlv3.Node) error {
 // convertDocument converts a Configuration in place. Other kinds are unchanged.
 func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 	var object struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string `yaml:"kind"`
-		Metadata   struct {
+		Metadata struct {
 			Name string `yaml:"name"`
 		} `yaml:"metadata"`
 		Spec struct {
@@ -150,13 +162,17 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 	if kind := get(root, "kind"); kind == nil || kind.Value != "Configuration" {
 		return nil, nil
 	}
-	if err := root.Decode(&object); err != nil {
-		return nil, err
-	}
-	if !manifest.IsAkri(map[string]any{"apiVersion": object.APIVersion}) {
+	if version := get(root, "apiVersion"); version != nil && !manifest.IsAkri(map[string]any{"apiVersion": version.Value}) {
 		return nil, nil
 	}
 	dropServerFields(root)
+	notes, modernized, err := modernize(get(root, "spec"))
+	if err != nil {
+		return nil, err
+	}
+	if err := root.Decode(&object); err != nil {
+		return nil, err
+	}
 	lists, err := convert.BrokerResources(convert.Fields{
 		BrokerPodSpec: object.Spec.BrokerSpec.BrokerPodSpec, BrokerJobSpec: object.Spec.BrokerSpec.BrokerJobSpec,
 		InstanceServiceSpec: object.Spec.InstanceServiceSpec, ConfigurationServiceSpec: object.Spec.ConfigurationServiceSpec,
@@ -165,8 +181,14 @@ func convertDocument(root *yamlv3.Node) (notes []string, err error) {
 		return nil, err
 	}
 	name := object.Metadata.Name
+	for i, note := range notes {
+		notes[i] = name + ": " + note
+	}
 	if len(lists.Instance)+len(lists.Configuration) == 0 {
-		return []string{name + ": nothing to convert"}, nil
+		if !modernized {
+			notes = append(notes, name+": nothing to convert")
+		}
+		return notes, nil
 	}
 	spec := get(root, "spec")
 	spec.Style &^= yamlv3.FlowStyle // {} becomes a block map
@@ -237,15 +259,24 @@ func add(spec *yamlv3.Node, level templating.Level, resources []convert.Resource
 
 // get returns the value of a key of a map, or nil.
 func get(parent *yamlv3.Node, key string) *yamlv3.Node {
+	if i := indexOf(parent, key); i >= 0 {
+		return parent.Content[i+1]
+	}
+	return nil
+}
+
+// indexOf returns the index of a key of a map in its Content, which its value follows, or
+// -1.
+func indexOf(parent *yamlv3.Node, key string) int {
 	if parent == nil || parent.Kind != yamlv3.MappingNode {
-		return nil
+		return -1
 	}
 	for i := 0; i+1 < len(parent.Content); i += 2 {
 		if parent.Content[i].Value == key {
-			return parent.Content[i+1]
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // commented reports whether there are comments at or below a key.
@@ -254,22 +285,12 @@ func commented(parent *yamlv3.Node, key string) bool {
 	hasComment = func(n *yamlv3.Node) bool {
 		return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, hasComment)
 	}
-	for i := 0; i+1 < len(parent.Content); i += 2 {
-		if parent.Content[i].Value == key {
-			return hasComment(parent.Content[i]) || hasComment(parent.Content[i+1])
-		}
-	}
-	return false
+	i := indexOf(parent, key)
+	return i >= 0 && (hasComment(parent.Content[i]) || hasComment(parent.Content[i+1]))
 }
 
 func remove(parent *yamlv3.Node, key string) {
-	if parent == nil || parent.Kind != yamlv3.MappingNode {
-		return
-	}
-	for i := 0; i+1 < len(parent.Content); i += 2 {
-		if parent.Content[i].Value == key {
-			parent.Content = slices.Delete(parent.Content, i, i+2)
-			return
-		}
+	if i := indexOf(parent, key); i >= 0 {
+		parent.Content = slices.Delete(parent.Content, i, i+2)
 	}
 }

@@ -2,10 +2,13 @@ package offline_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
@@ -60,6 +63,42 @@ spec:
 				t.Errorf("converting the result again changes it:\n%s", again)
 			}
 			output(t, "lint", "new.yaml")
+		})
+	}
+}
+
+// TestConvertFormer checks that Configurations of Akri before 0.4 are valid after their
+// conversion, with details that today's handlers accept.
+func TestConvertFormer(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/convert-former.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := map[string]string{"aliases.yaml": `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata:
+  name: aliases
+  annotations: {interface: &method "opc.tcp://192.0.2.51:4840/"}
+spec:
+  protocol: {opcua: {opcuaDiscoveryMethod: {standard: {discoveryUrls: [*method]}}}}
+`}
+	for _, f := range archive.Files {
+		input[f.Name] = string(f.Data)
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"onvif.yaml", "udev.yaml", "opcua.yaml", "debug-echo.yaml", "aliases.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			write(t, name, input[name])
+			if err := run(cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, []string{"lint", name}); err == nil {
+				t.Error("the old form is valid")
+			}
+			converted := output(t, "convert", "-f", name)
+			write(t, "new.yaml", converted)
+			output(t, "lint", "new.yaml")
+			if again := output(t, "convert", "-f", "new.yaml"); again != converted {
+				t.Errorf("converting the result again changes it:\n%s", again)
+			}
 		})
 	}
 }

@@ -123,9 +123,13 @@ func withoutBroken(all manifest.Files) manifest.Files {
 func checkSchema(d *source.Document) (findings []manifest.Finding, isAkri bool) {
 	problems, isAkri := schema.Check(d.Object())
 	for _, p := range problems {
-		findings = append(findings, manifest.Finding{
+		f := manifest.Finding{
 			At: d.Locate(nil, diagnosticOf(p)), Place: p.Place.String(), Template: templateOf(p.Place), Cause: p.Cause, Hint: p.Hint,
-		})
+		}
+		if spec, ok := d.Object()["spec"].(map[string]any); ok && p.OfKey && f.Place == "spec.protocol" {
+			f.Hint += strings.TrimSuffix("\n"+newForm(spec["protocol"]), "\n")
+		}
+		findings = append(findings, f)
 	}
 	return findings, isAkri
 }

@@ -178,15 +178,25 @@ func (c *checker) object(n *node, value any) {
 	}
 }
 
-// misspelled reports whether an unknown field is probably meant to be key. It is
-// reported only once, as unknown.
+// misspelled reports whether an unknown field is probably meant to be key, or was called
+// so before. It is reported only once, as unknown.
 func misspelled(n *node, fields map[string]any, key string) bool {
 	for name := range fields {
-		if n.Properties[name] == nil && !n.PreserveUnknown && templating.Nearest(name, n.fields()) == key {
+		meant := former[name].successor == key || templating.Nearest(name, n.fields()) == key
+		if meant && n.Properties[name] == nil && !n.PreserveUnknown {
 			return true
 		}
 	}
 	return false
+}
+
+// former are fields that the spec of a Configuration had in older versions of Akri, with
+// the field that took the place of each, and the remedy.
+var former = map[string]struct{ successor, hint string }{
+	"protocol":      {"discoveryHandler", "it is discoveryHandler now, and its details are text; kubectl akri convert rewrites the file"},
+	"properties":    {"brokerProperties", "rename it to brokerProperties, or let kubectl akri convert rewrite the file"},
+	"brokerPodSpec": {"brokerSpec", "put it into brokerSpec, or let kubectl akri convert rewrite the file"},
+	"units":         {"", "remove it: it never had an effect"},
 }
 
 func (c *checker) missing(n *node, key string) {
@@ -203,6 +213,11 @@ func (c *checker) missing(n *node, key string) {
 }
 
 func (c *checker) unknown(n *node, key string) {
+	if old, ok := former[key]; ok && n == kinds()[0].schema.Properties["spec"] {
+		c.problems = append(c.problems, Mistake{Place: slices.Clone(c.path), Cause: key + " is a field of older versions of Akri", Hint: old.hint,
+			OfKey: true})
+		return
+	}
 	hint := "known fields: " + strings.Join(n.fields(), ", ")
 	if near := templating.Nearest(key, n.fields()); near != "" {
 		hint = "did you mean " + near + "?"

@@ -1,0 +1,131 @@
+package offline
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
+
+	"akri.sh/akri/discovery/builtin"
+)
+
+// formError is a mistake in fields of older versions of Akri, at a node of the file.
+type formError struct {
+	at    *yamlv3.Node
+	cause string
+	hint  string
+}
+
+func (e *formError) Error() string { return e.cause }
+
+// modernize replaces the fields that older versions of Akri had in a spec by those that
+// took their place, and returns notes on what is lost. changed reports whether there were
+// any.
+func modernize(spec *yamlv3.Node) (notes []string, changed bool, err error) {
+	former := []struct {
+		key, successor string
+		convert        func(*yamlv3.Node) (*yamlv3.Node, []string, error)
+	}{
+		{"protocol", "discoveryHandler", handlerOf},
+		{"properties", "brokerProperties", unchanged},
+		{"brokerPodSpec", "brokerSpec", func(pod *yamlv3.Node) (*yamlv3.Node, []string, error) {
+			return mapping(scalar("brokerPodSpec"), pod), nil, nil
+		}},
+	}
+	for _, f := range former {
+		at := indexOf(spec, f.key)
+		if at < 0 {
+			continue
+		}
+		key := spec.Content[at]
+		if get(spec, f.successor) != nil {
+			return nil, false, &formError{key, fmt.Sprintf("%s and its successor %s are both set", f.key, f.successor), "keep one"}
+		}
+		value, lost, err := f.convert(spec.Content[at+1])
+		if err != nil {
+			return nil, false, err
+		}
+		key.Value, spec.Content[at+1], changed = f.successor, value, true
+		notes = append(notes, lost...)
+	}
+	if get(spec, "units") != nil {
+		remove(spec, "units")
+		notes, changed = append(notes, "units: removed: it never had an effect"), true
+	}
+	return notes, changed, nil
+}
+
+func unchanged(n *yamlv3.Node) (*yamlv3.Node, []string, error) { return n, nil, nil }
+
+// handlerOf returns the discoveryHandler that takes the place of a protocol, which is the
+// name of a handler with its details as fields.
+func handlerOf(protocol *yamlv3.Node) (handler *yamlv3.Node, notes []string, err error) {
+	if protocol = resolved(protocol); protocol.Kind != yamlv3.MappingNode || len(protocol.Content) != 2 {
+		return nil, nil, &formError{protocol, "protocol must have the name of one handler, with its details below it", "such as udev:"}
+	}
+	key, fields := protocol.Content[0], protocol.Content[1]
+	if key.Value == "debugEcho" && get(fields, "shared") != nil {
+		remove(fields, "shared")
+		notes = append(notes, "protocol.debugEcho.shared: removed: it is an option of the handler debugEcho now, for all Configurations")
+	}
+	if builtin.Validators[key.Value] == nil {
+		notes = append(notes, fmt.Sprintf("protocol.%s: it was part of a modified agent: write a discovery handler that registers "+
+			"with the name %[1]s", key.Value))
+	}
+	details := "{}\n"
+	if fields.Tag != "!!null" {
+		var text bytes.Buffer
+		if err := encode(&text, fields); err != nil {
+			return nil, nil, err
+		}
+		details = text.String()
+	}
+	name := scalar(key.Value)
+	name.LineComment = key.LineComment
+	label := scalar("name")
+	label.HeadComment = key.HeadComment
+	text := scalar(details)
+	text.Style = yamlv3.LiteralStyle
+	return mapping(label, name, scalar("discoveryDetails"), text), notes, nil
+}
+
+// resolved returns a copy of a value in which aliases (*name) are replaced by what they
+// refer to: as a text of its own, it has no other anchors.
+func resolved(n *yamlv3.Node) *yamlv3.Node {
+	if n.Kind == yamlv3.AliasNode {
+		return resolved(n.Alias)
+	}
+	c := *n
+	c.Anchor, c.Content = "", slices.Clone(n.Content)
+	for i, child := range c.Content {
+		c.Content[i] = resolved(child)
+	}
+	return &c
+}
+
+func mapping(content ...*yamlv3.Node) *yamlv3.Node {
+	return &yamlv3.Node{Kind: yamlv3.MappingNode, Content: content}
+}
+
+func scalar(value string) *yamlv3.Node {
+	return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: value}
+}
+
+// newForm returns the discoveryHandler of a protocol as YAML, or "" if the protocol has a
+// mistake.
+func newForm(protocol any) string {
+	var node yamlv3.Node
+	if err := node.Encode(protocol); err != nil {
+		return ""
+	}
+	handler, _, err := handlerOf(&node)
+	if err != nil {
+		return ""
+	}
+	var text bytes.Buffer
+	if err := encode(&text, mapping(scalar("discoveryHandler"), handler)); err != nil {
+		return ""
+	}
+	return text.String()
+}
