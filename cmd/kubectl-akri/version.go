@@ -21,6 +21,7 @@ import (
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/view"
+	"akri.sh/akri/internal/kubeversion"
 	"akri.sh/akri/internal/version"
 )
 
@@ -39,7 +40,8 @@ func newVersion(streams cli.Streams) *cobra.Command {
 		Short: "Show the versions of all parts, and whether they differ",
 		Long: `Show the versions of kubectl-akri, Kubernetes, the controller, each replica of the
 webhook, and the agents and handlers of each node with their kubelets. What is older
-than the rest is named, with what to do about it.
+than the rest is named, with what to do about it, and what Akri does without in this
+version of Kubernetes.
 
 The version of a Pod is read from the metric ` + version.Metric + ` by port-forward. You
 need permission to list Pods and to create pods/portforward in the namespace. If a
@@ -135,7 +137,20 @@ func (o *versionOptions) readWith(ctx context.Context, api *cluster, config *res
 		})
 	}
 	_ = reading.Wait() // problems are in the parts
+	to.Lacking = kubeversion.Lacking(to.Kubernetes, unaskedKubelets(to.Parts)...)
 	return nil
+}
+
+// unaskedKubelets returns the versions of the kubelets whose agents were not asked whether
+// they have the Pods API.
+func unaskedKubelets(parts []view.Part) []string {
+	var kubelets []string
+	for i := range parts {
+		if part := &parts[i]; part.Component == view.Agent && part.Source != view.FromProgram {
+			kubelets = append(kubelets, part.Kubelet)
+		}
+	}
+	return kubelets
 }
 
 func serverVersion(ctx context.Context, config *rest.Config) (string, error) {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +61,43 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`)
 	author.run("", "version", "-n", w.Namespace).want(t, 1, version.String(), "Kubernetes", "list the Pods of Akri")
 	run(t, "", "version", "--kubeconfig", "/nowhere").want(t, 1, version.String(), "/nowhere")
+}
+
+// TestVersionOfKubernetes names what Akri does without in a cluster, without calling it
+// unhealthy: the agent of an old kubelet cannot be asked here.
+func TestVersionOfKubernetes(t *testing.T) {
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	if err := w.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Delete(context.Background(), node) }) // the cluster is that of other tests, too
+	node.Status.NodeInfo.KubeletVersion = "v1.34.4+k3s1"
+	if err := w.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	w.Apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: agent, labels: {app.kubernetes.io/name: akri-agent}}
+spec: {nodeName: ` + w.Namespace + `, containers: [{name: program, image: "agent:v1.2.3"}]}
+`)
+	const lacks = "a kubelet (v1.34.4+k3s1) has no Pods API"
+	w.run("", "version", "-n", w.Namespace).want(t, 0, "note: "+lacks)
+	w.run("", "version", "-n", w.Namespace, "-o", "json").want(t, 0, `"lacking"`, lacks)
+}
+
+// TestUnaskedKubelets checks that an agent that was asked knows better than the version.
+func TestUnaskedKubelets(t *testing.T) {
+	got := unaskedKubelets([]view.Part{
+		{Component: view.Agent, Kubelet: "v1.36.1", Source: view.FromProgram},
+		{Component: view.Agent, Kubelet: "v1.36.2", Source: view.FromImage},
+		{Component: view.Agent, Kubelet: "v1.36.3"},
+		{Component: "udev", Kubelet: "v1.36.4"},
+	})
+	if want := []string{"v1.36.2", "v1.36.3"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
 
 const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

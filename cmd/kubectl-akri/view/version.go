@@ -28,6 +28,9 @@ type Versions struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	Parts      []Part `json:"parts,omitempty"`
+	// Lacking is what Akri does without in this version of Kubernetes, as controller and
+	// agents log it when they start.
+	Lacking []string `json:"lacking,omitempty"`
 	// Notes are what could not be found out, and what is missing.
 	Notes []string `json:"notes,omitempty"`
 	// Skew are the differences between versions, each with what to do about it.
@@ -170,7 +173,7 @@ func PrintVersions(out io.Writer, v *Versions) error {
 		fmt.Fprintf(table, "Kubernetes\t%s\n", text.OneLine(v.Kubernetes))
 	}
 	table.Flush()
-	notes := slices.Clone(v.Notes)
+	notes := slices.Concat(v.Lacking, v.Notes)
 	if len(v.Parts) > 0 {
 		fmt.Fprintln(&b)
 		fmt.Fprintln(table, "COMPONENT\tVERSION\tPOD\tNODE\tKUBELET")
@@ -183,7 +186,7 @@ func PrintVersions(out io.Writer, v *Versions) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", text.OneLine(part.Component), shown, part.Pod, cmp.Or(part.Node, "none"),
 			cmp.Or(text.OneLine(part.Kubelet), "-"))
 		if part.Problem != "" {
-			notes = append(notes, text.OneLine(part.Pod+": "+part.Problem))
+			notes = append(notes, part.Pod+": "+part.Problem)
 		}
 		if part.NoPodsAPI {
 			notes = append(notes, fmt.Sprintf("%s: the kubelet does not serve the Pods API, so the agent watches Pods in the API server",
@@ -192,7 +195,7 @@ func PrintVersions(out io.Writer, v *Versions) error {
 	}
 	table.Flush()
 	for _, line := range notes {
-		fmt.Fprintf(&b, "\nnote: %s", line)
+		fmt.Fprintf(&b, "\nnote: %s", text.OneLine(line))
 	}
 	for _, line := range v.Skew {
 		fmt.Fprintf(&b, "\nskew: %s", text.OneLine(line))

@@ -20,6 +20,7 @@ func TestPrintVersions(t *testing.T) {
 	old.NoPodsAPI = true
 	versions := &Versions{
 		Client: version.Info{Version: "v1.2.2-3-g2469d3f", Platform: "linux/amd64"}, Kubernetes: "v1.36.1", Namespace: "akri-system",
+		Lacking: []string{"Kubernetes v1.36.1 is special"},
 		Parts: []Part{
 			stopped, old, part(Agent, "akri-agent-a", "node1", "v1.2.3"), unknown, part(Webhook, "akri-webhook-a", "node1", "v1.2.3"),
 			part(Controller, "akri-controller-a", "node1", "v1.2.3"),
@@ -44,6 +45,7 @@ agent|v1.2.3|akri-agent-a|node1|v1.36.1
 agent|v1.2.2|akri-agent-b|node2|v1.36.1
 onvif|v1.2.2 (image)|akri-onvif-discovery-x|node2|v1.36.1
 
+note: Kubernetes v1.36.1 is special
 note: akri-agent-c: Pod akri-agent-c is Pending
 note: node2: the kubelet does not serve the Pods API, so the agent watches Pods in the API server
 note: akri-onvif-discovery-x: nothing listens on port 8080
