@@ -106,6 +106,13 @@ e2e-akri: kubernetes build # compiles nothing while its cluster runs: the tests 
 	@CGO_ENABLED=0 go build ./examples/...
 	$(call gotest,e2e,./...,-timeout=20m -p=1)
 
+# What make versions runs: the rows of docs/kubernetes-versions.md but for the pinned version.
+VERSIONS ?= KUBERNETES=v1.36.3 KUBERNETES=v1.35.4 KUBERNETES=v1.34.4 KUBELET=v1.34.4
+.PHONY: versions
+versions: ## Run Akri's tests on real nodes with the older versions of Kubernetes that it supports: hours
+	@go -C tools build -o ../bin/ ./gate
+	@bin/gate $(VERSIONS:%='e2e-akri %')
+
 .PHONY: fetch
 fetch: ## Download the Go modules that everything else needs, and Debian's list of packages
 	@if command -v apt-get && ! apt-cache show nftables prometheus qemu-user-static chromium-headless-shell; then apt-get update; fi >/dev/null 2>&1
@@ -117,10 +124,10 @@ fetch: ## Download the Go modules that everything else needs, and Debian's list 
 # The checks, as stages that tools/gate runs: a mistake that is found quickly is found
 # first. A test that cannot run is a failure in them; nodes need root.
 STAGES := fetch house lint kubernetes build
-gate full: export AKRI_TEST_REQUIRED := 1
-gate full: export AKRI_E2E_REQUIRED := $(if $(filter 0,$(shell id -u)),1)
-gate full: export COUNT := -count=1
-gate full: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
+gate full versions: export AKRI_TEST_REQUIRED := 1
+gate full versions: export AKRI_E2E_REQUIRED := $(if $(filter 0,$(shell id -u)),1)
+gate full versions: export COUNT := -count=1
+gate full versions: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
 
 .PHONY: gate
 gate: ## Check what must hold for every change, as CI does

@@ -1,0 +1,70 @@
+package akri_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"akri.sh/akri/internal/kubeversion"
+)
+
+var (
+	requiredKubernetes = regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes v(\S+)$`)
+	versionsToRun      = regexp.MustCompile(`(?m)^VERSIONS \?= (.+)$`)
+	// versionRow matches a row of the table: a version, the control plane, the nodes.
+	versionRow     = regexp.MustCompile("(?m)^\\| `?([A-Za-z0-9=.]+)`? \\| (1\\.\\d+\\.\\d+) \\| (1\\.\\d+\\.\\d+) \\|")
+	minimumVersion = regexp.MustCompile(`needs Kubernetes \*\*(1\.\d+)\*\*`)
+	chartMinimum   = regexp.MustCompile(`(?m)^kubeVersion: ">=(1\.\d+)\.0-0"$`)
+)
+
+// TestKubernetesVersions checks that the documented versions of Kubernetes are those that
+// the Makefile runs, that Akri was tested with, and that it refuses.
+func TestKubernetesVersions(t *testing.T) {
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	only := func(file string, pattern *regexp.Regexp) string {
+		match := pattern.FindStringSubmatch(read(file))
+		if match == nil {
+			t.Fatalf("%s: nothing matches %s", file, pattern)
+		}
+		return match[1]
+	}
+	const page = "docs/kubernetes-versions.md"
+	pinned := only("kubebox/kubernetes/go.mod", requiredKubernetes)
+	rows := []string{"pinned"}
+	rows = append(rows, strings.Fields(only("Makefile", versionsToRun))...)
+	var documented []string
+	for _, row := range versionRow.FindAllStringSubmatch(read(page), -1) {
+		documented = append(documented, row[1])
+		control, nodes := pinned, pinned
+		switch variable, version, _ := strings.Cut(row[1], "=v"); variable {
+		case "KUBERNETES":
+			control, nodes = version, version
+		case "KUBELET":
+			nodes = version
+		}
+		if row[2] != control || row[3] != nodes {
+			t.Errorf("%s: %s has control plane %s and nodes %s, want %s and %s", page, row[1], row[2], row[3], control, nodes)
+		}
+		if lacks := kubeversion.Lacking("v" + control); len(lacks) > 0 {
+			t.Errorf("%s: %s is in the table, but %q", page, control, lacks)
+		}
+	}
+	if !slices.Equal(documented, rows) {
+		t.Errorf("%s has the rows %v, want %v: the pinned version, and VERSIONS of the Makefile", page, documented, rows)
+	}
+	minimum := only(page, minimumVersion)
+	if chart := only("charts/akri/Chart.yaml", chartMinimum); chart != minimum {
+		t.Errorf("the chart needs Kubernetes %s, the page says %s", chart, minimum)
+	}
+	if err := kubeversion.Check("v" + minimum + ".0"); err != nil {
+		t.Errorf("%s: %v", page, err)
+	}
+}
