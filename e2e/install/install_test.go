@@ -213,7 +213,7 @@ func (w *world) installWithConfigurations(t *testing.T, values helm.Values) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "helm upgrade akri CHART -n " + akri.Namespace + " --reuse-values"
+	want := "helm upgrade akri CHART -n " + akri.Namespace + " --reset-then-reuse-values"
 	if !strings.Contains(installed.Info.Notes, "ONE MORE STEP") || !strings.Contains(installed.Info.Notes, want) {
 		t.Errorf("the notes lack %q:\n%s", want, installed.Info.Notes)
 	}
