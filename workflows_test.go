@@ -36,10 +36,13 @@ var (
 	target = regexp.MustCompile(`(?m)^([a-z0-9-]+):.*## `)
 	// makeStep matches a step that runs targets of make, with variables.
 	makeStep = regexp.MustCompile(`^(?:sudo --preserve-env )?make((?: [a-z0-9-]+)+)((?: [A-Z]+=\S+)*)$`)
-	pinned   = regexp.MustCompile(`^[\w.-]+/[\w./-]+@v\d+\.\d+\.\d+$`)
+	// usesLine matches a step that is an action, pinned those whose commit is fixed: tags can
+	// be moved.
+	usesLine = regexp.MustCompile(`(?m)^ *(?:- )?uses: *(.*)$`)
+	pinned   = regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 )
 
-// TestWorkflows checks that each step of a workflow is an action of a fixed version or
+// TestWorkflows checks that each step of a workflow is an action at a fixed commit or
 // runs existing targets of make, and that no job has more permissions than it needs.
 func TestWorkflows(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
@@ -66,6 +69,11 @@ func TestWorkflows(t *testing.T) {
 		if len(w.Permissions) != 1 || w.Permissions["contents"] != "read" {
 			t.Errorf("%s: the permissions are %v, want contents: read: give others to a job", file, w.Permissions)
 		}
+		for _, match := range usesLine.FindAllStringSubmatch(string(text), -1) {
+			if !pinned.MatchString(match[1]) {
+				t.Errorf("%s: %s: name the commit and, in a comment, its version: @COMMIT # v1.2.3", file, match[1])
+			}
+		}
 		for name, job := range w.Jobs {
 			place := filepath.Base(file) + "/" + name
 			if job.Timeout == 0 {
@@ -82,8 +90,6 @@ func TestWorkflows(t *testing.T) {
 			}
 			for _, step := range job.Steps {
 				switch {
-				case step.Uses != "" && !pinned.MatchString(step.Uses):
-					t.Errorf("%s: %s: name a version, such as @v1.2.3", place, step.Uses)
 				case strings.HasPrefix(step.Uses, "actions/checkout@") && step.With["persist-credentials"] != false:
 					t.Errorf("%s: the checkout leaves its credentials behind: set persist-credentials: false", place)
 				case step.Run != "":
