@@ -62,8 +62,8 @@ func (w Workload) Role() Role {
 	switch {
 	case w.Kind == "Deployment" && w.Name == oldController:
 		return RoleController
-	case w.Kind == "DaemonSet" && w.Name == oldAgent:
-		return RoleAgent
+	case w.Kind == "DaemonSet" && (w.Name == oldAgent || w.mountsHandlers() && w.mounts(devicePluginsDir)):
+		return RoleAgent // under whatever name a manifest gives it
 	case w.Kind == "Deployment" && (w.Name == oldWebhook || w.image("webhook-configuration")):
 		return RoleWebhook
 	case w.Kind == "Deployment" && w.Name == newController:
@@ -72,7 +72,7 @@ func (w Workload) Role() Role {
 		return RoleNewAgent
 	case w.Kind == "Deployment" && w.Name == newWebhook:
 		return RoleNewWebhook
-	case strings.HasPrefix(w.Name, "akri-") && strings.HasSuffix(w.Name, "-discovery"):
+	case strings.HasPrefix(w.Name, "akri-") && strings.HasSuffix(w.Name, "-discovery") && w.Labels["app.kubernetes.io/part-of"] == "akri":
 		return RoleNewHandler
 	case strings.HasSuffix(w.Name, handlerSuffix) || w.mountsHandlers():
 		return RoleHandler
@@ -92,8 +92,20 @@ func (w Workload) image(name string) bool {
 	return false
 }
 
+// mounts reports whether a container has a volume at a path.
+func (w Workload) mounts(inside string) bool {
+	for _, container := range w.Pod.Containers {
+		for _, mount := range container.VolumeMounts {
+			if path.Clean(mount.MountPath) == inside {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // mountsHandlers reports whether a Pod sees the directory of the registration socket.
-// All handlers that do not use the network mount it.
+// Agents and all handlers that do not use the network mount it.
 func (w Workload) mountsHandlers() bool {
 	for _, container := range w.Pod.Containers {
 		for _, env := range container.Env {

@@ -39,6 +39,13 @@ func daemonSet(name, image string) Workload {
 func TestRoles(t *testing.T) {
 	custom := daemonSet("scanners", "scanners:1")
 	custom.Pod.Containers[0].Env = []corev1.EnvVar{{Name: "DISCOVERY_HANDLERS_DIRECTORY", Value: "/var/lib/akri"}}
+	ofUser := custom
+	ofUser.Name = "akri-scanner-discovery"
+	replaced := daemonSet("akri-udev-discovery", "x")
+	replaced.Labels = map[string]string{"app.kubernetes.io/part-of": "akri"}
+	renamed := daemonSet("edge-akri-agent-daemonset", "mirror:5000/agent")
+	renamed.Pod.Containers[0].Env = custom.Pod.Containers[0].Env
+	renamed.Pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "device-plugin", MountPath: "/var/lib/kubelet/device-plugins/"}}
 	webhook := daemonSet("checker", "ghcr.io/project-akri/akri/webhook-configuration:v0.13.8")
 	webhook.Kind = "Deployment"
 	for _, test := range []struct {
@@ -48,7 +55,9 @@ func TestRoles(t *testing.T) {
 		{daemonSet("akri-agent-daemonset", "mirror:5000/agent"), RoleAgent},
 		{daemonSet("akri-agent", "akri.sh/agent:v1"), RoleNewAgent},
 		{daemonSet("akri-udev-discovery-daemonset", "x"), RoleHandler},
-		{daemonSet("akri-udev-discovery", "x"), RoleNewHandler},
+		{renamed, RoleAgent},
+		{replaced, RoleNewHandler},
+		{ofUser, RoleHandler},
 		{daemonSet("node-exporter", "x"), RoleNone},
 		{custom, RoleHandler},
 		{webhook, RoleWebhook},
