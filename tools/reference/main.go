@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +28,10 @@ var programs = []program{
 	{"akri-agent", []string{""}},
 	{"akri-controller", []string{"", "webhook"}},
 	{"akri-discovery", []string{"", "check", "debug-echo", "http", "mdns", "mqtt", "onvif", "opcua", "udev"}},
+	{"kubectl-akri", []string{
+		"", "convert", "diff", "explain", "lint", "migrate", "migrate check", "migrate clean", "migrate plan", "migrate pull",
+		"nodes", "rbac", "render", "report", "test", "tree", "version", "why",
+	}},
 }
 
 func main() {
@@ -73,10 +79,32 @@ func (p program) page(ctx context.Context, bin string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s --help: %w\n%s", line, err, text)
 		}
+		for _, name := range subcommands(text) {
+			if !slices.Contains(p.commands, strings.TrimSpace(command+" "+name)) {
+				return nil, fmt.Errorf("%s: the command %s is not in the list of programs: add it", line, name)
+			}
+		}
 		if command != "" {
 			fmt.Fprintf(&page, "\n## %s\n", line)
 		}
 		fmt.Fprintf(&page, "\n```\n%s\n```\n", bytes.TrimSpace(text))
 	}
 	return page.Bytes(), nil
+}
+
+// commandList matches the lists of commands in a --help. The lines of commands are
+// indented by two spaces.
+var commandList = regexp.MustCompile(`(?m)^[A-Za-z ]*Commands:\n((?:  [a-z-]+  .*\n)+)`)
+
+// subcommands returns the commands that a --help lists, without those that cobra adds.
+func subcommands(help []byte) []string {
+	var names []string
+	for _, list := range commandList.FindAllSubmatch(help, -1) {
+		for line := range strings.Lines(string(list[1])) {
+			if name := strings.Fields(line)[0]; name != "completion" && name != "help" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
