@@ -27,7 +27,6 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
-	"akri.sh/akri/internal/fulltest"
 )
 
 var update = flag.Bool("update", false, "write the output of the commands to testdata")
@@ -218,7 +217,6 @@ func (r commandResult) golden(t *testing.T, file string) {
 // TestMigrate moves a cluster in which nothing is in the way, and then has everything
 // that this Akri treats differently.
 func TestMigrate(t *testing.T) {
-	fulltest.Only(t)
 	w := newAkriWorld(t, "installation.yaml", "healthy.yaml")
 	w.addRelease()
 
