@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math",
 		"net/netip", "net/url", "path", "regexp", "regexp/syntax", "slices", "strconv", "strings", "unicode/utf8",
 		"github.com/Masterminds/semver/v3", "github.com/Masterminds/sprig/v3",
+		"akri.sh/akri/internal/regexsize",
 		"akri.sh/akri/templating/internal/budget", "akri.sh/akri/templating/internal/fault", "akri.sh/akri/templating/internal/value",
 	},
 	"internal/expr": {

@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -26,6 +27,36 @@ func TestValidators(t *testing.T) {
 	for name, validate := range builtin.Validators {
 		if err := validate("noSuchKey: 1"); err == nil || !strings.Contains(err.Error(), "noSuchKey: unknown key") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// hostile has details of less than 64 KiB that would take hundreds of megabytes.
+var hostile = map[string]string{
+	"a long text, repeated": "- &a " + strings.Repeat("x", 30<<10) + "\n- [" + strings.Repeat("*a,", 10_000) + "]\n",
+	"long texts of one key": "urls: &a [" + strings.Repeat("x", 30<<10) + "]\nindex: [" + strings.Repeat("*a,", 10_000) + "]\n",
+	"repetitions":           "udevRules:\n" + strings.Repeat(`- 'KERNEL!="`+strings.Repeat("(x|y){999}", 300)+"\"'\n", 20),
+	"repetitions of one":    "udevRules:\n" + strings.Repeat(`- 'KERNEL!="x{999}"'`+"\n", 200),
+	"large classes":         "udevRules:\n" + strings.Repeat(`- 'KERNEL!="`+strings.Repeat(`\pL`, 1000)+"\"'\n", 20),
+	"alternatives":          "udevRules:\n" + strings.Repeat(`- 'KERNEL!="`+strings.Repeat("|", 3000)+"\"'\n", 20),
+}
+
+// TestHostileDetails checks that no validator allocates more than the webhook reserves: 200
+// times the size, here four times as much because it is what is allocated in all.
+func TestHostileDetails(t *testing.T) {
+	const limit = 4 * 200 * 64 << 10
+	for what, text := range hostile {
+		if len(text) > 64<<10 {
+			t.Errorf("%s: %d bytes are refused anyway", what, len(text))
+		}
+		for name, validate := range builtin.Validators {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := validate(text)
+			runtime.ReadMemStats(&after)
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > limit {
+				t.Errorf("%s for %s: %d MiB are allocated, %v", what, name, allocated>>20, err)
+			}
 		}
 	}
 }

@@ -5,9 +5,15 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
+	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 )
+
+// decoding is held while details are decoded. After a restart of a handler, agents send
+// the details of all Configurations at once, and each takes up to 200 times its size.
+var decoding sync.Mutex
 
 // Decode decodes discoveryDetails, which are YAML, into the struct that into points to.
 // The struct has a json tag for each field. Its fields may be structs, pointers, slices,
@@ -15,6 +21,8 @@ import (
 // UnmarshalJSON. Fields without a key, and those whose value is null, keep their values,
 // which are the defaults. An error is a *[Fault].
 func Decode(discoveryDetails string, into any) error {
+	decoding.Lock()
+	defer decoding.Unlock()
 	if _, fault := parse(discoveryDetails); fault != nil {
 		return fault
 	}
@@ -36,6 +44,19 @@ func Decode(discoveryDetails string, into any) error {
 		return Faultf("", "not valid: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
+}
+
+// Text returns discoveryDetails that are nothing but a string. ok is false if they are
+// anything else, or exceed the bounds: then [Decode] says what is wrong.
+func Text(discoveryDetails string) (text string, ok bool) {
+	decoding.Lock()
+	defer decoding.Unlock()
+	root, fault := parse(discoveryDetails)
+	if fault != nil || root == nil || len(root.Content) != 1 {
+		return "", false
+	}
+	value := root.Content[0]
+	return value.Value, value.Kind == yamlv3.ScalarNode && value.ShortTag() == "!!str"
 }
 
 func join(path, key string) string {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"akri.sh/akri/discovery/details"
@@ -199,6 +201,54 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%s: %d MiB are allocated", name, got>>20)
 		}
 		t.Logf("%s: %d KiB", name, got>>10)
+	}
+}
+
+// counter counts the details that are decoded at the same time.
+type counter struct{ now, most atomic.Int32 }
+
+var decoded counter
+
+// counted is a value that takes long to decode.
+type counted struct{}
+
+func (*counted) UnmarshalJSON([]byte) error {
+	now := decoded.now.Add(1)
+	defer decoded.now.Add(-1)
+	for range 1000 {
+		decoded.most.Store(max(decoded.most.Load(), now))
+		runtime.Gosched()
+	}
+	return nil
+}
+
+// TestOneAtATime checks that the memory for decoding is needed once, however many agents
+// send details at the same time.
+func TestOneAtATime(t *testing.T) {
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			var into struct {
+				Value counted `json:"value"`
+			}
+			if err := details.Decode("value: 1", &into); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if most := decoded.most.Load(); most != 1 {
+		t.Errorf("%d were decoded at the same time", most)
+	}
+}
+
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://a/": "http://a/", " 'a' \n": "a", ">-\n a\n b\n": "a b", "": "", "1": "", "a: b": "", "[a]": "", "a\n---\nb": "", "&a [*a]": "",
+	} {
+		if got, ok := details.Text(text); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: got %q, %t", text, got, ok)
+		}
 	}
 }
 

@@ -16,6 +16,9 @@ const (
 	maxRuleBytes  = 4096
 	maxConditions = 50
 	maxProperties = 100
+	// maxInstructions bounds the regular expressions of all rules, in instructions of the
+	// compiled ones, of about 50 bytes each.
+	maxInstructions = 4096
 )
 
 // Details are the discoveryDetails of udev.
@@ -69,12 +72,14 @@ func Parse(discoveryDetails string) (*Details, error) {
 		return nil, details.Faultf("properties", "%d entries, more than %d", len(fields.Properties), maxProperties)
 	}
 	parsed := &Details{GroupRecursive: fields.GroupRecursive, Permissions: fields.Permissions, Symlinks: fields.Symlinks}
+	left := maxInstructions
 	for i, text := range *fields.UdevRules {
-		rule, fault := parseRule(text)
+		rule, fault := parseRule(text, left)
 		if fault != nil {
 			fault.Path = fmt.Sprintf("udevRules[%d]", i)
 			return nil, fault
 		}
+		left -= rule.size()
 		parsed.Rules = append(parsed.Rules, rule)
 	}
 	if err := parsed.setProperties(fields.Properties); err != nil {

@@ -1,6 +1,7 @@
 package details
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,17 +25,20 @@ var operators = []string{"==", "!=", "+=", "-=", ":=", "="}
 type ruleParser struct {
 	whole string
 	rest  string
+	// left is how many instructions the expressions of further conditions may have.
+	left int
 }
 
-// parseRule parses a rule such as KERNEL=="ttyUSB*", ATTRS{idVendor}=="10c4".
-func parseRule(rule string) (Rule, *details.Fault) {
+// parseRule parses a rule such as KERNEL=="ttyUSB*", ATTRS{idVendor}=="10c4". Its regular
+// expressions may have as many instructions as left.
+func parseRule(rule string, left int) (Rule, *details.Fault) {
 	if len(rule) > maxRuleBytes {
 		return nil, details.Faultf("", "%d bytes, more than %d", len(rule), maxRuleBytes).Hint("use several rules")
 	}
 	if !utf8.ValidString(rule) {
 		return nil, details.Faultf("", "not valid UTF-8")
 	}
-	p := &ruleParser{whole: rule, rest: rule}
+	p := &ruleParser{whole: rule, rest: rule, left: left}
 	var parsed Rule
 	for p.skipSpace(); p.rest != ""; p.skipSpace() {
 		if len(parsed) == maxConditions {
@@ -76,10 +80,14 @@ func (p *ruleParser) condition() (Condition, *details.Fault) {
 	if fault != nil {
 		return Condition{}, fault
 	}
-	pattern, err := newPattern(value, field.regex(not))
+	pattern, err := newPattern(value, field.regex(not), p.left)
+	if errors.Is(err, errTooLarge) {
+		return Condition{}, at.fault("%v", err).Hint("write fewer repetitions such as {100}, or use globs or several Configurations")
+	}
 	if err != nil {
 		return Condition{}, at.fault("%v", err).Hint("%s is compared with shell globs and with regular expressions", field)
 	}
+	p.left -= pattern.size
 	return Condition{Field: field, Key: key, Not: not, Pattern: pattern}, nil
 }
 

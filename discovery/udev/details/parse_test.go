@@ -40,7 +40,7 @@ func TestRuleMistakes(t *testing.T) {
 		"not UTF-8":               {"KERNEL==\"\xff\"", "not valid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, fault := parseRule(tc.rule)
+			_, fault := parseRule(tc.rule, maxInstructions)
 			if fault == nil {
 				t.Fatal("accepted")
 			}
@@ -63,7 +63,7 @@ func TestAkriRules(t *testing.T) {
 		`DEVPATH=="/devices/pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0", KERNELS=="1-1.*"`: 2,
 		`TAG=="akri", DRIVER=="uvcvideo", KERNEL=="a\"b", ENV{X}=="a;b,(c)+@'=&#!"`:      4,
 	} {
-		parsed, fault := parseRule(rule)
+		parsed, fault := parseRule(rule, maxInstructions)
 		if fault != nil {
 			t.Errorf("%s: %v", rule, fault)
 		} else if len(parsed) != conditions {
@@ -80,7 +80,7 @@ func FuzzParseRule(f *testing.F) {
 		f.Add(seed, "video0")
 	}
 	f.Fuzz(func(t *testing.T, rule, value string) {
-		parsed, fault := parseRule(rule)
+		parsed, fault := parseRule(rule, maxInstructions)
 		if fault != nil {
 			checkFault(t, rule, fault)
 			return
@@ -94,7 +94,7 @@ func FuzzParseRule(f *testing.F) {
 			}
 			c.Pattern.Matches(value)
 		}
-		if again, fault := parseRule(" " + rule + " "); fault != nil || len(again) != len(parsed) {
+		if again, fault := parseRule(" "+rule+" ", maxInstructions); fault != nil || len(again) != len(parsed) {
 			t.Fatalf("%q: spaces around the rule change it: %v", rule, fault)
 		}
 	})

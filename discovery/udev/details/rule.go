@@ -98,6 +98,15 @@ type Condition struct {
 // Rule is a list of conditions. A device matches if all of them hold.
 type Rule []Condition
 
+// size estimates the instructions of all regular expressions.
+func (r Rule) size() int {
+	total := 0
+	for _, c := range r {
+		total += c.Pattern.size
+	}
+	return total
+}
+
 // Matches reports whether all conditions hold for a device. Cheap ones are looked at
 // first.
 func (r Rule) Matches(device Device) Verdict {

@@ -130,7 +130,7 @@ func TestMatches(t *testing.T) {
 		`ATTRS{manufacturer}=="Logi"`:   true,
 		`ATTRS{manufacturer}=="Logi  "`: true,
 	} {
-		parsed, fault := parseRule(rule)
+		parsed, fault := parseRule(rule, maxInstructions)
 		if fault != nil {
 			t.Errorf("%s: %v", rule, fault)
 		} else if got := parsed.Matches(camera()); got != map[bool]Verdict{true: Yes, false: No}[want] {
@@ -161,7 +161,7 @@ func TestUnread(t *testing.T) {
 	} {
 		device := camera()
 		device.unread = []string{"serial", "idVendor", "STATE", "tags"}
-		parsed, fault := parseRule(rule)
+		parsed, fault := parseRule(rule, maxInstructions)
 		if fault != nil {
 			t.Errorf("%s: %v", rule, fault)
 		} else if got := parsed.Matches(device); got != want {
@@ -171,7 +171,7 @@ func TestUnread(t *testing.T) {
 }
 
 func TestAdmits(t *testing.T) {
-	rule, fault := parseRule(`SUBSYSTEM=="tty|usb*", SUBSYSTEM!="usbmisc", KERNEL=="tty*"`)
+	rule, fault := parseRule(`SUBSYSTEM=="tty|usb*", SUBSYSTEM!="usbmisc", KERNEL=="tty*"`, maxInstructions)
 	if fault != nil {
 		t.Fatal(fault)
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"akri.sh/akri/discovery/details"
 	"akri.sh/akri/internal/text"
 )
@@ -92,8 +90,7 @@ func (d *Details) Requested() bool {
 // of a map is that of an index, as for the handler in Akri's tutorial.
 func Parse(discoveryDetails string) (*Details, error) {
 	d := &Details{IntervalSeconds: 10, TimeoutSeconds: 5, Misses: 3}
-	var address string
-	if yaml.Unmarshal([]byte(discoveryDetails), &address) == nil && address != "" {
+	if address, ok := details.Text(discoveryDetails); ok && address != "" {
 		d.Index = &Index{URL: strings.TrimSpace(address)}
 	} else if err := details.Decode(discoveryDetails, d); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"regexp/syntax"
 	"strings"
 
+	"akri.sh/akri/internal/regexsize"
 	"akri.sh/akri/templating/internal/budget"
 	"akri.sh/akri/templating/internal/fault"
 )
@@ -113,7 +114,7 @@ func compilePattern(b *budget.Budget, pattern string) (*regexp.Regexp, int, erro
 		return nil, 0, fault.Hintf("see https://pkg.go.dev/regexp/syntax; in a quoted string write \\\\ for \\, or use back quotes",
 			"this is not a regular expression: %s", reason)
 	}
-	size := programSize(parsed)
+	size := regexsize.Of(parsed, maxInstructions)
 	if size > maxInstructions {
 		return nil, 0, b.Exhaust(&budget.LimitError{What: "compiled regular expressions", Limit: maxInstructions, Unit: "instructions"})
 	}
@@ -128,24 +129,6 @@ func compilePattern(b *budget.Budget, pattern string) (*regexp.Regexp, int, erro
 		return nil, 0, errors.New("this is not a regular expression")
 	}
 	return re, size, nil
-}
-
-// programSize estimates the compiled size of an expression, its repetitions
-// expanded.
-func programSize(re *syntax.Regexp) int {
-	size := 1 + len(re.Rune)/16
-	if re.Op == syntax.OpLiteral {
-		size = 1 + len(re.Rune)
-	}
-	for _, sub := range re.Sub {
-		if size += programSize(sub); size > maxInstructions {
-			return size
-		}
-	}
-	if re.Op == syntax.OpRepeat {
-		size *= max(re.Max, re.Min, 1) + 1
-	}
-	return size + 1
 }
 
 // payForMatches pays for the largest possible number of matches.
