@@ -27,7 +27,7 @@ const (
 // the server with the URL, and calls do, which must not keep an answer. The time that it
 // waits for other calls is not the server's.
 func (s *search) call(ctx context.Context, addresses []string, url string, do func(*uatcp.Channel, netip.Addr) error) error {
-	release, err := s.connections.acquire(ctx)
+	release, err := s.connections.Acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *search) call(ctx context.Context, addresses []string, url string, do fu
 	if err != nil {
 		return err
 	}
-	channel, err := uatcp.Open(ctx, connection, url, uatcp.Limits{Timeout: callTimeout - time.Since(began), Reserve: s.answers.acquire})
+	channel, err := uatcp.Open(ctx, connection, url, uatcp.Limits{Timeout: callTimeout - time.Since(began), Reserve: s.answers.Acquire})
 	if err != nil {
 		connection.Close()
 		return err

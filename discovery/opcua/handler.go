@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/opcua/details"
 )
@@ -84,7 +85,7 @@ type Options struct {
 // Handler discovers OPC UA servers.
 type Handler struct {
 	options                           Options
-	connections, answers, nameLookups *pool
+	connections, answers, nameLookups *pool.Pool
 }
 
 var _ discovery.Handler = (*Handler)(nil)
@@ -98,7 +99,7 @@ func New(options Options) *Handler {
 		options.Resolver = net.DefaultResolver
 	}
 	return &Handler{
-		options: options, connections: newPool(maxConnections), answers: newPool(maxAnswers), nameLookups: newPool(maxNameLookups),
+		options: options, connections: pool.New(maxConnections), answers: pool.New(maxAnswers), nameLookups: pool.New(maxNameLookups),
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"akri.sh/akri/discovery/internal/pool"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 // names looks up host names, and remembers the results. It is safe for concurrent use.
 type names struct {
 	resolver Resolver
-	lookups  *share
+	lookups  *pool.Share
 	now      func() time.Time
 	known    memory[nameAnswer]
 }
@@ -38,7 +40,7 @@ type nameAnswer struct {
 	until     time.Time
 }
 
-func newNames(resolver Resolver, lookups *share) *names {
+func newNames(resolver Resolver, lookups *pool.Share) *names {
 	return &names{resolver: resolver, lookups: lookups, now: time.Now}
 }
 
@@ -55,7 +57,7 @@ func (n *names) lookup(ctx context.Context, host string) (addresses []netip.Addr
 	}
 	latest, isKnown := n.known.recall(name)
 	if !isKnown || !n.now().Before(latest.until) {
-		release, err := n.lookups.acquire(ctx)
+		release, err := n.lookups.Acquire(ctx)
 		if err != nil {
 			return latest.addresses, latest.isMissing, isKnown
 		}

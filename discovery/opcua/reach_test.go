@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/opcua/details"
 )
 
@@ -196,7 +197,7 @@ func (r fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Ad
 func TestNames(t *testing.T) {
 	resolver := fakeResolver{"plc": "10.0.0.1"}
 	now := time.Unix(0, 0)
-	n := newNames(resolver, newPool(1).share())
+	n := newNames(resolver, pool.New(1).Share())
 	n.now = func() time.Time { return now }
 	expect := func(reason, host, want string) {
 		t.Helper()

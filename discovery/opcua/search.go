@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/internal/text"
 )
@@ -47,7 +48,7 @@ type search struct {
 	names        *names
 	descriptions *descriptions
 
-	connections, answers *share
+	connections, answers *pool.Share
 	slots                chan struct{} // holds a value for each look-up
 
 	// The loop in run owns these.
@@ -70,9 +71,9 @@ type foundTarget struct {
 
 func newSearch(h *Handler, d *details.Details) *search {
 	s := &search{
-		handler: h, details: d, names: newNames(h.options.Resolver, h.nameLookups.share()),
+		handler: h, details: d, names: newNames(h.options.Resolver, h.nameLookups.Share()),
 		descriptions: &descriptions{failed: func(err error) { h.options.Metrics.Failed(reason(err)) }},
-		connections:  h.connections.share(), answers: h.answers.share(), slots: make(chan struct{}, maxLookups),
+		connections:  h.connections.Share(), answers: h.answers.Share(), slots: make(chan struct{}, maxLookups),
 		presence: newPresence(d.Misses), silent: map[string]bool{},
 		found: map[string]foundTarget{}, wake: make(chan struct{}, 1),
 	}

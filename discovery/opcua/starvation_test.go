@@ -14,6 +14,7 @@ import (
 	"github.com/gopcua/opcua/ua"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/pool"
 )
 
 // silentURLs returns URLs of a server that accepts connections and never answers.
@@ -143,7 +144,7 @@ func TestInterruptedLookups(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	now := time.Unix(0, 0)
-	n := newNames(fakeResolver{"plc": "10.0.0.1"}, newPool(1).share())
+	n := newNames(fakeResolver{"plc": "10.0.0.1"}, pool.New(1).Share())
 	n.now = func() time.Time { return now }
 	if _, _, isFinished := n.lookup(over, "plc"); isFinished {
 		t.Error("a name that was not looked up is finished")
@@ -186,7 +187,7 @@ func TestInterruptedLookups(t *testing.T) {
 // TestForgotten checks that names and descriptions are forgotten later than applications.
 func TestForgotten(t *testing.T) {
 	const misses = 3
-	n := newNames(fakeResolver{"plc": "10.0.0.1"}, newPool(1).share())
+	n := newNames(fakeResolver{"plc": "10.0.0.1"}, pool.New(1).Share())
 	d := &descriptions{}
 	use := func() {
 		n.lookup(t.Context(), "plc")

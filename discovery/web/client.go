@@ -12,17 +12,44 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/web/details"
 )
 
 // Bounds on responses.
 const (
 	maxBodyBytes   = 1 << 20
-	maxHeaderBytes = 64 << 10
+	maxHeaderBytes = 16 << 10
 	maxJSONDepth   = 100
+	// maxJSONValues bounds what decoding a response takes: about 100 bytes for each value.
+	maxJSONValues = 50_000
+	// maxSmallBytes is the size up to which a response is small, as nearly all are.
+	maxSmallBytes = 8 << 10
+	// largeTimeout bounds how long the rest of a larger one may take. Few are read at the
+	// same time.
+	largeTimeout = 5 * time.Second
+)
+
+// Bounds on what the requests for all Configurations take of the memory.
+const (
+	// maxSharedRequests is how many there are at the same time, in addition to one for each
+	// Configuration.
+	maxSharedRequests = 256
+	// maxLargeResponses is how many responses that are not small are held at the same time.
+	maxLargeResponses = 8
+	// maxIdleConns is how many connections of a Configuration wait for the next scan.
+	maxIdleConns = 4
+)
+
+var (
+	sharedRequests = pool.New(maxSharedRequests)
+	largeResponses = pool.New(maxLargeResponses)
+	// decoding is held while a response is decoded and used.
+	decoding sync.Mutex
 )
 
 // The discoveryProperties with credentials.
@@ -38,6 +65,7 @@ type client struct {
 	credentials func(*http.Request)
 	// trusted are the hosts that the Configuration names, which alone get credentials.
 	trusted map[string]bool
+	large   *pool.Share // places for large responses
 }
 
 // response is a device's response. Its body is nil if it is not JSON.
@@ -61,13 +89,14 @@ func newClient(wanted *details.Details, properties map[string][]byte, networks N
 				TLSHandshakeTimeout:    wanted.Timeout(),
 				MaxResponseHeaderBytes: maxHeaderBytes,
 				MaxConnsPerHost:        4,
-				MaxIdleConns:           maxRequests,
+				MaxIdleConns:           maxIdleConns,
 				IdleConnTimeout:        30 * time.Second,
 				DisableCompression:     true, // a small response may not become a large one
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		trusted: map[string]bool{},
+		large:   largeResponses.Share(),
 	}
 	for _, address := range wanted.URLs {
 		c.trusted[originOf(address)] = true
@@ -126,11 +155,14 @@ func tlsConfig(wanted details.TLS, properties map[string][]byte) (*tls.Config, e
 	return config, nil
 }
 
-// get requests a URL. The error is of few kinds; see [reasonOf].
-func (c *client) get(ctx context.Context, address string) (response, error) {
+// get requests a URL and calls use with the response, which use must not keep. The error
+// is that of use, or of few kinds; see [reasonOf].
+func (c *client) get(ctx context.Context, address string, use func(response) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return response{}, err
+		return err
 	}
 	request.Header.Set("Accept", "application/json, text/plain, */*")
 	request.Header.Set("User-Agent", "akri-discovery")
@@ -139,17 +171,30 @@ func (c *client) get(ctx context.Context, address string) (response, error) {
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return response{}, err
+		return err
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBodyBytes+1))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxSmallBytes+1))
+	if err == nil && len(text) > maxSmallBytes {
+		release, failed := c.large.Acquire(ctx)
+		if failed != nil {
+			return failed
+		}
+		defer release()
+		defer time.AfterFunc(largeTimeout, func() { cancel(context.DeadlineExceeded) }).Stop()
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(answer.Body, maxBodyBytes-maxSmallBytes))
+		text = append(text, rest...)
+	}
 	switch {
 	case err != nil:
-		return response{}, err
+		return err
 	case len(text) > maxBodyBytes:
-		return response{}, fmt.Errorf("%w: more than %d bytes", errTooLarge, maxBodyBytes)
+		return fmt.Errorf("%w: more than %d bytes", errTooLarge, maxBodyBytes)
 	}
-	return response{status: answer.StatusCode, text: text}, nil
+	decoding.Lock()
+	defer decoding.Unlock()
+	return use(response{status: answer.StatusCode, text: text})
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -161,7 +206,7 @@ var (
 
 // json decodes the response.
 func (r response) json() (any, error) {
-	depth, quoted := 0, false
+	depth, values, quoted := 0, 0, false
 	for i := 0; i < len(r.text); i++ {
 		switch c := r.text[i]; {
 		case quoted && c == '\\':
@@ -169,13 +214,19 @@ func (r response) json() (any, error) {
 		case c == '"':
 			quoted = !quoted
 		case quoted:
+		case c == ',' || c == ':':
+			values++
 		case c == '{' || c == '[':
+			values++
 			if depth++; depth > maxJSONDepth {
 				return nil, fmt.Errorf("%w: nested deeper than %d", errNotJSON, maxJSONDepth)
 			}
 		case c == '}' || c == ']':
 			depth--
 		}
+	}
+	if values > maxJSONValues {
+		return nil, fmt.Errorf("%w: more than %d values", errTooLarge, maxJSONValues)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(r.text))
 	decoder.UseNumber()

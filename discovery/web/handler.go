@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/web/details"
 	"akri.sh/akri/internal/text"
@@ -33,6 +34,7 @@ var _ discovery.Handler = Handler{}
 type scanner struct {
 	wanted  *details.Details
 	client  *client
+	places  *pool.Share // for requests
 	metrics *monitor.Metrics
 	log     *slog.Logger
 }
@@ -48,7 +50,7 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		return err
 	}
 	defer c.close()
-	s := &scanner{wanted: wanted, client: c, metrics: h.Metrics, log: h.Log}
+	s := &scanner{wanted: wanted, client: c, places: sharedRequests.Share(), metrics: h.Metrics, log: h.Log}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

@@ -30,20 +30,29 @@ func (s *scanner) targetsOf(ctx context.Context) (targets []target, rejected int
 		}
 		return targets, 0, nil
 	}
-	answer, err := s.client.get(ctx, index.URL)
+	err = s.client.get(ctx, index.URL, func(answer response) error {
+		targets, rejected, err = targetsIn(index, answer)
+		return err
+	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("index %s: %w", index.URL, err)
 	}
+	return targets, rejected, nil
+}
+
+// targetsIn returns the devices that an index lists.
+func targetsIn(index *details.Index, answer response) (targets []target, rejected int, err error) {
 	if answer.status < http.StatusOK || answer.status >= http.StatusMultipleChoices {
-		return nil, 0, fmt.Errorf("index %s: %w %d", index.URL, errStatus, answer.status)
+		return nil, 0, fmt.Errorf("%w %d", errStatus, answer.status)
 	}
 	items, err := itemsOf(index, answer)
 	if err != nil {
-		return nil, 0, fmt.Errorf("index %s: %w", index.URL, err)
+		return nil, 0, err
 	}
+	maxBytes := maxPropertiesBytes / max(1, min(len(items), maxIndexItems))
 	known := map[string]bool{}
 	for _, item := range items {
-		t, ok := targetOf(index, item)
+		t, ok := targetOf(index, item, maxBytes)
 		if !ok || known[t.id] || len(targets) == maxIndexItems {
 			rejected++
 			continue
@@ -59,6 +68,9 @@ func itemsOf(index *details.Index, answer response) ([]any, error) {
 	trimmed := bytes.TrimSpace(answer.text)
 	isJSON := bytes.HasPrefix(trimmed, []byte("[")) || bytes.HasPrefix(trimmed, []byte("{"))
 	if !isJSON && index.Items == "" && index.Address == "" {
+		if lines := bytes.Count(trimmed, []byte("\n")); lines > maxJSONValues {
+			return nil, fmt.Errorf("%w: %d lines", errTooLarge, lines)
+		}
 		var items []any
 		for line := range strings.Lines(string(trimmed)) {
 			if line = strings.TrimSpace(line); line != "" {
@@ -84,7 +96,7 @@ func itemsOf(index *details.Index, answer response) ([]any, error) {
 }
 
 // targetOf returns the device that an item of an index describes.
-func targetOf(index *details.Index, item any) (target, bool) {
+func targetOf(index *details.Index, item any, maxBytes int) (target, bool) {
 	address, ok := details.Scalar(item, index.Address)
 	if !ok || details.CheckURL(address) != nil {
 		return target{}, false
@@ -95,8 +107,7 @@ func targetOf(index *details.Index, item any) (target, bool) {
 			return target{}, false
 		}
 	}
-	collect(t.properties, index.Properties, item)
-	return t, true
+	return t, collect(t.properties, index.Properties, item, maxBytes) == nil
 }
 
 // Bounds on what becomes a property or an id.
@@ -105,11 +116,17 @@ const (
 	maxValueBytes = 4096
 )
 
-// collect adds the properties at paths of a document. What does not exist is left out.
-func collect(properties, paths map[string]string, document any) {
+// collect adds the properties at paths of a document. What does not exist is left out. The
+// error is errTooLarge.
+func collect(properties, paths map[string]string, document any, maxBytes int) error {
 	for name, path := range paths {
 		if value, ok := details.Scalar(document, path); ok {
 			properties[name] = text.Truncate(value, maxValueBytes)
+			maxBytes -= len(name) + len(properties[name])
 		}
 	}
+	if maxBytes < 0 {
+		return fmt.Errorf("%w: its properties", errTooLarge)
+	}
+	return nil
 }

@@ -17,9 +17,12 @@ type Networks struct {
 	Deny []netip.Prefix
 }
 
-// DefaultDeny are loopback and link-local addresses: the handler's own Pod, and the
-// metadata services of clouds.
-var DefaultDeny = []string{"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/128", "::1/128", "fe80::/10"}
+// DefaultDeny are loopback and link-local addresses, and those of the metadata services of
+// clouds that are not link-local: AWS and Google Cloud with IPv6, Azure, Alibaba and Oracle.
+var DefaultDeny = []string{
+	"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/128", "::1/128", "fe80::/10",
+	"fd00:ec2::254/128", "fd20:ce::254/128", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32",
+}
 
 // Check returns an error if an address is not allowed.
 func (n Networks) Check(address netip.Addr) error {

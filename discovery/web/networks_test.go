@@ -29,6 +29,8 @@ func TestNetworks(t *testing.T) {
 		"10.1.2.3": {true, true}, "10.9.0.1": {true, false}, "192.0.2.1": {true, false}, "127.0.0.1": {false, false},
 		"::1": {false, false}, "169.254.169.254": {false, false}, "::ffff:169.254.169.254": {false, false}, "::ffff:10.1.2.3": {true, true},
 		"fe80::1": {false, false}, "fd00::1": {true, true}, "0.0.0.0": {false, false}, "fe80::1%eth0": {false, false},
+		"fd00:ec2::254": {false, true}, "fd20:ce::254": {false, true}, "168.63.129.16": {false, false}, "100.100.100.200": {false, false},
+		"192.0.0.192": {false, false},
 	} {
 		parsed := netip.MustParseAddr(address)
 		if got := byDefault.Check(parsed) == nil; got != want.byDefault {

@@ -7,15 +7,19 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"akri.sh/akri/discovery/web/details"
 )
 
 // maxRequests is the number of requests at the same time for one Configuration.
 const maxRequests = 32
+
+// maxPropertiesBytes bounds the names and values of the properties of a Configuration's
+// devices. Each device may have an equal part.
+const maxPropertiesBytes = 2 << 20
 
 var (
 	errStatus     = errors.New("unexpected status")
@@ -33,19 +37,11 @@ func (s *scanner) scan(ctx context.Context) ([]result, error) {
 		s.metrics.Failed("bad_item")
 	}
 	results := make([]result, len(targets))
-	var group errgroup.Group
-	group.SetLimit(maxRequests)
 	for i, t := range targets {
 		results[i].target = t
-		if s.wanted.Requested() {
-			group.Go(func() error {
-				results[i].properties, results[i].err = s.request(ctx, t)
-				return nil
-			})
-		}
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	if s.wanted.Requested() {
+		s.requestAll(ctx, results)
 	}
 	for _, r := range results {
 		if r.err != nil && ctx.Err() == nil {
@@ -56,12 +52,51 @@ func (s *scanner) scan(ctx context.Context) ([]result, error) {
 	return results, nil
 }
 
-// request returns the properties in a device's response, or why it does not count.
-func (s *scanner) request(ctx context.Context, t target) (map[string]string, error) {
-	answer, err := s.client.get(ctx, t.url)
-	if err != nil {
-		return nil, err
+// requestAll requests the targets and sets the rest of the results. One request at a time
+// needs no place among those that all Configurations share, so that slow devices of others
+// do not stop it.
+func (s *scanner) requestAll(ctx context.Context, results []result) {
+	var next atomic.Int32
+	requestNext := func() (found bool) {
+		i := int(next.Add(1)) - 1
+		if i < len(results) {
+			results[i].properties, results[i].err = s.request(ctx, results[i].target, maxPropertiesBytes/len(results))
+		}
+		return i < len(results)
 	}
+	waiting, stop := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer stop()
+		for found := true; found; {
+			found = requestNext()
+		}
+	})
+	for range min(maxRequests, len(results)) - 1 {
+		group.Go(func() {
+			for found := true; found; {
+				leave, err := s.places.Acquire(waiting)
+				if err != nil {
+					return
+				}
+				found = requestNext()
+				leave()
+			}
+		})
+	}
+	group.Wait()
+}
+
+// request returns the properties in a device's response, or why it does not count.
+func (s *scanner) request(ctx context.Context, t target, maxBytes int) (properties map[string]string, err error) {
+	err = s.client.get(ctx, t.url, func(answer response) error {
+		properties, err = s.propertiesOf(answer, maxBytes)
+		return err
+	})
+	return properties, err
+}
+
+func (s *scanner) propertiesOf(answer response, maxBytes int) (map[string]string, error) {
 	expect := s.wanted.Expect
 	if !expectedStatus(expect, answer.status) {
 		return nil, fmt.Errorf("%w %d", errStatus, answer.status)
@@ -79,8 +114,7 @@ func (s *scanner) request(ctx context.Context, t target) (map[string]string, err
 		}
 	}
 	properties := map[string]string{}
-	collect(properties, s.wanted.Properties, document)
-	return properties, nil
+	return properties, collect(properties, s.wanted.Properties, document, maxBytes)
 }
 
 func expectedStatus(expect *details.Expect, status int) bool {

@@ -1,4 +1,9 @@
-package opcua
+// Package pool shares a bounded number of slots among the requests of agents, so that the
+// request of one Configuration does not use up what the others need.
+//
+// Always: a slot that becomes free goes to the waiting request that holds the fewest.
+// Never: a slot is taken from a request that holds it.
+package pool
 
 import (
 	"context"
@@ -6,31 +11,32 @@ import (
 	"sync"
 )
 
-// pool is a number of slots that the requests of agents share. A slot that becomes free
+// Pool is a number of slots that the requests of agents share. A slot that becomes free
 // goes to the waiting request that holds the fewest, so that a request with many silent
 // servers delays another one by one call at most.
-type pool struct {
+type Pool struct {
 	mu   sync.Mutex
 	free int
 	// waiting are the shares with waiters, the one that began to wait first at the front.
 	// There are none while a slot is free.
-	waiting []*share
+	waiting []*Share
 }
 
-// share is what one request has of a pool. It is safe for concurrent use.
-type share struct {
-	pool  *pool
+// Share is what one request has of a pool. It is safe for concurrent use.
+type Share struct {
+	pool  *Pool
 	held  int
 	queue []chan struct{} // a channel is closed when its waiter has a slot
 }
 
-func newPool(size int) *pool { return &pool{free: size} }
+// New returns a pool with some free slots.
+func New(size int) *Pool { return &Pool{free: size} }
 
-// share returns the share of another request.
-func (p *pool) share() *share { return &share{pool: p} }
+// Share returns the share of another request.
+func (p *Pool) Share() *Share { return &Share{pool: p} }
 
-// acquire waits for a slot. The caller calls release once. The error is that of ctx.
-func (s *share) acquire(ctx context.Context) (release func(), err error) {
+// Acquire waits for a slot. The caller calls release once. The error is that of ctx.
+func (s *Share) Acquire(ctx context.Context) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -48,7 +54,7 @@ func (s *share) acquire(ctx context.Context) (release func(), err error) {
 }
 
 // enqueue takes a slot and returns nil, or returns a channel that is closed later.
-func (s *share) enqueue() chan struct{} {
+func (s *Share) enqueue() chan struct{} {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	if s.pool.free > 0 {
@@ -65,7 +71,7 @@ func (s *share) enqueue() chan struct{} {
 }
 
 // leave ends the wait for a slot, which may have been granted in the meantime.
-func (s *share) leave(turn chan struct{}) {
+func (s *Share) leave(turn chan struct{}) {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	at := slices.Index(s.queue, turn)
@@ -77,19 +83,19 @@ func (s *share) leave(turn chan struct{}) {
 	s.pool.removeIdle()
 }
 
-func (s *share) release() {
+func (s *Share) release() {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	s.releaseLocked()
 }
 
-func (s *share) releaseLocked() {
+func (s *Share) releaseLocked() {
 	s.held--
 	if len(s.pool.waiting) == 0 {
 		s.pool.free++
 		return
 	}
-	next := slices.MinFunc(s.pool.waiting, func(a, b *share) int { return a.held - b.held }) // the first of equals
+	next := slices.MinFunc(s.pool.waiting, func(a, b *Share) int { return a.held - b.held }) // the first of equals
 	close(next.queue[0])
 	next.queue = next.queue[1:]
 	next.held++
@@ -97,6 +103,6 @@ func (s *share) releaseLocked() {
 }
 
 // removeIdle removes shares without waiters.
-func (p *pool) removeIdle() {
-	p.waiting = slices.DeleteFunc(p.waiting, func(s *share) bool { return len(s.queue) == 0 })
+func (p *Pool) removeIdle() {
+	p.waiting = slices.DeleteFunc(p.waiting, func(s *Share) bool { return len(s.queue) == 0 })
 }

@@ -1,14 +1,15 @@
-package opcua
+package pool
 
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 )
 
 // waitingCount returns how many wait for a slot.
-func (s *share) waitingCount() int {
+func (s *Share) waitingCount() int {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	return len(s.queue)
@@ -17,11 +18,11 @@ func (s *share) waitingCount() int {
 // TestPoolIsFair checks that a request that waits for one slot gets the next, however many
 // another request waits for.
 func TestPoolIsFair(t *testing.T) {
-	p := newPool(2)
-	greedy, modest := p.share(), p.share()
+	p := New(2)
+	greedy, modest := p.Share(), p.Share()
 	var releases []func()
 	for range 2 {
-		release, err := greedy.acquire(t.Context())
+		release, err := greedy.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,10 +30,10 @@ func TestPoolIsFair(t *testing.T) {
 	}
 	var group sync.WaitGroup
 	served := make(chan string, 10)
-	wait := func(name string, s *share) {
+	wait := func(name string, s *Share) {
 		before := s.waitingCount()
 		group.Go(func() {
-			release, err := s.acquire(t.Context())
+			release, err := s.Acquire(t.Context())
 			if err != nil {
 				t.Error(err)
 				return
@@ -40,7 +41,9 @@ func TestPoolIsFair(t *testing.T) {
 			served <- name
 			release()
 		})
-		await(t, "a waiter", func() bool { return s.waitingCount() > before })
+		for s.waitingCount() == before { // the deadline is the test's
+			runtime.Gosched()
+		}
 	}
 	for range 5 {
 		wait("greedy", greedy)
@@ -60,10 +63,10 @@ func TestPoolIsFair(t *testing.T) {
 // TestPoolCanceled checks that no slot is lost to a waiter that has left, whether or not
 // the slot was granted to it in the meantime.
 func TestPoolCanceled(t *testing.T) {
-	p := newPool(1)
-	s := p.share()
+	p := New(1)
+	s := p.Share()
 	for range 200 {
-		release, err := s.acquire(t.Context())
+		release, err := s.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +74,7 @@ func TestPoolCanceled(t *testing.T) {
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
-				if release, err := s.acquire(ctx); err == nil {
+				if release, err := s.Acquire(ctx); err == nil {
 					release()
 				} else if !errors.Is(err, context.Canceled) {
 					t.Error(err)

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// urlsOf returns discoveryDetails with some devices of a site.
+func urlsOf(s *site, count int) string {
+	var urls []string
+	for i := range count {
+		urls = append(urls, fmt.Sprintf("%s/%d", s.URL, i))
+	}
+	return "{urls: [" + strings.Join(urls, ", ") + "], timeoutSeconds: 60, properties: {A: a}}"
+}
+
+// TestLargeResponses checks that the large responses of many devices, for several
+// Configurations, take less than the memory limit in config/http.
+func TestLargeResponses(t *testing.T) {
+	const limit = 64 << 20
+	large := `{"a":1,"b":["` + strings.Repeat("x", maxBodyBytes/2) + `"` + strings.Repeat(`,"0123"`, maxJSONValues-100) + `]}`
+	if len(large) > maxBodyBytes {
+		t.Fatalf("%d bytes", len(large))
+	}
+	devices := newSite(t, body(large))
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			if found := discover(t, urlsOf(devices, 32), nil).next(); len(found) != 32 {
+				t.Errorf("found %d devices", len(found))
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() { defer close(finished); group.Wait() }()
+	var peak uint64
+	for running := true; running; {
+		runtime.GC() // what remains is held
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		peak = max(peak, stats.HeapAlloc)
+		select {
+		case <-finished:
+			running = false
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if peak > limit {
+		t.Errorf("%d MiB at a time, the limit is %d MiB", peak>>20, limit>>20)
+	}
+	t.Logf("%d MiB", peak>>20)
+}
+
+// TestTooManyValues checks that a response is not decoded that would take many times its
+// size.
+func TestTooManyValues(t *testing.T) {
+	for what, text := range map[string]string{
+		"numbers": `{"a":1,"b":[` + strings.Repeat("0,", maxJSONValues) + "0]}",
+		"lists":   `{"a":1,"b":[` + strings.Repeat("[],", maxJSONValues) + "[]]}",
+		"keys":    `{"a":1,"b":{` + strings.Repeat(`"":0,`, maxJSONValues) + `"":0}}`,
+	} {
+		if found := discover(t, urlsOf(newSite(t, body(text)), 1), nil).next(); len(found) != 0 {
+			t.Errorf("%s: found %+v", what, found)
+		}
+	}
+	lines := newSite(t, body(strings.Repeat("a\n", maxJSONValues+2)))
+	if err := discover(t, lines.URL, nil).failure(); !strings.Contains(err.Error(), "too large: 50001 lines") {
+		t.Errorf("an index of many lines: %v", err)
+	}
+}
+
+// TestManyProperties checks that the list of a Configuration's devices is bounded.
+func TestManyProperties(t *testing.T) {
+	var properties []string
+	for i := range 100 {
+		properties = append(properties, fmt.Sprintf("P%d: a", i))
+	}
+	long := body(`{"a": "` + strings.Repeat("x", maxValueBytes) + `"}`)
+	all := ", properties: {" + strings.Join(properties, ", ") + "}"
+	for devices, want := range map[int]int{4: 4, 40: 0} {
+		details := strings.Replace(urlsOf(newSite(t, long), devices), ", properties: {A: a}", all, 1)
+		if found := discover(t, details, nil).next(); len(found) != want {
+			t.Errorf("found %d of %d devices with 400 KiB each, want %d", len(found), devices, want)
+		}
+	}
+}
+
+// TestOthersDevicesHang checks that devices of other Configurations that do not answer, and
+// take all shared places, do not keep a Configuration from finding its own.
+func TestOthersDevicesHang(t *testing.T) {
+	others := sharedRequests.Share()
+	for range maxSharedRequests {
+		leave, err := others.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+	}
+	if found := discover(t, urlsOf(newSite(t, body(`{"a": 1}`)), 3), nil).next(); len(found) != 3 {
+		t.Errorf("found %d devices", len(found))
+	}
+}
