@@ -143,6 +143,19 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	} {
 		t.Run("a node that has left "+name, func(t *testing.T) { expect(t, w.patched(w.agent("b"), "cam-5", tc.patch), tc.refused) })
 	}
+	// The controller's finalizer, and one of another controller, are there for a reason.
+	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-6, finalizers: [akri.sh/cleanup, x.io/f]}, `+
+		`spec: {configurationName: cam, cdiName: akri.sh/cam=6, capacity: 4, shared: true, nodes: [b, c]}}`)
+	for what, patch := range map[string]string{
+		"all": `{"metadata":{"finalizers":null}}`, "one": `{"metadata":{"finalizers":["x.io/f"]}}`,
+		"one for another": `{"metadata":{"finalizers":["akri.sh/cleanup","y.io/f"]}}`,
+	} {
+		t.Run("removes finalizers: "+what, func(t *testing.T) {
+			expect(t, w.patched(w.agent("b"), "cam-6", patch), "metadata.finalizers")
+			expect(t, w.patched(w.agent("c"), "cam-6", patch), "metadata.finalizers")
+		})
+	}
+	expect(t, w.patched(w.agent("b"), "cam-6", `{"spec":{"brokerProperties":{"K":"v"}}}`), "") // they stay
 	expect(t, w.patched(w.agent("a"), "cam-4", `{"spec":{"nodes":["b","a"]}}`), "local to another node")
 	expect(t, w.patched(w.agent("b"), "cam-4", `{"spec":{"brokerProperties":{"K":"v"}}}`), "")
 }
