@@ -132,11 +132,16 @@ func readDirectives(r *reporter, kind schema.GroupVersionKind, source map[string
 // deviceWords matches variables whose value a device chooses.
 var deviceWords = regexp.MustCompile(`\b(INSTANCE_PROPERTIES|INSTANCES|INSTANCE)\b`)
 
+// ReadsDevice reports whether a text has an expression that may read what a device says of
+// itself, such as its properties.
+func ReadsDevice(text string) bool {
+	return expr.Has(text) && deviceWords.MatchString(strings.ReplaceAll(text, "INSTANCE.name", ""))
+}
+
 // checkAdoption reports a template that adopts objects whose name depends on what a
 // device says of itself: the device would decide which existing object is adopted.
 func checkAdoption(r *reporter, d Directives, name string) {
-	chosen := strings.ReplaceAll(name, "INSTANCE.name", "")
-	if d.OnConflict == ConflictAdopt && expr.Has(name) && deviceWords.MatchString(chosen) {
+	if d.OnConflict == ConflictAdopt && ReadsDevice(name) {
 		r.reportf(namePath, "build the name from INSTANCE_NAME, INSTANCE.name or NODE, or remove "+annotationOnConflict,
 			"the name depends on properties of the device, which would decide which existing object is adopted")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,7 +81,11 @@ func (a apiAnswer) conflict(failure *problem.Error) []Finding {
 	if a.want.OnConflict != templating.ConflictFail {
 		return nil
 	}
-	return []Finding{{Level: Warn, Place: a.candidate.field("metadata.name"), Cause: failure.Cause}}
+	cause := failure.Cause
+	if a.namePrivate() {
+		cause = apply.ConflictError("a " + a.candidate.kind.Kind + " with the name that a device gives").Cause
+	}
+	return []Finding{{Level: Warn, Place: a.candidate.field("metadata.name"), Cause: cause}}
 }
 
 var (
@@ -118,7 +123,11 @@ func (a apiAnswer) rejection(failure *problem.Error, status metav1.Status) []Fin
 			"bind its own ServiceAccount to the same Role as the controller's: " + a.quote(message))
 	case status.Reason == metav1.StatusReasonForbidden && missingRights.MatchString(message):
 		// About permissions, not about the object: even a Secret's message may be shown.
-		return []Finding{{Level: Deny, Place: a.candidate.place, Cause: oneLine(failure.Cause, maxForbiddenBytes)}}
+		cause := failure.Cause
+		if a.namePrivate() {
+			cause = strings.ReplaceAll(cause, strconv.Quote(a.want.Ref.Name), "NAME")
+		}
+		return []Finding{{Level: Deny, Place: a.candidate.place, Cause: oneLine(cause, maxForbiddenBytes)}}
 	case typeErrors.MatchString(message):
 		return a.mistyped(message)
 	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil && len(status.Details.Causes) > 0:
@@ -247,6 +256,9 @@ func (a apiAnswer) secret() bool {
 func (a apiAnswer) private() bool {
 	return a.existing || a.devices.observes(a.candidate.source)
 }
+
+// namePrivate reports whether the name of the object must not be shown.
+func (a apiAnswer) namePrivate() bool { return a.private() && a.candidate.namedByDevice() }
 
 // quote returns a message of the API server, except if it may contain what the
 // requester must not see.

@@ -97,6 +97,13 @@ func (c *candidate) read(source map[string]any) {
 	}
 }
 
+// namedByDevice reports whether the names of the objects may depend on properties of
+// devices. Those of an existing device are not shown.
+func (c *candidate) namedByDevice() bool {
+	metadata, _ := c.source["metadata"].(map[string]any)
+	return readsProperties(metadata["name"])
+}
+
 // field returns the place of a field, given its path in the object.
 func (c *candidate) field(path string) string {
 	if path == "" {

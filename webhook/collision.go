@@ -8,8 +8,8 @@ import (
 
 // collision reports whether another device, or a template of the other list, would
 // also own one of a template's objects. (Two templates of the same list fail to
-// render.)
-func (r guessRound) collision(tmpl *candidate, objects []outline) (message string, found bool) {
+// render.) private is set if names may have properties of an existing device.
+func (r guessRound) collision(tmpl *candidate, objects []outline, private bool) (message string, found bool) {
 	others := r.second.objectsOf(tmpl)
 	if tmpl.level == templating.ConfigurationLevel {
 		others = r.first.objects
@@ -22,11 +22,17 @@ func (r guessRound) collision(tmpl *candidate, objects []outline) (message strin
 			if object.ref != other.ref {
 				continue
 			}
-			name := object.ref.Name
-			if tmpl.level == templating.ConfigurationLevel {
+			hidden := private && tmpl.namedByDevice()
+			switch name := object.ref.Name; {
+			case tmpl.level == templating.ConfigurationLevel && hidden:
+				return fmt.Sprintf("what a device gives is also the name of an object of %s", other.origin), true
+			case tmpl.level == templating.ConfigurationLevel:
 				return fmt.Sprintf("%q is also the name of an object of %s", name, other.origin), true
+			case hidden:
+				return "two devices on one node get the same name, and thus the same object: build it from INSTANCE_NAME", true
+			default:
+				return fmt.Sprintf("two devices on one node get the same name %q, and thus the same object: build it from INSTANCE_NAME", name), true
 			}
-			return fmt.Sprintf("two devices on one node get the same name %q, and thus the same object: build it from INSTANCE_NAME", name), true
 		}
 	}
 	return "", false

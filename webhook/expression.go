@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"akri.sh/akri/templating"
 )
 
 // expression returns the inside of a text that is exactly one expression.
@@ -24,11 +26,7 @@ func hasExpression(value any) bool {
 
 // readsProperties reports whether a text or key in a template has an expression that
 // may read properties of devices.
-func readsProperties(value any) bool {
-	return anyText(value, func(text string) bool {
-		return strings.Contains(text, "{{") && (strings.Contains(text, "INSTANCE_PROPERTIES") || strings.Contains(text, "INSTANCES"))
-	})
-}
+func readsProperties(value any) bool { return anyText(value, templating.ReadsDevice) }
 
 // anyText reports whether one of the texts and keys in a value satisfies a
 // condition.

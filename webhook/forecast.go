@@ -214,15 +214,19 @@ func (f *instanceForecast) try(ctx context.Context, parent ownership.Parent, ste
 	// The values are those of a device, and the message may quote an object.
 	interpreter := apiAnswer{candidate: tmpl, want: step.Desired, devices: f.devices, update: f.r.old != nil, existing: true}
 	findings := interpreter.interpret(err)
+	failing := step.Ref.String()
+	if interpreter.namePrivate() {
+		failing = step.Ref.Kind
+	}
 	switch {
 	case problem.Reason(err) == v0.ReasonImmutable:
-		return prediction{failures: []string{fmt.Sprintf("%s: %s", step.Ref, interpreter.immutable(err))}}
+		return prediction{failures: []string{fmt.Sprintf("%s: %s", failing, interpreter.immutable(err))}}
 	case len(findings) == 0:
 		return prediction{change: true}
 	case findings[0].Level == Inconclusive:
 		return prediction{unknown: true}
 	}
-	return prediction{failures: []string{fmt.Sprintf("%s: %s", step.Ref, findings[0])}}
+	return prediction{failures: []string{fmt.Sprintf("%s: %s", failing, findings[0])}}
 }
 
 // Limits of the failures that summary names.

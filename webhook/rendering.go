@@ -213,7 +213,7 @@ func (s *simulation) evaluate(tmpl *candidate) (alternatives []outline, findings
 		}
 		successes++
 		objects := rendered.objectsOf(tmpl)
-		if message, found := round.collision(tmpl, objects); found {
+		if message, found := round.collision(tmpl, objects, s.devices.observed); found {
 			collisions, collision = collisions+1, message
 		}
 		if len(objects) == 0 && tmpl.level == templating.InstanceLevel {
