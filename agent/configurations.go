@@ -16,6 +16,7 @@ import (
 
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/metadata"
 )
 
 // The indexes of the Configurations.
@@ -265,11 +266,7 @@ func (r reader) whole(object *unstructured.Unstructured) (*cachedConfiguration, 
 	if err := informer.Convert(reduced, &read.Configuration); err != nil {
 		return nil, err
 	}
-	read.ObjectMeta = metav1.ObjectMeta{
-		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
-		Generation: object.GetGeneration(), ResourceVersion: object.GetResourceVersion(),
-		CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
-	}
+	read.ObjectMeta = metadata.Identity(object)
 	read.Status.DiscoveryFailures = slices.Clip(slices.DeleteFunc(read.Status.DiscoveryFailures, func(failure v0.DiscoveryFailure) bool {
 		if failure.Node == r.node {
 			return false

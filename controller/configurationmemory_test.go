@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
 )
 
 // The cache holds a Configuration in at most twice the size of its JSON, whatever its shape.
@@ -39,6 +42,39 @@ func TestMemoryOfConfigurations(t *testing.T) {
 			t.Errorf("%s: %d bytes of JSON take %d", name, len(text), each)
 		}
 		runtime.KeepAlive(kept)
+	}
+}
+
+// Metadata that others write, as much as the API server accepts, takes no memory: neither
+// that of a Configuration nor that of an Instance.
+func TestMemoryOfMetadata(t *testing.T) {
+	transform := CacheOptions().DefaultTransform
+	for name, metadata := range apitest.HugeMetadata() {
+		for kind, create := range map[string]func() client.Object{
+			"Configuration": func() client.Object { return &v0.Configuration{} },
+			"Instance":      func() client.Object { return &v0.Instance{} },
+		} {
+			text, err := json.Marshal(map[string]any{"metadata": metadata})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := liveHeap()
+			kept := make([]any, 10)
+			for i := range kept {
+				object := create()
+				if err := json.Unmarshal(text, object); err != nil {
+					t.Fatal(err)
+				}
+				if kept[i], err = transform(object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			each := (liveHeap() - before) / len(kept)
+			if each > 16<<10 {
+				t.Errorf("%s of a %s: %d KB of JSON take %d KB", name, kind, len(text)/1000, each/1000)
+			}
+			runtime.KeepAlive(kept)
+		}
 	}
 }
 

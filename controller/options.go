@@ -13,6 +13,7 @@ import (
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/kinds"
 	"akri.sh/akri/controller/nodes"
+	"akri.sh/akri/internal/metadata"
 )
 
 // Options are the controller's settings.
@@ -43,7 +44,7 @@ func (o Options) validate() error {
 }
 
 // CacheOptions returns options that keep the manager's cache small: Akri's own
-// kinds lose their managed fields, Configurations also what only agents and the webhook
+// kinds lose most of their metadata, Configurations also what only agents and the webhook
 // read, CustomResourceDefinitions all but their names, and nodes most of their content.
 func CacheOptions() cache.Options {
 	strip := cache.TransformStripManagedFields()
@@ -54,6 +55,9 @@ func CacheOptions() cache.Options {
 				return nodes.Reduce(object), nil
 			case *v0.Configuration:
 				return reduceConfiguration(object)
+			case *v0.Instance:
+				object.ObjectMeta = metadata.OfInstance(object)
+				return object, nil
 			}
 			return strip(object)
 		},
@@ -65,7 +69,7 @@ func CacheOptions() cache.Options {
 // its templates: decoded, they take up to forty times their size in JSON. The templates in
 // use are decoded when they are compiled.
 func reduceConfiguration(configuration *v0.Configuration) (*v0.Configuration, error) {
-	configuration.ManagedFields, configuration.Annotations = nil, nil
+	configuration.ObjectMeta = metadata.OfConfiguration(configuration)
 	spec := &configuration.Spec
 	spec.DiscoveryHandler.DiscoveryDetails, spec.DiscoveryHandler.DiscoveryProperties = "", nil
 	spec.SampleProperties = nil

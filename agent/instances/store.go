@@ -18,6 +18,7 @@ import (
 
 	"akri.sh/akri/agent/informer"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/metadata"
 )
 
 // maxAnswerAge is how long a response of the API server takes precedence over an
@@ -30,7 +31,7 @@ const byConfiguration = "configuration"
 // functions must not block or call the Store.
 type Handler struct {
 	// Changed is called for each Instance of the node and each of its changes, except
-	// those of its status only.
+	// those that concern only its status or metadata that the agent does not read.
 	Changed func(*v0.Instance)
 	// Left is called when an Instance no longer has this node's label.
 	Left func(*v0.Instance)
@@ -264,6 +265,7 @@ func Read(object *unstructured.Unstructured) (*v0.Instance, error) {
 	if err := informer.Convert(object, instance); err != nil {
 		return nil, err
 	}
+	instance.ObjectMeta = metadata.OfInstance(instance)
 	return instance, nil
 }
 

@@ -2,14 +2,17 @@ package instances
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
+	goruntime "runtime"
 	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -126,7 +129,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The controller writes the status of Instances. That concerns no agent.
+// The controller writes the status of Instances, and others their own metadata. That
+// concerns no agent.
 func TestTheStatusIsNoEvent(t *testing.T) {
 	f := newFixture(t)
 	f.create()
@@ -136,13 +140,14 @@ func TestTheStatusIsNoEvent(t *testing.T) {
 	if _, err := f.instances.Patch(t.Context(), f.name.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
+	f.patch(`{"metadata":{"labels":{"x":"1"},"annotations":{"x":"1"},"finalizers":["example.com/x"]}}`)
 	claimed := f.patch(`{"spec":{"deviceUsage":{"cam-1-0":"node-b"}}}`)
 	f.want("changed")
 	if got := f.store.Get(f.name); got.ResourceVersion != claimed.ResourceVersion {
-		t.Errorf("the store has version %s, want %s: the status was an event", got.ResourceVersion, claimed.ResourceVersion)
+		t.Errorf("the store has version %s, want %s: the status or others' metadata was an event", got.ResourceVersion, claimed.ResourceVersion)
 	}
 	for _, edit := range []string{
-		`{"metadata":{"labels":{"x":"1"}}}`, `{"metadata":{"annotations":{"x":"1"}}}`,
+		`{"metadata":{"labels":{"akri.sh/configuration":"x"}}}`, `{"metadata":{"annotations":{"akri.sh/device-id":"x"}}}`,
 		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"x"}]}}`,
 	} {
 		f.patch(edit)
@@ -205,4 +210,41 @@ func TestReadYourDeparture(t *testing.T) {
 			t.Fatal("the store still has the answer after the watch has shown the departure")
 		}
 	}
+}
+
+// Metadata that others write, as much as the API server accepts, takes no memory.
+func TestMemoryOfMetadata(t *testing.T) {
+	for name, metadata := range apitest.HugeMetadata() {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v0.Instance{ObjectMeta: *metadata})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := liveHeap()
+		kept := make([]*v0.Instance, 10)
+		for i := range kept {
+			object := &unstructured.Unstructured{}
+			if err := json.Unmarshal(text, &object.Object); err != nil {
+				t.Fatal(err)
+			}
+			if kept[i], err = Read(object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if each := (liveHeap() - before) / len(kept); each > 16<<10 {
+			t.Errorf("%s: %d KB of JSON take %d KB", name, len(text)/1000, each/1000)
+		}
+		goruntime.KeepAlive(kept)
+	}
+}
+
+func liveHeap() int {
+	goruntime.GC()
+	goruntime.GC() // what finalizers held
+	var stats goruntime.MemStats
+	goruntime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
 }

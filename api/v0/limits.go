@@ -57,6 +57,18 @@ const (
 	// MaxFailureHandlerLength is the length of a handler's name with its endpoint there.
 	MaxFailureHandlerLength = 512
 
+	// MaxLabels is the number of labels of a Configuration, and of an Instance without
+	// those of nodes. The policy akri-metadata (config/policy/metadata.yaml) has this and
+	// the following numbers.
+	MaxLabels = 64
+	// MaxOwnerReferences is the number of owners of a Configuration or an Instance.
+	MaxOwnerReferences = 16
+	// MaxOwnerReferenceLength is the length of each field of an owner reference.
+	MaxOwnerReferenceLength = 253
+	// MaxFinalizers is the number of finalizers of a Configuration or an Instance, without
+	// those of agents of the original Akri, which have the names of nodes.
+	MaxFinalizers = 32
+
 	// MaxInstanceNameLength is what the kubelet accepts in a resource name after the
 	// slash, and Kubernetes as the value of a label.
 	MaxInstanceNameLength = 63

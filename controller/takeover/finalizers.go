@@ -3,26 +3,22 @@ package takeover
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"akri.sh/akri/internal/jsonpatch"
+	"akri.sh/akri/internal/metadata"
 )
 
 // managerSuffix follows the node in the field manager with which an agent of Akri applies
 // its finalizer (Akri: shared/src/k8s/api.rs).
 const managerSuffix = "-fin"
 
-// mayHaveFinalizer reports whether an object has a finalizer that can be one of Akri: the
-// name of a node. Finalizers of others have a domain, except those of Kubernetes.
+// mayHaveFinalizer reports whether an object has a finalizer that can be one of Akri.
 func mayHaveFinalizer(object metav1.Object) bool {
-	return slices.ContainsFunc(object.GetFinalizers(), func(finalizer string) bool {
-		return !strings.Contains(finalizer, "/") &&
-			finalizer != metav1.FinalizerDeleteDependents && finalizer != metav1.FinalizerOrphanDependents
-	})
+	return slices.ContainsFunc(object.GetFinalizers(), metadata.IsOfNode)
 }
 
 // finalizersOfAkri returns the finalizers that agents of Akri have applied.

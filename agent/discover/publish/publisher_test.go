@@ -7,12 +7,15 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
@@ -186,5 +189,44 @@ func TestRefusalsAreReported(t *testing.T) {
 			len(result.Devices),
 			result.Next,
 		)
+	}
+}
+
+// The agent keeps only a part of an Instance's metadata. What it writes is based on that,
+// and changes nothing of the rest.
+func TestPublishingKeepsMetadataOfOthers(t *testing.T) {
+	b := newBench(t)
+	p := b.publisher("node-a")
+	name := b.publish(p, camera).Devices[0].Instance.Name
+	controller := b.get(name).OwnerReferences[0].UID
+	b.patch(name, `[{"op":"replace","path":"/metadata/labels","value":{"tool":"1"}},`+
+		`{"op":"replace","path":"/metadata/annotations","value":{"tool":"2"}},`+
+		`{"op":"add","path":"/metadata/finalizers","value":["example.com/tool"]},`+
+		`{"op":"remove","path":"/metadata/ownerReferences/0/controller"},`+
+		`{"op":"add","path":"/metadata/ownerReferences/0","value":{"apiVersion":"v1","kind":"ConfigMap","name":"tool","uid":"u-1"}}]`)
+	var object *unstructured.Unstructured
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		b.publish(p, camera)
+		var err error
+		object, err = b.client.Resource(v0.InstanceResource).Namespace(b.configuration.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		_, labeled := object.GetLabels()[v0.NodeLabel("node-a")]
+		return labeled, nil
+	}); err != nil {
+		t.Fatalf("the node did not join again: %v", err)
+	}
+	if labels, annotations := object.GetLabels(), object.GetAnnotations(); labels["tool"] != "1" || annotations["tool"] != "2" ||
+		annotations[v0.AnnotationDeviceID] != camera.ID || labels[v0.LabelConfiguration] != "door" {
+		t.Errorf("labels and annotations: %v, %v", labels, annotations)
+	}
+	owners := object.GetOwnerReferences()
+	if len(owners) != 2 || owners[0].Name != "tool" || owners[0].APIVersion != "v1" ||
+		owners[1].UID != controller || owners[1].Name != "door" || !ptr.Deref(owners[1].Controller, false) {
+		t.Errorf("owners: %+v", owners)
+	}
+	if finalizers := object.GetFinalizers(); !slices.Equal(finalizers, []string{"example.com/tool"}) {
+		t.Errorf("finalizers: %v", finalizers)
 	}
 }
