@@ -280,6 +280,7 @@ func TestAgentsOfALargeCluster(t *testing.T) {
 
 	newcomer, first, last := w.agent("newcomer"), w.agent(node(0)), w.agent(node(many-1))
 	w.guardAgents()
+	w.guardMetadata()
 	for _, step := range []struct {
 		what    string
 		api     dynamic.Interface

@@ -113,7 +113,7 @@ var templates = []template{
 	},
 	{
 		name:    "policies.yaml",
-		sources: []string{"policy/agents.yaml", "policy/authors.yaml", "policy/instances.yaml", "policy/status.yaml"},
+		sources: []string{"policy/agents.yaml", "policy/authors.yaml", "policy/instances.yaml", "policy/metadata.yaml", "policy/status.yaml"},
 	},
 }
 
