@@ -68,6 +68,39 @@ func TestDeviceBecomesAnInstance(t *testing.T) {
 	w.awaitDevices()
 }
 
+// A Configuration that is being deleted has no devices, however long a finalizer holds it,
+// and no place among the others: its name is free for one in another namespace.
+func TestTerminatingConfiguration(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	a := w.node("a")
+	a.startAgent()
+	a.startHandler(true)
+	created := w.configure("held", "descriptions: [foo0]", nil).GetCreationTimestamp()
+	w.awaitDevices("foo0")
+	w.eventually("a Configuration that is created now is younger", func() bool { return time.Now().Unix() > created.Unix() })
+	other.configure("held", "descriptions: [foo1]", nil)
+	other.eventually("the younger of two with one name is not served", func() bool { return len(other.failures("held")) == 1 })
+
+	client := w.client.Resource(v0.ConfigurationResource).Namespace(w.namespace)
+	hold := func(ctx context.Context, finalizers string) {
+		if _, err := client.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`),
+			metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	hold(t.Context(), `["example.com/hold"]`)
+	t.Cleanup(func() { hold(context.Background(), "null") })
+	w.remove("held")
+	w.awaitDevices()
+	other.awaitDevices("foo1")
+	w.eventually("the sink has only the served one's devices", func() bool {
+		return len(a.sink.of(w.namespace, "held")) == 0 && len(a.sink.of(other.namespace, "held")) == 1
+	})
+	if held, err := client.Get(t.Context(), "held", metav1.GetOptions{}); err != nil || held.GetDeletionTimestamp() == nil {
+		t.Errorf("the Configuration is no longer being deleted: %v", err)
+	}
+}
+
 func TestRestartsWriteNothing(t *testing.T) {
 	w := newWorld(t)
 	a := w.node("a")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 // Messages name the place, the cause, and what to write instead.
@@ -216,4 +218,17 @@ func TestSameNameInTwoNamespaces(t *testing.T) {
 	if strings.Contains(err.Error(), here.Namespace) {
 		t.Errorf("the name of another namespace is shown: %v", err)
 	}
+	// The name is free once agents no longer serve the other, however long it is deleted.
+	hold := func(finalizers ...any) {
+		if err := here.patchMetadata(here.as("").api, v0.ConfigurationResource, "twin", map[string]any{"finalizers": finalizers}); err != nil {
+			t.Error(err)
+		}
+	}
+	hold("example.com/hold")
+	if err := here.as("").api.Resource(v0.ConfigurationResource).Namespace(here.Namespace).
+		Delete(t.Context(), "twin", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, there.as("").apply(text), "")
+	hold()
 }
