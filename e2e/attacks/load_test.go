@@ -166,10 +166,7 @@ func TestLargeTenant(t *testing.T) {
 	c := large("tenant", 16*min(long(), 4))
 	several := configuration("x", spec{devices: []string{"a", "b", "c", "d"}})
 	c.set(several.at("spec", "discoveryHandler"), "spec", "discoveryHandler")
-	if a := attacker.create(c); !a.ok() {
-		t.Logf("refused: %v", a)
-		return
-	}
+	w.must(attacker.create(c))
 	w.instances("tenant", 4)
 	began := time.Now() // while the controller creates the tenant's objects
 	other := newWorld(t)

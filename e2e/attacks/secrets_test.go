@@ -179,6 +179,7 @@ func TestForgedReview(t *testing.T) {
     "object": %[2]s
   }
 }`, w.namespace, configuration("forged", spec{devices: []string{"d"}, group: []string{configMap("x", "v")}}).json())
+	answered := 0
 	for _, pod := range w.pods("akri-webhook") {
 		address := net.JoinHostPort(pod.text("status", "podIP"), "9443")
 		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
@@ -198,10 +199,14 @@ func TestForgedReview(t *testing.T) {
 			}
 			text, _ := io.ReadAll(response.Body)
 			response.Body.Close()
+			answered++
 			if response.StatusCode == http.StatusOK || bytes.Contains(text, []byte("allowed")) {
 				t.Errorf("a forged review at %s is answered: %d %s", path, response.StatusCode, text)
 			}
 		}
+	}
+	if answered == 0 {
+		t.Error("no request reached the webhook: nothing is proved")
 	}
 	w.must(w.admin.create(configuration("forged", spec{devices: []string{"d"}}), "dryRun", "All")) // control: the API server is answered
 }
