@@ -37,8 +37,10 @@ type stream struct {
 	stop context.CancelFunc
 	wake chan struct{} // the endpoint has registered: retry now
 
-	// inUse is the open stream, as the registry counts it. Only the listener uses it.
-	inUse registry.Stream
+	// inUse is the stream as the registry counts it, if counted. Only the listener uses
+	// both.
+	inUse   registry.Stream
+	counted bool
 }
 
 // streamListener receives the events of a stream, one at a time.
@@ -49,12 +51,13 @@ type streamListener interface {
 	received(*stream, *protocol.DiscoverResponse) error
 	// broke is called with the reason when the stream ends, or cannot be opened.
 	broke(s *stream, wasOpen bool, err error)
-	// closed is called instead of broke when the agent closed an open stream.
+	// closed is called once, when the agent has stopped the stream. Nothing follows.
 	closed(*stream)
 }
 
 // run sends the request repeatedly until ctx is done.
 func (s *stream) run(ctx context.Context, to streamListener) {
+	defer to.closed(s)
 	failures := 0
 	for {
 		started := time.Now()
@@ -101,11 +104,8 @@ func (s *stream) once(ctx context.Context, to streamListener) {
 		}
 		return nil
 	})
-	switch {
-	case ctx.Err() == nil:
+	if ctx.Err() == nil {
 		to.broke(s, open, err)
-	case open:
-		to.closed(s)
 	}
 }
 

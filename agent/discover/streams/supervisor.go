@@ -219,7 +219,9 @@ func (d *discovery) stop(endpoint registry.Endpoint) {
 }
 
 func (d *discovery) opened(from *stream) {
-	from.inUse = d.supervisor.registry.Opened(from.entry.Endpoint)
+	if !from.counted {
+		from.inUse, from.counted = d.supervisor.registry.Opened(from.entry.Endpoint), true
+	}
 	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
@@ -238,14 +240,20 @@ func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) (
 	return err
 }
 
+// broke counts a stream that was open until the next attempt fails: a handler that answers
+// each request and ends the stream is available all the time.
 func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	switch {
-	case refused(err) && !wasOpen:
-		d.supervisor.registry.Opened(from.entry.Endpoint).Closed() // it works, but the request is wrong
 	case refused(err):
-		from.inUse.Closed()
+		if !from.counted {
+			from.inUse = d.supervisor.registry.Opened(from.entry.Endpoint)
+		}
+		from.inUse.Closed() // the handler works, but the request is wrong
+		from.counted = false
 	case wasOpen:
+	case from.counted:
 		from.inUse.Broke()
+		from.counted = false
 	default:
 		d.supervisor.registry.Failed(from.entry.Endpoint)
 	}
@@ -260,7 +268,11 @@ func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	})
 }
 
-func (d *discovery) closed(from *stream) { from.inUse.Closed() }
+func (d *discovery) closed(from *stream) {
+	if from.counted {
+		from.inUse.Closed()
+	}
+}
 
 // handle runs the reaction to an event, unless its stream has been replaced.
 func (d *discovery) handle(from *stream, react func()) {

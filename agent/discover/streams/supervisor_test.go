@@ -95,11 +95,40 @@ type setup struct {
 	registry   *registry.Registry
 	supervisor *Supervisor
 	changed    chan types.NamespacedName
+	states     *stateLog
+}
+
+// stateLog records the states that the registry logs.
+type stateLog struct {
+	slog.Handler
+
+	mu     sync.Mutex
+	states []string
+}
+
+func (l *stateLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *stateLog) Handle(_ context.Context, record slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if state, found := strings.CutPrefix(record.Message, "Discovery handler is "); found {
+		l.states = append(l.states, state)
+	}
+	return nil
+}
+
+func (l *stateLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.states, " ")
 }
 
 func newSetup(t *testing.T) *setup {
-	log := slog.New(slog.DiscardHandler)
-	s := &setup{t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), changed: make(chan types.NamespacedName, 1000)}
+	states := &stateLog{Handler: slog.DiscardHandler}
+	log := slog.New(states)
+	s := &setup{
+		t: t, registry: registry.New(t.TempDir(), registry.Network{}, log), changed: make(chan types.NamespacedName, 1000), states: states,
+	}
 	s.supervisor = NewSupervisor(
 		s.registry,
 		hostpaths.Policy{},
@@ -246,6 +275,50 @@ func TestStreams(t *testing.T) {
 	s.supervisor.Drop(door)
 	if got := textOf(s.supervisor.Snapshot(door)); got != "" {
 		t.Errorf("a dropped Configuration has %q", got)
+	}
+}
+
+// A handler that sends its list and ends the stream is available all the time. It is
+// offline once it does not answer, and Waiting if no Configuration uses it.
+func TestAHandlerThatEndsEachStreamStaysActive(t *testing.T) {
+	s := newSetup(t)
+	f := s.handler("polling")
+	stop := f.serve(t)
+	s.register(f)
+	s.ask("")
+	for range 4 {
+		s.wantRequest(f, "")
+		f.send <- devices("a")
+		f.fail <- nil
+	}
+	s.await("", "a settled")
+	s.wantRequest(f, "")
+	if states := s.states.String(); states != "Active" {
+		t.Errorf("the states were %s, want Active all the time", states)
+	}
+	f.send <- devices("a")
+	f.fail <- nil
+	stop()
+	s.awaitStates("Active Offline")
+
+	defer f.serve(t)()
+	s.register(f)
+	s.wantRequest(f, "")
+	f.send <- devices("a")
+	s.awaitStates("Active Offline Active")
+	f.fail <- nil
+	s.supervisor.Drop(door) // before the next attempt
+	s.awaitStates("Active Offline Active Waiting")
+}
+
+func (s *setup) awaitStates(want string) {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for s.states.String() != want {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the states were %s, want %s", s.states, want)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -88,7 +88,31 @@ type source struct {
 	lostAt time.Time
 	// refused means that the endpoint rejects the request.
 	refused bool
+	// complaint describes a fault in the last message.
+	complaint string
+	// failure is why the last stream ended, until one has lasted for steadyAfter with a
+	// message, or the endpoint accepts a request that it rejected.
 	failure string
+	// failingSince is the time of the first end of a stream since one had lasted; zero if
+	// there was none.
+	failingSince time.Time
+	// shown means that the failure is shown. It stays so while streams keep ending: a
+	// failure that comes and goes with each would be written each time.
+	shown bool
+}
+
+// fail records why a stream ended.
+func (s *source) fail(failure string, since time.Time, shown bool) {
+	s.failure, s.failingSince, s.shown = failure, since, shown
+}
+
+// recovered records that nothing remains of a failure.
+func (s *source) recovered() { s.fail("", time.Time{}, false) }
+
+// lasts reports whether the stream is open, has received a message after the last one
+// ended, and has lasted for steadyAfter.
+func (s *source) lasts(a *alarm, now time.Time) bool {
+	return s.open && s.current && s.lostAt.IsZero() && a.due(s.openedAt.Add(steadyAfter), now)
 }
 
 // newView returns the view of a Configuration without any message.
@@ -101,8 +125,9 @@ func (v *view) ChangeHandler(now time.Time) {
 	v.asked, v.settled = now, false
 	for _, s := range v.sources {
 		s.retired, s.expected = true, false
-		s.open, s.current, s.failure, s.refused = false, false, "", false
+		s.open, s.current, s.refused, s.complaint = false, false, false, ""
 		s.lostAt = time.Time{}
+		s.recovered()
 	}
 }
 
@@ -136,7 +161,8 @@ func (v *view) Hold(held bool, now time.Time) {
 // Reopen records that the agent closes a stream to send another request.
 func (v *view) Reopen(endpoint registry.Endpoint) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.current, s.refused, s.failure = false, false, false, ""
+		s.open, s.current, s.refused, s.complaint = false, false, false, ""
+		s.recovered()
 	}
 }
 
@@ -155,14 +181,22 @@ func (v *view) Received(endpoint registry.Endpoint, devices []Device, complaint 
 	if s := v.sources[endpoint]; s != nil {
 		s.devices, s.bytes = devices, bytesOf(devices)
 		s.reported, s.current = true, true
-		s.lostAt, s.refused, s.failure = time.Time{}, false, complaint
+		s.lostAt, s.refused, s.complaint = time.Time{}, false, complaint
+		if s.failingSince.IsZero() {
+			s.recovered() // from a rejection
+		}
 	}
 }
 
 // Broke records that a stream broke or could not be opened.
 func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.current, s.refused, s.failure = false, false, false, failure
+		since, shown := s.failingSince, s.shown
+		if since.IsZero() || s.lasts(&alarm{}, now) {
+			since, shown = now, false
+		}
+		s.fail(failure, since, shown)
+		s.open, s.current, s.refused, s.complaint = false, false, false, ""
 		if s.lostAt.IsZero() {
 			s.lostAt = now
 		}
@@ -173,8 +207,9 @@ func (v *view) Broke(endpoint registry.Endpoint, failure string, now time.Time) 
 // typo in a Configuration must not remove them.
 func (v *view) Refused(endpoint registry.Endpoint, failure string) {
 	if s := v.sources[endpoint]; s != nil {
-		s.open, s.current, s.refused, s.failure = false, false, true, failure
+		s.open, s.current, s.refused, s.complaint = false, false, true, ""
 		s.lostAt = time.Time{}
+		s.fail(failure, time.Time{}, true)
 	}
 }
 
@@ -202,8 +237,8 @@ func (v *view) At(now time.Time) Snapshot {
 				union[d.Key] = Known{d, online}
 			}
 		}
-		if s.failure != "" && (s.refused || s.lostAt.IsZero() || next.due(s.lostAt.Add(failureReportDelay), now)) {
-			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, s.failure})
+		if failure := s.report(&next, now); failure != "" {
+			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, failure})
 		}
 	}
 	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {
@@ -211,6 +246,19 @@ func (v *view) At(now time.Time) Snapshot {
 	})
 	snapshot.Next = next.at
 	return snapshot
+}
+
+// report returns the failure to show at a time, or "".
+func (s *source) report(next *alarm, now time.Time) string {
+	switch {
+	case s.failure == "":
+	case !s.failingSince.IsZero() && s.lasts(next, now):
+		s.recovered()
+	case s.shown || !s.lostAt.IsZero() && next.due(s.failingSince.Add(failureReportDelay), now):
+		s.shown = true
+		return s.failure
+	}
+	return s.complaint
 }
 
 // end returns the time when the endpoint's devices expire without an event, and

@@ -293,3 +293,41 @@ func TestView(t *testing.T) {
 		})
 	}
 }
+
+// A handler that sends its list and ends the stream, again and again, has a failure that
+// does not come and go: each change is a write of the Configuration's status.
+func TestAStreamThatEndsAgainAndAgain(t *testing.T) {
+	s := &timeline{view: newView(defaultGrace, time.Unix(0, 0)), now: time.Unix(0, 0)}
+	s.expect(usb)
+	const failing = "a settled !/usb.sock gone"
+	states := []string{"a settled"}
+	look := func(now int) string {
+		got, _, _ := strings.Cut(textOf(s.view.At(time.Unix(int64(now), 0))), " @")
+		if got != states[len(states)-1] {
+			states = append(states, got)
+		}
+		return got
+	}
+	const round, end = 15, 300
+	for begin := 0; begin < end; begin += round {
+		s.at(begin).opened(usb).received(usb, "a")
+		look(begin)
+		s.broke(usb)
+		for second := range round {
+			look(begin + second)
+		}
+	}
+	if got := strings.Join(states, ", "); got != "a settled, "+failing {
+		t.Errorf("the states were %s, want the failure to appear once", got)
+	}
+	s.at(end).opened(usb).received(usb, "a")
+	if got := look(end + 9); got != failing {
+		t.Errorf("nine seconds after the last start of the stream: %s, want %s", got, failing)
+	}
+	if got := look(end + 10); got != "a settled" {
+		t.Errorf("ten seconds after the last start of the stream: %s", got)
+	}
+	if s.at(end + 20).broke(usb); look(end+29) != "a settled" || look(end+30) != failing {
+		t.Errorf("a stream that has lasted breaks: %q, want a failure after ten seconds", states)
+	}
+}
