@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"reflect"
 	"sync"
 	"time"
@@ -59,8 +60,23 @@ type reconciler struct {
 }
 
 func newQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
-	return workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetryDelay, maxRetryDelay))
+	return workqueue.NewTypedRateLimitingQueue(newLimiter())
+}
+
+func newLimiter() workqueue.TypedRateLimiter[types.NamespacedName] {
+	return jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetryDelay, maxRetryDelay)}
+}
+
+// jittered shortens delays by a random part: agents that fail together do not retry
+// together.
+type jittered struct {
+	workqueue.TypedRateLimiter[types.NamespacedName]
+}
+
+// When implements [workqueue.TypedRateLimiter].
+func (j jittered) When(name types.NamespacedName) time.Duration {
+	delay := j.TypedRateLimiter.When(name)
+	return delay - rand.N(delay/2)
 }
 
 // run reconciles until ctx is done.

@@ -27,30 +27,29 @@ const (
 	// maxAttempts is how often a decision is made before the next pass: with the cached
 	// Instance, and with the current one.
 	maxAttempts = 3
-	// refusedRetryDelay is the delay before a rejected request is retried.
-	refusedRetryDelay = time.Minute
 )
 
 // Publisher writes the Instances of one node. It is safe for concurrent use with
 // different Configurations.
 type Publisher struct {
-	client    dynamic.NamespaceableResourceInterface
-	instances *instances.Store
-	node      string
-	manager   string
-	log       *slog.Logger
-	pace      *pace
-	results   results
-	budget    *budget
-	reserved  sync.Once
-	retry     func(types.NamespacedName)
+	client     dynamic.NamespaceableResourceInterface
+	instances  *instances.Store
+	node       string
+	manager    string
+	log        *slog.Logger
+	pace       *pace
+	rejections *rejections
+	results    results
+	budget     *budget
+	reserved   sync.Once
+	retry      func(types.NamespacedName)
 }
 
 // New returns a publisher for a node that writes as a field manager.
 func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
-		pace: newPace(), results: newResults(), budget: newBudget(), retry: func(types.NamespacedName) {},
+		pace: newPace(), rejections: newRejections(), results: newResults(), budget: newBudget(), retry: func(types.NamespacedName) {},
 	}
 }
 
@@ -115,7 +114,6 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 			switch {
 			case isRefusal(err):
 				result.Refused = append(result.Refused, err.Error())
-				result.again(time.Now().Add(refusedRetryDelay))
 			case err != nil:
 				errs = append(errs, err)
 			}
@@ -219,8 +217,27 @@ func inParallel(list []*v0.Instance, write func(*v0.Instance) error) error {
 
 // ensure creates or corrects the Instance of a device. It returns the Instance, even
 // with an error, or nil if there is none, and when to try again if it may not write
-// now. This node may not be listed in the Instance yet.
+// now, or if the API server rejects the Instance. This node may not be listed in the
+// Instance yet.
 func (p *Publisher) ensure(
+	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
+) (instance *v0.Instance, later time.Time, err error) {
+	key, step := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}, here.present(d, have, name)
+	if later, err = p.rejections.standing(key, step, time.Now()); err != nil {
+		return have, later, err
+	}
+	instance, later, err = p.attempt(ctx, here, d, have, name)
+	switch {
+	case isRefusal(err):
+		later = p.rejections.add(key, step, err, time.Now())
+	case err == nil && later.IsZero():
+		p.rejections.forget(key)
+	}
+	return instance, later, err
+}
+
+// attempt is ensure without a regard to earlier rejections.
+func (p *Publisher) attempt(
 	ctx context.Context, here nodeView, d streams.Device, have *v0.Instance, name string,
 ) (instance *v0.Instance, later time.Time, err error) {
 	key := types.NamespacedName{Namespace: here.configuration.Namespace, Name: name}

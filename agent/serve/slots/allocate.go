@@ -343,10 +343,14 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 		return nil
 	}
 	sent := m.settle(inst, e.Slots, claiming)
+	if e.Outcome == Written {
+		inst.probe = probe{}
+		m.hasten(inst)
+	}
 	for _, number := range e.Slots {
 		s := inst.slots[number]
 		if s != nil && e.Outcome != Written {
-			s.retryAt = m.now + retryInterval
+			m.postpone(inst, number)
 		}
 		if s != nil && (e.Outcome != Written || e.Kept) {
 			s.want = v0.Owner{} // an earlier agent may have claimed it
@@ -365,10 +369,7 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 			refused = refused && (s.free() || s.unrecorded)
 		}
 	}
-	switch {
-	case e.Outcome == Written:
-		inst.probe = probe{}
-	case refused && !e.Gone:
+	if refused && e.Outcome != Written && !e.Gone {
 		m.suspend(inst)
 	}
 	m.changed(inst)

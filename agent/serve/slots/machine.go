@@ -7,15 +7,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-const (
-	// SettleTime is how long after an Allocate an observation does not apply to its
-	// slots: the kubelet assigns them only after the answer.
-	SettleTime = 2 * time.Second
-
-	// retryInterval is the delay before a failed claim that no call waits for is
-	// retried.
-	retryInterval = 10 * time.Second
-)
+// SettleTime is how long after an Allocate an observation does not apply to its
+// slots: the kubelet assigns them only after the answer.
+const SettleTime = 2 * time.Second
 
 // Machine is one node's view of the slots of its devices. Its methods must not
 // be called concurrently.

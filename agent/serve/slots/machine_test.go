@@ -45,6 +45,57 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// TestFailedClaims checks that the claim of a slot of a local device, which its container
+// has already, is repeated less and less often while it fails, at other times on another
+// node, and at once when a patch of the Instance is written.
+func TestFailedClaims(t *testing.T) {
+	claims := func(node string) (m *slots.Machine, times []time.Duration) {
+		m = slots.New(node)
+		m.Step(slots.DevicePublished{Instance: "usb", Configuration: "usbs", Capacity: 2, Online: true})
+		m.Step(slots.InstanceRecorded{Instance: "usb", Record: slots.Record{Version: 1}})
+		commands := m.Step(slots.AllocateRequested{Call: 1, Resource: slots.Resource{Name: "usb"}, IDs: []int{0}})
+		for now := time.Duration(0); now < time.Hour; {
+			for _, c := range commands {
+				if _, ok := c.(slots.Claim); ok {
+					times = append(times, now)
+					m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Outcome: slots.Refused})
+				}
+			}
+			at, found := m.Deadline()
+			if !found {
+				t.Fatalf("%s: no further attempt after %s", node, now)
+			}
+			now = at
+			commands = m.Step(slots.Ticked{Now: now})
+		}
+		m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{0}, Outcome: slots.Refused}) // one may be in flight
+		return m, times
+	}
+	m, here := claims("node-a")
+	_, there := claims("node-b")
+	if len(here) < 60 || len(here) > 80 {
+		t.Errorf("%d attempts in an hour, want about one each minute", len(here))
+	}
+	same := 0
+	for i := range min(len(here), len(there)) {
+		if i > 0 && here[i] == there[i] {
+			same++
+		}
+	}
+	if same > 1 {
+		t.Errorf("%d of %d attempts are at the same time on two nodes", same, len(here))
+	}
+
+	m.Step(slots.AllocateRequested{Call: 2, Resource: slots.Resource{Name: "usb"}, IDs: []int{1}})
+	written := slots.Record{Version: 2, Usage: map[int]v0.Owner{1: {Node: "node-a"}}}
+	for _, c := range m.Step(slots.ClaimSettled{Instance: "usb", Slots: []int{1}, Record: &written}) {
+		if claim, ok := c.(slots.Claim); ok && len(claim.Owners) == 1 && claim.Owners[0].Node == "node-a" {
+			return
+		}
+	}
+	t.Error("the claim is not repeated although another one was written")
+}
+
 // TestStateIsComplete checks that counts agree with the state after many events.
 func TestStateIsComplete(t *testing.T) {
 	w := newWorld(11, false)

@@ -4,12 +4,19 @@ import (
 	"hash/fnv"
 	"strconv"
 	"time"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
 	// minProbe and maxProbe bound the delay before a probe. It doubles with each.
 	minProbe = time.Second
 	maxProbe = 60 * time.Second
+	// minRetry and maxRetry bound the delay before a failed claim that no call waits for
+	// is repeated. It doubles with each.
+	minRetry = 10 * time.Second
+	maxRetry = 60 * time.Second
 )
 
 // probe is the state of an Instance whose slots could not be claimed although they are
@@ -43,15 +50,30 @@ func (m *Machine) probeDue(inst *instance) []Command {
 	return []Command{Probe{inst.name}}
 }
 
-// probeDelay returns the delay before the next probe. The jitter differs by node and
-// Instance, so that probes do not coincide.
+// probeDelay returns the delay before the next probe.
 func (m *Machine) probeDelay(inst string, attempt int) time.Duration {
-	delay := maxProbe
-	if attempt < 6 {
-		delay = min(minProbe<<attempt, maxProbe)
+	return m.jitter(backoff.Delay(minProbe, maxProbe, attempt), inst, attempt)
+}
+
+// postpone sets when a claim of a slot whose patch has failed is repeated.
+func (m *Machine) postpone(inst *instance, number int) {
+	s := inst.slots[number]
+	s.retryAt = m.now + m.jitter(backoff.Delay(minRetry, maxRetry, s.retries), v0.SlotName(inst.name, number), s.retries)
+	s.retries++
+}
+
+// hasten ends the delays of failed claims: a patch of the Instance was written.
+func (m *Machine) hasten(inst *instance) {
+	for _, s := range inst.slots {
+		s.retryAt, s.retries = min(s.retryAt, m.now), 0
 	}
+}
+
+// jitter shortens a delay by up to a fifth, which differs by node, name and attempt, so
+// that the requests of many nodes do not coincide.
+func (m *Machine) jitter(delay time.Duration, name string, attempt int) time.Duration {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(m.node + "/" + inst + "/" + strconv.Itoa(attempt))) // never fails
+	_, _ = hash.Write([]byte(m.node + "/" + name + "/" + strconv.Itoa(attempt))) // never fails
 	const steps = 1000
 	return delay - time.Duration(hash.Sum32()%steps)*(delay/5)/steps
 }
@@ -63,6 +85,7 @@ func (e ProbeSettled) apply(m *Machine) []Command {
 	}
 	if e.Outcome == Written {
 		inst.probe = probe{}
+		m.hasten(inst)
 	}
 	commands := m.record(inst, e.Record)
 	m.changed(inst)

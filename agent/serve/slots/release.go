@@ -249,8 +249,11 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 			s.uncertainRelease, s.released = max(s.uncertainRelease, e.Tried), max(s.released, e.Tried)
 		}
 		if s != nil && e.Outcome != Written {
-			s.retryAt = m.now + retryInterval
+			m.postpone(inst, number)
 		}
+	}
+	if e.Outcome == Written {
+		m.hasten(inst)
 	}
 	commands := m.believe(inst, e.Record, sent)
 	failed := slices.ContainsFunc(e.Slots, func(number int) bool {

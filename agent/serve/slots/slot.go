@@ -58,8 +58,10 @@ type slot struct {
 	// released is like uncertainRelease, but stays when a container is known to have the slot. A
 	// release that arrives so late empties the record of a slot in use.
 	released uint64
-	// retryAt is when the claim of an unrecorded owner is repeated.
+	// retryAt is when the claim of an unrecorded owner is repeated, and retries is how
+	// many patches of the slot have failed since one of the Instance was written.
 	retryAt time.Duration
+	retries int
 
 	// touched is the generation of the last call naming the slot or of its last
 	// settled patch.
