@@ -50,7 +50,7 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 		return nil, changed
 	}
 	// It exists: the watch is behind, a label was removed, or the object has another owner.
-	existing, err := c.api.Resource(want.Resource).Namespace(body.GetNamespace()).Get(ctx, body.GetName(), metav1.GetOptions{})
+	existing, err := c.get(ctx, want.Resource, types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()})
 	if apierrors.IsNotFound(err) {
 		return nil, changed // it was deleted in between
 	}
@@ -99,6 +99,14 @@ func shallow(content map[string]any) *unstructured.Unstructured {
 func (c *Client) apply(
 	ctx context.Context, resource schema.GroupVersionResource, body *unstructured.Unstructured, force bool,
 ) (*unstructured.Unstructured, error) {
-	return c.api.Resource(resource).Namespace(body.GetNamespace()).
+	applied, err := c.api.Resource(resource).Namespace(body.GetNamespace()).
 		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: force})
+	return applied, redact(resource, err)
+}
+
+func (c *Client) get(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName,
+) (*unstructured.Unstructured, error) {
+	object, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	return object, redact(resource, err)
 }

@@ -24,15 +24,15 @@ func (c *Client) Delete(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID, resourceVersion string,
 ) error {
 	background := metav1.DeletePropagationBackground
-	err := c.api.Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
+	err := redact(resource, c.api.Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
 		PropagationPolicy: &background,
-	})
+	}))
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %s", ErrChanged, serverSaysOf(resource, err))
+		return fmt.Errorf("%w: %s", ErrChanged, serverSays(err))
 	case apierrors.IsForbidden(err):
 		return c.forbidden(resource, err)
 	}
@@ -46,7 +46,7 @@ func (c *Client) DeleteIf(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, may func(ownership.State) bool,
 ) (deleted bool, err error) {
 	for try := 1; ; try++ {
-		existing, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		existing, err := c.get(ctx, resource, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			return true, nil

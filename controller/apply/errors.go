@@ -81,7 +81,7 @@ func answer(reason, cause string, err error) *problem.Error {
 }
 
 func deleteError(resource schema.GroupVersionResource, name types.NamespacedName, what string, err error) *problem.Error {
-	cause := fmt.Sprintf("%s %s cannot be %s: %s", resource.GroupResource(), name, what, serverSaysOf(resource, err))
+	cause := fmt.Sprintf("%s %s cannot be %s: %s", resource.GroupResource(), name, what, serverSays(err))
 	return answer(v0.ReasonDeleteFailed, cause, err)
 }
 
@@ -111,11 +111,11 @@ func (c *Client) classify(kind schema.GroupVersionKind, resource schema.GroupVer
 	case meta.IsNoMatchError(err), isUnknownResource(err):
 		return plan.KindUnavailableError(kind, err)
 	case apierrors.IsConflict(err), isOtherUID(err):
-		return fmt.Errorf("%w: %s", ErrChanged, serverSaysOf(resource, err))
+		return fmt.Errorf("%w: %s", ErrChanged, serverSays(err))
 	case isImmutable(err):
-		return answer(v0.ReasonImmutable, serverSaysOf(resource, err), err)
+		return answer(v0.ReasonImmutable, serverSays(err), err)
 	}
-	return answer(v0.ReasonApplyFailed, "the API server rejects it: "+serverSaysOf(resource, err), err)
+	return answer(v0.ReasonApplyFailed, "the API server rejects it: "+serverSays(err), err)
 }
 
 // isUnknownResource reports whether a 404 is about the path: it names no object.
@@ -165,20 +165,4 @@ const maxAnswer = 1000
 
 func serverSays(err error) string {
 	return text.Truncate(err.Error(), maxAnswer)
-}
-
-// serverSaysOf returns what the API server says about an object. Its messages may
-// quote values, so those about Secrets are reduced to the reason and the fields.
-func serverSaysOf(resource schema.GroupVersionResource, err error) string {
-	if resource.Group != "" || resource.Resource != "secrets" {
-		return serverSays(err)
-	}
-	said := string(apierrors.ReasonForError(err))
-	if said == "" {
-		said = "unknown error"
-	}
-	for _, cause := range invalidCauses(err) {
-		said += " " + cause.Field
-	}
-	return text.Truncate(said+" (the message is left out because it may quote the Secret)", maxAnswer)
 }

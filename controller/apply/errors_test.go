@@ -1,14 +1,27 @@
 package apply
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
+	"akri.sh/akri/controller/problem"
 )
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // What the API server says about a Secret may quote its values: errors name only the
 // reason and the fields.
@@ -24,7 +37,7 @@ func TestErrorsAboutSecretsQuoteNothing(t *testing.T) {
 		change(content)
 		return &plan.Desired{
 			Kind:     schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
-			Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Content: content,
+			Resource: secrets, Content: content,
 		}
 	}
 	created, err := w.Create(t.Context(), secret(func(map[string]any) {}), ownership.Claim{Parent: parent})
@@ -58,5 +71,135 @@ func TestErrorsAboutSecretsQuoteNothing(t *testing.T) {
 	if _, err := w.Create(t.Context(), configMap(w.content("Not A Name", "1")),
 		ownership.Claim{Parent: parent}); err == nil || !strings.Contains(err.Error(), "Not A Name") {
 		t.Errorf("about other kinds, the message is repeated: %v", err)
+	}
+}
+
+// answering answers all requests of a method with an error, in place of the API server.
+func (w *world) answering(method string, status metav1.Status) *Client {
+	w.t.Helper()
+	body, err := json.Marshal(status)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config := rest.CopyConfig(w.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method != method {
+				return next.RoundTrip(request)
+			}
+			return &http.Response{
+				StatusCode: int(status.Code), Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(bytes.NewReader(body)), Request: request,
+			}, nil
+		})
+	})
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return NewClient(api)
+}
+
+// Whoever answers for the API server, with whatever code, and to whichever request:
+// webhooks and policies quote what they deny.
+func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
+	w := newWorld(t)
+	const hidden = "hunter2"
+	content := w.content("secret", "")
+	delete(content, "data")
+	content["kind"], content["stringData"] = "Secret", map[string]any{"password": "x"}
+	want := &plan.Desired{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Resource: secrets, Content: content}
+	claim := ownership.Claim{Parent: parent}
+	created, err := w.Create(t.Context(), want, claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := inventory.Ref{Kind: "Secret", Namespace: w.namespace, Name: "secret"}
+	requests := map[string]struct {
+		method string
+		send   func(*Client) error
+	}{
+		"create": {http.MethodPatch, func(c *Client) error { _, err := c.Create(t.Context(), want, claim); return err }},
+		"update": {http.MethodPatch, func(c *Client) error { _, err := c.Update(t.Context(), want, created.GetUID(), ""); return err }},
+		"try":    {http.MethodPost, func(c *Client) error { return c.Try(t.Context(), want) }},
+		"read":   {http.MethodGet, func(c *Client) error { _, err := c.Create(t.Context(), want, claim); return err }},
+		"delete": {http.MethodDelete, func(c *Client) error {
+			return c.Delete(t.Context(), secrets, ref.NamespacedName(), created.GetUID(), created.GetResourceVersion())
+		}},
+		"delete if": {http.MethodGet, func(c *Client) error {
+			_, err := c.DeleteIf(t.Context(), secrets, ref.NamespacedName(), claim.Owns)
+			return err
+		}},
+		"reclaim": {http.MethodGet, func(c *Client) error {
+			_, _, err := c.Do(t.Context(), plan.Step{
+				Ref: ref, Action: plan.Update, Reclaim: true, Desired: want, Claim: claim, UID: created.GetUID(),
+			})
+			return err
+		}},
+		"managers": {http.MethodGet, func(c *Client) error {
+			_, err := c.Managers(t.Context(), secrets, ref.NamespacedName(), content)
+			return err
+		}},
+	}
+	for name, answer := range map[string]metav1.Status{
+		"a webhook's denial": {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+			Message: `admission webhook "x.example.com" denied the request: ` + hidden},
+		"a denial that quotes the authorizer": {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+			Message: `admission webhook "x.example.com" denied the request: secrets "x" is forbidden: User "x" cannot create resource ` + hidden},
+		"a policy's denial": {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+			Message: `secrets "secret" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: ` + hidden},
+		"conflict":          {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: hidden},
+		"invalid":           {Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: hidden},
+		"too many requests": {Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: hidden},
+		"internal error":    {Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: hidden},
+		"storage error":     {Code: http.StatusInternalServerError, Message: "the leader is " + hidden},
+		"unavailable":       {Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: hidden},
+		"unknown":           {Code: http.StatusTeapot, Message: hidden},
+	} {
+		for what, request := range requests {
+			t.Run(what+", "+name, func(t *testing.T) {
+				answer.TypeMeta, answer.Status = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, metav1.StatusFailure
+				answer.Details = &metav1.StatusDetails{Name: "secret"}
+				err := request.send(w.answering(request.method, answer))
+				if err == nil {
+					t.Fatal("no error")
+				}
+				found := problem.New("spec.x", err)
+				for _, text := range []string{err.Error(), found.Message()} {
+					if strings.Contains(text, hidden) {
+						t.Error(text)
+					}
+				}
+				if strings.Contains(name, "denial") && !strings.Contains(found.Message(), " denied ") {
+					t.Errorf("it is not said who denies it: %s", found.Message())
+				}
+			})
+		}
+	}
+}
+
+// What the authorizer and quotas say quotes no object, and says what to do.
+func TestMissingRightsToSecretsAreNamed(t *testing.T) {
+	w := newWorld(t)
+	config := rest.CopyConfig(w.config)
+	config.Impersonate.UserName = "nobody"
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := w.content("secret", "")
+	content["kind"] = "Secret"
+	want := &plan.Desired{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Resource: secrets, Content: content}
+	_, err = NewClient(api).Create(t.Context(), want, ownership.Claim{Parent: parent})
+	const missing = `User "nobody" cannot patch resource "secrets" in API group "" in the namespace `
+	if err == nil || !strings.Contains(err.Error(), missing) || strings.Contains(err.Error(), "left out") {
+		t.Errorf("got %v, want %s", err, missing)
+	}
+	quota := apierrors.NewForbidden(secrets.GroupResource(), "secret",
+		errors.New("exceeded quota: q, requested: secrets=1, used: secrets=1, limited: secrets=1")).ErrStatus
+	quota.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	_, err = w.answering(http.MethodPatch, quota).Create(t.Context(), want, ownership.Claim{Parent: parent})
+	if err == nil || !strings.Contains(err.Error(), quota.Message) {
+		t.Errorf("got %v, want %s", err, quota.Message)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -27,7 +26,7 @@ const maxFields = 3
 func (c *Client) Managers(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, content map[string]any,
 ) (string, error) {
-	object, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	object, err := c.get(ctx, resource, name)
 	if err != nil {
 		return "", fmt.Errorf("read %s %s: %w", resource.GroupResource(), name, err)
 	}

@@ -21,8 +21,7 @@ import (
 // would be restored, and its replacement taken for an entry that was merely added.
 func (c *Client) reclaim(ctx context.Context, step plan.Step) (version string, err error) {
 	want := step.Desired
-	objects := c.api.Resource(want.Resource).Namespace(step.Ref.Namespace)
-	live, err := objects.Get(ctx, step.Ref.Name, metav1.GetOptions{})
+	live, err := c.get(ctx, want.Resource, step.Ref.NamespacedName())
 	if err != nil {
 		return "", c.classify(want.Kind, want.Resource, err)
 	}
@@ -38,9 +37,10 @@ func (c *Client) reclaim(ctx context.Context, step plan.Step) (version string, e
 		jsonpatch.Replace("/metadata/resourceVersion", live.GetResourceVersion()), // refused if it has changed
 	}
 	options := metav1.PatchOptions{FieldManager: v0.FieldManagerController}
-	patched, err := objects.Patch(ctx, step.Ref.Name, types.JSONPatchType, patch.Encode(), options)
+	patched, err := c.api.Resource(want.Resource).Namespace(step.Ref.Namespace).
+		Patch(ctx, step.Ref.Name, types.JSONPatchType, patch.Encode(), options)
 	if err != nil {
-		return "", c.classify(want.Kind, want.Resource, err)
+		return "", c.classify(want.Kind, want.Resource, redact(want.Resource, err))
 	}
 	return patched.GetResourceVersion(), nil
 }

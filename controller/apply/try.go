@@ -28,9 +28,10 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 	if err == nil || onlyExistingObject(err) {
 		return nil
 	}
+	err = redact(want.Resource, err)
 	return answer(v0.ReasonImmutable,
 		fmt.Sprintf("%s %s must be deleted and recreated, but the API server would reject the new object, so the old one is kept: %s",
-			want.Kind.Kind, name, serverSaysOf(want.Resource, err)), err)
+			want.Kind.Kind, name, serverSays(err)), err)
 }
 
 // onlyExistingObject reports whether the rejection is due to the existing object, or

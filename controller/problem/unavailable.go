@@ -57,7 +57,11 @@ var storage = regexp.MustCompile(`timed out|deadline exceeded|leader|code = Unav
 func describeUnavailable(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
-		return "the API server cannot process the request now: " + text.Truncate(answer.Status().Message, maxAnswer)
+		message := answer.Status().Message
+		if redacted, ok := errors.AsType[*Redacted](err); ok {
+			message = redacted.Text
+		}
+		return "the API server cannot process the request now: " + text.Truncate(message, maxAnswer)
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
