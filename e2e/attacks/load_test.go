@@ -246,26 +246,29 @@ func TestLabelledObjects(t *testing.T) {
 func TestAgentMemory(t *testing.T) {
 	clustertest.Full(t)
 	w := newWorld(t)
-	author := w.as("author", configurationsOnly)
-	memory := func() float64 { return w.metric("akri-agent", "process_resident_memory_bytes") / (1 << 20) }
-	before, stored := memory(), 0
-	count := 30 * long()
-	for i := range count {
-		c := configuration(fmt.Sprintf("sample-%d", i), spec{more: "{discoveryHandler: {name: none}}"})
-		c["spec"].(map[string]any)["sampleProperties"] = properties(1000, 1000)
-		if a := author.create(c); a.ok() {
-			stored++
-			continue
+	author := w.as("author", configurationsOnly, writes("", "configmaps"))
+	agents := len(w.pods("akri-agent"))
+	// The next collection of garbage is due when the heap is twice what is in use. Unlike
+	// the resident memory, that does not depend on how much garbage there is now.
+	heap := func() float64 { return w.metric("akri-agent", "go_memstats_next_gc_bytes") / 2 }
+	before, stored := heap(), 0
+	for i := range 99 { // a namespace has up to 100, and converged adds one
+		c := configuration(fmt.Sprintf("unneeded-%d", i), spec{
+			instance: []string{configMap("{{INSTANCE_NAME}}", strings.Repeat("x", 200_000))}, more: "{discoveryHandler: {name: none}}",
+		})
+		w.must(author.create(c))
+		stored += len(c.json())
+	}
+	w.converged("after-unneeded") // the agents have read all of them
+	limit := before + float64(agents*stored)/2
+	w.within(3*time.Minute, "the agents' memory", func() string { // Go collects garbage every two minutes at least
+		after := heap()
+		t.Logf("%d agents, %d bytes of Configurations: %.0f bytes before, %.0f after", agents, stored, before, after)
+		if after > limit {
+			return fmt.Sprintf("the agents keep Configurations that they do not need: %.0f bytes, more than %.0f", after, limit)
 		}
-		c["spec"].(map[string]any)["sampleProperties"] = properties(60, 1000) // within any reasonable bound
-		author.create(c)
-	}
-	w.converged("after-sample")
-	after := memory()
-	t.Logf("%d of %d megabytes were stored; the agent's memory: %.0f MiB before, %.0f MiB after", stored, count, before, after)
-	if after-before > 30 {
-		t.Errorf("the agent keeps all sampleProperties: %.0f MiB before, %.0f MiB after", before, after)
-	}
+		return ""
+	})
 }
 
 // properties returns a map of properties of a size.

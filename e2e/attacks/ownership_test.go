@@ -344,18 +344,28 @@ func TestTake(t *testing.T) {
 	w.untouched(foreign)
 }
 
-// A device does not choose which existing object is taken over.
+// A device does not choose which existing object is taken over, with and without the
+// webhook.
 func TestDeviceChoosesWhatIsTaken(t *testing.T) {
 	w := newWorld(t)
 	victim := w.victim("chosen")
-	author := w.as("author", configurationsOnly, writes("", "configmaps"))
-	c := configuration("device-take", spec{devices: []string{"chosen"}, instance: []string{
-		annotated(configMap("{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}", "{{INSTANCE_NAME}}"), "on-conflict", "adopt"),
-	}})
-	if a := author.create(c); !a.ok() {
-		return // refused at admission
+	author := w.as("author", configurationsOnly, rule{"", "configmaps", "get,create,patch,delete"})
+	take := func(name string) object {
+		return configuration("device-take", spec{devices: []string{"chosen"}, instance: []string{
+			annotated(configMap(name, "{{INSTANCE_NAME}}"), "on-conflict", "adopt"),
+		}})
 	}
-	w.instances("device-take", 1)
-	w.await("device-take", "Applied", "False")
+	const byDevice = "{{INSTANCE_PROPERTIES.DEBUG_ECHO_DESCRIPTION}}"
+	w.must(author.create(take("{{INSTANCE_NAME}}"), "dryRun", "All")) // control: the author may take what the device does not name
+	w.refuse("a name that the device chooses", author.create(take(byDevice)), "which would decide which existing object is adopted")
+	w.skipWebhook()
+	w.must(author.create(take(byDevice)))
+	instance := w.instances("device-take", 1)[0].name()
+	w.eventually("the refusal", func() string {
+		if applied := w.find("Instance", instance).condition("Applied"); !strings.HasPrefix(applied, "False InvalidTemplate") {
+			return "Applied: " + applied
+		}
+		return ""
+	})
 	w.untouched(victim)
 }
