@@ -60,7 +60,9 @@ func NewChain(options Options) (*Chain, error) {
 type admissionRequest struct {
 	user          authenticationv1.UserInfo
 	configuration *v0.Configuration
-	old           *v0.Configuration // nil on create
+	old           *v0.Configuration // nil on create; its metadata is only its name
+	// oldUnread is set if the old one could not be read, and is empty.
+	oldUnread bool
 }
 
 // unchanged reports whether the request changes nothing that the checks read. An

@@ -118,6 +118,8 @@ func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.Admissi
 				"put large values into a ConfigMap that the brokers mount, or use several Configurations", size>>10, maxSpecBytes>>10)})
 	}
 	compiled := compiledBytes(incoming.Object.Raw, decoded)
+	// The webhook is not called for changes of the metadata, which may have any size.
+	incoming.OldObject.Raw = specOf(incoming.OldObject.Raw)
 	old := decodedBytes(incoming.OldObject.Raw)
 	if old > maxDecodedBytes {
 		incoming.OldObject.Raw, old = nil, 0 // it was stored without the webhook
@@ -177,8 +179,9 @@ func decodeRequest(incoming *admissionv1.AdmissionRequest) (admissionRequest, er
 	if incoming.Operation == admissionv1.Update {
 		decoded.old = &v0.Configuration{}
 		if err := json.Unmarshal(incoming.OldObject.Raw, decoded.old); err != nil {
-			*decoded.old = v0.Configuration{} // whatever it was, the new one replaces it
+			*decoded.old, decoded.oldUnread = v0.Configuration{}, true // whatever it was, the new one replaces it
 		}
+		decoded.old.Namespace, decoded.old.Name = incoming.Namespace, incoming.Name
 	}
 	incoming.Object.Raw, incoming.OldObject.Raw = nil, nil
 	return decoded, nil

@@ -117,6 +117,34 @@ func TestTooLargeToDecode(t *testing.T) {
 	}
 }
 
+// If it is not known which templates an update removes, their author must be allowed to
+// delete everything. The metadata of the old object is neither read nor counted.
+func TestOldObjectThatIsNotRead(t *testing.T) {
+	maps := strings.Repeat(`{"a":0},`, 100_000) + `{}`
+	for old, unread := range map[string]bool{
+		`{"metadata":{"labels":{"l":[` + maps + `]}},"spec":{"serviceAccountName":"maker"}}`: false,
+		`{"spec":{"instanceBrokerResources":[{"data":[` + maps + `]}]}}`:                     true,
+		`{"spec":{"capacity":"x"}}`: true,
+	} {
+		reviewed := false
+		handler := handlerFor(reviewFunc(func(_ context.Context, r admissionRequest) []Finding {
+			reviewed = true
+			if r.oldUnread != unread || r.old == nil || !unread && r.old.Spec.ServiceAccountName != "maker" {
+				t.Errorf("%.60s: the old one is unread: %t, want %t", old, r.oldUnread, unread)
+			}
+			needs := (&cluster{}).pruneRequirements(r, nil)
+			if unread && (len(needs) != 1 || needs[0].right != right{verb: "delete", group: "*", resource: "*", namespace: "ns"}) {
+				t.Errorf("%.60s: it requires %v", old, needs)
+			}
+			return nil
+		}))
+		update := strings.Replace(question(`{"spec":{}}`), `"operation":"CREATE"`, `"operation":"UPDATE","oldObject":`+old, 1)
+		if ask(t, handler, certs.Path, update); !reviewed {
+			t.Errorf("%.60s: not reviewed", old)
+		}
+	}
+}
+
 // A panic in one of several concurrent functions reaches the caller of wait.
 func TestPanicInParallel(t *testing.T) {
 	defer func() {

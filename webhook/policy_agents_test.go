@@ -144,8 +144,8 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 		t.Run("a node that has left "+name, func(t *testing.T) { expect(t, w.patched(w.agent("b"), "cam-5", tc.patch), tc.refused) })
 	}
 	// The controller's finalizer, and one of another controller, are there for a reason.
-	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-6, finalizers: [akri.sh/cleanup, x.io/f]}, `+
-		`spec: {configurationName: cam, cdiName: akri.sh/cam=6, capacity: 4, shared: true, nodes: [b, c]}}`)
+	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-6, finalizers: [akri.sh/cleanup, `+
+		`x.io/f]}, spec: {configurationName: cam, cdiName: akri.sh/cam=6, capacity: 4, shared: true, nodes: [b, c]}}`)
 	for what, patch := range map[string]string{
 		"all": `{"metadata":{"finalizers":null}}`, "one": `{"metadata":{"finalizers":["x.io/f"]}}`,
 		"one for another": `{"metadata":{"finalizers":["akri.sh/cleanup","y.io/f"]}}`,

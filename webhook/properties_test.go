@@ -24,8 +24,8 @@ func TestPropertiesAreNotQuoted(t *testing.T) {
 			`{apiVersion: v1, kind: ConfigMap, metadata: {name: "x-{{ INSTANCE_PROPERTIES.K | trunc 7 }}"}}`, "", "two devices on one node"},
 		"an object of both lists": {
 			`{apiVersion: v1, kind: ConfigMap, metadata: {name: "x-{{ INSTANCE_PROPERTIES.K }}"}}`,
-			`{apiVersion: v1, kind: ConfigMap, metadata: {name: "x-{{ INSTANCE.properties.K }}", annotations: {akri.sh/for-each: INSTANCES}}}`,
-			"is also the name of an object of instanceBrokerResources[0]"},
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: "x-{{ INSTANCE.properties.K }}", annotations: {akri.sh/for-each: ` +
+				`INSTANCES}}}`, "is also the name of an object of instanceBrokerResources[0]"},
 		"an object that exists": {
 			`{apiVersion: v1, kind: ConfigMap, metadata: {name: "taken-{{ INSTANCE_PROPERTIES.K }}"}}`, "", "exists"},
 		"an object that fails": {

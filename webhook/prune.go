@@ -11,10 +11,17 @@ import (
 )
 
 // pruneRequirements returns the permissions to delete the objects of templates that an update
-// removes, because the controller prunes them. It omits those that are required already.
+// removes, because the controller prunes them: everything, if it is not known which they
+// are. It omits those that are required already.
 func (c *cluster) pruneRequirements(r admissionRequest, required []requirement) []requirement {
 	if r.old == nil || r.configuration.Spec.ServiceAccountName != "" {
 		return nil // objects are pruned with the permissions of the account
+	}
+	if r.oldUnread {
+		return []requirement{{
+			right: right{verb: "delete", group: "*", resource: "*", namespace: r.configuration.Namespace},
+			place: "spec", pruned: "that cannot be read",
+		}}
 	}
 	var requirements []requirement
 	for _, tmpl := range c.writtenTemplates(r.old) {

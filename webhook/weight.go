@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // What decoding JSON into maps and lists allocates, in bytes.
@@ -46,14 +47,25 @@ func decodedBytes(raw []byte) int64 {
 }
 
 // specBytes returns the size of the spec of an object in JSON, 0 if it has none.
-func specBytes(raw []byte) int {
+func specBytes(raw []byte) int { return len(rawSpec(raw)) }
+
+// specOf returns an object in JSON, reduced to its spec; nil if it has none.
+func specOf(raw []byte) []byte {
+	spec := rawSpec(raw)
+	if spec == nil {
+		return nil
+	}
+	return slices.Concat([]byte(`{"spec":`), spec, []byte(`}`))
+}
+
+func rawSpec(raw []byte) json.RawMessage {
 	var object struct {
 		Spec json.RawMessage `json:"spec"`
 	}
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return 0 // decodeRequest says why
+		return nil // decodeRequest says why
 	}
-	return len(object.Spec)
+	return object.Spec
 }
 
 // compiledBytes estimates the memory that the templates of a Configuration take when
