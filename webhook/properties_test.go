@@ -29,7 +29,8 @@ func TestPropertiesAreNotQuoted(t *testing.T) {
 		"an object that exists": {
 			`{apiVersion: v1, kind: ConfigMap, metadata: {name: "taken-{{ INSTANCE_PROPERTIES.K }}"}}`, "", "exists"},
 		"an object that fails": {
-			`{apiVersion: v1, kind: Service, metadata: {name: "s-{{ INSTANCE_PROPERTIES.K }}"}, ` + service, "", "Instance cam-1: would fail: Service: "},
+			`{apiVersion: v1, kind: Service, metadata: {name: "s-{{ INSTANCE_PROPERTIES.K }}"}, ` + service, "",
+			"Instance cam-1: would fail: Service: "},
 		"a field of a group": {"", `{apiVersion: v1, kind: Service, metadata: {name: "s-{{ INSTANCE.name }}", annotations: {akri.sh/for-each: ` +
 			`INSTANCES}}, spec: {ports: [{port: "{{ INSTANCE.properties.K }}"}]}}`, "gives"},
 		"a value of a group": {"", `{apiVersion: v1, kind: Pod, metadata: {name: "s-{{ INSTANCE.name }}", annotations: {akri.sh/for-each: ` +
