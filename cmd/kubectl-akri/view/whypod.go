@@ -54,6 +54,9 @@ func WhyPod(out io.Writer, f *PodFacts) error {
 			fmt.Fprintf(&b, "  slot       %s\n", holder)
 		}
 	}
+	for _, note := range f.notes() {
+		fmt.Fprintf(&b, "  note       %s\n", note)
+	}
 	writeEvents(&b, f.Events, f.Now)
 	writeConclusion(&b, f.conclude())
 	return printed(out, b.String())

@@ -91,6 +91,53 @@ Conclusion:
 	}
 }
 
+func TestPodNotes(t *testing.T) {
+	device := func(name string, properties ...string) *Facts {
+		return healthy(func(f *Facts) {
+			f.Instance.Name, f.Instance.Spec.BrokerProperties = name, map[string]string{}
+			for _, property := range properties {
+				f.Instance.Spec.BrokerProperties[property] = "x"
+			}
+		})
+	}
+	container := func(name string, resources ...corev1.ResourceName) corev1.Container {
+		limits := corev1.ResourceList{"memory": quantity("1Mi")}
+		for _, resource := range resources {
+			limits[resource] = quantity("1")
+		}
+		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: limits}}
+	}
+	facts := &PodFacts{
+		Instances:      []*Facts{device("cam-1", "URL", "NAME", "MODEL"), device("mic-2", "URL", "NAME", "RATE"), device("usb-3", "DEVNODE")},
+		Configurations: []*ConfigurationFacts{served(nil)},
+	}
+	facts.Configurations[0].Instances[0].Spec.BrokerProperties = map[string]string{"URL": "x"}
+	group := corev1.ResourceName(facts.Configurations[0].resource())
+	sidecar := container("sidecar", "akri.sh/cam-1")
+	sidecar.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	for name, c := range map[string]struct {
+		inits, containers []corev1.Container
+		want              string // parts of the notes, separated by |
+	}{
+		"one resource":   {nil, []corev1.Container{container("app", "akri.sh/cam-1"), container("web")}, ""},
+		"no common name": {nil, []corev1.Container{container("app", "akri.sh/cam-1", "akri.sh/usb-3")}, ""},
+		"two containers": {nil, []corev1.Container{container("app", "akri.sh/cam-1"), container("web", "akri.sh/mic-2")}, ""},
+		"a sidecar":      {[]corev1.Container{sidecar, container("init")}, []corev1.Container{container("app", "akri.sh/cam-1")}, ""},
+		"an unknown one": {nil, []corev1.Container{container("app", "akri.sh/cam-1", "akri.sh/x")}, ""},
+		"an Instance's and a Configuration's": {nil, []corev1.Container{container("app", "akri.sh/usb-3", "akri.sh/mic-2", group)},
+			"have the same properties (URL): the kubelet chooses whose value a variable of the container app has; let the program read URL_HASH"},
+		"two Instances'": {nil, []corev1.Container{container("app", "akri.sh/cam-1", "akri.sh/mic-2")},
+			"devices of akri.sh/cam-1 and akri.sh/mic-2 have the same properties (NAME, URL): the kubelet chooses"},
+		"an init container": {[]corev1.Container{container("init", "akri.sh/cam-1")}, []corev1.Container{container("app", "akri.sh/cam-1")},
+			"the init container init requests akri.sh/cam-1: the Pod has the device until it ends"},
+	} {
+		facts.Pod.Spec.InitContainers, facts.Pod.Spec.Containers = c.inits, c.containers
+		if got := strings.Join(facts.notes(), "|"); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+			t.Errorf("%s: notes %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestRequested(t *testing.T) {
 	one := pod("one", "", "akri.sh/cam")
 	one.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"akri.sh/cam": quantity("1"), "memory": quantity("1Gi")}

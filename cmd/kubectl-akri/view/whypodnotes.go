@@ -1,0 +1,84 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// notes returns what surprises users about the requests of a Pod, although it works.
+func (f *PodFacts) notes() []string {
+	return slices.Concat(initContainerNotes(&f.Pod), f.variableNotes())
+}
+
+// initContainerNotes names the init containers that request devices and are not sidecars.
+// The kubelet does not list what they have.
+func initContainerNotes(pod *corev1.Pod) []string {
+	var notes []string
+	for i := range pod.Spec.InitContainers {
+		container := &pod.Spec.InitContainers[i]
+		sidecar := container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		if sidecar || len(devicesOf(container)) == 0 {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("the init container %s requests %s: the Pod has the device until it ends, and may be killed when the "+
+			"kubelet restarts; request the device in the containers only, or make it a sidecar with restartPolicy: Always",
+			container.Name, strings.Join(slices.Sorted(maps.Keys(devicesOf(container))), ", ")))
+	}
+	return notes
+}
+
+// variableNotes names the variables that a container could get from devices of several
+// resources. The kubelet chooses one of them.
+func (f *PodFacts) variableNotes() []string {
+	var notes []string
+	for _, list := range [][]corev1.Container{f.Pod.Spec.InitContainers, f.Pod.Spec.Containers} {
+		for i := range list {
+			resources := slices.Sorted(maps.Keys(devicesOf(&list[i])))
+			counts := map[string]int{}
+			for _, resource := range resources {
+				for name := range f.propertiesOf(resource) {
+					counts[name]++
+				}
+			}
+			maps.DeleteFunc(counts, func(_ string, count int) bool { return count < 2 })
+			if len(counts) == 0 {
+				continue
+			}
+			names := slices.Sorted(maps.Keys(counts))
+			notes = append(notes, fmt.Sprintf("devices of %s have the same properties (%s): the kubelet chooses whose value a variable of the "+
+				"container %s has; let the program read %s_HASH, where HASH is the last part of the Instance's name",
+				strings.Join(resources, " and "), strings.Join(names, ", "), list[i].Name, names[0]))
+		}
+	}
+	return notes
+}
+
+// propertiesOf returns the names of the properties that devices of a resource have.
+func (f *PodFacts) propertiesOf(resource string) map[string]bool {
+	names := map[string]bool{}
+	add := func(instance *v0.Instance) {
+		for name := range instance.Spec.BrokerProperties {
+			names[name] = true
+		}
+	}
+	for _, one := range f.Instances {
+		if v0.ResourceName(one.Instance.Name) == resource {
+			add(&one.Instance)
+		}
+	}
+	for _, one := range f.Configurations {
+		if one.resource() != resource {
+			continue
+		}
+		for i := range one.Instances {
+			add(&one.Instances[i])
+		}
+	}
+	return names
+}
