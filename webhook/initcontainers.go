@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -91,13 +90,5 @@ func requestsDevice(value any) bool {
 	if container["restartPolicy"] == "Always" {
 		return false
 	}
-	for _, field := range []string{"requests", "limits"} {
-		amounts, _ := resources[field].(map[string]any)
-		for name := range amounts {
-			if strings.HasPrefix(name, v0.Domain+"/") || strings.Contains(name, "RESOURCE_NAME") || strings.Contains(name, "PLACEHOLDER") {
-				return true
-			}
-		}
-	}
-	return false
+	return requests(resources)
 }

@@ -1,0 +1,104 @@
+package webhook
+
+import (
+	"regexp"
+	"strings"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// checkDevices warns of Pods, of Kubernetes' own kinds of workloads at both levels, that use
+// nothing of the devices: no container requests one, and no expression reads a property.
+// Authors who do not know of the request wonder why their programs get no variables.
+func checkDevices(configuration *v0.Configuration, candidates []*candidate) []Finding {
+	var findings []Finding
+	for _, tmpl := range candidates {
+		switch tmpl.kind.Group {
+		case "", "apps", "batch":
+		default:
+			continue
+		}
+		var source any = tmpl.source
+		name := "{{ RESOURCE_NAME }}"
+		if tmpl.source == nil {
+			source, name = legacySpec(configuration, tmpl.place), "{{PLACEHOLDER}}"
+		}
+		if !hasContainers(source) || usesDevice(source, tmpl.source == nil) {
+			continue
+		}
+		findings = append(findings, Finding{
+			Level: Warn, Place: tmpl.place,
+			Cause: "no container requests a device, so none gets the device's variables, files and mounts, or a slot",
+			Hint:  `if one uses the device, add two lines to it, "resources:" and "  limits: {'` + name + `': '1'}"`,
+		})
+	}
+	return findings
+}
+
+// hasContainers reports whether a value has a Pod's list of containers, none of which is an
+// expression.
+func hasContainers(value any) bool {
+	object, _ := value.(map[string]any)
+	for key, child := range object {
+		list, isList := child.([]any)
+		if key != "containers" || !isList || len(list) == 0 {
+			if hasContainers(child) {
+				return true
+			}
+			continue
+		}
+		for _, container := range list {
+			fields, isObject := container.(map[string]any)
+			if _, isText := fields["resources"].(string); !isObject || isText {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// readsDevice matches an expression that reads properties of devices.
+var readsDevice = regexp.MustCompile(`\{\{[^}]*\b(INSTANCE_PROPERTIES|INSTANCES?)\b`)
+
+// usesDevice reports whether a container requests one of Akri's resources, or an expression
+// reads a device. Akri's legacy fields have no expressions.
+func usesDevice(value any, legacy bool) bool {
+	switch node := value.(type) {
+	case map[string]any:
+		if resources, ok := node["resources"].(map[string]any); ok && requests(resources) {
+			return true
+		}
+		for _, child := range node {
+			if usesDevice(child, legacy) {
+				return true
+			}
+		}
+	case []any:
+		for _, child := range node {
+			if usesDevice(child, legacy) {
+				return true
+			}
+		}
+	case string:
+		return !legacy && readsDevice.MatchString(node)
+	}
+	return false
+}
+
+// requests reports whether the resources of a container have one of Akri's. Its name may be
+// an expression.
+func requests(resources map[string]any) bool {
+	for _, field := range []string{"requests", "limits"} {
+		if _, isText := resources[field].(string); isText {
+			return true
+		}
+		amounts, _ := resources[field].(map[string]any)
+		for name := range amounts {
+			if strings.HasPrefix(name, v0.Domain+"/") || strings.Contains(name, "RESOURCE_NAME") || strings.Contains(name, "PLACEHOLDER") {
+				return true
+			}
+		}
+	}
+	return false
+}
