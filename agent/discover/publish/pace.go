@@ -73,6 +73,15 @@ func (p *pace) contended(instance types.NamespacedName, now time.Time) time.Time
 	return c.until
 }
 
+// contends reports whether other agents are the reason to try again at a time, and not how
+// often this agent wants to write.
+func (p *pace) contends(instance types.NamespacedName, at time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.conflicts[instance]
+	return c != nil && c.until.Equal(at)
+}
+
 // failed records that a write has failed. The caller's back-off decides when to try
 // again.
 func (p *pace) failed(instance types.NamespacedName) {

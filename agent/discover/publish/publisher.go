@@ -39,6 +39,7 @@ type Publisher struct {
 	log        *slog.Logger
 	pace       *pace
 	rejections *rejections
+	throttles  *throttles
 	results    results
 	budget     *budget
 	reserved   sync.Once
@@ -49,7 +50,8 @@ type Publisher struct {
 func New(client dynamic.Interface, store *instances.Store, node, manager string, log *slog.Logger) *Publisher {
 	return &Publisher{
 		client: client.Resource(v0.InstanceResource), instances: store, node: node, manager: manager, log: log,
-		pace: newPace(), rejections: newRejections(), results: newResults(), budget: newBudget(), retry: func(types.NamespacedName) {},
+		pace: newPace(), rejections: newRejections(), throttles: newThrottles(), results: newResults(), budget: newBudget(),
+		retry: func(types.NamespacedName) {},
 	}
 }
 
@@ -64,7 +66,7 @@ type Result struct {
 	// Next is the time to publish again without an event; zero for never.
 	Next time.Time
 	// Refused are the reasons why devices are not published, which a user must resolve:
-	// they are too large, or the API server rejects their Instances.
+	// they are too large, they change too often, or the API server rejects their Instances.
 	Refused []string
 }
 
@@ -134,6 +136,10 @@ func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration
 	if shortage != "" {
 		result.Refused = append(result.Refused, shortage)
 	}
+	if failure, next := p.throttles.report(name, time.Now()); failure != "" {
+		result.Refused = append(result.Refused, failure)
+		result.again(next)
+	}
 	p.results.set(name, matching)
 	return result, errors.Join(errs...)
 }
@@ -181,6 +187,7 @@ func (p *Publisher) spend(name types.NamespacedName, decide func(*account)) {
 // It returns when to withdraw again without an event; zero for never.
 func (p *Publisher) Withdraw(ctx context.Context, configuration types.NamespacedName, exists bool) (time.Time, error) {
 	p.results.clear(configuration)
+	p.throttles.forget(configuration)
 	p.spend(configuration, func(*account) {})
 	return p.dropAll(ctx, nodeView{node: p.node, collected: !exists}, p.instances.Of(configuration))
 }
@@ -232,6 +239,8 @@ func (p *Publisher) ensure(
 		later = p.rejections.add(key, step, err, time.Now())
 	case err == nil && later.IsZero():
 		p.rejections.forget(key)
+	case err == nil && !p.pace.contends(key, later):
+		p.throttles.add(types.NamespacedName{Namespace: here.configuration.Namespace, Name: here.configuration.Name}, d.ID, time.Now())
 	}
 	return instance, later, err
 }
