@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"akri.sh/akri/e2e/akri"
@@ -91,7 +92,30 @@ func TestRestarts(t *testing.T) {
 			if after := w.identities(); after != before {
 				t.Errorf("an object was replaced or a container restarted\nbefore %s\n after %s", before, after)
 			}
+			w.checkAgents()
 		})
+	}
+}
+
+// checkAgents fails the test if an agent shows, or has logged, a violated invariant.
+func (w *world) checkAgents() {
+	w.t.Helper()
+	w.eventually("the agent shows its state", func() string {
+		page := w.akri(w.Kubeconfig(), "nodes", "node1")
+		if strings.Contains(page, "invariant") {
+			w.t.Errorf("an invariant is violated:\n%s", page)
+		}
+		if !strings.Contains(page, "agent ready") {
+			return page
+		}
+		return ""
+	})
+	found, err := akri.Violations(w.t.Context(), w)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, line := range found {
+		w.t.Error(line)
 	}
 }
 

@@ -159,7 +159,7 @@ func (w *world) loseAnswers(node string) (restore func()) {
 }
 
 // healthy fails the test if a component of the cluster has exited by itself, such as a
-// kubelet that has panicked.
+// kubelet that has panicked, or if an agent has logged a violated invariant.
 func (w *world) healthy() {
 	w.t.Helper()
 	components, err := w.Components(w.ctx)
@@ -170,6 +170,13 @@ func (w *world) healthy() {
 		if c.Cause != "" {
 			w.t.Errorf("%s %s", c.Name, c.Cause)
 		}
+	}
+	violations, err := akri.Violations(w.ctx, w)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, line := range violations {
+		w.t.Error(line)
 	}
 }
 
