@@ -115,6 +115,7 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 		for _, d := range o.Duplicates {
 			s.warnOfDuplicate(d)
 		}
+		s.warnOfHidden(o.Hidden)
 	})
 	return slices.ContainsFunc(l.own, func(use slots.Use) bool { return !slices.Contains(o.Listed, use) })
 }

@@ -148,6 +148,30 @@ func TestAllocatedTwice(t *testing.T) {
 	}
 }
 
+// TestHeldByInitContainer checks that an Event names a Pod of which only an init container
+// got a slot.
+func TestHeldByInitContainer(t *testing.T) {
+	for name, tc := range map[string]struct{ kind, object, resource string }{
+		"Instance":      {"Instance", "cam-1417c0", "akri.sh/cam-1417c0"},
+		"Configuration": {"Configuration", "cam", group},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			k := kubelettest.Start(t, kubelettest.Options{})
+			w.offer(k, 2, "cam-1417c0")
+			pod := kubelettest.Pod("p", tc.resource, 1)
+			pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+			pod.Spec.InitContainers = []corev1.Container{kubelettest.Container("init", tc.resource, 1)}
+			admitPod(t, k, pod)
+			want := "an init container of Pod default/p got " + tc.resource + ": the Pod has it until it ends, and the kubelet of node node-a " +
+				"may kill the Pod when it restarts; request the device in the containers only, or use a sidecar with restartPolicy: Always"
+			if got := w.event(tc.kind, tc.object, "HeldByInitContainer"); got != want {
+				t.Errorf("the Event says\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
 // TestNoListDuringAllocate checks that the end of a Pod does not lead to a list of the
 // kubelet while that waits for the response to an Allocate. On a busy machine an Allocate
 // can take longer than a list waits, so one of several must have no list.

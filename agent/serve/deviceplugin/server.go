@@ -71,6 +71,8 @@ type Server struct {
 	noticed   time.Time // when the reason for the current observation was noticed
 	// violations are the violated invariants that were logged.
 	violations map[slots.Violation]bool
+	// hidden is what the last observation reported as such.
+	hidden map[observer.Hidden]bool
 }
 
 var (

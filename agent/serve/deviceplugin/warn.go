@@ -21,6 +21,7 @@ const (
 	reasonRestored   = "SlotRestored"
 	reasonDuplicate  = "AllocatedTwice"
 	reasonUnwritable = "ClaimsUnwritable"
+	reasonHidden     = "HeldByInitContainer"
 )
 
 // warnOfInstance emits an Event of an Instance, and logs it.
@@ -68,6 +69,21 @@ func (s *Server) warnOfDuplicate(d observer.Duplicate) {
 	message := fmt.Sprintf("the kubelet of node %s gave %s (%s) to more than one container, of %s; delete one of the Pods",
 		s.options.NodeName, v0.ResourceName(d.Resource), d.ID, strings.Join(d.Pods, " and "))
 	s.warnOfResource(d.Resource, d.ID, reasonDuplicate, message)
+}
+
+// warnOfHidden emits, once for each Pod, that only an init container got a slot.
+func (s *Server) warnOfHidden(list []observer.Hidden) {
+	known := s.hidden
+	s.hidden = make(map[observer.Hidden]bool, len(list))
+	for _, h := range list {
+		if s.hidden[h] = true; known[h] {
+			continue
+		}
+		message := fmt.Sprintf("an init container of Pod %s got %s: the Pod has it until it ends, and the kubelet of node %s may kill the Pod "+
+			"when it restarts; request the device in the containers only, or use a sidecar with restartPolicy: Always",
+			h.Pod, v0.ResourceName(h.Resource), s.options.NodeName)
+		s.warnOfResource(h.Resource, h.Pod, reasonHidden, message)
+	}
 }
 
 // warnOfResource emits an Event of the Instance with a name, or of the Configuration if

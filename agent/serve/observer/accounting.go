@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +25,16 @@ type Observation struct {
 	// Duplicates are IDs that more than one container has, sorted. That is a defect of the
 	// kubelet.
 	Duplicates []Duplicate
+	// Hidden are the resources with IDs that only a plain init container of a Pod got, and
+	// that the Pod has until it ends, sorted. The list does not show them.
+	Hidden []Hidden
+}
+
+// Hidden is a resource with IDs that only a plain init container got.
+type Hidden struct {
+	Resource string
+	// Pod is the Pod as NAMESPACE/NAME.
+	Pod string
 }
 
 // Duplicate is an ID that more than one container has.
@@ -60,7 +71,7 @@ func (o Observation) frees(own []slots.Use) bool {
 // latest last; the Pods were read after the last listing.
 func account(listings []kubelet.Listing, pods []podInfo) Observation {
 	last := listings[len(listings)-1]
-	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last)}
+	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last), Hidden: hidden(pods)}
 	open, lingering := unaccounted(last, pods), unaccounted(last, admitted(pods))
 	for _, l := range listings {
 		for _, use := range listedUses(l) {
@@ -185,6 +196,21 @@ func duplicates(l kubelet.Listing) []Duplicate {
 	}
 	slices.SortFunc(all, func(a, b Duplicate) int { return slots.CompareUses(a.Use, b.Use) })
 	return all
+}
+
+// hidden returns the resources with IDs that only a plain init container has.
+func hidden(pods []podInfo) []Hidden {
+	var all []Hidden
+	for _, pod := range pods {
+		if pod.Terminated || pod.Waiting {
+			continue
+		}
+		for name := range pod.Hidden {
+			all = append(all, Hidden{resourceOf(name), pod.key()})
+		}
+	}
+	slices.SortFunc(all, func(a, b Hidden) int { return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Pod, b.Pod)) })
+	return slices.Compact(all)
 }
 
 // holders returns the IDs in a list, each with the Pods of the containers that have it: a

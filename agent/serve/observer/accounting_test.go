@@ -172,3 +172,15 @@ func TestDuplicates(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
+
+func TestHidden(t *testing.T) {
+	cam := map[string]bool{"akri.sh/cam": true}
+	got := account([]kubelet.Listing{{}}, []podInfo{
+		{Namespace: "default", Name: "b", Hidden: map[string]bool{"akri.sh/cam": true, "akri.sh/cam-1": true}},
+		{Namespace: "default", Name: "a", Hidden: cam}, {Namespace: "default", Name: "ended", Hidden: cam, Terminated: true},
+		{Namespace: "default", Name: "waiting", Hidden: cam, Waiting: true}, {Namespace: "default", Name: "none"},
+	}).Hidden
+	if want := "[{cam default/a} {cam default/b} {cam-1 default/b}]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
