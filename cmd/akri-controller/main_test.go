@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// recorder is a manager that records what is added to it, and starts nothing.
-type recorder struct {
+// recordingManager is a manager that records what is added to it, and starts nothing.
+type recordingManager struct {
 	manager.Manager
 	added []manager.Runnable
 }
 
-func (r *recorder) Add(runnable manager.Runnable) error {
+func (r *recordingManager) Add(runnable manager.Runnable) error {
 	r.added = append(r.added, runnable)
 	return nil
 }
 
-func (*recorder) Start(context.Context) error { return nil }
+func (*recordingManager) Start(context.Context) error { return nil }
 
 // A replica that does not lead needs its memory, its readiness and the right version of
 // the API server, too.
@@ -30,7 +30,7 @@ func TestStartIsForEveryReplica(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{Manager: mgr}
+	r := &recordingManager{Manager: mgr}
 	if err := start(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

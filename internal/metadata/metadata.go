@@ -20,13 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 )
 
 const (
-	// maxValue is the length of an annotation that is kept: that of a device ID is the
-	// largest. A longer one is cut to one byte more, so it equals no valid value.
+	// maxValue is the number of bytes of an annotation that are kept. That of a device ID
+	// is the longest.
 	maxValue = 4096
-	// maxOwnerField is the same for the fields of an owner reference: UIDs and kinds are
+	// maxOwnerField is the same for the fields of an owner reference. UIDs and kinds are
 	// shorter.
 	maxOwnerField = 64
 )
@@ -91,7 +92,7 @@ func keep(all map[string]string, read func(key string) bool) map[string]string {
 	kept := map[string]string{}
 	for key, value := range all {
 		if read(key) {
-			kept[key] = cut(value, maxValue)
+			kept[key] = text.Truncate(value, maxValue)
 		}
 	}
 	return kept
@@ -105,18 +106,14 @@ func owners(all []metav1.OwnerReference) []metav1.OwnerReference {
 	kept := make([]metav1.OwnerReference, min(len(all), v0.MaxOwnerReferences))
 	for i := range kept {
 		kept[i] = metav1.OwnerReference{
-			UID:        types.UID(cut(string(all[i].UID), maxOwnerField)),
-			Kind:       cut(all[i].Kind, maxOwnerField),
+			UID:        UID(all[i].UID),
+			Kind:       text.Truncate(all[i].Kind, maxOwnerField),
 			Controller: all[i].Controller,
 		}
 	}
 	return kept
 }
 
-// cut returns a value that is not longer than limit, or its first limit+1 bytes.
-func cut(value string, limit int) string {
-	if len(value) <= limit {
-		return value
-	}
-	return strings.Clone(value[:limit+1])
-}
+// UID returns the UID of an owner, or a part of it: who writes the reference chooses its
+// length.
+func UID(owner types.UID) types.UID { return types.UID(text.Truncate(string(owner), maxOwnerField)) }

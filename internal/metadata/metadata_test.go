@@ -49,12 +49,18 @@ func TestOfInstance(t *testing.T) {
 
 // What is cut must not look like a valid value.
 func TestLongValues(t *testing.T) {
+	annotation := func(value string) string {
+		return OfInstance(&metav1.ObjectMeta{Annotations: map[string]string{v0.AnnotationDeviceID: value}}).Annotations[v0.AnnotationDeviceID]
+	}
 	valid := strings.Repeat("x", maxValue)
-	for _, tc := range []struct{ value, want string }{{valid, valid}, {valid + "x", valid + "x"}, {valid + "xy", valid + "x"}} {
-		got := OfInstance(&metav1.ObjectMeta{Annotations: map[string]string{v0.AnnotationDeviceID: tc.value}}).Annotations[v0.AnnotationDeviceID]
-		if got != tc.want {
-			t.Errorf("of %d bytes: got %d, want %d", len(tc.value), len(got), len(tc.want))
-		}
+	if got := annotation(valid); got != valid {
+		t.Errorf("a valid value is cut to %d bytes", len(got))
+	}
+	if got := annotation(valid + "x"); len(got) > maxValue || strings.HasPrefix(valid, got) {
+		t.Errorf("a long value is cut to %d bytes, want at most %d, which no device has as its ID", len(got), maxValue)
+	}
+	if got := UID("6a0d7d5e-6d4a-4f0c-9a35-6e7a5c3c3d52"); got != "6a0d7d5e-6d4a-4f0c-9a35-6e7a5c3c3d52" {
+		t.Errorf("a UID becomes %q", got)
 	}
 	owners := OfInstance(&metav1.ObjectMeta{OwnerReferences: make([]metav1.OwnerReference, v0.MaxOwnerReferences+1)}).OwnerReferences
 	if len(owners) != v0.MaxOwnerReferences {
