@@ -12,15 +12,24 @@ import (
 // fields of an object that had no managers. Nobody knows who set them.
 const managerBeforeApply = "before-first-apply"
 
+// maxAddedBytes is the length of all paths that [Added] returns. Caches keep them for each
+// object, and whoever may change an object chooses how many there are.
+const maxAddedBytes = 32 << 10
+
 // Added returns the paths of the list entries that clients have added to an object
 // by updates, sorted. Entries that were applied are not among them, because
 // server-side apply lets several appliers share a list. Neither are those without a
-// manager, which admission or defaulting has added.
+// manager, which admission or defaulting has added. If the paths have more than
+// maxAddedBytes, there are none.
 func Added(object metav1.Object) []string {
 	var added []string
+	size := 0
 	for _, entry := range object.GetManagedFields() {
 		for _, path := range AddedBy(entry) {
 			added = append(added, path.String())
+			if size += len(added[len(added)-1]); size > maxAddedBytes {
+				return nil
+			}
 		}
 	}
 	slices.Sort(added)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/metadata"
 	"akri.sh/akri/templating"
 )
 
@@ -46,7 +47,7 @@ func Read(object metav1.Object) State {
 		Terminating: object.GetDeletionTimestamp() != nil,
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		state.Owner = owner.UID
+		state.Owner = metadata.UID(owner.UID)
 		state.Dependent = len(object.GetOwnerReferences()) == 1
 		group, _, _ := strings.Cut(owner.APIVersion, "/")
 		state.Confirmed = group == v0.Domain && owner.Kind == state.Parent.Kind().Kind && owner.Name == state.Parent.Name &&

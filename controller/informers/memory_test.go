@@ -1,0 +1,69 @@
+package informers
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// What others add to an object of the controller's, as much as the API server accepts,
+// takes little memory.
+func TestMemoryOfObjects(t *testing.T) {
+	var entries strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&entries, `,"k:{\"name\":\"E%05d\"}":{".":{},"f:name":{}}`, i)
+	}
+	edited := `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:env":{".":{}` + entries.String() + `}}}}}}}`
+	for name, metadata := range map[string]metav1.ObjectMeta{
+		"labels": {Labels: map[string]string{"x": strings.Repeat("x", 1<<20)}},
+		"an owner": {OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: types.UID(strings.Repeat("x", 1<<20)), Controller: new(true)},
+		}},
+		"list entries": {ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: "edit", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(edited),
+		}}},
+	} {
+		metadata.Name, metadata.Namespace = "x", "ns"
+		metadata.ManagedFields = append(metadata.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+		})
+		text, err := json.Marshal(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := liveHeap()
+		kept := make([]*Object, 10)
+		for i := range kept {
+			full := &unstructured.Unstructured{}
+			if err := json.Unmarshal(text, &full.Object); err != nil {
+				t.Fatal(err)
+			}
+			kept[i] = Trim(full)
+		}
+		if each := (liveHeap() - before) / len(kept); each > 64<<10 {
+			t.Errorf("%s: %d KB of JSON take %d KB", name, len(text)/1000, each/1000)
+		}
+		if !kept[0].ours {
+			t.Errorf("%s: the object is not the controller's, so it would not be kept at all", name)
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
+func liveHeap() int {
+	runtime.GC()
+	runtime.GC() // what finalizers held
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
