@@ -173,6 +173,15 @@ func entries(want, got *unstructured.Unstructured) string {
 	return ""
 }
 
+// portsOf returns the ports of a Service.
+func portsOf(service *unstructured.Unstructured) string {
+	var text []string
+	for _, port := range listIn(service, "spec.ports") {
+		text = append(text, fmt.Sprint(port.(map[string]any)["port"]))
+	}
+	return strings.Join(text, " ")
+}
+
 func lacks(names []string, wanted ...string) string {
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
@@ -227,13 +236,6 @@ func TestWhatOthersAddStays(t *testing.T) {
 		double     = "v1 Service double"
 		deployment = "apps/v1 Deployment broker"
 	)
-	ports := func(object *unstructured.Unstructured) string {
-		var text []string
-		for _, port := range listIn(object, "spec.ports") {
-			text = append(text, fmt.Sprint(port.(map[string]any)["port"]))
-		}
-		return strings.Join(text, " ")
-	}
 	nodePort := func(object *unstructured.Unstructured) any {
 		return listIn(object, "spec.ports")[0].(map[string]any)["nodePort"]
 	}
@@ -250,7 +252,7 @@ func TestWhatOthersAddStays(t *testing.T) {
 		{
 			"a node port that the API server has chosen", service, foreignEdit{}, update("spec.ports.0.port", 81),
 			func(o *unstructured.Unstructured) string {
-				if ports(o) != "80" || nodePort(o) != chosen {
+				if portsOf(o) != "80" || nodePort(o) != chosen {
 					return fmt.Sprint(listIn(o, "spec.ports"))
 				}
 				return ""
@@ -261,8 +263,8 @@ func TestWhatOthersAddStays(t *testing.T) {
 			patch(types.JSONPatchType, `[{"op": "add", "path": "/spec/ports/-", "value": {"name": "c", "port": 443}}]`),
 			update("spec.ports.0.port", 81),
 			func(o *unstructured.Unstructured) string {
-				if got := strings.Fields(ports(o)); !slices.Contains(got, "443") || !slices.Contains(got, "80") || len(got) != 3 {
-					return ports(o)
+				if got := strings.Fields(portsOf(o)); !slices.Contains(got, "443") || !slices.Contains(got, "80") || len(got) != 3 {
+					return portsOf(o)
 				}
 				return ""
 			},

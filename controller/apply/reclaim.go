@@ -28,7 +28,7 @@ func (c *Client) reclaim(ctx context.Context, step plan.Step) (version string, e
 	if live.GetUID() != step.UID || !step.Claim.Owns(ownership.Read(live)) {
 		return "", ErrChanged
 	}
-	managers, replaced, err := plan.Reclaim(live.GetManagedFields(), want.Content, step.Neighbors)
+	managers, replaced, err := plan.Reclaim(live, want.Content, step.Neighbors)
 	if err != nil || len(replaced) == 0 {
 		return live.GetResourceVersion(), err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
@@ -15,7 +16,8 @@ import (
 
 // Reclaim finds the list entries that have replaced entries of the controller in an
 // object that it applied, and returns managed fields with which the next apply
-// removes them: the controller owns them, and nobody else.
+// removes them: the controller owns them, and nobody else. live is the object as read
+// in the version of content, which is the rendered object.
 //
 // The key of an entry identifies it, so a client that changes the key, for example
 // the port of a Service, has removed an entry and added another. Server-side apply
@@ -28,9 +30,9 @@ import (
 //
 // replaced is empty if there is none; managed is then nil.
 func Reclaim(
-	managers []metav1.ManagedFieldsEntry, content map[string]any, neighbors []string,
+	live *unstructured.Unstructured, content map[string]any, neighbors []string,
 ) (managed []metav1.ManagedFieldsEntry, replaced []string, err error) {
-	version, _ := content["apiVersion"].(string)
+	managers := live.GetManagedFields()
 	own := slices.IndexFunc(managers, isOwn)
 	ours, applied := &fieldpath.Set{}, &fieldpath.Set{}
 	for i, entry := range managers {
@@ -41,20 +43,15 @@ func Reclaim(
 			applied = applied.Union(ownership.Fields(entry))
 		}
 	}
-	owned := map[string]int{} // by list
-	for _, path := range ownership.Entries(ours) {
-		owned[path[:len(path)-1].String()]++
-	}
+	lacking := incompleteLists(ours, content)
 	remove := &fieldpath.Set{}
 	for _, entry := range managers {
-		if entry.APIVersion != version {
-			continue // its paths are those of another version
-		}
 		for _, path := range ownership.AddedBy(entry) {
-			list := path[:len(path)-1]
-			desired, found := EntriesAt(content, list)
-			lost := found && owned[list.String()] < len(desired)
-			if lost && !ours.Has(path) && !applied.Has(path) && !slices.Contains(neighbors, path.String()) {
+			// A client may have used another version of the kind, in which the list has another path.
+			if !lacking(path[:len(path)-1]) || !hasEntry(live.Object, path) {
+				continue
+			}
+			if !ours.Has(path) && !applied.Has(path) && !slices.Contains(neighbors, path.String()) {
 				remove.Insert(path)
 			}
 		}
@@ -65,8 +62,34 @@ func Reclaim(
 	for path := range remove.All() {
 		replaced = append(replaced, path.String())
 	}
+	version, _ := content["apiVersion"].(string)
 	managed, err = reassigned(managers, remove, version)
 	return managed, replaced, err
+}
+
+// incompleteLists returns a function that reports whether content has a list at a path
+// with an entry that is not among the controller's fields. The fields may have others
+// instead: those of a former template.
+func incompleteLists(ours *fieldpath.Set, content map[string]any) func(list fieldpath.Path) bool {
+	owned := map[string][]fieldpath.PathElement{} // by list
+	for _, path := range ownership.Entries(ours) {
+		list := path[:len(path)-1].String()
+		owned[list] = append(owned[list], path[len(path)-1])
+	}
+	known := map[string]bool{}
+	return func(path fieldpath.Path) bool {
+		list := path.String()
+		incomplete, found := known[list]
+		if !found {
+			desired, _ := EntriesAt(content, path)
+			// Two entries may match one field, because a part of their key is defaulted.
+			incomplete = len(owned[list]) < len(desired) || slices.ContainsFunc(desired, func(entry any) bool {
+				return !slices.ContainsFunc(owned[list], func(own fieldpath.PathElement) bool { return isEntry(entry, own) })
+			})
+			known[list] = incomplete
+		}
+		return incomplete
+	}
 }
 
 func isOwn(entry metav1.ManagedFieldsEntry) bool {
@@ -134,7 +157,7 @@ func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found b
 			if element.Key == nil {
 				return nil, false
 			}
-			index := slices.IndexFunc(node, func(entry any) bool { return hasKey(entry, *element.Key) })
+			index := slices.IndexFunc(node, func(entry any) bool { return isEntry(entry, element) })
 			if index < 0 {
 				return nil, false
 			}
@@ -147,14 +170,24 @@ func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found b
 	return list, found
 }
 
-// hasKey reports whether a list entry has a key. A field of the key that the entry
-// does not set is defaulted.
-func hasKey(entry any, key value.FieldList) bool {
+// hasEntry reports whether an object has the list entry at a path.
+func hasEntry(content map[string]any, path fieldpath.Path) bool {
+	entries, _ := EntriesAt(content, path[:len(path)-1])
+	return slices.ContainsFunc(entries, func(entry any) bool { return isEntry(entry, path[len(path)-1]) })
+}
+
+// isEntry reports whether an entry of a list is the one that the last element of a path
+// identifies, by its key or its value. A field of the key that the entry does not set
+// is defaulted.
+func isEntry(entry any, element fieldpath.PathElement) bool {
+	if element.Key == nil {
+		return element.Value != nil && value.Equals(value.NewValueInterface(entry), *element.Value)
+	}
 	fields, ok := entry.(map[string]any)
 	if !ok {
 		return false
 	}
-	for _, field := range key {
+	for _, field := range *element.Key {
 		if set, found := fields[field.Name]; found && !value.Equals(value.NewValueInterface(set), field.Value) {
 			return false
 		}

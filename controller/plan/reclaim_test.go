@@ -1,12 +1,14 @@
 package plan
 
 import (
-	"encoding/json"
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v0 "akri.sh/akri/api/v0"
@@ -19,6 +21,22 @@ const (
 
 func managed(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "v1", FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+func inVersion(version string, entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	entry.APIVersion = version
+	return entry
+}
+
+// withPorts returns an object with a list of ports, which is given as JSON.
+func withPorts(t *testing.T, ports string) map[string]any {
+	t.Helper()
+	content := map[string]any{}
+	text := `{"apiVersion":"v1","metadata":{"finalizers":["ours"]},"spec":{"ports":` + ports + `}}`
+	if err := utiljson.Unmarshal([]byte(text), &content); err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 func ports(keys ...string) string {
@@ -36,6 +54,7 @@ func TestReclaim(t *testing.T) {
 		managers  []metav1.ManagedFieldsEntry
 		neighbors []string
 		desired   string // ports; empty: 80 and 90
+		live      string // ports; empty: those of desired, 81, 91 and 443
 		replaced  string
 	}{
 		"complete": {
@@ -59,6 +78,35 @@ func TestReclaim(t *testing.T) {
 			reason:   "the controller has no entry in the managed fields any more",
 			managers: []metav1.ManagedFieldsEntry{managed("edit", updates, ports("81"))},
 			replaced: ".spec.ports[port=81]",
+		},
+		"replaced, with an entry of a former template": {
+			reason:   "the template has another entry now, which is missing: it is not the number of entries that counts",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("90")), managed("edit", updates, ports("81"))},
+			desired:  `[{"port":80}]`,
+			replaced: ".spec.ports[port=81]",
+		},
+		"one of two that differ in a part of their key that is defaulted": {
+			reason: "the other one cannot stand for it",
+			managers: []metav1.ManagedFieldsEntry{
+				managed(us, applies, ports(`53,\"protocol\":\"UDP\"`)), managed("edit", updates, ports(`54,\"protocol\":\"TCP\"`)),
+			},
+			desired:  `[{"port":53},{"port":53,"protocol":"UDP"}]`,
+			live:     `[{"port":53,"protocol":"UDP"},{"port":54,"protocol":"TCP"}]`,
+			replaced: `.spec.ports[port=54,protocol="TCP"]`,
+		},
+		"replaced in another version of the kind": {
+			reason:   "the list has the same path in both",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80")), inVersion("v2", managed("edit", updates, ports("91")))},
+			replaced: ".spec.ports[port=91]",
+		},
+		"in another version, as a list of another path": {
+			reason:   "the object has no such entry in the template's version",
+			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports("80")), inVersion("v2", managed("edit", updates, ports("92")))},
+		},
+		"replaced after the template has changed to another version": {
+			reason:   "the controller has not applied it since",
+			managers: []metav1.ManagedFieldsEntry{inVersion("v2", managed(us, applies, ports("80"))), managed("edit", updates, ports("91"))},
+			replaced: ".spec.ports[port=91]",
 		},
 		"a neighbor": {
 			reason:    "it was there when the list was complete",
@@ -95,7 +143,7 @@ func TestReclaim(t *testing.T) {
 		"in a list that is not in the template": {
 			reason:   "it is not ours",
 			managers: []metav1.ManagedFieldsEntry{managed(us, applies, ports()), managed("edit", updates, ports("91"))},
-			desired:  "none",
+			desired:  "null",
 		},
 		"the metadata": {
 			reason: "finalizers and owners are shared by design",
@@ -104,15 +152,11 @@ func TestReclaim(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := `{"ports":[{"port":80},{"port":90}]}`
-			if test.desired == "none" {
-				spec = `{}`
-			}
-			content := map[string]any{}
-			if err := json.Unmarshal([]byte(`{"apiVersion":"v1","metadata":{"finalizers":["ours"]},"spec":`+spec+`}`), &content); err != nil {
-				t.Fatal(err)
-			}
-			managers, replaced, err := Reclaim(test.managers, content, test.neighbors)
+			desired := cmp.Or(test.desired, `[{"port":80},{"port":90}]`)
+			found := cmp.Or(test.live, `[{"port":80},{"port":81},{"port":90},{"port":91},{"port":443}]`)
+			live := &unstructured.Unstructured{Object: withPorts(t, found)}
+			live.SetManagedFields(test.managers)
+			managers, replaced, err := Reclaim(live, withPorts(t, desired), test.neighbors)
 			if err != nil {
 				t.Fatal(err)
 			}
