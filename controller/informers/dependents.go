@@ -43,5 +43,5 @@ func (i *Informers) Current(dependent Dependent) (*Object, bool) {
 // goesWith reports whether garbage collection will delete the object once its owner
 // no longer exists.
 func (o *Object) goesWith(owner types.UID) bool {
-	return o.Dependent && o.Owner == owner && o.DeletionTimestamp == nil
+	return o.Dependent && o.Owner == owner && !o.Terminating
 }

@@ -193,7 +193,7 @@ func (r *resourceInformer) check(now time.Time) {
 		for parent := range r.state.waiting {
 			waiting = append(waiting, parent)
 		}
-		clear(r.state.waiting)
+		r.state.waiting = map[ownership.Parent]bool{} // at a start, all parents wait: clear would keep their space
 	}
 	r.state.Unlock()
 	switch found {

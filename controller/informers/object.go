@@ -19,10 +19,11 @@ import (
 )
 
 // Object is the part of an object in the API server that is kept. It is immutable.
+// There may be tens of thousands, so it has no field for what planning does not need.
 type Object struct {
-	// ObjectMeta holds name, namespace, uid, resourceVersion and
-	// deletionTimestamp; the rest is empty.
-	metav1.ObjectMeta
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
 	// Parent, Confirmed, Owner and Dependent are as in [ownership.State].
 	Parent    ownership.Parent
 	Confirmed bool
@@ -36,6 +37,8 @@ type Object struct {
 	// Ready is the verdict of the kind's standard; Reason says why not.
 	Ready  bool
 	Reason string
+	// Terminating reports that the object is being deleted.
+	Terminating bool
 	// Terminated reports a Pod whose containers will not run again.
 	Terminated bool
 	// ours reports that the controller has applied the object, or that Parent is
@@ -44,6 +47,8 @@ type Object struct {
 	// judgedBy is the source of the ready-when condition that has judged the object;
 	// empty if none has. verdict says why the condition does not hold.
 	judgedBy, verdict string
+	// endsList marks the bookmark at the end of a watch's first list; it is no object.
+	endsList bool
 }
 
 // Trim returns what is kept of an object that no ready-when condition judges.
@@ -68,13 +73,13 @@ func trim(
 		DeletionTimestamp: full.GetDeletionTimestamp(),
 		ManagedFields:     full.GetManagedFields(),
 	}
-	object = &Object{ObjectMeta: metav1.ObjectMeta{
-		Name:              full.GetName(),
-		Namespace:         metadata.Namespace,
-		UID:               metadata.UID,
-		ResourceVersion:   full.GetResourceVersion(),
-		DeletionTimestamp: metadata.DeletionTimestamp,
-	}}
+	object = &Object{
+		Namespace:       metadata.Namespace,
+		Name:            full.GetName(),
+		UID:             metadata.UID,
+		ResourceVersion: full.GetResourceVersion(),
+		Terminating:     metadata.DeletionTimestamp != nil,
+	}
 	defer func() {
 		if panicked = recover(); panicked != nil {
 			object.Ready, object.Reason, object.judgedBy = false, unjudged, ""
@@ -115,7 +120,7 @@ func (o *Object) Observed() plan.Observed {
 		Owner:             o.Owner,
 		Parent:            o.Parent,
 		Confirmed:         o.Confirmed,
-		Terminating:       o.DeletionTimestamp != nil,
+		Terminating:       o.Terminating,
 		ManagedFieldsHash: o.ManagedFieldsHash,
 		Added:             o.Added,
 		Terminated:        o.Terminated,
@@ -134,7 +139,7 @@ func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 	if o.UID != other.UID || o.ManagedFieldsHash != other.ManagedFieldsHash ||
 		o.Owner != other.Owner || o.Parent != other.Parent || o.Confirmed != other.Confirmed ||
 		o.Ready != other.Ready || o.Reason != other.Reason || o.Terminated != other.Terminated ||
-		(o.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil) {
+		o.Terminating != other.Terminating {
 		return true
 	}
 	if condition == nil {
@@ -155,8 +160,20 @@ func newer(version, than string) bool {
 	return err == nil && order > 0
 }
 
-// Object implements runtime.Object because client-go's reflector requires it.
-var _ runtime.Object = (*Object)(nil)
+// Object implements what client-go's reflector requires.
+var (
+	_ runtime.Object            = (*Object)(nil)
+	_ metav1.ObjectMetaAccessor = (*Object)(nil)
+)
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor.
+func (o *Object) GetObjectMeta() metav1.Object {
+	metadata := &metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+	if o.endsList {
+		metadata.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	return metadata
+}
 
 // GetObjectKind implements runtime.Object. The kind is not kept.
 func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }

@@ -190,7 +190,7 @@ func (s *stream) heard(event apiwatch.Event) {
 		return
 	}
 	object, ok := event.Object.(*Object)
-	if ok && event.Type == apiwatch.Bookmark && object.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+	if ok && event.Type == apiwatch.Bookmark && object.endsList {
 		s.listing = false
 		s.listed.Store(true)
 		s.limit.Reset(s.rest)
@@ -239,9 +239,8 @@ func (d decoder) decode(line []byte) apiwatch.Event {
 		}
 	case apiwatch.Deleted:
 	case apiwatch.Bookmark:
-		return apiwatch.Event{Type: head.Type, Object: &Object{ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: metadata.ResourceVersion, Annotations: metadata.Annotations,
-		}}}
+		ends := metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+		return apiwatch.Event{Type: head.Type, Object: &Object{ResourceVersion: metadata.ResourceVersion, endsList: ends}}
 	case apiwatch.Error:
 		var failure struct{ Object metav1.Status }
 		if err := json.Unmarshal(line, &failure); err != nil {

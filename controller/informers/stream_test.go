@@ -39,10 +39,10 @@ func received(t *testing.T, text string, recentlyApplied func(types.NamespacedNa
 	for event := range s.ResultChan() {
 		switch object := event.Object.(type) {
 		case *Object:
-			events = append(
-				events,
-				fmt.Sprintf("%s %s@%s ready=%v %s", event.Type, object.Name, object.ResourceVersion, object.Ready, object.Annotations["note"]),
-			)
+			// As client-go's reflector reads it.
+			metadata := object.GetObjectMeta()
+			events = append(events, fmt.Sprintf("%s %s@%s ready=%v %s", event.Type, metadata.GetName(), metadata.GetResourceVersion(),
+				object.Ready, metadata.GetAnnotations()[metav1.InitialEventsAnnotationKey]))
 		case *metav1.Status:
 			events = append(events, fmt.Sprintf("%s %d %s", event.Type, object.Code, object.Message))
 		}
@@ -65,10 +65,15 @@ func TestStream(t *testing.T) {
 				`"metadata":{"name":"a","namespace":"ns","resourceVersion":"7"}}}` + "\n",
 			want: []string{"ADDED a@5 ready=true ", "MODIFIED b@6 ready=false ", "DELETED a@7 ready=true "},
 		},
+		"a bookmark at the end of the list": {
+			text: `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",` +
+				`"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n",
+			want: []string{"BOOKMARK @9 ready=false true"},
+		},
 		"a bookmark": {
 			text: `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",` +
-				`"metadata":{"resourceVersion":"9","annotations":{"note":"kept"}}}}` + "\n",
-			want: []string{"BOOKMARK @9 ready=false kept"},
+				`"metadata":{"resourceVersion":"9","annotations":{"note":"other"}}}}` + "\n",
+			want: []string{"BOOKMARK @9 ready=false "},
 		},
 		"the API server's error": {
 			text: `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure",` +
@@ -98,7 +103,7 @@ func TestStream(t *testing.T) {
 
 // An object that an apply has returned is not decoded again.
 func TestStreamKnowsAnswers(t *testing.T) {
-	known := &Object{ObjectMeta: metav1.ObjectMeta{Name: "known", ResourceVersion: "5"}}
+	known := &Object{Name: "known", ResourceVersion: "5"}
 	recentlyApplied := func(name types.NamespacedName, uid types.UID, version string) *Object {
 		if name == (types.NamespacedName{Namespace: "ns", Name: "a"}) && uid == "1" && version == "5" {
 			return known
