@@ -37,6 +37,7 @@ type command interface {
 
 func main() {
 	leaveHeadroom()
+	limitGarbage()
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return

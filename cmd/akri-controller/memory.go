@@ -14,8 +14,19 @@ const (
 	memoryInterval = 2 * time.Second
 	minWork        = 16 << 20 // bytes allocated since memory was last returned
 	maxIdle        = 2 << 20  // bytes allocated during an interval that counts as idle
-	largeHeap      = 32 << 20 // live bytes above which garbage is collected twice as often
 )
+
+// gcPercent halves the garbage that the Go runtime lets accumulate, and with it what
+// cannot be returned after a burst: memory in which a few objects of the caches lie
+// between garbage.
+const gcPercent = 50
+
+// limitGarbage sets gcPercent. GOGC, if set, takes precedence.
+func limitGarbage() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}
 
 // leaveHeadroom lowers GOMEMLIMIT by an eighth: the manifests set it to the limit of the
 // container, which also counts memory that the Go runtime does not know of.
@@ -27,22 +38,17 @@ func leaveHeadroom() {
 }
 
 // releaseMemory returns unused memory to the operating system after each burst of
-// work, and keeps a large heap from doubling, until ctx is done. GOGC, if set,
-// takes precedence.
+// work, until ctx is done.
 func releaseMemory(ctx context.Context) error {
 	ticker := time.NewTicker(memoryInterval)
 	defer ticker.Stop()
 	last := readMetric("/gc/heap/allocs:bytes")
-	released, frugal := last, os.Getenv("GOGC") != ""
+	released := last
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if !frugal && readMetric("/gc/heap/live:bytes") > largeHeap {
-				debug.SetGCPercent(50)
-				frugal = true
-			}
 			allocated := readMetric("/gc/heap/allocs:bytes")
 			if allocated-released > minWork && allocated-last < maxIdle {
 				debug.FreeOSMemory()
