@@ -178,6 +178,7 @@ soak-handlers:
 bench: kubernetes ## Measure templating, the controller and agents (see docs/benchmarks.md)
 	go test -timeout=30m -run=NONE -bench=. -benchmem ./templating
 	go -C bench run .
+	go -C bench run . --controllers --only converge,restart,idle,churn,repair
 
 # The options of the demo in a cluster that exists: CLUSTER=current, REGISTRY=HOST/PATH, YES=1.
 DEMO = run ./cmd/demo $(if $(CLUSTER),--cluster=$(CLUSTER) $(if $(REGISTRY),--registry=$(REGISTRY)) $(if $(YES),--yes))

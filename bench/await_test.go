@@ -78,6 +78,32 @@ func TestAwaitSettled(t *testing.T) {
 	})
 }
 
+// A rollout is over once all ConfigMaps of its namespace have been applied, and a while
+// has passed since the last write.
+func TestAwaitChanges(t *testing.T) {
+	patch := func(namespace string, device, code int) auditLine {
+		return auditLine{
+			Agent: controllerAgent, Verb: "patch", Resource: "configmaps", Namespace: namespace, Name: deviceName(device), Code: code,
+		}
+	}
+	lines := []auditLine{
+		patch("bench-1", 0, 200), patch("bench-1", 1, 409), patch("bench-2", 1, 200),
+		{Agent: controllerAgent, Verb: "get", Resource: "configmaps", Namespace: "bench-1", Name: deviceName(1), Code: 200},
+	}
+	expectTimeout(t, 10*time.Minute, "only 1 of 2 ConfigMaps are applied: context deadline exceeded", func(ctx context.Context) error {
+		b := &bench{log: &auditLog{requests: lines}}
+		_, err := b.awaitChanges(ctx, 0, "bench-1", 2, time.Second)
+		return err
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{log: &auditLog{requests: append(lines, patch("bench-1", 1, 200), patch("bench-1", 1, 200))}}
+		requests, err := b.awaitChanges(t.Context(), 0, "bench-1", 2, time.Second)
+		if err != nil || len(requests) != 6 {
+			t.Errorf("got %d requests, %v, want 6", len(requests), err)
+		}
+	})
+}
+
 func TestAwaitDeparture(t *testing.T) {
 	remove := func(resource string, device, code, done int) auditLine {
 		return auditLine{Verb: "delete", Resource: resource, Namespace: "bench-1", Name: deviceName(device), Code: code, Done: at(done)}

@@ -97,25 +97,29 @@ func (b *bench) bareApply(ctx context.Context, child int, want *unstructured.Uns
 	return answer, nil
 }
 
-// bareRepair watches one child of each Instance and applies it again when it is
-// deleted or edited. It closes ready once the watch is established.
-func (b *bench) bareRepair(
-	ctx context.Context, namespace string, child int, parents map[string]*unstructured.Unstructured, ready chan<- struct{},
-) error {
-	api := b.bare.Resource(children[child]).Namespace(namespace)
+// applyAgain returns a function that applies a child.
+func applyAgain(child int) func(context.Context, *bench, *unstructured.Unstructured) error {
+	return func(ctx context.Context, b *bench, want *unstructured.Unstructured) error {
+		_, err := b.bareApply(ctx, child, want)
+		return err
+	}
+}
+
+// bareRepair watches one child of each Instance and restores it after each drift. It
+// closes ready once the watch is established.
+func (b *bench) bareRepair(ctx context.Context, d drift, parents map[string]*unstructured.Unstructured, ready chan<- struct{}) error {
+	api := b.bare.Resource(children[d.child]).Namespace(b.current)
 	events, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: childSelector})
 	if err != nil {
 		return fmt.Errorf("bare client: watch: %w", err)
 	}
 	defer events.Stop()
 	close(ready)
-	return b.followDrifts(ctx, events, child, parents)
+	return b.followDrifts(ctx, events, d, parents)
 }
 
-// followDrifts applies the children that a watch shows again, until it or ctx ends.
-func (b *bench) followDrifts(
-	ctx context.Context, events watch.Interface, child int, parents map[string]*unstructured.Unstructured,
-) error {
+// followDrifts restores the children whose drifts a watch shows, until it or ctx ends.
+func (b *bench) followDrifts(ctx context.Context, events watch.Interface, d drift, parents map[string]*unstructured.Unstructured) error {
 	for event := range events.ResultChan() {
 		seen, ok := event.Object.(*unstructured.Unstructured)
 		if ctx.Err() != nil {
@@ -125,14 +129,10 @@ func (b *bench) followDrifts(
 			return fmt.Errorf("bare client: watch: got %T", event.Object)
 		}
 		parent := parents[seen.GetName()]
-		if parent == nil {
+		if parent == nil || !d.drifted(event) {
 			continue
 		}
-		want := bareObjects(parent)[child]
-		if event.Type != watch.Deleted && device(seen) == device(want) {
-			continue
-		}
-		if _, err := b.bareApply(ctx, child, want); err != nil && ctx.Err() == nil {
+		if err := d.restore(ctx, b, bareObjects(parent)[d.child]); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}

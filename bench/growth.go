@@ -29,7 +29,7 @@ func (b *bench) growth(ctx context.Context) error {
 		return err
 	}
 	b.current, b.currentCount = round.namespace, b.Growth
-	for _, row := range growthRows(b.Growth, bare, round, b.limits().ratio) {
+	for _, row := range growthRows(b.Growth, bare, round, b.limits(b.Growth).ratio) {
 		b.add(row)
 	}
 	return b.rss(ctx, b.Growth)

@@ -38,11 +38,12 @@ func newRoot() *cobra.Command {
 	}
 	flags := root.Flags()
 	flags.SortFlags = false
-	flags.StringSliceVar(&o.Only, "only", nil, "parts to measure: "+strings.Join(parts, ",")+" (default all but growth and departure)")
+	flags.StringSliceVar(&o.Only, "only", nil,
+		"parts to measure: "+strings.Join(parts, ",")+" (default all but "+strings.Join(longParts, ", ")+")")
 	flags.IntSliceVar(&o.Instances, "instances", []int{100, 500},
 		"numbers of Instances to converge; the other parts use the last number")
 	flags.IntVar(&o.Rounds, "rounds", 3, "how many times the controller and the bare client are measured")
-	flags.IntVar(&o.Growth, "growth", maxInstances, "number of Instances in the part growth")
+	flags.IntVar(&o.Growth, "growth", maxInstances, "number of Instances in the parts growth and rollout")
 	flags.BoolVar(&o.Controllers, "controllers", false, "run all controllers of kube-controller-manager during the measurements")
 	flags.DurationVar(&o.Idle, "idle", time.Minute, "how long the idle controller is observed")
 	flags.IntVar(&o.Repairs, "repairs", 200, "number of edits, and of deletions, that are repaired")

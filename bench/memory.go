@@ -20,10 +20,12 @@ const memoryDelay = 15 * time.Second
 // maxMemory returns the limit for a number of Instances in MB, or 0 if there is none.
 func maxMemory(count int) float64 {
 	switch {
+	case count <= 300:
+		return 40
 	case count <= 500:
 		return 50
 	case count == maxInstances:
-		return 110
+		return 80
 	}
 	return 0
 }

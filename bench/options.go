@@ -10,22 +10,24 @@ import (
 )
 
 // parts are the parts of a run, in the order in which they are measured.
-var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory", "departure", "agent", "fleet"}
+var parts = []string{"converge", "growth", "restart", "idle", "churn", "repair", "memory", "rollout", "departure", "agent", "fleet"}
+
+// longParts are measured only on request.
+var longParts = []string{"growth", "rollout", "departure"}
 
 // maxInstances bounds the number of Instances of a run.
 const maxInstances = 5000
 
 // options are the settings of a run.
 type options struct {
-	// Only lists the parts to measure; empty: all but growth and
-	// departure.
+	// Only lists the parts to measure; empty: all but the longParts.
 	Only []string
 	// Instances are the numbers of Instances to converge. The other parts use the
 	// last one.
 	Instances []int
 	// Rounds is how many times the controller and the bare client are measured.
 	Rounds int
-	// Growth is the number of Instances in the part growth, at least 1500.
+	// Growth is the number of Instances in the parts growth and rollout, at least 1500.
 	Growth int
 	// Controllers runs all controllers of kube-controller-manager during the
 	// measurements; otherwise none runs.
@@ -62,7 +64,7 @@ func (o *options) validate() error {
 		}
 	}
 	if len(o.Only) == 0 {
-		o.Only = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "growth" || part == "departure" })
+		o.Only = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return slices.Contains(longParts, part) })
 	}
 	if len(o.Instances) == 0 {
 		return errors.New("the number of Instances is missing")

@@ -29,7 +29,7 @@ func TestValidateOptions(t *testing.T) {
 		"the upper limits": {func(o *options) { o.Instances, o.Growth, o.Allocations = []int{1, 5000}, 5000, 500 }, ""},
 		"unknown part": {
 			func(o *options) { o.Only = []string{"idle", "speed"} },
-			`unknown part "speed": choose from converge, growth, restart, idle, churn, repair, memory, departure, agent, fleet`,
+			`unknown part "speed": choose from converge, growth, restart, idle, churn, repair, memory, rollout, departure, agent, fleet`,
 		},
 		"no number":              {func(o *options) { o.Instances = nil }, "the number of Instances is missing"},
 		"no Instance":            {func(o *options) { o.Instances = []int{5, 0} }, "0 Instances: must be from 1 to 5000"},
@@ -111,14 +111,20 @@ func TestFlags(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	o := options{}
-	if got, want := o.limits(), (limits{ratio: 1.2, requests: 1.34}); got != want {
-		t.Errorf("without controllers: got %+v, want %+v", got, want)
+	for _, c := range []struct {
+		controllers bool
+		count       int
+		want        limits
+	}{
+		{false, 300, limits{ratio: 1.2, requests: 1.34}}, {false, 1000, limits{ratio: 1.2, requests: 1.34}},
+		{true, 999, limits{ratio: 1.05, requests: 1.36}}, {true, 1000, limits{ratio: 1.02, requests: 1.36}},
+	} {
+		o.Controllers = c.controllers
+		if got := o.limits(c.count); got != c.want {
+			t.Errorf("%d Instances, controllers %t: got %+v, want %+v", c.count, c.controllers, got, c.want)
+		}
 	}
-	o.Controllers = true
-	if got, want := o.limits(), (limits{ratio: 1.05, requests: 1.38}); got != want {
-		t.Errorf("with controllers: got %+v, want %+v", got, want)
-	}
-	for count, want := range map[int]float64{1: 50, 500: 50, 501: 0, 4999: 0, 5000: 110} {
+	for count, want := range map[int]float64{1: 40, 300: 40, 301: 50, 500: 50, 501: 0, 4999: 0, 5000: 80} {
 		if got := maxMemory(count); got != want {
 			t.Errorf("memory with %d Instances: limit %.0f, want %.0f", count, got, want)
 		}

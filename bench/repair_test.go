@@ -16,8 +16,17 @@ func child(name, device string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: configMap("bench-1", name, device)}
 }
 
+// withPorts returns a Service with the given ports.
+func withPorts(name string, ports ...int64) *unstructured.Unstructured {
+	var list []any
+	for _, port := range ports {
+		list = append(list, map[string]any{"port": port})
+	}
+	return object("v1", "Service", "bench-1", name, map[string]any{"spec": map[string]any{"ports": list}})
+}
+
 func TestAwaitRepair(t *testing.T) {
-	edit, deletion := drifts[0], drifts[1]
+	edit, deletion, replacement := drifts[0], drifts[1], drifts[2]
 	cases := map[string]struct {
 		drift  drift
 		events []watch.Event // one each second
@@ -32,6 +41,11 @@ func TestAwaitRepair(t *testing.T) {
 			{Type: watch.Added, Object: child("a", "x")}, {Type: watch.Deleted, Object: child("a", "x")},
 			{Type: watch.Added, Object: child("b", "x")}, {Type: watch.Added, Object: child("a", "x")},
 		}, 2 * time.Second},
+		"a replacement": {replacement, []watch.Event{
+			{Type: watch.Added, Object: withPorts("a", 80)}, {Type: watch.Modified, Object: withPorts("a", 81)},
+			{Type: watch.Modified, Object: withPorts("b", 80)}, {Type: watch.Modified, Object: withPorts("a", 80, 81)},
+			{Type: watch.Modified, Object: withPorts("a", 80)},
+		}, 3 * time.Second},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,10 +88,10 @@ func TestFollowDrifts(t *testing.T) {
 	events.Modify(bareObjects(instance)[0])
 	events.Delete(child("other", "damaged"))
 	events.Error(&metav1.Status{Status: metav1.StatusFailure})
-	expectError(t, (&bench{}).followDrifts(t.Context(), events, 0, parents), "bare client: watch: got *v1.Status")
+	expectError(t, (&bench{}).followDrifts(t.Context(), events, drifts[0], parents), "bare client: watch: got *v1.Status")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	events = watch.NewFakeWithChanSize(1, false)
 	events.Error(&metav1.Status{Status: metav1.StatusFailure})
-	expectError(t, (&bench{}).followDrifts(ctx, events, 0, parents), "")
+	expectError(t, (&bench{}).followDrifts(ctx, events, drifts[0], parents), "")
 }

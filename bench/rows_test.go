@@ -40,6 +40,28 @@ func comparisonOf(controller time.Duration, requests int) []figure {
 	return comparisons{round}.figures(1, limits{ratio: 1.2, requests: 1.34})
 }
 
+// comparisonsOf returns rounds with these numbers of requests.
+func comparisonsOf(requests ...int) comparisons {
+	rounds := make(comparisons, len(requests))
+	for i, count := range requests {
+		rounds[i].requests = requestsOf(count, "patch", "services")
+	}
+	return rounds
+}
+
+// repairOf returns the row of a drift, whose repairs take these milliseconds.
+func repairOf(index int, took []float64) figure {
+	return repairRow(drifts[index], took, repeat(1, 20), nil)
+}
+
+// rolloutOf returns the row for rollouts that take a millisecond for each of few Instances,
+// and these microseconds for each of many.
+func rolloutOf(each time.Duration) figure {
+	few := rolledOut{instances: 50, edits: 2, requests: requestsOf(200, "patch", "services"), used: 100 * time.Millisecond}
+	many := rolledOut{instances: 5000, edits: 1, requests: requestsOf(10_000, "patch", "services"), used: 5000 * each * time.Microsecond}
+	return rolloutRow(few, many)
+}
+
 // foreignOf returns the row for a controller that uses 50 MB without foreign objects.
 func foreignOf(running, restarted float64) figure {
 	rss := func(mb float64) map[string]float64 { return map[string]float64{"rss": mb} }
@@ -82,7 +104,10 @@ func TestVerdicts(t *testing.T) {
 		"settle ratio": {
 			[]figure{comparisonOf(1200*time.Millisecond, 4)[0]}, []figure{comparisonOf(1201*time.Millisecond, 4)[0]},
 		},
-		"requests per object": {[]figure{comparisonOf(time.Second, 4)[2]}, []figure{comparisonOf(time.Second, 5)[2]}},
+		"requests per object": {
+			[]figure{comparisonOf(time.Second, 4)[2]},
+			[]figure{comparisonOf(time.Second, 5)[2], comparisonsOf(4, 5, 4).figures(1, limits{requests: 1.34})[2]},
+		},
 		"growth": {
 			[]figure{growthOf(time.Second, 1100*time.Millisecond), growthOf(time.Second, 900*time.Millisecond)},
 			[]figure{
@@ -95,13 +120,18 @@ func TestVerdicts(t *testing.T) {
 			[]figure{departureOf(300, 5001*time.Millisecond, 3), departureOf(300, 5*time.Second, 4)},
 		},
 		"repair": {
-			[]figure{repairRow("edit", repeat(10, 18, 25, 25), repeat(1, 20), nil)},
 			[]figure{
-				repairRow("edit", repeat(10.1, 20), repeat(1, 20), nil), repairRow("edit", repeat(10, 18, 25.1, 25.1), repeat(1, 20), nil),
+				repairOf(0, repeat(4.5, 18, 6, 6)), repairOf(1, repeat(8, 18, 15, 15)), repairOf(2, repeat(10, 18, 25, 25)),
+			},
+			[]figure{
+				repairOf(0, repeat(4.6, 20)), repairOf(0, repeat(4.5, 18, 6.1, 6.1)),
+				repairOf(1, repeat(8.1, 20)), repairOf(1, repeat(8, 18, 15.1, 15.1)),
+				repairOf(2, repeat(10.1, 20)), repairOf(2, repeat(10, 18, 25.1, 25.1)),
 			},
 		},
+		"rollout": {[]figure{rolloutOf(1100), rolloutOf(100)}, []figure{rolloutOf(1101)}},
 		"controller's memory": {
-			[]figure{mb(500, 50), mb(5000, 110)}, []figure{mb(500, 50.1), mb(5000, 110.1)},
+			[]figure{mb(300, 40), mb(500, 50), mb(5000, 80)}, []figure{mb(300, 40.1), mb(500, 50.1), mb(5000, 80.1)},
 		},
 		"foreign objects": {[]figure{foreignOf(54.9, 54.9)}, []figure{foreignOf(55.1, 50), foreignOf(50, 55.1)}},
 		"message": {
@@ -172,7 +202,7 @@ func TestRows(t *testing.T) {
 			compared[1], "workers' time outside the API server, 1 Instances x 3",
 			"60 % (rounds 0.60); settle ratio if the API server were as fast for both: 1.25 | 50 % (rounds 0.50)",
 		},
-		{compared[2], "API requests per object, 1 Instances x 3", "1.333: patch services 1.333 | 1.333"},
+		{compared[2], "API requests per object, 1 Instances x 3", "1.333 (rounds 1.333); last: patch services 1.333 | 1.333"},
 		{
 			compared[3], "CPU of all processes, 1 Instances x 3",
 			"2.00 s, ratio 2.00; of that the controller 0.00 s, 1000 us per object | 1.00 s",
@@ -202,6 +232,10 @@ func TestRows(t *testing.T) {
 			"writes within 1m0s at rest", "2; other requests: 1; CPU 0.05 % | 0",
 		},
 		{churnRow(4, requestsOf(1, "get", "services")), "requests caused by 100 status writes on Deployments", "1; reconciles: 4 | 0"},
+		{
+			rolloutOf(500), "CPU of the controller for each Instance of a rollout over 50 and over 5000",
+			"1000 us, 500 us, ratio 0.50; requests 2.00, 2.00: patch services 2.000 | ",
+		},
 		{leftOf(3), "bytes that a node leaves behind in an Instance", "1.5; 1.00 writes per Instance | "},
 		{
 			joinRow(repeat(3, 2), repeat(9, 2), requestsOf(3, "patch", "instances")), "a node joins an Instance, p50 / p95 of 2",

@@ -100,6 +100,7 @@ func (b *bench) measure(ctx context.Context) error {
 		"churn":     b.churn,
 		"repair":    b.repair,
 		"memory":    b.memory,
+		"rollout":   b.rollout,
 		"departure": b.departure,
 		"agent":     b.agent,
 		"fleet":     b.fleet,

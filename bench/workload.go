@@ -84,11 +84,14 @@ func configMap(namespace, name, device string) map[string]any {
 	}))
 }
 
+// servicePort is the port of each Service.
+const servicePort = 80
+
 func service(namespace, name string) map[string]any {
 	return withoutEmptyNamespace(object("v1", "Service", namespace, name, map[string]any{
 		"spec": map[string]any{
 			"selector": map[string]any{"bench": name},
-			"ports":    []any{map[string]any{"name": "http", "port": int64(80), "targetPort": int64(8080)}},
+			"ports":    []any{map[string]any{"name": "http", "port": int64(servicePort), "targetPort": int64(8080)}},
 		},
 	}))
 }
