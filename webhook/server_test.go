@@ -241,7 +241,8 @@ func (w *world) call(address string, authority []byte) (string, error) {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "akri-webhook.akri-system.svc"},
 			DisableKeepAlives: true},
 	}
-	object := decode(w, strings.Replace(configuration(aPod+","+aConfigMap, ""), "{name: cam}", "{name: called}", 1))
+	pod := strings.Replace(aPod, "image: b", `image: b, resources: {limits: {"{{ RESOURCE_NAME }}": 1}}`, 1) // or there is a warning
+	object := decode(w, strings.Replace(configuration(pod+","+aConfigMap, ""), "{name: cam}", "{name: called}", 1))
 	encoded, err := object.MarshalJSON()
 	if err != nil {
 		return "", err
