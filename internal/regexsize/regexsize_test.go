@@ -21,8 +21,8 @@ func TestOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if real := len(program.Inst); estimated+4 < real || estimated > 4*real+200 { // the program has some of its own
-			t.Errorf("%q: estimated %d, compiled %d", expression, estimated, real)
+		if compiled := len(program.Inst); estimated+4 < compiled || estimated > 4*compiled+200 { // the program has some of its own
+			t.Errorf("%q: estimated %d, compiled %d", expression, estimated, compiled)
 		}
 	}
 }
