@@ -19,8 +19,13 @@ func Check(object *unstructured.Unstructured) (ready bool, reason string) {
 	if object.GetDeletionTimestamp() != nil {
 		return false, "being deleted"
 	}
-	if phase := podPhase(object); phase == podFailed {
+	switch podPhase(object) {
+	case podFailed:
 		return false, shorten("the Pod has failed" + failure(object)) // kstatus calls it current
+	case podPending:
+		if why := obstacle(object); why != "" { // kstatus says only that it is pending
+			return false, shorten("the Pod is pending" + why)
+		}
 	}
 	result, err := status.Compute(object)
 	switch {
@@ -56,8 +61,9 @@ func Terminated(object *unstructured.Unstructured) bool {
 	return phase == podFailed || phase == podSucceeded
 }
 
-// Phases of a Pod that never runs again.
+// Phases of a Pod. One that has failed or succeeded never runs again.
 const (
+	podPending   = "Pending"
 	podFailed    = "Failed"
 	podSucceeded = "Succeeded"
 )
@@ -73,9 +79,40 @@ func podPhase(object *unstructured.Unstructured) string {
 
 // failure returns what the node, or the client that evicted the Pod, reports.
 func failure(pod *unstructured.Unstructured) string {
+	whole, _ := pod.Object["status"].(map[string]any)
+	return explanation(whole)
+}
+
+// obstacle returns why a pending Pod has no node, or why a container does not start; "" if
+// it is about to start.
+func obstacle(pod *unstructured.Unstructured) string {
+	whole, _ := pod.Object["status"].(map[string]any)
+	conditions, _ := whole["conditions"].([]any)
+	for _, each := range conditions {
+		condition, _ := each.(map[string]any)
+		if condition["type"] == "PodScheduled" && condition["status"] == "False" {
+			return explanation(condition)
+		}
+	}
+	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
+		containers, _ := whole[field].([]any)
+		for _, each := range containers {
+			container, _ := each.(map[string]any)
+			state, _ := container["state"].(map[string]any)
+			waiting, found := state["waiting"].(map[string]any)
+			if reason := waiting["reason"]; found && reason != "ContainerCreating" && reason != "PodInitializing" {
+				return explanation(waiting)
+			}
+		}
+	}
+	return ""
+}
+
+// explanation returns the reason and the message of a part of a status.
+func explanation(part map[string]any) string {
 	var report strings.Builder
 	for _, field := range []string{"reason", "message"} {
-		if value, _, _ := unstructured.NestedString(pod.Object, "status", field); value != "" {
+		if value, _ := part[field].(string); value != "" {
 			report.WriteString(": " + value)
 		}
 	}

@@ -30,6 +30,32 @@ func TestOf(t *testing.T) {
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`,
 			ready:  true,
 		},
+		"a Pod without a node": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", ` +
+				`reason: Unschedulable, message: "0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`,
+			reason: "the Pod is pending: Unschedulable: 0/1 nodes are available: 1 Insufficient akri.sh/cam-1.",
+		},
+		"a Pod that its author holds back": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", ` +
+				`reason: SchedulingGated, message: Scheduling is blocked due to non-empty scheduling gates}]}}`,
+			reason: "the Pod is pending: SchedulingGated: Scheduling is blocked",
+		},
+		"a Pod without its image": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [{type: PodScheduled, status: "True"}], ` +
+				`containerStatuses: [{name: a, state: {waiting: {reason: ContainerCreating}}}, ` +
+				`{name: b, state: {waiting: {reason: ImagePullBackOff, message: no such image}}}]}}`,
+			reason: "the Pod is pending: ImagePullBackOff: no such image",
+		},
+		"a Pod whose init container cannot start": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, containerStatuses: [{name: a, state: {waiting: ` +
+				`{reason: PodInitializing}}}], initContainerStatuses: [{name: i, state: {waiting: {reason: CreateContainerConfigError}}}]}}`,
+			reason: "the Pod is pending: CreateContainerConfigError",
+		},
+		"a Pod that starts": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, containerStatuses: [{name: a, state: {waiting: ` +
+				`{reason: ContainerCreating}}}]}}`,
+			reason: "in the Pending phase",
+		},
 		"a Pod that its node rejected": {
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Failed, reason: UnexpectedAdmissionError, message: no healthy devices}}`,
 			reason: "has failed: UnexpectedAdmissionError: no healthy devices",
