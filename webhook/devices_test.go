@@ -12,9 +12,10 @@ func TestDevices(t *testing.T) {
 	w.guard()
 	admin := w.as("")
 	kinds := map[string]string{ // the Pod's spec is %s
-		"Pod":         `{apiVersion: v1, kind: Pod, metadata: {name: %[1]s}, spec: %[2]s}`,
-		"Job":         `{apiVersion: batch/v1, kind: Job, metadata: {name: %[1]s}, spec: {template: {spec: %[2]s}}}`,
-		"CronJob":     `{apiVersion: batch/v1, kind: CronJob, metadata: {name: %[1]s}, spec: {schedule: "@daily", jobTemplate: {spec: {template: {spec: %[2]s}}}}}`,
+		"Pod": `{apiVersion: v1, kind: Pod, metadata: {name: %[1]s}, spec: %[2]s}`,
+		"Job": `{apiVersion: batch/v1, kind: Job, metadata: {name: %[1]s}, spec: {template: {spec: %[2]s}}}`,
+		"CronJob": `{apiVersion: batch/v1, kind: CronJob, metadata: {name: %[1]s}, ` +
+			`spec: {schedule: "@daily", jobTemplate: {spec: {template: {spec: %[2]s}}}}}`,
 		"Deployment":  workload("apps/v1", "Deployment", "", "{matchLabels: {a: b}}"),
 		"ReplicaSet":  workload("apps/v1", "ReplicaSet", "", "{matchLabels: {a: b}}"),
 		"DaemonSet":   workload("apps/v1", "DaemonSet", "", "{matchLabels: {a: b}}"),
@@ -31,7 +32,9 @@ func TestDevices(t *testing.T) {
 		"in another one":   {`{name: b, image: b}, {name: c, image: c, resources: {limits: {"{{ RESOURCE_NAME }}": "1"}}}`, false},
 	}
 	for how, tc := range containers {
-		for level, name := range map[string]string{"instanceBrokerResources": "INSTANCE_NAME", "configurationBrokerResources": "CONFIGURATION_NAME"} {
+		for level, name := range map[string]string{
+			"instanceBrokerResources": "INSTANCE_NAME", "configurationBrokerResources": "CONFIGURATION_NAME",
+		} {
 			t.Run(how+", "+level, func(t *testing.T) {
 				var objects []string
 				for kind, object := range kinds {
@@ -90,11 +93,12 @@ spec:
 `
 	expect(t, admin.apply(fmt.Sprintf(text, "memory")), "")
 	const want = `spec.brokerSpec.brokerPodSpec: no container requests a device`
-	if warnings := admin.warnings.take(); !strings.Contains(warnings, want) || !strings.Contains(warnings, `limits: {'{{PLACEHOLDER}}': '1'}`) {
+	warnings := admin.warnings.take()
+	if !strings.Contains(warnings, want) || !strings.Contains(warnings, `limits: {'{{PLACEHOLDER}}': '1'}`) {
 		t.Errorf("warned: %q, want %q and the lines to add", warnings, want)
 	}
 	expect(t, admin.apply(fmt.Sprintf(text, "{{PLACEHOLDER}}")), "")
-	if warnings := admin.warnings.take(); strings.Contains(warnings, "no container") {
+	if warnings = admin.warnings.take(); strings.Contains(warnings, "no container") {
 		t.Errorf("warned: %q", warnings)
 	}
 }

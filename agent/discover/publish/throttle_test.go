@@ -25,13 +25,13 @@ func TestThrottles(t *testing.T) {
 		"twice": {func(second int) bool { return second < 40 || second >= 200 && second < 250 },
 			"30 69 230 279"},
 	} {
-		throttles, reported, changes := newThrottles(), false, []string{}
+		delays, reported, changes := newThrottles(), false, []string{}
 		for second := range 300 {
 			at := now.Add(time.Duration(second) * time.Second)
 			if tc.delayed(second) {
-				throttles.add(door, "cam", at)
+				delays.add(door, "cam", at)
 			}
-			failure, next := throttles.report(door, at)
+			failure, next := delays.report(door, at)
 			if (failure != "") != reported {
 				reported = !reported
 				changes = append(changes, fmt.Sprint(second))
@@ -43,7 +43,7 @@ func TestThrottles(t *testing.T) {
 		if got := strings.Join(changes, " "); got != tc.want {
 			t.Errorf("%s: the failure appears and disappears at %q, want %q", name, got, tc.want)
 		}
-		if throttles.forget(door); len(throttles.all) != 0 {
+		if delays.forget(door); len(delays.all) != 0 {
 			t.Errorf("%s: the Configuration is remembered after it was withdrawn", name)
 		}
 	}
@@ -65,7 +65,8 @@ func TestChangingPropertyIsThrottled(t *testing.T) {
 	}
 	known.since = known.since.Add(-throttleReportDelay)
 	changing.Properties = map[string]string{"TIME": "last"}
-	if result := b.publish(p, changing, stick); len(result.Refused) != 1 || !strings.Contains(result.Refused[0], camera.ID) || result.Next.IsZero() {
+	result := b.publish(p, changing, stick)
+	if len(result.Refused) != 1 || !strings.Contains(result.Refused[0], camera.ID) || result.Next.IsZero() {
 		t.Errorf("refused %q, again at %s; want the camera, and another pass", result.Refused, result.Next)
 	}
 }

@@ -49,8 +49,8 @@ func TestDeadline(t *testing.T) {
 // has already, is repeated less and less often while it fails, at other times on another
 // node, and at once when a patch of the Instance is written.
 func TestFailedClaims(t *testing.T) {
-	claims := func(node string) (m *slots.Machine, times []time.Duration) {
-		m = slots.New(node)
+	claims := func(name string) (m *slots.Machine, times []time.Duration) {
+		m = slots.New(name)
 		m.Step(slots.DevicePublished{Instance: "usb", Configuration: "usbs", Capacity: 2, Online: true})
 		m.Step(slots.InstanceRecorded{Instance: "usb", Record: slots.Record{Version: 1}})
 		commands := m.Step(slots.AllocateRequested{Call: 1, Resource: slots.Resource{Name: "usb"}, IDs: []int{0}})
@@ -63,7 +63,7 @@ func TestFailedClaims(t *testing.T) {
 			}
 			at, found := m.Deadline()
 			if !found {
-				t.Fatalf("%s: no further attempt after %s", node, now)
+				t.Fatalf("%s: no further attempt after %s", name, now)
 			}
 			now = at
 			commands = m.Step(slots.Ticked{Now: now})
