@@ -45,7 +45,7 @@ func TestOverQuota(t *testing.T) {
 		"none is left":                     {wanted: 1, older: large(4 * mib), says: "all Configurations"},
 		"a large request alone is too big": {wanted: 5 * mib, says: "or shorten discoveryDetails"},
 		"the last Secret of a namespace":   {references: 2, older: map[string]load{"a": {5, 0, 198}}},
-		"one Secret more":                  {references: 2, older: map[string]load{"a": {5, 0, 199}}, says: "a namespace's Configurations on a node refer"},
+		"one Secret more":                  {references: 2, older: map[string]load{"a": {5, 0, 199}}, says: "at most 200 Secrets"},
 		"a Configuration with too many":    {references: 201, says: "at most 200 Secrets and ConfigMaps"},
 		"the last Secret of the node":      {references: 100, older: referring(100)},
 		"no Secret is left":                {references: 1, older: referring(200), says: "all Configurations on a node refer to at most 800"},

@@ -67,7 +67,7 @@ func (w *world) patchMetadata(api dynamic.Interface, resource schema.GroupVersio
 	return err
 }
 
-// All of it is read by agents, controller and etcd, whoever wrote it.
+// Agents, the controller and etcd read all of it.
 func TestMetadataHasBounds(t *testing.T) {
 	w := newWorld(t)
 	admin := w.as("")

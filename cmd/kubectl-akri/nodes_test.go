@@ -10,20 +10,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestNodes shows agents that cannot be read: there is no kubelet here.
-func TestNodes(t *testing.T) {
-	w := newWorld(t)
-	w.run("", "nodes", "-n", w.Namespace).want(t, 1, `error: no agents in namespace "`+w.Namespace+`": specify the namespace`, "-n")
-	agent := func(name, node string) string {
-		return `
+func agentPod(name, node string) string {
+	return `
 apiVersion: v1
 kind: Pod
 metadata: {name: ` + name + `, labels: {app.kubernetes.io/name: akri-agent}}
 spec: {nodeName: ` + node + `, containers: [{name: agent, image: agent}]}
----
 `
-	}
-	w.Apply(agent("old", "node-a") + agent("running", "node-a") + agent("pending", "node-b") + `
+}
+
+// TestNodes shows agents that cannot be read: there is no kubelet here.
+func TestNodes(t *testing.T) {
+	w := newWorld(t)
+	w.run("", "nodes", "-n", w.Namespace).want(t, 1, `error: no agents in namespace "`+w.Namespace+`": specify the namespace`, "-n")
+	w.Apply(agentPod("old", "node-a") + "---" + agentPod("running", "node-a") + "---" + agentPod("pending", "node-b") + `
+---
 apiVersion: v1
 kind: Pod
 metadata: {name: unscheduled, labels: {app.kubernetes.io/name: akri-agent}}
@@ -51,22 +52,6 @@ spec: {nodeName: node-d, containers: [{name: agent, image: agent}]}
 	if _, reason, _ := strings.Cut(got.out, "node-a: "); !strings.Contains(reason, "node-a") {
 		t.Errorf("the reason does not name the missing node:\n%s", got.out) // nodes "node-a" not found
 	}
-	bare := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-bare"}}
-	if err := w.Create(t.Context(), bare); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Delete(context.Background(), bare); err != nil { // the context of t is cancelled here
-			t.Error(err)
-		}
-	})
-	got.want(t, 0, "!node-bare")
-	w.run("", "nodes", "-n", w.Namespace, "--timeout", "5s").want(t, 0, "node-b: Pod pending", "note: no agent runs on node-bare (not ready);")
-	bare.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if err := w.Status().Update(t.Context(), bare); err != nil {
-		t.Fatal(err)
-	}
-	w.run("", "nodes", "-n", w.Namespace, "--timeout", "5s").want(t, 0, "note: no agent runs on node-bare;")
 	w.run("", "nodes", "node-b", "-n", w.Namespace).want(t, 0, "Node node-b  agent unknown: Pod pending is Pending", "!node-a")
 	w.run("", "nodes", "node-z", "-n", w.Namespace).want(t, 1, `error: no agent on node "node-z"`)
 	w.run("", "nodes", "-n", w.Namespace, "-o", "yaml").want(t, 0, "- namespace: "+w.Namespace, "problem: Pod pending is Pending")
@@ -81,4 +66,25 @@ spec: {nodeName: node-d, containers: [{name: agent, image: agent}]}
 	if err := w.List(t.Context(), &pods, client.InNamespace(w.Namespace)); err != nil || len(pods.Items) != 5 {
 		t.Errorf("the Pods were changed: %v", err)
 	}
+}
+
+// TestNodesWithoutAnAgent names them, and says whether they are ready.
+func TestNodesWithoutAnAgent(t *testing.T) {
+	w := newWorld(t)
+	w.Apply(agentPod("pending", "node-b"))
+	bare := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-bare"}}
+	if err := w.Create(t.Context(), bare); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Delete(context.Background(), bare); err != nil { // the context of t is cancelled here
+			t.Error(err)
+		}
+	})
+	w.run("", "nodes", "-n", w.Namespace, "--timeout", "5s").want(t, 0, "node-b: Pod pending", "note: no agent runs on node-bare (not ready);")
+	bare.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if err := w.Status().Update(t.Context(), bare); err != nil {
+		t.Fatal(err)
+	}
+	w.run("", "nodes", "-n", w.Namespace, "--timeout", "5s").want(t, 0, "note: no agent runs on node-bare;")
 }

@@ -100,8 +100,7 @@ func (w *world) answering(method string, status metav1.Status) *Client {
 	return NewClient(api)
 }
 
-// Whoever answers for the API server, with whatever code, and to whichever request:
-// webhooks and policies quote what they deny.
+// Webhooks and policies, which answer with any code, quote what they deny.
 func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
 	w := newWorld(t)
 	const hidden = "hunter2"

@@ -13,7 +13,7 @@ import (
 const managerBeforeApply = "before-first-apply"
 
 // maxAddedBytes is the length of all paths that [Added] returns. Caches keep them for each
-// object, and whoever may change an object chooses how many there are.
+// object, and users who may change an object choose how many there are.
 const maxAddedBytes = 32 << 10
 
 // Added returns the paths of the list entries that clients have added to an object

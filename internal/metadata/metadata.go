@@ -1,7 +1,7 @@
 // Package metadata reduces the metadata of Configurations and Instances to what Akri
 // reads, before a cache stores it.
 //
-// Whoever may patch an object may give it a megabyte of labels, finalizers or owners,
+// Users who may patch an object may give it a megabyte of labels, finalizers or owners,
 // and the schema of a CRD cannot restrict metadata. The policy akri-metadata bounds most
 // of it, but not what was stored before, and not annotations.
 //

@@ -48,8 +48,8 @@ type Resolved struct {
 // keySet has names of values in an object.
 type keySet map[string]bool
 
-// References returns the number of Secrets and ConfigMaps that a Configuration refers to,
-// each of which costs a watch.
+// References returns the number of Secrets and ConfigMaps that a Configuration refers to.
+// Each costs a watch.
 func References(configuration *v0.Configuration) int {
 	wanted, _ := references(configuration, true) // no error if it may refer to all namespaces
 	return len(wanted)

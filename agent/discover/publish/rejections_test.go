@@ -31,8 +31,8 @@ func (c *creations) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(request)
 }
 
-// An Instance that the API server rejects is not written by each pass, of which a handler
-// may cause two a second. The reason stays, and a change is tried at once.
+// An Instance that the API server rejects is not written by each pass: a handler may cause
+// two a second. The reason stays, and a change is tried at once.
 func TestRejectedInstanceIsNotWrittenByEachPass(t *testing.T) {
 	b := newBench(t)
 	config, counted := rest.CopyConfig(apitest.Start(t)), &creations{}

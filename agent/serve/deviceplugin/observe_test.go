@@ -148,7 +148,7 @@ func TestAllocatedTwice(t *testing.T) {
 	}
 }
 
-// TestHeldByInitContainer checks that an Event names a Pod of which only an init container
+// TestHeldByInitContainer checks that an Event names a Pod if only an init container of it
 // got a slot.
 func TestHeldByInitContainer(t *testing.T) {
 	for name, tc := range map[string]struct{ kind, object, resource string }{

@@ -46,7 +46,7 @@ func TestDeadline(t *testing.T) {
 }
 
 // TestFailedClaims checks that the claim of a slot of a local device, which its container
-// has already, is repeated less and less often while it fails, at other times on another
+// has already, is repeated with increasing back-off while it fails, at other times on another
 // node, and at once when a patch of the Instance is written.
 func TestFailedClaims(t *testing.T) {
 	claims := func(name string) (m *slots.Machine, times []time.Duration) {

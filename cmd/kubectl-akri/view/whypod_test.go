@@ -100,10 +100,10 @@ func TestPodNotes(t *testing.T) {
 			}
 		})
 	}
-	container := func(name string, resources ...corev1.ResourceName) corev1.Container {
+	container := func(name string, requested ...corev1.ResourceName) corev1.Container {
 		limits := corev1.ResourceList{"memory": quantity("1Mi")}
-		for _, resource := range resources {
-			limits[resource] = quantity("1")
+		for _, name := range requested {
+			limits[name] = quantity("1")
 		}
 		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: limits}}
 	}
