@@ -12,6 +12,9 @@
 // that condition. If the condition changes, the object is read once for its new
 // verdict ([Informers.Judge]).
 //
+// Of the fields that the controller manages, a digest of their managedFields is kept and,
+// for a minute after an apply, one of their values ([valuesOf]).
+//
 // A watch that stops working after its first sync is reported ([State]) after a
 // short interruption is ruled out: stream.go ends each stream in time, and
 // health.go decides. Until it works again the resource counts as not synced, so

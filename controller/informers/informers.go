@@ -200,7 +200,9 @@ func (i *Informers) Judge(
 	case err != nil:
 		return fmt.Errorf("read %s %s for its ready-when condition: %w", resource.GroupResource(), name, err)
 	}
-	i.record(resource, live, condition)
+	if informer := i.find(resource); informer != nil {
+		informer.recordRead(informer.trim(live, condition), condition)
+	}
 	return nil
 }
 
@@ -263,24 +265,13 @@ func (i *Informers) OwnedBy(resource schema.GroupVersionResource, parent ownersh
 func (i *Informers) RecordApplied(
 	resource schema.GroupVersionResource, answer *unstructured.Unstructured, condition *readywhen.Condition,
 ) *Object {
-	object := i.record(resource, answer, condition)
-	if informer := i.find(resource); informer != nil {
-		informer.forgetNeighbors(object)
-	}
-	return object
-}
-
-// record records a response of the API server with the object.
-func (i *Informers) record(
-	resource schema.GroupVersionResource, live *unstructured.Unstructured, condition *readywhen.Condition,
-) *Object {
 	informer := i.find(resource)
 	if informer == nil {
-		object, _ := trim(live, condition, readiness.Check)
+		object, _ := trim(answer, condition, readiness.Check)
 		return object
 	}
-	object := informer.trim(live, condition)
-	informer.record(object, condition)
+	object := informer.trim(answer, condition)
+	informer.recordApplied(object, condition)
 	return object
 }
 

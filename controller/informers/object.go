@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -49,6 +50,9 @@ type Object struct {
 	judgedBy, verdict string
 	// endsList marks the bookmark at the end of a watch's first list; it is no object.
 	endsList bool
+	// values is the digest of [valuesOf], and applied that of the controller's last apply;
+	// 0 if it is not known. Later versions of the object inherit applied.
+	values, applied uint64
 }
 
 // Trim returns what is kept of an object that no ready-when condition judges.
@@ -90,6 +94,7 @@ func trim(
 	object.Owner, object.Dependent = state.Owner, state.Dependent
 	object.ManagedFieldsHash, object.Added = fieldsOf(metadata), ownership.Added(metadata)
 	object.ours = state.Applied || state.Confirmed
+	object.values = valuesOf(full.Object, metadata, time.Now())
 	object.Terminated = readiness.Terminated(full)
 	object.Ready, object.Reason = judge(full)
 	if condition != nil {
@@ -122,6 +127,7 @@ func (o *Object) Observed() plan.Observed {
 		Confirmed:         o.Confirmed,
 		Terminating:       o.Terminating,
 		ManagedFieldsHash: o.ManagedFieldsHash,
+		Altered:           o.altered(),
 		Added:             o.Added,
 		Terminated:        o.Terminated,
 		Reason:            o.Reason,
@@ -133,11 +139,29 @@ func (o *Object) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 }
 
+// after returns the object with what an earlier version of it says about the
+// controller's last apply. before may be nil, or another object of that name.
+func (o *Object) after(before *Object) *Object {
+	if before == nil || o.UID != before.UID {
+		return o
+	}
+	values := cmp.Or(o.values, before.values)
+	if o.values == values && o.applied == before.applied {
+		return o
+	}
+	later := *o
+	later.values, later.applied = values, before.applied
+	return &later
+}
+
+// altered reports whether the controller's fields have other values than it has applied.
+func (o *Object) altered() bool { return o.applied != 0 && o.values != 0 && o.values != o.applied }
+
 // differs reports whether a parent that judges the object by a condition must be
 // reconciled. A nil condition is the kind's standard.
 func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 	if o.UID != other.UID || o.ManagedFieldsHash != other.ManagedFieldsHash ||
-		o.Owner != other.Owner || o.Parent != other.Parent || o.Confirmed != other.Confirmed ||
+		o.altered() != other.altered() || o.Owner != other.Owner || o.Parent != other.Parent || o.Confirmed != other.Confirmed ||
 		o.Ready != other.Ready || o.Reason != other.Reason || o.Terminated != other.Terminated ||
 		o.Terminating != other.Terminating {
 		return true
@@ -184,7 +208,7 @@ func (o *Object) DeepCopyObject() runtime.Object { return o }
 // fieldsOf returns a digest of the controller's entry in an object's managedFields.
 // The API server keeps the entry equal until another manager changes one of its
 // fields, or an apply changes the object: the entry's time then shows that of a client
-// that borrows the controller's name.
+// that borrows the controller's name, unless it is the same second ([valuesOf]).
 func fieldsOf(object metav1.Object) string {
 	entry := ownership.AppliedFields(object)
 	if entry == nil || entry.FieldsV1 == nil {

@@ -182,13 +182,16 @@ func (s *store) onUpdate(now *Object) {
 		}
 		return
 	}
+	latest := before
+	if found {
+		latest = applied.object
+	}
+	now = now.after(latest)
 	s.set(name, before, now)
+	before = latest
 	stale := found && applied.object.newer(now)
 	if found && !stale {
 		delete(s.applied, name)
-	}
-	if found {
-		before = applied.object
 	}
 	if !stale {
 		s.remember(before, now)
@@ -217,6 +220,32 @@ func (s *store) remember(before, now *Object) {
 	if _, found := s.neighbors[now.name()]; !found {
 		s.neighbors[now.name()] = before.Added
 	}
+}
+
+// recordRead records the answer to a read.
+func (s *store) recordRead(answer *Object, condition *readywhen.Condition) {
+	latest, _ := s.latest(answer.name())
+	s.record(answer.after(latest), condition)
+}
+
+// recordApplied records the answer to an apply. If the watch already has a later version
+// of the object, that one is compared with the answer.
+func (s *store) recordApplied(answer *Object, condition *readywhen.Condition) {
+	answer.applied = answer.values
+	s.record(answer, condition)
+	s.mu.Lock()
+	seen := s.seen[answer.name()]
+	altered := false
+	if seen != nil && seen.UID == answer.UID && seen.newer(answer) {
+		now := *seen
+		now.applied = answer.applied
+		s.seen[answer.name()], altered = &now, now.altered()
+	}
+	s.mu.Unlock()
+	if altered {
+		s.notify(answer.Parent)
+	}
+	s.forgetNeighbors(answer)
 }
 
 // forgetNeighbors drops what was remembered about an object's list entries: an apply with

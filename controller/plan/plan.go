@@ -87,6 +87,9 @@ type Observed struct {
 	// ManagedFieldsHash is that of the set of fields that the controller owns; empty if
 	// it has not applied the object.
 	ManagedFieldsHash string
+	// Altered reports that the fields have other values than after the controller's last
+	// apply, although the set of fields is the same.
+	Altered bool
 	// Added has the list entries that other clients have added by updates, as
 	// [ownership.Added] returns them; Neighbors has those that they had added before
 	// the controller's fields were changed.

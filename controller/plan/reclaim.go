@@ -145,6 +145,14 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 
 // EntriesAt returns the list at a path of an object.
 func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found bool) {
+	value, _ := At(content, path)
+	list, found = value.([]any)
+	return list, found
+}
+
+// At returns the value at a path of an object. Entries of lists that are sets are not
+// found: the path has their value.
+func At(content map[string]any, path fieldpath.Path) (value any, found bool) {
 	var current any = content
 	for _, element := range path {
 		switch node := current.(type) {
@@ -152,7 +160,9 @@ func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found b
 			if element.FieldName == nil {
 				return nil, false
 			}
-			current = node[*element.FieldName]
+			if current, found = node[*element.FieldName]; !found {
+				return nil, false
+			}
 		case []any:
 			if element.Key == nil {
 				return nil, false
@@ -166,8 +176,7 @@ func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found b
 			return nil, false
 		}
 	}
-	list, found = current.([]any)
-	return list, found
+	return current, true
 }
 
 // hasEntry reports whether an object has the list entry at a path.

@@ -82,10 +82,16 @@ func edited(want *Desired, have Observed, recorded v0.ResourceStatus) bool {
 	return recorded.UID != string(have.UID) || recorded.Hash != want.Hash
 }
 
-// drifted reports whether the set of fields that the controller owns differs from
-// the one after its last apply. A manager that changes the value of such a field
-// takes it out of the set.
+// drifted reports whether the fields that the controller owns differ from those after
+// its last apply.
 func drifted(have Observed, recorded v0.ResourceStatus) bool {
+	return lost(have, recorded) || have.Altered
+}
+
+// lost reports whether the set of fields that the controller owns differs from the one
+// after its last apply. A manager that changes the value of such a field takes it out of
+// the set.
+func lost(have Observed, recorded v0.ResourceStatus) bool {
 	return have.ManagedFieldsHash != recorded.ManagedFieldsHash
 }
 
@@ -93,5 +99,5 @@ func drifted(have Observed, recorded v0.ResourceStatus) bool {
 // that was applied before.
 func reclaims(have Observed, recorded v0.ResourceStatus) bool {
 	applied := have.ManagedFieldsHash != "" || recorded.UID == string(have.UID)
-	return len(have.Added) > 0 && applied && drifted(have, recorded)
+	return len(have.Added) > 0 && applied && lost(have, recorded)
 }
