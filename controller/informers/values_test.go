@@ -26,7 +26,8 @@ func deployment(version int, image, app string, at time.Time, annotations map[st
 		}
 	}
 	fields := []metav1.ManagedFieldsEntry{entry(v0.FieldManagerController, metav1.ManagedFieldsOperationApply,
-		`{"f:metadata":{"f:annotations":{}},"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:image":{},"f:name":{}}},"f:selector":{}}}`)}
+		`{"f:metadata":{"f:annotations":{}},`+
+			`"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:image":{},"f:name":{}}},"f:selector":{}}}`)}
 	if len(annotations) > 0 {
 		fields = append(fields, entry("other", metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:x":{}}}}`))
 	}
