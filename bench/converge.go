@@ -26,7 +26,7 @@ const manyInstances = 1000
 func (o *options) limits(count int) limits {
 	switch {
 	case !o.Controllers:
-		return limits{ratio: 1.2, requests: 1.34}
+		return limits{ratio: 1.2, requests: 1.35}
 	case count >= manyInstances:
 		return limits{ratio: 1.02, requests: 1.36}
 	}

@@ -116,7 +116,7 @@ func TestLimits(t *testing.T) {
 		count       int
 		want        limits
 	}{
-		{false, 300, limits{ratio: 1.2, requests: 1.34}}, {false, 1000, limits{ratio: 1.2, requests: 1.34}},
+		{false, 300, limits{ratio: 1.2, requests: 1.35}}, {false, 1000, limits{ratio: 1.2, requests: 1.35}},
 		{true, 999, limits{ratio: 1.05, requests: 1.36}}, {true, 1000, limits{ratio: 1.02, requests: 1.36}},
 	} {
 		o.Controllers = c.controllers
