@@ -78,7 +78,7 @@ func TestDefaultParts(t *testing.T) {
 	if !slices.Equal(o.Only, want) {
 		t.Errorf("got %v, want %v", o.Only, want)
 	}
-	if len(parts) != len(want)+2 {
+	if len(parts) != len(want)+len(longParts) {
 		t.Errorf("parts are now %v: the defaults changed them", parts)
 	}
 	if (&bench{options: options{Only: []string{"agent", "fleet"}}}).needsController() {

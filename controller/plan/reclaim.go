@@ -145,14 +145,14 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 
 // EntriesAt returns the list at a path of an object.
 func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found bool) {
-	value, _ := At(content, path)
-	list, found = value.([]any)
+	existing, _ := At(content, path)
+	list, found = existing.([]any)
 	return list, found
 }
 
 // At returns the value at a path of an object. Entries of lists that are sets are not
 // found: the path has their value.
-func At(content map[string]any, path fieldpath.Path) (value any, found bool) {
+func At(content map[string]any, path fieldpath.Path) (existing any, found bool) {
 	var current any = content
 	for _, element := range path {
 		switch node := current.(type) {
