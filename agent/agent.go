@@ -58,7 +58,8 @@ func newServer(
 	return deviceplugin.New(deviceplugin.Options{
 		NodeName: options.NodeName, KubeletDir: options.KubeletDir, FieldManager: v0.FieldManagerAgent,
 		Client: client, Instances: store, Log: options.Logger, Metrics: metrics,
-		Heartbeat: monitor.Loop("device plugins", servingLimit), Accounting: monitor.Loop("accounting of slots", accountingLimit),
+		Heartbeat:  monitor.Loop("device plugins", servingLimit),
+		Accounting: monitor.Loop("accounting of slots", cmp.Or(options.accountingLimit, accountingLimit)),
 	})
 }
 

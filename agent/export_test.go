@@ -37,3 +37,10 @@ func WithWorkerLimit(options Options, limit time.Duration) Options {
 	options.workerLimit = limit
 	return options
 }
+
+// WithAccountingLimit returns options with a limit for a kubelet that does not show which
+// slots are in use.
+func WithAccountingLimit(options Options, limit time.Duration) Options {
+	options.accountingLimit = limit
+	return options
+}

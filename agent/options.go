@@ -50,8 +50,9 @@ type Options struct {
 	// Logger receives the agent's log.
 	Logger *slog.Logger
 
-	workerLimit  time.Duration // of a test
-	missingDelay time.Duration // of a test
+	workerLimit     time.Duration // of a test
+	accountingLimit time.Duration // of a test
+	missingDelay    time.Duration // of a test
 }
 
 func (o Options) validate() error {

@@ -11,12 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/agent"
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/internal/kubelettest"
 )
 
 func TestAgentStartsWithoutAnAPIServer(t *testing.T) {
@@ -191,5 +194,34 @@ func TestHealthz(t *testing.T) {
 	w.eventually("the stuck worker is noticed", func() bool {
 		code, text := get(address, "/healthz")
 		return code == http.StatusServiceUnavailable && strings.Contains(text, "reconciler")
+	})
+}
+
+// A kubelet that does not show which slots are in use makes /healthz fail, too, until it
+// shows them.
+func TestHealthzOfAccounting(t *testing.T) {
+	w := newWorld(t)
+	n := w.node("n")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	refused := status.Error(codes.Unavailable, "refused")
+	k.BreakPodsAPI(refused)
+	k.BreakList(func(context.Context) error { return refused })
+	address := freeAddress(t)
+	stop := n.start("agent", func(ctx context.Context) error {
+		return agent.Run(ctx, agent.WithAccountingLimit(agent.Options{
+			NodeName: n.name, HandlersDir: n.directory, KubeletDir: k.Dir(), MetricsAddress: address,
+			Config: n.config, Logger: slog.New(slog.DiscardHandler),
+		}, 100*time.Millisecond))
+	})
+	defer stop()
+	w.eventually("that no slot can be accounted for is noticed", func() bool {
+		code, text := get(address, "/healthz")
+		return code == http.StatusServiceUnavailable && strings.Contains(text, "accounting of slots")
+	})
+	k.BreakPodsAPI(nil)
+	k.BreakList(nil)
+	w.eventually("the agent is healthy", func() bool {
+		code, _ := get(address, "/healthz")
+		return code == http.StatusOK
 	})
 }

@@ -64,14 +64,12 @@ func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger, me
 // NewFrom returns an observer that reads the kubelet's list and Pods as given.
 func NewFrom(lister Lister, pods Pods, node string, client dynamic.Interface, log *slog.Logger, metrics *Metrics) *Observer {
 	changed := make(chan struct{}, 1)
-	o := &Observer{
+	return &Observer{
 		lister: lister, pods: pods, api: apiPods{client, node}, log: log,
 		byKubelet: newStore(changed), byAPI: newStore(changed), changed: changed,
 		source: newSource(!pods.Available()), resync: resyncInterval, health: &health{log: log, metrics: metrics},
 		beforeList: func(context.Context) {},
 	}
-	o.report()
-	return o
 }
 
 // BeforeList sets a function that each list of the kubelet waits for. Call it before Run.
@@ -79,10 +77,7 @@ func (o *Observer) BeforeList(wait func(context.Context)) { o.beforeList = wait 
 
 // Heartbeat sets the loop that is stuck while the kubelet does not show which slots are in
 // use. Call it before Run.
-func (o *Observer) Heartbeat(loop *monitor.Loop) {
-	o.health.loop = loop
-	o.report()
-}
+func (o *Observer) Heartbeat(loop *monitor.Loop) { o.health.loop = loop }
 
 // Changed returns a channel that signals changes of Pods that request Akri's
 // resources.
@@ -91,6 +86,7 @@ func (o *Observer) Changed() <-chan struct{} { return o.changed }
 // Run watches the node's Pods until ctx is done: through the kubelet's Pods API if
 // it serves that, otherwise through the API server.
 func (o *Observer) Run(ctx context.Context) {
+	o.report() // a kubelet may never show its Pods
 	if byAPI, _ := o.source.current(); byAPI {
 		o.log.Info("The kubelet has no Pods API; using the node's Pods of the API server", "consequence", kubeversion.WithoutPodsAPI)
 	}
