@@ -242,6 +242,44 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
+// meanwhile is a value that calls the function of its test while it is decoded.
+type meanwhile struct{}
+
+var whileDecoding func()
+
+func (*meanwhile) UnmarshalJSON([]byte) error {
+	whileDecoding()
+	return nil
+}
+
+// TestTextWaits checks that the memory for a text is not needed in addition to that of
+// details that are being decoded.
+func TestTextWaits(t *testing.T) {
+	returned := make(chan struct{})
+	whileDecoding = sync.OnceFunc(func() { // a value is decoded twice: to check it, and into its place
+		go func() {
+			defer close(returned)
+			details.Text("http://a/")
+		}()
+		for range 10_000 {
+			select {
+			case <-returned:
+				t.Error("a text was decoded at the same time")
+				return
+			default:
+				runtime.Gosched()
+			}
+		}
+	})
+	var into struct {
+		Value meanwhile `json:"value"`
+	}
+	if err := details.Decode("value: 1", &into); err != nil {
+		t.Fatal(err)
+	}
+	<-returned
+}
+
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://a/": "http://a/", " 'a' \n": "a", ">-\n a\n b\n": "a b", "": "", "1": "", "a: b": "", "[a]": "", "a\n---\nb": "", "&a [*a]": "",

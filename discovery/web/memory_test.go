@@ -2,10 +2,15 @@ package web
 
 import (
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"akri.sh/akri/discovery/web/details"
 )
 
 // urlsOf returns discoveryDetails with some devices of a site.
@@ -51,6 +56,44 @@ func TestLargeResponses(t *testing.T) {
 	t.Logf("%d MiB", peak>>20)
 }
 
+// TestOneAtATime checks that the memory for decoding is needed once, however many responses
+// have been received: eight large ones, or some hundred small ones, would exceed the limit.
+func TestOneAtATime(t *testing.T) {
+	const count = 8
+	var sent, used, most atomic.Int32
+	device := newSite(t, func(http.ResponseWriter, *http.Request) { sent.Add(1) })
+	var group sync.WaitGroup
+	for range count {
+		group.Go(func() {
+			c, err := newClient(&details.Details{TimeoutSeconds: 60}, nil, Networks{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.close()
+			err = c.get(t.Context(), device.URL, func(response) error {
+				now := used.Add(1)
+				defer used.Add(-1)
+				for sent.Load() < count { // the deadline is the test's
+					runtime.Gosched()
+				}
+				for range 1000 {
+					most.Store(max(most.Load(), now))
+					runtime.Gosched()
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d were used at the same time", most.Load())
+	}
+}
+
 // TestTooManyValues checks that a response is not decoded that would take many times its
 // size.
 func TestTooManyValues(t *testing.T) {
@@ -78,8 +121,8 @@ func TestManyProperties(t *testing.T) {
 	long := body(`{"a": "` + strings.Repeat("x", maxValueBytes) + `"}`)
 	all := ", properties: {" + strings.Join(properties, ", ") + "}"
 	for devices, want := range map[int]int{4: 4, 40: 0} {
-		details := strings.Replace(urlsOf(newSite(t, long), devices), ", properties: {A: a}", all, 1)
-		if found := discover(t, details, nil).next(); len(found) != want {
+		wanted := strings.Replace(urlsOf(newSite(t, long), devices), ", properties: {A: a}", all, 1)
+		if found := discover(t, wanted, nil).next(); len(found) != want {
 			t.Errorf("found %d of %d devices with 400 KiB each, want %d", len(found), devices, want)
 		}
 	}
