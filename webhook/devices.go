@@ -1,7 +1,7 @@
 package webhook
 
 import (
-	"regexp"
+	"slices"
 	"strings"
 
 	v0 "akri.sh/akri/api/v0"
@@ -19,11 +19,11 @@ func checkDevices(configuration *v0.Configuration, candidates []*candidate) []Fi
 			continue
 		}
 		var source any = tmpl.source
-		name := "{{ RESOURCE_NAME }}"
-		if tmpl.source == nil {
+		name, legacy := "{{ RESOURCE_NAME }}", tmpl.source == nil
+		if legacy { // Akri's legacy fields have no expressions
 			source, name = legacySpec(configuration, tmpl.place), "{{PLACEHOLDER}}"
 		}
-		if !hasContainers(source) || usesDevice(source, tmpl.source == nil) {
+		if !hasContainers(source) || hasRequest(source) || !legacy && readsProperties(source) {
 			continue
 		}
 		findings = append(findings, Finding{
@@ -58,30 +58,20 @@ func hasContainers(value any) bool {
 	return false
 }
 
-// readsDevice matches an expression that reads properties of devices.
-var readsDevice = regexp.MustCompile(`\{\{[^}]*\b(INSTANCE_PROPERTIES|INSTANCES?)\b`)
-
-// usesDevice reports whether a container requests one of Akri's resources, or an expression
-// reads a device. Akri's legacy fields have no expressions.
-func usesDevice(value any, legacy bool) bool {
+// hasRequest reports whether a value has a container that requests one of Akri's resources.
+func hasRequest(value any) bool {
 	switch node := value.(type) {
 	case map[string]any:
 		if resources, ok := node["resources"].(map[string]any); ok && requests(resources) {
 			return true
 		}
 		for _, child := range node {
-			if usesDevice(child, legacy) {
+			if hasRequest(child) {
 				return true
 			}
 		}
 	case []any:
-		for _, child := range node {
-			if usesDevice(child, legacy) {
-				return true
-			}
-		}
-	case string:
-		return !legacy && readsDevice.MatchString(node)
+		return slices.ContainsFunc(node, hasRequest)
 	}
 	return false
 }

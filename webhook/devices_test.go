@@ -65,13 +65,21 @@ func TestDevicesOfOtherPrograms(t *testing.T) {
 	w := newWorld(t)
 	w.guard()
 	admin := w.as("")
-	for name, object := range map[string]string{
-		"a Pod that reads a property": `{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` +
-			`spec: {containers: [{name: c, image: c, args: ["--url={{ INSTANCE_PROPERTIES.URL }}"]}]}}`,
-		"a Service": `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {ports: [{port: 80}]}}`,
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: "cam-{{ INSTANCE.name }}", annotations: {akri.sh/for-each: INSTANCES}}, ` +
+		`spec: {containers: [{name: c, image: c, args: [%q]}]}}`
+	for name, tc := range map[string]struct {
+		instance, configuration string
+		warned                  bool
+	}{
+		"a Pod that reads a property": {instance: `{apiVersion: v1, kind: Pod, metadata: {name: "{{ INSTANCE_NAME }}"}, ` +
+			`spec: {containers: [{name: c, image: c, args: ["--url={{ INSTANCE_PROPERTIES.URL }}"]}]}}`},
+		"a Pod for each Instance":                        {configuration: fmt.Sprintf(pod, "--verbose"), warned: true},
+		"a Pod for each Instance that reads a property":  {configuration: fmt.Sprintf(pod, "--url={{ INSTANCE.properties.URL }}")},
+		"a Pod for each Instance that reads only a name": {configuration: fmt.Sprintf(pod, "--name={{ INSTANCE.name }}"), warned: true},
+		"a Service": {instance: `{apiVersion: v1, kind: Service, metadata: {name: "{{ INSTANCE_NAME }}"}, spec: {ports: [{port: 80}]}}`},
 	} {
-		expect(t, admin.apply(configuration(object, "")), "")
-		if warnings := admin.warnings.take(); strings.Contains(warnings, "no container") {
+		expect(t, admin.apply(configuration(tc.instance, tc.configuration)), "")
+		if warnings := admin.warnings.take(); strings.Contains(warnings, "no container") != tc.warned {
 			t.Errorf("%s: warned: %q", name, warnings)
 		}
 	}
