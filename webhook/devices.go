@@ -35,8 +35,8 @@ func checkDevices(configuration *v0.Configuration, candidates []*candidate) []Fi
 	return findings
 }
 
-// hasContainers reports whether a value has a Pod's list of containers, none of which is an
-// expression.
+// hasContainers reports whether a value has a Pod's list of containers, without an
+// expression in place of one.
 func hasContainers(value any) bool {
 	object, _ := value.(map[string]any)
 	for key, child := range object {
