@@ -23,6 +23,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller"
+	"akri.sh/akri/internal/garbage"
 	"akri.sh/akri/internal/kubeversion"
 	"akri.sh/akri/internal/version"
 )
@@ -37,7 +38,7 @@ type command interface {
 
 func main() {
 	leaveHeadroom()
-	limitGarbage()
+	garbage.Limit()
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return

@@ -16,18 +16,6 @@ const (
 	maxIdle        = 2 << 20  // bytes allocated during an interval that counts as idle
 )
 
-// gcPercent halves the garbage that the Go runtime lets accumulate, and with it what
-// cannot be returned after a burst: memory in which a few objects of the caches lie
-// between garbage.
-const gcPercent = 50
-
-// limitGarbage sets gcPercent. GOGC, if set, takes precedence.
-func limitGarbage() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-}
-
 // leaveHeadroom lowers GOMEMLIMIT by an eighth: the manifests set it to the limit of the
 // container, which also counts memory that the Go runtime does not know of.
 func leaveHeadroom() {

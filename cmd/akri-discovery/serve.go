@@ -14,6 +14,7 @@ import (
 	"akri.sh/akri/discovery/coalesce"
 	"akri.sh/akri/discovery/embeddable"
 	"akri.sh/akri/discovery/monitor"
+	"akri.sh/akri/internal/garbage"
 	"akri.sh/akri/internal/version"
 )
 
@@ -83,7 +84,7 @@ func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor
 		return err
 	}
 	defer stop()
-	limitGarbage()
+	garbage.Limit()
 	f.options.Logger.Info("Handler started", "handler", name, "version", version.String())
 	handler := metrics.Wrap(create(metrics), f.options.Logger)
 	if f.options.Static { // the agents of all nodes send the same requests

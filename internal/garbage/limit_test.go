@@ -1,16 +1,16 @@
-package main
+package garbage
 
 import (
 	"runtime/debug"
 	"testing"
 )
 
-func TestLimitGarbage(t *testing.T) {
+func TestLimit(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	for gogc, want := range map[string]int{"": gcPercent, "100": 100} {
+	for gogc, want := range map[string]int{"": percent, "100": 100} {
 		t.Setenv("GOGC", gogc)
-		limitGarbage()
+		Limit()
 		if got := debug.SetGCPercent(100); got != want {
 			t.Errorf("GOGC=%s: garbage is collected at %d %%, want %d", gogc, got, want)
 		}
