@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"strings"
 	"testing"
 
 	"akri.sh/akri/agent"
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/fulltest"
 )
 
@@ -34,13 +34,7 @@ func TestTheLargestConfiguration(t *testing.T) {
 			return strings.Contains(metrics, fmt.Sprintf("akri_agent_slots{level=\"both\",state=\"free\"} %d\n", count))
 		}
 	}
-	heap := func() int {
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return int(stats.HeapAlloc)
-	}
-	before := heap()
+	before := apitest.LiveHeap()
 	var ids []string
 	for i := range 1000 {
 		ids = append(ids, fmt.Sprintf("d%d", i))
@@ -55,7 +49,7 @@ func TestTheLargestConfiguration(t *testing.T) {
 	other.configure("small", "descriptions: [foo0]", nil)
 	other.awaitDevices("foo0")
 	other.eventually("its slots are offered, too", slots(10_002))
-	if grown := heap() - before; grown > maxHeap {
+	if grown := apitest.LiveHeap() - before; grown > maxHeap {
 		t.Errorf("the agent holds %d MiB, want at most %d", grown>>20, maxHeap>>20)
 	}
 

@@ -2,8 +2,6 @@ package controller
 
 import (
 	"encoding/json"
-	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -23,65 +21,34 @@ func TestMemoryOfConfigurations(t *testing.T) {
 			`{"name":"P","value":"`+strings.Repeat("x", 8192)+`"},`, 128), ",") + `]}`,
 	} {
 		text := `{"apiVersion":"akri.sh/v0","kind":"Configuration","metadata":{"name":"c"},"spec":{` + spec + `}}`
-		before := liveHeap()
-		kept := make([]any, 10)
-		for i := range kept {
+		each := apitest.KeptBytes(t, []byte(text), func(text []byte) (any, error) {
 			configuration := &v0.Configuration{}
-			if err := json.Unmarshal([]byte(text), configuration); err != nil {
-				t.Fatal(err)
+			if err := json.Unmarshal(text, configuration); err != nil {
+				return nil, err
 			}
-			configuration.Name = fmt.Sprint(i)
-			var err error
-			if kept[i], err = CacheOptions().DefaultTransform(configuration); err != nil {
-				t.Fatal(err)
-			}
-		}
-		each := (liveHeap() - before) / len(kept)
+			return CacheOptions().DefaultTransform(configuration)
+		})
 		t.Logf("%s: %d KB of JSON take %d KB", name, len(text)/1000, each/1000)
 		if each > 2*len(text) {
 			t.Errorf("%s: %d bytes of JSON take %d", name, len(text), each)
 		}
-		runtime.KeepAlive(kept)
 	}
 }
 
-// Metadata that others write, as much as the API server accepts, takes no memory: neither
-// that of a Configuration nor that of an Instance.
+// The metadata of a Configuration and of an Instance takes no memory.
 func TestMemoryOfMetadata(t *testing.T) {
-	transform := CacheOptions().DefaultTransform
-	for name, metadata := range apitest.HugeMetadata() {
-		for kind, create := range map[string]func() client.Object{
-			"Configuration": func() client.Object { return &v0.Configuration{} },
-			"Instance":      func() client.Object { return &v0.Instance{} },
-		} {
-			text, err := json.Marshal(map[string]any{"metadata": metadata})
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := liveHeap()
-			kept := make([]any, 10)
-			for i := range kept {
+	for kind, create := range map[string]func() client.Object{
+		"Configuration": func() client.Object { return &v0.Configuration{} },
+		"Instance":      func() client.Object { return &v0.Instance{} },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			apitest.CheckKeptMetadata(t, func(text []byte) (any, error) {
 				object := create()
 				if err := json.Unmarshal(text, object); err != nil {
-					t.Fatal(err)
+					return nil, err
 				}
-				if kept[i], err = transform(object); err != nil {
-					t.Fatal(err)
-				}
-			}
-			each := (liveHeap() - before) / len(kept)
-			if each > 16<<10 {
-				t.Errorf("%s of a %s: %d KB of JSON take %d KB", name, kind, len(text)/1000, each/1000)
-			}
-			runtime.KeepAlive(kept)
-		}
+				return CacheOptions().DefaultTransform(object)
+			})
+		})
 	}
-}
-
-func liveHeap() int {
-	runtime.GC()
-	runtime.GC() // what finalizers held
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int(stats.HeapAlloc)
 }

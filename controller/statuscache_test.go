@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
 )
 
 // cam returns the cached parent of the tests in a version.
@@ -125,13 +126,7 @@ func TestStatusMemoryIsFlat(t *testing.T) {
 	const instances, changes, perInstance = 1000, 10_000, 600 // bytes
 	c := newStatusCache[v0.InstanceStatus]()
 	message := func(i int) string { return fmt.Sprintf("%4000d", i) } // each status is 4 KB
-	heap := func() uint64 {
-		var stats runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
-	before := heap()
+	before := apitest.LiveHeap()
 	for i := range changes {
 		parent := metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i % instances)), ResourceVersion: strconv.Itoa(2*i + 1)}
 		status := v0.InstanceStatus{Conditions: []metav1.Condition{{Message: message(i)}}}
@@ -147,7 +142,7 @@ func TestStatusMemoryIsFlat(t *testing.T) {
 	if written, held := c.count(); written != 0 || held != 0 {
 		t.Errorf("%d written and %d held statuses are in memory", written, held)
 	}
-	if after := heap(); after > before+instances*perInstance {
+	if after := apitest.LiveHeap(); after > before+instances*perInstance {
 		t.Errorf("%d bytes per Instance after %d status changes, want at most %d", (after-before)/instances, changes, perInstance)
 	}
 	runtime.KeepAlive(c)

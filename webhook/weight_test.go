@@ -8,15 +8,8 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/internal/apitest"
 )
-
-// heapAfter returns the live heap, in bytes.
-func heapAfter() int64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
-}
 
 // The estimates of what a Configuration takes are not below what it takes, whatever its
 // shape, and not so far above that ordinary Configurations are large.
@@ -40,14 +33,14 @@ func TestEstimates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := []byte(template(data))
-			before := heapAfter()
+			before := apitest.LiveHeap()
 			configuration := &v0.Configuration{}
 			if err := json.Unmarshal(raw, configuration); err != nil {
 				t.Fatal(err)
 			}
-			decoded := heapAfter() - before
+			decoded := int64(apitest.LiveHeap() - before)
 			compiled, _ := checkTemplates(configuration, confine.Policy{})
-			both := heapAfter() - before
+			both := int64(apitest.LiveHeap() - before)
 			estimate := decodedBytes(raw)
 			const noise = 256 << 10 // of other goroutines
 			if decoded > estimate+noise {

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"log/slog"
 	"os"
-	goruntime "runtime"
 	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -212,39 +210,13 @@ func TestReadYourDeparture(t *testing.T) {
 	}
 }
 
-// Metadata that others write, as much as the API server accepts, takes no memory.
+// The metadata of an Instance takes no memory.
 func TestMemoryOfMetadata(t *testing.T) {
-	for name, metadata := range apitest.HugeMetadata() {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v0.Instance{ObjectMeta: *metadata})
-		if err != nil {
-			t.Fatal(err)
+	apitest.CheckKeptMetadata(t, func(text []byte) (any, error) {
+		object := &unstructured.Unstructured{}
+		if err := json.Unmarshal(text, &object.Object); err != nil {
+			return nil, err
 		}
-		text, err := json.Marshal(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := liveHeap()
-		kept := make([]*v0.Instance, 10)
-		for i := range kept {
-			object := &unstructured.Unstructured{}
-			if err := json.Unmarshal(text, &object.Object); err != nil {
-				t.Fatal(err)
-			}
-			if kept[i], err = Read(object); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if each := (liveHeap() - before) / len(kept); each > 16<<10 {
-			t.Errorf("%s: %d KB of JSON take %d KB", name, len(text)/1000, each/1000)
-		}
-		goruntime.KeepAlive(kept)
-	}
-}
-
-func liveHeap() int {
-	goruntime.GC()
-	goruntime.GC() // what finalizers held
-	var stats goruntime.MemStats
-	goruntime.ReadMemStats(&stats)
-	return int(stats.HeapAlloc)
+		return Read(object)
+	})
 }

@@ -15,6 +15,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
+	"akri.sh/akri/internal/apitest"
 )
 
 // deploymentText is a Deployment of an Instance; its number is in all names and UIDs.
@@ -36,7 +37,7 @@ const deploymentText = `{
 func TestMemoryOfObjects(t *testing.T) {
 	const count, limit = 5000, 800
 	s := newStore(logr.Discard(), func(ownership.Parent) {}, func() {})
-	before := liveHeap()
+	before := apitest.LiveHeap()
 	for i := range count {
 		full := &unstructured.Unstructured{}
 		if err := utiljson.Unmarshal(fmt.Appendf(nil, deploymentText, i), &full.Object); err != nil {
@@ -48,7 +49,7 @@ func TestMemoryOfObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	each := (liveHeap() - before) / count
+	each := (apitest.LiveHeap() - before) / count
 	t.Logf("%d bytes", each)
 	if each > limit || s.len() != count {
 		t.Errorf("each of %d objects takes %d bytes, want at most %d", s.len(), each, limit)
@@ -83,29 +84,19 @@ func TestMemoryOfWhatOthersAdd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := liveHeap()
-		kept := make([]*Object, 10)
-		for i := range kept {
+		each := apitest.KeptBytes(t, text, func(text []byte) (any, error) {
 			full := &unstructured.Unstructured{}
 			if err := json.Unmarshal(text, &full.Object); err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
-			kept[i] = Trim(full)
-		}
-		if each := (liveHeap() - before) / len(kept); each > 64<<10 {
+			object := Trim(full)
+			if !object.ours {
+				t.Errorf("%s: the object is not the controller's, so it would not be kept at all", name)
+			}
+			return object, nil
+		})
+		if each > 64<<10 {
 			t.Errorf("%s: %d KB of JSON take %d KB", name, len(text)/1000, each/1000)
 		}
-		if !kept[0].ours {
-			t.Errorf("%s: the object is not the controller's, so it would not be kept at all", name)
-		}
-		runtime.KeepAlive(kept)
 	}
-}
-
-func liveHeap() int {
-	runtime.GC()
-	runtime.GC() // what finalizers held
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int(stats.HeapAlloc)
 }

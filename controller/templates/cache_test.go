@@ -11,6 +11,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/confine"
+	"akri.sh/akri/internal/apitest"
 )
 
 // configurationOf returns a Configuration with a number of ConfigMap templates.
@@ -112,13 +113,13 @@ func TestTheEstimateIsRight(t *testing.T) {
 				}
 			}
 		}
-		before := heap()
+		before := apitest.LiveHeap()
 		for i, configuration := range configurations {
 			if held[i] = Compile(configuration, confine.Policy{}); len(held[i].Problems) > 0 {
 				t.Fatalf("%s: %v", name, held[i].Problems)
 			}
 		}
-		taken, estimated := float64(heap()-before)/copies, float64(estimate(configurations[0]))
+		taken, estimated := float64(apitest.LiveHeap()-before)/copies, float64(estimate(configurations[0]))
 		t.Logf("%s: %.0f KB, estimated %.0f KB", name, taken/1024, estimated/1024)
 		if estimated < 0.9*taken || estimated > 4*taken {
 			t.Errorf("%s: 64 templates take %.0f bytes, estimated as %.0f", name, taken, estimated)
@@ -126,15 +127,6 @@ func TestTheEstimateIsRight(t *testing.T) {
 		runtime.KeepAlive(held)
 		runtime.KeepAlive(configurations)
 	}
-}
-
-// heap returns the bytes of the live objects.
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC() // what finalizers held
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
 }
 
 // Passes share the Configuration with the informer's cache: neither compiling nor

@@ -10,9 +10,9 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// HugeMetadata returns metadata, by what is large of it: about as much of each as the API
+// hugeMetadata returns metadata, by what is large of it: about as much of each as the API
 // server stores, or, of annotations, accepts.
-func HugeMetadata() map[string]*metav1.ObjectMeta {
+func hugeMetadata() map[string]*metav1.ObjectMeta {
 	const size = 1 << 20
 	text, number := strings.Repeat("x", size), size/100
 	labels := make(map[string]string, number)
