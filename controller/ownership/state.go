@@ -105,14 +105,16 @@ func labelled(namespace string, labels map[string]string) Parent {
 // nil if the controller has not applied the object.
 func AppliedFields(object metav1.Object) *metav1.ManagedFieldsEntry {
 	entries := object.GetManagedFields()
-	index := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == v0.FieldManagerController &&
-			entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-	})
+	index := slices.IndexFunc(entries, IsApplied)
 	if index < 0 {
 		return nil
 	}
 	return &entries[index]
+}
+
+// IsApplied reports whether an entry in an object's managedFields is the controller's.
+func IsApplied(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
 // Suspect reports whether an object was applied by the controller and is owned by

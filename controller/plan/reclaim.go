@@ -33,7 +33,7 @@ func Reclaim(
 	live *unstructured.Unstructured, content map[string]any, neighbors []string,
 ) (managed []metav1.ManagedFieldsEntry, replaced []string, err error) {
 	managers := live.GetManagedFields()
-	own := slices.IndexFunc(managers, isOwn)
+	own := slices.IndexFunc(managers, ownership.IsApplied)
 	ours, applied := &fieldpath.Set{}, &fieldpath.Set{}
 	for i, entry := range managers {
 		switch {
@@ -92,15 +92,11 @@ func incompleteLists(ours *fieldpath.Set, content map[string]any) func(list fiel
 	}
 }
 
-func isOwn(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-}
-
 // reassigned returns managed fields in which the controller has applied the list
 // entries, and no other manager owns them or anything in them.
 func reassigned(managers []metav1.ManagedFieldsEntry, entries *fieldpath.Set, version string) ([]metav1.ManagedFieldsEntry, error) {
 	var managed []metav1.ManagedFieldsEntry
-	if !slices.ContainsFunc(managers, isOwn) {
+	if !slices.ContainsFunc(managers, ownership.IsApplied) {
 		managers = append(slices.Clone(managers), metav1.ManagedFieldsEntry{
 			Manager: v0.FieldManagerController, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version,
 			FieldsType: "FieldsV1",
@@ -112,7 +108,7 @@ func reassigned(managers []metav1.ManagedFieldsEntry, entries *fieldpath.Set, ve
 			return nil, err
 		}
 		fields := before.RecursiveDifference(entries)
-		if isOwn(entry) {
+		if ownership.IsApplied(entry) {
 			fields = fields.Union(entries)
 		}
 		if fields.Equals(before) {

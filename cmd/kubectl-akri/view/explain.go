@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/internal/text"
 	"akri.sh/akri/templating"
 )
@@ -248,7 +249,7 @@ const maxFields = 6
 func OtherManagers(entries []metav1.ManagedFieldsEntry) []Manager {
 	var managers []Manager
 	for _, entry := range entries {
-		if entry.Manager == v0.FieldManagerController && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if ownership.IsApplied(entry) {
 			continue
 		}
 		manager := Manager{Name: entry.Manager, Operation: string(entry.Operation)}
