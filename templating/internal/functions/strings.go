@@ -32,7 +32,7 @@ var textFunctions = []Function{
 		run: sprigText("nospace")},
 	{Name: "abbrev", Group: "Strings", What: "at most N characters, with ... at the end if shortened; N is at least 4", min: 2, max: 2,
 		Example: `abbrev 5 "camera"`, Result: `"ca..."`,
-		run: abbreviate},
+		run: count1text1(abbreviate)},
 	{Name: "wrap", Group: "Strings", What: "the string broken at spaces into lines of at most N characters", min: 2, max: 2, slow: true,
 		Example: `wrap 5 "one two"`, Result: `"one\ntwo"`,
 		run: wrap},
@@ -190,21 +190,13 @@ func substring(_ *budget.Budget, args []any) (any, error) {
 	return string(runes[min(max(from, 0), to):to]), nil
 }
 
-func abbreviate(_ *budget.Budget, args []any) (any, error) {
-	n, err := smallArg(args, 0)
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArg(args, 1)
-	if err != nil {
-		return nil, err
-	}
+func abbreviate(n int, s string) any {
 	const dots = "..."
 	runes := []rune(s)
 	if n <= len(dots) || len(runes) <= n {
-		return s, nil
+		return s
 	}
-	return string(runes[:n-len(dots)]) + dots, nil
+	return string(runes[:n-len(dots)]) + dots
 }
 
 // wrap breaks lines at spaces only. A longer word stays whole.
