@@ -80,15 +80,16 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	if err != nil {
 		return fmt.Errorf("create the client of the API server: %w", err)
 	}
-	metricsListener, err := listenMetrics(options.MetricsAddress)
-	if err != nil {
-		return err
-	}
 	a, err := build(client, options, newServer)
 	if err != nil {
 		return err
 	}
 	defer a.close()
+	web, err := a.listen(options)
+	if err != nil {
+		return err
+	}
+	defer web.close()
 	debugServer, err := debug.Listen(options.DebugAddress, a.debugSource(options), log)
 	if err != nil {
 		return err
@@ -117,8 +118,8 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		log.Info("Configurations and Instances are synced", "node", options.NodeName)
 		return a.reconciler.run(ctx)
 	})
-	if metricsListener != nil {
-		group.Go(func() error { return serveMetrics(ctx, metricsListener, a.metrics, a.health.Check, a.ready, log) })
+	for _, e := range web {
+		group.Go(func() error { return e.serve(ctx) })
 	}
 	group.Go(func() error { return debugServer.Run(ctx) })
 	return ignoreCanceled(group.Wait())

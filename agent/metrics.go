@@ -65,21 +65,20 @@ func newMetrics() *prometheus.Registry {
 	return metrics
 }
 
-// serveMetrics serves /metrics, /healthz and /readyz until ctx is done.
-func serveMetrics(
-	ctx context.Context, listener net.Listener, metrics *prometheus.Registry, alive, ready func() error, log *slog.Logger,
-) error {
+// metricsHandler serves /metrics.
+func metricsHandler(metrics *prometheus.Registry, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}))
+	return mux
+}
+
+// probeHandler serves /healthz and /readyz. Everybody who reaches the Pod can read what
+// alive and ready return.
+func probeHandler(alive, ready func() error) http.Handler {
+	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", answer(alive))
 	mux.Handle("GET /readyz", answer(ready))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	stopped := context.AfterFunc(ctx, func() { server.Close() })
-	defer stopped()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve metrics: %w", err)
-	}
-	return nil
+	return mux
 }
 
 // answer returns a handler that answers with the result of a check.
@@ -93,14 +92,50 @@ func answer(check func() error) http.HandlerFunc {
 	}
 }
 
-// listenMetrics listens on the metrics address. It returns nil if metrics are off.
-func listenMetrics(address string) (net.Listener, error) {
-	if address == "" || address == "0" {
-		return nil, nil
+// endpoint is a handler and the address at which it is served.
+type endpoint struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+type endpoints []endpoint
+
+// listen listens at the addresses of the metrics and of the probes that are not turned off.
+func (a *parts) listen(options Options) (endpoints, error) {
+	var all endpoints
+	for _, e := range []struct {
+		flag, address string
+		handler       http.Handler
+	}{
+		{"--metrics-bind-address", options.MetricsAddress, metricsHandler(a.metrics, options.Logger)},
+		{"--health-probe-bind-address", options.ProbeAddress, probeHandler(a.health.Check, a.ready)},
+	} {
+		if e.address == "" || e.address == "0" {
+			continue
+		}
+		listener, err := net.Listen("tcp", e.address)
+		if err != nil {
+			all.close()
+			return nil, fmt.Errorf("%s: %w: free the port, or set the flag to another one or to 0", e.flag, err)
+		}
+		all = append(all, endpoint{listener, &http.Server{Handler: e.handler, ReadHeaderTimeout: 5 * time.Second}})
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen for metrics: %w: free the port, or set --metrics-bind-address to another one or to 0", err)
+	return all, nil
+}
+
+// close releases the addresses.
+func (all endpoints) close() {
+	for _, e := range all {
+		e.listener.Close()
 	}
-	return listener, nil
+}
+
+// serve serves the endpoint until ctx is done.
+func (e endpoint) serve(ctx context.Context) error {
+	stopped := context.AfterFunc(ctx, func() { e.server.Close() })
+	defer stopped()
+	if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", e.listener.Addr(), err)
+	}
+	return nil
 }

@@ -23,9 +23,10 @@ type Options struct {
 	HandlersDir string
 	// KubeletDir is the kubelet's root directory.
 	KubeletDir string
-	// MetricsAddress is the address of /metrics, /healthz and /readyz; "0" turns
-	// them off.
+	// MetricsAddress is the address of /metrics; "" or "0" turns it off.
 	MetricsAddress string
+	// ProbeAddress is the address of /healthz and /readyz; "" or "0" turns them off.
+	ProbeAddress string
 	// DebugAddress is the loopback address of the debug endpoint; "" or "0" turns it
 	// off.
 	DebugAddress string

@@ -26,9 +26,9 @@ func TestAgentStartsWithoutAnAPIServer(t *testing.T) {
 	nowhere := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1}
 	w := &world{t: t, config: nowhere}
 	n := w.node("n")
-	address := freeAddress(t)
+	address, probes := freeAddress(t), freeAddress(t)
 	options := agent.Options{
-		NodeName: "n", HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: address,
+		NodeName: "n", HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: address, ProbeAddress: probes,
 		Config: nowhere, Logger: slog.New(slog.DiscardHandler),
 	}
 	stop := n.start("agent", func(ctx context.Context) error { return agent.RunWithSink(ctx, options, n.sink) })
@@ -51,11 +51,14 @@ func TestAgentStartsWithoutAnAPIServer(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if code, text := get(address, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "API server") {
+	if code, text := get(probes, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "API server") {
 		t.Errorf("/readyz returns %d %q", code, text)
 	}
-	if code, _ := get(address, "/healthz"); code != http.StatusOK {
+	if code, _ := get(probes, "/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz returns %d", code)
+	}
+	if code, text := get(probes, "/metrics"); code != http.StatusNotFound {
+		t.Errorf("/metrics at the address of the probes returns %d %q", code, text)
 	}
 	start := time.Now()
 	stop()
@@ -128,6 +131,9 @@ func TestErrorsAtStart(t *testing.T) {
 		"no node":      {func(o *agent.Options) { o.NodeName = "" }, "NODE_NAME"},
 		"no directory": {func(o *agent.Options) { o.HandlersDir = filepath.Join(o.HandlersDir, "none") }, "--discovery-handlers-dir"},
 		"a busy port":  {func(o *agent.Options) { o.MetricsAddress = busy.Addr().String() }, "--metrics-bind-address"},
+		"a busy port of probes": {
+			func(o *agent.Options) { o.MetricsAddress, o.ProbeAddress = freeAddress(t), busy.Addr().String() }, "--health-probe-bind-address",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := base
@@ -179,7 +185,7 @@ func TestHealthz(t *testing.T) {
 	ended := make(chan struct{})
 	stop := n.start("agent", func(ctx context.Context) error {
 		return agent.RunWithSink(ctx, agent.WithWorkerLimit(agent.Options{
-			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: address,
+			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, ProbeAddress: address,
 			Config: n.config, Logger: slog.New(slog.DiscardHandler),
 		}, 100*time.Millisecond), stuckSink{ended: ended})
 	})

@@ -124,7 +124,7 @@ func (a *agents) startOne(ctx context.Context, node Node) error {
 	config.QPS, config.UserAgent, config.Dial = -1, node.UserAgent(), a.dial()
 	a.group.Go(func() error {
 		return agent.Run(ctx, agent.Options{
-			NodeName: node.Name(), HandlersDir: node.HandlersDir(), KubeletDir: node.KubeletDir(), MetricsAddress: health,
+			NodeName: node.Name(), HandlersDir: node.HandlersDir(), KubeletDir: node.KubeletDir(), ProbeAddress: health,
 			Config: config, Logger: slog.New(&a.warnings),
 		})
 	})

@@ -124,7 +124,7 @@ controller: {onlyOnControlPlane: true, tolerations: {}}
 			values: "prometheus: {enabled: true, port: 9090}",
 			want:   []string{"PodMonitor akri-system/akri"},
 			texts: map[string]string{
-				"DaemonSet akri-system/akri-agent":       "containerPort: 9090\n          name: metrics",
+				"DaemonSet akri-system/akri-agent":       "--metrics-bind-address=:9090",
 				"Deployment akri-system/akri-controller": "--metrics-bind-address=:9090",
 				"Deployment akri-system/akri-webhook":    "--metrics-bind-address=:9090",
 			},

@@ -25,21 +25,8 @@ func TestChartIsKustomization(t *testing.T) {
 		dirs   []string
 		values string
 	}{
-		"defaults": {dirs: []string{"default"}, values: `{namespace: {create: true}}`},
-		"all handlers": {
-			dirs: []string{"default", "debug-echo", "udev", "onvif", "opcua", "mqtt", "mdns", "http"},
-			values: `
-namespace: {create: true}
-handlers:
-  debugEcho: {enabled: true}
-  udev: {enabled: true}
-  onvif: {enabled: true}
-  opcua: {enabled: true}
-  mqtt: {enabled: true}
-  mdns: {enabled: true}
-  http: {enabled: true}
-`,
-		},
+		"defaults":     {dirs: []string{"default"}, values: `{namespace: {create: true}}`},
+		"all handlers": {dirs: everyDir, values: everyHandler},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]object{}
@@ -59,6 +46,22 @@ handlers:
 		})
 	}
 }
+
+// everyDir lists the directories in config/ of Akri and all handlers, and everyHandler has
+// the values for the same.
+var everyDir = []string{"default", "debug-echo", "udev", "onvif", "opcua", "mqtt", "mdns", "http"}
+
+const everyHandler = `
+namespace: {create: true}
+handlers:
+  debugEcho: {enabled: true}
+  udev: {enabled: true}
+  onvif: {enabled: true}
+  opcua: {enabled: true}
+  mqtt: {enabled: true}
+  mdns: {enabled: true}
+  http: {enabled: true}
+`
 
 // compare reports the objects that differ.
 func compare(t *testing.T, got, want map[string]object) {
@@ -125,6 +128,24 @@ func kustomize(t *testing.T, dir string) map[string]object {
 		t.Fatal(err)
 	}
 	return objects(t, string(manifest))
+}
+
+// kustomizeOwn builds a kustomization of an operator's own, for which the directory config is
+// ../../config.
+func kustomizeOwn(t *testing.T, text string) map[string]object {
+	t.Helper()
+	if err := os.MkdirAll("../../bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("../../bin", "my-akri-") // kustomize takes only relative paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kustomize(t, dir)
 }
 
 // objects returns the objects of a manifest, by kind, namespace and name.
@@ -217,20 +238,8 @@ func TestQuickStartKustomization(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("docs/quickstart.md has no my-akri/kustomization.yaml")
 	}
-	if err := os.MkdirAll("../../bin", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("../../bin", "my-akri-") // kustomize takes only relative paths
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	text := strings.ReplaceAll("#"+block, "../config", "../../config")
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	images := 0
-	for id, o := range kustomize(t, dir) {
+	for id, o := range kustomizeOwn(t, strings.ReplaceAll("#"+block, "../config", "../../config")) {
 		containers, _, _ := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
 		for _, c := range containers {
 			image, _ := c.(object)["image"].(string)

@@ -81,7 +81,9 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 	flags.StringVar(&kubeconfig, "kubeconfig", first("", "KUBECONFIG"),
 		"kubeconfig file for the API server (KUBECONFIG); default: the Pod's service account")
 	flags.StringVar(&options.MetricsAddress, "metrics-bind-address", metricsAddress(first),
-		"address of /metrics, /healthz and /readyz; 0 turns them off (METRICS_PORT sets the port)")
+		"address of /metrics, which is not authenticated; 0 turns it off (METRICS_PORT sets the port)")
+	flags.StringVar(&options.ProbeAddress, "health-probe-bind-address", ":8081",
+		"address of /healthz and /readyz; 0 turns them off")
 	flags.StringVar(&options.DebugAddress, "debug-address", fmt.Sprintf("127.0.0.1:%d", debug.Port),
 		"loopback address of the debug endpoint, which kubectl akri nodes reads; 0 turns it off")
 	flags.BoolVar(&options.AllowCrossNamespaceProperties, "allow-cross-namespace-properties", false,
@@ -114,7 +116,7 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 }
 
 func metricsAddress(first func(string, ...string) string) string {
-	return ":" + first("8080", "METRICS_PORT")
+	return "127.0.0.1:" + first("8080", "METRICS_PORT")
 }
 
 func newLogger(to io.Writer, level, format string) (*slog.Logger, error) {

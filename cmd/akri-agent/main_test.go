@@ -32,8 +32,12 @@ func TestFlagsAndVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if options.NodeName != "from-us" || options.HandlersDir != "/handlers" || options.KubeletDir != "/var/lib/kubelet" ||
-		options.MetricsAddress != ":9000" || options.Config.Host != "https://127.0.0.1:6443" || options.Config.QPS != -1 {
+		options.Config.Host != "https://127.0.0.1:6443" || options.Config.QPS != -1 {
 		t.Errorf("from variables: %+v", options)
+	}
+	// Only a port-forward, or what an operator permits, reaches the metrics. Kubelets reach the probes.
+	if options.MetricsAddress != "127.0.0.1:9000" || options.ProbeAddress != ":8081" {
+		t.Errorf("metrics are served at %s, probes at %s", options.MetricsAddress, options.ProbeAddress)
 	}
 	if options.Logger.Warn("Cannot listen"); options.DebugAddress != "127.0.0.1:8089" || len(options.Recent.Records()) != 1 {
 		t.Errorf("for the debug endpoint: %s, %+v", options.DebugAddress, options.Recent.Records())

@@ -14,7 +14,8 @@ type addressFlags struct {
 }
 
 func (f *addressFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.metrics, "metrics-bind-address", ":8080", "`address` that serves /metrics; 0 turns it off")
+	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:8080",
+		"`address` that serves /metrics, without authentication; 0 turns it off")
 	set.StringVar(&f.probes, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 }
 

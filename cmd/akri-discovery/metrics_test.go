@@ -23,22 +23,17 @@ func TestMetricsAreDocumented(t *testing.T) {
 }
 
 func TestProbes(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
 	registry := prometheus.NewRegistry()
 	monitor.New(registry)
 	registered := false
-	stop, err := serveMetrics(address, registry, func() bool { return registered })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
+	metrics := serveAnywhere(t, metricsHandler(registry))
+	probes := serveAnywhere(t, probeHandler(func() bool { return registered }))
 	get := func(path string) (int, string) {
 		t.Helper()
+		address := probes
+		if path == "/metrics" {
+			address = metrics
+		}
 		response, err := http.Get("http://" + address + path)
 		if err != nil {
 			t.Fatal(err)
@@ -63,4 +58,21 @@ func TestProbes(t *testing.T) {
 	if code, text := get("/metrics"); code != http.StatusOK || !strings.Contains(text, "akri_handler_devices 0") {
 		t.Errorf("/metrics: %d %s", code, text)
 	}
+}
+
+// serveAnywhere serves a handler at a free address until the end of the test.
+func serveAnywhere(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	stop, err := serveHTTP("--flag", address, handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return address
 }

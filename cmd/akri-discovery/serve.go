@@ -21,8 +21,9 @@ import (
 // serveFlags are the flags of every handler.
 type serveFlags struct {
 	options discovery.Options
-	// address serves metrics and probes; "0" for none.
-	address string
+	// metrics and probes are the addresses that serve them; "0" for none.
+	metrics string
+	probes  string
 	level   string
 	tls     tlsFiles
 	// name replaces the handler's usual name.
@@ -46,7 +47,8 @@ func (f *serveFlags) add(cmd *cobra.Command, environment func(string) string) {
 	flags.BoolVar(&f.options.Static, "static", false,
 		"do not register, because the agents know this handler from --static-handlers; only with --pod-ip")
 	f.tls.add(flags)
-	flags.StringVar(&f.address, "metrics-bind-address", "0", "address that serves /metrics, /healthz and /readyz; 0 turns it off")
+	flags.StringVar(&f.metrics, "metrics-bind-address", "0", "address that serves /metrics, without authentication; 0 turns it off")
+	flags.StringVar(&f.probes, "health-probe-bind-address", "0", "address that serves /healthz and /readyz; 0 turns it off")
 	flags.StringVar(&f.level, "log-level", "info", "minimum level to log: debug, info, warn or error")
 }
 
@@ -79,11 +81,16 @@ func (f *serveFlags) serve(cmd *cobra.Command, name string, create func(*monitor
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		version.NewCollector("discovery"))
 	metrics := monitor.New(registry)
-	stop, err := serveMetrics(f.address, registry, registered.Load)
+	stopMetrics, err := serveHTTP("--metrics-bind-address", f.metrics, metricsHandler(registry))
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer stopMetrics()
+	stopProbes, err := serveHTTP("--health-probe-bind-address", f.probes, probeHandler(registered.Load))
+	if err != nil {
+		return err
+	}
+	defer stopProbes()
 	garbage.Limit()
 	f.options.Logger.Info("Handler started", "handler", name, "version", version.String())
 	handler := metrics.Wrap(create(metrics), f.options.Logger)

@@ -23,7 +23,10 @@ const processNode = "this-machine"
 // shared directory.
 var processes = map[string][]string{
 	"akri-controller": {"--node-grace=0", "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
-	"akri-agent":      {"--node-name=" + processNode, "--discovery-handlers-dir=%s", "--kubelet-dir=%s/kubelet", "--metrics-bind-address=0"},
+	"akri-agent": {
+		"--node-name=" + processNode, "--discovery-handlers-dir=%s", "--kubelet-dir=%s/kubelet",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0",
+	},
 	"akri-discovery": {
 		"debug-echo", "--shared=true", "--discovery-handlers-dir=%s", "--availability-file=%s/debug-echo/debug-echo-availability.txt",
 	},

@@ -55,13 +55,25 @@
 {{- has "onvif" .agent.embeddedHandlers }}
 {{- end }}
 
-{{/* Fails if arguments change the port of the probes behind the chart's back: akri.probedPort (list KEY ARGS). */}}
-{{- define "akri.probedPort" -}}
+{{/* Fails if arguments change the ports behind the chart's back: akri.namedPorts (list KEY ARGS). */}}
+{{- define "akri.namedPorts" -}}
 {{- range index . 1 }}
 {{- if hasPrefix "--metrics-bind-address" . }}
-{{- fail (printf "%[1]s.args: use %[1]s.metricsPort instead of %[2]s: probes use the same port" (index $ 0) .) }}
+{{- fail (printf "%[1]s.args: use %[1]s.metricsPort and metrics.open instead of %[2]s: the Pod names the port" (index $ 0) .) }}
+{{- end }}
+{{- if hasPrefix "--health-probe-bind-address" . }}
+{{- fail (printf "%[1]s.args: use %[1]s.probesPort instead of %[2]s: the Pod names the port" (index $ 0) .) }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/*
+Where a program serves metrics, which are not authenticated: only in its Pod, unless they
+are to be scraped: akri.metricsAddress (list VALUES PORT).
+*/}}
+{{- define "akri.metricsAddress" -}}
+{{- $metrics := (index . 0).metrics }}
+{{- if not (or $metrics.open $metrics.podMonitor.enabled) }}127.0.0.1{{ end }}:{{ index . 1 }}
 {{- end }}
 
 {{/* Fails if the program already uses its port for metrics otherwise: akri.freePort (list KEY PORT TAKEN...). */}}
@@ -73,18 +85,21 @@
 {{- end }}
 {{- end }}
 
-{{/* The agents' arguments, as a YAML list: akri.agentArgs (list ROOT VALUES PORT). */}}
+{{/* The agents' arguments, as a YAML list: akri.agentArgs (list ROOT VALUES METRICS-PORT PROBES-PORT). */}}
 {{- define "akri.agentArgs" -}}
 {{- $root := index . 0 }}
 {{- $values := index . 1 }}
-{{- $port := index . 2 }}
+{{- $metrics := index . 2 }}
+{{- $probes := index . 3 }}
 {{- $args := list }}
 {{- $onHost := include "akri.agentOnHost" $values | eq "true" }}
 {{- with $values.agent.embeddedHandlers }}
 {{- $args = append $args (printf "--embedded-handlers=%s" (join "," .)) }}
 {{- end }}
-{{- if ne $port 8080 }}
-{{- $args = append $args (printf "--metrics-bind-address=:%d" $port) }}
+{{- include "akri.freePort" (list "agent" $metrics $probes) }}
+{{- $args = append $args (printf "--metrics-bind-address=%s" (include "akri.metricsAddress" (list $values $metrics))) }}
+{{- if ne $probes 8081 }}
+{{- $args = append $args (printf "--health-probe-bind-address=:%d" $probes) }}
 {{- end }}
 {{- $static := $values.agent.staticHandlers }}
 {{- range $key, $handler := $values.handlers }}
@@ -105,8 +120,6 @@
 {{- with $values.agent.networkHandlers }}
 {{- $args = append $args (printf "--allow-network-handlers=%s" (join "," .)) }}
 {{- end }}
-{{- include "akri.probedPort" (list "agent" $values.agent.args) }}
-{{- with concat $args $values.agent.args }}
-{{- toYaml . }}
-{{- end }}
+{{- include "akri.namedPorts" (list "agent" $values.agent.args) }}
+{{- concat $args $values.agent.args | toYaml }}
 {{- end }}

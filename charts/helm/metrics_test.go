@@ -1,0 +1,87 @@
+package helm_test
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestMetricsAreClosed checks where each program serves metrics: inside its Pod, unless an
+// operator opens them, which one value or one component does for all. Probes work in any
+// case, at a port of their own.
+func TestMetricsAreClosed(t *testing.T) {
+	paths := func(dirs []string) string { return "../../config/" + strings.Join(dirs, ", ../../config/") }
+	own := "resources: [" + paths(append(slices.Clone(everyDir), "site")) + "]\n"
+	const onHost = "agent: {embeddedHandlers: [onvif]}"
+	for name, test := range map[string]struct {
+		objects map[string]object
+		open    bool
+		pods    int
+	}{
+		"the chart":                 {render(t, everyHandler), false, 10},
+		"agents on the host":        {render(t, onHost), false, 3},
+		"the chart, open":           {render(t, everyHandler+"metrics: {open: true}"), true, 10},
+		"agents on the host, open":  {render(t, onHost+"\nmetrics: {open: true}"), true, 3},
+		"a PodMonitor":              {render(t, everyHandler+"metrics: {podMonitor: {enabled: true}}"), true, 10},
+		"Prometheus of Akri's keys": {render(t, "prometheus: {enabled: true}"), true, 3},
+		"kustomize":                 {kustomizeOwn(t, own), false, 11},
+		"kustomize, open":           {kustomizeOwn(t, own+"components: [../../config/open-metrics]"), true, 11},
+		"kustomize, no handler":     {kustomizeOwn(t, "{resources: [../../config/default], components: [../../config/open-metrics]}"), true, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := 0
+			for id, o := range test.objects {
+				containers, _, _ := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
+				for _, c := range containers {
+					if problem := endpoints(c.(object), test.open); problem != "" {
+						t.Errorf("%s: %s", id, problem)
+					}
+					pods++
+				}
+			}
+			if pods != test.pods {
+				t.Errorf("%d programs, want %d", pods, test.pods)
+			}
+		})
+	}
+}
+
+// endpoints returns what is wrong with where a container serves metrics and probes, or "".
+func endpoints(container object, open bool) string {
+	ports := map[string]string{}
+	listed, _, _ := unstructured.NestedSlice(container, "ports")
+	for _, port := range listed {
+		ports[port.(object)["name"].(string)] = fmt.Sprint(port.(object)["containerPort"])
+	}
+	metrics, probes := "", ":8081"
+	args, _, _ := unstructured.NestedStringSlice(container, "args")
+	for _, arg := range args {
+		switch name, value, _ := strings.Cut(arg, "="); name {
+		case "--metrics-bind-address":
+			metrics = value
+		case "--health-probe-bind-address":
+			probes = value
+		}
+	}
+	host, port, err := net.SplitHostPort(metrics)
+	switch {
+	case err != nil || port != ports["metrics"]:
+		return fmt.Sprintf("metrics are served at %q, and the Pod's port of metrics is %q", metrics, ports["metrics"])
+	case open && host != "":
+		return fmt.Sprintf("the metrics are not open: they are served at %s", metrics)
+	case !open && !net.ParseIP(host).IsLoopback():
+		return fmt.Sprintf("the metrics are open: they are served at %s", metrics)
+	case probes != ":"+ports["probes"]:
+		return fmt.Sprintf("probes are served at %s, and the Pod's port of probes is %q", probes, ports["probes"])
+	}
+	for _, probe := range []string{"livenessProbe", "readinessProbe"} {
+		if port, _, _ := unstructured.NestedString(container, probe, "httpGet", "port"); port != "probes" {
+			return fmt.Sprintf("the %s uses the port %q", probe, port)
+		}
+	}
+	return ""
+}
