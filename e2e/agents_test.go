@@ -71,10 +71,10 @@ spec:
 		t.Errorf("an agent that cannot be read is shown as\n%s", line)
 	}
 
-	// The endpoint is on the Pod's loopback address only.
+	// The endpoint, and the metrics, are on the Pod's loopback address only. Probes are not.
 	address := w.kubectl("get", "pods", "-n", "akri-system", "-l", "app.kubernetes.io/name=akri-agent",
 		"--output=jsonpath={.items[0].status.podIP}")
-	for port, open := range map[string]bool{"8080": true, "8089": false} {
+	for port, open := range map[string]bool{"8081": true, "8080": false, "8089": false} {
 		connection, err := w.Dial(t.Context(), "node1", "tcp", address+":"+port)
 		if err == nil {
 			connection.Close()

@@ -14,27 +14,29 @@ import (
 // operator opens them, which one value or one component does for all. Probes work in any
 // case, at a port of their own.
 func TestMetricsAreClosed(t *testing.T) {
-	paths := func(dirs []string) string { return "../../config/" + strings.Join(dirs, ", ../../config/") }
-	own := "resources: [" + paths(append(slices.Clone(everyDir), "site")) + "]\n"
-	const onHost = "agent: {embeddedHandlers: [onvif]}"
+	own := "resources: [../../config/" + strings.Join(append(slices.Clone(everyDir), "site"), ", ../../config/") + "]\n"
+	const onHost = "agent: {embeddedHandlers: [onvif]}\n"
 	for name, test := range map[string]struct {
-		objects map[string]object
-		open    bool
-		pods    int
+		build func(*testing.T, string) map[string]object
+		text  string
+		open  bool
+		pods  int
 	}{
-		"the chart":                 {render(t, everyHandler), false, 10},
-		"agents on the host":        {render(t, onHost), false, 3},
-		"the chart, open":           {render(t, everyHandler+"metrics: {open: true}"), true, 10},
-		"agents on the host, open":  {render(t, onHost+"\nmetrics: {open: true}"), true, 3},
-		"a PodMonitor":              {render(t, everyHandler+"metrics: {podMonitor: {enabled: true}}"), true, 10},
-		"Prometheus of Akri's keys": {render(t, "prometheus: {enabled: true}"), true, 3},
-		"kustomize":                 {kustomizeOwn(t, own), false, 11},
-		"kustomize, open":           {kustomizeOwn(t, own+"components: [../../config/open-metrics]"), true, 11},
-		"kustomize, no handler":     {kustomizeOwn(t, "{resources: [../../config/default], components: [../../config/open-metrics]}"), true, 3},
+		"the chart":                 {render, everyHandler, false, 10},
+		"agents on the host":        {render, onHost, false, 3},
+		"the chart, open":           {render, everyHandler + "metrics: {open: true}", true, 10},
+		"agents on the host, open":  {render, onHost + "metrics: {open: true}", true, 3},
+		"a PodMonitor":              {render, everyHandler + "metrics: {podMonitor: {enabled: true}}", true, 10},
+		"Prometheus of Akri's keys": {render, "prometheus: {enabled: true}", true, 3},
+		"kustomize":                 {kustomizeOwn, own, false, 11},
+		"kustomize, open":           {kustomizeOwn, own + "components: [../../config/open-metrics]", true, 11},
+		"kustomize, no handler": {
+			kustomizeOwn, "{resources: [../../config/default], components: [../../config/open-metrics]}", true, 3,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := 0
-			for id, o := range test.objects {
+			for id, o := range test.build(t, test.text) {
 				containers, _, _ := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
 				for _, c := range containers {
 					if problem := endpoints(c.(object), test.open); problem != "" {

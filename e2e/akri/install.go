@@ -3,6 +3,7 @@ package akri
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"akri.sh/akri/kubebox/cluster"
@@ -19,16 +20,14 @@ var workloads = []string{
 	"daemonset/akri-debug-echo-discovery",
 }
 
-// Install installs Akri and the discovery handler debugEcho in a cluster with nodes, and
-// returns when they are ready.
-func Install(ctx context.Context, c *cluster.Cluster, programs Programs) error {
+// Install installs Akri and the discovery handler debugEcho in a cluster with nodes, with
+// the kustomize components in directories of config/, and returns when they are ready.
+func Install(ctx context.Context, c *cluster.Cluster, programs Programs, components ...string) error {
 	if err := c.Load(ctx, programs.Images...); err != nil {
 		return fmt.Errorf("load the images: %w", err)
 	}
-	for _, base := range []string{"default", "debug-echo"} {
-		if err := applyBase(ctx, c, programs, base); err != nil {
-			return err
-		}
+	if err := applyOwn(ctx, c, programs, []string{"default", "debug-echo"}, components); err != nil {
+		return err
 	}
 	for _, workload := range workloads {
 		if _, err := c.Kubectl(ctx, "rollout", "status", "--namespace", Namespace, "--timeout=60s", workload); err != nil {
@@ -60,6 +59,30 @@ func InstallCRDs(ctx context.Context, c *cluster.Cluster, programs Programs) err
 		"crd/configurations.akri.sh", "crd/instances.akri.sh")
 	if err != nil {
 		return fmt.Errorf("wait for the CRDs: %w", err)
+	}
+	return nil
+}
+
+// applyOwn applies a kustomization of bases and components, which are directories of
+// config/.
+func applyOwn(ctx context.Context, c *cluster.Cluster, programs Programs, bases, components []string) error {
+	dir, err := os.MkdirTemp(filepath.Join(programs.Root, "bin"), "install-") // kustomize takes only relative paths
+	if err != nil {
+		return fmt.Errorf("create a kustomization: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	text := ""
+	for key, names := range map[string][]string{"resources": bases, "components": components} {
+		text += key + ":\n"
+		for _, name := range names {
+			text += "- ../../config/" + name + "\n"
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("create a kustomization: %w", err)
+	}
+	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", dir); err != nil {
+		return fmt.Errorf("apply %v with %v of config: %w", bases, components, err)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"akri.sh/akri/e2e/akri"
 )
 
 // Pods returns the names of Akri's running Pods of one program.
@@ -61,8 +63,11 @@ func (w *world) metric(program, expression string) float64 {
 	sample := regexp.MustCompile(`(?m)^` + expression + ` (\S+)$`)
 	sum := 0.0
 	for _, pod := range w.pods(program) {
-		path := pathOf("Pod", akriSystem, pod.name()+":8080") + "/proxy/metrics"
-		for _, match := range sample.FindAllStringSubmatch(w.must(w.admin.send(request{method: http.MethodGet, path: path})).text, -1) {
+		text, err := akri.ReadMetrics(w.t.Context(), w.Cluster, pod.name())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, match := range sample.FindAllStringSubmatch(text, -1) {
 			value, err := strconv.ParseFloat(match[len(match)-1], 64)
 			if err != nil {
 				w.t.Fatal(err)

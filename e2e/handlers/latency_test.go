@@ -3,7 +3,6 @@ package handlers
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -106,13 +105,16 @@ func (w *world) rounds() int {
 // maxHandlerMemory is how much memory a handler may have in use, in bytes.
 const maxHandlerMemory = 24 << 20
 
-// checkMemory reads the metrics of a handler's Pods, at a port.
-func (w *world) checkMemory(handler string, port int) {
+// checkMemory reads the metrics of a handler's Pods.
+func (w *world) checkMemory(handler string) {
 	w.t.Helper()
 	pods := w.kubectl("--namespace", akri.Namespace, "get", "pods", "--selector=app.kubernetes.io/name=akri-"+handler+"-discovery",
 		"--output=jsonpath={.items[*].metadata.name}")
 	for pod := range strings.FieldsSeq(pods) {
-		metrics := w.kubectl("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics", akri.Namespace, pod, port))
+		metrics, err := akri.ReadMetrics(w.ctx, w.Cluster, pod)
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		_, rest, found := strings.Cut(metrics, "\nprocess_resident_memory_bytes ")
 		value, _, _ := strings.Cut(rest, "\n")
 		resident, err := strconv.ParseFloat(value, 64)

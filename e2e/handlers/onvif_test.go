@@ -262,7 +262,7 @@ spec:
 	if median := w.logLatencies("from the start of a camera to its Instance", latencies); median > 1500*time.Millisecond {
 		t.Errorf("half of the Instances took longer than 1.5 s")
 	}
-	w.checkMemory("onvif", 9471)
+	w.checkMemory("onvif")
 }
 
 // probe sends a message to the multicast group and returns the answers.

@@ -212,5 +212,5 @@ spec:
 	if median > time.Second {
 		t.Errorf("half of the Instances took longer than %v", median)
 	}
-	w.checkMemory("udev", 8080)
+	w.checkMemory("udev")
 }

@@ -135,7 +135,7 @@ func newWorld(t *testing.T) *world {
 	c := clustertest.Start(t, cluster.Config{Nodes: 1})
 	programs, err := akri.Build(t.Context(), os.Stderr)
 	if err == nil {
-		err = akri.Install(t.Context(), c, programs)
+		err = akri.Install(t.Context(), c, programs, "open-metrics")
 	}
 	if err != nil {
 		t.Fatal(err)

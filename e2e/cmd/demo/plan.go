@@ -108,7 +108,7 @@ The demo would add to the cluster of the context %q (%s, Kubernetes %s, %d nodes
   for the whole cluster   %s
                           The webhook and the policies review only the kinds of the group akri.sh.
   on the nodes            Pods mount %s.
-                          The handler onvif and the cameras use the node's network: ports 9471, 8881 and 8882.
+                          The handler onvif and the cameras use the node's network: ports 9471, 9481, 8881 and 8882.
   images                  %s
 
 No existing object is changed. Take it out again with: make demo-down CLUSTER=current
