@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"akri.sh/akri/kubebox/cluster"
 )
@@ -26,7 +27,7 @@ func Install(ctx context.Context, c *cluster.Cluster, programs Programs, compone
 	if err := c.Load(ctx, programs.Images...); err != nil {
 		return fmt.Errorf("load the images: %w", err)
 	}
-	if err := applyOwn(ctx, c, programs, []string{"default", "debug-echo"}, components); err != nil {
+	if err := applyWith(ctx, c, programs, components); err != nil {
 		return err
 	}
 	for _, workload := range workloads {
@@ -63,26 +64,22 @@ func InstallCRDs(ctx context.Context, c *cluster.Cluster, programs Programs) err
 	return nil
 }
 
-// applyOwn applies a kustomization of bases and components, which are directories of
-// config/.
-func applyOwn(ctx context.Context, c *cluster.Cluster, programs Programs, bases, components []string) error {
+// applyWith applies config/default and config/debug-echo with components in config/.
+func applyWith(ctx context.Context, c *cluster.Cluster, programs Programs, components []string) error {
 	dir, err := os.MkdirTemp(filepath.Join(programs.Root, "bin"), "install-") // kustomize takes only relative paths
 	if err != nil {
 		return fmt.Errorf("create a kustomization: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	text := ""
-	for key, names := range map[string][]string{"resources": bases, "components": components} {
-		text += key + ":\n"
-		for _, name := range names {
-			text += "- ../../config/" + name + "\n"
-		}
+	kustomization := "resources: [../../config/default, ../../config/debug-echo]\n"
+	if len(components) > 0 {
+		kustomization += "components: [../../config/" + strings.Join(components, ", ../../config/") + "]\n"
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
 		return fmt.Errorf("create a kustomization: %w", err)
 	}
 	if _, err := c.Kubectl(ctx, "apply", "--server-side", "-k", dir); err != nil {
-		return fmt.Errorf("apply %v with %v of config: %w", bases, components, err)
+		return fmt.Errorf("apply config/default and config/debug-echo with %v: %w", components, err)
 	}
 	return nil
 }
