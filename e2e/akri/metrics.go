@@ -24,11 +24,11 @@ func ReadMetrics(ctx context.Context, c *cluster.Cluster, pod string) (string, e
 		return "", err
 	}
 	forwarding, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
+	var failure error // once ended is closed
+	ended := make(chan struct{})
 	go func() {
-		_, err := c.Kubectl(forwarding, "port-forward", "--namespace", Namespace, "pod/"+pod, port+":metrics")
-		ended <- err
-		close(ended)
+		defer close(ended)
+		_, failure = c.Kubectl(forwarding, "port-forward", "--namespace", Namespace, "pod/"+pod, port+":metrics")
 	}()
 	defer func() { stop(); <-ended }()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -38,7 +38,7 @@ func ReadMetrics(ctx context.Context, c *cluster.Cluster, pod string) (string, e
 			return text, nil
 		}
 		select {
-		case failure := <-ended:
+		case <-ended:
 			return "", fmt.Errorf("read the metrics of %s: %w: %w", pod, failure, err)
 		case <-time.After(20 * time.Millisecond): // until kubectl listens
 		}
