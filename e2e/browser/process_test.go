@@ -81,10 +81,13 @@ func (p *process) read(log io.Reader, addresses chan<- string) {
 }
 
 // terminate tells the program to end, as the kubelet does.
-func (p *process) terminate() {
+func (p *process) terminate() { p.t.Helper(); p.signal(syscall.SIGTERM) }
+
+// signal sends a signal to the program.
+func (p *process) signal(sig os.Signal) {
 	p.t.Helper()
-	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Error(err)
+	if err := p.command.Process.Signal(sig); err != nil {
+		p.t.Fatal(err)
 	}
 }
 

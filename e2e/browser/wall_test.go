@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write a screenshot to docs/images; look at it")
 
-// maxGone bounds how long the picture of a camera that was unplugged stays on the page.
+// maxGone bounds how long the picture of a camera that no longer answers stays on the page.
 const maxGone = 3 * time.Second
 
 // site has virtual cameras, and their brokers, on this machine's loopback.
@@ -82,12 +83,13 @@ func TestWall(t *testing.T) {
 	page.AssertMoving()
 	page.updateImage("cameras.png")
 
+	// A camera whose cable is pulled says nothing, and answers nothing until it is back.
+	s.cameras["hall"].signal(syscall.SIGSTOP)
+	page.assertGone("a camera that hangs", "door")
+	s.cameras["hall"].signal(syscall.SIGCONT)
+	page.AwaitPictures("door", "hall")
 	s.cameras["hall"].terminate()
-	took := page.AwaitPictures("door")
-	t.Logf("the tile was gone %v after the camera", took.Round(time.Millisecond))
-	if took > maxGone {
-		t.Errorf("the tile of a camera that was unplugged stayed for %v: want at most %v", took, maxGone)
-	}
+	page.assertGone("a camera that was unplugged", "door")
 	page.AssertMoving()
 
 	// Then Akri deletes the broker, and Kubernetes replaces the wall's Pod.
@@ -98,6 +100,17 @@ func TestWall(t *testing.T) {
 	s.replaceWall(service, wall, "hall", "door")
 	page.AwaitPictures("door", "hall")
 	page.AssertMoving()
+}
+
+// assertGone waits until only the tiles of some cameras are on the page, and fails the test
+// if that takes too long.
+func (p *Page) assertGone(what string, left ...string) {
+	p.t.Helper()
+	took := p.AwaitPictures(left...)
+	p.t.Logf("%s: the tile was gone after %v", what, took.Round(time.Millisecond))
+	if took > maxGone {
+		p.t.Errorf("%s: the tile stayed for %v, want at most %v", what, took, maxGone)
+	}
 }
 
 // TestCamera looks at the page of one camera, which leaves.

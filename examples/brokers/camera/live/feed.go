@@ -22,6 +22,14 @@ const (
 	// maxUnanswered is how many requests in a row a live camera may leave unanswered, as
 	// cameras do now and then, before people see that it is gone.
 	maxUnanswered = 1
+	// minPatience is the least time that a live camera has for a picture. After it has been
+	// unplugged without a goodbye, its picture stays for the pause between two pictures and
+	// for this time once for each request.
+	minPatience = time.Second
+	// maxPatience is the time for a picture of a camera that is not live.
+	maxPatience = 30 * time.Second
+	// memory is over about how many pictures a camera's slowest answer is forgotten.
+	memory = 256
 )
 
 // Camera is where the pictures come from.
@@ -50,7 +58,8 @@ type Feed struct {
 	mu         sync.Mutex
 	status     Status
 	picture    []byte
-	unanswered int // requests in a row
+	unanswered int           // requests in a row
+	slowest    time.Duration // that a picture took; the longer ago, the less
 	watched    time.Time
 }
 
@@ -66,11 +75,12 @@ func NewFeed(camera Camera, address string, interval time.Duration) *Feed {
 // Run fetches pictures until ctx is done.
 func (f *Feed) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
+		began := time.Now()
 		err := f.fetch(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		f.wait(ctx, err)
+		f.wait(ctx, time.Since(began), err)
 	}
 	return ctx.Err()
 }
@@ -78,13 +88,17 @@ func (f *Feed) Run(ctx context.Context) error {
 // fetch gets a picture and, the first time, the camera's name.
 func (f *Feed) fetch(ctx context.Context) error {
 	f.mu.Lock()
-	named := f.status.Name != ""
+	named, patience := f.status.Name != "", f.patience()
 	f.mu.Unlock()
 	var information onvif.Information
-	picture, err := f.camera.Picture(ctx)
+	began := time.Now()
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	picture, err := f.camera.Picture(asking)
+	took := time.Since(began)
 	if err == nil && !named {
 		// A camera that does not tell its name is shown without.
-		information, _ = f.camera.Information(ctx)
+		information, _ = f.camera.Information(asking)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +109,7 @@ func (f *Feed) fetch(ctx context.Context) error {
 	f.unanswered++
 	switch {
 	case err == nil:
-		f.picture, f.unanswered = picture, 0
+		f.picture, f.unanswered, f.slowest = picture, 0, max(took, f.slowest-f.slowest/memory)
 		f.status.Live, f.status.Gone, f.status.Problem, f.status.Updated = true, false, "", time.Now()
 	case silent && f.status.Live && f.unanswered <= maxUnanswered:
 	default:
@@ -110,6 +124,16 @@ func (f *Feed) fetch(ctx context.Context) error {
 	return err
 }
 
+// patience returns how long the next picture may take. A camera that answers quickly is
+// missed soon; one that is slow has twice the time that it needed before, so that its
+// picture does not come and go. The caller holds mu.
+func (f *Feed) patience() time.Duration {
+	if !f.status.Live {
+		return maxPatience
+	}
+	return max(minPatience, 2*f.slowest)
+}
+
 // explain returns an error as people should read it.
 func (f *Feed) explain(err error) string {
 	if errors.Is(err, onvif.ErrRefused) {
@@ -121,8 +145,9 @@ func (f *Feed) explain(err error) string {
 	return fmt.Sprintf("The camera at %s has no picture: %v", f.address, err)
 }
 
-// wait waits until the next picture is due: earlier if somebody begins to look.
-func (f *Feed) wait(ctx context.Context, err error) {
+// wait waits until the next picture is due: earlier if somebody begins to look. The last
+// attempt took some time; if the camera was silent for it, that counts as waiting.
+func (f *Feed) wait(ctx context.Context, took time.Duration, err error) {
 	f.mu.Lock()
 	pause, live := idleInterval, f.status.Live
 	if time.Since(f.watched) < watchedFor {
@@ -135,6 +160,8 @@ func (f *Feed) wait(ctx context.Context, err error) {
 		pause, wake = refusedInterval, nil
 	case !live:
 		pause, wake = max(pause, time.Second), nil
+	case errors.Is(err, onvif.ErrSilent):
+		pause -= took
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

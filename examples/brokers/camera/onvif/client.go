@@ -62,14 +62,15 @@ func New(deviceURL, username, password string) (*Client, error) {
 // Close closes the connections to the camera.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Picture fetches the current picture, a JPEG.
+// Picture fetches the current picture, a JPEG. If ctx ends first, the next call asks for
+// the same picture again.
 func (c *Client) Picture(ctx context.Context) ([]byte, error) {
 	location, err := c.location(ctx)
 	if err != nil {
 		return nil, err
 	}
 	picture, err := c.fetch(ctx, location)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		c.mu.Lock()
 		c.picture = nil // the camera may have another one after a restart
 		c.mu.Unlock()
@@ -122,20 +123,28 @@ func (c *Client) do(ctx context.Context, method string, target *url.URL, content
 func (c *Client) send(request *http.Request, limit int64) (*http.Response, []byte, error) {
 	response, err := c.http.Do(request)
 	if err != nil {
-		if failure, ok := errors.AsType[*url.Error](err); ok {
-			err = failure.Err // without the URL, which people see elsewhere
-		}
-		return nil, nil, fmt.Errorf("%w: %w", ErrSilent, err)
+		return nil, nil, silence(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrSilent, err)
+		return nil, nil, silence(err)
 	}
 	if int64(len(body)) > limit {
 		return nil, nil, fmt.Errorf("the answer has more than %d bytes", limit)
 	}
 	return response, body, nil
+}
+
+// silence returns ErrSilent with its reason, as people should read it.
+func silence(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w in time", ErrSilent)
+	}
+	if failure, ok := errors.AsType[*url.Error](err); ok {
+		err = failure.Err // without the URL, which people see elsewhere
+	}
+	return fmt.Errorf("%w: %w", ErrSilent, err)
 }
 
 // own returns the URL of a resource of the camera, and refuses those of other hosts.

@@ -2,12 +2,15 @@ package onvif
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"image/jpeg"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -184,3 +187,37 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 }
+
+// TestCameraThatHangs checks that a client which lost patience asks for the same picture
+// again, and does not ask for its URL first.
+func TestCameraThatHangs(t *testing.T) {
+	c := client(t, "http://192.0.2.1", "", "")
+	known, err := url.Parse("http://192.0.2.1/picture.jpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.picture = known
+	c.http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = c.Picture(ctx)
+	if !errors.Is(err, ErrSilent) || err.Error() != "fetch the picture: no answer in time" {
+		t.Errorf("got %v", err)
+	}
+	var asked []string
+	c.http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.Path)
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("\xff\xd8\xff"))}, nil
+	})
+	if _, err := c.Picture(t.Context()); err != nil || !slices.Equal(asked, []string{"/picture.jpg"}) {
+		t.Errorf("the client asked for %q: %v: want the picture", asked, err)
+	}
+}
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
