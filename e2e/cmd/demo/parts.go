@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 
 	"akri.sh/akri/e2e/akri"
 )
@@ -28,17 +29,6 @@ type part struct {
 	Device string
 }
 
-// page is a web page of the demo.
-type page struct {
-	Title string
-	// Service is the name of the Service in the Configuration's namespace. Empty: one for
-	// each Instance, with the name of the Instance.
-	Service string
-	// Port is the preferred port on this machine. If it is taken, another is used.
-	Port int
-	Path string
-}
-
 // The parts of the demo. debugEcho needs no nodes; the others run only with nodes.
 var (
 	debugEcho = part{
@@ -53,7 +43,7 @@ var (
 			Devices:       2,
 			Pages: []page{
 				{Title: "all cameras", Service: "cameras-wall", Port: 8800},
-				{Title: "camera", Port: 8801},
+				{Title: "camera", Port: 8801, Shows: regexp.MustCompile(`<h1 id="name">([^<]+)</h1>`)},
 			},
 			Device: "camera-hall",
 		},
@@ -67,8 +57,10 @@ var (
 				"          - opc.tcp://192.0.2.52:4840/\n", "",
 			},
 			Devices: 1,
-			Pages:   []page{{Title: "metrics of the oven", Port: 8810, Path: "metrics"}},
-			Device:  "plc",
+			Pages: []page{{
+				Title: "metrics of the oven", Port: 8810, Path: "metrics", Shows: regexp.MustCompile(`(?m)^oven_temperature_celsius\{`),
+			}},
+			Device: "plc",
 		},
 	}
 )
