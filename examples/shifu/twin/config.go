@@ -12,8 +12,10 @@ import (
 
 // twinConfig is the content of the ConfigMap, as far as the twin uses it.
 type twinConfig struct {
-	instructions map[string]string // to the ID of the node
-	timeout      time.Duration     // of an instruction
+	// instructions lead to what the device knows them by: for OPC UA the ID of a node, for
+	// HTTP a path.
+	instructions map[string]string
+	timeout      time.Duration // of an instruction
 	// telemetries are the instructions that are read periodically.
 	telemetries                []string
 	interval, telemetryTimeout time.Duration
@@ -21,9 +23,9 @@ type twinConfig struct {
 
 func (c twinConfig) names() []string { return slices.Sorted(maps.Keys(c.instructions)) }
 
-// readConfig reads the files "instructions" and "telemetries". Unknown keys are ignored,
-// as Shifu does.
-func readConfig(files fs.FS) (twinConfig, error) {
+// readConfig reads the files "instructions" and "telemetries" for a protocol. Unknown keys
+// are ignored, as Shifu does.
+func readConfig(files fs.FS, protocol string) (twinConfig, error) {
 	var instructions struct {
 		Settings struct {
 			TimeoutSeconds int `json:"defaultTimeoutSeconds"`
@@ -61,10 +63,14 @@ func readConfig(files fs.FS) (twinConfig, error) {
 		telemetryTimeout: time.Duration(telemetries.Settings.TimeoutMilliseconds) * time.Millisecond,
 	}
 	for name, each := range instructions.Instructions {
-		if each == nil || each.Properties["OPCUANodeID"] == "" {
+		switch {
+		case protocol == protocolHTTP:
+			c.instructions[name] = "/" + name
+		case each == nil || each.Properties["OPCUANodeID"] == "":
 			return twinConfig{}, fmt.Errorf("the instruction %s has no OPCUANodeID in its protocolPropertyList", name)
+		default:
+			c.instructions[name] = each.Properties["OPCUANodeID"]
 		}
-		c.instructions[name] = each.Properties["OPCUANodeID"]
 	}
 	for _, name := range slices.Sorted(maps.Keys(telemetries.Telemetries)) {
 		each := telemetries.Telemetries[name]

@@ -2,112 +2,28 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"time"
-
-	"github.com/gopcua/opcua"
-	"github.com/gopcua/opcua/ua"
+	"net/http"
 )
 
-// reader reads the value of a node.
-type reader interface {
-	read(ctx context.Context, node string) (string, error)
-}
+// The protocols of EdgeDevices that the twin knows.
+const (
+	protocolOPCUA = "OPCUA"
+	protocolHTTP  = "HTTP"
+)
 
-// opcuaServer is an OPC UA server. After a failure, it connects again.
-type opcuaServer struct {
-	spec deviceSpec
-
-	mu     sync.Mutex
-	client *opcua.Client
+// device is what the twin stands for.
+type device interface {
+	// handler serves an instruction, which the device knows by a node or a path.
+	handler(instruction string) http.Handler
+	// check returns an error unless the device answers an instruction.
+	check(ctx context.Context, instruction string) error
+	close()
 }
 
 // connect connects to the device of an EdgeDevice.
-func connect(ctx context.Context, s deviceSpec) (*opcuaServer, error) {
-	switch mode := s.Settings.OPCUA.AuthenticationMode; mode {
-	case "":
-		return nil, errors.New("protocolSettings.OPCUASetting.AuthenticationMode is missing: set it to Anonymous")
-	case "Anonymous":
-	default:
-		return nil, fmt.Errorf("AuthenticationMode %q: this stand-in knows only Anonymous", mode)
+func connect(ctx context.Context, s deviceSpec) (device, error) {
+	if s.Protocol == protocolHTTP {
+		return newHTTPDevice(s.Address), nil
 	}
-	device := &opcuaServer{spec: s}
-	return device, device.reconnect(ctx)
-}
-
-// reconnect connects the client. The caller holds mu, except at the beginning.
-func (s *opcuaServer) reconnect(ctx context.Context) error {
-	if timeout := s.spec.Settings.OPCUA.TimeoutMilliseconds; timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(timeout)*time.Millisecond)
-		defer cancel()
-	}
-	client, err := opcua.NewClient(s.spec.Address, opcua.SecurityMode(ua.MessageSecurityModeNone), opcua.AutoReconnect(false))
-	if err != nil {
-		return err
-	}
-	if err := client.Connect(ctx); err != nil {
-		return err
-	}
-	s.client = client
-	return nil
-}
-
-// read implements [reader].
-func (s *opcuaServer) read(ctx context.Context, node string) (string, error) {
-	id, err := ua.ParseNodeID(node)
-	if err != nil {
-		return "", fmt.Errorf("%q is not the ID of a node: %w", node, err)
-	}
-	client, err := s.connected(ctx)
-	if err != nil {
-		return "", err
-	}
-	answer, err := client.Read(ctx, &ua.ReadRequest{NodesToRead: []*ua.ReadValueID{{NodeID: id, AttributeID: ua.AttributeIDValue}}})
-	if err != nil {
-		s.disconnect(client)
-		return "", err
-	}
-	if len(answer.Results) != 1 || answer.Results[0].Status != ua.StatusOK || answer.Results[0].Value == nil {
-		return "", fmt.Errorf("the node %s has no value", node)
-	}
-	return fmt.Sprint(answer.Results[0].Value.Value()), nil
-}
-
-// connected returns a client that is connected, as far as is known.
-func (s *opcuaServer) connected(ctx context.Context) (*opcua.Client, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client == nil {
-		if err := s.reconnect(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return s.client, nil
-}
-
-// disconnect closes a client that has failed.
-func (s *opcuaServer) disconnect(client *opcua.Client) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client == client {
-		s.client = nil
-		closeClient(client)
-	}
-}
-
-func (s *opcuaServer) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client != nil {
-		closeClient(s.client)
-	}
-}
-
-func closeClient(client *opcua.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = client.Close(ctx) // the connection may be lost
+	return connectOPCUA(ctx, s)
 }

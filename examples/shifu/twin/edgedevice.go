@@ -81,9 +81,9 @@ func (e *edgeDevice) spec(ctx context.Context) (deviceSpec, error) {
 	if err := json.Unmarshal(text, &object); err != nil {
 		return deviceSpec{}, fmt.Errorf("parse the EdgeDevice: %w", err)
 	}
-	if object.Spec.Protocol != "OPCUA" || object.Spec.Address == "" {
-		return deviceSpec{}, fmt.Errorf("the EdgeDevice has the protocol %q and the address %q: want OPCUA and a URL",
-			object.Spec.Protocol, object.Spec.Address)
+	if s := object.Spec; s.Protocol != protocolOPCUA && s.Protocol != protocolHTTP || s.Address == "" {
+		return deviceSpec{}, fmt.Errorf("the EdgeDevice has the protocol %q and the address %q: want %s and a URL, or %s and HOST:PORT",
+			s.Protocol, s.Address, protocolOPCUA, protocolHTTP)
 	}
 	return object.Spec, nil
 }

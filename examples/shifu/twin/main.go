@@ -1,5 +1,5 @@
-// Twin stands for Shifu's deviceShifu of OPC UA servers, in tests and in the demo, where
-// Shifu's own cannot be had. It behaves like that as far as this example can see, and is
+// Twin stands for Shifu's deviceShifu of OPC UA servers and of HTTP devices, in tests, where
+// Shifu's own cannot be had. It behaves like those as far as these examples can see, and is
 // not meant for anything else.
 package main
 
@@ -38,10 +38,6 @@ func main() {
 // run reads the configuration once, as Shifu does, connects to the device, and serves its
 // instructions until ctx is done or the device cannot be reached at the beginning.
 func run(ctx context.Context) error {
-	config, err := readConfig(os.DirFS(configDir))
-	if err != nil {
-		return err
-	}
 	object, err := inCluster(os.Getenv("EDGEDEVICE_NAMESPACE"), os.Getenv("EDGEDEVICE_NAME"))
 	if err != nil {
 		return err
@@ -50,19 +46,23 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	config, err := readConfig(os.DirFS(configDir), spec.Protocol)
+	if err != nil {
+		return err
+	}
 	if err := object.setPhase(ctx, "Pending"); err != nil {
 		slog.Warn("Could not write the phase", "err", err)
 	}
-	device, err := connect(ctx, spec)
+	shown, err := connect(ctx, spec)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", spec.Address, err)
 	}
-	defer device.close()
+	defer shown.close()
 
-	server := &http.Server{Addr: address, Handler: routes(config, device), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: address, Handler: routes(config, shown), ReadHeaderTimeout: 5 * time.Second}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		slog.Info("Serving the instructions of an OPC UA server", "device", spec.Address, "instructions", config.names())
+		slog.Info("Serving the instructions of a device", "protocol", spec.Protocol, "device", spec.Address, "instructions", config.names())
 		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
@@ -73,26 +73,22 @@ func run(ctx context.Context) error {
 		return server.Close()
 	})
 	group.Go(func() error {
-		watch(ctx, config, device, object.setPhase, phaseDelay)
+		watch(ctx, config, shown, object.setPhase, phaseDelay)
 		return nil
 	})
 	return group.Wait()
 }
 
 // routes serves /health and a path for each instruction.
-func routes(config twinConfig, device reader) http.Handler {
+func routes(config twinConfig, shown device) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Device is healthy") })
 	for name, instruction := range config.instructions {
-		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
+		serve := shown.handler(instruction)
+		mux.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), config.timeout)
 			defer cancel()
-			value, err := device.read(ctx, instruction)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusBadGateway)
-				return
-			}
-			fmt.Fprint(w, value)
+			serve.ServeHTTP(w, r.WithContext(ctx))
 		})
 	}
 	return mux
@@ -100,7 +96,7 @@ func routes(config twinConfig, device reader) http.Handler {
 
 // watch reads the telemetries in turn, and writes the phase after each round: Running if
 // all could be read, otherwise Failed. Without telemetries it is always Failed.
-func watch(ctx context.Context, config twinConfig, device reader, setPhase func(context.Context, string) error, delay time.Duration) {
+func watch(ctx context.Context, config twinConfig, shown device, setPhase func(context.Context, string) error, delay time.Duration) {
 	for wait(ctx, delay); ctx.Err() == nil; wait(ctx, config.interval) {
 		phase := "Running"
 		if len(config.telemetries) == 0 {
@@ -108,7 +104,7 @@ func watch(ctx context.Context, config twinConfig, device reader, setPhase func(
 		}
 		for _, name := range config.telemetries {
 			reading, cancel := context.WithTimeout(ctx, config.telemetryTimeout)
-			if _, err := device.read(reading, config.instructions[name]); err != nil {
+			if err := shown.check(reading, config.instructions[name]); err != nil {
 				slog.Warn("A telemetry cannot be read", "instruction", name, "err", err)
 				phase = "Failed"
 			}

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// exampleConfig returns the ConfigMap that the example renders.
-func exampleConfig(t *testing.T) fstest.MapFS {
+// exampleConfig returns the ConfigMap that an example renders.
+func exampleConfig(t *testing.T, example string) fstest.MapFS {
 	t.Helper()
-	text, err := os.ReadFile("../opcua/expected.yaml")
+	text, err := os.ReadFile("../" + example + "/expected.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,15 +46,27 @@ func exampleConfig(t *testing.T) fstest.MapFS {
 // fakeDevice has values by node.
 type fakeDevice map[string]string
 
-func (d fakeDevice) read(_ context.Context, node string) (string, error) {
-	if value, ok := d[node]; ok {
-		return value, nil
+func (d fakeDevice) check(_ context.Context, node string) error {
+	if _, ok := d[node]; !ok {
+		return errors.New("no such node")
 	}
-	return "", errors.New("no such node")
+	return nil
 }
 
+func (d fakeDevice) handler(node string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := d.check(r.Context(), node); err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		_, _ = io.WriteString(w, d[node])
+	})
+}
+
+func (fakeDevice) close() {}
+
 func TestInstructions(t *testing.T) {
-	c, err := readConfig(exampleConfig(t))
+	c, err := readConfig(exampleConfig(t, "opcua"), protocolOPCUA)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +91,79 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
+// TestHTTPDevice runs the example http: the twin passes requests and answers on, and keeps
+// its own credentials to itself.
+func TestHTTPDevice(t *testing.T) {
+	c, err := readConfig(exampleConfig(t, "http"), protocolHTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	works := true
+	sensor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("the device received %q", r.Header["Authorization"])
+		}
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/x-sensor")
+		if !works {
+			w.WriteHeader(http.StatusTeapot)
+		}
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.RequestURI()+" "+string(body))
+	}))
+	defer sensor.Close()
+	shown, err := connect(t.Context(), deviceSpec{Protocol: protocolHTTP, Address: strings.TrimPrefix(sensor.URL, "http://")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shown.close()
+	pages := httptest.NewServer(routes(c, shown))
+	defer pages.Close()
+	ask := func(method, path, body string) string {
+		request, err := http.NewRequestWithContext(t.Context(), method, pages.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer.Status[:3] + " " + answer.Header.Get("Content-Type") + " " + strings.TrimSpace(string(text))
+	}
+	const plain = "text/plain; charset=utf-8 "
+	for request, want := range map[[3]string]string{
+		{"GET", "/status", ""}:               "200 text/x-sensor GET /status",
+		{"GET", "/temperature?unit=K", ""}:   "200 text/x-sensor GET /temperature?unit=K",
+		{"PUT", "/temperature", "21"}:        "200 text/x-sensor PUT /temperature 21",
+		{"DELETE", "/temperature", ""}:       "400 " + plain + "not supported yet",
+		{"GET", "/humidity", ""}:             "404 " + plain + "404 page not found",
+		{"GET", "/temperature/../other", ""}: "404 " + plain + "404 page not found",
+		{"GET", "/health", ""}:               "200 " + plain + "Device is healthy",
+	} {
+		if got := ask(request[0], request[1], request[2]); got != want {
+			t.Errorf("%s: got %q, want %q", request, got, want)
+		}
+	}
+	if err := shown.check(t.Context(), "/status"); err != nil {
+		t.Errorf("the device works: %v", err)
+	}
+	works = false
+	if got := ask("GET", "/status", ""); got != "418 text/x-sensor GET /status" {
+		t.Errorf("a device that does not work: %q", got)
+	}
+	if err := shown.check(t.Context(), "/status"); err == nil || !strings.Contains(err.Error(), "status 418") {
+		t.Errorf("a device that does not work: %v", err)
+	}
+	sensor.Close()
+	if got := ask("GET", "/status", ""); !strings.HasPrefix(got, "503 ") {
+		t.Errorf("a device that is gone: %q", got)
+	}
+	if err := shown.check(t.Context(), "/status"); err == nil {
+		t.Error("a device that is gone passes the check")
+	}
+}
+
 func TestConfigMistakes(t *testing.T) {
 	const telemetry = "telemetries: {health: {properties: {instruction: a}}}"
 	for name, tc := range map[string]struct{ instructions, telemetries, want string }{
@@ -89,12 +174,12 @@ func TestConfigMistakes(t *testing.T) {
 	} {
 		_, err := readConfig(fstest.MapFS{
 			"instructions": {Data: []byte(tc.instructions)}, "telemetries": {Data: []byte(tc.telemetries)},
-		})
+		}, protocolOPCUA)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want an error with %q", name, err, tc.want)
 		}
 	}
-	if _, err := readConfig(fstest.MapFS{}); err == nil {
+	if _, err := readConfig(fstest.MapFS{}, protocolHTTP); err == nil {
 		t.Error("a ConfigMap without files was accepted")
 	}
 }
@@ -103,10 +188,10 @@ func TestPhases(t *testing.T) {
 	c := twinConfig{
 		instructions: map[string]string{"a": "i=1"}, telemetries: []string{"a"}, interval: time.Millisecond, telemetryTimeout: time.Second,
 	}
-	for want, device := range map[string]fakeDevice{"Running": {"i=1": "0"}, "Failed": {}} {
+	for want, fake := range map[string]fakeDevice{"Running": {"i=1": "0"}, "Failed": {}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		got := ""
-		watch(ctx, c, device, func(_ context.Context, phase string) error {
+		watch(ctx, c, fake, func(_ context.Context, phase string) error {
 			got = phase
 			cancel()
 			return nil
