@@ -153,7 +153,9 @@ func (w *world) loadTwin(protocol string) {
 		w.t.Fatalf("build the twin: %v: %s", err, output)
 	}
 	err := image.Write(program+".tar", image.Image{
-		Name: "edgehub/deviceshifu-http-" + protocol + ":v0.101.0", Files: map[string]string{"/program": program}, Entrypoint: []string{"/program"},
+		Name:       "edgehub/deviceshifu-http-" + protocol + ":v0.101.0",
+		Files:      map[string]string{"/program": program},
+		Entrypoint: []string{"/program"},
 	})
 	if err == nil {
 		err = w.Load(w.ctx, program+".tar")

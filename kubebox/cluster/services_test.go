@@ -370,7 +370,7 @@ func TestClusterWithoutNFT(t *testing.T) {
 	var progress strings.Builder
 	c := clustertest.Start(t, cluster.Config{Nodes: 1, Bin: without, Progress: func(text string) { fmt.Fprintln(&progress, text) }})
 	s := services{c}
-	if s.RoutesServices() || !strings.Contains(progress.String(), "install nftables") {
+	if s.RoutesServices() || !strings.Contains(progress.String(), "install nftables") || strings.Contains(progress.String(), "are routed") {
 		t.Errorf("routes Services: %v; the progress is\n%s", s.RoutesServices(), progress.String())
 	}
 	s.apply(t, pod+`---

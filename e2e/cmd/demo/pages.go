@@ -81,6 +81,10 @@ func (t demoTarget) showPages(ctx context.Context) error {
 	for _, p := range pages {
 		fmt.Println("  " + p.describe())
 	}
+	if !t.local.RoutesServices() {
+		fmt.Print("The page of all cameras has no pictures, because Pods do not reach Services: this machine has no nftables that works.\n" +
+			"Install it with apt-get install nftables, or on Fedora with dnf install nftables, and run: make demo-down demo\n")
+	}
 	return nil
 }
 

@@ -205,7 +205,11 @@ func (s *Supervisor) bringUp(ctx context.Context, programs []*process.Component)
 	if err := s.awaitServices(ctx); err != nil {
 		return err
 	}
-	progress("Services are routed and have names")
+	if s.routed {
+		progress("Services are routed and have names")
+	} else {
+		progress("Services have names") // a warning said that they are not routed
+	}
 	return nil
 }
 
