@@ -83,27 +83,7 @@ func (o *lintOptions) run(command *cobra.Command, streams cli.Streams, args []st
 // check returns all findings about files. The validators are those of discoveryDetails,
 // by handler.
 func check(all manifest.Files, validators map[string]func(string) error) []manifest.Finding {
-	var findings []manifest.Finding
-	seen := false
-	for _, f := range all {
-		if f.Err != nil {
-			findings = append(findings, manifest.Files{f}.Broken()...)
-			seen = true
-		}
-		for _, d := range f.Documents {
-			found, isAkri := checkSchema(d)
-			findings = append(findings, found...)
-			seen = seen || isAkri
-		}
-	}
-	if !seen {
-		return append(findings, all.NoConfiguration())
-	}
-	if len(all.OfKind("Configuration")) == 0 {
-		return findings
-	}
-	inputs, problems := load(withoutBroken(all), nil)
-	findings = merge(findings, problems)
+	inputs, findings := inspect(all, nil)
 	for _, in := range inputs {
 		findings = append(findings, checkRendered(in)...)
 	}
@@ -112,6 +92,28 @@ func check(all manifest.Files, validators map[string]func(string) error) []manif
 		findings = append(findings, checkDetails(c, validators)...)
 	}
 	return findings
+}
+
+// inspect combines each Configuration with its Instances, and returns the findings about
+// the documents as they are written: of their fields, and of their templates.
+func inspect(all manifest.Files, properties map[string]string) ([]*cases.Input, []manifest.Finding) {
+	findings := all.Broken()
+	seen := len(findings) > 0
+	for _, f := range all {
+		for _, d := range f.Documents {
+			found, isAkri := checkSchema(d)
+			findings = append(findings, found...)
+			seen = seen || isAkri
+		}
+	}
+	if !seen {
+		return nil, append(findings, all.NoConfiguration())
+	}
+	if len(all.OfKind("Configuration")) == 0 {
+		return nil, findings
+	}
+	inputs, problems := load(withoutBroken(all), properties)
+	return inputs, merge(findings, problems)
 }
 
 // withoutBroken leaves out files that could not be parsed and are reported already.

@@ -29,7 +29,9 @@ func newRender(streams cli.Streams) *cobra.Command {
 
 Without Instances, the templates are rendered for two sample devices. The objects
 are the ones the controller applies, without owner references and, if the
-Configuration does not set a namespace, without a namespace.`,
+Configuration does not set a namespace, without a namespace.
+
+If there is an error, such as a field that does not exist, nothing is printed.`,
 		Example: `  kubectl akri render -f configuration.yaml
   kubectl akri render -f configuration.yaml --set DEVICE_IP=10.0.0.5
   kubectl get akrii -o yaml | kubectl akri render -f configuration.yaml -i -`,
@@ -54,14 +56,14 @@ func (o *renderOptions) run(command *cobra.Command, streams cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	inputs, findings := load(all, properties)
+	inputs, findings := inspect(all, properties)
 	var out []byte
 	for _, in := range inputs {
 		rendered, problems := in.Render()
 		out = append(out, rendered...)
 		findings = append(findings, manifest.FromErrors(problems)...)
 	}
-	if count := manifest.Show(streams.Err, findings, all); count > 0 {
+	if count := manifest.Show(streams.Err, manifest.Sort(findings, all), all); count > 0 {
 		return errFound(count, "; nothing was printed")
 	}
 	for _, in := range inputs {
