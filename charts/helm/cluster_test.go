@@ -202,6 +202,7 @@ func apiServer(t *testing.T) *rest.Config {
 		BinaryAssetsDirectory: assets,
 		CRDDirectoryPaths:     []string{"../../config/crd"},
 		ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:     envtest.CRDInstallOptions{MaxTime: time.Minute},
 		// Machines that run all tests at once are slow.
 		ControlPlaneStartTimeout: time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,

@@ -3,6 +3,7 @@ package apitest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,10 +56,11 @@ func Start(t testing.TB) *rest.Config {
 			BinaryAssetsDirectory:    assets,
 			CRDDirectoryPaths:        []string{filepath.Join(root(), "config", "crd")},
 			ErrorIfCRDPathMissing:    true,
-			ControlPlaneStartTimeout: time.Minute,
-			ControlPlaneStopTimeout:  time.Minute,
+			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: Timeout},
+			ControlPlaneStartTimeout: Timeout,
+			ControlPlaneStopTimeout:  Timeout,
 		}
-		shared.config, shared.err = shared.environment.Start()
+		shared.config, shared.err = start(shared.environment, shared.environment.Start)
 	}
 	if shared.err != nil {
 		t.Fatalf("apitest: start the API server from %s: %v", assets, shared.err)
@@ -74,20 +76,34 @@ func Fresh(t testing.TB) *rest.Config {
 	t.Helper()
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory:    assets(t, "etcd", "kube-apiserver"),
-		ControlPlaneStartTimeout: time.Minute,
-		ControlPlaneStopTimeout:  time.Minute,
-	}
-	config, err := environment.Start()
-	if err != nil {
-		t.Fatalf("apitest: start an API server: %v", err)
+		ControlPlaneStartTimeout: Timeout,
+		ControlPlaneStopTimeout:  Timeout,
 	}
 	t.Cleanup(func() {
 		if err := environment.Stop(); err != nil {
 			t.Errorf("apitest: stop the API server: %v", err)
 		}
 	})
+	config, err := start(environment, environment.Start)
+	if err != nil {
+		t.Fatalf("apitest: start an API server: %v", err)
+	}
 	config.QPS = -1
 	return config
+}
+
+// start starts an API server, and waits until the namespace default exists. The method
+// Start of the environment waits for that for five seconds only, which a busy machine
+// exceeds: it is then called again, for the API server that runs.
+func start(environment *envtest.Environment, once func() (*rest.Config, error)) (*rest.Config, error) {
+	deadline := time.Now().Add(Timeout)
+	config, err := once()
+	for errors.Is(err, context.DeadlineExceeded) && environment.Config != nil && time.Now().Before(deadline) {
+		environment.UseExistingCluster = new(true)
+		config, err = once()
+	}
+	environment.UseExistingCluster = nil // Stop stops the processes
+	return config, err
 }
 
 // Namespace creates a namespace for one test and deletes it afterwards. Without a
