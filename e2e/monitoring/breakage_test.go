@@ -1,6 +1,8 @@
 package monitoring
 
 import (
+	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -60,6 +62,39 @@ func (w *world) signal(signal, pid string) {
 	if _, err := w.Output(w.t.Context(), node, "kill", signal, pid); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// breakRecord gives the slot of the running user to a node that does not exist, and
+// corrects that.
+func (w *world) breakRecord() {
+	w.t.Helper()
+	w.kubectl("wait", "--namespace=devices", "--for=condition=Ready", "pod/user", "--timeout=90s")
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Spec     struct{ DeviceUsage map[string]string }
+		}
+	}
+	text := w.kubectl("get", "--namespace=devices", "instances", "--selector=akri.sh/configuration=cameras", "-o", "json")
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, instance := range list.Items {
+		for slot, owner := range instance.Spec.DeviceUsage {
+			if owner == "" {
+				continue
+			}
+			record := func(owner string) {
+				w.kubectl("patch", "--namespace=devices", "instance/"+instance.Metadata.Name, "--type=merge",
+					"--patch", fmt.Sprintf(`{"spec": {"deviceUsage": {%q: %q}}}`, slot, owner))
+			}
+			record("elsewhere")
+			w.fires("AkriSlotConflict")
+			record(owner)
+			return
+		}
+	}
+	w.t.Fatalf("the user has no slot: %s", text)
 }
 
 // breakKubelet stops the kubelet: it forgets the resources, and does not show which slots

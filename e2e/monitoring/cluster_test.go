@@ -39,7 +39,6 @@ var neverOnCluster = map[string]string{
 	"AkriReconcilePanics":            "only a bug causes it",
 	"AkriAllocationsRefused":         "a refused claim makes the node offer no device, so that refusals do not last",
 	"AkriSlotReleasesSlow":           "releases would have to take more than ten seconds, which are not compressed",
-	"AkriSlotConflict":               "agents resolve it unless a container runs that began without them",
 	"AkriSlotInvariantViolated":      "only a bug causes it",
 	"AkriWebhookSlow":                "reviews would have to take more than five seconds, which are not compressed",
 	"AkriWebhookCertificateExpiring": "the webhook renews its certificate long before",
@@ -140,6 +139,7 @@ func TestMonitoring(t *testing.T) {
 
 	w.apply(user)
 	w.fires("AkriSlotsExhausted", "AkriNoDevices", "AkriDiscoveryHandlerAbsent")
+	w.breakRecord()
 	w.released()
 	w.kubectl("label", "namespace", "devices", "akri.sh/admission=skip")
 	w.apply(broken)
