@@ -26,6 +26,7 @@ type world struct {
 	*cluster.Cluster
 	t        *testing.T
 	programs akri.Programs
+	helmDir  string // has helm
 }
 
 // kubectl runs kubectl in namespace default and returns its output.
@@ -74,7 +75,7 @@ func (w *world) run(dir, stdin, program string, arguments ...string) string {
 	w.t.Helper()
 	command := exec.CommandContext(w.t.Context(), program, arguments...)
 	command.Dir = dir
-	path := w.programs.Dir + ":" + filepath.Join(w.programs.Root, "bin", "k8s") + ":" + os.Getenv("PATH")
+	path := strings.Join([]string{w.helmDir, w.programs.Dir, filepath.Join(w.programs.Root, "bin", "k8s"), os.Getenv("PATH")}, ":")
 	command.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig(), "PATH="+path)
 	command.Stdin = strings.NewReader(stdin)
 	var out bytes.Buffer
@@ -90,6 +91,23 @@ func (w *world) run(dir, stdin, program string, arguments ...string) string {
 // it up, and moves when it is back.
 func TestPlan(t *testing.T) {
 	clustertest.Full(t)
+	t.Run("kubectl", func(t *testing.T) {
+		w := newWorld(t)
+		w.move(t.TempDir(), "--install=kubectl", "--source="+w.programs.Root)
+		w.kubectl("delete", "configuration/cls", "--timeout=60s")
+	})
+	t.Run("helm, and back", func(t *testing.T) {
+		helm, dir := buildHelm(t), t.TempDir() // before the cluster starts: it takes the processors
+		w := newWorld(t)
+		w.helmDir = helm
+		w.move(dir, "--source="+filepath.Join(w.programs.Root, "charts", "akri"), "--set=image.tag=dev")
+		w.moveBack(dir)
+	})
+}
+
+// newWorld starts a cluster with objects of the original Akri.
+func newWorld(t *testing.T) *world {
+	t.Helper()
 	w := &world{Cluster: clustertest.Start(t, cluster.Config{Nodes: 2}), t: t}
 	var err error
 	if w.programs, err = akri.Build(t.Context(), os.Stderr); err != nil {
@@ -110,6 +128,25 @@ func TestPlan(t *testing.T) {
 	})
 	w.kubectl("rollout", "status", "daemonset/akri-agent-daemonset", "--timeout=60s")
 	w.kubectl("wait", "pod/node1-cls-8120fe-pod", "--for=condition=Ready", "--timeout=60s")
+	return w
+}
+
+// buildHelm builds the helm that go.mod names, and returns its directory.
+func buildHelm(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	command := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", dir+"/", "helm.sh/helm/v4/cmd/helm")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build helm: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// move runs the script that the plan prints with arguments, while a node is down.
+func (w *world) move(dir string, arguments ...string) {
+	t := w.t
+	t.Helper()
 	if err := w.Do(t.Context(), cluster.Stop, "node2/kubelet"); err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +157,7 @@ func TestPlan(t *testing.T) {
 	for _, object := range objects {
 		before[object] = w.uid(object)
 	}
-	dir := t.TempDir()
-	script := w.run(dir, "", "kubectl", "akri", "migrate", "plan", "--install=kubectl", "--source="+w.programs.Root)
+	script := w.run(dir, "", "kubectl", append([]string{"akri", "migrate", "plan"}, arguments...)...)
 	if err := os.WriteFile(filepath.Join(dir, "move.sh"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +188,33 @@ func TestPlan(t *testing.T) {
 	}
 	if left := w.kubectl("get", "deployments,daemonsets,serviceaccounts", "-o", "name"); strings.Contains(left, "akri-agent") {
 		t.Errorf("these are left:\n%s", left)
+	}
+}
+
+// moveBack goes the way back of docs/migrate-from-akri.md, after an installation by Helm
+// and cleaning up. dir has the files that the script has saved.
+func (w *world) moveBack(dir string) {
+	w.t.Helper()
+	before := w.uid("configuration/cls")
+	w.kubectl("annotate", "configurations.akri.sh", "-A", "--all", "helm.sh/resource-policy=keep", "--overwrite")
+	w.run(dir, "", "helm", "uninstall", "akri", "-n", "akri-system")
+	w.kubectl("delete", "instances.akri.sh", "-A", "--all", "--wait=false")
+	w.eventually("the Instances and brokers are gone", func() bool {
+		return w.kubectl("get", "instances.akri.sh,pods", "-A", "--selector=akri.sh/configuration=cls", "-o", "name") == ""
+	})
+	w.run(dir, "", "sh", "-ec", "sed '/^ *resourceVersion:/d' akri-definitions.yaml | kubectl replace -f -")
+	w.applyAs("akri.yaml")
+	w.kubectl("rollout", "status", "daemonset/akri-agent-daemonset", "--timeout=60s")
+	if now := w.uid("configuration/cls"); now != before {
+		w.t.Error("the Configuration was created again")
+	}
+	if left := w.kubectl("get", "instances.akri.sh", "-A", "-o", "name"); left != "" {
+		w.t.Errorf("these are left:\n%s", left)
+	}
+	ours := w.kubectl("get", "deployments,daemonsets,clusterroles,validatingadmissionpolicies,validatingwebhookconfigurations", "-A",
+		"--selector=app.kubernetes.io/part-of=akri", "-o", "name")
+	if ours != "" {
+		w.t.Errorf("these are left:\n%s", ours)
 	}
 	w.kubectl("delete", "configuration/cls", "--timeout=60s")
 }
