@@ -29,7 +29,7 @@ COUNT ?=
 # $(call gotest,DIR,PACKAGES,FLAGS) runs the tests of the module in a directory. Each call
 # gives its own time limit for a package, so that a test that hangs is named.
 gotest = @mkdir -p bin/tests && go -C $(1) tool -modfile=$(CURDIR)/tools/go.mod gotestsum --format=$(FORMAT) --hide-summary=skipped \
-	--jsonfile=$(CURDIR)/bin/tests/$@.json --packages='$(2)' $(RERUN) -- $(3) $(COUNT) $(TESTFLAGS)
+	--jsonfile=$(CURDIR)/bin/tests/$@$(KUBERNETES:%=-%)$(KUBELET:%=-kubelet-%).json --packages='$(2)' $(RERUN) -- $(3) $(COUNT) $(TESTFLAGS)
 
 # The version of everything that is built: the tag, or the tag before and the number of
 # commits since then. Without any tag it is v0.0.0-g and the commit.

@@ -2,6 +2,7 @@ package akri_test
 
 import (
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,5 +67,34 @@ func TestKubernetesVersions(t *testing.T) {
 	}
 	if err := kubeversion.Check("v" + minimum + ".0"); err != nil {
 		t.Errorf("%s: %v", page, err)
+	}
+}
+
+var eventsFile = regexp.MustCompile(`--jsonfile=(\S+)`)
+
+// TestVersionsKeepTheirEvents checks that no row of make versions overwrites the events of
+// the tests of another: the report at the end reads them all.
+func TestVersionsKeepTheirEvents(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Fields(versionsToRun.FindStringSubmatch(string(makefile))[1])
+	of := map[string]string{}
+	for _, row := range rows {
+		command := exec.Command("make", "--no-print-directory", "--dry-run", "e2e-akri", row)
+		command.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=") // as tools/gate
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", row, err, output)
+		}
+		match := eventsFile.FindStringSubmatch(string(output))
+		if match == nil {
+			t.Fatalf("%s: no file of events in\n%s", row, output)
+		}
+		if other, taken := of[match[1]]; taken {
+			t.Errorf("%s and %s write their events to %s", other, row, match[1])
+		}
+		of[match[1]] = row
 	}
 }
