@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/kubebox/build"
 	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
 )
@@ -26,7 +27,7 @@ type world struct {
 	*cluster.Cluster
 	t        *testing.T
 	programs akri.Programs
-	helmDir  string // has helm
+	path     []string // directories of further programs
 }
 
 // kubectl runs kubectl in namespace default and returns its output.
@@ -73,9 +74,13 @@ func (w *world) uid(object string) string {
 // run runs a program with the cluster's kubeconfig and this checkout's plugin on the PATH.
 func (w *world) run(dir, stdin, program string, arguments ...string) string {
 	w.t.Helper()
-	command := exec.CommandContext(w.t.Context(), program, arguments...)
+	command := exec.CommandContext(w.t.Context(), "env", append([]string{program}, arguments...)...) // finds it on its own PATH
 	command.Dir = dir
-	path := strings.Join([]string{w.helmDir, w.programs.Dir, filepath.Join(w.programs.Root, "bin", "k8s"), os.Getenv("PATH")}, ":")
+	kubernetes, err := build.DefaultDir()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	path := strings.Join(append(w.path, w.programs.Dir, kubernetes, os.Getenv("PATH")), ":")
 	command.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig(), "PATH="+path)
 	command.Stdin = strings.NewReader(stdin)
 	var out bytes.Buffer
@@ -99,7 +104,7 @@ func TestPlan(t *testing.T) {
 	t.Run("helm, and back", func(t *testing.T) {
 		helm, dir := buildHelm(t), t.TempDir() // before the cluster starts: it takes the processors
 		w := newWorld(t)
-		w.helmDir = helm
+		w.path = []string{helm}
 		w.move(dir, "--source="+filepath.Join(w.programs.Root, "charts", "akri"), "--set=image.tag=dev")
 		w.moveBack(dir)
 	})

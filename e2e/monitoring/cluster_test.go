@@ -206,7 +206,10 @@ func newWorld(t *testing.T) *world {
 	writeConfiguration(t, c, dir)
 	discoverPods(t, c, dir, akri.Namespace)
 	promtool(t, dir, "check", "config", "prometheus.yaml")
-	return &world{Cluster: c, prometheus: startPrometheus(t, c, dir), t: t, programs: programs, fired: map[string]bool{}, seen: map[panelQuery]bool{}}
+	return &world{
+		Cluster: c, prometheus: startPrometheus(t, c, dir), t: t, programs: programs,
+		fired: map[string]bool{}, seen: map[panelQuery]bool{},
+	}
 }
 
 func (w *world) kubectl(arguments ...string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"akri.sh/akri/e2e/akri"
+	"akri.sh/akri/kubebox/build"
 )
 
 // show prints the objects of all parts, the addresses of the pages, and commands to
@@ -30,7 +31,11 @@ func show(ctx context.Context, t demoTarget, programs akri.Programs) error {
 		k, downCommand = "kubectl --context "+t.context, "make demo-down CLUSTER=current"
 		fmt.Printf("\nExplore the cluster:\n  export PATH=%s:$PATH\n", programs.Dir)
 	} else {
-		fmt.Printf("\nExplore the cluster:\n  export PATH=%s:%s:$PATH\n", programs.Dir, filepath.Join(programs.Dir, "k8s"))
+		kubernetes, err := build.DefaultDir() // of the version that runs
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\nExplore the cluster:\n  export PATH=%s:%s:$PATH\n", programs.Dir, kubernetes)
 	}
 	inNamespace := k
 	if t.namespace != "default" {
