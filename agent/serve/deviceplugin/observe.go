@@ -103,6 +103,7 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 	if err != nil {
 		return false
 	}
+	s.log.Debug("Looking for slots to free: reclaiming unused slots - start") // what Akri's agents log, for Akri's end-to-end tests
 	o, err := s.observer.Observe(ctx, l.own)
 	if err != nil {
 		s.log.Debug("Cannot observe the Pods of the node", "err", err)
