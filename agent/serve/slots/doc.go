@@ -21,9 +21,10 @@
 // later than the last call naming it. A slot that this agent finds as its own after a
 // start is released and claimed before it is given again, because the record may be old
 // and an earlier agent's release may still arrive, until an observation has named the
-// slot. A virtual ID does not name it: observations must list the ID for five seconds,
-// after which a record is no longer taken to be old. An event costs what it concerns:
-// one Instance and, if its offer changes, its group.
+// slot, even one from before the Instance was known. A virtual ID does not name it:
+// observations must list the ID for five seconds, after which a record is no longer taken
+// to be old. An event costs what it concerns: one Instance and, if its offer changes, its
+// group.
 //
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
 // the time since the caller started. A Machine is not safe for concurrent use.
@@ -35,6 +36,7 @@
 // response could still arrive, and it arrives while the agent is down. A slot that is
 // released and claimed after a start, as above, is free for some milliseconds. If the Pod
 // of its container was deleted by force after the last observation, the container still
-// has it, and another node may claim it. A call cannot wait for the next observation,
-// because the kubelet's list is complete only after the call.
+// has it, and another node may claim it. A call cannot wait for the next observation:
+// the kubelet's list is complete only after the call, and a list that is read during the
+// call can make the kubelet give the slot to a second container.
 package slots

@@ -25,6 +25,8 @@ type Machine struct {
 	holding map[string]*instance
 	// lingering is what the last observation reported as such.
 	lingering []string
+	// early are the slots that the last observation named before their Instance was known.
+	early map[Use]bool
 	// touched and touchedGroups are what the current step has changed.
 	touched       map[string]*instance
 	touchedGroups map[string]*group

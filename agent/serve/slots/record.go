@@ -127,6 +127,9 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, before ui
 		// and the earlier agent's release may still reach the API server, at any version.
 		s.hold(owner, true)
 		s.asked, s.uncertainRelease, s.released = m.now, math.MaxUint64, inst.version
+		if owner.VirtualID == "" && m.early[inst.use(number, owner)] {
+			s.prove()
+		}
 	}
 	if owner.Node != m.node {
 		s.uncertainRelease, s.superseded = 0, false

@@ -10,7 +10,7 @@ import (
 )
 
 func (e PodsObserved) apply(m *Machine) []Command {
-	m.lingering = e.Lingering
+	m.lingering, m.early = e.Lingering, map[Use]bool{}
 	o := observation{PodsObserved: e, m: m, listed: map[Use]bool{}, claims: map[string][]int{}, releases: map[string][]int{}}
 	for _, use := range e.Listed {
 		o.listed[use] = true
@@ -45,12 +45,12 @@ type observation struct {
 
 // confirm records that a container has the slots of an ID.
 func (o *observation) confirm(use Use) []Command {
-	inst := o.m.instances[use.Resource]
 	number, err := v0.ParseSlotName(use.Resource, use.ID)
-	if inst != nil && err == nil {
-		if inst.slots[number] == nil && !inst.recorded {
-			return nil
-		}
+	switch inst := o.m.instances[use.Resource]; {
+	case err != nil:
+	case inst == nil || inst.slots[number] == nil && !inst.recorded:
+		o.m.early[use] = true
+	default:
 		return o.hold(inst, number, v0.Owner{Node: o.m.node})
 	}
 	g := o.m.groups[use.Resource]
@@ -105,8 +105,7 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	case s.owner == owner:
 		// A virtual ID does not name the slot: the record may still be out of date.
 		if owner.VirtualID == "" || certain {
-			// An agent that had sent a release would not have given the slot away.
-			s.assumed, s.uncertainRelease = false, 0
+			s.prove()
 		}
 	case s.free():
 		s.owner, s.unrecorded = owner, true

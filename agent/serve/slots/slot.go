@@ -82,6 +82,10 @@ func (s *slot) hold(owner v0.Owner, assumed bool) {
 	s.held, s.assumed = owner, assumed
 }
 
+// prove records that the kubelet has named the slot as that of a container. An agent that
+// had sent a release would not have given the slot away.
+func (s *slot) prove() { s.assumed, s.uncertainRelease = false, 0 }
+
 func (s *slot) free() bool { return s.owner.Free() }
 func (s *slot) busy() bool { return s.phase != settled }
 
