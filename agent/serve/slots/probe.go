@@ -62,7 +62,8 @@ func (m *Machine) postpone(inst *instance, number int) {
 	s.retries++
 }
 
-// hasten ends the delays of failed claims: a patch of the Instance was written.
+// hasten ends the delays of failed claims: a patch of the Instance was written, or it was
+// created again, so that those of its former life do not count.
 func (m *Machine) hasten(inst *instance) {
 	for _, s := range inst.slots {
 		s.retryAt, s.retries = min(s.retryAt, m.now), 0

@@ -65,6 +65,7 @@ func (m *Machine) record(inst *instance, record *Record) []Command {
 	if record != nil && record.Version >= inst.version { // the watch may lag behind this node's own patches
 		if !inst.recorded {
 			inst.restoredAt = m.now + restoreTime
+			m.hasten(inst)
 		}
 		inst.recorded, inst.gone = true, false
 		inst.version, inst.usage = record.Version, record.Usage
