@@ -113,6 +113,15 @@ func undecided(own []slots.Use, listing kubelet.Listing) Observation {
 	return o
 }
 
+// incomplete returns what a list shows while a Pod is being admitted. Nothing is released,
+// as without the pods. But the new Pod gets ids only by calls of the device plugin, which
+// may wait for this: only the other Pods can have ids that the kubelet considers free.
+func incomplete(own []slots.Use, listing kubelet.Listing, pods []podInfo) Observation {
+	o := undecided(own, listing)
+	o.Lingering = account([]kubelet.Listing{listing}, pods).Lingering
+	return o
+}
+
 // covers reports whether the Pods include all those of a list. The kubelet lists a Pod
 // before it is admitted, but its ids only after the responses of the device plugins, and
 // the Pods API shows the Pod only after that. A list with a Pod that the Pods API has not

@@ -159,6 +159,23 @@ func TestCovers(t *testing.T) {
 	}
 }
 
+// TestIncomplete checks which resources may have ids that the kubelet considers free while
+// a Pod is being admitted. An Allocate for that Pod may wait for the answer: if it were all
+// of them, the call would wait until its deadline, and the Pod would be rejected.
+func TestIncomplete(t *testing.T) {
+	own := []slots.Use{{Resource: "cam-1", ID: "cam-1-0"}, {Resource: "door-1", ID: "door-1-0"}}
+	inAdmission := kubelet.Listing{{Namespace: "default", Name: "new"}}
+	deleted := podInfo{UID: "1", Namespace: "default", Name: "deleted by force", Requests: map[string]int{"akri.sh/door-1": 1}}
+	ended := podInfo{UID: "2", Namespace: "default", Name: "new", Terminated: true, Requests: map[string]int{"akri.sh/cam-1": 1}}
+	got := incomplete(own, inAdmission, []podInfo{deleted, ended})
+	if want := "[cam-1 door-1]"; fmt.Sprint(got.Open) != want {
+		t.Errorf("open: got %v, want %s", got.Open, want)
+	}
+	if want := "[door-1]"; fmt.Sprint(got.Lingering) != want {
+		t.Errorf("lingering: got %v, want %s", got.Lingering, want)
+	}
+}
+
 func TestDuplicates(t *testing.T) {
 	has := func(name, resource string, ids ...string) kubelet.Holding {
 		return kubelet.Holding{Namespace: "default", Name: name, IDs: map[string][]string{resource: ids}}

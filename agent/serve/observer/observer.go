@@ -112,8 +112,11 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 	}
 	if byAPI, _ := o.source.current(); !byAPI {
 		pods, trusted := o.byKubelet.snapshot()
-		if !trusted || !covers(pods, first) {
+		switch {
+		case !trusted:
 			return undecided(own, first), nil
+		case !covers(pods, first):
+			return incomplete(own, first, pods), nil
 		}
 		return account([]kubelet.Listing{first}, pods), nil
 	}
