@@ -13,7 +13,10 @@ import (
 
 const (
 	lockFile = "agent.lock"
-	lockPoll = 500 * time.Millisecond // only while another agent is exiting
+	// lockPoll is the delay between attempts to get the lock, while another agent is
+	// exiting. It does not grow: an attempt is a system call on a file of this node, and
+	// Pods wait until this agent serves.
+	lockPoll = 500 * time.Millisecond
 )
 
 // lock waits until no other agent runs in the directory, and locks it. The kernel

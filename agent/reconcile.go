@@ -32,7 +32,8 @@ const (
 	// Configuration that waits in this time.
 	roomDelay = time.Second
 	// unservedDelay is the time after which a Configuration is served at the latest if
-	// there is room for it. Nothing is sent if there is none.
+	// there is room for it. Nothing is sent if there is none. If there is, a random part
+	// keeps the agents, which learn of a Configuration together, from writing together.
 	unservedDelay = time.Minute
 )
 
@@ -181,8 +182,11 @@ func (r *reconciler) turnDown(ctx context.Context, configuration *v0.Configurati
 		return time.Time{}, err
 	}
 	due, err := r.reporter.report(ctx, configuration, found.sorted())
-	return deadline.Earliest(again, due, time.Now().Add(unservedDelay)), err
+	return deadline.Earliest(again, due, time.Now().Add(untilRoom())), err
 }
+
+// untilRoom returns the delay before there is another look for room.
+func untilRoom() time.Duration { return unservedDelay - rand.N(unservedDelay/2) }
 
 // addMissing adds a failure if the node lacks the Configuration's handler. It returns when
 // to call it again; zero for never.

@@ -29,3 +29,22 @@ func TestRetriesOfManyAgents(t *testing.T) {
 		}
 	}
 }
+
+// A thousand agents that do not serve a Configuration, which they learned of together, do
+// not find room for it together.
+func TestRoomOfManyAgents(t *testing.T) {
+	const agents = 1000
+	at := map[time.Duration]int{} // agents, by the time of their next look in seconds
+	for range agents {
+		delay := untilRoom()
+		if delay < unservedDelay/2 || delay > unservedDelay {
+			t.Fatalf("the delay is %s", delay)
+		}
+		at[delay.Truncate(time.Second)]++
+	}
+	for second, count := range at {
+		if count > agents/10 {
+			t.Errorf("%d of %d agents look within the same second, at %s", count, agents, second)
+		}
+	}
+}

@@ -23,7 +23,8 @@ const (
 	// during a registration.
 	registerTimeout = 10 * time.Second
 	// rewatchDelay is the delay before the kubelet's directory is watched again
-	// after an error.
+	// after an error. It does not grow: an attempt is some system calls on this node, and
+	// until one succeeds, the agent does not notice that the kubelet has started.
 	rewatchDelay = time.Second
 	// checkInterval is how often the directory is compared with the watched one, in
 	// case the watch lost events.
