@@ -133,7 +133,10 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, before ui
 		}
 	}
 	if owner.Node != m.node {
-		s.uncertainRelease, s.superseded = 0, false
+		s.uncertainRelease = 0
+	}
+	if owner != s.owner {
+		s.superseded = false // only the former owner's virtual ID has another slot
 	}
 	s.owner, s.unrecorded = owner, false
 	s.conflicting, s.reported = false, false
