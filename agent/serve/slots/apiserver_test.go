@@ -224,6 +224,9 @@ func (p *patch) end(outcome slots.Outcome, record *slots.Record, gone bool) {
 	}
 	p.settled = true
 	numbers := slices.Sorted(maps.Keys(p.owners))
+	for _, number := range numbers {
+		p.n.touched[slots.Use{Resource: p.o.name, ID: v0.SlotName(p.o.name, number)}] = p.n.w.now
+	}
 	if p.n.told[p.o.name] { // a machine may forget what it has left
 		p.n.learn(p.o.name, record)
 	}
@@ -268,7 +271,7 @@ func (n *node) notify(o *object) {
 			if r, ok := e.(slots.InstanceRecorded); ok {
 				n.learn(o.name, &r.Record)
 			} else {
-				delete(n.known, o.name)
+				n.leave(o)
 			}
 			n.step(e)
 			if !maps.Equal(before, n.ownSlots(o.name)) { // by a late patch, or by a user
@@ -276,6 +279,18 @@ func (n *node) notify(o *object) {
 			}
 		}
 	})
+}
+
+// leave ends what the agent of a node knows of an Instance. What it does not know then, as
+// a claim that was written late while it was cut off, it cannot release.
+func (n *node) leave(o *object) {
+	known := n.ownSlots(o.name)
+	for number, owner := range o.usage {
+		if owner.Node == n.name && known[number] != owner && !slices.Contains(n.unseen, o.name) {
+			n.unseen = append(n.unseen, o.name)
+		}
+	}
+	delete(n.known, o.name)
 }
 
 // ownSlots returns the slots that this node owns, as far as its agent knows.

@@ -219,6 +219,38 @@ func (w *world) edit(o *object) {
 	}
 }
 
+// end ends a Pod. The container of a Pod that is deleted by force runs on, although the
+// kubelet gives its IDs to others at once.
+func (n *node) end(p *pod, force bool) {
+	lag := n.w.upTo(1500 * time.Millisecond)
+	forget := func() {
+		p.ended, p.booked = true, false
+		if !p.live {
+			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+		}
+		n.restless = max(n.restless, n.w.now)
+		n.observeSoon()
+	}
+	stop := func() {
+		p.live = false
+		if p.ended {
+			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+		}
+		n.restless = max(n.restless, n.w.now)
+		n.observeSoon()
+	}
+	if force {
+		n.w.note("%s: a pod with %v is deleted by force", n.name, p.uses)
+		n.w.stats.Ghosts++
+		forget()
+		n.w.after(n.w.upTo(3*time.Second), stop)
+		return
+	}
+	n.w.note("%s: a pod with %v ends", n.name, p.uses)
+	stop()
+	n.w.after(lag, forget)
+}
+
 // observeSoon is a trigger of the observer.
 func (n *node) observeSoon() {
 	n.backoff = 0
@@ -272,20 +304,32 @@ func (n *node) observe() {
 		default:
 			n.observeAfter(9*time.Second + n.w.upTo(time.Second))
 		}
-		n.note(e.Listed)
+		n.note(e)
 		n.step(e)
 	})
 }
 
-// note records since when observations have listed each ID.
-func (n *node) note(listed []slots.Use) {
+// note records since when observations have listed each ID, as far as they say something.
+func (n *node) note(e slots.PodsObserved) {
 	n.observedAt = n.w.now
-	maps.DeleteFunc(n.listed, func(u slots.Use, _ time.Duration) bool { return !slices.Contains(listed, u) })
-	for _, u := range listed {
-		if _, found := n.listed[u]; !found {
+	maps.DeleteFunc(n.listed, func(u slots.Use, _ time.Duration) bool { return !slices.Contains(e.Listed, u) })
+	for _, u := range e.Listed {
+		if _, found := n.listed[u]; !found && n.touched[u] <= e.Began && (u.Resource != configuration || n.attributes(u.ID)) {
 			n.listed[u] = n.w.now
 		}
 	}
+}
+
+// attributes reports whether the agent of a node knows a record that names a virtual ID.
+func (n *node) attributes(id string) bool {
+	for _, record := range n.known {
+		for _, owner := range record.Usage {
+			if owner == (v0.Owner{Node: n.name, VirtualID: id}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // list observes the IDs that the kubelet lists, and the resources whose list may lack

@@ -38,7 +38,10 @@ type node struct {
 	given      map[slots.Ref]bool
 	listed     map[slots.Use]time.Duration
 	observedAt time.Duration
-	observing  bool
+	// touched is when a call last named a slot, or a patch of it was settled. Observations
+	// that began earlier say nothing about it.
+	touched   map[slots.Use]time.Duration
+	observing bool
 	// restless is when something last delayed the release of slots.
 	restless time.Duration
 	// unseen are the Instances with slots of this node that did not have its label when the
@@ -100,6 +103,7 @@ func (n *node) boot() {
 	n.m = slots.New(n.name)
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
 	n.given, n.listed, n.unseen = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil
+	n.touched = map[slots.Use]time.Duration{}
 	n.restless = max(n.restless, n.w.now)
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
@@ -375,6 +379,9 @@ func (n *node) call(s *step) {
 	call, epoch := n.w.nextCall, n.epoch
 	s.sent = n.w.now
 	n.calls[call] = s
+	for _, id := range r.ids {
+		n.touched[useOf(r.resource, id)] = n.w.now
+	}
 	n.w.after(deadline, func() {
 		if epoch == n.epoch && n.calls[call] != nil {
 			n.step(slots.CallExpired{Call: call})
@@ -464,36 +471,4 @@ func (n *node) admitted(p *pod) {
 	if n.w.calm {
 		n.end(p, false)
 	}
-}
-
-// end ends a Pod. The container of a Pod that is deleted by force runs on, although the
-// kubelet gives its IDs to others at once.
-func (n *node) end(p *pod, force bool) {
-	lag := n.w.upTo(1500 * time.Millisecond)
-	forget := func() {
-		p.ended, p.booked = true, false
-		if !p.live {
-			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
-		}
-		n.restless = max(n.restless, n.w.now)
-		n.observeSoon()
-	}
-	stop := func() {
-		p.live = false
-		if p.ended {
-			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
-		}
-		n.restless = max(n.restless, n.w.now)
-		n.observeSoon()
-	}
-	if force {
-		n.w.note("%s: a pod with %v is deleted by force", n.name, p.uses)
-		n.w.stats.Ghosts++
-		forget()
-		n.w.after(n.w.upTo(3*time.Second), stop)
-		return
-	}
-	n.w.note("%s: a pod with %v ends", n.name, p.uses)
-	stop()
-	n.w.after(lag, forget)
 }
