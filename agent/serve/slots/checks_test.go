@@ -318,13 +318,19 @@ func (n *node) checkPreference(r *request, available, chosen []int) {
 		}
 	}
 	possible := map[string]bool{}
+	fresh := 0 // IDs that take any Instance that offers a slot
 	for _, id := range available {
 		if inst := mapped[strconv.Itoa(id)]; inst != "" {
 			possible[inst] = true
+		} else {
+			fresh++
 		}
 	}
 	for _, inst := range offering {
-		possible[inst] = true
+		if !possible[inst] && fresh > 0 {
+			possible[inst] = true
+			fresh--
+		}
 	}
 	if repeated && len(possible) >= r.count {
 		n.w.fail("%s suggests %v, two of one Instance, although there are %d", n.name, chosen, len(possible))
