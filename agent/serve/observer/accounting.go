@@ -114,7 +114,7 @@ func undecided(own []slots.Use, listing kubelet.Listing) Observation {
 }
 
 // incomplete returns what a list shows while a Pod is being admitted. Nothing is released,
-// as without the pods. But the new Pod gets ids only by calls of the device plugin, which
+// as without the Pods. But the new Pod gets ids only by calls of the device plugin, which
 // may wait for this: only the other Pods can have ids that the kubelet considers free.
 func incomplete(own []slots.Use, listing kubelet.Listing, pods []podInfo) Observation {
 	o := undecided(own, listing)
