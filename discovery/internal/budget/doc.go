@@ -1,0 +1,7 @@
+// Package budget shares the memory of a process among the requests of agents, so that the
+// devices and networks of some Configurations cannot stop the handler for all others.
+//
+// Always: if the budget is exceeded, the request that takes the most ends, with an error
+// that names the limit and the remedy. Never: a request that takes no more than an equal
+// part ends, except while the memory of one that has ended is not free yet.
+package budget
