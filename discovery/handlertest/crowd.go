@@ -3,6 +3,8 @@ package handlertest
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +30,9 @@ type Crowd struct {
 
 const (
 	crowdTimeout = 2 * time.Minute
+	// gcPercent is that of akri-discovery. What is allocated while garbage is collected
+	// counts as in use.
+	gcPercent = 50
 	// crowdPause is less than agents wait before they repeat a request.
 	crowdPause = 50 * time.Millisecond
 	// refusal is in the error of a request that takes too much memory.
@@ -48,6 +53,7 @@ type crowd struct {
 // refused and the modest one has its devices. It returns the largest heap that was in use.
 func (c Crowd) Run(t *testing.T) (peak uint64) {
 	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	running := &crowd{Crowd: c, T: t}
 	running.Handler = discovery.Bound(c.Handler)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,9 +86,9 @@ func (c Crowd) Run(t *testing.T) (peak uint64) {
 // heapInUse returns what the heap and the stacks hold, without garbage.
 func heapInUse() uint64 {
 	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc + stats.StackInuse
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() + samples[1].Value.Uint64()
 }
 
 func (c *crowd) state() (refused, devices int) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/mqtt/connection"
 	"akri.sh/akri/discovery/mqtt/convention"
@@ -31,9 +32,13 @@ const (
 	// minRetryDelay and maxRetryDelay bound the time between two attempts to connect.
 	minRetryDelay = 250 * time.Millisecond
 	maxRetryDelay = 8 * time.Second
-	// maxQueuedBytes bounds the payloads that are read but not handled yet. When it is
-	// reached, the broker must wait.
-	maxQueuedBytes = 16 << 20
+	// maxQueued bounds the messages that are read but not handled yet. When it is reached,
+	// the broker must wait.
+	maxQueued = 4
+	// connectionBytes is the memory of a connection, with small messages that wait.
+	connectionBytes = 96 << 10
+	// subscriptionBytes is that of a subscription that the broker has not acknowledged.
+	subscriptionBytes = 64
 )
 
 // Reasons of failures, in addition to those of packages convention and follow.
@@ -79,7 +84,11 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	if h.outage == 0 {
 		h.outage = maxOutage
 	}
-	s := &session{handler: h, options: options, send: send, broker: d.Broker.URL}
+	s := &session{
+		handler: h, options: options, send: send, broker: d.Broker.URL,
+		known: budget.Open(ctx), queued: budget.Open(ctx),
+	}
+	s.options.Reserve = func(bytes int) error { return s.queued.Add(copies * bytes) }
 	s.follower = follow.New(follow.Options{
 		Convention: state, BrokerURL: d.Broker.URL, Marker: d.Broker.ClientIDPrefix + "/discovery/" + options.ClientID,
 		Admit:  func(c convention.Device) bool { return d.Filters.Admit(c.ID, c.Name, c.Manufacturer, c.Model) },
@@ -113,6 +122,13 @@ type session struct {
 	broker   string
 	follower *follow.Follower
 	send     func([]discovery.Device) error
+	// known counts what is known about the broker, and queued the large messages that are
+	// read or wait.
+	known, queued *budget.Account
+	// asked has the filters of subscriptions that are not acknowledged, by their ids, and
+	// waiting is how many these are.
+	asked   map[uint16][]string
+	waiting int
 	// listed says that a list has just become complete.
 	listed bool
 }
@@ -177,13 +193,15 @@ func (s *session) connect(ctx context.Context) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	packets, broken := make(chan connection.Packet, maxQueuedBytes/s.options.MaxPayload), make(chan error, 1)
+	packets, broken := make(chan connection.Packet, maxQueued), make(chan error, 1)
+	s.asked, s.waiting = map[uint16][]string{}, 0
 	var reader sync.WaitGroup
 	reader.Go(func() { broken <- read(ctx, c, packets) })
 	defer func() {
 		cancel()
 		c.Close() // ends the reader
 		reader.Wait()
+		_ = s.queued.Set(0) // less is never too much
 	}()
 	s.follower.Connected(time.Now())
 	err = s.serve(ctx, c, packets, broken)
@@ -210,15 +228,17 @@ func read(ctx context.Context, c *connection.Connection, packets chan<- connecti
 
 // serve handles packets and times.
 func (s *session) serve(ctx context.Context, c *connection.Connection, packets <-chan connection.Packet, broken <-chan error) error {
-	asked := map[uint16][]string{}
 	ping := time.NewTicker(connection.KeepAlive)
 	defer ping.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		s.follower.Advance(time.Now())
-		if err := s.request(c, asked); err != nil {
+		if err := s.request(c); err != nil {
 			return err
+		}
+		if err := s.known.Set(connectionBytes + s.follower.Bytes() + s.waiting*subscriptionBytes); err != nil {
+			return &finalError{err}
 		}
 		if list, changed := s.follower.List(); changed {
 			if err := s.send(list); err != nil {
@@ -241,7 +261,7 @@ func (s *session) serve(ctx context.Context, c *connection.Connection, packets <
 				return err
 			}
 		case packet := <-packets:
-			if err := s.handle(packet, asked); err != nil {
+			if err := s.handle(packet); err != nil {
 				return err
 			}
 		}
@@ -257,9 +277,8 @@ func (s *session) wait() time.Duration {
 	return max(time.Until(next), 0)
 }
 
-// request sends the follower's requests. asked gets the filters of subscriptions by their
-// ids.
-func (s *session) request(c *connection.Connection, asked map[uint16][]string) error {
+// request sends the follower's requests.
+func (s *session) request(c *connection.Connection) error {
 	for _, request := range s.follower.Requests() {
 		var err error
 		switch {
@@ -274,7 +293,8 @@ func (s *session) request(c *connection.Connection, asked map[uint16][]string) e
 		default:
 			var id uint16
 			id, err = c.Subscribe(request.Subscribe)
-			asked[id] = request.Subscribe
+			s.waiting += len(request.Subscribe) - len(s.asked[id])
+			s.asked[id] = request.Subscribe
 		}
 		if err != nil {
 			return err
@@ -283,8 +303,19 @@ func (s *session) request(c *connection.Connection, asked map[uint16][]string) e
 	return nil
 }
 
+// copies is how many times its size a large message takes while it is decoded.
+const copies = 4
+
+// decoding is held while a large message is decoded.
+var decoding sync.Mutex
+
 // handle handles a packet.
-func (s *session) handle(packet connection.Packet, asked map[uint16][]string) error {
+func (s *session) handle(packet connection.Packet) error {
+	if packet.Reserved > 0 {
+		decoding.Lock()
+		defer decoding.Unlock()
+		defer func() { _ = s.queued.Add(-copies * packet.Reserved) }() // less is never too much
+	}
 	switch {
 	case packet.Pong != 0:
 		s.follower.Pong(packet.Pong, time.Now())
@@ -293,11 +324,12 @@ func (s *session) handle(packet connection.Packet, asked map[uint16][]string) er
 		s.follower.Message(convention.Message{Topic: packet.Topic, Payload: packet.Payload}, packet.Retained, time.Now())
 		return nil
 	}
-	filters, ok := asked[packet.ID]
+	filters, ok := s.asked[packet.ID]
 	if !ok || len(filters) != len(packet.Refused) {
 		return errors.New("the broker acknowledges what was not requested")
 	}
-	delete(asked, packet.ID)
+	delete(s.asked, packet.ID)
+	s.waiting -= len(filters)
 	if needed := s.follower.Subscribed(filters, packet.Refused, time.Now()); len(needed) > 0 {
 		return &finalError{fmt.Errorf("broker %s: refuses the subscription to %s: permit the user to read these topics",
 			s.broker, strings.Join(needed, ", "))}

@@ -16,7 +16,8 @@ const (
 	defaultBytes = 24 << 20
 	partOfLimit  = 2
 	// maxEndingPart bounds what requests may take that have been told to end, as a part
-	// of the budget.
+	// of the budget, until others have to wait for it that take more than half of an equal
+	// part.
 	maxEndingPart = 4
 )
 
@@ -141,7 +142,7 @@ func (a *Account) add(bytes int) error {
 			break
 		}
 	}
-	if s.err == nil && bytes > 0 && b.taken > b.bytes+b.bytes/maxEndingPart {
+	if s.err == nil && bytes > 0 && b.taken > b.bytes+b.bytes/maxEndingPart && s.taken > b.bytes/(2*len(b.shares)) {
 		b.endShare(s) // the memory of the others is not free yet
 	}
 	if s.err != nil {

@@ -2,6 +2,6 @@
 // devices and networks of some Configurations cannot stop the handler for all others.
 //
 // Always: if the budget is exceeded, the request that takes the most ends, with an error
-// that names the limit and the remedy. Never: a request that takes no more than an equal
-// part ends, except while the memory of one that has ended is not free yet.
+// that names the limit and the remedy. Never: a request that takes no more than half
+// of an equal part ends.
 package budget

@@ -25,13 +25,13 @@ const (
 	KeepAlive = 20 * time.Second
 	// readTimeout is how long the broker may send nothing. It answers pings.
 	readTimeout = KeepAlive + 15*time.Second
-	// maxControlPacket bounds all packets but PUBLISH. The largest one acknowledges
+	// maxControlPacket bounds all packets but PUBLISH, which are small. The largest one acknowledges
 	// subscriptions with a byte each.
 	maxControlPacket = 4096
 	// maxTopicOverhead is the room for the topic in a PUBLISH, in addition to the payload.
 	maxTopicOverhead = 2 + 65535
-	// bufferSize is the size of the read buffer.
-	bufferSize = 16 << 10
+	// SmallBytes is the size up to which a packet is small, as nearly all are.
+	SmallBytes = 8 << 10
 )
 
 // Options configure a connection.
@@ -48,6 +48,9 @@ type Options struct {
 	MaxPayload int
 	// Skipped is called for each message that is skipped.
 	Skipped func()
+	// Reserve is called before a message of more than SmallBytes is read, with its size. An
+	// error breaks the connection. The message has the size as Packet.Reserved.
+	Reserve func(bytes int) error
 }
 
 // RefusedError is an answer of the broker that refuses the connection.
@@ -76,8 +79,10 @@ type Connection struct {
 	options Options
 	net     net.Conn
 	reader  *bufio.Reader
-	buffer  []byte
-	nextID  uint16
+	buffer  []byte // for small packets
+	// reserved is the size of the packet that was read last, if it is large.
+	reserved int
+	nextID   uint16
 	// pings counts the pings that were sent, and pongs the answers.
 	pings, pongs uint64
 }
@@ -99,7 +104,7 @@ func Dial(ctx context.Context, options Options) (*Connection, error) {
 		}
 		conn = secured
 	}
-	c := &Connection{options: options, net: conn, reader: bufio.NewReaderSize(conn, bufferSize)}
+	c := &Connection{options: options, net: conn, reader: bufio.NewReaderSize(conn, SmallBytes)}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = c.connect()
 	if !stop() && err == nil {
@@ -202,6 +207,8 @@ type Packet struct {
 	Topic    string
 	Payload  []byte
 	Retained bool
+	// Reserved is the size that was reserved for a large message.
+	Reserved int
 	// ID is that of Subscribe, and Refused has an item for each of its filters.
 	ID      uint16
 	Refused []bool
@@ -220,7 +227,11 @@ func (c *Connection) Read() (Packet, error) {
 		}
 		switch kind >> 4 {
 		case packets.Publish:
-			return parsePublish(kind, body)
+			packet, err := parsePublish(kind, body)
+			if packet.Reserved = c.reserved; c.reserved == 0 {
+				packet.Payload = bytes.Clone(packet.Payload) // the buffer is used again
+			}
+			return packet, err
 		case packets.Suback:
 			if len(body) < 3 {
 				return Packet{}, errProtocol
@@ -257,10 +268,11 @@ func parsePublish(kind byte, body []byte) (Packet, error) {
 	if topic == "" || !utf8.ValidString(topic) || strings.ContainsAny(topic, "+#\x00") {
 		return Packet{}, errProtocol
 	}
-	return Packet{Topic: topic, Payload: bytes.Clone(body[2+length:]), Retained: kind&1 != 0}, nil
+	return Packet{Topic: topic, Payload: body[2+length:], Retained: kind&1 != 0}, nil
 }
 
-// read returns a packet's first byte and its content, which is valid until the next call.
+// read returns a packet's first byte and its content. That of a small packet is valid until
+// the next call.
 // A PUBLISH that is too large is skipped.
 func (c *Connection) read() (kind byte, body []byte, skipped bool, err error) {
 	if err := c.net.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
@@ -280,10 +292,17 @@ func (c *Connection) read() (kind byte, body []byte, skipped bool, err error) {
 	case kind>>4 != packets.Publish && length > maxControlPacket:
 		return 0, nil, false, errProtocol
 	}
-	if cap(c.buffer) < length || cap(c.buffer) > 2*bufferSize && length <= bufferSize {
-		c.buffer = make([]byte, max(length, bufferSize))
+	if c.reserved = 0; length > SmallBytes {
+		if err := c.options.Reserve(length); err != nil {
+			return 0, nil, false, err
+		}
+		c.reserved, body = length, make([]byte, length)
+	} else {
+		if c.buffer == nil {
+			c.buffer = make([]byte, SmallBytes)
+		}
+		body = c.buffer[:length]
 	}
-	body = c.buffer[:length]
 	_, err = io.ReadFull(c.reader, body)
 	return kind, body, false, err
 }

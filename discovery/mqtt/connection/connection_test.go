@@ -32,7 +32,8 @@ const testMaxPayload = 1000
 // reading returns a connection that reads these bytes.
 func reading(data []byte, skipped func()) *Connection {
 	conn := script{Reader: bytes.NewReader(data)}
-	return &Connection{options: Options{MaxPayload: testMaxPayload, Skipped: skipped}, net: conn, reader: bufio.NewReader(conn)}
+	options := Options{MaxPayload: testMaxPayload, Skipped: skipped, Reserve: func(int) error { return nil }}
+	return &Connection{options: options, net: conn, reader: bufio.NewReader(conn)}
 }
 
 // encode encodes packets with paho.
@@ -75,7 +76,7 @@ func TestRead(t *testing.T) {
 	if err != nil || third.Topic != "ü" || third.Retained || string(first.Payload) != "x" {
 		t.Fatalf("read %+v, %v", third, err)
 	}
-	if cap(c.buffer) > 2*bufferSize {
+	if cap(c.buffer) > SmallBytes {
 		t.Errorf("the buffer has %d bytes", cap(c.buffer))
 	}
 	if _, err := c.Read(); !errors.Is(err, io.EOF) {
@@ -114,7 +115,7 @@ func FuzzRead(f *testing.F) {
 		c := reading(data, func() {})
 		for {
 			packet, err := c.Read()
-			if cap(c.buffer) > max(testMaxPayload+maxTopicOverhead, bufferSize) {
+			if cap(c.buffer) > SmallBytes {
 				t.Fatalf("the buffer has %d bytes", cap(c.buffer))
 			}
 			if err != nil {

@@ -68,6 +68,8 @@ type Convention interface {
 	// itself if its messages are not retained. connected says that the connection is new,
 	// so that messages may have been lost.
 	Renew(connected bool, now time.Time) Convention
+	// Bytes returns the memory of the state, roughly.
+	Bytes() int
 	// MaxPayload returns the size of the largest payload that it handles, in bytes.
 	MaxPayload() int
 }

@@ -61,7 +61,7 @@ func parseEntity(payload []byte, base string) (parsed entity, fault string) {
 	if !decode(payload, &config) {
 		return entity{}, FaultMalformed
 	}
-	e := entity{base: base, mode: first(config.Mode, config.ModeShort, "latest")}
+	e := entity{base: base, all: first(config.Mode, config.ModeShort) == "all"}
 	if config.Base != "" && validTopic(strings.TrimSuffix(config.Base, "/")) {
 		e.base = strings.Clone(strings.TrimSuffix(config.Base, "/"))
 	}

@@ -22,8 +22,8 @@ type entity struct {
 	name, manufacturer, model, version string
 	base                               string
 	availability                       []availability
-	// mode says how several topics of availability are combined.
-	mode string
+	// all says that all topics of availability must say so, instead of any.
+	all bool
 }
 
 // availability is a topic that says whether an entity is available.
@@ -37,13 +37,16 @@ func (e entity) size() int {
 	size := len(e.id) + len(e.name) + len(e.manufacturer) + len(e.model) + len(e.version) + len(e.base)
 	for _, each := range e.availability {
 		size += 2*len(each.topic) + len(each.online) + recordOverhead
+		for _, element := range each.path {
+			size += len(element) + elementOverhead
+		}
 	}
 	return size
 }
 
 func (e entity) equal(other entity) bool {
 	return e.id == other.id && e.name == other.name && e.manufacturer == other.manufacturer && e.model == other.model &&
-		e.version == other.version && e.base == other.base && e.mode == other.mode &&
+		e.version == other.version && e.base == other.base && e.all == other.all &&
 		slices.EqualFunc(e.availability, other.availability, func(a, b availability) bool {
 			return a.topic == b.topic && a.online == b.online && slices.Equal(a.path, b.path)
 		})
@@ -64,6 +67,9 @@ func (h *homeAssistant) Filters() []string {
 
 // MaxPayload implements [Convention].
 func (h *homeAssistant) MaxPayload() int { return maxPayload }
+
+// Bytes implements [Convention].
+func (h *homeAssistant) Bytes() int { return h.configs.memory() + h.states.memory() }
 
 // Renew implements [Convention].
 func (h *homeAssistant) Renew(bool, time.Time) Convention { return newHomeAssistant(h.prefix) }
@@ -184,7 +190,7 @@ func (h *homeAssistant) available(e entity, known map[string]string) bool {
 	}
 	// Which message is the latest is unknown for retained ones, so the mode "latest" is
 	// treated like "any".
-	if e.mode == "all" {
+	if e.all {
 		return every
 	}
 	return some

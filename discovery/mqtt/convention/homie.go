@@ -57,6 +57,9 @@ func (h *homie) parse(topic string) (id, attribute string, five, ok bool) {
 	return id, attribute, false, validID(id) && slices.Contains(homieAttributes, attribute)
 }
 
+// Bytes implements [Convention].
+func (h *homie) Bytes() int { return h.records.memory() }
+
 // Apply implements [Convention].
 func (h *homie) Apply(message Message, _ time.Time) Effect {
 	_, attribute, _, ok := h.parse(message.Topic)

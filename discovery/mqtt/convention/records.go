@@ -7,8 +7,12 @@ const (
 	maxTopics = 100_000
 	// maxRecordBytes bounds the memory of all records, roughly.
 	maxRecordBytes = 16 << 20
-	// recordOverhead is the memory of a record in addition to its texts, roughly.
-	recordOverhead = 96
+	// recordOverhead is the memory of a record in addition to its texts, roughly, and
+	// elementOverhead that of a text in a list.
+	recordOverhead  = 96
+	elementOverhead = 16
+	// mapOverhead is what a record takes of the map, which grows by doubling.
+	mapOverhead = 320
 )
 
 // records keep the last message of each topic, reduced to what matters.
@@ -35,6 +39,9 @@ func (r *records[R]) put(topic string, value R, size int) bool {
 	r.byTopic[topic] = topicRecord[R]{value, size}
 	return true
 }
+
+// memory returns the memory of all records, roughly.
+func (r *records[R]) memory() int { return r.bytes + len(r.byTopic)*mapOverhead }
 
 // remove removes a record. It reports whether there was one.
 func (r *records[R]) remove(topic string) bool {

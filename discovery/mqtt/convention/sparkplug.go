@@ -74,6 +74,9 @@ func (s *sparkplug) Filters() []string {
 // MaxPayload implements [Convention].
 func (s *sparkplug) MaxPayload() int { return maxPayload }
 
+// Bytes implements [Convention].
+func (s *sparkplug) Bytes() int { return s.nodes.memory() }
+
 // Renew implements [Convention]. After a new connection, deaths may have been missed: edge
 // nodes are asked for a birth, if that is permitted.
 func (s *sparkplug) Renew(connected bool, now time.Time) Convention {

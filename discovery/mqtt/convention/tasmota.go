@@ -48,6 +48,9 @@ func (t *tasmota) Filters() []string {
 // MaxPayload implements [Convention].
 func (t *tasmota) MaxPayload() int { return maxPayload }
 
+// Bytes implements [Convention].
+func (t *tasmota) Bytes() int { return t.configs.memory() + t.states.memory() }
+
 // Renew implements [Convention].
 func (t *tasmota) Renew(bool, time.Time) Convention { return newTasmota(t.prefix) }
 

@@ -49,6 +49,9 @@ func (t *topics) Filters() []string {
 // MaxPayload implements [Convention].
 func (t *topics) MaxPayload() int { return maxPayload }
 
+// Bytes implements [Convention].
+func (t *topics) Bytes() int { return t.announces.memory() + t.states.memory() }
+
 // Renew implements [Convention].
 func (t *topics) Renew(bool, time.Time) Convention { return newTopics(t.layout) }
 

@@ -21,6 +21,8 @@ const (
 type zigbee2MQTT struct {
 	prefix  string
 	devices []zigbeeDevice
+	// listBytes is the memory of devices, roughly.
+	listBytes int
 	// bridge is the presence of the bridge.
 	bridge Presence
 	states records[bool]
@@ -52,6 +54,9 @@ func (z *zigbee2MQTT) Filters() []string {
 
 // MaxPayload implements [Convention].
 func (z *zigbee2MQTT) MaxPayload() int { return maxBridgePayload }
+
+// Bytes implements [Convention].
+func (z *zigbee2MQTT) Bytes() int { return z.listBytes + z.states.memory() }
 
 // Renew implements [Convention].
 func (z *zigbee2MQTT) Renew(bool, time.Time) Convention { return newZigbee2MQTT(z.prefix) }
@@ -100,7 +105,7 @@ func zigbeeState(payload []byte) string {
 func (z *zigbee2MQTT) applyList(payload []byte) Effect {
 	if len(payload) == 0 {
 		existed := len(z.devices) > 0
-		z.devices = nil
+		z.devices, z.listBytes = nil, 0
 		return Effect{Devices: existed, Filters: existed}
 	}
 	if tooDeep(payload) {
@@ -111,6 +116,10 @@ func (z *zigbee2MQTT) applyList(payload []byte) Effect {
 		return Effect{Fault: fault}
 	}
 	z.devices = slices.DeleteFunc(devices, func(d zigbeeDevice) bool { return !validTopic(z.availability(d.name)) })
+	z.listBytes = 0
+	for _, d := range z.devices {
+		z.listBytes += recordOverhead + len(d.address) + len(d.name) + len(d.manufacturer) + len(d.model) + len(d.version)
+	}
 	return Effect{Devices: true, Filters: true, Fault: fault}
 }
 

@@ -105,6 +105,25 @@ func New(options Options) *Follower {
 // Settled reports whether there has been a complete list on this connection.
 func (f *Follower) Settled() bool { return f.settled }
 
+// What a member of the roster, and the filter of a subscription, take of the memory. Most of
+// their texts are those of the convention.
+const (
+	memberBytes = 1024
+	filterBytes = 128
+)
+
+// Bytes returns the memory of all that is known about the broker, roughly.
+func (f *Follower) Bytes() int {
+	bytes := f.current.Bytes() + len(f.roster.members)*memberBytes + len(f.subscribed)*filterBytes
+	if l := f.listing; l != nil {
+		bytes += (len(l.asked) + len(l.waiting)) * filterBytes
+		if l.state != f.current {
+			bytes += l.state.Bytes()
+		}
+	}
+	return bytes
+}
+
 // Connected is called when a connection has been made.
 func (f *Follower) Connected(now time.Time) {
 	f.connected = true
