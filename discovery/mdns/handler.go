@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/mdns/browse"
 	"akri.sh/akri/discovery/mdns/details"
 )
@@ -26,6 +27,7 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 		return discovery.Invalid("discoveryDetails of mdns: %w", err)
 	}
 	query := queryOf(d)
+	query.Reserve = budget.Open(ctx).Set
 	if err := query.Validate(); err != nil { // a mistake that package details has missed
 		return discovery.Invalid("discoveryDetails of mdns: %w", err)
 	}

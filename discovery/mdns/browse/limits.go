@@ -14,6 +14,11 @@ const (
 	maxRecords = 10_000
 	// maxRecordBytes bounds the data of all records of an interface.
 	maxRecordBytes = 4 << 20
+	// maxCacheBytes bounds the memory of the records of all interfaces, each with
+	// recordBytes in addition to its data. If it is reached, a record of the interface that
+	// has the most makes place for one of another interface.
+	maxCacheBytes = 12 << 20
+	recordBytes   = 1000
 	// maxTextBytes bounds a TXT record. RFC 6763 recommends 1300 bytes at most.
 	maxTextBytes = 8192
 	// maxInterfaces is how many interfaces are used at the same time.

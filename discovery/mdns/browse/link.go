@@ -27,9 +27,11 @@ const (
 // link is the cache of one interface, with the questions that keep it up to date. It is
 // not safe for concurrent use, and has neither clock nor network.
 type link struct {
-	inter   Interface
-	random  *rand.Rand
-	failed  func(reason string)
+	inter  Interface
+	random *rand.Rand
+	failed func(reason string)
+	// room reports whether the cache of all interfaces has room for a record of this size.
+	room    func(l *link, size int) bool
 	entries map[setKey]*entry
 	// count and bytes are the sums over all records.
 	count, bytes int
@@ -45,8 +47,28 @@ type link struct {
 	ready time.Time
 }
 
-func newLink(inter Interface, random *rand.Rand, failed func(string)) *link {
-	return &link{inter: inter, random: random, failed: failed, entries: map[setKey]*entry{}, generation: 1, marks: map[*entry]int{}}
+func newLink(inter Interface, random *rand.Rand, failed func(string), room func(*link, int) bool) *link {
+	return &link{
+		inter: inter, random: random, failed: failed, room: room,
+		entries: map[setKey]*entry{}, generation: 1, marks: map[*entry]int{},
+	}
+}
+
+// memory returns what the records take of the cache.
+func (l *link) memory() int { return l.bytes + l.count*recordBytes }
+
+// evict removes any record. It returns the memory that this frees.
+func (l *link) evict() int {
+	before := l.memory()
+	for _, e := range l.entries {
+		for id, r := range e.records {
+			delete(e.records, id)
+			l.forget(r)
+			l.changed = true
+			return before - l.memory()
+		}
+	}
+	return 0
 }
 
 // passes are the types of records in the order in which they lead to each other.
@@ -85,7 +107,8 @@ func (l *link) store(now time.Time, data wire.Record) {
 		return
 	}
 	if r == nil {
-		if len(e.records) >= e.capacity() || l.count >= maxRecords || l.bytes+size(data) > maxRecordBytes {
+		if len(e.records) >= e.capacity() || l.count >= maxRecords || l.bytes+size(data) > maxRecordBytes ||
+			!l.room(l, size(data)) {
 			l.failed(FailedFull)
 			return
 		}

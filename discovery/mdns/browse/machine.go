@@ -33,6 +33,8 @@ type subscription struct {
 	// sent means that the first list was published, and last is the latest.
 	sent bool
 	last []Service
+	// refused means that there is no memory for its lists.
+	refused bool
 	// updates has the newest list that the caller has not seen.
 	updates chan []Service
 }
@@ -94,7 +96,7 @@ func (m *machine) setInterfaces(now time.Time, interfaces []Interface) {
 		l := m.links[i.Index]
 		switch {
 		case l == nil || l.inter.Name != i.Name:
-			m.links[i.Index] = newLink(i, m.random, m.failed)
+			m.links[i.Index] = newLink(i, m.random, m.failed, m.room)
 			m.touch()
 		case !l.gone.IsZero():
 			l.gone, l.inter = time.Time{}, i
@@ -110,6 +112,26 @@ func (m *machine) setInterfaces(now time.Time, interfaces []Interface) {
 			l.gone = now
 		}
 	}
+}
+
+// room reports whether there is room for a record of a link, and makes it if another link
+// has more records.
+func (m *machine) room(of *link, size int) bool {
+	greatest, total := of, size+recordBytes
+	for _, l := range m.links {
+		total += l.memory()
+		if l.memory() > greatest.memory() {
+			greatest = l
+		}
+	}
+	for total > maxCacheBytes {
+		if greatest == of || greatest.memory() <= of.memory() {
+			return false
+		}
+		total -= greatest.evict()
+		m.failed(FailedFull)
+	}
+	return true
 }
 
 // receive stores what a response says.
@@ -177,7 +199,7 @@ func (m *machine) browsed(l *link) []wire.Name {
 
 // update returns the list of a subscription, if it is complete and has changed.
 func (m *machine) update(now time.Time, s *subscription) (services []Service, changed bool) {
-	if now.Before(s.ready) && !s.sent || !s.dirty && s.sent {
+	if s.refused || now.Before(s.ready) && !s.sent || !s.dirty && s.sent {
 		return nil, false
 	}
 	s.dirty = false
@@ -185,8 +207,30 @@ func (m *machine) update(now time.Time, s *subscription) (services []Service, ch
 	if s.sent && slices.EqualFunc(services, s.last, Service.equal) {
 		return nil, false
 	}
+	if s.query.Reserve != nil && s.query.Reserve(len(s.names)*maxInterfaces*nameBytes+sizeOf(services)) != nil {
+		s.refused, s.last = true, nil
+		return nil, false
+	}
 	s.sent, s.last = true, services
 	return services, true
+}
+
+// What a service in a list takes of the memory in addition to its texts, which are those of
+// the cache, a pair of its TXT record or an address, and a name that is browsed, on each
+// interface.
+const (
+	serviceBytes = 300
+	itemBytes    = 32
+	nameBytes    = 64
+)
+
+// sizeOf returns the memory of a list.
+func sizeOf(services []Service) int {
+	size := 0
+	for _, s := range services {
+		size += serviceBytes + itemBytes*(len(s.Addresses)+len(s.TXT)+len(s.Interfaces))
+	}
+	return size
 }
 
 // services returns the services of a subscription, sorted by key. If a service is found on

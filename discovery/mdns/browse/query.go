@@ -26,6 +26,10 @@ type Query struct {
 	// Interfaces reports whether to use an interface. If it is nil, those are used that
 	// [Interface.Default] reports.
 	Interfaces func(Interface) bool
+	// Reserve is called with the memory of the query and of its latest list, before the
+	// list is published. If it returns an error, there are no more lists: the caller of
+	// [Browser.Browse] ends the query. It may be nil.
+	Reserve func(bytes int) error
 }
 
 // enumeration returns the name whose PTR records are the announced types.

@@ -1,0 +1,119 @@
+package browse
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"akri.sh/akri/discovery/mdns/browse/wire"
+)
+
+// heap returns the memory of objects that are in use.
+func heap() int {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
+
+// announceMany lets a machine receive many services on an interface.
+func announceMany(t *testing.T, m *machine, now time.Time, index, count int, text string) {
+	t.Helper()
+	for i := range count {
+		host := wire.Name(fmt.Sprintf("host%d-%d.local", index, i))
+		name := wire.Name(fmt.Sprintf("service%d-%d._http._tcp.local", index, i))
+		m.receive(now, index, wire.Message{Response: true, Records: []wire.Record{
+			{Name: "_http._tcp.local", Type: wire.PTR, TTL: 4500, Target: name},
+			{Name: name, Type: wire.SRV, TTL: 120, Target: host, Port: 80},
+			{Name: name, Type: wire.TXT, TTL: 4500, Text: wire.FormatText("a=" + strings.Clone(text))},
+			{Name: host, Type: wire.A, TTL: 120, Address: netip.AddrFrom4([4]byte{192, 0, 2, 1})},
+		}})
+	}
+}
+
+// TestCacheOfManyInterfaces checks that the records of all interfaces are bounded, and that
+// networks that announce much leave place for those of others.
+func TestCacheOfManyInterfaces(t *testing.T) {
+	text := strings.Repeat("x", 250)
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	before := heap()
+	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string) {})
+	var list []Interface
+	for index := 1; index <= maxInterfaces; index++ {
+		list = append(list, Interface{Index: index, Name: fmt.Sprintf("eth%d", index), Default: true, IPv4: true})
+	}
+	m.setInterfaces(now, list)
+	s, err := newSubscription(Query{Types: []string{"_http._tcp"}, Interfaces: func(i Interface) bool { return i.Index == maxInterfaces }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := newSubscription(Query{Types: []string{"_http._tcp"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.subscribe(now, s)
+	m.subscribe(now, all)
+	m.advance(now)
+	for index := 1; index < maxInterfaces; index++ {
+		announceMany(t, m, now, index, maxServices, text)
+	}
+	m.advance(now)
+	announceMany(t, m, now, maxInterfaces, 60, text) // the last to come
+	m.advance(now)
+	if used := heap() - before; used > 24<<20 {
+		t.Errorf("%d MiB", used>>20)
+	} else {
+		t.Logf("%d MiB", used>>20)
+	}
+	if found := len(m.services(s)); found != 60 {
+		t.Errorf("%d services of the last network, want 60", found)
+	}
+	runtime.KeepAlive(m)
+}
+
+// TestListsOfManyQueries checks that a list counts before it is published, and that a query
+// without memory gets none.
+func TestListsOfManyQueries(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := newMachine(rand.New(rand.NewPCG(1, 2)), func(string) {})
+	m.setInterfaces(now, []Interface{{Index: 1, Name: "eth0", Default: true, IPv4: true}})
+	free := 10 << 20
+	var subscriptions []*subscription
+	for range 100 {
+		own := 0
+		s, err := newSubscription(Query{Types: []string{"_http._tcp"}, Reserve: func(bytes int) error {
+			if free -= bytes - own; free < 0 {
+				return errStopped
+			}
+			own = bytes
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.subscribe(now, s)
+		subscriptions = append(subscriptions, s)
+	}
+	m.advance(now)
+	announceMany(t, m, now, 1, maxServices, strings.Repeat("x", 250))
+	m.advance(now)
+	before, published := heap(), 0
+	for _, s := range subscriptions {
+		if services, changed := m.update(now.Add(settleTime), s); changed {
+			published++
+			if len(services) != maxServices {
+				t.Fatalf("%d services", len(services))
+			}
+		}
+	}
+	if used := heap() - before; used > 10<<20 || published < 3 || published > 50 {
+		t.Errorf("%d lists are published, with %d MiB, of 10 MiB", published, used>>20)
+	} else {
+		t.Logf("%d lists are published, with %d KiB", published, used>>10)
+	}
+	runtime.KeepAlive(m)
+}
