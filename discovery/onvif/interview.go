@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/soap"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
@@ -30,10 +31,16 @@ type interviewer struct {
 	settings    *details.Details
 	credentials credentialSet
 	failed      func(reason string)
+	places      *pool.Share
 }
 
 // perform carries out a request.
 func (i *interviewer) perform(ctx context.Context, r request) outcome {
+	leave, err := i.places.Acquire(ctx)
+	if err != nil { // the session has ended
+		return outcome{request: r}
+	}
+	defer leave()
 	if r.check {
 		return outcome{request: r, alive: i.check(ctx, r.key)}
 	}

@@ -27,6 +27,7 @@ func FuzzInterview(f *testing.F) {
 		f.Fatal(err)
 	}
 	i := &interviewer{
+		places: requests.Share(),
 		client: client, settings: settings, failed: func(string) {},
 		credentials: credentialSet{defaultSuffix: {Username: "user", Password: password}},
 	}

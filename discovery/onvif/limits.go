@@ -16,6 +16,8 @@ const (
 	maxSlowRequests    = 32
 	maxKnownRequests   = 64
 	maxHangingRequests = 256
+	// maxRequests bounds those of all Configurations.
+	maxRequests = 512
 	// maxRequestsPerHost bounds those at one IP address, so that one host cannot take all.
 	maxRequestsPerHost = 8
 	// maxMessagesPerSecond bounds the messages of WS-Discovery that are read; a burst of
@@ -76,6 +78,19 @@ const (
 	// minResendDelay and maxResendDelay are the pause before the copy of a probe.
 	minResendDelay = 100 * time.Millisecond
 	maxResendDelay = 300 * time.Millisecond
+)
+
+// What takes memory of the handler, in addition to texts.
+const (
+	// cameraBytes is the memory of a camera, and factBytes that of each of its properties.
+	cameraBytes = 640
+	factBytes   = 64
+	// readerBytes is the memory of a socket, whose buffer has maxMessageBytes.
+	readerBytes = maxMessageBytes + 8<<10
+	// messageCopies is how many times its size a message takes that waits.
+	messageCopies = 3
+	// targetBytes is the memory of a listed address.
+	targetBytes = 128
 )
 
 // The reasons of failures that the handler counts.

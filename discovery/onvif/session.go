@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
@@ -29,6 +30,8 @@ type cameraNetwork interface {
 type message struct {
 	from netip.Addr
 	wsdiscovery.Announcement
+	// taken is called when the message no longer waits; may be nil.
+	taken func()
 }
 
 // session serves one request of an agent. Its run method owns the tracker and starts all
@@ -39,6 +42,8 @@ type session struct {
 	network  cameraNetwork
 	perform  func(context.Context, request) outcome
 	tracker  *tracker
+	// known counts the memory of the cameras.
+	known *budget.Account
 
 	workers  sync.WaitGroup
 	outcomes chan outcome
@@ -74,6 +79,9 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 		case <-ctx.Done():
 			return parent.Err()
 		case m := <-s.network.heard():
+			if m.taken != nil {
+				m.taken()
+			}
 			if s.tracker.announced(time.Now(), m.from, m.Announcement) && s.extraProbe.IsZero() {
 				s.extraProbe = latest(time.Now(), s.probedAt.Add(minProbePause))
 			}
@@ -82,6 +90,9 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 		case record := <-s.probed:
 			record(time.Now())
 		case <-timer.C:
+		}
+		if err := s.known.Set(s.tracker.bytes + len(s.settings.Hosts())*targetBytes); err != nil {
+			return err
 		}
 		now := time.Now()
 		s.act(ctx, now)

@@ -74,7 +74,7 @@ func (n *lossyNetwork) askCameras(ctx context.Context) {
 func (n *lossyNetwork) announce(ctx context.Context, kind wsdiscovery.Kind, c int) {
 	from, announcement := cameraNumber(kind, c)
 	select {
-	case n.messages <- message{from, announcement}:
+	case n.messages <- message{from: from, Announcement: announcement}:
 	case <-ctx.Done():
 	}
 }
@@ -245,7 +245,7 @@ func TestExtraProbes(t *testing.T) {
 			from, announcement := cameraNumber(wsdiscovery.Hello, 1)
 			announcement.XAddrs = nil
 			for range 1000 {
-				tr.network.messages <- message{from, announcement}
+				tr.network.messages <- message{from: from, Announcement: announcement}
 				time.Sleep(9 * time.Millisecond)
 			}
 		})

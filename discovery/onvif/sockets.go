@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/ipv4"
 
+	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
 )
@@ -52,6 +53,8 @@ type sockets struct {
 	ctx     context.Context // ends the readers
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
+	// account counts the memory of readers, and of messages that wait.
+	account *budget.Account
 }
 
 // linkSocket is the socket of a link.
@@ -60,7 +63,7 @@ type linkSocket struct {
 	*net.UDPConn
 }
 
-func newSockets(settings *details.Details, failed func(string), log *slog.Logger) *sockets {
+func newSockets(settings *details.Details, failed func(string), log *slog.Logger, account *budget.Account) *sockets {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sockets{
 		settings: settings, failed: failed, log: log,
@@ -68,7 +71,7 @@ func newSockets(settings *details.Details, failed func(string), log *slog.Logger
 		messages: make(chan message, 256),
 		targets:  settings.Targets(),
 		links:    map[int]*linkSocket{}, joined: map[int]link{}, warned: map[string]bool{},
-		ctx: ctx, cancel: cancel,
+		ctx: ctx, cancel: cancel, account: account,
 	}
 }
 
@@ -260,9 +263,23 @@ func (s *sockets) refreshHellos(current map[int]link) {
 	}
 }
 
+// startReader runs a reader, unless there is no memory for it and the request ends.
+func (s *sockets) startReader(read func()) {
+	if s.account.Add(readerBytes) != nil {
+		return
+	}
+	s.readers.Go(func() {
+		defer func() { _ = s.account.Add(-readerBytes) }() // less is never too much
+		read()
+	})
+}
+
+// parsing is held while a message is parsed: the tree may take many times its memory.
+var parsing sync.Mutex
+
 // readHellos reads from the socket of the group until it is closed.
 func (s *sockets) readHellos(socket *ipv4.PacketConn) {
-	s.readers.Go(func() {
+	s.startReader(func() {
 		buffer := make([]byte, maxMessageBytes)
 		for {
 			n, control, from, err := socket.ReadFrom(buffer)
@@ -286,7 +303,7 @@ func (s *sockets) readHellos(socket *ipv4.PacketConn) {
 // read reads from a socket until it is closed. near reports whether a host may announce
 // itself there.
 func (s *sockets) read(socket *net.UDPConn, near func(netip.Addr) bool) {
-	s.readers.Go(func() {
+	s.startReader(func() {
 		buffer := make([]byte, maxMessageBytes)
 		for {
 			n, from, err := socket.ReadFromUDPAddrPort(buffer)
@@ -314,18 +331,24 @@ func (s *sockets) receive(from netip.Addr, near bool, data []byte) {
 		s.failed(failedRate)
 		return
 	}
+	parsing.Lock()
 	announcements, err := wsdiscovery.Parse(data)
+	parsing.Unlock()
 	if err != nil {
 		s.failed(failedMessage)
 		return
 	}
+	bytes := messageCopies * len(data)
 	for _, a := range announcements {
 		if !near && !s.settings.AllowForeignXAddrs || details.CheckAddress(from) != nil {
 			s.failed(failedForeign)
 			return
 		}
+		if s.account.Add(bytes) != nil {
+			return
+		}
 		select {
-		case s.messages <- message{from, a}:
+		case s.messages <- message{from, a, func() { _ = s.account.Add(-bytes) }}:
 		case <-s.ctx.Done():
 			return
 		}

@@ -29,6 +29,8 @@ type tracker struct {
 	// changed means that the devices may differ from those returned last.
 	changed  bool
 	schedule schedule
+	// bytes is the memory of all cameras.
+	bytes int
 	// unasked counts the cameras whose first request has not ended.
 	unasked int
 }
@@ -76,9 +78,17 @@ func (t *tracker) add(now time.Time, from netip.Addr, k key) *camera {
 	}
 	c := &camera{key: k, host: host, from: from}
 	t.insert(c)
+	t.count(c)
 	t.unasked++
 	t.plan(c, now)
 	return c
+}
+
+// count counts the memory of a camera that has changed.
+func (t *tracker) count(c *camera) {
+	t.bytes -= c.counted
+	c.counted = c.bytes()
+	t.bytes += c.counted
 }
 
 // makeRoom reports whether another camera of a host can be added. If there are too many, it
@@ -122,6 +132,8 @@ func (t *tracker) anySilent() *camera {
 
 func (t *tracker) remove(c *camera) {
 	t.delete(c)
+	t.bytes -= c.counted
+	c.counted = 0
 	t.schedule.drop(c)
 	if !c.asked {
 		t.unasked--
@@ -284,6 +296,7 @@ func (t *tracker) answered(now time.Time, c *camera, o outcome) {
 		maps.Copy(merged, o.facts) // what a camera does not say this time has not changed
 		t.changed = t.changed || !maps.Equal(c.facts, merged)
 		c.facts = merged
+		t.count(c)
 	}
 	switch {
 	case c.suspicion > 0:
@@ -310,6 +323,7 @@ func (t *tracker) identify(now time.Time, c *camera, uuid string) bool {
 	}
 	c.key = k
 	t.insert(c)
+	t.count(c)
 	return true
 }
 

@@ -45,7 +45,7 @@ func TestHelloWhileAddressesAreProbed(t *testing.T) {
 			from, announcement := cameraNumber(wsdiscovery.Hello, 1)
 			announcement.XAddrs = nil
 			before = tr.network.probes.Load()
-			tr.network.messages <- message{from, announcement}
+			tr.network.messages <- message{from: from, Announcement: announcement}
 			time.Sleep(minProbePause)
 		})
 		if tr.network.probes.Load() == before {

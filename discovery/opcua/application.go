@@ -48,7 +48,12 @@ func clean(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, " "))
-	return text.Truncate(strings.TrimSpace(s), maxTextBytes)
+	return text.Truncate(strings.Clone(strings.TrimSpace(s)), maxTextBytes)
+}
+
+// size returns the memory of an application.
+func (a application) size() int {
+	return applicationBytes + len(a.url) + len(a.name) + len(a.uri) + len(a.product) + len(a.endpoints) + len(a.addresses)*addressBytes
 }
 
 // admits reports whether an application passes the filters. A record of a network has no

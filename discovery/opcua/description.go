@@ -91,6 +91,10 @@ type descriptionAnswer struct {
 	next time.Time
 }
 
+func (a descriptionAnswer) size() int {
+	return len(a.endpoints) + len(a.server.URI) + len(a.server.ProductURI) + len(a.server.Name)
+}
+
 // get returns the description of a server, which is asked if the known one is old. If it
 // does not answer, the known one stays valid. isFinished is false if nothing is known yet
 // because ctx ended first.

@@ -28,6 +28,8 @@ const (
 
 	// scanTimeout bounds the connection to an address of a scan.
 	scanTimeout = time.Second
+	// addressPortBytes is the memory of an address of a scan.
+	addressPortBytes = 32
 	// maxScanPending bounds the connections that a scan waits for.
 	maxScanPending = 128
 )
@@ -139,6 +141,9 @@ func (s *search) scan(ctx context.Context, scan *details.Scan, first func()) {
 	// The order is random, so that no device gets all connections at once, and nodes do
 	// not follow each other.
 	targets := slices.Collect(scan.Targets())
+	if s.targetMemory.Add(len(targets)*addressPortBytes) != nil {
+		return
+	}
 	for ctx.Err() == nil {
 		began := time.Now()
 		rand.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })

@@ -34,6 +34,8 @@ const (
 	// maxAnswers bounds the answers that are read and decoded at a time, and with them the
 	// memory for answers.
 	maxAnswers = 8
+	// maxLookups bounds the look-ups that answers cause at a time.
+	maxLookups = 512
 	// maxNameLookups bounds the host names that are looked up at a time.
 	maxNameLookups = 128
 )
@@ -84,8 +86,8 @@ type Options struct {
 
 // Handler discovers OPC UA servers.
 type Handler struct {
-	options                           Options
-	connections, answers, nameLookups *pool.Pool
+	options                                    Options
+	connections, answers, lookups, nameLookups *pool.Pool
 }
 
 var _ discovery.Handler = (*Handler)(nil)
@@ -99,7 +101,8 @@ func New(options Options) *Handler {
 		options.Resolver = net.DefaultResolver
 	}
 	return &Handler{
-		options: options, connections: pool.New(maxConnections), answers: pool.New(maxAnswers), nameLookups: pool.New(maxNameLookups),
+		options: options, connections: pool.New(maxConnections), answers: pool.New(maxAnswers),
+		lookups: pool.New(maxLookups), nameLookups: pool.New(maxNameLookups),
 	}
 }
 
@@ -112,7 +115,7 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 	if err := h.permits(d); err != nil {
 		return err
 	}
-	return newSearch(h, d).run(ctx, send)
+	return newSearch(ctx, h, d).run(ctx, send)
 }
 
 // permits returns an error if a method needs what this handler was not given.

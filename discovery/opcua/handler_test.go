@@ -292,7 +292,7 @@ func TestMDNS(t *testing.T) {
 		t.Error("loopback and link-local addresses are not used")
 	}
 
-	s := newSearch(New(Options{Browser: browser}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
+	s := newSearch(t.Context(), New(Options{Browser: browser}), parse(t, "opcuaDiscoveryMethod: {mdns: {}}"))
 	s.announce(announced([]Service{loopback(p.port)}, 0, func(netip.Addr) bool { return true }))
 	s.poll(t.Context(), s.targets(), 0, lookupsTimeout)
 	if got := devices(s.details, s.presence.current()); len(got) != 1 || got[0].ID != p.url {

@@ -5,11 +5,15 @@ import (
 	"testing"
 )
 
+type number int
+
+func (number) size() int { return 0 }
+
 // TestMemoryIsBounded checks that a full memory keeps, and updates, what it has.
 func TestMemoryIsBounded(t *testing.T) {
-	var m memory[int]
+	var m memory[number]
 	for i := range maxRemembered {
-		m.remember(strconv.Itoa(i), i)
+		m.remember(strconv.Itoa(i), number(i))
 	}
 	m.remember("new", 1)
 	if _, isKnown := m.recall("new"); isKnown {

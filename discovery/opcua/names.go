@@ -40,6 +40,11 @@ type nameAnswer struct {
 	until     time.Time
 }
 
+func (a nameAnswer) size() int { return len(a.addresses) * addressBytes }
+
+// addressBytes is the memory of an address.
+const addressBytes = 24
+
 func newNames(resolver Resolver, lookups *pool.Share) *names {
 	return &names{resolver: resolver, lookups: lookups, now: time.Now}
 }

@@ -23,6 +23,7 @@ type targetReport struct {
 	order        int // of the target in discoveryDetails
 	failures     int // in a row
 	applications map[string]*rememberedReport
+	bytes        int // the memory of the applications
 }
 
 type rememberedReport struct {
@@ -126,4 +127,17 @@ func (p *presence) target(target string, order int) *targetReport {
 
 func (p *presence) forget(r *targetReport) {
 	maps.DeleteFunc(r.applications, func(_ string, each *rememberedReport) bool { return each.missed >= p.misses })
+	r.bytes = 0
+	for _, each := range r.applications {
+		r.bytes += each.size()
+	}
+}
+
+// bytes returns the memory of all applications.
+func (p *presence) bytes() int {
+	bytes := 0
+	for _, r := range p.targets {
+		bytes += r.bytes
+	}
+	return bytes
 }

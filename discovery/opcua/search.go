@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/opcua/details"
 	"akri.sh/akri/internal/text"
@@ -29,8 +30,6 @@ const (
 	// calls of the servers that it refers to. It is enough for a server that is silent,
 	// and what is unfinished by then goes on with the next polls.
 	lookupsTimeout = 10 * time.Second
-	// maxLookups bounds the look-ups of a request at a time.
-	maxLookups = 512
 	// minWake is the minimum time between polls of targets that were just found.
 	minWake = time.Second
 	// minPause is the minimum time between polls that take longer than the interval.
@@ -49,7 +48,10 @@ type search struct {
 	descriptions *descriptions
 
 	connections, answers *pool.Share
-	slots                chan struct{} // holds a value for each look-up
+	lookups              *pool.Share
+	// known counts what targets report, and targetMemory the targets and the answers that
+	// are looked up.
+	known, targetMemory *budget.Account
 
 	// The loop in run owns these.
 	configured []polledTarget
@@ -69,14 +71,16 @@ type foundTarget struct {
 	announced bool
 }
 
-func newSearch(h *Handler, d *details.Details) *search {
+func newSearch(ctx context.Context, h *Handler, d *details.Details) *search {
 	s := &search{
 		handler: h, details: d, names: newNames(h.options.Resolver, h.nameLookups.Share()),
 		descriptions: &descriptions{failed: func(err error) { h.options.Metrics.Failed(reason(err)) }},
-		connections:  h.connections.Share(), answers: h.answers.Share(), slots: make(chan struct{}, maxLookups),
+		connections:  h.connections.Share(), answers: h.answers.Share(),
+		lookups: h.lookups.Share(), known: budget.Open(ctx), targetMemory: budget.Open(ctx),
 		presence: newPresence(d.Misses), silent: map[string]bool{},
 		found: map[string]foundTarget{}, wake: make(chan struct{}, 1),
 	}
+	s.names.known.account, s.descriptions.known.account = budget.Open(ctx), budget.Open(ctx)
 	for _, each := range []struct {
 		method method
 		urls   *details.URLs
@@ -94,6 +98,9 @@ func newSearch(h *Handler, d *details.Details) *search {
 
 // run polls until ctx is done or send fails.
 func (s *search) run(ctx context.Context, send func([]discovery.Device) error) error {
+	if err := s.targetMemory.Set(len(s.configured) * targetBytes); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -180,6 +187,7 @@ func (s *search) poll(ctx context.Context, targets []polledTarget, patience, loo
 func (s *search) record(t polledTarget, latest targetAnswer, err error) {
 	if err == nil {
 		s.presence.answered(t.key(), t.order, latest)
+		_ = s.known.Set(s.presence.bytes()) // an error ends ctx
 		s.logAnswer(t)
 		return
 	}
@@ -228,7 +236,7 @@ func (s *search) add(t polledTarget, announced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	former, isKnown := s.found[t.key()]
-	if !isKnown && len(s.found) >= maxFound {
+	if !isKnown && (len(s.found) >= maxFound || s.targetMemory.Add(targetBytes) != nil) {
 		return
 	}
 	s.found[t.key()] = foundTarget{t, announced || former.announced}
@@ -277,6 +285,7 @@ func (s *search) forget() {
 	for key, each := range s.found {
 		if s.presence.silent(key) && !each.announced {
 			delete(s.found, key)
+			_ = s.targetMemory.Add(-targetBytes) // less is never too much
 			delete(s.silent, key)
 			s.presence.drop(key)
 		}

@@ -224,7 +224,7 @@ func TestPollWithoutTime(t *testing.T) {
 	known.Store(&[]*ua.ApplicationDescription{named("a"), named("b")})
 	lds := startServer(t, "LDS", func() []*ua.ApplicationDescription { return *known.Load() })
 	d := parse(t, fmt.Sprintf("{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['%s']}}, misses: 1}", lds.url))
-	s := newSearch(New(Options{Resolver: slowResolver(0)}), d)
+	s := newSearch(t.Context(), New(Options{Resolver: slowResolver(0)}), d)
 	poll := func(reason string, lookups time.Duration, want ...string) {
 		t.Helper()
 		s.poll(t.Context(), s.targets(), 0, lookups)

@@ -53,6 +53,7 @@ func (s *search) ask(ctx context.Context, t polledTarget, lookups time.Duration)
 	}
 	var found []reference
 	var isPartial bool
+	var bytes int // of found
 	from := origin{text: t.text, url: t.url}
 	err := s.call(ctx, addresses, t.text, func(channel *uatcp.Channel, answering netip.Addr) (err error) {
 		from.address = answering
@@ -64,9 +65,16 @@ func (s *search) ask(ctx context.Context, t polledTarget, lookups time.Duration)
 		// The answer itself is large, and others wait until it is freed.
 		count := s.reserve(len(found))
 		found, isPartial = slices.Clone(found[:count]), count < len(found)
+		for _, r := range found {
+			bytes += r.size() + len(r.text) + len(r.url.Host) + len(r.url.Path)
+		}
+		if failed := s.targetMemory.Add(bytes); failed != nil {
+			return failed
+		}
 		return err
 	})
 	defer s.unreserve(len(found))
+	defer func() { _ = s.targetMemory.Add(-bytes) }() // less is never too much
 	if err != nil {
 		return targetAnswer{}, err
 	}
@@ -151,9 +159,9 @@ func (s *search) locateAll(ctx context.Context, from origin, found []reference) 
 			hosts = append(hosts, r.url.Host)
 		}
 	}
-	s.parallel(len(hosts), func(i int) { s.names.lookup(ctx, hosts[i]) })
+	s.parallel(ctx, len(hosts), func(i int) { s.names.lookup(ctx, hosts[i]) })
 	located := make([]application, len(found))
-	s.parallel(len(found), func(i int) { located[i] = s.locate(ctx, from, found[i]) })
+	s.parallel(ctx, len(found), func(i int) { located[i] = s.locate(ctx, from, found[i]) })
 	return slices.DeleteFunc(located, func(a application) bool { return a.url == "" })
 }
 
@@ -188,14 +196,18 @@ func (s *search) locate(ctx context.Context, from origin, r reference) applicati
 	return a
 }
 
-// parallel calls do for 0 to count-1 in random order, and returns after all. The bound is
-// that of the request.
-func (s *search) parallel(count int, do func(i int)) {
+// parallel calls do for 0 to count-1 in random order, and returns after all. All requests
+// share the bound. When ctx is done, do returns at once.
+func (s *search) parallel(ctx context.Context, count int, do func(i int)) {
 	var group sync.WaitGroup
 	for _, i := range rand.Perm(count) {
-		s.slots <- struct{}{}
+		release, err := s.lookups.Acquire(ctx)
+		if err != nil {
+			do(i)
+			continue
+		}
 		group.Go(func() {
-			defer func() { <-s.slots }()
+			defer release()
 			do(i)
 		})
 	}

@@ -37,6 +37,7 @@ type share struct {
 	end    context.CancelCauseFunc
 	taken  int
 	err    *ExceededError // why it was told to end, or nil
+	left   bool           // the request has ended
 }
 
 // New returns a budget of some bytes.
@@ -90,9 +91,11 @@ func (b *Budget) remove(s *share) {
 	if s.err != nil {
 		b.ending -= s.taken
 	}
+	s.left = true
 }
 
-// Account counts one kind of memory of a request. It is safe for concurrent use.
+// Account counts one kind of memory of a request. It is safe for concurrent use. A nil
+// *Account counts nothing.
 type Account struct {
 	share *share // nil without a budget
 	taken int
@@ -108,7 +111,7 @@ func Open(ctx context.Context) *Account {
 // Set sets what the account counts, in bytes. An error is an [*ExceededError]: the caller
 // frees the memory and ends the request.
 func (a *Account) Set(bytes int) error {
-	if a.share == nil {
+	if a == nil || a.share == nil {
 		return nil
 	}
 	a.share.budget.mu.Lock()
@@ -118,7 +121,7 @@ func (a *Account) Set(bytes int) error {
 
 // Add adds some bytes, which may be negative. It is like Set otherwise.
 func (a *Account) Add(bytes int) error {
-	if a.share == nil {
+	if a == nil || a.share == nil {
 		return nil
 	}
 	a.share.budget.mu.Lock()
@@ -129,6 +132,9 @@ func (a *Account) Add(bytes int) error {
 // add is called with the budget's mu.
 func (a *Account) add(bytes int) error {
 	s, b := a.share, a.share.budget
+	if s.left {
+		return nil
+	}
 	a.taken += bytes
 	s.taken += bytes
 	b.taken += bytes

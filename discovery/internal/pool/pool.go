@@ -83,6 +83,13 @@ func (s *Share) leave(turn chan struct{}) {
 	s.pool.removeIdle()
 }
 
+// Held returns the number of slots that the request holds.
+func (s *Share) Held() int {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return s.held
+}
+
 func (s *Share) release() {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()

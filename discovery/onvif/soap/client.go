@@ -12,9 +12,11 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/onvif/xmltree"
 )
 
@@ -46,10 +48,17 @@ type Options struct {
 	Check func(netip.Addr) error
 }
 
+// All clients share the places for large answers, and one answer is parsed at a time: the
+// tree may take many times the memory of its text.
+var (
+	largeAnswers = pool.New(maxLargeAnswers)
+	parsing      sync.Mutex
+)
+
 // Client calls ONVIF devices. It is safe for concurrent use.
 type Client struct {
 	http  *http.Client
-	large chan struct{} // has an element for each large answer
+	large *pool.Share // places for large answers
 }
 
 // New returns a Client. Call Close when it is no longer needed.
@@ -61,7 +70,7 @@ func New(options Options) *Client {
 		}
 		return err
 	}}
-	return &Client{large: make(chan struct{}, maxLargeAnswers), http: &http.Client{
+	return &Client{large: largeAnswers.Share(), http: &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        &tls.Config{InsecureSkipVerify: options.InsecureSkipVerify, MinVersion: tls.VersionTLS10},
@@ -112,7 +121,7 @@ func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, errors.New("not a valid URL")
 	}
-	place := largePlace{places: c.large}
+	place := largePlace{share: c.large}
 	defer place.leave()
 	token := call.Credentials.token(time.Now().Add(call.Offset))
 	authorization := ""
@@ -159,8 +168,8 @@ func (c *Client) post(ctx context.Context, target *url.URL, call Call, token, au
 
 // largePlace is the place of a call among those with large answers, once it has one.
 type largePlace struct {
-	places chan struct{}
-	taken  bool
+	share   *pool.Share
+	release func() // nil without a place
 }
 
 // read reads and closes the body of a response. If it is large, it waits for a place, which
@@ -184,22 +193,16 @@ func (p *largePlace) read(ctx context.Context, body io.ReadCloser) ([]byte, erro
 	return data, nil
 }
 
-func (p *largePlace) take(ctx context.Context) error {
-	if p.taken {
-		return nil
+func (p *largePlace) take(ctx context.Context) (err error) {
+	if p.release == nil {
+		p.release, err = p.share.Acquire(ctx)
 	}
-	select {
-	case p.places <- struct{}{}:
-		p.taken = true
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return err
 }
 
 func (p *largePlace) leave() {
-	if p.taken {
-		<-p.places
+	if p.release != nil {
+		p.release()
 	}
 }
 
@@ -230,7 +233,9 @@ func (c Call) envelope(token string) []byte {
 func answerOf(response *http.Response, body []byte) (Answer, error) {
 	var answer Answer
 	answer.Date, _ = http.ParseTime(response.Header.Get("Date")) // zero if there is none
+	parsing.Lock()
 	envelope, err := xmltree.Parse(body)
+	parsing.Unlock()
 	content := envelope.Find("Body")
 	switch {
 	case err == nil && envelope.Name.Local == "Envelope" && content.Find("Fault") != nil:

@@ -41,9 +41,9 @@ func TestLargeAnswers(t *testing.T) {
 		})
 	}
 	headers.Wait()
-	for deadline := time.Now().Add(4 * time.Second); len(client.large) < maxLargeAnswers; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Second); client.large.Held() < maxLargeAnswers; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d large answers are read, want %d", len(client.large), maxLargeAnswers)
+			t.Fatalf("%d large answers are read, want %d", client.large.Held(), maxLargeAnswers)
 		}
 	}
 	if _, err := client.Do(ctx, Call{URL: server.URL + "/small"}); err != nil {
@@ -51,7 +51,7 @@ func TestLargeAnswers(t *testing.T) {
 	}
 	cancel()
 	ended.Wait()
-	if len(client.large) != 0 {
-		t.Errorf("%d places are still taken", len(client.large))
+	if client.large.Held() != 0 {
+		t.Errorf("%d places are still taken", client.large.Held())
 	}
 }

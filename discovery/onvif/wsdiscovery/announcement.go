@@ -79,7 +79,7 @@ func Parse(data []byte) ([]Announcement, error) {
 }
 
 func announcementOf(kind Kind, element *xmltree.Element) Announcement {
-	a := Announcement{Kind: kind, UUID: NormalUUID(element.Value("EndpointReference", "Address"))}
+	a := Announcement{Kind: kind, UUID: strings.Clone(NormalUUID(element.Value("EndpointReference", "Address")))}
 	if len(a.UUID) > maxUUIDBytes || strings.ContainsFunc(a.UUID, isControl) {
 		return Announcement{}
 	}
@@ -88,7 +88,7 @@ func announcementOf(kind Kind, element *xmltree.Element) Announcement {
 	a.Scopes = a.Scopes[:min(len(a.Scopes), maxScopes)]
 	for xaddr := range strings.FieldsSeq(element.Value("XAddrs")) {
 		if len(xaddr) <= maxXAddrBytes && !slices.Contains(a.XAddrs, xaddr) && len(a.XAddrs) < maxXAddrs {
-			a.XAddrs = append(a.XAddrs, xaddr)
+			a.XAddrs = append(a.XAddrs, strings.Clone(xaddr)) // which is kept without the message
 		}
 	}
 	return a

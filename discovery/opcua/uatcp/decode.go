@@ -13,6 +13,9 @@ const (
 	maxStringBytes = 4096
 	// maxStrings bounds the list of strings in the header of an answer.
 	maxStrings = 1000
+	// maxElements bounds the elements of all lists of an answer, which may take much more
+	// memory than the answer.
+	maxElements = 50_000
 	// maxDepth bounds diagnostic information within diagnostic information.
 	maxDepth = 10
 
@@ -27,8 +30,9 @@ var ErrTooLarge = errors.New("the answer is too large")
 
 // decoder reads values from a message. After an error, all values are zero.
 type decoder struct {
-	data []byte
-	err  error
+	data     []byte
+	err      error
+	elements int // of all lists
 }
 
 // fault returns the error, if any.
@@ -114,6 +118,10 @@ func list[T any](d *decoder, maximum int, minBytes uint32, read func(*decoder) T
 		d.fail(fmt.Errorf("%w: a list of %d elements, more than %d", ErrTooLarge, n, maximum))
 	}
 	if d.err != nil || n == 0 {
+		return nil
+	}
+	if d.elements += int(n); d.elements > maxElements {
+		d.fail(fmt.Errorf("%w: more than %d elements of lists", ErrTooLarge, maxElements))
 		return nil
 	}
 	elements := make([]T, 0, n)
