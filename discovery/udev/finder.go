@@ -65,6 +65,21 @@ func newFinder(t *tree, d *details.Details) *finder {
 	}
 }
 
+// bytes returns the memory of the matches.
+func (f *finder) bytes() int {
+	bytes := 0
+	for _, m := range f.matches {
+		bytes += matchBytes + len(m.device) + len(m.node) + len(m.id)
+		for _, link := range m.links {
+			bytes += len(link)
+		}
+		for name, value := range m.properties {
+			bytes += len(name) + len(value)
+		}
+	}
+	return bytes
+}
+
 // pass is one evaluation.
 type pass struct {
 	*finder

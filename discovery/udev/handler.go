@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/udev/details"
 )
@@ -32,6 +33,8 @@ const (
 	// evaluated yet: without them, they would seem to be gone after a restart. It is sent
 	// when they are evaluated for the first time after that.
 	firstListTimeout = 5 * time.Second
+	// matchBytes is the memory of a device that matches, in addition to its texts.
+	matchBytes = 768
 )
 
 // The reasons of akri_handler_failures_total.
@@ -102,6 +105,7 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 	events := h.hub.subscribe() // before the scan, so that nothing is missed
 	defer events.close()
 	s := &search{
+		known:   budget.Open(ctx),
 		Handler: h, events: events, send: send, finder: newFinder(h.tree, parsed),
 		presenter: &presenter{
 			details: parsed, holders: map[string]string{}, failed: h.options.Metrics.Failed,
@@ -119,6 +123,8 @@ type search struct {
 	send      func([]discovery.Device) error
 	finder    *finder
 	presenter *presenter
+	// known counts the devices that match.
+	known *budget.Account
 
 	began  time.Time
 	rescan *time.Timer
@@ -188,6 +194,9 @@ func (s *search) refresh(ctx context.Context, devPaths []string, all bool) {
 func (s *search) report() error {
 	if s.sentAt.IsZero() && len(s.finder.retries) > 0 && time.Since(s.began) < s.firstListTimeout {
 		return nil
+	}
+	if err := s.known.Set(s.finder.bytes()); err != nil {
+		return err
 	}
 	devices := s.presenter.devices(s.finder.matches)
 	if !s.sentAt.IsZero() && reflect.DeepEqual(devices, s.sent) {

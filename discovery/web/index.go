@@ -20,6 +20,9 @@ type target struct {
 	properties map[string]string
 }
 
+// bytes returns the memory of the target with its result.
+func (t target) bytes() int { return deviceBytes + len(t.id) + len(t.url) + bytesOf(t.properties) }
+
 // targetsOf returns the devices of a Configuration, in order. rejected is the number of
 // items of the index that are not devices.
 func (s *scanner) targetsOf(ctx context.Context) (targets []target, rejected int, err error) {
@@ -74,7 +77,7 @@ func itemsOf(index *details.Index, answer response) ([]any, error) {
 		var items []any
 		for line := range strings.Lines(string(trimmed)) {
 			if line = strings.TrimSpace(line); line != "" {
-				items = append(items, line)
+				items = append(items, strings.Clone(line)) // some are kept without the others
 			}
 		}
 		return items, nil

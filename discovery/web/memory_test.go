@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/handlertest"
 	"akri.sh/akri/discovery/web/details"
 )
 
@@ -142,4 +145,19 @@ func TestOthersDevicesHang(t *testing.T) {
 	if found := discover(t, urlsOf(newSite(t, body(`{"a": 1}`)), 3), nil).next(); len(found) != 3 {
 		t.Errorf("found %d devices", len(found))
 	}
+}
+
+// TestHostileSites checks that what the devices of many Configurations report leaves memory
+// for those of others.
+func TestHostileSites(t *testing.T) {
+	long := newSite(t, body(`{"a": "`+strings.Repeat("x", 2000)+`"}`))
+	small := newSite(t, body(`{"a": 1}`))
+	crowd := handlertest.Crowd{
+		Handler: Handler{Log: slog.New(slog.DiscardHandler)}, Modest: discovery.Request{Details: urlsOf(small, 3)}, Devices: 3,
+		MaxHeap: 52 << 20, Refused: 20,
+	}
+	for range 60 {
+		crowd.Hostile = append(crowd.Hostile, discovery.Request{Details: urlsOf(long, 300)})
+	}
+	crowd.Run(t)
 }

@@ -21,6 +21,23 @@ const maxRequests = 32
 // devices. Each device may have an equal part.
 const maxPropertiesBytes = 2 << 20
 
+// What takes memory in addition to texts: a request that waits or is made, a device and a
+// property.
+const (
+	requestBytes  = 4 << 10
+	deviceBytes   = 512
+	propertyBytes = 64
+)
+
+// bytesOf returns the memory of properties.
+func bytesOf(properties map[string]string) int {
+	bytes := 0
+	for name, value := range properties {
+		bytes += propertyBytes + len(name) + len(value)
+	}
+	return bytes
+}
+
 var (
 	errStatus     = errors.New("unexpected status")
 	errUnexpected = errors.New("unexpected value")
@@ -35,6 +52,13 @@ func (s *scanner) scan(ctx context.Context) ([]result, error) {
 	}
 	for range rejected {
 		s.metrics.Failed("bad_item")
+	}
+	bytes := min(maxRequests, len(targets)) * requestBytes
+	for _, t := range targets {
+		bytes += t.bytes()
+	}
+	if err := s.scanned.Set(bytes); err != nil {
+		return nil, err
 	}
 	results := make([]result, len(targets))
 	for i, t := range targets {
@@ -61,6 +85,9 @@ func (s *scanner) requestAll(ctx context.Context, results []result) {
 		i := int(next.Add(1)) - 1
 		if i < len(results) {
 			results[i].properties, results[i].err = s.request(ctx, results[i].target, maxPropertiesBytes/len(results))
+			if s.scanned.Add(bytesOf(results[i].properties)) != nil { // which ends ctx
+				results[i].properties = nil
+			}
 		}
 		return i < len(results)
 	}
