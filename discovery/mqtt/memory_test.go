@@ -119,7 +119,7 @@ func TestHostileBrokers(t *testing.T) {
 				announce(t, b, fmt.Sprintf("own%d", i))
 			}
 			crowd := handlertest.Crowd{
-				Handler: Handler{}, Devices: 10, MaxHeap: 52 << 20, Refused: 35,
+				Handler: Handler{}, Devices: 10, MaxHeap: 64 << 20, Refused: 35,
 				Modest: discovery.Request{Details: fmt.Sprintf("broker: {url: %q}\nconvention: homie\n", b.url())},
 			}
 			for range 30 {

@@ -54,14 +54,15 @@ func bytesOf(limit int64) int {
 	return int(limit / partOfLimit)
 }
 
-// ExceededError is the reason why a request ended that takes too much.
-type ExceededError struct{ taken, budget int }
+// ExceededError is the reason why a request ended that takes too much. Its text is the same
+// each time, because agents write it into a status.
+type ExceededError struct{ budget int }
 
 // Error implements error.
 func (e *ExceededError) Error() string {
-	return fmt.Sprintf("memory of the handler: the devices of this Configuration, with what it takes to find them, need %d KiB, "+
-		"more than those of others, and together they exceed the %d MiB that all Configurations share: restrict discoveryDetails, "+
-		"or raise the handler's memory limit and its GOMEMLIMIT", e.taken>>10, e.budget>>20)
+	return fmt.Sprintf("memory of the handler: the devices of this Configuration, with what it takes to find them, need more "+
+		"than those of others, and together they exceed the %d MiB that all Configurations share: restrict discoveryDetails, "+
+		"or raise the handler's memory limit and its GOMEMLIMIT", e.budget>>20)
 }
 
 type contextKey struct{}
@@ -169,7 +170,7 @@ func (b *Budget) greatest(own *share) *share {
 }
 
 func (b *Budget) endShare(s *share) {
-	s.err = &ExceededError{s.taken, b.bytes}
+	s.err = &ExceededError{b.bytes}
 	b.ending += s.taken
 	s.end(s.err)
 }

@@ -1,5 +1,7 @@
 package convention
 
+import "reflect"
+
 // Bounds of the state of one Configuration. They are far above what brokers hold, and keep
 // a hostile one from using up the handler's memory.
 const (
@@ -11,8 +13,8 @@ const (
 	// elementOverhead that of a text in a list.
 	recordOverhead  = 96
 	elementOverhead = 16
-	// mapOverhead is what a record takes of the map, which grows by doubling.
-	mapOverhead = 320
+	// mapSpace is how many times its size a record takes of the map, which grows by doubling.
+	mapSpace = 2
 )
 
 // records keep the last message of each topic, reduced to what matters.
@@ -41,7 +43,10 @@ func (r *records[R]) put(topic string, value R, size int) bool {
 }
 
 // memory returns the memory of all records, roughly.
-func (r *records[R]) memory() int { return r.bytes + len(r.byTopic)*mapOverhead }
+func (r *records[R]) memory() int {
+	entry := reflect.TypeFor[string]().Size() + reflect.TypeFor[topicRecord[R]]().Size()
+	return r.bytes + len(r.byTopic)*mapSpace*int(entry)
+}
 
 // remove removes a record. It reports whether there was one.
 func (r *records[R]) remove(topic string) bool {
