@@ -62,10 +62,12 @@ func TestReportsOfManyRequests(t *testing.T) {
 }
 
 // report records the answer of another target, with one server, and its description.
-func (s *search) report(ctx context.Context, number int) {
+func (s *search) report(ctx context.Context, i int) {
 	long := strings.Repeat("x", maxTextBytes-10)
-	server := uatcp.Application{URI: fmt.Sprint("a", number, long), Name: fmt.Sprint("b", number, long), ProductURI: fmt.Sprint("c", number, long)}
-	a := application{url: fmt.Sprint("opc.tcp://plc/", number)}
+	server := uatcp.Application{
+		URI: fmt.Sprint("a", i, long), Name: fmt.Sprint("b", i, long), ProductURI: fmt.Sprint("c", i, long),
+	}
+	a := application{url: fmt.Sprint("opc.tcp://plc/", i)}
 	a.describe(server)
 	s.record(polledTarget{text: a.url}, targetAnswer{found: []application{a}}, nil)
 	s.descriptions.get(ctx, a.url, func(context.Context) (description, error) { return description{server: server}, nil })

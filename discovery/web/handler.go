@@ -53,7 +53,10 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 		return err
 	}
 	defer c.close()
-	s := &scanner{wanted: wanted, client: c, places: sharedRequests.Share(), known: budget.Open(ctx), scanned: budget.Open(ctx), metrics: h.Metrics, log: h.Log}
+	s := &scanner{
+		wanted: wanted, client: c, places: sharedRequests.Share(), known: budget.Open(ctx), scanned: budget.Open(ctx),
+		metrics: h.Metrics, log: h.Log,
+	}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
