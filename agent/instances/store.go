@@ -86,8 +86,8 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 		AddFunc: func(object any) { s.appeared(object.(*v0.Instance)) },
 		UpdateFunc: func(before, after any) {
 			old, now := before.(*v0.Instance), after.(*v0.Instance)
-			if old.UID != now.UID {
-				touched(configurationOf(old))
+			if old.UID != now.UID { // a list shows the next Instance of that name: it has replaced the old one
+				s.disappeared(old)
 			}
 			if differ(old, now) {
 				s.appeared(now)

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
@@ -30,7 +32,8 @@ type fixture struct {
 	events    chan string
 }
 
-func newFixture(t *testing.T) *fixture {
+// newFixture runs a store. The wrappers are around its requests, not around the test's.
+func newFixture(t *testing.T, wrappers ...transport.WrapperFunc) *fixture {
 	t.Helper()
 	config := apitest.Start(t)
 	client, err := dynamic.NewForConfig(config)
@@ -38,7 +41,15 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	namespace := apitest.Namespace(t, config)
-	store, err := New(client, "node-a", func(types.NamespacedName) {}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	wrapped := rest.CopyConfig(config)
+	for _, wrapper := range wrappers {
+		wrapped.Wrap(wrapper)
+	}
+	own, err := dynamic.NewForConfig(wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := New(own, "node-a", func(types.NamespacedName) {}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
