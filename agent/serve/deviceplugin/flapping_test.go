@@ -100,3 +100,29 @@ func TestWaitingCallSkipsTheDelay(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestListsAfterRefusals checks that lists for which calls waited do not delay later
+// lists beyond the rate.
+func TestListsAfterRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, stream := newService(slots.Resource{Name: "cam-1a2b3c"}, nil), &slowStream{ctx: ctx}
+		s.setList([]slots.Health{{ID: 0}})
+		ended := make(chan error)
+		go func() { ended <- s.ListAndWatch(nil, stream) }()
+		for i := range 60 { // a slot is taken or freed elsewhere, and then a call is refused
+			s.setList([]slots.Health{{ID: 0, Healthy: i%2 == 0}})
+			time.Sleep(coalesce + 10*time.Millisecond) // until the list waits for its turn
+			s.flush(ctx)
+		}
+		s.wait(ctx, func() bool { return s.sentV == s.version })
+		start := time.Now()
+		s.setList([]slots.Health{{ID: 0, Healthy: true}})
+		s.wait(ctx, func() bool { return s.sentV == s.version })
+		if took, most := time.Since(start), time.Duration(float64(time.Second)/float64(listRate))+flushTimeout; took > most {
+			t.Errorf("the list is sent after %s, want at most %s", took, most)
+		}
+		cancel()
+		<-ended
+	})
+}

@@ -196,9 +196,12 @@ func (s *service) gather(ctx context.Context) {
 	if now {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(coalesce, s.lists.Reserve().Delay()))
+	turn := s.lists.Reserve()
+	quiet, cancel := context.WithTimeout(ctx, max(coalesce, turn.Delay()))
 	defer cancel()
-	s.wait(ctx, urgent)
+	if s.wait(quiet, urgent) || ctx.Err() != nil {
+		turn.Cancel() // unless it has passed: the next list can have it
+	}
 }
 
 // take returns the list to send. From now on, calls may name only its ids: a removed
