@@ -15,6 +15,30 @@ import (
 
 const readTimeout = 2 * time.Second
 
+// departure is the disappearance of an Instance.
+type departure struct {
+	version string // of the Instance as it disappeared; an earlier one if the watch missed that
+	deleted bool   // it no longer exists; otherwise, the node may join it again
+	at      time.Time
+}
+
+// after reports whether a response is from before the departure.
+func (d departure) after(response *v0.Instance) bool {
+	return time.Since(d.at) <= maxAnswerAge && (d.deleted || !isNewer(response.ResourceVersion, d.version))
+}
+
+// depart records a departure, and drops those from which no response is under way. The
+// caller holds mu.
+func (s *Store) depart(instance *v0.Instance, deleted bool) {
+	maps.DeleteFunc(s.departures, func(_ types.UID, d departure) bool { return time.Since(d.at) > maxAnswerAge })
+	d := departure{instance.ResourceVersion, deleted, time.Now()}
+	s.departures[instance.UID] = d
+	name := NameOf(instance)
+	if kept, found := s.answers[name]; found && kept.instance.UID == instance.UID && d.after(kept.instance) {
+		delete(s.answers, name)
+	}
+}
+
 // appeared handles a new or changed Instance in the watch.
 func (s *Store) appeared(instance *v0.Instance) {
 	if !s.matches(instance) {
@@ -36,12 +60,9 @@ func (s *Store) appeared(instance *v0.Instance) {
 
 // disappeared handles an Instance that the watch no longer shows.
 func (s *Store) disappeared(instance *v0.Instance) {
-	name := NameOf(instance)
 	s.mu.Lock()
-	if kept, found := s.answers[name]; found && kept.instance.UID == instance.UID && !isNewer(kept.instance, instance) {
-		delete(s.answers, name)
-	}
-	s.gone[name] = instance
+	s.depart(instance, false)
+	s.gone[NameOf(instance)] = instance
 	s.mu.Unlock()
 	s.touched(configurationOf(instance))
 	select {
@@ -113,6 +134,10 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 // notifyDeleted calls the handlers. The caller holds mu, which keeps the events in
 // order.
 func (s *Store) notifyDeleted(instance *v0.Instance) {
+	if kept, found := s.answers[NameOf(instance)]; found && kept.instance.UID == instance.UID {
+		s.touched(configurationOf(instance)) // who saw this answer took the Instance to exist
+	}
+	s.depart(instance, true)
 	for _, h := range s.handlers {
 		h.Deleted(instance)
 	}

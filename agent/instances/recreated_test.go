@@ -63,8 +63,10 @@ func (i *interrupter) hold(held func(*http.Request) bool) (release func()) {
 	i.held, i.released = held, released
 	return sync.OnceFunc(func() {
 		i.mu.Lock()
-		i.held = nil
-		i.mu.Unlock()
+		defer i.mu.Unlock()
+		if i.released == released {
+			i.held = nil
+		}
 		close(released)
 	})
 }

@@ -55,6 +55,8 @@ type Store struct {
 	// gone are the Instances that disappeared from the watch and were either left or
 	// deleted.
 	gone map[types.NamespacedName]*v0.Instance
+	// departures are the latest disappearances, by UID. Responses from before are late.
+	departures map[types.UID]departure
 }
 
 // answer is an Instance from a response of the API server.
@@ -72,6 +74,8 @@ func New(client dynamic.Interface, node string, touched func(configuration types
 		wake:    make(chan struct{}, 1),
 		answers: map[types.NamespacedName]answer{},
 		gone:    map[types.NamespacedName]*v0.Instance{},
+
+		departures: map[types.UID]departure{},
 	}
 	s.informer = informer.Objects(s.client,
 		func(options *metav1.ListOptions) { options.LabelSelector = s.label },
@@ -188,11 +192,15 @@ func (s *Store) Count() map[types.NamespacedName]map[bool]int {
 
 // Keep records an Instance from a response of the API server until the watch shows
 // that version or a later one. An Instance without this node's label is one that the
-// node has left: the Store no longer returns it.
+// node has left: the Store no longer returns it. A response from before the Instance
+// disappeared is ignored.
 func (s *Store) Keep(instance *v0.Instance) {
 	name := NameOf(instance)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if d, found := s.departures[instance.UID]; found && d.after(instance) {
+		return
+	}
 	kept, found := s.answers[name]
 	if !found && !s.ours(instance) {
 		// The watch does not show such an Instance. Read under mu: if the Instance is
@@ -201,7 +209,7 @@ func (s *Store) Keep(instance *v0.Instance) {
 			return
 		}
 	}
-	if !found || !isNewer(kept.instance, instance) {
+	if !found || !isNewer(kept.instance.ResourceVersion, instance.ResourceVersion) {
 		s.answers[name] = answer{instance, time.Now()}
 	}
 }
@@ -228,7 +236,7 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 	if !found {
 		return watched
 	}
-	if time.Since(kept.at) > maxAnswerAge || watched != nil && !isNewer(kept.instance, watched) {
+	if time.Since(kept.at) > maxAnswerAge || watched != nil && !isNewer(kept.instance.ResourceVersion, watched.ResourceVersion) {
 		delete(s.answers, name)
 		return watched
 	}
@@ -238,10 +246,10 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 	return kept.instance
 }
 
-// isNewer reports whether a is a later version than b. It returns false if they
+// isNewer reports whether the version a is later than b. It returns false if they
 // cannot be compared.
-func isNewer(a, b *v0.Instance) bool {
-	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+func isNewer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type fixture struct {
 	instances dynamic.ResourceInterface
 	name      types.NamespacedName
 	events    chan string
+	touched   atomic.Int32 // how often the Configuration was touched
 }
 
 // newFixture runs a store. The wrappers are around its requests, not around the test's.
@@ -49,14 +51,20 @@ func newFixture(t *testing.T, wrappers ...transport.WrapperFunc) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := New(own, "node-a", func(types.NamespacedName) {}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	f := &fixture{
+		t: t, instances: client.Resource(v0.InstanceResource).Namespace(namespace),
+		name: types.NamespacedName{Namespace: namespace, Name: "cam-1"}, events: make(chan string, 100),
+	}
+	touched := func(configuration types.NamespacedName) {
+		if configuration.Namespace == namespace {
+			f.touched.Add(1)
+		}
+	}
+	store, err := New(own, "node-a", touched, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{
-		t: t, store: store, instances: client.Resource(v0.InstanceResource).Namespace(namespace),
-		name: types.NamespacedName{Namespace: namespace, Name: "cam-1"}, events: make(chan string, 100),
-	}
+	f.store = store
 	report := func(event string) func(*v0.Instance) {
 		return func(instance *v0.Instance) {
 			if instance.Namespace == namespace {
@@ -209,14 +217,20 @@ func TestReadYourDeparture(t *testing.T) {
 		t.Errorf("the store has %v after the node has joined again", got)
 	}
 	f.store.Keep(f.patch(`{"metadata":{"labels":{"` + label + `":null}}}`))
-	answers := func() int {
-		f.store.mu.Lock()
-		defer f.store.mu.Unlock()
-		return len(f.store.answers)
-	}
-	for end := time.Now().Add(10 * time.Second); answers() > 0; time.Sleep(5 * time.Millisecond) {
+	f.eventually("the answer is dropped when the watch shows the departure", func() bool { return f.answers() == 0 })
+}
+
+func (f *fixture) answers() int {
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	return len(f.store.answers)
+}
+
+func (f *fixture) eventually(what string, holds func() bool) {
+	f.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the store still has the answer after the watch has shown the departure")
+			f.t.Fatal("never: " + what)
 		}
 	}
 }
