@@ -15,7 +15,7 @@ type State string
 // The states of an endpoint.
 const (
 	Waiting State = "Waiting" // registered; no Configuration uses it
-	Active  State = "Active"  // at least one stream is open
+	Active  State = "Active"  // at least one stream is open, or is repeated and answered each time
 	Offline State = "Offline" // it does not answer, or its stream broke
 )
 

@@ -219,9 +219,7 @@ func (d *discovery) stop(endpoint registry.Endpoint) {
 }
 
 func (d *discovery) opened(from *stream) {
-	if !from.counted {
-		from.inUse, from.counted = d.supervisor.registry.Opened(from.entry.Endpoint), true
-	}
+	d.count(from)
 	d.handle(from, func() { d.view.Opened(from.entry.Endpoint, from.entry.Shared, time.Now()) })
 }
 
@@ -240,16 +238,19 @@ func (d *discovery) received(from *stream, message *protocol.DiscoverResponse) (
 	return err
 }
 
-// broke counts a stream that was open until the next attempt fails: a handler that answers
-// each request and ends the stream is available all the time.
+// count records that the endpoint of a stream has answered. A stream counts until an
+// attempt fails: a handler that answers each request and ends the stream, or refuses it,
+// is available all the time.
+func (d *discovery) count(from *stream) {
+	if !from.counted {
+		from.inUse, from.counted = d.supervisor.registry.Opened(from.entry.Endpoint), true
+	}
+}
+
 func (d *discovery) broke(from *stream, wasOpen bool, err error) {
 	switch {
-	case refused(err):
-		if !from.counted {
-			from.inUse = d.supervisor.registry.Opened(from.entry.Endpoint)
-		}
-		from.inUse.Closed() // the handler works, but the request is wrong
-		from.counted = false
+	case refused(err): // the handler works, but the request is wrong
+		d.count(from)
 	case wasOpen:
 	case from.counted:
 		from.inUse.Broke()

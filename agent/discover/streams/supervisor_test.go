@@ -311,6 +311,35 @@ func TestAHandlerThatEndsEachStreamStaysActive(t *testing.T) {
 	s.awaitStates("Active Offline Active Waiting")
 }
 
+// A handler that refuses its request answers all the same. It is Active all the time, and
+// Waiting once no Configuration uses it.
+func TestAHandlerThatRefusesStaysActive(t *testing.T) {
+	s := newSetup(t)
+	f := s.handler("refusing")
+	stop := f.serve(t)
+	s.register(f)
+	s.ask("typo")
+	for range 4 {
+		s.wantRequest(f, "typo")
+		f.fail <- status.Error(codes.InvalidArgument, "want numbers")
+	}
+	s.wantRequest(f, "typo")
+	if states := s.states.String(); states != "Active" {
+		t.Errorf("the states were %s, want Active all the time", states)
+	}
+	f.fail <- status.Error(codes.InvalidArgument, "want numbers")
+	stop()
+	s.awaitStates("Active Offline")
+
+	defer f.serve(t)()
+	s.register(f)
+	s.wantRequest(f, "typo")
+	f.fail <- status.Error(codes.InvalidArgument, "want numbers")
+	s.awaitStates("Active Offline Active")
+	s.supervisor.Drop(door)
+	s.awaitStates("Active Offline Active Waiting")
+}
+
 func (s *setup) awaitStates(want string) {
 	s.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
