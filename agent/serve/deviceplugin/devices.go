@@ -154,6 +154,8 @@ func (s *Server) offerWaiting() {
 		}
 		delete(s.devices.waiting, name)
 		if instance := s.options.Instances.Get(name); instance != nil {
+			// What is known of the other Instance is often of a later version.
+			s.step(slots.InstanceDeleted{Instance: name.Name, Version: claims.Version(instance)})
 			s.recorded(instance)
 		}
 		if d, found := s.devices.get(name); found {

@@ -30,6 +30,7 @@ func (s *Server) loop(ctx context.Context) {
 			s.options.Heartbeat.Beat()
 			for _, f := range s.queue.take() {
 				f()
+				s.offerWaiting() // before anything else about an Instance that waits
 			}
 			if check == nil {
 				check = time.After(checkInterval)

@@ -65,7 +65,7 @@ func (s *Server) scrape() (Snapshot, bool) {
 
 // check looks for violated invariants. Each is logged when it appears.
 func (s *Server) check() {
-	violations := slots.Check(s.machine.State())
+	violations := s.invariants(s.machine.State())
 	s.metrics.violated(violations)
 	known := s.violations
 	s.violations = make(map[slots.Violation]bool, len(violations))

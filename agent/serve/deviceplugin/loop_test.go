@@ -1,0 +1,129 @@
+package deviceplugin
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/agent/instances"
+	"akri.sh/akri/agent/serve/kubelet"
+	"akri.sh/akri/agent/serve/observer"
+	"akri.sh/akri/agent/serve/slots"
+)
+
+// startingKubelet is a kubelet of which the test says when it has started. It counts its
+// lists.
+type startingKubelet struct {
+	*memoryKubelet
+	starts chan struct{}
+	lists  atomic.Int32
+}
+
+// Run implements [plugins].
+func (k *startingKubelet) Run(ctx context.Context, started func()) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.starts:
+			started()
+		}
+	}
+}
+
+// List implements observer.Lister.
+func (k *startingKubelet) List(ctx context.Context) (kubelet.Listing, error) {
+	k.lists.Add(1)
+	return k.memoryKubelet.List(ctx)
+}
+
+// alone returns a server without an API server, its kubelet, and how to run it, in a
+// bubble.
+func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Server, k *startingKubelet, run func() (stop func())) {
+	t.Helper()
+	k = &startingKubelet{memoryKubelet: newMemoryKubelet("node-a", t.Errorf), starts: make(chan struct{})}
+	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := instances.New(client, "node-a", func(types.NamespacedName) {}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := observer.NewMetrics(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = newServer(Options{
+		NodeName: "node-a", FieldManager: "akri-agent", Client: client, Instances: store, Log: log, Metrics: registry,
+	}, observer.NewFrom(k, k, "node-a", client, log, metrics), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, k, func() func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := s.Run(ctx); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+		return func() {
+			cancel()
+			running.Wait()
+		}
+	}
+}
+
+// A kubelet that has started may have lost Pods, so it is observed at once.
+func TestKubeletStartIsObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, k, run := alone(t, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		defer run()()
+		time.Sleep(maxInterval / 4) // after the observations of the beginning, long before the next
+		before := k.lists.Load()
+		time.Sleep(maxInterval / 4)
+		if got := k.lists.Load(); before == 0 || got != before {
+			t.Fatalf("%d lists, then %d: want some at the beginning only", before, got)
+		}
+		k.starts <- struct{}{}
+		time.Sleep(2 * gatherTime)
+		if got := k.lists.Load(); got != before+1 {
+			t.Errorf("%d lists after the start of the kubelet, want one", got-before)
+		}
+	})
+}
+
+// A violated invariant is found soon after something has happened. It is logged once, and
+// stays in the metric.
+func TestViolationIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, registry := &records{}, prometheus.NewRegistry()
+		s, _, run := alone(t, slog.New(slog.NewTextHandler(log, nil)), registry)
+		s.invariants = func(slots.State) []slots.Violation {
+			return []slots.Violation{{Invariant: "I1", Where: "cam-aaaaaa-0", What: "two containers have the slot"}}
+		}
+		stop := run()
+		for range 3 {
+			s.queue.post(func() {})
+			time.Sleep(checkInterval + time.Second)
+		}
+		stop()
+		if lines := log.lines.String(); strings.Count(lines, "where=cam-aaaaaa-0") != 1 || !strings.Contains(lines, "invariant=I1") {
+			t.Errorf("the log does not have the violation once:\n%s", lines)
+		}
+		if got := samples(t, registry, "akri_agent_invariant_violations"); len(got) != 1 || got[0] != "akri_agent_invariant_violations [I1] 1" {
+			t.Errorf("the metric has %v, want one violation", got)
+		}
+	})
+}
