@@ -215,7 +215,7 @@ func TestHealthzOfAccounting(t *testing.T) {
 	address := freeAddress(t)
 	stop := n.start("agent", func(ctx context.Context) error {
 		return agent.Run(ctx, agent.WithAccountingLimit(agent.Options{
-			NodeName: n.name, HandlersDir: n.directory, KubeletDir: k.Dir(), MetricsAddress: address,
+			NodeName: n.name, HandlersDir: n.directory, KubeletDir: k.Dir(), ProbeAddress: address,
 			Config: n.config, Logger: slog.New(slog.DiscardHandler),
 		}, 100*time.Millisecond))
 	})
