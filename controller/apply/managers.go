@@ -31,6 +31,7 @@ func (c *Client) Managers(
 		return "", fmt.Errorf("read %s %s: %w", resource.GroupResource(), name, err)
 	}
 	ours := fieldpath.SetFromValue(value.NewValueInterface(content))
+	finder := plan.NewFinder(content)
 	var managers []string
 	for _, entry := range object.GetManagedFields() {
 		if entry.FieldsV1 == nil || entry.Manager == v0.FieldManagerController {
@@ -44,8 +45,8 @@ func (c *Client) Managers(
 		theirs.Leaves().Intersection(ours).Iterate(func(path fieldpath.Path) {
 			fields = append(fields, strings.TrimPrefix(path.String(), "."))
 		})
-		for _, path := range ownership.AddedBy(entry) {
-			if _, found := plan.EntriesAt(content, path[:len(path)-1]); found {
+		for path := range ownership.AddedBy(entry) {
+			if _, found := finder.EntriesAt(path[:len(path)-1]); found {
 				fields = append(fields, strings.TrimPrefix(path.String(), "."))
 			}
 		}

@@ -25,10 +25,10 @@ const fresh = time.Minute
 // the second of an apply can change values and leave the same managedFields.
 func valuesOf(content map[string]any, metadata metav1.Object, now time.Time) uint64 {
 	entry := ownership.AppliedFields(metadata)
-	if entry == nil || entry.Time == nil || now.Sub(entry.Time.Time) > fresh {
+	if entry == nil || entry.Time == nil || now.Sub(entry.Time.Time).Abs() > fresh { // who borrows the name chooses the time
 		return 0
 	}
-	ours, others := &fieldpath.Set{}, &fieldpath.Set{}
+	ours, others := &fieldpath.Set{}, []*fieldpath.Set{}
 	for _, each := range metadata.GetManagedFields() {
 		if each.FieldsV1 == nil {
 			continue
@@ -40,14 +40,15 @@ func valuesOf(content map[string]any, metadata metav1.Object, now time.Time) uin
 		if each.Manager == entry.Manager && each.Operation == entry.Operation && each.Subresource == entry.Subresource {
 			ours = fields
 		} else {
-			others = others.Union(fields)
+			others = append(others, fields)
 		}
 	}
+	ofOthers, finder := ownership.Union(others), plan.NewFinder(content)
 	digest := sha256.New()
 	values := json.NewEncoder(digest)
 	for path := range ours.Leaves().All() {
-		value, _ := plan.At(content, path)
-		if isEmpty(value) || hasBelow(others, path) {
+		value, _ := finder.At(path)
+		if isEmpty(value) || hasBelow(ofOthers, path) {
 			value = nil // applied as an empty map or list, which others fill
 		}
 		if err := values.Encode(value); err != nil {

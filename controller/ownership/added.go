@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,11 @@ const managerBeforeApply = "before-first-apply"
 // object, and users who may change an object choose how many there are.
 const maxAddedBytes = 32 << 10
 
+// maxLevels is the length of a path. Objects of templates have at most 100 levels
+// (MaxDepth in templating/internal/budget). Users may nest thousands of levels in managed
+// fields: all paths together would be too long.
+const maxLevels = 100
+
 // Added returns the paths of the list entries that clients have added to an object
 // by updates, sorted. Entries that were applied are not among them, because
 // server-side apply lets several appliers share a list. Neither are those without a
@@ -25,7 +31,7 @@ func Added(object metav1.Object) []string {
 	var added []string
 	size := 0
 	for _, entry := range object.GetManagedFields() {
-		for _, path := range AddedBy(entry) {
+		for path := range AddedBy(entry) {
 			added = append(added, path.String())
 			if size += len(added[len(added)-1]); size > maxAddedBytes {
 				return nil
@@ -38,25 +44,40 @@ func Added(object metav1.Object) []string {
 
 // AddedBy returns the list entries that a field manager has added by updates, as in
 // [Added]. The lists of the metadata, such as finalizers, are shared by design and
-// left out.
-func AddedBy(entry metav1.ManagedFieldsEntry) []fieldpath.Path {
+// left out. The paths are valid until the next one.
+func AddedBy(entry metav1.ManagedFieldsEntry) iter.Seq[fieldpath.Path] {
 	if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.Manager == managerBeforeApply {
-		return nil
+		return func(func(fieldpath.Path) bool) {}
 	}
 	return Entries(Fields(entry))
 }
 
-// Entries returns the list entries outside the metadata in a set of fields.
-func Entries(fields *fieldpath.Set) []fieldpath.Path {
-	var entries []fieldpath.Path
-	for path := range fields.All() {
-		last := path[len(path)-1]
-		inMetadata := path[0].FieldName != nil && *path[0].FieldName == "metadata"
-		if (last.Key != nil || last.Value != nil) && !inMetadata {
-			entries = append(entries, path.Copy())
-		}
+// Entries returns the list entries outside the metadata in a set of fields. The paths are
+// valid until the next one: users choose how long they are.
+func Entries(fields *fieldpath.Set) iter.Seq[fieldpath.Path] {
+	return func(yield func(fieldpath.Path) bool) {
+		stopped := false
+		fields.Iterate(func(path fieldpath.Path) { // which cannot be stopped
+			last := path[len(path)-1]
+			inMetadata := path[0].FieldName != nil && *path[0].FieldName == "metadata"
+			if !stopped && (last.Key != nil || last.Value != nil) && !inMetadata && len(path) <= maxLevels {
+				stopped = !yield(path)
+			}
+		})
 	}
-	return entries
+}
+
+// Union returns the fields of all sets. To add one after the other to a growing set would
+// take time that is quadratic in their number, which users choose.
+func Union(each []*fieldpath.Set) *fieldpath.Set {
+	switch len(each) {
+	case 0:
+		return &fieldpath.Set{}
+	case 1:
+		return each[0]
+	}
+	middle := len(each) / 2
+	return Union(each[:middle]).Union(Union(each[middle:]))
 }
 
 // Fields returns the fields of a manager. The set is empty if it contains no list

@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
@@ -34,25 +34,27 @@ func Reclaim(
 ) (managed []metav1.ManagedFieldsEntry, replaced []string, err error) {
 	managers := live.GetManagedFields()
 	own := slices.IndexFunc(managers, ownership.IsApplied)
-	ours, applied := &fieldpath.Set{}, &fieldpath.Set{}
+	ours, applied := &fieldpath.Set{}, []*fieldpath.Set{}
 	for i, entry := range managers {
 		switch {
 		case i == own:
 			ours = ownership.Fields(entry)
 		case entry.Operation == metav1.ManagedFieldsOperationApply:
-			applied = applied.Union(ownership.Fields(entry))
+			applied = append(applied, ownership.Fields(entry))
 		}
 	}
-	lacking := incompleteLists(ours, content)
+	appliedByOthers := ownership.Union(applied)
+	isNeighbor := sets.New(neighbors...)
+	lacking, existing := incompleteLists(ours, content), NewFinder(live.Object)
 	remove := &fieldpath.Set{}
 	for _, entry := range managers {
-		for _, path := range ownership.AddedBy(entry) {
+		for path := range ownership.AddedBy(entry) {
 			// A client may have used another version of the kind, in which the list has another path.
-			if !lacking(path[:len(path)-1]) || !hasEntry(live.Object, path) {
+			if _, found := existing.At(path); !found || !lacking(path[:len(path)-1]) {
 				continue
 			}
-			if !ours.Has(path) && !applied.Has(path) && !slices.Contains(neighbors, path.String()) {
-				remove.Insert(path)
+			if !ours.Has(path) && !appliedByOthers.Has(path) && !isNeighbor.Has(path.String()) {
+				remove.Insert(path.Copy())
 			}
 		}
 	}
@@ -72,20 +74,19 @@ func Reclaim(
 // instead: those of a former template.
 func incompleteLists(ours *fieldpath.Set, content map[string]any) func(list fieldpath.Path) bool {
 	owned := map[string][]fieldpath.PathElement{} // by list
-	for _, path := range ownership.Entries(ours) {
+	for path := range ownership.Entries(ours) {
 		list := path[:len(path)-1].String()
 		owned[list] = append(owned[list], path[len(path)-1])
 	}
+	wanted := NewFinder(content)
 	known := map[string]bool{}
 	return func(path fieldpath.Path) bool {
 		list := path.String()
 		incomplete, found := known[list]
 		if !found {
-			desired, _ := EntriesAt(content, path)
+			desired, _ := wanted.EntriesAt(path)
 			// Two entries may match one field, because a part of their key is defaulted.
-			incomplete = len(owned[list]) < len(desired) || slices.ContainsFunc(desired, func(entry any) bool {
-				return !slices.ContainsFunc(owned[list], func(own fieldpath.PathElement) bool { return isEntry(entry, own) })
-			})
+			incomplete = len(owned[list]) < len(desired) || !wanted.allIn(desired, owned[list])
 			known[list] = incomplete
 		}
 		return incomplete
@@ -137,65 +138,4 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 		return nil, fmt.Errorf("read the managed fields of %s: %w", entry.Manager, err)
 	}
 	return fields, nil
-}
-
-// EntriesAt returns the list at a path of an object.
-func EntriesAt(content map[string]any, path fieldpath.Path) (list []any, found bool) {
-	existing, _ := At(content, path)
-	list, found = existing.([]any)
-	return list, found
-}
-
-// At returns the value at a path of an object. Entries of lists that are sets are not
-// found: the path has their value.
-func At(content map[string]any, path fieldpath.Path) (existing any, found bool) {
-	var current any = content
-	for _, element := range path {
-		switch node := current.(type) {
-		case map[string]any:
-			if element.FieldName == nil {
-				return nil, false
-			}
-			if current, found = node[*element.FieldName]; !found {
-				return nil, false
-			}
-		case []any:
-			if element.Key == nil {
-				return nil, false
-			}
-			index := slices.IndexFunc(node, func(entry any) bool { return isEntry(entry, element) })
-			if index < 0 {
-				return nil, false
-			}
-			current = node[index]
-		default:
-			return nil, false
-		}
-	}
-	return current, true
-}
-
-// hasEntry reports whether an object has the list entry at a path.
-func hasEntry(content map[string]any, path fieldpath.Path) bool {
-	entries, _ := EntriesAt(content, path[:len(path)-1])
-	return slices.ContainsFunc(entries, func(entry any) bool { return isEntry(entry, path[len(path)-1]) })
-}
-
-// isEntry reports whether an entry of a list is the one that the last element of a path
-// identifies, by its key or its value. A field of the key that the entry does not set
-// is defaulted.
-func isEntry(entry any, element fieldpath.PathElement) bool {
-	if element.Key == nil {
-		return element.Value != nil && value.Equals(value.NewValueInterface(entry), *element.Value)
-	}
-	fields, ok := entry.(map[string]any)
-	if !ok {
-		return false
-	}
-	for _, field := range *element.Key {
-		if set, found := fields[field.Name]; found && !value.Equals(value.NewValueInterface(set), field.Value) {
-			return false
-		}
-	}
-	return true
 }

@@ -3,8 +3,10 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -189,4 +191,35 @@ func ownersOf(t *testing.T, managers []metav1.ManagedFieldsEntry, path string) [
 		}
 	}
 	return owners
+}
+
+// Users choose how many entries an object has, and what its managed fields say of them: the
+// repair of one object must not occupy a worker for minutes.
+func TestReclaimOfManyEntries(t *testing.T) {
+	const number = 20_000
+	keys, lists := make([]string, number), make([]string, number)
+	for i := range number {
+		keys[i] = strconv.Itoa(i)
+		lists[i] = `{"port":` + keys[i] + `}`
+	}
+	all := withPorts(t, "["+strings.Join(lists, ",")+"]")
+	live := &unstructured.Unstructured{Object: all}
+	live.SetManagedFields([]metav1.ManagedFieldsEntry{
+		managed(v0.FieldManagerController, applies, ports(keys[:number/2]...)), managed("edit", updates, ports(keys[number/2:]...)),
+	})
+	var neighbors []string
+	for _, key := range keys[number/2 : number-1] {
+		neighbors = append(neighbors, ".spec.ports[port="+key+"]")
+	}
+	began := time.Now()
+	_, replaced, err := Reclaim(live, withPorts(t, "["+strings.Join(lists[1:number/2+1], ",")+"]"), neighbors)
+	if err != nil || !slices.Equal(replaced, []string{".spec.ports[port=19999]"}) {
+		t.Errorf("replaced: %q, %v", replaced, err)
+	}
+	const limit = 15 * time.Second // far above what it takes, and far below what quadratic search would
+	if took := time.Since(began); took > limit {
+		t.Errorf("it took %v", took)
+	} else {
+		t.Log(took)
+	}
 }
