@@ -26,6 +26,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 )
 
@@ -78,6 +79,7 @@ func (a *access) selectedNamespace() (string, error) {
 type cluster struct {
 	client.Client
 	dynamic dynamic.Interface
+	apply   *apply.Client
 	mapper  meta.RESTMapper // knows short names
 }
 
@@ -104,6 +106,9 @@ func (a *access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.R
 	cached := memory.NewMemCacheClient(kinds)
 	c := &cluster{mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)}
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	if c.apply, err = apply.NewClient(config, nil); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	if c.Client, err = client.New(config, client.Options{Scheme: scheme, Mapper: c.mapper}); err != nil {

@@ -44,7 +44,7 @@ type preview struct {
 // newPreview returns a preview. The requests of c must go through [apply.DryRunOnly].
 func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Policy) *preview {
 	return &preview{
-		cluster: c, apply: apply.NewClient(c.dynamic),
+		cluster: c, apply: c.apply,
 		configuration: configuration, compiled: templates.Compile(configuration, policy), policy: policy,
 		managed: map[schema.GroupVersionResource][]unstructured.Unstructured{},
 	}
@@ -237,20 +237,20 @@ func (p *preview) change(
 		if step.Action == plan.Update {
 			change.Verb, change.Why = view.Recreated, "the template changes a field that is immutable"
 		}
-		answer, err = p.recreate(ctx, step)
+		change.After, err = p.recreate(ctx, step)
+	case err == nil:
+		err = answer.Read(func(object *unstructured.Unstructured) { change.After = object.Object })
 	}
 	if err != nil {
 		change.Verb, change.Why = view.Rejected, rejection(err)
-		return change, nil
 	}
-	change.After = answer.Object
 	return change, nil
 }
 
 // recreate returns an object as it would be after the existing one is deleted. It
 // dry-runs the object under another name, because a dry run cannot delete the existing
 // one. If that fails, the object is returned as rendered.
-func (p *preview) recreate(ctx context.Context, step plan.Step) (*unstructured.Unstructured, error) {
+func (p *preview) recreate(ctx context.Context, step plan.Step) (map[string]any, error) {
 	const maxBase = 40 // with the suffix, short enough for all kinds
 	made := &unstructured.Unstructured{Object: step.Desired.Content}
 	if err := p.apply.Try(ctx, step.Desired); err != nil {
@@ -262,10 +262,13 @@ func (p *preview) recreate(ctx context.Context, step plan.Step) (*unstructured.U
 	desired.Content = renamed.Object
 	answer, err := p.apply.Create(ctx, &desired, ownership.Claim{})
 	if err != nil {
-		return made, nil
+		return made.Object, nil
 	}
-	answer.SetName(step.Ref.Name)
-	return answer, nil
+	err = answer.Read(func(object *unstructured.Unstructured) {
+		object.SetName(step.Ref.Name)
+		made = object
+	})
+	return made.Object, err
 }
 
 // resource returns the resource of a step's object, if the API server serves it.

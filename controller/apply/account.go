@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 )
@@ -25,11 +24,11 @@ type Clients struct {
 // NewClients returns Clients for an API server. The controller's own requests go
 // through the HTTP client.
 func NewClients(config *rest.Config, own *http.Client) (*Clients, error) {
-	api, err := dynamic.NewForConfigAndClient(config, own)
+	client, err := NewClient(config, own)
 	if err != nil {
-		return nil, fmt.Errorf("create a client: %w", err)
+		return nil, err
 	}
-	return &Clients{config: config, own: NewClient(api), accounts: lru.New(maxAccounts)}, nil
+	return &Clients{config: config, own: client, accounts: lru.New(maxAccounts)}, nil
 }
 
 // Own returns the client that acts as the controller.
@@ -49,11 +48,11 @@ func (c *Clients) As(account types.NamespacedName) (*Client, error) {
 	}
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: Username(account)}
-	api, err := dynamic.NewForConfig(config)
+	made, err := NewClient(config, nil)
 	if err != nil {
-		return nil, fmt.Errorf("create a client for ServiceAccount %s: %w", account, err)
+		return nil, fmt.Errorf("ServiceAccount %s: %w", account, err)
 	}
-	made := &Client{api: api, account: account}
+	made.account = account
 	c.accounts.Add(account, made) // at worst, two workers create one
 	return made, nil
 }

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 )
@@ -21,13 +23,20 @@ import (
 // Client acts as the controller, or as a ServiceAccount. It is safe for concurrent
 // use.
 type Client struct {
-	api dynamic.Interface
+	api *objects.Client
 	// account is the ServiceAccount; empty for the controller itself.
 	account types.NamespacedName
 }
 
-// NewClient returns a Client that acts as the controller.
-func NewClient(api dynamic.Interface) *Client { return &Client{api: api} }
+// NewClient returns a Client that acts as the user of an API server's configuration.
+// Requests go through the HTTP client, or one of their own if it is nil.
+func NewClient(config *rest.Config, transport *http.Client) (*Client, error) {
+	api, err := objects.NewClient(config, transport)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{api: api}, nil
+}
 
 // neverExisted is a resourceVersion that no object has: etcd's revisions start at 1,
 // and the first write gets 2. An apply with it creates
@@ -38,7 +47,7 @@ const neverExisted = "1"
 // Create applies an object that does not exist. If it exists nevertheless, it is
 // updated if the claim owns it (an error is then an [ExistingError]), and left untouched
 // otherwise, and the error is a Conflict.
-func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership.Claim) (*unstructured.Unstructured, error) {
+func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership.Claim) (objects.Answer, error) {
 	body := shallow(want.Content)
 	body.SetResourceVersion(neverExisted)
 	created, err := c.apply(ctx, want.Resource, body, false)
@@ -50,21 +59,22 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 		return nil, changed
 	}
 	// It exists: the watch is behind, a label was removed, or the object has another owner.
-	existing, err := c.get(ctx, want.Resource, types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()})
+	var state ownership.State
+	err = c.read(ctx, want.Resource, types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()},
+		func(existing *unstructured.Unstructured) { state = ownership.Read(existing) })
 	if apierrors.IsNotFound(err) {
 		return nil, changed // it was deleted in between
 	}
 	if err != nil {
 		return nil, c.classify(want.Kind, want.Resource, err)
 	}
-	state := ownership.Read(existing)
 	if claim.Judge(state) == ownership.Former {
 		return nil, changed // garbage collection deletes it
 	}
 	if !claim.Owns(state) {
 		return nil, ConflictError(fmt.Sprintf("%s %s", want.Kind.Kind, body.GetName()))
 	}
-	updated, err := c.Update(ctx, want, existing.GetUID(), "")
+	updated, err := c.Update(ctx, want, state.UID, "")
 	if err != nil {
 		return nil, &ExistingError{Err: err}
 	}
@@ -73,7 +83,7 @@ func (c *Client) Create(ctx context.Context, want *plan.Desired, claim ownership
 
 // Update applies over the parent's object of that UID, in that resourceVersion unless it
 // is empty. Fields that other clients changed are reverted.
-func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID, version string) (*unstructured.Unstructured, error) {
+func (c *Client) Update(ctx context.Context, want *plan.Desired, uid types.UID, version string) (objects.Answer, error) {
 	body := shallow(want.Content)
 	body.SetUID(uid)
 	if version != "" {
@@ -98,15 +108,19 @@ func shallow(content map[string]any) *unstructured.Unstructured {
 
 func (c *Client) apply(
 	ctx context.Context, resource schema.GroupVersionResource, body *unstructured.Unstructured, force bool,
-) (*unstructured.Unstructured, error) {
-	applied, err := c.api.Resource(resource).Namespace(body.GetNamespace()).
-		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: force})
+) (objects.Answer, error) {
+	name := types.NamespacedName{Namespace: body.GetNamespace(), Name: body.GetName()}
+	applied, err := c.api.Apply(ctx, resource, name, body.Object, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: force})
 	return applied, redact(resource, err)
 }
 
-func (c *Client) get(
-	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName,
-) (*unstructured.Unstructured, error) {
-	object, err := c.api.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	return object, redact(resource, err)
+// read reads an object and calls a function with it, as [objects.Answer.Read] does.
+func (c *Client) read(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, use func(*unstructured.Unstructured),
+) error {
+	object, err := c.api.Get(ctx, resource, name)
+	if err != nil {
+		return redact(resource, err)
+	}
+	return object.Read(use)
 }

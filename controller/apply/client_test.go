@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
@@ -49,9 +50,13 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	client, err := NewClient(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	namespace := apitest.Namespace(t, config)
 	return &world{
-		Client: NewClient(api), t: t, config: config, dynamic: api,
+		Client: client, t: t, config: config, dynamic: api,
 		api: api.Resource(configMaps).Namespace(namespace), namespace: namespace,
 	}
 }
@@ -75,11 +80,11 @@ func (w *world) interrupted(matches func(*http.Request) bool, call func()) *Clie
 	w.t.Helper()
 	config := rest.CopyConfig(w.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return beforeRequest{next, matches, call} })
-	api, err := dynamic.NewForConfig(config)
+	client, err := NewClient(config, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return NewClient(api)
+	return client
 }
 
 func (w *world) content(name, value string) map[string]any {
@@ -99,6 +104,23 @@ func (w *world) get(name string) *unstructured.Unstructured {
 		w.t.Fatal(err)
 	}
 	return object
+}
+
+// uidOf returns the UID of an object.
+func uidOf(t *testing.T, answer objects.Answer) (uid types.UID) {
+	t.Helper()
+	if err := answer.Read(func(object *unstructured.Unstructured) { uid = object.GetUID() }); err != nil {
+		t.Error(err)
+	}
+	return uid
+}
+
+func versionOf(t *testing.T, answer objects.Answer) (version string) {
+	t.Helper()
+	if err := answer.Read(func(object *unstructured.Unstructured) { version = object.GetResourceVersion() }); err != nil {
+		t.Error(err)
+	}
+	return version
 }
 
 func reason(err error) string {
@@ -167,7 +189,7 @@ func TestCreateOfTheSameObjectByMany(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			uids[object.GetUID()] = true
+			uids[uidOf(t, object)] = true
 		})
 	}
 	all.Wait()
@@ -195,20 +217,20 @@ func TestUpdateAndDeleteNameOneObject(t *testing.T) {
 	if _, err := w.Update(t.Context(), configMap(w.content("absent", "2")), other, ""); !errors.Is(err, ErrChanged) {
 		t.Errorf("an update of a missing object: %v", err)
 	}
-	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), object.GetUID(), ""); err != nil {
+	if _, err := w.Update(t.Context(), configMap(w.content("x", "2")), uidOf(t, object), ""); err != nil {
 		t.Error(err)
 	}
 	name := types.NamespacedName{Namespace: w.namespace, Name: "x"}
-	now := w.get("x")
+	now, created := w.get("x"), versionOf(t, object)
 	for reason, err := range map[string]error{
 		"another UID":        w.Delete(t.Context(), configMaps, name, other, now.GetResourceVersion()),
-		"an earlier version": w.Delete(t.Context(), configMaps, name, now.GetUID(), object.GetResourceVersion()),
+		"an earlier version": w.Delete(t.Context(), configMaps, name, now.GetUID(), created),
 	} {
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("a deletion of %s: %v", reason, err)
 		}
 	}
-	if w.get("x").GetUID() != object.GetUID() {
+	if w.get("x").GetUID() != uidOf(t, object) {
 		t.Error("another object was deleted")
 	}
 	for range 2 { // the second finds nothing, which is no error
@@ -242,7 +264,7 @@ func TestErrorsAreClassified(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixed["data"] = map[string]any{"k": "2"}
-	if _, err := w.Update(t.Context(), configMap(fixed), object.GetUID(), ""); reason(err) != v0.ReasonImmutable {
+	if _, err := w.Update(t.Context(), configMap(fixed), uidOf(t, object), ""); reason(err) != v0.ReasonImmutable {
 		t.Errorf("a change of an immutable field: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,7 +25,7 @@ func (c *Client) Delete(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID, resourceVersion string,
 ) error {
 	background := metav1.DeletePropagationBackground
-	err := redact(resource, c.api.Resource(resource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
+	err := redact(resource, c.api.Delete(ctx, resource, name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
 		PropagationPolicy: &background,
 	}))
@@ -46,7 +47,11 @@ func (c *Client) DeleteIf(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, may func(ownership.State) bool,
 ) (deleted bool, err error) {
 	for try := 1; ; try++ {
-		existing, err := c.get(ctx, resource, name)
+		var state ownership.State
+		version := ""
+		err = c.read(ctx, resource, name, func(existing *unstructured.Unstructured) {
+			state, version = ownership.Read(existing), existing.GetResourceVersion()
+		})
 		switch {
 		case apierrors.IsNotFound(err):
 			return true, nil
@@ -54,12 +59,12 @@ func (c *Client) DeleteIf(
 			return false, c.forbidden(resource, err)
 		case err != nil:
 			return false, deleteError(resource, name, "read before its deletion", err)
-		case !may(ownership.Read(existing)):
+		case !may(state):
 			return false, nil
-		case existing.GetDeletionTimestamp() != nil:
+		case state.Terminating:
 			return true, nil
 		}
-		err = c.Delete(ctx, resource, name, existing.GetUID(), existing.GetResourceVersion())
+		err = c.Delete(ctx, resource, name, state.UID, version)
 		if !errors.Is(err, ErrChanged) || try == maxDeleteTries {
 			return err == nil, err
 		}

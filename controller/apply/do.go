@@ -3,9 +3,8 @@ package apply
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/templating"
@@ -23,7 +22,7 @@ import (
 //
 // Do deletes nothing: the caller recreates and prunes. Through a transport
 // guarded by [DryRunOnly], the same requests are dry runs.
-func (c *Client) Do(ctx context.Context, step plan.Step) (plan.Action, *unstructured.Unstructured, error) {
+func (c *Client) Do(ctx context.Context, step plan.Step) (plan.Action, objects.Answer, error) {
 	want := step.Desired
 	switch step.Action {
 	case plan.Conflict:

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/controller/inventory"
@@ -56,7 +55,7 @@ func TestErrorsAboutSecretsQuoteNothing(t *testing.T) {
 	}), ownership.Claim{Parent: parent})
 	_, errs["immutable"] = w.Update(t.Context(), secret(func(content map[string]any) {
 		content["stringData"] = map[string]any{"password": hidden + "3"}
-	}), created.GetUID(), "")
+	}), uidOf(t, created), "")
 	errs["trial"] = w.Try(t.Context(), secret(func(content map[string]any) { content["stringData"] = map[string]any{"not a key": hidden} }))
 	for name, err := range errs {
 		switch {
@@ -93,11 +92,11 @@ func (w *world) answering(method string, status metav1.Status) *Client {
 			}, nil
 		})
 	})
-	api, err := dynamic.NewForConfig(config)
+	client, err := NewClient(config, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return NewClient(api)
+	return client
 }
 
 // Webhooks and policies, which answer with any code, quote what they deny.
@@ -119,11 +118,11 @@ func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
 		send   func(*Client) error
 	}{
 		"create": {http.MethodPatch, func(c *Client) error { _, err := c.Create(t.Context(), want, claim); return err }},
-		"update": {http.MethodPatch, func(c *Client) error { _, err := c.Update(t.Context(), want, created.GetUID(), ""); return err }},
+		"update": {http.MethodPatch, func(c *Client) error { _, err := c.Update(t.Context(), want, uidOf(t, created), ""); return err }},
 		"try":    {http.MethodPost, func(c *Client) error { return c.Try(t.Context(), want) }},
 		"read":   {http.MethodGet, func(c *Client) error { _, err := c.Create(t.Context(), want, claim); return err }},
 		"delete": {http.MethodDelete, func(c *Client) error {
-			return c.Delete(t.Context(), secrets, ref.NamespacedName(), created.GetUID(), created.GetResourceVersion())
+			return c.Delete(t.Context(), secrets, ref.NamespacedName(), uidOf(t, created), versionOf(t, created))
 		}},
 		"delete if": {http.MethodGet, func(c *Client) error {
 			_, err := c.DeleteIf(t.Context(), secrets, ref.NamespacedName(), claim.Owns)
@@ -131,7 +130,7 @@ func TestNoAnswerAboutASecretIsQuoted(t *testing.T) {
 		}},
 		"reclaim": {http.MethodGet, func(c *Client) error {
 			_, _, err := c.Do(t.Context(), plan.Step{
-				Ref: ref, Action: plan.Update, Reclaim: true, Desired: want, Claim: claim, UID: created.GetUID(),
+				Ref: ref, Action: plan.Update, Reclaim: true, Desired: want, Claim: claim, UID: uidOf(t, created),
 			})
 			return err
 		}},
@@ -182,14 +181,14 @@ func TestMissingRightsToSecretsAreNamed(t *testing.T) {
 	w := newWorld(t)
 	config := rest.CopyConfig(w.config)
 	config.Impersonate.UserName = "nobody"
-	api, err := dynamic.NewForConfig(config)
+	client, err := NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	content := w.content("secret", "")
 	content["kind"] = "Secret"
 	want := &plan.Desired{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Resource: secrets, Content: content}
-	_, err = NewClient(api).Create(t.Context(), want, ownership.Claim{Parent: parent})
+	_, err = client.Create(t.Context(), want, ownership.Claim{Parent: parent})
 	const missing = `User "nobody" cannot patch resource "secrets" in API group "" in the namespace `
 	if err == nil || !strings.Contains(err.Error(), missing) || strings.Contains(err.Error(), "left out") {
 		t.Errorf("got %v, want %s", err, missing)

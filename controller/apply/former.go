@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
@@ -27,17 +28,15 @@ func (c *Client) FormerJob(ctx context.Context, jobs schema.GroupVersionResource
 	if err != nil {
 		return "", err
 	}
-	list, err := c.api.Resource(jobs).Namespace(instance.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: selector.Add(*notOurs).String(), ResourceVersion: "0", // from the API server's cache
+	var found types.UID
+	_, err = c.api.List(ctx, jobs, instance.Namespace, selector.Add(*notOurs).String(), func(job *unstructured.Unstructured) bool {
+		if owner := metav1.GetControllerOf(job); owner != nil && owner.UID == instance.UID && job.GetDeletionTimestamp() == nil {
+			found = job.GetUID()
+		}
+		return found == ""
 	})
 	if err != nil {
 		return "", fmt.Errorf("look for a Job that Akri has created for %s: %w", instance, err)
 	}
-	for i := range list.Items {
-		job := &list.Items[i]
-		if owner := metav1.GetControllerOf(job); owner != nil && owner.UID == instance.UID && job.GetDeletionTimestamp() == nil {
-			return job.GetUID(), nil
-		}
-	}
-	return "", nil
+	return found, nil
 }

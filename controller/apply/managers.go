@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -26,10 +27,16 @@ const maxFields = 3
 func (c *Client) Managers(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, content map[string]any,
 ) (string, error) {
-	object, err := c.get(ctx, resource, name)
+	var found string
+	err := c.read(ctx, resource, name, func(object *unstructured.Unstructured) { found = managersOf(object, content) })
 	if err != nil {
 		return "", fmt.Errorf("read %s %s: %w", resource.GroupResource(), name, err)
 	}
+	return found, nil
+}
+
+// managersOf returns the managers of an object as [Client.Managers] does.
+func managersOf(object *unstructured.Unstructured, content map[string]any) string {
 	ours := fieldpath.SetFromValue(value.NewValueInterface(content))
 	finder := plan.NewFinder(content)
 	var managers []string
@@ -60,5 +67,5 @@ func (c *Client) Managers(
 		}
 		managers = append(managers, fmt.Sprintf("%s (%s)", entry.Manager, strings.Join(fields, ", ")))
 	}
-	return strings.Join(managers, ", "), nil
+	return strings.Join(managers, ", ")
 }

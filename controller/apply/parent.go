@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/internal/jsonpatch"
 )
@@ -31,11 +32,12 @@ func (c *Client) PatchStatus(ctx context.Context, parent ownership.Parent, field
 	if err != nil {
 		return "", fmt.Errorf("write the status of %s: %w", parent, err)
 	}
-	answer, err := c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
-		Patch(ctx, parent.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: v0.FieldManagerController}, "status")
+	answer, err := c.api.Patch(ctx, parent.Resource(), parent.NamespacedName, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: v0.FieldManagerController}, "status")
 	switch {
 	case err == nil:
-		return answer.GetResourceVersion(), nil
+		err = answer.Read(func(object *unstructured.Unstructured) { version = object.GetResourceVersion() })
+		return version, err
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
 		return "", nil
 	}
@@ -45,14 +47,17 @@ func (c *Client) PatchStatus(ctx context.Context, parent ownership.Parent, field
 // Deleting reports whether a parent is being deleted or no longer exists. It asks the API
 // server: caches may be late.
 func (c *Client) Deleting(ctx context.Context, parent ownership.Parent) (bool, error) {
-	object, err := c.api.Resource(parent.Resource()).Namespace(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{})
+	deleting := false
+	err := c.read(ctx, parent.Resource(), parent.NamespacedName, func(object *unstructured.Unstructured) {
+		deleting = object.GetUID() != parent.UID || object.GetDeletionTimestamp() != nil
+	})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", parent, err)
 	}
-	return object.GetUID() != parent.UID || object.GetDeletionTimestamp() != nil, nil
+	return deleting, nil
 }
 
 // ErrGone means that a parent no longer exists. Nothing must be created for it.
@@ -80,10 +85,13 @@ func (c *Client) Finalize(ctx context.Context, parent ownership.Parent, account 
 // client has added it.
 func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error {
 	left, err := c.applyParent(ctx, parent, nil)
-	for err == nil && left != nil {
-		index := slices.Index(left.GetFinalizers(), v0.FinalizerCleanup)
-		if index < 0 {
-			return nil
+	for err == nil {
+		index := -1
+		err = left.Read(func(object *unstructured.Unstructured) {
+			index = slices.Index(object.GetFinalizers(), v0.FinalizerCleanup)
+		})
+		if err != nil || index < 0 {
+			break
 		}
 		// Another manager owns it, too: an apply does not remove it.
 		path := jsonpatch.Pointer("metadata", "finalizers", strconv.Itoa(index))
@@ -92,8 +100,8 @@ func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error 
 			jsonpatch.Test(path, v0.FinalizerCleanup),
 			jsonpatch.Remove(path),
 		}
-		left, err = c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
-			Patch(ctx, parent.Name, types.JSONPatchType, patch.Encode(), metav1.PatchOptions{FieldManager: v0.FieldManagerController})
+		left, err = c.api.Patch(ctx, parent.Resource(), parent.NamespacedName, types.JSONPatchType, patch.Encode(),
+			metav1.PatchOptions{FieldManager: v0.FieldManagerController})
 	}
 	if err == nil || errors.Is(err, ErrGone) || apierrors.IsNotFound(err) {
 		return nil
@@ -105,7 +113,7 @@ func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error 
 // [ErrGone] if the parent no longer exists.
 func (c *Client) applyParent(
 	ctx context.Context, parent ownership.Parent, metadata map[string]any,
-) (*unstructured.Unstructured, error) {
+) (objects.Answer, error) {
 	body := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": parent.Kind().GroupVersion().String(),
 		"kind":       parent.Kind().Kind,
@@ -115,8 +123,8 @@ func (c *Client) applyParent(
 	body.SetName(parent.Name)
 	body.SetNamespace(parent.Namespace)
 	body.SetUID(parent.UID)
-	answer, err := c.api.Resource(parent.Resource()).Namespace(parent.Namespace).
-		Apply(ctx, parent.Name, body, metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true})
+	answer, err := c.api.Apply(ctx, parent.Resource(), parent.NamespacedName, body.Object,
+		metav1.ApplyOptions{FieldManager: v0.FieldManagerController, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOtherUID(err) {
 		return nil, ErrGone
 	}

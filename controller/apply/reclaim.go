@@ -4,6 +4,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
@@ -21,26 +22,36 @@ import (
 // would be restored, and its replacement taken for an entry that was merely added.
 func (c *Client) reclaim(ctx context.Context, step plan.Step) (version string, err error) {
 	want := step.Desired
-	live, err := c.get(ctx, want.Resource, step.Ref.NamespacedName())
-	if err != nil {
+	var owned bool
+	var patch jsonpatch.Patch
+	var problem error
+	err = c.read(ctx, want.Resource, step.Ref.NamespacedName(), func(live *unstructured.Unstructured) {
+		version = live.GetResourceVersion()
+		if owned = live.GetUID() == step.UID && step.Claim.Owns(ownership.Read(live)); !owned {
+			return
+		}
+		var managers []metav1.ManagedFieldsEntry
+		var replaced []string
+		if managers, replaced, problem = plan.Reclaim(live, want.Content, step.Neighbors); len(replaced) > 0 {
+			patch = jsonpatch.Patch{
+				jsonpatch.Replace("/metadata/managedFields", managers),
+				jsonpatch.Replace("/metadata/resourceVersion", version), // refused if it has changed
+			}
+		}
+	})
+	switch {
+	case err != nil:
 		return "", c.classify(want.Kind, want.Resource, err)
-	}
-	if live.GetUID() != step.UID || !step.Claim.Owns(ownership.Read(live)) {
+	case !owned:
 		return "", ErrChanged
-	}
-	managers, replaced, err := plan.Reclaim(live, want.Content, step.Neighbors)
-	if err != nil || len(replaced) == 0 {
-		return live.GetResourceVersion(), err
-	}
-	patch := jsonpatch.Patch{
-		jsonpatch.Replace("/metadata/managedFields", managers),
-		jsonpatch.Replace("/metadata/resourceVersion", live.GetResourceVersion()), // refused if it has changed
+	case problem != nil || len(patch) == 0:
+		return version, problem
 	}
 	options := metav1.PatchOptions{FieldManager: v0.FieldManagerController}
-	patched, err := c.api.Resource(want.Resource).Namespace(step.Ref.Namespace).
-		Patch(ctx, step.Ref.Name, types.JSONPatchType, patch.Encode(), options)
+	patched, err := c.api.Patch(ctx, want.Resource, step.Ref.NamespacedName(), types.JSONPatchType, patch.Encode(), options)
 	if err != nil {
 		return "", c.classify(want.Kind, want.Resource, redact(want.Resource, err))
 	}
-	return patched.GetResourceVersion(), nil
+	err = patched.Read(func(object *unstructured.Unstructured) { version = object.GetResourceVersion() })
+	return version, err
 }

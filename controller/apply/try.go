@@ -23,8 +23,8 @@ func (c *Client) Try(ctx context.Context, want *plan.Desired) error {
 	name := body.GetName()
 	sum := sha256.Sum256([]byte(name))
 	body.SetName("akri-try-" + hex.EncodeToString(sum[:4]))
-	_, err := c.api.Resource(want.Resource).Namespace(body.GetNamespace()).
-		Create(ctx, body, metav1.CreateOptions{FieldManager: v0.FieldManagerController, DryRun: []string{metav1.DryRunAll}})
+	_, err := c.api.Create(ctx, want.Resource, body.GetNamespace(), body.Object,
+		metav1.CreateOptions{FieldManager: v0.FieldManagerController, DryRun: []string{metav1.DryRunAll}})
 	if err == nil || onlyExistingObject(err) {
 		return nil
 	}

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/contention"
+	"akri.sh/akri/controller/informers"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
@@ -205,7 +207,12 @@ func (e *execution) apply(ctx context.Context, step plan.Step, recorded v0.Resou
 	}
 	log.FromContext(ctx).Info("Applied", "child", step.Ref.String(), "action", step.Action.String(), "reason", step.Reason)
 	e.Observer.Did(step.Action)
-	object := e.Informers.RecordApplied(want.Resource, answer, want.ReadyWhen)
+	var object *informers.Object
+	if err := answer.Read(func(applied *unstructured.Unstructured) {
+		object = e.Informers.RecordApplied(want.Resource, applied, want.ReadyWhen)
+	}); err != nil {
+		return entry, err
+	}
 	entry.UID, entry.Hash, entry.ManagedFieldsHash = string(object.UID), want.Hash, object.ManagedFieldsHash
 	entry.Ready, entry.Reason = object.ReadyBy(want.ReadyWhen)
 	e.memory.apply(e.parent.UID, entry, types.UID(recorded.UID))

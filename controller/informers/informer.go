@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,14 +48,18 @@ func newInformer(all *Informers, resource schema.GroupVersionResource) *resource
 	r.state.timing = all.timing
 	r.state.waiting = map[ownership.Parent]bool{}
 	r.store = newStore(r.log, all.notify, r.listed)
-	client := all.client.Resource(resource)
 	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
 	lister := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = ours
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			ctx, cancel := context.WithTimeout(ctx, listTimeout)
 			defer cancel()
-			return client.List(ctx, options)
+			var list objectList
+			version, err := all.client.List(ctx, resource, metav1.NamespaceAll, ours, func(full *unstructured.Unstructured) bool {
+				list.Items = append(list.Items, r.read(full))
+				return true
+			})
+			list.ResourceVersion = version
+			return &list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 			options.LabelSelector = ours

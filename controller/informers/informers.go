@@ -11,14 +11,13 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"akri.sh/akri/controller/objects"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/readiness"
 	"akri.sh/akri/templating"
@@ -32,7 +31,7 @@ const linger = time.Minute
 // Informers watches the resources that are in use. It is safe for concurrent use.
 // It watches nothing until Run is called.
 type Informers struct {
-	client  dynamic.Interface
+	client  *objects.Client
 	streams *streams
 	notify  func(ownership.Parent)
 	log     logr.Logger
@@ -53,9 +52,9 @@ func New(config *rest.Config, transport *http.Client, notify func(ownership.Pare
 }
 
 func newInformers(config *rest.Config, transport *http.Client, notify func(ownership.Parent), t timing) (*Informers, error) {
-	client, err := dynamic.NewForConfigAndClient(config, transport)
+	client, err := objects.NewClient(config, transport)
 	if err != nil {
-		return nil, fmt.Errorf("create a client for lists: %w", err)
+		return nil, fmt.Errorf("lists: %w", err)
 	}
 	s, err := newStreams(config, transport, t)
 	if err != nil {
@@ -193,17 +192,20 @@ func (i *Informers) Judge(
 	if condition == nil || !found || object.judged(condition) || object.Parent != parent.ByName() {
 		return nil
 	}
-	live, err := i.client.Resource(resource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	live, err := i.client.Get(ctx, resource, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil // the watch will say so
 	case err != nil:
 		return fmt.Errorf("read %s %s for its ready-when condition: %w", resource.GroupResource(), name, err)
 	}
-	if informer := i.find(resource); informer != nil {
-		informer.recordRead(informer.trim(live, condition), condition)
+	informer := i.find(resource)
+	if informer == nil {
+		return nil
 	}
-	return nil
+	return live.Read(func(object *unstructured.Unstructured) {
+		informer.recordRead(informer.trim(object, condition), condition)
+	})
 }
 
 // Watched is the watch of one resource.

@@ -205,6 +205,16 @@ func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKi
 // DeepCopyObject implements runtime.Object.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
+// objectList is a list of objects, from an API server that cannot send it as a watch.
+type objectList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*Object
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *objectList) DeepCopyObject() runtime.Object { return l }
+
 // fieldsOf returns a digest of the controller's entry in an object's managedFields.
 // The API server keeps the entry equal until another manager changes one of its
 // fields, or an apply changes the object: the entry's time then shows that of a client

@@ -20,8 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/controller/objects"
 )
 
 // streams opens watches whose events are decoded directly into an [Object].
@@ -33,12 +34,9 @@ type streams struct {
 }
 
 func newStreams(config *rest.Config, transport *http.Client, t timing) (*streams, error) {
-	config = dynamic.ConfigFor(config) // JSON only
-	config.GroupVersion = &schema.GroupVersion{}
-	config.APIPath = "/api" // each request sets its own
-	client, err := rest.RESTClientForConfigAndClient(config, transport)
+	client, err := objects.REST(config, transport)
 	if err != nil {
-		return nil, fmt.Errorf("create a client for watches: %w", err)
+		return nil, fmt.Errorf("watches: %w", err)
 	}
 	return &streams{client: client, timing: t}, nil
 }
@@ -57,10 +55,6 @@ type observer interface {
 func (s *streams) open(
 	ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, o observer, events decoder,
 ) (apiwatch.Interface, error) {
-	path := []string{"/apis", resource.Group, resource.Version, resource.Resource}
-	if resource.Group == "" {
-		path = []string{"/api", resource.Version, resource.Resource}
-	}
 	timeout := s.timing.stream + rand.N(s.timing.stream/3)
 	ctx, cancel := context.WithCancel(ctx)
 	watch := &stream{
@@ -77,7 +71,7 @@ func (s *streams) open(
 	watch.limit = time.AfterFunc(limit, watch.expire)
 	o.streamRequested(watch)
 	options.Watch = true
-	request := s.client.Get().AbsPath(path...).
+	request := s.client.Get().AbsPath(objects.Path(resource)...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 	body, err := request.Stream(ctx)
 	if err != nil {
@@ -156,6 +150,9 @@ func (s *stream) receive() {
 	s.observer.streamClosed(s.stop(err)) // the reflector watches again
 }
 
+// maxLine is the size of the largest buffer that a stream keeps for its next event.
+const maxLine = 64 << 10
+
 // forward sends the events until the stream ends, and returns why it ended.
 func (s *stream) forward() error {
 	lines := bufio.NewReaderSize(s.body, 16<<10)
@@ -170,7 +167,9 @@ func (s *stream) forward() error {
 			return err
 		}
 		event := s.decoder.decode(line)
-		line = line[:0]
+		if line = line[:0]; cap(line) > maxLine {
+			line = nil
+		}
 		s.heard(event)
 		select {
 		case s.results <- event:
@@ -250,13 +249,18 @@ func (d decoder) decode(line []byte) apiwatch.Event {
 	default:
 		return unreadable(fmt.Errorf("unknown event type %q", head.Type))
 	}
-	var whole struct {
-		Object map[string]any `json:"object"`
-	}
-	if err := utiljson.Unmarshal(line, &whole); err != nil {
-		return unreadable(err)
-	}
-	return apiwatch.Event{Type: head.Type, Object: d.trim(&unstructured.Unstructured{Object: whole.Object})}
+	var event apiwatch.Event
+	objects.InTurn(len(line), func() {
+		var whole struct {
+			Object map[string]any `json:"object"`
+		}
+		if err := utiljson.Unmarshal(line, &whole); err != nil {
+			event = unreadable(err)
+			return
+		}
+		event = apiwatch.Event{Type: head.Type, Object: d.trim(&unstructured.Unstructured{Object: whole.Object})}
+	})
+	return event
 }
 
 // unreadable returns the event that ends a watch, so that it is started again.
