@@ -24,10 +24,10 @@ import (
 const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
 
 // maxFirst bounds the time from the start to the first sweep; pageSize is how many
-// objects are read at once.
+// objects are read at once: the metadata of each may have more than a megabyte.
 const (
 	maxFirst = 10 * time.Minute
-	pageSize = 500
+	pageSize = 10
 )
 
 // Sweeper removes strays.

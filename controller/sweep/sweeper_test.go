@@ -2,7 +2,9 @@ package sweep_test
 
 import (
 	"maps"
+	"net/http"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -160,13 +163,30 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := metadata.NewForConfig(config)
+	watched, limits := rest.CopyConfig(config), map[string]int{}
+	watched.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodGet {
+				limits[request.URL.Query().Get("limit")]++
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	names, err := metadata.NewForConfig(watched)
 	if err != nil {
 		t.Fatal(err)
 	}
 	removed, err := sweep.New(kinds, names, api, time.Hour).Sweep(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for limit := range limits { // users may give the metadata of each object a megabyte
+		if number, err := strconv.Atoi(limit); err != nil || number > 10 {
+			t.Errorf("pages of %q objects, want at most 10", limit)
+		}
+	}
+	if len(limits) == 0 {
+		t.Error("no list was requested")
 	}
 	want := 0
 	for name, object := range objects {
