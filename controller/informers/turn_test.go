@@ -47,7 +47,7 @@ func TestMemoryOfAStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := liveHeap()
+	before := apitest.LiveHeap()
 	for mode, direct := range map[string]bool{"as watches": true, "as lists": false} {
 		t.Run(mode, func(t *testing.T) {
 			most := peakOfStart(t, config, transport, namespace, direct)
@@ -116,7 +116,7 @@ func peakOfStart(t *testing.T, config *rest.Config, transport *http.Client, name
 	name := types.NamespacedName{Namespace: namespace, Name: "x"}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for synced := false; !synced; most = max(most, liveHeap()) {
+	for synced := false; !synced; most = max(most, apitest.LiveHeap()) {
 		<-tick.C
 		if ctx.Err() != nil {
 			t.Fatalf("not all kinds have synced: %+v", informers.Report())

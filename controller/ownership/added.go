@@ -15,7 +15,7 @@ const managerBeforeApply = "before-first-apply"
 
 // maxAddedBytes is the length of all paths that [Added] returns. Caches keep them for each
 // object, and users who may change an object choose how many there are.
-const maxAddedBytes = 32 << 10
+const maxAddedBytes = 4 << 10
 
 // maxLevels is the length of a path. Objects of templates have at most 100 levels
 // (MaxDepth in templating/internal/budget). Users may nest thousands of levels in managed
