@@ -45,9 +45,9 @@ func (f *Finder) At(path fieldpath.Path) (existing any, found bool) {
 			}
 		case []any:
 			first := -1
-			for _, group := range f.index(node).find(element) {
-				if first < 0 || group.entries[0] < first {
-					first = group.entries[0]
+			for _, identified := range f.index(node).find(element) {
+				if first < 0 || identified.entries[0] < first {
+					first = identified.entries[0]
 				}
 			}
 			if first < 0 {
