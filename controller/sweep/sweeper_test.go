@@ -57,6 +57,20 @@ func (o sweptObject) apply(t *testing.T, api client.Client, name string) error {
 	return api.Patch(t.Context(), body, client.MergeFrom(before), client.FieldOwner("kubectl-label"))
 }
 
+// recordLimits returns a configuration whose requests record how many objects they read.
+func recordLimits(config *rest.Config) (watched *rest.Config, limits map[string]int) {
+	watched, limits = rest.CopyConfig(config), map[string]int{}
+	watched.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodGet {
+				limits[request.URL.Query().Get("limit")]++
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	return watched, limits
+}
+
 func TestSweep(t *testing.T) {
 	config := apitest.Start(t)
 	scheme := runtime.NewScheme()
@@ -163,15 +177,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watched, limits := rest.CopyConfig(config), map[string]int{}
-	watched.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return apitest.RoundTripper(func(request *http.Request) (*http.Response, error) {
-			if request.Method == http.MethodGet {
-				limits[request.URL.Query().Get("limit")]++
-			}
-			return next.RoundTrip(request)
-		})
-	})
+	watched, limits := recordLimits(config)
 	names, err := metadata.NewForConfig(watched)
 	if err != nil {
 		t.Fatal(err)
