@@ -140,17 +140,21 @@ func (o *Object) name() types.NamespacedName {
 }
 
 // after returns the object with what an earlier version of it says about the
-// controller's last apply. before may be nil, or another object of that name.
+// controller's last apply, and with that one's reason if its own says the same. before
+// may be nil, or another object of that name.
 func (o *Object) after(before *Object) *Object {
 	if before == nil || o.UID != before.UID {
 		return o
 	}
-	values := cmp.Or(o.values, before.values)
-	if o.values == values && o.applied == before.applied {
+	values, reason := cmp.Or(o.values, before.values), o.Reason
+	if readiness.SameObstacle(before.Reason, reason) {
+		reason = before.Reason // not worth a write
+	}
+	if o.values == values && o.applied == before.applied && o.Reason == reason {
 		return o
 	}
 	later := *o
-	later.values, later.applied = values, before.applied
+	later.values, later.applied, later.Reason = values, before.applied, reason
 	return &later
 }
 

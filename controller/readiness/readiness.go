@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -101,12 +102,20 @@ func obstacle(pod *unstructured.Unstructured) string {
 			state, _ := container["state"].(map[string]any)
 			waiting, found := state["waiting"].(map[string]any)
 			if reason := waiting["reason"]; found && reason != "ContainerCreating" && reason != "PodInitializing" {
-				return explanation(waiting)
+				return pullFailure(explanation(waiting))
 			}
 		}
 	}
 	return ""
 }
+
+// backOff begins the kubelet's message while it waits for the next pull of an image. The
+// rest is what it said when the last pull failed (pkg/kubelet/images/image_manager.go).
+var backOff = regexp.MustCompile(`^: ImagePullBackOff: Back-off pulling image "[^"]*": `)
+
+// pullFailure returns the same explanation for both stages of a failing pull, between
+// which the kubelet alternates.
+func pullFailure(explained string) string { return backOff.ReplaceAllString(explained, ": ") }
 
 // explanation returns the reason and the message of a part of a status.
 func explanation(part map[string]any) string {

@@ -46,6 +46,16 @@ func TestOf(t *testing.T) {
 				`{name: b, state: {waiting: {reason: ImagePullBackOff, message: no such image}}}]}}`,
 			reason: "the Pod is pending: ImagePullBackOff: no such image",
 		},
+		"a Pod whose image cannot be pulled": {
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, ` +
+				`containerStatuses: [{name: b, state: {waiting: {reason: ErrImagePull, message: no such image}}}]}}`,
+			reason: "the Pod is pending: ErrImagePull: no such image",
+		},
+		"the same, until the next pull": { // each change of the text would be written to the status
+			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, containerStatuses: [{name: b, state: {waiting: ` +
+				`{reason: ImagePullBackOff, message: "Back-off pulling image \"a:1\": ErrImagePull: no such image"}}}]}}`,
+			reason: "the Pod is pending: ErrImagePull: no such image",
+		},
 		"a Pod whose init container cannot start": {
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending, containerStatuses: [{name: a, state: {waiting: ` +
 				`{reason: PodInitializing}}}], initContainerStatuses: [{name: i, state: {waiting: {reason: CreateContainerConfigError}}}]}}`,
@@ -129,5 +139,24 @@ func TestBy(t *testing.T) {
 		if reason := readiness.CheckBy(&content, condition); reason != want {
 			t.Errorf("%s: the reason is %q, want %q", object, reason, want)
 		}
+	}
+}
+
+// The scheduler counts nodes: when one joins, the text of each Pod that waits changes.
+func TestSameObstacle(t *testing.T) {
+	const before = "the Pod is pending: Unschedulable: 0/9 nodes are available: 9 Insufficient akri.sh/cam-1."
+	for now, same := range map[string]bool{
+		before: true,
+		"the Pod is pending: Unschedulable: 0/10 nodes are available: 10 Insufficient akri.sh/cam-1.":                       true,
+		"the Pod is pending: Unschedulable: 0/10 nodes are available: 9 Insufficient akri.sh/cam-1, 1 Insufficient memory.": false,
+		"the Pod is pending: SchedulingGated": false,
+		"":                                    false,
+	} {
+		if got := readiness.SameObstacle(before, now); got != same {
+			t.Errorf("%q: the same: %v, want %v", now, got, same)
+		}
+	}
+	if readiness.SameObstacle("Available: 1/3", "Available: 2/3") {
+		t.Error("progress of a Deployment is not told any more")
 	}
 }
