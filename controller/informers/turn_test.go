@@ -75,6 +75,11 @@ func createLarge(t *testing.T, api dynamic.ResourceInterface, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // all namespaces are watched
+		if err := api.Delete(context.Background(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	forged := appliedAt(time.Now(), variablesIn(45_000, `\"name\":\"E%05d\"`))
 	forged.APIVersion = object.GetAPIVersion()
 	created.SetManagedFields([]metav1.ManagedFieldsEntry{forged})
