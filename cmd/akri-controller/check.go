@@ -266,14 +266,9 @@ func (c *checkCommand) remove(ctx context.Context, configuration *v0.Configurati
 }
 
 func (c *checkCommand) hasInstance(ctx context.Context) (bool, error) {
-	instances := &v0.InstanceList{}
-	if err := c.api.List(ctx, instances, client.InNamespace(c.namespace)); err != nil {
-		return false, fmt.Errorf("list the Instances in %s: %w", c.namespace, err)
-	}
-	for _, instance := range instances.Items {
-		if instance.Spec.ConfigurationName == checkConfiguration {
-			return true, nil
-		}
-	}
-	return false, nil
+	found := false
+	err := eachInstance(ctx, c.api, c.namespace, func(instance *v0.Instance) {
+		found = found || instance.Spec.ConfigurationName == checkConfiguration
+	})
+	return found, err
 }

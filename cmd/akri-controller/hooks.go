@@ -229,17 +229,34 @@ func (c *preDeleteCommand) delete(ctx context.Context) ([]string, error) {
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(deleted)) {
-		instances := &v0.InstanceList{}
-		if err := c.api.List(ctx, instances, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("list the Instances in %s: %w", namespace, err)
-		}
-		for i := range instances.Items {
-			if instance := &instances.Items[i]; deleted[namespace].Has(instance.Spec.ConfigurationName) {
+		err := eachInstance(ctx, c.api, namespace, func(instance *v0.Instance) {
+			if deleted[namespace].Has(instance.Spec.ConfigurationName) {
 				left = append(left, describe("Instance", instance))
 			}
+		})
+		if err != nil && !meta.IsNoMatchError(err) {
+			return nil, err
 		}
 	}
 	return left, nil
+}
+
+// eachInstance calls a function with each Instance of a namespace. It reads a few at a time:
+// users may give the metadata of each a megabyte.
+func eachInstance(ctx context.Context, api client.Reader, namespace string, use func(*v0.Instance)) error {
+	const pageSize = 10
+	for next := ""; ; {
+		instances := &v0.InstanceList{}
+		if err := api.List(ctx, instances, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+			return fmt.Errorf("list the Instances in %s: %w", namespace, err)
+		}
+		for i := range instances.Items {
+			use(&instances.Items[i])
+		}
+		if next = instances.Continue; next == "" {
+			return nil
+		}
+	}
 }
 
 // describe returns an object's kind and name, and its finalizers, which keep it.

@@ -23,8 +23,8 @@ import (
 // staleRequeue is the requeue delay when the cached node turns out to be stale.
 const staleRequeue = time.Second
 
-// maxListedPods limits how many Pods are in memory at a time.
-const maxListedPods = 100
+// maxListedPods limits how many Pods are in memory at a time. Users may give each a megabyte.
+const maxListedPods = 10
 
 // reconciler reconciles nodes. It has one worker, so its state needs no lock.
 type reconciler struct {
