@@ -42,18 +42,12 @@ func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedI
 	if r.old == nil {
 		return result, nil
 	}
-	list := &metav1.PartialObjectMetadataList{} // Instances may be large: they are read one by one
-	list.SetGroupVersionKind(v0.GroupVersion.WithKind("InstanceList"))
-	if err := c.live.List(ctx, list, client.InNamespace(r.configuration.Namespace),
-		client.MatchingLabels{v0.LabelConfiguration: r.configuration.Name}, client.Limit(maxInstances)); err != nil {
+	page, err := c.rows(ctx, v0.InstanceResource, r.configuration.Namespace, metav1.IncludeNone,
+		metav1.ListOptions{LabelSelector: v0.LabelConfiguration + "=" + r.configuration.Name, Limit: maxInstances})
+	if err != nil {
 		return result, []Finding{{Level: Inconclusive, Place: "spec", Cause: fmt.Sprintf("could not list the Instances: %v", err)}}
 	}
-	result.more = list.Continue != ""
-	for i := range list.Items {
-		if list.Items[i].DeletionTimestamp == nil {
-			result.names = append(result.names, list.Items[i].Name)
-		}
-	}
+	result.names, result.more = page.names(), page.Metadata.Continue != ""
 	if len(result.names) == 0 {
 		return result, nil
 	}
@@ -62,12 +56,15 @@ func (c *Chain) listAffected(ctx context.Context, r admissionRequest) (affectedI
 		return result, []Finding{tooBusy(err)}
 	}
 	defer release()
-	first, err := c.readAffected(ctx, r, result.names[0])
-	if err != nil {
-		return result, []Finding{{Level: Inconclusive, Place: "spec", Cause: fmt.Sprintf("could not read an Instance: %v", err)}}
-	}
-	if first != nil {
-		result.properties = first.Spec.BrokerProperties
+	for _, name := range result.names { // the first one that is not being deleted
+		instance, err := c.readAffected(ctx, r, name)
+		if err != nil {
+			return result, []Finding{{Level: Inconclusive, Place: "spec", Cause: fmt.Sprintf("could not read an Instance: %v", err)}}
+		}
+		if instance != nil {
+			result.properties = instance.Spec.BrokerProperties
+			break
+		}
 	}
 	return result, nil
 }

@@ -121,7 +121,7 @@ func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *temp
 	var name, number, delegation []Finding
 	requests := newParallel()
 	requests.run(func() { name = c.checkName(ctx, r) })
-	requests.run(func() { number = checkNumber(ctx, c.live, r) })
+	requests.run(func() { number = c.checkNumber(ctx, r) })
 	requests.run(func() { delegated, delegation = c.mayDelegate(ctx, r) })
 	details := c.reviewDetails(ctx, r)
 	var problems []Finding

@@ -70,7 +70,7 @@ func (f *instanceForecast) predict(ctx context.Context, name string) prediction 
 	defer release()
 	instance, err := f.readAffected(ctx, f.r, name)
 	if instance == nil {
-		return prediction{unknown: err != nil}
+		return prediction{gone: err == nil, unknown: err != nil}
 	}
 	parent := ownership.InstanceParent(instance)
 	var steps []plan.Step
@@ -99,6 +99,8 @@ func (f *instanceForecast) predict(ctx context.Context, name string) prediction 
 // prediction is the effect of an update on one Instance.
 type prediction struct {
 	change, recreate, prune bool
+	// gone is set if the Instance is being deleted, or belongs to another Configuration.
+	gone bool
 	// unknown is set if part of it could not be predicted.
 	unknown  bool
 	failures []string
@@ -238,13 +240,13 @@ const (
 // summary returns the predictions on one line, and a line for each of the first
 // Instances that would fail.
 func summary(affected affectedInstances, predictions []prediction) []Finding {
-	var change, recreate, prune, unknown int
+	var tried, change, recreate, prune, unknown int
 	var failing []Finding
 	for i, p := range predictions {
 		for _, count := range []struct {
 			total     *int
 			predicted bool
-		}{{&change, p.change}, {&recreate, p.recreate}, {&prune, p.prune}, {&unknown, p.unknown}} {
+		}{{&tried, !p.gone}, {&change, p.change}, {&recreate, p.recreate}, {&prune, p.prune}, {&unknown, p.unknown}} {
 			if count.predicted {
 				*count.total++
 			}
@@ -264,9 +266,9 @@ func summary(affected affectedInstances, predictions []prediction) []Finding {
 	if unknown > 0 {
 		cause += fmt.Sprintf(", %d could not be checked", unknown)
 	}
-	place := fmt.Sprintf("of %d Instances", len(predictions))
+	place := fmt.Sprintf("of %d Instances", tried)
 	if affected.more {
-		place = fmt.Sprintf("of the first %d Instances", len(predictions))
+		place = fmt.Sprintf("of the first %d Instances", tried)
 	}
 	return append([]Finding{{Level: Warn, Place: place, Cause: cause}}, failing[:min(len(failing), maxFailingInstances)]...)
 }

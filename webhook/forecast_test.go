@@ -187,7 +187,8 @@ func TestManyInstances(t *testing.T) {
 			case !strings.Contains(request.URL.Path, "/instances"):
 			case !strings.HasSuffix(request.URL.Path, "/instances"):
 				reads.Add(1)
-			case strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadataList") && request.URL.Query().Get("limit") == "20":
+			case strings.Contains(request.Header.Get("Accept"), "as=Table") && request.URL.Query().Get("includeObject") == "None" &&
+				request.URL.Query().Get("limit") == "20":
 				lists.Add(1)
 			default:
 				t.Errorf("it lists all Instances: %s", request.URL)
@@ -273,5 +274,17 @@ func TestGroup(t *testing.T) {
 		if warnings := admin.warnings.take(); warnings != "" {
 			t.Errorf("%s, and warned: %s", choice, warnings)
 		}
+	}
+}
+
+// An Instance that is gone when its turn comes is not counted.
+func TestForecastOfInstancesThatAreGone(t *testing.T) {
+	affected := affectedInstances{names: []string{"cam-0", "cam-1"}}
+	findings := summary(affected, []prediction{{gone: true}, {change: true}})
+	if len(findings) != 1 || findings[0].Place != "of 1 Instances" {
+		t.Errorf("the summary is %v, want one of 1 Instances", findings)
+	}
+	if findings = summary(affected, []prediction{{gone: true}, {gone: true}}); len(findings) > 0 {
+		t.Errorf("the summary is %v, want none", findings)
 	}
 }

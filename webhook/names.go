@@ -2,19 +2,20 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
 // maxNamesPerPage bounds the names of Configurations that are read at a time.
 const maxNamesPerPage = 1000
+
+// metadataBytes is what reading the metadata of one object takes: the API server stores
+// 1.5 MiB at most, and everybody who may update an object can fill them with managed fields.
+const metadataBytes = 4 << 20
 
 // checkName denies a Configuration that has a [v0.CommonResource] with one in another
 // namespace: a node's resources for a group of devices and for a device have no
@@ -24,8 +25,10 @@ func (c *Chain) checkName(ctx context.Context, r admissionRequest) []Finding {
 	if r.old != nil {
 		return nil // a name never changes
 	}
-	rival, err := c.findRival(ctx, r.configuration)
+	rival, err := c.findRival(ctx, r)
 	switch {
+	case errors.Is(err, errBusy):
+		return []Finding{tooBusy(err)}
 	case err != nil:
 		return []Finding{{
 			Level: Inconclusive, Place: "metadata.name",
@@ -45,69 +48,79 @@ func (c *Chain) checkName(ctx context.Context, r admissionRequest) []Finding {
 }
 
 // findRival returns the name of a Configuration in another namespace that has a common
-// resource with a Configuration, or "".
-func (c *Chain) findRival(ctx context.Context, configuration *v0.Configuration) (string, error) {
-	names := []string{configuration.Name}
-	if parent, ok := v0.ParseInstanceName(configuration.Name); ok {
+// resource with that of a request, or "".
+func (c *Chain) findRival(ctx context.Context, r admissionRequest) (string, error) {
+	names := []string{r.configuration.Name}
+	if parent, ok := v0.ParseInstanceName(r.configuration.Name); ok {
 		names = append(names, parent)
 	}
-	if taken, err := c.firstTaken(ctx, configuration.Namespace, names); taken != "" || err != nil {
+	if taken, err := c.firstTaken(ctx, r, names); taken != "" || err != nil {
 		return taken, err
 	}
-	names, err := c.namedLikeInstances(ctx, configuration, maxNamesPerPage)
+	names, err := c.namedLikeInstances(ctx, r.configuration, maxNamesPerPage)
 	if err != nil {
 		return "", err
 	}
-	return c.firstTaken(ctx, configuration.Namespace, names)
+	return c.firstTaken(ctx, r, names)
 }
 
 // firstTaken returns the first of the names that a Configuration in another namespace
 // has, or "".
-func (c *Chain) firstTaken(ctx context.Context, namespace string, names []string) (string, error) {
+func (c *Chain) firstTaken(ctx context.Context, r admissionRequest, names []string) (string, error) {
 	for _, name := range names {
-		list := &metav1.PartialObjectMetadataList{} // not the templates
-		list.SetGroupVersionKind(v0.GroupVersion.WithKind("ConfigurationList"))
-		if err := c.live.List(ctx, list, client.MatchingFields{"metadata.name": name}); err != nil {
+		taken, err := c.taken(ctx, r, name)
+		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(list.Items, func(other metav1.PartialObjectMetadata) bool {
-			return other.Namespace != namespace && v0.Active(&v0.Configuration{ObjectMeta: other.ObjectMeta})
-		}) {
+		if taken {
 			return name, nil
 		}
 	}
 	return "", nil
 }
 
-// namedLikeInstances returns the names of Configurations in other namespaces that an
-// Instance of a Configuration may have. No field selector finds them, so it reads the
-// names of all, as rows of a table: metadata would have annotations and managed fields,
-// which are as large as a tenant wants them.
-func (c *Chain) namedLikeInstances(ctx context.Context, configuration *v0.Configuration, perPage int) ([]string, error) {
-	var names []string
-	for next := ""; ; {
-		answer, err := c.api.Get().
-			AbsPath("apis", v0.GroupVersion.Group, v0.GroupVersion.Version, v0.ConfigurationResource.Resource).
-			SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").
-			Param("includeObject", string(metav1.IncludeNone)).
-			Param("fieldSelector", "metadata.namespace!="+configuration.Namespace).
-			Param("limit", strconv.Itoa(perPage)).
-			Param("continue", next).
-			DoRaw(ctx)
+// taken reports whether a Configuration in another namespace that is not being deleted has a
+// name. It reads their metadata one by one.
+func (c *Chain) taken(ctx context.Context, r admissionRequest, name string) (bool, error) {
+	release, err := c.reserve(ctx, r, metadataBytes)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	others := metav1.ListOptions{Limit: 1, FieldSelector: "metadata.name=" + name + ",metadata.namespace!=" + r.configuration.Namespace}
+	for {
+		page, err := c.rows(ctx, v0.ConfigurationResource, "", metav1.IncludeMetadata, others)
 		if err != nil {
-			return nil, fmt.Errorf("list the names of Configurations: %w", err)
-		}
-		var page metav1.Table
-		if err := json.Unmarshal(answer, &page); err != nil {
-			return nil, fmt.Errorf("list the names of Configurations: %w", err)
+			return false, err
 		}
 		for _, row := range page.Rows {
-			name, _ := row.Cells[0].(string) // the first column of every kind
+			if v0.Active(&v0.Configuration{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: row.Object.Metadata.DeletionTimestamp}}) {
+				return true, nil
+			}
+		}
+		if others.Continue = page.Metadata.Continue; others.Continue == "" {
+			return false, nil
+		}
+	}
+}
+
+// namedLikeInstances returns the names of Configurations in other namespaces that an
+// Instance of a Configuration may have. No field selector finds them, so it reads the
+// names of all.
+func (c *cluster) namedLikeInstances(ctx context.Context, configuration *v0.Configuration, perPage int64) ([]string, error) {
+	var names []string
+	others := metav1.ListOptions{Limit: perPage, FieldSelector: "metadata.namespace!=" + configuration.Namespace}
+	for {
+		page, err := c.rows(ctx, v0.ConfigurationResource, "", metav1.IncludeNone, others)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range page.names() {
 			if parent, ok := v0.ParseInstanceName(name); ok && parent == configuration.Name {
 				names = append(names, name)
 			}
 		}
-		if next = page.Continue; next == "" {
+		if others.Continue = page.Metadata.Continue; others.Continue == "" {
 			return names, nil
 		}
 	}

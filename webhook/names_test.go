@@ -68,7 +68,7 @@ func TestInstancesNamedLikeAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for perPage := range 3 {
+	for perPage := range int64(3) {
 		configuration := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: there.Namespace, Name: "second"}}
 		names, err := chain.namedLikeInstances(t.Context(), configuration, perPage+1)
 		if err != nil || !slices.Equal(names, []string{"second-8289ffa8d9"}) {

@@ -1,0 +1,124 @@
+package webhook
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// forgedBytes is the size of forged managed fields: the API server stores 1.5 MiB at most.
+const forgedBytes = 1200 << 10
+
+// forgedFields returns managed fields of that size, as everybody may write them who may
+// update an object: the API server accepts any names of managers and of fields.
+func forgedFields() []metav1.ManagedFieldsEntry {
+	fields := make([]string, forgedBytes/1000)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`"f:%0990d":{}`, i)
+	}
+	return []metav1.ManagedFieldsEntry{{
+		Manager: "forger", Operation: metav1.ManagedFieldsOperationApply, APIVersion: v0.GroupVersion.String(),
+		Time: &metav1.Time{Time: time.Now()}, FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{` + strings.Join(fields, ",") + `}}`),
+	}}
+}
+
+// forge adds such managed fields to an object.
+func (w *world) forge(resource schema.GroupVersionResource, name string) {
+	w.Helper()
+	api := w.as("").api.Resource(resource).Namespace(w.Namespace)
+	object, err := api.Get(w.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	object.SetManagedFields(append(object.GetManagedFields(), forgedFields()...))
+	if object, err = api.Update(w.Context(), object, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	size := 0
+	for _, entry := range object.GetManagedFields() {
+		size += len(entry.FieldsV1.GetRawString())
+	}
+	if size < forgedBytes*9/10 {
+		w.Fatalf("the API server stored %d bytes of managed fields, want %d", size, forgedBytes)
+	}
+}
+
+// allocated returns the bytes that a function allocates: it holds less at a time.
+func allocated(f func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+// Reviews read objects that others write. What they read at a time is what they have reserved
+// memory for, however large the metadata is.
+func TestForgedMetadataOfOthers(t *testing.T) {
+	here, there := newWorld(t), newWorld(t)
+	for _, w := range []*world{here, there} {
+		expect(t, w.as("").apply(configuration("", "")), "")
+		w.forge(v0.ConfigurationResource, "cam")
+	}
+	const instances = 8
+	for i := range instances {
+		name := fmt.Sprintf("cam-%d", i)
+		here.device("cam", name, "{A: b}")
+		here.forge(v0.InstanceResource, name)
+	}
+	// One that is being deleted is not among those that the update is tried for.
+	gone := here.as("").api.Resource(v0.InstanceResource).Namespace(here.Namespace)
+	expect(t, here.patchMetadata(here.as("").api, v0.InstanceResource, "cam-0", map[string]any{"finalizers": []string{"example.com/f"}}), "")
+	expect(t, gone.Delete(t.Context(), "cam-0", metav1.DeleteOptions{}), "")
+	chain, err := NewChain(here.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := admissionRequest{user: userInfo("ann"), configuration: &v0.Configuration{}}
+	r.configuration.Namespace, r.configuration.Name = here.Namespace, "cam"
+	update := r
+	update.old = r.configuration.DeepCopy()
+	var affected affectedInstances
+	for what, tc := range map[string]struct {
+		read func() []Finding
+		most int
+	}{
+		"the names of Instances, and one Instance": {func() (findings []Finding) {
+			affected, findings = chain.listAffected(t.Context(), update)
+			return findings
+		}, renderingBytes},
+		"the number of Configurations": {func() []Finding { return chain.checkNumber(t.Context(), r) }, 1 << 20},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var findings []Finding
+			if took := allocated(func() { findings = tc.read() }); took > tc.most {
+				t.Errorf("it took %d KiB, want at most %d", took>>10, tc.most>>10)
+			} else {
+				t.Logf("%d KiB", took>>10)
+			}
+			if len(findings) > 0 {
+				t.Error(findings)
+			}
+		})
+	}
+	if len(affected.names) != instances || affected.properties["A"] != "b" {
+		t.Errorf("found %d Instances, and the properties %v", len(affected.names), affected.properties)
+	}
+	took := allocated(func() {
+		if findings := chain.checkName(t.Context(), r); !denied(findings) {
+			t.Errorf("another namespace has the name: %v", findings)
+		}
+	})
+	if took > metadataBytes {
+		t.Errorf("the name took %d KiB, want at most %d", took>>10, metadataBytes>>10)
+	}
+	t.Logf("the name took %d KiB", took>>10)
+}
