@@ -143,6 +143,13 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	} {
 		t.Run("a node that has left "+name, func(t *testing.T) { expect(t, w.patched(w.agent("b"), "cam-5", tc.patch), tc.refused) })
 	}
+	// Garbage collection deletes an Instance whose only owner does not exist.
+	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-9}, spec: `+
+		`{configurationName: cam, cdiName: akri.sh/cam=9, capacity: 4, shared: true, nodes: [b, c]}}`)
+	expect(t, w.patched(w.agent("b"), "cam-9", `{"metadata":{"ownerReferences":[`+owner+`]}}`), "")
+	expect(t, w.patched(w.agent("c"), "cam-9", `{"metadata":{"ownerReferences":[`+owner+`]}}`), "metadata.ownerReferences")
+	expect(t, w.patched(w.agent("a"), "cam-9", `{"spec":{"nodes":["b","c","a"]},"metadata":{"ownerReferences":[`+second+`]}}`),
+		"metadata.ownerReferences")
 	// The controller's finalizer, and one of another controller, are there for a reason.
 	admin.make(v0.InstanceResource, `{apiVersion: akri.sh/v0, kind: Instance, metadata: {name: cam-6, finalizers: [akri.sh/cleanup, `+
 		`x.io/f]}, spec: {configurationName: cam, cdiName: akri.sh/cam=6, capacity: 4, shared: true, nodes: [b, c]}}`)

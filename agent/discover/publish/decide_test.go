@@ -148,9 +148,19 @@ func TestPresent(t *testing.T) {
 		"the owner was edited": {
 			reason: "garbage collection deletes what has no owner that exists",
 			have:   instance(func(i *v0.Instance) { i.OwnerReferences[0].Controller = nil }), node: "node-a", action: Update,
-			patch: `{"op":"test","path":"/metadata/ownerReferences/0/uid","value":"configuration-1"},{"op":"replace",` +
+			patch: author + `,{"op":"test","path":"/metadata/ownerReferences/0/uid","value":"configuration-1"},{"op":"replace",` +
 				`"path":"/metadata/ownerReferences/0","value":{"apiVersion":"akri.sh/v0","kind":"Configuration","name":"door",` +
 				`"uid":"configuration-1","controller":true}}`,
+		},
+		"the owner is missing": {
+			reason: "the Configuration was deleted with --cascade=orphan, and created again",
+			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { i.OwnerReferences = nil }), node: "node-a", action: Update,
+			patch: author + `,{"op":"test","path":"/metadata/ownerReferences","value":null},{"op":"add","path":"/metadata/ownerReferences",` +
+				`"value":[{"apiVersion":"akri.sh/v0","kind":"Configuration","name":"door","uid":"configuration-1","controller":true}]}`,
+		},
+		"the owner is missing, and another node is the author": {
+			reason: "the policy for agents lets nobody but the author add one",
+			have:   instance(nodes("node-a", "node-b"), func(i *v0.Instance) { i.OwnerReferences = nil }), node: "node-b", action: Keep,
 		},
 		"being deleted": {
 			reason: "it is created again after the deletion",

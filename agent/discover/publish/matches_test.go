@@ -32,7 +32,7 @@ func TestMatches(t *testing.T) {
 		"whether it is shared":    {func(i *v0.Instance) { i.Spec.Shared = false }, false, false},
 		"a lower capacity":        {func(i *v0.Instance) { i.Spec.Capacity = 1 }, false, false},
 		"a slot listed as free":   {func(i *v0.Instance) { i.Spec.DeviceUsage = map[string]v0.SlotOwner{i.Name + "-1": ""} }, true, true},
-		"the owner":               {func(i *v0.Instance) { i.OwnerReferences = nil }, false, false},
+		"the owner":               {func(i *v0.Instance) { i.OwnerReferences = nil }, false, true},
 		"the author's label":      {func(i *v0.Instance) { delete(i.Labels, v0.NodeLabel("node-a")) }, false, true},
 		"the deletion":            {func(i *v0.Instance) { i.DeletionTimestamp = &i.CreationTimestamp }, false, false},
 	} {

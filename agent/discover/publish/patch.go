@@ -24,8 +24,7 @@ const (
 )
 
 // membership returns the operations that give an Instance the node's entry, and the
-// labels, annotations and owner reference that it is found by. They are empty if it
-// has them.
+// labels and annotations that it is found by. They are empty if it has them.
 func membership(have, want *v0.Instance) jsonpatch.Patch {
 	var patch jsonpatch.Patch
 	if node := want.Spec.Nodes[0]; !slices.Contains(have.Spec.Nodes, node) {
@@ -35,8 +34,7 @@ func membership(have, want *v0.Instance) jsonpatch.Patch {
 		patch = append(patch, appendTo(nodesPath, have.Spec.Nodes == nil, node)...)
 	}
 	patch = append(patch, setKeys(labelsPath, have.Labels, want.Labels)...)
-	patch = append(patch, setKeys(annotationsPath, have.Annotations, want.Annotations)...)
-	return append(patch, owned(have.OwnerReferences, want.OwnerReferences[0])...)
+	return append(patch, setKeys(annotationsPath, have.Annotations, want.Annotations)...)
 }
 
 // owned returns the operations that make an owner the controller of an Instance.
@@ -53,7 +51,7 @@ func owned(have []metav1.OwnerReference, want metav1.OwnerReference) jsonpatch.P
 }
 
 // description returns the operations that make an Instance describe the device as
-// wanted. Only the Instance's author sends them.
+// wanted, and its Configuration the owner. Only the Instance's author sends them.
 func description(have, want *v0.Instance) jsonpatch.Patch {
 	var patch jsonpatch.Patch
 	if have.Spec.CDIName != want.Spec.CDIName {
@@ -68,6 +66,7 @@ func description(have, want *v0.Instance) jsonpatch.Patch {
 	if !maps.Equal(have.Spec.BrokerProperties, want.Spec.BrokerProperties) {
 		patch = append(patch, jsonpatch.Add(propertiesPath, want.Spec.BrokerProperties))
 	}
+	patch = append(patch, owned(have.OwnerReferences, want.OwnerReferences[0])...)
 	if len(patch) == 0 {
 		return nil
 	}
