@@ -3,12 +3,14 @@ package cli
 import (
 	"bytes"
 	"io"
+	"unicode"
 )
 
 // Printable returns a writer that replaces control characters, apart from line breaks
-// and tabs, by a visible form such as ^[. What the commands print comes from the
-// cluster, where others choose it: an escape sequence could hide lines from the
-// reader, or write others.
+// and tabs, by a visible form such as ^[, and characters that format the text around
+// them. What the commands print comes from the cluster, where others choose it: an
+// escape sequence could hide lines from the reader, or write others, and a change of
+// direction could make a line read as another one.
 func Printable(to io.Writer) io.Writer { return printable{to} }
 
 type printable struct{ to io.Writer }
@@ -24,7 +26,7 @@ func (p printable) Write(text []byte) (int, error) {
 			case r < 0x80:
 				replaced.Write([]byte{'^', byte(r) ^ 0x40})
 			default:
-				replaced.WriteRune('\uFFFD') // a C1 control, which some terminals obey
+				replaced.WriteRune('\uFFFD') // some terminals obey it
 			}
 		}
 		safe = replaced.Bytes()
@@ -37,5 +39,11 @@ func (p printable) Write(text []byte) (int, error) {
 
 // isControl reports whether a terminal may act on a character.
 func isControl(r rune) bool {
-	return r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u200c', '\u200d': // languages need them to keep letters apart and to join them
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
