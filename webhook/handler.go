@@ -106,6 +106,7 @@ func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.Admissi
 		return denyError(busy("too many of your Configurations wait for validation"))
 	}
 	defer leave()
+	incoming.Object.Raw, incoming.OldObject.Raw = reduce(incoming.Object.Raw), reduce(incoming.OldObject.Raw)
 	decoded := decodedBytes(incoming.Object.Raw)
 	if decoded > maxDecodedBytes {
 		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(
@@ -118,8 +119,6 @@ func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.Admissi
 				"put large values into a ConfigMap that the brokers mount, or use several Configurations", size>>10, maxSpecBytes>>10)})
 	}
 	compiled := compiledBytes(incoming.Object.Raw, decoded)
-	// The webhook is not called for changes of the metadata, which may have any size.
-	incoming.OldObject.Raw = specOf(incoming.OldObject.Raw)
 	old := decodedBytes(incoming.OldObject.Raw)
 	if old > maxDecodedBytes {
 		incoming.OldObject.Raw, old = nil, 0 // it was stored without the webhook

@@ -117,6 +117,27 @@ func TestTooLargeToDecode(t *testing.T) {
 	}
 }
 
+// The metadata and the status, which others write, are neither read nor counted: an author could
+// not change a Configuration any more that somebody else has filled with managed fields.
+func TestWhatOthersWriteDoesNotCount(t *testing.T) {
+	maps := strings.Repeat(`{"a":0},`, 100_000) + `{}`
+	for name, object := range map[string]string{
+		"managed fields": `{"metadata":{"name":"cam","uid":"u","managedFields":[{"fieldsV1":{"f:x":[` + maps + `]}}]},"spec":{"capacity":7}}`,
+		"labels":         `{"metadata":{"name":"cam","uid":"u","labels":{"l":[` + maps + `]}},"spec":{"capacity":7}}`,
+		"status":         `{"metadata":{"name":"cam","uid":"u"},"spec":{"capacity":7},"status":{"resources":[` + maps + `]}}`,
+	} {
+		reviewed := false
+		handler := handlerFor(reviewFunc(func(_ context.Context, r admissionRequest) []Finding {
+			c := r.configuration
+			reviewed = c.Name == "cam" && c.UID == "u" && c.Spec.Capacity == 7 && len(c.ManagedFields) == 0
+			return nil
+		}))
+		if answer := ask(t, handler, certs.Path, question(object)); !answer.Allowed || !reviewed {
+			t.Errorf("%s: reviewed as it is: %t, and the response is %+v", name, reviewed, answer.Result)
+		}
+	}
+}
+
 // If it is not known which templates an update removes, their author must be allowed to
 // delete everything. The metadata of the old object is neither read nor counted.
 func TestOldObjectThatIsNotRead(t *testing.T) {

@@ -47,25 +47,39 @@ func decodedBytes(raw []byte) int64 {
 }
 
 // specBytes returns the size of the spec of an object in JSON, 0 if it has none.
-func specBytes(raw []byte) int { return len(rawSpec(raw)) }
-
-// specOf returns an object in JSON, reduced to its spec; nil if it has none.
-func specOf(raw []byte) []byte {
-	spec := rawSpec(raw)
-	if spec == nil {
-		return nil
-	}
-	return slices.Concat([]byte(`{"spec":`), spec, []byte(`}`))
-}
-
-func rawSpec(raw []byte) json.RawMessage {
+func specBytes(raw []byte) int {
 	var object struct {
 		Spec json.RawMessage `json:"spec"`
 	}
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil // decodeRequest says why
+		return 0 // decodeRequest says why
 	}
-	return object.Spec
+	return len(object.Spec)
+}
+
+// reduce returns a Configuration in JSON, reduced to what the checks read. Others write the
+// rest, and as much as they want: agents and the controller the status, and everybody who may
+// write either the managed fields. One that cannot be decoded is returned as it is.
+func reduce(raw []byte) []byte {
+	var object struct {
+		Metadata struct {
+			Name string `json:"name,omitempty"`
+			UID  string `json:"uid,omitempty"`
+		} `json:"metadata"`
+		Spec json.RawMessage `json:"spec"`
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return raw // decodeRequest says why
+	}
+	metadata, err := json.Marshal(object.Metadata)
+	if err != nil {
+		return raw
+	}
+	reduced := slices.Concat([]byte(`{"metadata":`), metadata)
+	if object.Spec != nil {
+		reduced = slices.Concat(reduced, []byte(`,"spec":`), object.Spec)
+	}
+	return append(reduced, '}')
 }
 
 // compiledBytes estimates the memory that the templates of a Configuration take when
