@@ -44,8 +44,8 @@ func busy(why string) error {
 	return &statusError{http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, why + ": try again in a few seconds"}
 }
 
-// readReview reads an AdmissionReview. At most as many bytes are being read at the same
-// time as reading has.
+// readReview reads an AdmissionReview, and reduces its objects to what the checks read. At
+// most as many bytes are being read at the same time as reading has.
 func readReview(
 	ctx context.Context, reading *seats, rw http.ResponseWriter, httpRequest *http.Request,
 ) (*admissionv1.AdmissionReview, error) {
@@ -89,6 +89,8 @@ func readReview(
 	if review.APIVersion != admissionv1.SchemeGroupVersion.String() || review.Kind != "AdmissionReview" || review.Request == nil {
 		return nil, badRequest("the request is no AdmissionReview of %s", admissionv1.SchemeGroupVersion)
 	}
+	incoming := review.Request // what others have written is not held while the request waits
+	incoming.Object.Raw, incoming.OldObject.Raw = reduce(incoming.Object.Raw), reduce(incoming.OldObject.Raw)
 	return review, nil
 }
 

@@ -1,9 +1,12 @@
 package webhook
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/webhook/certs"
 )
 
 // forgedBytes is the size of forged managed fields: the API server stores 1.5 MiB at most.
@@ -121,4 +126,63 @@ func TestForgedMetadataOfOthers(t *testing.T) {
 		t.Errorf("the name took %d KiB, want at most %d", took>>10, metadataBytes>>10)
 	}
 	t.Logf("the name took %d KiB", took>>10)
+}
+
+// Requests wait, and are reviewed, without the megabyte of metadata that each brings: one
+// user's do not fill the memory in which all wait.
+func TestForgedMetadataOfRequests(t *testing.T) {
+	// Some less than may wait: one has its review before it no longer waits.
+	const share, waiting = maxReviewBytesPerUser / minReviewBytes, maxWaitingBytesPerUser/minWaitingBytes - 4
+	fields, err := json.Marshal(forgedFields())
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := `{"metadata":{"name":"cam","managedFields":` + string(fields) + `},"spec":{}}`
+	update := strings.Replace(question(object), `"operation":"CREATE"`, `"operation":"UPDATE","oldObject":`+object, 1)
+	hold := make(chan struct{})
+	h := handlerFor(reviewFunc(func(context.Context, admissionRequest) []Finding { <-hold; return nil })).(*reviewHandler)
+	before := apitest.LiveHeap()
+	var all sync.WaitGroup
+	for range share + waiting {
+		all.Go(func() {
+			if answer := ask(t, h, certs.Path+"?timeout=30s", update); !answer.Allowed {
+				t.Errorf("denied: %+v", answer.Result)
+			}
+		})
+	}
+	apitest.EventuallyTrue(t, "all requests wait or are reviewed", func() bool {
+		h.waiting.mu.Lock()
+		h.reviews.mu.Lock()
+		defer h.waiting.mu.Unlock()
+		defer h.reviews.mu.Unlock()
+		return t.Failed() || h.reviews.held["somebody"] == maxReviewBytesPerUser && h.waiting.held["somebody"] == waiting*minWaitingBytes
+	})
+	if grown := apitest.LiveHeap() - before; grown > 4<<20 {
+		t.Errorf("%d requests take %d KiB", share+waiting, grown>>10)
+	} else {
+		t.Logf("%d requests take %d KiB", share+waiting, grown>>10)
+	}
+	close(hold)
+	all.Wait()
+}
+
+// The response to a dry run for an object that exists has what others have added to its
+// metadata. All dry runs at the same time have memory for that.
+func TestDryRunsAtTheSameTime(t *testing.T) {
+	renderings := newSeats(maxRenderingBytes, maxRenderingBytesPerUser)
+	count := 0
+	for _, user := range []string{"ann", "bob"} {
+		for {
+			if _, ok := renderings.tryAcquire(user, outline{}.dryRunBytes()); !ok {
+				break
+			}
+			count++
+		}
+	}
+	const body = 1536 << 10   // an object as large as etcd stores it
+	const response = 2 * body // the buffer into which it is read grows by being copied
+	if total := count * response; count < 8 || total > maxRenderingBytes {
+		t.Errorf("%d dry runs at the same time, whose responses take %d MiB: want at least 8, and at most %d MiB",
+			count, total>>20, maxRenderingBytes>>20)
+	}
 }

@@ -106,7 +106,6 @@ func (h *reviewHandler) admit(ctx context.Context, incoming *admissionv1.Admissi
 		return denyError(busy("too many of your Configurations wait for validation"))
 	}
 	defer leave()
-	incoming.Object.Raw, incoming.OldObject.Raw = reduce(incoming.Object.Raw), reduce(incoming.OldObject.Raw)
 	decoded := decodedBytes(incoming.Object.Raw)
 	if decoded > maxDecodedBytes {
 		return denyError(&statusError{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf(

@@ -23,11 +23,11 @@ const (
 	// templating limits an object to 8 MiB. It also bounds the processors that one user
 	// keeps busy: two.
 	renderingBytes = 16 << 20
-	// A dry run takes the object, the request and the response, which has the object
-	// and its managedFields.
+	// A dry run takes the object, the request and the response with the object.
 	dryRunCopies = 4
-	// It also bounds the dry runs of one user at the same time: 16.
-	minDryRunBytes  = 2 << 20
+	// The response also has the managed fields of an object that exists, whose size others
+	// choose. It also bounds the dry runs of one user at the same time: 7.
+	responseBytes   = metadataBytes
 	maxDetailsBytes = 64 << 10 // of discoveryDetails that are parsed
 	detailsCopies   = 200      // what parsing YAML takes, in sizes of the text
 )
@@ -88,7 +88,7 @@ func (o outline) render(compiled *templates.Templates) (templating.Object, error
 }
 
 // dryRunBytes returns the memory that a dry run of the object takes.
-func (o outline) dryRunBytes() int64 { return max(minDryRunBytes, dryRunCopies*o.allocated) }
+func (o outline) dryRunBytes() int64 { return responseBytes + dryRunCopies*o.allocated }
 
 // errBusy means that there is neither memory nor a processor for a review in time.
 var errBusy = errors.New("the webhook is validating too many other Configurations")

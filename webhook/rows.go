@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// table is a page of objects as the rows of a [metav1.Table], reduced to what the checks read.
-type table struct {
+// rowPage is a page of objects as the rows of a [metav1.Table], reduced to what the checks read.
+type rowPage struct {
 	Metadata metav1.ListMeta `json:"metadata"`
 	Rows     []struct {
 		Cells  []any `json:"cells"`
@@ -25,8 +25,9 @@ type table struct {
 // rows returns a page of the objects of a resource in a namespace, or in all if it is empty. A
 // row has the object's metadata only if include says so: others choose its size.
 func (c *cluster) rows(
-	ctx context.Context, resource schema.GroupVersionResource, namespace string, include metav1.IncludeObjectPolicy, options metav1.ListOptions,
-) (*table, error) {
+	ctx context.Context, resource schema.GroupVersionResource, namespace string, include metav1.IncludeObjectPolicy,
+	options metav1.ListOptions,
+) (*rowPage, error) {
 	answer, err := c.api.Get().
 		AbsPath("apis", resource.Group, resource.Version).Namespace(namespace).Resource(resource.Resource).
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").
@@ -36,7 +37,7 @@ func (c *cluster) rows(
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 	}
-	page := &table{}
+	page := &rowPage{}
 	if err := json.Unmarshal(answer, page); err != nil {
 		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 	}
@@ -44,9 +45,9 @@ func (c *cluster) rows(
 }
 
 // names returns the names of the objects: they are the first column of every kind.
-func (t *table) names() []string {
-	names := make([]string, 0, len(t.Rows))
-	for _, row := range t.Rows {
+func (p *rowPage) names() []string {
+	names := make([]string, 0, len(p.Rows))
+	for _, row := range p.Rows {
 		if len(row.Cells) > 0 {
 			if name, ok := row.Cells[0].(string); ok {
 				names = append(names, name)
