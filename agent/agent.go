@@ -80,7 +80,7 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	if err != nil {
 		return fmt.Errorf("create the client of the API server: %w", err)
 	}
-	a, err := build(client, options, newServer)
+	a, err := build(config, client, options, newServer)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ type parts struct {
 	synced         []cache.InformerSynced
 }
 
-func build(client dynamic.Interface, options Options, newServer serverFunc) (*parts, error) {
+func build(config *rest.Config, client dynamic.Interface, options Options, newServer serverFunc) (*parts, error) {
 	log, queue := options.Logger, newQueue()
 	changed := func(name types.NamespacedName) { queue.Add(name) }
 
@@ -157,7 +157,9 @@ func build(client dynamic.Interface, options Options, newServer serverFunc) (*pa
 		return nil, err
 	}
 	a.synced = []cache.InformerSynced{a.configurations.informer.HasSynced, a.instances.HasSynced}
-	a.properties = properties.NewWatcher(client, options.AllowCrossNamespaceProperties, changed, log)
+	if a.properties, err = properties.NewWatcher(config, options.AllowCrossNamespaceProperties, changed, log); err != nil {
+		return nil, err
+	}
 	a.streams = streams.NewSupervisor(a.handlers, options.HostPaths, changed, streams.NewMetrics(a.metrics), log)
 	if a.server, err = newServer(client, a.instances, a.metrics, a.health, options); err != nil {
 		return nil, err

@@ -1,18 +1,21 @@
 package properties
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/internal/backoff"
 )
@@ -28,21 +31,39 @@ const (
 	// watchTimeout is when the API server ends a watch, at the earliest; twice that, at
 	// the latest. Agents that started together do not renew their watches together.
 	watchTimeout = 5 * time.Minute
+	// readTimeout bounds the time for which one object keeps others waiting.
+	readTimeout = 10 * time.Second
+	// minReadInterval is the time between two reads of an object that changes all the time.
+	minReadInterval = time.Second
+	// maxBookmark bounds the length of a bookmark in bytes. A longer event is a change.
+	maxBookmark = 4 << 10
 )
+
+// errChanged ends a watch whose object has changed.
+var errChanged = errors.New("the object has changed")
 
 // follower keeps up with one object, by a list and a watch of this object alone. An
 // informer would keep a store, an index and three goroutines for it.
+//
+// Whoever may write the object chooses how much memory it takes to decode: a ConfigMap
+// with many short keys takes ten times its size. Therefore only the list has the object,
+// and followers list one at a time. The watch reports as rows of a table that the object
+// has changed. It then ends, because what nobody reads of it would be buffered.
 type follower struct {
-	client   dynamic.ResourceInterface
+	client   rest.Interface
+	ref      reference
 	selector string
 	keys     keySet
+	// turn, of capacity 1, is taken by the follower that reads its object.
+	turn chan struct{}
 	// found is called with what is known about the object, whenever that changes.
 	found func(lookup)
 	log   *slog.Logger
 
-	// version is the resource version up to which the object is known; empty if it must
-	// be listed.
+	// version is the resource version up to which the object is known; empty if nothing
+	// is. changed means that the object must be read again.
 	version string
+	changed bool
 }
 
 // run keeps up with the object until ctx is done.
@@ -56,6 +77,11 @@ func (f *follower) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if errors.Is(err, errChanged) {
+			failures = -1
+			pause(ctx, time.Until(started.Add(minReadInterval)))
+			continue
+		}
 		lowest, highest := minRetryDelay, maxRetryDelay
 		if denied(err) {
 			lowest, highest = minDeniedDelay, maxDeniedDelay
@@ -67,12 +93,16 @@ func (f *follower) run(ctx context.Context) {
 		}
 		f.log.Debug("Watch interrupted", "err", err)
 		delay := backoff.Delay(lowest, highest, failures)
-		timer := time.NewTimer(delay - rand.N(delay/2))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-		case <-timer.C:
-		}
+		pause(ctx, delay-rand.N(delay/2))
+	}
+}
+
+func pause(ctx context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 
@@ -84,48 +114,85 @@ func denied(err error) bool {
 
 // list reads the object, unless it is known.
 func (f *follower) list(ctx context.Context) error {
-	if f.version != "" {
+	if f.version != "" && !f.changed {
 		return nil
 	}
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	// "0" is served from the API server's cache.
-	list, err := f.client.List(ctx, metav1.ListOptions{FieldSelector: f.selector, ResourceVersion: "0"})
+	result := f.get(cmp.Or(f.version, "0")).Do(ctx)
+	if err := result.Error(); err != nil {
+		return f.expired(err)
+	}
+	answer, err := result.Raw()
 	if err != nil {
 		return err
 	}
-	f.version = list.GetResourceVersion()
+	var list struct {
+		Metadata metav1.ListMeta `json:"metadata"`
+		Items    []content       `json:"items"`
+	}
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return fmt.Errorf("decode %s", f.ref) // not what is wrong: it may quote a value
+	}
+	f.version, f.changed = list.Metadata.ResourceVersion, false
 	if len(list.Items) == 0 {
 		f.found(lookup{})
 	} else {
-		f.found(lookup{values: valuesOf(&list.Items[0], f.keys)})
+		f.found(lookup{values: list.Items[0].values(f.ref.kind, f.keys)})
 	}
 	return nil
 }
 
-// watch handles events until the watch ends.
+// watch waits until the object changes, and then returns errChanged.
 func (f *follower) watch(ctx context.Context) error {
-	watcher, err := f.client.Watch(ctx, metav1.ListOptions{
-		FieldSelector: f.selector, ResourceVersion: f.version, AllowWatchBookmarks: true,
-		TimeoutSeconds: new(int64((watchTimeout + rand.N(watchTimeout)).Seconds())),
-	})
+	seconds := int64((watchTimeout + rand.N(watchTimeout)).Seconds())
+	stream, err := f.get(f.version).
+		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").
+		Param("includeObject", string(metav1.IncludeNone)).
+		Param("watch", "true").
+		Param("allowWatchBookmarks", "true").
+		Param("timeoutSeconds", strconv.FormatInt(seconds, 10)).
+		Stream(ctx)
 	if err != nil {
 		return f.expired(err)
 	}
-	defer watcher.Stop()
-	for event := range watcher.ResultChan() {
-		object, ok := event.Object.(*unstructured.Unstructured)
-		switch {
-		case event.Type == watch.Error:
-			return f.expired(apierrors.FromObject(event.Object))
-		case !ok:
-			return fmt.Errorf("the watch returned a %T", event.Object)
-		case event.Type == watch.Deleted:
-			f.found(lookup{})
-		case event.Type != watch.Bookmark:
-			f.found(lookup{values: valuesOf(object, f.keys)})
+	defer stream.Close()
+	events := bufio.NewReaderSize(stream, maxBookmark) // an event is a line
+	for {
+		line, err := events.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return fmt.Errorf("the watch ended: %w", err)
 		}
-		f.version = object.GetResourceVersion()
+		var event struct {
+			Type   watch.EventType `json:"type"`
+			Object metav1.Status   `json:"object"` // or a table, whose version is at the same place
+		}
+		complete := json.Unmarshal(line, &event) == nil
+		switch {
+		case complete && event.Type == watch.Error:
+			return f.expired(apierrors.FromObject(&event.Object))
+		case complete && event.Object.ResourceVersion != "":
+			f.version = event.Object.ResourceVersion
+		}
+		if event.Type != watch.Bookmark {
+			f.changed = true
+			return errChanged
+		}
 	}
-	return errors.New("the watch ended")
+}
+
+// get returns a request for the object, as a list.
+func (f *follower) get(version string) *rest.Request {
+	return f.client.Get().Namespace(f.ref.Namespace).Resource(resources[f.ref.kind]).
+		Param("fieldSelector", f.selector).Param("resourceVersion", version).
+		MaxRetries(0) // run retries, without keeping others waiting
 }
 
 // expired forgets the version if the API server no longer knows it.

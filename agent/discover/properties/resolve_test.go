@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -129,16 +128,14 @@ func TestResolve(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	data := valuesOf(&unstructured.Unstructured{Object: map[string]any{
-		"kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "y"},
-		"data": map[string]any{"text": "plain", "both": "of data"}, "binaryData": map[string]any{"raw": "/w==", "both": "/w=="},
-	}}, keySet{"text": true, "raw": true, "both": true, "absent": true})
+	data := content{
+		Data:       map[string]string{"text": "plain", "both": "of data"},
+		BinaryData: map[string]string{"raw": "/w==", "both": "/w=="},
+	}.values(configMap, keySet{"text": true, "raw": true, "both": true, "absent": true})
 	if string(data["text"]) != "plain" || string(data["raw"]) != "\xff" || string(data["both"]) != "of data" {
 		t.Errorf("a ConfigMap is read as %q", data)
 	}
-	data = valuesOf(&unstructured.Unstructured{Object: map[string]any{
-		"kind": "Secret", "data": map[string]any{"password": "czNjcmV0", "other": "czNjcmV0"},
-	}}, keySet{"password": true})
+	data = content{Data: map[string]string{"password": "czNjcmV0", "other": "czNjcmV0"}}.values(secret, keySet{"password": true})
 	if string(data["password"]) != "s3cret" || len(data) != 1 {
 		t.Errorf("a Secret is read as %q", data)
 	}
@@ -171,8 +168,7 @@ func TestValuesTogether(t *testing.T) {
 // Of an object with a megabyte, what no Configuration refers to is not kept.
 func TestLargeObjects(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
-	data := valuesOf(&unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": large, "b": large}}},
-		keySet{"a": true})
+	data := content{Data: map[string]string{"a": large, "b": large}}.values(configMap, keySet{"a": true})
 	if len(data) != 1 || cap(data["a"]) > 2*v0.MaxDiscoveryPropertyLength || len(data["a"]) != v0.MaxDiscoveryPropertyLength+1 {
 		t.Errorf("%d values are kept, the first with %d bytes in %d", len(data), len(data["a"]), cap(data["a"]))
 	}

@@ -4,29 +4,27 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-var resources = map[kind]schema.GroupVersionResource{
-	secret:    {Version: "v1", Resource: "secrets"},
-	configMap: {Version: "v1", Resource: "configmaps"},
-}
+var resources = map[kind]string{secret: "secrets", configMap: "configmaps"}
 
 // Watcher resolves properties and watches the objects they come from. It is safe
 // for concurrent use.
 type Watcher struct {
-	client         dynamic.Interface
+	client         rest.Interface
 	crossNamespace bool
 	changed        func(types.NamespacedName)
 	log            *slog.Logger
@@ -34,6 +32,8 @@ type Watcher struct {
 	base    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
+	// turn, of capacity 1, is taken by the follower that reads its object.
+	turn chan struct{}
 
 	mu      sync.Mutex
 	objects map[reference]*watchedObject
@@ -52,10 +52,24 @@ type watchedObject struct {
 
 // NewWatcher returns a watcher that calls changed, which must not block, with
 // each Configuration that should be resolved again.
-func NewWatcher(client dynamic.Interface, crossNamespace bool, changed func(types.NamespacedName), log *slog.Logger) *Watcher {
-	w := &Watcher{client: client, crossNamespace: crossNamespace, changed: changed, log: log, objects: map[reference]*watchedObject{}}
+func NewWatcher(config *rest.Config, crossNamespace bool, changed func(types.NamespacedName), log *slog.Logger) (*Watcher, error) {
+	client, err := newClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("create the client for discoveryProperties: %w", err)
+	}
+	w := &Watcher{
+		client: client, crossNamespace: crossNamespace, changed: changed, log: log,
+		turn: make(chan struct{}, 1), objects: map[reference]*watchedObject{},
+	}
 	w.base, w.end = context.WithCancel(context.Background())
-	return w
+	return w, nil
+}
+
+// newClient returns a client of the core API that knows no types.
+func newClient(config *rest.Config) (rest.Interface, error) {
+	config = dynamic.ConfigFor(config) // JSON only
+	config.APIPath, config.GroupVersion = "/api", &schema.GroupVersion{Version: "v1"}
+	return rest.RESTClientFor(config)
 }
 
 // Resolve returns a Configuration's properties. From now on, changes of the objects
@@ -132,9 +146,11 @@ func (w *Watcher) start(ref reference, keys keySet, users map[types.NamespacedNa
 	ctx, stop := context.WithCancel(w.base)
 	started := &watchedObject{stop: stop, keys: keys, users: users, known: lookup{pending: true}}
 	f := &follower{
-		client:   w.client.Resource(resources[ref.kind]).Namespace(ref.Namespace),
+		client:   w.client,
+		ref:      ref,
 		selector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(),
 		keys:     keys,
+		turn:     w.turn,
 		found:    func(found lookup) { w.found(started, found) },
 		log:      w.log.With("object", ref),
 	}
@@ -152,20 +168,24 @@ func (w *Watcher) found(object *watchedObject, found lookup) {
 	}
 }
 
-// valuesOf returns the values of some keys of a Secret or a ConfigMap. It copies them, so
-// that nothing else of the object, which may have a megabyte, stays in memory.
-func valuesOf(whole *unstructured.Unstructured, wanted keySet) map[string][]byte {
+// content is what is decoded of a Secret or a ConfigMap.
+type content struct {
+	Data       map[string]string `json:"data"`
+	BinaryData map[string]string `json:"binaryData"`
+}
+
+// values returns the values of some keys. It copies them, so that nothing else of the
+// object, which may have a megabyte, stays in memory.
+func (c content) values(of kind, wanted keySet) map[string][]byte {
 	values := map[string][]byte{}
-	data, _ := whole.Object["data"].(map[string]any)
-	binary, _ := whole.Object["binaryData"].(map[string]any)
 	for key := range wanted {
-		if text, found := data[key].(string); found && whole.GetKind() != string(secret) {
+		if text, found := c.Data[key]; found && of == configMap {
 			values[key] = cut([]byte(text))
 			continue
 		}
-		encoded, found := binary[key].(string)
-		if whole.GetKind() == string(secret) {
-			encoded, found = data[key].(string)
+		encoded, found := c.BinaryData[key]
+		if of == secret {
+			encoded, found = c.Data[key]
 		}
 		if value, err := base64.StdEncoding.DecodeString(encoded); found && err == nil { // the API server refuses others
 			values[key] = cut(value)

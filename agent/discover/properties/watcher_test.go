@@ -67,16 +67,15 @@ func newCluster(t *testing.T) *cluster {
 			return next.RoundTrip(request)
 		})
 	})
-	client, err := dynamic.NewForConfig(acting)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.watcher = NewWatcher(client, false, func(types.NamespacedName) {
+	c.watcher, err = NewWatcher(acting, false, func(types.NamespacedName) {
 		select {
 		case c.changed <- struct{}{}:
 		default:
 		}
 	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(c.watcher.Close)
 	return c
 }
@@ -145,7 +144,7 @@ func TestWatcher(t *testing.T) {
 	})
 	c.await("created", password("one"))
 	lists := c.lists.Load()
-	secrets := c.api.Resource(resources[secret]).Namespace(c.namespace)
+	secrets := c.api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.namespace)
 	patch := []byte(`{"stringData":{"password":"two"}}`)
 	if _, err := secrets.Patch(t.Context(), "login", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -155,8 +154,8 @@ func TestWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.await("deleted", failing("does not exist"))
-	if now := c.lists.Load(); now != lists {
-		t.Errorf("changes cost %d lists, want watch events only", now-lists)
+	if now := c.lists.Load(); now != lists+2 {
+		t.Errorf("two changes cost %d lists, want one each", now-lists)
 	}
 	c.watcher.Drop(types.NamespacedName{Namespace: c.namespace, Name: "cam"})
 	if n := len(c.watcher.objects); n != 0 {
@@ -178,19 +177,20 @@ func TestRetriesAreRare(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var requests atomic.Int64
 				answer := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + tc.reason + `"}`
-				client, err := dynamic.NewForConfig(&rest.Config{QPS: -1, Transport: transport(func(request *http.Request) (*http.Response, error) {
+				config := &rest.Config{QPS: -1, Transport: transport(func(request *http.Request) (*http.Response, error) {
 					requests.Add(1)
 					return &http.Response{
 						StatusCode: tc.code, Header: http.Header{"Content-Type": {"application/json"}},
 						Body: io.NopCloser(strings.NewReader(answer)), Request: request,
 					}, nil
-				})})
+				})}
+				client, err := newClient(config)
 				if err != nil {
 					t.Fatal(err)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				f := follower{
-					client: client.Resource(resources[secret]).Namespace("plant"), found: func(lookup) {}, log: slog.New(slog.DiscardHandler),
+					client: client, ref: reference{kind: secret}, turn: make(chan struct{}, 1), found: func(lookup) {}, log: slog.New(slog.DiscardHandler),
 				}
 				ended := make(chan struct{})
 				go func() {
