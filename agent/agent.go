@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/embedded"
@@ -49,15 +50,21 @@ type deviceServer interface {
 	Run(ctx context.Context) error
 }
 
+// clients are the clients of the API server.
+type clients struct {
+	dynamic.Interface
+	core rest.Interface
+}
+
 // serverFunc creates the serving half.
-type serverFunc func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (deviceServer, error)
+type serverFunc func(clients, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (deviceServer, error)
 
 func newServer(
-	client dynamic.Interface, store *instances.Store, metrics prometheus.Registerer, monitor *health.Monitor, options Options,
+	c clients, store *instances.Store, metrics prometheus.Registerer, monitor *health.Monitor, options Options,
 ) (deviceServer, error) {
 	return deviceplugin.New(deviceplugin.Options{
 		NodeName: options.NodeName, KubeletDir: options.KubeletDir, FieldManager: v0.FieldManagerAgent,
-		Client: client, Instances: store, Log: options.Logger, Metrics: metrics,
+		Client: c.Interface, Core: c.core, Instances: store, Log: options.Logger, Metrics: metrics,
 		Heartbeat:  monitor.Loop("device plugins", servingLimit),
 		Accounting: monitor.Loop("accounting of slots", cmp.Or(options.accountingLimit, accountingLimit)),
 	})
@@ -80,7 +87,11 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	if err != nil {
 		return fmt.Errorf("create the client of the API server: %w", err)
 	}
-	a, err := build(config, client, options, newServer)
+	coreClient, err := core.NewClient(config)
+	if err != nil {
+		return err
+	}
+	a, err := build(clients{client, coreClient}, options, newServer)
 	if err != nil {
 		return err
 	}
@@ -141,7 +152,7 @@ type parts struct {
 	synced         []cache.InformerSynced
 }
 
-func build(config *rest.Config, client dynamic.Interface, options Options, newServer serverFunc) (*parts, error) {
+func build(client clients, options Options, newServer serverFunc) (*parts, error) {
 	log, queue := options.Logger, newQueue()
 	changed := func(name types.NamespacedName) { queue.Add(name) }
 
@@ -157,9 +168,7 @@ func build(config *rest.Config, client dynamic.Interface, options Options, newSe
 		return nil, err
 	}
 	a.synced = []cache.InformerSynced{a.configurations.informer.HasSynced, a.instances.HasSynced}
-	if a.properties, err = properties.NewWatcher(config, options.AllowCrossNamespaceProperties, changed, log); err != nil {
-		return nil, err
-	}
+	a.properties = properties.NewWatcher(client.core, options.AllowCrossNamespaceProperties, changed, log)
 	a.streams = streams.NewSupervisor(a.handlers, options.HostPaths, changed, streams.NewMetrics(a.metrics), log)
 	if a.server, err = newServer(client, a.instances, a.metrics, a.health, options); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/dynamic"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/health"
@@ -14,7 +13,7 @@ import (
 
 // RunWithSink runs an agent whose devices go to a sink instead of the kubelet.
 func RunWithSink(ctx context.Context, options Options, sink device.Sink) error {
-	return run(ctx, options, func(dynamic.Interface, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (deviceServer, error) {
+	return run(ctx, options, func(clients, *instances.Store, prometheus.Registerer, *health.Monitor, Options) (deviceServer, error) {
 		return sinkServer{sink}, nil
 	})
 }

@@ -3,7 +3,10 @@ package apitest
 import (
 	"encoding/json"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"testing"
+	"time"
 )
 
 // LiveHeap returns how many bytes the live objects take.
@@ -13,6 +16,34 @@ func LiveHeap() int {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int(stats.HeapAlloc)
+}
+
+// PeakHeap makes the Go runtime collect garbage often. The function that it returns ends that,
+// and returns how many bytes the live objects took, at most.
+func PeakHeap() (peak func() int) {
+	percent := debug.SetGCPercent(10)
+	done, result := make(chan struct{}), make(chan int, 1)
+	go func() {
+		var most uint64
+		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		ticks := time.NewTicker(2 * time.Millisecond)
+		defer ticks.Stop()
+		for {
+			metrics.Read(sample)
+			most = max(most, sample[0].Value.Uint64())
+			select {
+			case <-done:
+				result <- int(most)
+				return
+			case <-ticks.C:
+			}
+		}
+	}()
+	return func() int {
+		debug.SetGCPercent(percent)
+		close(done)
+		return <-result
+	}
 }
 
 // KeptBytes returns how many bytes what read keeps of a JSON text takes.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
-	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/core"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/internal/fulltest"
@@ -27,7 +26,7 @@ import (
 // they are decoded one at a time. The API server needs seconds to store one of them, so
 // that only "make full" uses such ones.
 func TestMemoryOfObjects(t *testing.T) {
-	const objects, maxHeap = 12, 48 << 20
+	const objects, maxHeap = 12, 24 << 20
 	keys := 10
 	if fulltest.Enabled() {
 		keys = 50_000
@@ -57,7 +56,7 @@ func TestMemoryOfObjects(t *testing.T) {
 	}
 	hostile = nil
 
-	before, peak := apitest.LiveHeap(), watchHeap(t)
+	before, peak := apitest.LiveHeap(), apitest.PeakHeap()
 	changed := make(chan struct{}, 1)
 	watcher, mostAtATime := start(t, config, changed)
 	await := func(want string) {
@@ -91,7 +90,7 @@ func TestMemoryOfObjects(t *testing.T) {
 	}
 	patching.Wait()
 	await("new")
-	if grown := int(peak()) - before; grown > maxHeap {
+	if grown := peak() - before; grown > maxHeap {
 		t.Errorf("%d ConfigMaps take %d MiB, want at most %d", objects, grown>>20, maxHeap>>20)
 	}
 	if most := mostAtATime(); most != 1 {
@@ -114,42 +113,16 @@ func start(t *testing.T, config *rest.Config, changed chan<- struct{}) (*Watcher
 			return next.RoundTrip(request)
 		})
 	})
-	watcher, err := NewWatcher(config, false, func(types.NamespacedName) {
+	client, err := core.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher := NewWatcher(client, false, func(types.NamespacedName) {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
 	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(watcher.Close)
 	return watcher, most.Load
-}
-
-// watchHeap collects garbage often, and returns the largest live heap since.
-func watchHeap(t *testing.T) (peak func() uint64) {
-	percent := debug.SetGCPercent(10)
-	done, result := make(chan struct{}), make(chan uint64, 1)
-	go func() {
-		var most uint64
-		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		ticks := time.NewTicker(2 * time.Millisecond)
-		defer ticks.Stop()
-		for {
-			metrics.Read(sample)
-			most = max(most, sample[0].Value.Uint64())
-			select {
-			case <-done:
-				result <- most
-				return
-			case <-ticks.C:
-			}
-		}
-	}()
-	return func() uint64 {
-		debug.SetGCPercent(percent)
-		close(done)
-		return <-result
-	}
 }

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -50,26 +47,15 @@ type watchedObject struct {
 	known lookup
 }
 
-// NewWatcher returns a watcher that calls changed, which must not block, with
+// NewWatcher returns a watcher with a client of the core API that calls changed, which must not block, with
 // each Configuration that should be resolved again.
-func NewWatcher(config *rest.Config, crossNamespace bool, changed func(types.NamespacedName), log *slog.Logger) (*Watcher, error) {
-	client, err := newClient(config)
-	if err != nil {
-		return nil, fmt.Errorf("create the client for discoveryProperties: %w", err)
-	}
+func NewWatcher(client rest.Interface, crossNamespace bool, changed func(types.NamespacedName), log *slog.Logger) *Watcher {
 	w := &Watcher{
 		client: client, crossNamespace: crossNamespace, changed: changed, log: log,
 		turn: make(chan struct{}, 1), objects: map[reference]*watchedObject{},
 	}
 	w.base, w.end = context.WithCancel(context.Background())
-	return w, nil
-}
-
-// newClient returns a client of the core API that knows no types.
-func newClient(config *rest.Config) (rest.Interface, error) {
-	config = dynamic.ConfigFor(config) // JSON only
-	config.APIPath, config.GroupVersion = "/api", &schema.GroupVersion{Version: "v1"}
-	return rest.RESTClientFor(config)
+	return w
 }
 
 // Resolve returns a Configuration's properties. From now on, changes of the objects

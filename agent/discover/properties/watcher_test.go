@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/core"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/apitest"
 )
@@ -67,15 +68,16 @@ func newCluster(t *testing.T) *cluster {
 			return next.RoundTrip(request)
 		})
 	})
-	c.watcher, err = NewWatcher(acting, false, func(types.NamespacedName) {
+	client, err := core.NewClient(acting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.watcher = NewWatcher(client, false, func(types.NamespacedName) {
 		select {
 		case c.changed <- struct{}{}:
 		default:
 		}
 	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(c.watcher.Close)
 	return c
 }
@@ -184,7 +186,7 @@ func TestRetriesAreRare(t *testing.T) {
 						Body: io.NopCloser(strings.NewReader(answer)), Request: request,
 					}, nil
 				})}
-				client, err := newClient(config)
+				client, err := core.NewClient(config)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/observer"
@@ -164,7 +165,12 @@ func (c *cluster) addNode(name string) {
 // start starts the serving half of an agent.
 func (n *memoryNode) start() {
 	t, log := n.c.t, n.c.log.With("agent", n.name)
-	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://api", Transport: n.link, QPS: -1})
+	config := &rest.Config{Host: "http://api", Transport: n.link, QPS: -1}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coreClient, err := core.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +184,7 @@ func (n *memoryNode) start() {
 	}
 	n.server, err = newServer(Options{
 		NodeName: n.name, FieldManager: "akri-agent", Client: client, Instances: store, Log: log, Metrics: prometheus.NewRegistry(),
-	}, observer.NewFrom(n.kubelet, n.kubelet, n.name, client, log, metrics), n.kubelet)
+	}, observer.NewFrom(n.kubelet, n.kubelet, n.name, coreClient, log, metrics), n.kubelet)
 	if err != nil {
 		t.Fatal(err)
 	}

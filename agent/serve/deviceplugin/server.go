@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/health"
@@ -32,6 +33,8 @@ type Options struct {
 	// Client writes Instances and Events and, without the kubelet's Pods API, reads this
 	// node's Pods. It should have no rate limit.
 	Client dynamic.Interface
+	// Core is a client of the core API.
+	Core rest.Interface
 	// Instances caches this node's Instances. The server adds a handler to it.
 	Instances *instances.Store
 	Log       *slog.Logger
@@ -93,7 +96,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	podObserver, err := observer.New(dir, o.NodeName, o.Client, o.Log, observed)
+	podObserver, err := observer.New(dir, o.NodeName, o.Core, o.Log, observed)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the kubelet: %w", err)
 	}

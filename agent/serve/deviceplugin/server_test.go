@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/claims"
@@ -178,8 +179,12 @@ func (w *world) agent(node string, k *kubelettest.Kubelet) *agent {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	coreClient, err := core.NewClient(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	a.Server, err = deviceplugin.New(deviceplugin.Options{
-		NodeName: node, KubeletDir: k.Dir(), FieldManager: "akri-agent." + node, Client: client,
+		NodeName: node, KubeletDir: k.Dir(), FieldManager: "akri-agent." + node, Client: client, Core: coreClient,
 		Instances: store, Log: log, Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {

@@ -1,49 +1,53 @@
 package observer
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
-
-var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // apiTimeout bounds a list of the pods: an API server that does not respond must not
 // stop the observations.
 const apiTimeout = 5 * time.Second
 
-// apiPods reads this node's Pods from the API server.
+// apiPods reads this node's Pods from the API server, one at a time: others choose how
+// large they are.
 type apiPods struct {
-	client dynamic.Interface
+	client rest.Interface // of the core API
 	node   string
 }
 
-func (a apiPods) options() metav1.ListOptions {
-	return metav1.ListOptions{FieldSelector: "spec.nodeName=" + a.node}
+func (a apiPods) get() *rest.Request {
+	return a.client.Get().Resource("pods").Param("fieldSelector", "spec.nodeName="+a.node)
 }
 
 // list reads the Pods into a store and returns the resourceVersion to watch from.
-// The request names no resourceVersion, so the read is consistent.
+// The request names no resourceVersion, so the read is consistent. It is not paged: an
+// API server that serves a list from its cache reads pages from etcd, the Pods of all
+// nodes for each.
 func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	list, err := a.client.Resource(podResource).List(ctx, a.options())
+	stream, err := a.get().Stream(ctx)
 	if err != nil {
 		return "", fmt.Errorf("list the Pods of node %s: %w", a.node, err)
 	}
-	pods := make([]podInfo, 0, len(list.Items))
-	for i := range list.Items {
-		pods = append(pods, readPod(&list.Items[i]))
+	defer stream.Close()
+	pods, version, err := decodeList(stream)
+	if err != nil {
+		return "", fmt.Errorf("list the Pods of node %s: %w", a.node, err)
 	}
 	into.replace(pods)
-	return list.GetResourceVersion(), nil
+	return version, nil
 }
 
 // watch lists and watches the Pods until the watch ends, and returns why it ended.
@@ -54,105 +58,168 @@ func (a apiPods) watch(ctx context.Context, into *store, synced func()) error {
 	if err != nil {
 		return err
 	}
-	options := a.options()
-	options.ResourceVersion = version
-	events, err := a.client.Resource(podResource).Watch(ctx, options)
+	stream, err := a.get().Param("watch", "true").Param("resourceVersion", version).Stream(ctx)
 	if err != nil {
 		return fmt.Errorf("watch the Pods of node %s: %w", a.node, err)
 	}
-	defer events.Stop()
+	defer stream.Close()
 	into.trust(true)
 	synced()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case event, open := <-events.ResultChan():
-			if !open {
-				return nil
+	for events := json.NewDecoder(stream); ; {
+		var event struct {
+			Type   watch.EventType `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		if err := events.Decode(&event); err != nil {
+			return cmp.Or(ctx.Err(), ignoreEOF(err))
+		}
+		if event.Type == watch.Error {
+			var status metav1.Status
+			if err := json.Unmarshal(event.Object, &status); err != nil {
+				return err
 			}
-			object, ok := event.Object.(*unstructured.Unstructured)
-			switch {
-			case event.Type == watch.Error:
-				return apierrors.FromObject(event.Object)
-			case !ok:
-			case event.Type == watch.Deleted:
-				into.put(readPod(object)) // its last status shows whether it terminated
-				into.remove(string(object.GetUID()), false)
-			default:
-				into.put(readPod(object))
-			}
+			return apierrors.FromObject(&status)
+		}
+		var pod apiPod
+		if err := json.Unmarshal(event.Object, &pod); err != nil {
+			return err
+		}
+		read := pod.read()
+		into.put(read) // the last status of a deleted one shows whether it terminated
+		if event.Type == watch.Deleted {
+			into.remove(read.UID, false)
 		}
 	}
 }
 
-// readPod reads a Pod of the API server. A field of an unexpected type counts as
-// absent, so an unreadable Pod does not count as terminated.
-func readPod(object *unstructured.Unstructured) podInfo {
-	f := podFacts{
-		uid: string(object.GetUID()), namespace: object.GetNamespace(), name: object.GetName(),
-		deleting: object.GetDeletionTimestamp() != nil,
+// ignoreEOF returns nil if the API server has ended a watch in order.
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
 	}
-	_, admitted, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "startTime")
-	f.waiting = !admitted
-	f.phase, _, _ = unstructured.NestedString(object.Object, "status", "phase")
-	f.claimed = readClaimed(object)
-	f.containers = readContainers(object, "containers")
-	f.inits = readContainers(object, "initContainers")
-	f.statuses = readStates(object, "containerStatuses")
-	f.others = append(readStates(object, "initContainerStatuses"), readStates(object, "ephemeralContainerStatuses")...)
+	return err
+}
+
+// apiPod is what is decoded of a Pod.
+type apiPod struct {
+	Metadata struct {
+		UID               string       `json:"uid"`
+		Namespace         string       `json:"namespace"`
+		Name              string       `json:"name"`
+		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Spec struct {
+		Containers     []apiContainer `json:"containers"`
+		InitContainers []apiContainer `json:"initContainers"`
+	} `json:"spec"`
+	Status struct {
+		Phase                      string       `json:"phase"`
+		StartTime                  *metav1.Time `json:"startTime"`
+		ContainerStatuses          []apiStatus  `json:"containerStatuses"`
+		InitContainerStatuses      []apiStatus  `json:"initContainerStatuses"`
+		EphemeralContainerStatuses []apiStatus  `json:"ephemeralContainerStatuses"`
+		// ClaimStatus has the requests that are served by DRA.
+		ClaimStatus struct {
+			RequestMappings []struct {
+				ContainerName string `json:"containerName"`
+				ResourceName  string `json:"resourceName"`
+			} `json:"requestMappings"`
+		} `json:"extendedResourceClaimStatus"`
+	} `json:"status"`
+}
+
+type apiContainer struct {
+	Name          string `json:"name"`
+	RestartPolicy string `json:"restartPolicy"`
+	Resources     struct {
+		Limits   map[string]string `json:"limits"`
+		Requests map[string]string `json:"requests"`
+	} `json:"resources"`
+}
+
+type apiStatus struct {
+	State struct {
+		Running    *struct{} `json:"running"`
+		Terminated *struct{} `json:"terminated"`
+	} `json:"state"`
+}
+
+// decodeList reads a list of Pods to its end, and returns them with the version of the
+// list.
+func decodeList(from io.Reader) (pods []podInfo, version string, err error) {
+	decoder := json.NewDecoder(from)
+	expect := func(want json.Delim) {
+		token, tokenErr := decoder.Token()
+		if err == nil && tokenErr != nil {
+			err = tokenErr
+		} else if err == nil && token != want {
+			err = fmt.Errorf("the answer is no list: %v instead of %v", token, want)
+		}
+	}
+	complete := false
+	for expect('{'); err == nil && decoder.More(); {
+		var field json.Token
+		if field, err = decoder.Token(); err != nil {
+			break
+		}
+		switch field {
+		case "metadata":
+			var metadata metav1.ListMeta
+			err = decoder.Decode(&metadata)
+			version = metadata.ResourceVersion
+		case "items":
+			for expect('['); err == nil && decoder.More(); {
+				var pod apiPod
+				if err = decoder.Decode(&pod); err == nil {
+					pods = append(pods, pod.read())
+				}
+			}
+			expect(']')
+			complete = true
+		default:
+			err = decoder.Decode(&json.RawMessage{})
+		}
+	}
+	if expect('}'); err == nil && (version == "" || !complete) {
+		err = errors.New("the answer is no list: it has no version or no items")
+	}
+	return pods, version, err
+}
+
+// read returns what the observer reads of a Pod.
+func (p *apiPod) read() podInfo {
+	f := podFacts{
+		uid: p.Metadata.UID, namespace: p.Metadata.Namespace, name: p.Metadata.Name,
+		deleting: p.Metadata.DeletionTimestamp != nil, waiting: p.Status.StartTime == nil, phase: p.Status.Phase,
+		claimed:    map[request]bool{},
+		containers: readContainers(p.Spec.Containers), inits: readContainers(p.Spec.InitContainers),
+		statuses: readStates(p.Status.ContainerStatuses),
+		others:   append(readStates(p.Status.InitContainerStatuses), readStates(p.Status.EphemeralContainerStatuses)...),
+	}
+	for _, mapping := range p.Status.ClaimStatus.RequestMappings {
+		f.claimed[request{mapping.ContainerName, mapping.ResourceName}] = true
+	}
 	return f.digest()
 }
 
-func readContainers(object *unstructured.Unstructured, field string) []container {
-	list, _, _ := unstructured.NestedSlice(object.Object, "spec", field)
+func readContainers(list []apiContainer) []container {
 	var containers []container
-	for _, item := range list {
-		fields, _ := item.(map[string]any)
-		name, _, _ := unstructured.NestedString(fields, "name")
-		policy, _, _ := unstructured.NestedString(fields, "restartPolicy")
+	for _, c := range list {
 		containers = append(containers, container{
-			name:     name,
-			limits:   readQuantities(fields, "limits"),
-			requests: readQuantities(fields, "requests"),
-			sidecar:  policy == "Always",
+			name: c.Name, limits: c.Resources.Limits, requests: c.Resources.Requests, sidecar: c.RestartPolicy == "Always",
 		})
 	}
 	return containers
 }
 
-func readQuantities(fields map[string]any, list string) map[string]string {
-	values, _, _ := unstructured.NestedMap(fields, "resources", list)
-	quantities := map[string]string{}
-	for name, value := range values {
-		quantities[name] = fmt.Sprint(value)
-	}
-	return quantities
-}
-
-// readClaimed reads the requests that are served by DRA.
-func readClaimed(object *unstructured.Unstructured) map[request]bool {
-	list, _, _ := unstructured.NestedSlice(object.Object, "status", "extendedResourceClaimStatus", "requestMappings")
-	claimed := map[request]bool{}
-	for _, item := range list {
-		fields, _ := item.(map[string]any)
-		c, _, _ := unstructured.NestedString(fields, "containerName")
-		name, _, _ := unstructured.NestedString(fields, "resourceName")
-		claimed[request{c, name}] = true
-	}
-	return claimed
-}
-
-func readStates(object *unstructured.Unstructured, field string) []containerState {
-	list, _, _ := unstructured.NestedSlice(object.Object, "status", field)
+func readStates(list []apiStatus) []containerState {
 	var states []containerState
-	for _, item := range list {
-		fields, _ := item.(map[string]any)
+	for _, status := range list {
 		s := waiting
-		if _, ok, _ := unstructured.NestedMap(fields, "state", "terminated"); ok {
+		if status.State.Terminated != nil {
 			s = terminated
 		}
-		if _, ok, _ := unstructured.NestedMap(fields, "state", "running"); ok {
+		if status.State.Running != nil {
 			s = running
 		}
 		states = append(states, s)

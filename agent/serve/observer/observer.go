@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	monitor "akri.sh/akri/agent/health"
 	"akri.sh/akri/agent/serve/kubelet"
@@ -49,7 +49,7 @@ type Observer struct {
 
 // New returns an observer for a node whose kubelet has the given root directory. The
 // client is used only if the kubelet does not serve the Pods API.
-func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger, metrics *Metrics) (*Observer, error) {
+func New(kubeletDir, node string, client rest.Interface, log *slog.Logger, metrics *Metrics) (*Observer, error) {
 	lister, err := kubelet.NewLister(kubeletDir)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func New(kubeletDir, node string, client dynamic.Interface, log *slog.Logger, me
 }
 
 // NewFrom returns an observer that reads the kubelet's list and Pods as given.
-func NewFrom(lister Lister, pods Pods, node string, client dynamic.Interface, log *slog.Logger, metrics *Metrics) *Observer {
+func NewFrom(lister Lister, pods Pods, node string, client rest.Interface, log *slog.Logger, metrics *Metrics) *Observer {
 	changed := make(chan struct{}, 1)
 	return &Observer{
 		lister: lister, pods: pods, api: apiPods{client, node}, log: log,

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 	"akri.sh/akri/internal/apitest"
@@ -38,7 +39,7 @@ var own = []slots.Use{{Resource: "cam-1", ID: "cam-1-0"}}
 // Pods come from the API server of config; the node has the name of the test.
 func newObserver(t *testing.T, k *kubelettest.Kubelet, config *rest.Config, configure ...func(*observer.Observer)) *observer.Observer {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config)
+	client, err := core.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -10,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"akri.sh/akri/agent/serve/kubelet"
 )
@@ -152,18 +151,27 @@ func TestPodForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&tc.pod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fromObject := readPod(&unstructured.Unstructured{Object: object})
-			for form, got := range map[string]podInfo{"bytes": fromBytes, "object": fromObject} {
+			for form, got := range map[string]podInfo{"bytes": fromBytes, "JSON": fromJSON(t, &tc.pod)} {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (%s): -want +got\n%s", tc.reason, form, diff)
 				}
 			}
 		})
 	}
+}
+
+// fromJSON returns what the observer reads of a Pod in the API server.
+func fromJSON(t *testing.T, pod *corev1.Pod) podInfo {
+	t.Helper()
+	text, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded apiPod
+	if err := json.Unmarshal(text, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded.read()
 }
 
 // TestWaitingPod checks that a Pod waits for its admission until the kubelet has reported
@@ -174,13 +182,7 @@ func TestWaitingPod(t *testing.T) {
 		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{deviceContainer("app", "akri.sh/cam", "1")}},
 		Status:     corev1.PodStatus{Phase: corev1.PodPending},
 	}
-	read := func() podInfo {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return readPod(&unstructured.Unstructured{Object: object})
-	}
+	read := func() podInfo { return fromJSON(t, &pod) }
 	lingering := func(pods ...podInfo) []string {
 		o := account([]kubelet.Listing{{}}, pods)
 		if !slices.Equal(o.Open, []string{"cam"}) {
