@@ -3,9 +3,11 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,12 +29,18 @@ const (
 	byParent = "parent"
 )
 
+// readTimeout bounds the time for which one Configuration keeps others waiting.
+const readTimeout = 10 * time.Second
+
 // configurations is a cache of the cluster's Configurations, reduced to the fields
 // that an agent reads.
 type configurations struct {
 	informer cache.SharedIndexInformer
 	client   dynamic.NamespaceableResourceInterface
 	reader   reader
+	// reading, of capacity 1, is taken while a whole Configuration is read: others choose
+	// what it takes to decode it.
+	reading chan struct{}
 
 	mu sync.Mutex
 	// requests are the discovery requests that the cache does not have.
@@ -62,7 +70,8 @@ func (c *cachedConfiguration) full() bool { return c.otherFailures >= v0.MaxDisc
 // each Configuration that changes, and with its rivals.
 func newConfigurations(client dynamic.Interface, read reader, changed func(types.NamespacedName)) (*configurations, error) {
 	c := &configurations{
-		client: client.Resource(v0.ConfigurationResource), reader: read, requests: map[types.UID]*cachedConfiguration{},
+		client: client.Resource(v0.ConfigurationResource), reader: read,
+		reading: make(chan struct{}, 1), requests: map[types.UID]*cachedConfiguration{},
 	}
 	c.informer = informer.Objects(c.client, nil, func(object *unstructured.Unstructured) (metav1.Object, error) {
 		return read.configuration(object)
@@ -152,19 +161,9 @@ func (c *configurations) withRequest(ctx context.Context, configuration *v0.Conf
 	if known != nil && known.Generation == cached.Generation {
 		return &known.Configuration, nil
 	}
-	// Agents may list and watch Configurations; they need no permission to get them.
-	list, err := c.client.Namespace(name.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", name.Name).String(),
-	})
+	read, err := c.read(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read Configuration %s: %w", name, err)
-	}
-	if len(list.Items) == 0 {
-		return nil, fmt.Errorf("read Configuration %s: it was deleted", name)
-	}
-	read, err := c.reader.whole(&list.Items[0])
-	if err != nil {
-		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,6 +172,29 @@ func (c *configurations) withRequest(ctx context.Context, configuration *v0.Conf
 		c.requests[read.UID] = read
 	}
 	return &read.Configuration, nil
+}
+
+// read reads a Configuration with its request from the API server, one at a time.
+func (c *configurations) read(ctx context.Context, name types.NamespacedName) (*cachedConfiguration, error) {
+	select {
+	case c.reading <- struct{}{}:
+		defer func() { <-c.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	// Agents may list and watch Configurations; they need no permission to get them.
+	list, err := c.client.Namespace(name.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", name.Name).String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) == 0 {
+		return nil, errors.New("it was deleted")
+	}
+	return c.reader.whole(&list.Items[0])
 }
 
 // forget drops the request of a Configuration that has changed, or is not served.
