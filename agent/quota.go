@@ -3,6 +3,8 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"slices"
 
 	"akri.sh/akri/agent/discover/properties"
 	v0 "akri.sh/akri/api/v0"
@@ -59,51 +61,96 @@ func (l load) min(other load) load {
 	return load{min(l.count, other.count), min(l.bytes, other.bytes), min(l.references, other.references)}
 }
 
-// beyondQuota returns the cause and the remedy if this node serves older Configurations
-// instead of one, and otherwise "". All agents with the same handlers agree.
+// fitting returns what of a namespace's load is within the limits of a namespace. The rest
+// is not served, and takes nothing from others.
+func (l load) fitting() load {
+	return l.min(load{v0.MaxConfigurations, maxRequestsOfNamespace, maxReferencesOfNamespace})
+}
+
+// beyondQuota returns the cause and the remedy if this node does not serve a Configuration
+// because of what others take, and otherwise "". All agents with the same handlers agree.
 func (c *configurations) beyondQuota(configuration *v0.Configuration) string {
 	cached := c.cached(keyOf(configuration))
 	if cached == nil || !c.counts(cached) {
 		return ""
 	}
-	older := map[string]load{}
+	own := cached.request
 	for _, object := range c.informer.GetStore().List() {
-		if other := object.(*cachedConfiguration); c.counts(other) && isOlder(other, cached) {
-			older[other.Namespace] = older[other.Namespace].plus(other.request)
+		other := object.(*cachedConfiguration)
+		if other.Namespace == cached.Namespace && c.counts(other) && isOlder(other, cached) {
+			own = own.plus(other.request)
 		}
 	}
-	return overQuota(cached.Namespace, cached.request, older)
+	return overQuota(own, c.loads())
 }
 
-// overQuota returns what beyondQuota returns, given what the older Configurations of each
-// namespace take.
-func overQuota(namespace string, wanted load, older map[string]load) string {
-	all := wanted
-	for _, taken := range older {
-		// What a namespace has beyond its limit is not served, and takes nothing from others.
-		all = all.plus(taken.min(load{v0.MaxConfigurations, maxRequestsOfNamespace, maxReferencesOfNamespace}))
+// contended reports whether the node does not serve all Configurations. One that is served
+// may then have to make room for those of other namespaces.
+func (c *configurations) contended() bool {
+	var all load
+	for _, namespace := range c.loads() {
+		all = all.plus(namespace.fitting())
 	}
-	own := wanted.plus(older[namespace])
-	const remedy = "the oldest are served: delete some that are not needed"
+	return all != all.min(load{maxServed, maxRequests, maxReferences})
+}
+
+// loads returns what the Configurations of each namespace take.
+func (c *configurations) loads() map[string]load {
+	namespaces := map[string]load{}
+	for _, object := range c.informer.GetStore().List() {
+		if other := object.(*cachedConfiguration); c.counts(other) {
+			namespaces[other.Namespace] = namespaces[other.Namespace].plus(other.request)
+		}
+	}
+	return namespaces
+}
+
+// overQuota returns what beyondQuota returns for a Configuration that takes own, together
+// with the older ones of its namespace. Namespaces have equal shares of a node, whatever
+// the age of their Configurations, so none displaces what another one has of its share.
+func overQuota(own load, namespaces map[string]load) string {
+	const oldest = "the oldest are served: delete some that are not needed"
+	const shares = "namespaces share these equally: delete some that are not needed"
+	beyond := func(limit int, of func(load) int) bool { return of(own) > share(limit, namespaces, of) }
+	count := func(l load) int { return l.count }
+	bytes := func(l load) int { return l.bytes }
+	references := func(l load) int { return l.references }
 	switch {
 	case own.count > v0.MaxConfigurations:
-		return fmt.Sprintf("not served: a node serves at most %d Configurations of one namespace, and %s", v0.MaxConfigurations, remedy)
-	case all.count > maxServed:
-		return fmt.Sprintf("not served: a node serves at most %d Configurations, and %s", maxServed, remedy)
+		return fmt.Sprintf("not served: a node serves at most %d Configurations of one namespace, and %s", v0.MaxConfigurations, oldest)
+	case beyond(maxServed, count):
+		return fmt.Sprintf("not served: a node serves at most %d Configurations, and %s", maxServed, shares)
 	case own.bytes > maxRequestsOfNamespace:
 		return fmt.Sprintf("not served: the requests of a namespace's Configurations on a node have at most %d bytes, and %s, "+
-			"or shorten discoveryDetails and discoveryProperties", maxRequestsOfNamespace, remedy)
-	case all.bytes > maxRequests:
+			"or shorten discoveryDetails and discoveryProperties", maxRequestsOfNamespace, oldest)
+	case beyond(maxRequests, bytes):
 		return fmt.Sprintf("not served: the requests of all Configurations on a node have at most %d bytes, and %s, "+
-			"or shorten discoveryDetails and discoveryProperties", maxRequests, remedy)
+			"or shorten discoveryDetails and discoveryProperties", maxRequests, shares)
 	case own.references > maxReferencesOfNamespace:
 		return fmt.Sprintf("not served: a namespace's Configurations on a node refer to at most %d Secrets and ConfigMaps, and %s, "+
-			"or use more keys of fewer objects", maxReferencesOfNamespace, remedy)
-	case all.references > maxReferences:
+			"or use more keys of fewer objects", maxReferencesOfNamespace, oldest)
+	case beyond(maxReferences, references):
 		return fmt.Sprintf("not served: all Configurations on a node refer to at most %d Secrets and ConfigMaps, and %s, "+
-			"or use more keys of fewer objects", maxReferences, remedy)
+			"or use more keys of fewer objects", maxReferences, shares)
 	}
 	return ""
+}
+
+// share returns how much of a limit each namespace may take: the most for which the
+// namespaces together, each taking no more than it needs, stay within the limit.
+func share(limit int, namespaces map[string]load, of func(load) int) int {
+	needs := make([]int, 0, len(namespaces))
+	for _, namespace := range namespaces {
+		needs = append(needs, of(namespace.fitting()))
+	}
+	slices.Sort(needs)
+	for i, need := range needs {
+		if equal := limit / (len(needs) - i); need > equal {
+			return equal
+		}
+		limit -= need
+	}
+	return math.MaxInt
 }
 
 // counts reports whether a Configuration would be served if there were no quota.
@@ -111,8 +158,7 @@ func (c *configurations) counts(cached *cachedConfiguration) bool {
 	return v0.Active(&cached.Configuration) && c.reader.served(cached.Spec.DiscoveryHandler.Name)
 }
 
-// isOlder orders Configurations by age.
+// isOlder orders the Configurations of a namespace by age.
 func isOlder(a, b *cachedConfiguration) bool {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name)) < 0
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
 }

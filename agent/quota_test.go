@@ -2,6 +2,8 @@ package agent
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -18,41 +20,67 @@ import (
 
 func TestOverQuota(t *testing.T) {
 	const mib = 1 << 20
-	many := func(last int) map[string]load {
-		return map[string]load{"b": {count: 100}, "c": {count: 100}, "d": {count: 500}, "e": {count: last}}
-	}
-	large := func(last int) map[string]load {
-		return map[string]load{"b": {1, 9 * mib, 0}, "c": {1, 9 * mib, 0}, "d": {1, 9 * mib, 0}, "e": {1, last, 0}}
-	}
-	referring := func(last int) map[string]load {
-		return map[string]load{"b": {1, 0, 200}, "c": {1, 0, 5000}, "d": {1, 0, 200}, "e": {1, 0, last}}
-	}
 	for name, test := range map[string]struct {
-		wanted     int // bytes
-		references int
-		older      map[string]load
-		says       string
+		own    load            // with the older ones of its namespace
+		others map[string]load // of other namespaces
+		says   string
 	}{
-		"nothing else":                     {wanted: mib},
-		"the last one of a namespace":      {older: map[string]load{"a": {99, 0, 0}}},
-		"one more":                         {older: map[string]load{"a": {100, 0, 0}}, says: "at most 100 Configurations of one namespace"},
-		"another namespace has far more":   {older: map[string]load{"b": {5000, 100 * mib, 0}}},
-		"others leave room for one":        {older: many(99)},
-		"others take all":                  {older: many(100), says: "at most 400"},
-		"the last byte of a namespace":     {wanted: mib, older: map[string]load{"a": {3, 3 * mib, 0}}},
-		"one byte more":                    {wanted: mib, older: map[string]load{"a": {3, 3*mib + 1, 0}}, says: "a namespace's Configurations"},
-		"the last byte of the node":        {wanted: mib, older: large(3 * mib)},
-		"none is left":                     {wanted: 1, older: large(4 * mib), says: "all Configurations"},
-		"a large request alone is too big": {wanted: 5 * mib, says: "or shorten discoveryDetails"},
-		"the last Secret of a namespace":   {references: 2, older: map[string]load{"a": {5, 0, 198}}},
-		"one Secret more":                  {references: 2, older: map[string]load{"a": {5, 0, 199}}, says: "at most 200 Secrets"},
-		"a Configuration with too many":    {references: 201, says: "at most 200 Secrets and ConfigMaps"},
-		"the last Secret of the node":      {references: 100, older: referring(100)},
-		"no Secret is left":                {references: 1, older: referring(200), says: "all Configurations on a node refer to at most 800"},
+		"nothing else":                      {own: load{1, mib, 0}},
+		"the last one of a namespace":       {own: load{100, 0, 0}},
+		"one more":                          {own: load{101, 0, 0}, says: "at most 100 Configurations of one namespace"},
+		"another namespace has far more":    {own: load{100, 0, 0}, others: map[string]load{"b": {5000, 100 * mib, 0}}},
+		"three others have all they can":    {own: load{100, 0, 0}, others: equal(3, load{500, 0, 0})},
+		"the share of five":                 {own: load{80, 0, 0}, others: equal(4, load{500, 0, 0})},
+		"more than the share of five":       {own: load{81, 0, 0}, others: equal(4, load{500, 0, 0}), says: "at most 400 Configurations, and namespaces"},
+		"what others do not need":           {own: load{100, 0, 0}, others: equal(100, load{3, 0, 0})},
+		"more than others leave":            {own: load{100, 0, 0}, others: equal(101, load{3, 0, 0}), says: "at most 400"},
+		"one, however many namespaces":      {own: load{1, 0, 0}, others: equal(399, load{100, 0, 0})},
+		"the last byte of a namespace":      {own: load{4, 4 * mib, 0}},
+		"one byte more":                     {own: load{4, 4*mib + 1, 0}, says: "a namespace's Configurations"},
+		"the last byte of a share":          {own: load{1, 2 * mib, 0}, others: equal(7, load{1, 9 * mib, 0})},
+		"a byte more than the share":        {own: load{1, 2*mib + 1, 0}, others: equal(7, load{1, 9 * mib, 0}), says: "all Configurations"},
+		"a large request alone is too big":  {own: load{1, 5 * mib, 0}, says: "or shorten discoveryDetails"},
+		"the last Secret of a namespace":    {own: load{6, 0, 200}},
+		"one Secret more":                   {own: load{6, 0, 201}, says: "at most 200 Secrets and ConfigMaps"},
+		"the last Secret of a share":        {own: load{1, 0, 100}, others: equal(7, load{1, 0, 5000})},
+		"a Secret more than the share":      {own: load{1, 0, 101}, others: equal(7, load{1, 0, 5000}), says: "refer to at most 800"},
+		"many Configurations, few requests": {own: load{1, 1000, 2}, others: equal(399, load{1, 30_000, 1})},
 	} {
-		got := overQuota("a", load{1, test.wanted, test.references}, test.older)
+		namespaces := maps.Clone(test.others)
+		if namespaces == nil {
+			namespaces = map[string]load{}
+		}
+		namespaces["a"] = test.own
+		got := overQuota(test.own, namespaces)
 		if test.says == "" && got != "" || !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q, want %q", name, got, test.says)
+		}
+	}
+}
+
+func equal(count int, each load) map[string]load {
+	namespaces := map[string]load{}
+	for i := range count {
+		namespaces[fmt.Sprint("other", i)] = each
+	}
+	return namespaces
+}
+
+// What is served of all namespaces stays within the limits, and none could have more.
+func TestShares(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		namespaces, sum, most := map[string]load{}, 0, 0
+		for i := range 1 + random.IntN(50) {
+			namespaces[fmt.Sprint(i)] = load{count: random.IntN(130)}
+		}
+		each := share(maxServed, namespaces, func(l load) int { return l.count })
+		for _, namespace := range namespaces {
+			sum += min(namespace.fitting().count, each)
+			most += min(namespace.fitting().count, min(each, 1000)+1)
+		}
+		if sum > maxServed || most <= maxServed && most > sum {
+			t.Fatalf("with %v, each has %d, together %d; with one more each, %d", namespaces, each, sum, most)
 		}
 	}
 }
@@ -91,7 +119,7 @@ func TestLoad(t *testing.T) {
 	for range v0.MaxConfigurations - 1 {
 		usual = usual.plus(loadOf(with(strings.Repeat("x", 8<<10), secret, other)))
 	}
-	if says := overQuota("a", usual, nil); says != "" {
+	if says := overQuota(usual, map[string]load{"a": usual}); says != "" {
 		t.Errorf("the most Configurations of a namespace, with usual requests: %s", says)
 	}
 }
@@ -158,6 +186,63 @@ func TestTheOldestAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("the oldest is being deleted", tooMany, false)
+}
+
+// Configurations without a handler take nothing from others, so there may be any number of
+// them. If they get one, they take no more than the share of their namespaces, however old
+// they are.
+func TestOldConfigurationsDisplaceNoOthers(t *testing.T) {
+	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := reader{served: func(handler string) bool { return handler == "here" }}
+	c, err := newConfigurations(client, read, func(types.NamespacedName) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(namespace string, i int, handler string, age int64) *cachedConfiguration {
+		made := &cachedConfiguration{request: load{count: 1}}
+		made.Namespace, made.Name = namespace, fmt.Sprintf("c%02d", i)
+		made.CreationTimestamp = metav1.NewTime(time.Unix(1_000_000-age, 0))
+		made.Spec.DiscoveryHandler.Name = handler
+		if err := c.informer.GetIndexer().Add(made); err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	served := func(list []*cachedConfiguration) (count int) {
+		for _, configuration := range list {
+			if c.beyondQuota(&configuration.Configuration) == "" {
+				count++
+			}
+		}
+		return count
+	}
+	var victims []*cachedConfiguration
+	for i := range 20 {
+		victims = append(victims, add("victim", i, "here", 10))
+	}
+	for _, handler := range []string{"elsewhere", "here"} {
+		hostile := map[string][]*cachedConfiguration{}
+		for n := range 4 {
+			namespace := fmt.Sprint("hostile", n)
+			for i := range v0.MaxConfigurations {
+				hostile[namespace] = append(hostile[namespace], add(namespace, i, handler, 1000))
+			}
+		}
+		if n := served(victims); n != len(victims) {
+			t.Errorf("after old Configurations got the handler %s, %d of %d others are served", handler, n, len(victims))
+		}
+		if want := handler == "here"; c.contended() != want {
+			t.Errorf("handler %s: contended: %v", handler, !want)
+		}
+		for namespace, list := range hostile {
+			if n := served(list); handler == "here" && n != (maxServed-len(victims))/4 {
+				t.Errorf("%d Configurations of %s are served", n, namespace)
+			}
+		}
+	}
 }
 
 // The cache has no large requests: thousands of Configurations that are not served would

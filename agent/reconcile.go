@@ -32,8 +32,9 @@ const (
 	// Configuration that waits in this time.
 	roomDelay = time.Second
 	// unservedDelay is the time after which a Configuration is served at the latest if
-	// there is room for it. Nothing is sent if there is none. If there is, a random part
-	// keeps the agents, which learn of a Configuration together, from writing together.
+	// there is room for it, and makes room for other namespaces if there is none. Nothing
+	// is sent if nothing has changed. A random part keeps the agents, which learn of a
+	// Configuration together, from writing together.
 	unservedDelay = time.Minute
 )
 
@@ -157,7 +158,11 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 			return time.Time{}, err
 		}
 	}
-	return deadline.Earliest(again, next, snapshot.Next, result.Next), nil
+	var review time.Time
+	if r.configurations.contended() {
+		review = time.Now().Add(untilRoom())
+	}
+	return deadline.Earliest(again, next, snapshot.Next, result.Next, review), nil
 }
 
 // refuse returns the reason why an existing Configuration is not served on this node, or

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/observer"
@@ -52,7 +53,12 @@ func (k *startingKubelet) List(ctx context.Context) (kubelet.Listing, error) {
 func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Server, k *startingKubelet, run func() (stop func())) {
 	t.Helper()
 	k = &startingKubelet{memoryKubelet: newMemoryKubelet("node-a", t.Errorf), starts: make(chan struct{})}
-	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	config := &rest.Config{Host: "http://127.0.0.1:1"}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coreClient, err := core.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +72,7 @@ func alone(t *testing.T, log *slog.Logger, registry *prometheus.Registry) (s *Se
 	}
 	s, err = newServer(Options{
 		NodeName: "node-a", FieldManager: "akri-agent", Client: client, Instances: store, Log: log, Metrics: registry,
-	}, observer.NewFrom(k, k, "node-a", client, log, metrics), k)
+	}, observer.NewFrom(k, k, "node-a", coreClient, log, metrics), k)
 	if err != nil {
 		t.Fatal(err)
 	}
