@@ -31,7 +31,7 @@ func TestOverQuota(t *testing.T) {
 		"another namespace has far more":    {own: load{100, 0, 0}, others: map[string]load{"b": {5000, 100 * mib, 0}}},
 		"three others have all they can":    {own: load{100, 0, 0}, others: equal(3, load{500, 0, 0})},
 		"the share of five":                 {own: load{80, 0, 0}, others: equal(4, load{500, 0, 0})},
-		"more than the share of five":       {own: load{81, 0, 0}, others: equal(4, load{500, 0, 0}), says: "at most 400 Configurations, and namespaces"},
+		"more than the share of five":       {own: load{81, 0, 0}, others: equal(4, load{500, 0, 0}), says: "at most 400 Conf"},
 		"what others do not need":           {own: load{100, 0, 0}, others: equal(100, load{3, 0, 0})},
 		"more than others leave":            {own: load{100, 0, 0}, others: equal(101, load{3, 0, 0}), says: "at most 400"},
 		"one, however many namespaces":      {own: load{1, 0, 0}, others: equal(399, load{100, 0, 0})},

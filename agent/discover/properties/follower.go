@@ -136,7 +136,7 @@ func (f *follower) list(ctx context.Context) error {
 	}
 	var list struct {
 		Metadata metav1.ListMeta `json:"metadata"`
-		Items    []content       `json:"items"`
+		Items    []objectData    `json:"items"`
 	}
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return fmt.Errorf("decode %s", f.ref) // not what is wrong: it may quote a value

@@ -128,14 +128,14 @@ func TestResolve(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	data := content{
+	data := objectData{
 		Data:       map[string]string{"text": "plain", "both": "of data"},
 		BinaryData: map[string]string{"raw": "/w==", "both": "/w=="},
 	}.values(configMap, keySet{"text": true, "raw": true, "both": true, "absent": true})
 	if string(data["text"]) != "plain" || string(data["raw"]) != "\xff" || string(data["both"]) != "of data" {
 		t.Errorf("a ConfigMap is read as %q", data)
 	}
-	data = content{Data: map[string]string{"password": "czNjcmV0", "other": "czNjcmV0"}}.values(secret, keySet{"password": true})
+	data = objectData{Data: map[string]string{"password": "czNjcmV0", "other": "czNjcmV0"}}.values(secret, keySet{"password": true})
 	if string(data["password"]) != "s3cret" || len(data) != 1 {
 		t.Errorf("a Secret is read as %q", data)
 	}
@@ -168,7 +168,7 @@ func TestValuesTogether(t *testing.T) {
 // Of an object with a megabyte, what no Configuration refers to is not kept.
 func TestLargeObjects(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
-	data := content{Data: map[string]string{"a": large, "b": large}}.values(configMap, keySet{"a": true})
+	data := objectData{Data: map[string]string{"a": large, "b": large}}.values(configMap, keySet{"a": true})
 	if len(data) != 1 || cap(data["a"]) > 2*v0.MaxDiscoveryPropertyLength || len(data["a"]) != v0.MaxDiscoveryPropertyLength+1 {
 		t.Errorf("%d values are kept, the first with %d bytes in %d", len(data), len(data["a"]), cap(data["a"]))
 	}

@@ -154,24 +154,24 @@ func (w *Watcher) found(object *watchedObject, found lookup) {
 	}
 }
 
-// content is what is decoded of a Secret or a ConfigMap.
-type content struct {
+// objectData is what is decoded of a Secret or a ConfigMap.
+type objectData struct {
 	Data       map[string]string `json:"data"`
 	BinaryData map[string]string `json:"binaryData"`
 }
 
 // values returns the values of some keys. It copies them, so that nothing else of the
 // object, which may have a megabyte, stays in memory.
-func (c content) values(of kind, wanted keySet) map[string][]byte {
+func (d objectData) values(of kind, wanted keySet) map[string][]byte {
 	values := map[string][]byte{}
 	for key := range wanted {
-		if text, found := c.Data[key]; found && of == configMap {
+		if text, found := d.Data[key]; found && of == configMap {
 			values[key] = cut([]byte(text))
 			continue
 		}
-		encoded, found := c.BinaryData[key]
+		encoded, found := d.BinaryData[key]
 		if of == secret {
-			encoded, found = c.Data[key]
+			encoded, found = d.Data[key]
 		}
 		if value, err := base64.StdEncoding.DecodeString(encoded); found && err == nil { // the API server refuses others
 			values[key] = cut(value)
