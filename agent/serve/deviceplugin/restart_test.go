@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	v0 "akri.sh/akri/api/v0"
@@ -103,5 +104,38 @@ func TestPodReplacedWhileAgentRestarts(t *testing.T) {
 	}
 	if got := w.owner(cam, 0); got != "node-a" {
 		t.Errorf("the slot is owned by %q", got)
+	}
+}
+
+// TestHiddenAfterRestart checks that a Pod with a slot that only its init container got
+// does not delay calls for others: the kubelet keeps that slot for it. The record names a
+// second one, whose Pod terminated while the agent was down.
+func TestHiddenAfterRestart(t *testing.T) {
+	const cam = "cam-ffffff"
+	w := newWorld(t)
+	w.instance(cam, "node-a")
+	k := kubelettest.Start(t, kubelettest.Options{})
+	start := func() *agent {
+		a := w.agent("node-a", k)
+		a.publish(w.device(cam, 2))
+		k.Await(v0.ResourceName(cam), count(plugin.Healthy, 2))
+		return a
+	}
+	a := start()
+	hidden := kubelettest.Pod("hidden", v0.ResourceName(cam), 1)
+	hidden.Spec.InitContainers = hidden.Spec.Containers
+	hidden.Spec.Containers = []corev1.Container{{Name: "second"}}
+	if err := k.Admit(hidden); err != nil {
+		t.Fatal(err)
+	}
+	pod := admit(t, k, "p", cam)
+	a.stop()
+	k.End(pod)
+	start()
+	for slot := range 2 { // the Pod may have either
+		w.stays(cam, slot, "node-a", time.Second)
+	}
+	for _, name := range []string{"q", "r"} {
+		k.End(admit(t, k, name, cam))
 	}
 }

@@ -20,7 +20,8 @@ type Observation struct {
 	Open []string
 	// Lingering are the open resources with IDs that a container may have although the
 	// kubelet considers them free. Pods that wait for their admission do not count: they
-	// get IDs only by calls of the device plugin.
+	// get IDs only by calls of the device plugin. Nor do Hidden IDs of a Pod that the
+	// kubelet lists: it gives them to no other Pod.
 	Lingering []string
 	// Duplicates are IDs that more than one container has, sorted. That is a defect of the
 	// kubelet.
@@ -72,7 +73,7 @@ func (o Observation) frees(own []slots.Use) bool {
 func account(listings []kubelet.Listing, pods []podInfo) Observation {
 	last := listings[len(listings)-1]
 	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last), Hidden: hidden(pods)}
-	open, lingering := unaccounted(last, pods), unaccounted(last, admitted(pods))
+	open, lingering := unaccounted(last, pods), unaccounted(last, unreserved(pods, last))
 	for _, l := range listings {
 		for _, use := range listedUses(l) {
 			if !slices.Contains(o.Listed, use) {
@@ -85,9 +86,29 @@ func account(listings []kubelet.Listing, pods []podInfo) Observation {
 	return o
 }
 
-// admitted returns the Pods without those that wait for their admission.
-func admitted(pods []podInfo) []podInfo {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod podInfo) bool { return pod.Waiting })
+// unreserved returns the Pods without those that wait for their admission, and without
+// the hidden ids that the kubelet keeps for a Pod. It keeps them while the Pod is active
+// (pkg/kubelet/cm/devicemanager), and it lists all active Pods by name: one that was
+// deleted by force is missing, or its successor is listed instead.
+func unreserved(pods []podInfo, listing kubelet.Listing) []podInfo {
+	listed, sameName := map[string]bool{}, map[string]int{}
+	for _, holding := range listing {
+		listed[holding.Namespace+"/"+holding.Name] = true
+	}
+	for _, pod := range pods {
+		sameName[pod.key()]++
+	}
+	var all []podInfo
+	for _, pod := range pods {
+		if pod.Waiting {
+			continue
+		}
+		if listed[pod.key()] && sameName[pod.key()] == 1 {
+			pod.Hidden = nil
+		}
+		all = append(all, pod)
+	}
+	return all
 }
 
 // resourcesOf returns the resources with these names, sorted.

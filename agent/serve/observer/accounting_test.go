@@ -176,6 +176,38 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
+// TestLingering checks which open resources an Allocate waits for. What the kubelet keeps
+// for a Pod is never part of a call: a call that waited would wait until that Pod ends.
+func TestLingering(t *testing.T) {
+	const cam = "akri.sh/cam-1"
+	pod := func(uid string) podInfo { return podInfo{UID: uid, Namespace: "default", Name: "p"} }
+	hidden, waiting, both := pod("1"), pod("2"), pod("3")
+	hidden.Hidden = map[string]bool{cam: true}
+	waiting.Requests, waiting.Waiting = map[string]int{cam: 1}, true
+	both.Hidden, both.Requests = hidden.Hidden, map[string]int{cam: 1}
+	listed := kubelet.Listing{{Namespace: "default", Name: "p"}}
+	for name, tc := range map[string]struct {
+		listing kubelet.Listing
+		pods    []podInfo
+		want    string
+	}{
+		"hidden, and the pod is listed":                       {listed, []podInfo{hidden}, "[]"},
+		"hidden, and the pod was deleted by force":            {kubelet.Listing{}, []podInfo{hidden}, "[cam-1]"},
+		"hidden, and the successor of a deleted pod is there": {listed, []podInfo{hidden, pod("4")}, "[cam-1]"},
+		"hidden, and such a successor waits":                  {listed, []podInfo{hidden, waiting}, "[cam-1]"},
+		"the pod waits":                                       {listed, []podInfo{waiting}, "[]"},
+		"hidden, and an id of an app container is missing":    {listed, []podInfo{both}, "[cam-1]"},
+	} {
+		got := account([]kubelet.Listing{tc.listing}, tc.pods)
+		if fmt.Sprint(got.Lingering) != tc.want {
+			t.Errorf("%s: lingering: got %v, want %s", name, got.Lingering, tc.want)
+		}
+		if fmt.Sprint(got.Open) != "[cam-1]" {
+			t.Errorf("%s: open: got %v, want [cam-1]: nothing may be released", name, got.Open)
+		}
+	}
+}
+
 func TestDuplicates(t *testing.T) {
 	has := func(name, resource string, ids ...string) kubelet.Holding {
 		return kubelet.Holding{Namespace: "default", Name: name, IDs: map[string][]string{resource: ids}}
