@@ -106,7 +106,9 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 		w.after(latency, p.arrive)
 		return
 	}
-	n.restless = max(n.restless, w.now+deadline)
+	for number := range p.owners {
+		n.delay(slots.Ref{Instance: p.o.name, Slot: number}, w.now+deadline)
+	}
 	switch {
 	case r < 86: // applied, but the response is lost and the read fails
 		w.after(latency, p.land)
@@ -226,6 +228,7 @@ func (p *patch) end(outcome slots.Outcome, record *slots.Record, gone bool) {
 	numbers := slices.Sorted(maps.Keys(p.owners))
 	for _, number := range numbers {
 		p.n.touched[slots.Use{Resource: p.o.name, ID: v0.SlotName(p.o.name, number)}] = p.n.w.now
+		p.n.delay(slots.Ref{Instance: p.o.name, Slot: number}, p.n.w.now)
 	}
 	if p.n.told[p.o.name] { // a machine may forget what it has left
 		p.n.learn(p.o.name, record)
@@ -264,6 +267,12 @@ func (n *node) notify(o *object) {
 		delay = n.w.upTo(2 * time.Second)
 	}
 	n.delivered = max(n.delivered, n.w.now+delay)
+	for number := range maxSlot { // until then, the agent does not know the slot's owner
+		if ref := (slots.Ref{Instance: o.name, Slot: number}); n.sent[ref] != o.usage[number] {
+			n.sent[ref] = o.usage[number]
+			n.delay(ref, n.delivered)
+		}
+	}
 	epoch := n.epoch
 	n.w.after(n.delivered-n.w.now, func() {
 		if epoch == n.epoch {

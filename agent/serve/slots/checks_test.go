@@ -27,19 +27,61 @@ func (n *node) uses(ref slots.Ref) bool {
 	})
 }
 
+// delay records that something delays the release of a slot until a time.
+func (n *node) delay(ref slots.Ref, until time.Duration) { n.delays[ref] = max(n.delays[ref], until) }
+
+// delayUses records that something delays the release of the slots that a Pod has, and of
+// those that this node owns through its IDs.
+func (n *node) delayUses(p *pod) {
+	for _, u := range p.uses {
+		n.delay(u.ref, n.w.now)
+	}
+	for _, r := range p.requests {
+		for _, id := range r.ids {
+			n.delayID(r.resource, id)
+		}
+	}
+}
+
+// delayID records that something delays the release of the slots that this node owns
+// through an ID.
+func (n *node) delayID(r slots.Resource, id int) {
+	if !r.Group {
+		n.delay(slots.Ref{Instance: r.Name, Slot: id}, n.w.now)
+		return
+	}
+	for name, o := range n.w.objects {
+		for number, owner := range o.usage {
+			if owner == (v0.Owner{Node: n.name, VirtualID: strconv.Itoa(id)}) {
+				n.delay(slots.Ref{Instance: name, Slot: number}, n.w.now)
+			}
+		}
+	}
+}
+
+// resourceOf returns the name of the resource with which an owner has a slot.
+func resourceOf(ref slots.Ref, owner v0.Owner) string {
+	if owner.VirtualID != "" {
+		return configuration
+	}
+	return ref.Instance
+}
+
 // checkRelease checks that a slot that no container of its owner has does not stay
 // owned (I7). The time begins when nothing delays the release any more.
 func (n *node) checkRelease(o *object, number int, owner v0.Owner) {
 	ref := slots.Ref{Instance: o.name, Slot: number}
 	unseen := slices.Contains(n.unseen, o.name) && !o.labels[n.name]
-	if n.m == nil || n.uses(ref) || n.mayUse(owner) || n.w.now < n.initial || unseen {
+	if n.m == nil || n.w.now < n.initial {
 		n.restless = max(n.restless, n.w.now)
 		return
 	}
-	since := max(n.restless, o.since[number])
-	// Delayed events of the watch, and the former life of an Instance that is created
-	// again, tell the agent later.
-	if since = max(since, n.delivered); n.w.now-since > releaseTime {
+	if n.uses(ref) || n.mayUse(owner) || unseen {
+		n.delay(ref, n.w.now)
+		return
+	}
+	since := max(n.restless, n.delays[ref], n.open[resourceOf(ref, owner)], o.since[number])
+	if n.w.now-since > releaseTime {
 		n.w.fail("I7: %s is owned by %q although no container has had it for %s", ref, owner, n.w.now-since)
 	}
 }
@@ -50,7 +92,7 @@ func (n *node) checkWritten() {
 	for _, p := range n.pods {
 		for _, u := range p.uses {
 			o := n.w.objects[u.ref.Instance]
-			since := max(p.answered, n.restless, n.delivered, o.since[u.ref.Slot])
+			since := max(p.answered, n.restless, n.delays[u.ref], o.since[u.ref.Slot])
 			if p.running && p.booked && !o.shared && o.exists && o.labels[n.name] && !n.w.excused[u.ref] &&
 				o.usage[u.ref.Slot] != u.owner && n.w.now-since > releaseTime {
 				n.w.fail("I2: %s is used as %q for %s, but the record names %q", u.ref, u.owner, n.w.now-since, o.usage[u.ref.Slot])

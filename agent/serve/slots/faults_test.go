@@ -228,7 +228,7 @@ func (n *node) end(p *pod, force bool) {
 		if !p.live {
 			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
 		}
-		n.restless = max(n.restless, n.w.now)
+		n.delayUses(p)
 		n.observeSoon()
 	}
 	stop := func() {
@@ -236,7 +236,7 @@ func (n *node) end(p *pod, force bool) {
 		if p.ended {
 			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
 		}
-		n.restless = max(n.restless, n.w.now)
+		n.delayUses(p)
 		n.observeSoon()
 	}
 	if force {
@@ -332,6 +332,9 @@ func (n *node) attributes(id string) bool {
 	return false
 }
 
+// shownTime is how long after its first answer a Pod may be unknown to the observer.
+const shownTime = 2 * time.Second
+
 // list observes the IDs that the kubelet lists, and the resources whose list may lack
 // some: while the kubelet starts, while a Pod waits for its admission or is being admitted
 // for long, and while a container runs whose Pod was deleted by force.
@@ -346,8 +349,8 @@ func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
 	if n.admitting != nil && n.w.chance(50) { // the API server shows it already
 		for _, r := range n.admitting.requests {
 			e.Open = append(e.Open, r.resource.Name)
+			n.open[r.resource.Name] = n.w.now
 		}
-		n.restless = max(n.restless, n.w.now)
 	}
 	for _, p := range n.pods {
 		for _, r := range p.requests {
@@ -356,12 +359,12 @@ func (n *node) list(e *slots.PodsObserved, uses []slots.Use) {
 				for _, id := range r.ids {
 					e.Listed = append(e.Listed, useOf(r.resource, id))
 				}
-			case p.live && (p.ended || p.answered+slots.SettleTime <= n.w.now):
+			case p.live && (p.ended || p.answered+shownTime <= n.w.now):
 				e.Open = append(e.Open, r.resource.Name)
 				if p.ended {
 					e.Lingering = append(e.Lingering, r.resource.Name)
 				}
-				n.restless = max(n.restless, n.w.now)
+				n.open[r.resource.Name] = n.w.now
 			}
 		}
 	}

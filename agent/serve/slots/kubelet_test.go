@@ -42,8 +42,13 @@ type node struct {
 	// that began earlier say nothing about it.
 	touched   map[slots.Use]time.Duration
 	observing bool
-	// restless is when something last delayed the release of slots.
+	// restless is when something last delayed the release of all slots: open is the same
+	// for those of a resource, and delays for a single one.
 	restless time.Duration
+	open     map[string]time.Duration
+	delays   map[slots.Ref]time.Duration
+	// sent are the owners that the watch has reported, or will.
+	sent map[slots.Ref]v0.Owner
 	// unseen are the Instances with slots of this node that did not have its label when the
 	// agent started: a user had removed it.
 	unseen   []string
@@ -89,6 +94,7 @@ func newNode(w *world, name string) *node {
 	return &node{
 		w: w, name: name, capacity: map[string]int{}, sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
 		lists: map[slots.Resource][]slots.Health{}, named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
+		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{},
 	}
 }
 
@@ -103,7 +109,7 @@ func (n *node) boot() {
 	n.m = slots.New(n.name)
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
 	n.given, n.listed, n.unseen = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil
-	n.touched = map[slots.Use]time.Duration{}
+	n.touched, n.sent = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}
 	n.restless = max(n.restless, n.w.now)
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
@@ -247,11 +253,15 @@ func (n *node) probe(instance string) {
 	})
 }
 
+// quietTime is how long an ID stays in the list after a call: the kubelet crashes if the
+// answer names one that has left it.
+const quietTime = 30 * time.Second
+
 // receive replaces the kubelet's list (I6).
 func (n *node) receive(r slots.Resource, list []slots.Health) {
 	for _, h := range n.lists[r] {
 		dropped := !slices.ContainsFunc(list, func(o slots.Health) bool { return o.ID == h.ID })
-		if at, found := n.named[r][h.ID]; dropped && found && n.w.now-at < slots.Quiet {
+		if at, found := n.named[r][h.ID]; dropped && found && n.w.now-at < quietTime {
 			n.w.fail("I6: ID %d left the list of %s on %s %s after a call", h.ID, r.Name, n.name, n.w.now-at)
 		}
 	}
@@ -381,6 +391,7 @@ func (n *node) call(s *step) {
 	n.calls[call] = s
 	for _, id := range r.ids {
 		n.touched[useOf(r.resource, id)] = n.w.now
+		n.delayID(r.resource, id)
 	}
 	n.w.after(deadline, func() {
 		if epoch == n.epoch && n.calls[call] != nil {
@@ -399,7 +410,7 @@ func (n *node) reject(p *pod) {
 		n.admitting = nil
 	}
 	n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
-	n.restless = max(n.restless, n.w.now)
+	n.delayUses(p)
 }
 
 // answered handles the answer to a call.
