@@ -45,6 +45,38 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// TestCostOfEvents checks that an event costs no more on a node with many Instances than on
+// one with a few: it concerns one of them, or none. Allocations stand for the cost, because
+// they do not depend on the machine that runs the test.
+func TestCostOfEvents(t *testing.T) {
+	events := map[string]func(n int) slots.Event{
+		"ticked": func(n int) slots.Event { return slots.Ticked{Now: time.Duration(n)} },
+		"recorded": func(n int) slots.Event {
+			return slots.InstanceRecorded{Instance: "cam-0", Record: slots.Record{Version: uint64(n)}}
+		},
+		"observed": func(n int) slots.Event { return slots.PodsObserved{Began: time.Duration(n)} },
+	}
+	for name, event := range events {
+		cost := func(instances int) float64 {
+			m := slots.New("node-a")
+			for i := range instances {
+				instance := fmt.Sprintf("cam-%d", i)
+				m.Step(slots.DevicePublished{Instance: instance, Configuration: "of-" + instance, Shared: true, Capacity: 2, Online: true})
+				m.Step(slots.InstanceRecorded{Instance: instance, Record: slots.Record{Version: 1}})
+			}
+			n := 1
+			return testing.AllocsPerRun(20, func() {
+				n++
+				m.Step(event(n))
+				m.Deadline()
+			})
+		}
+		if few, many := cost(5), cost(500); many > few+20 {
+			t.Errorf("%s: %v allocations on a node with 500 Instances, %v with 5", name, many, few)
+		}
+	}
+}
+
 // TestFailedClaims checks that the claim of a slot of a local device, which its container
 // has already, is repeated with increasing back-off while it fails, at other times on another
 // node, and at once when a patch of the Instance is written.
