@@ -34,13 +34,15 @@ import (
 )
 
 var (
-	nodesSchedules = flag.Int("nodes.schedules", 100, "number of random schedules of TestNodes")
+	nodesSchedules = flag.Int("nodes.schedules", 100, "number of random schedules of TestNodes, with AKRI_FULL=1")
 	nodesSeed      = flag.Uint64("nodes.seed", 0, "run only the schedule of TestNodes with this seed, with a log")
 )
 
 const (
 	group = "cam" // the Configuration
 	steps = 60    // of a schedule
+	// gateNodes is the number of schedules in the gate, whose seeds are fixed.
+	gateNodes = 20
 	// maxRelease bounds the time from the end of a Pod until its slots are free (I7).
 	maxRelease = 12 * time.Second
 	// maxRewatch bounds the time until watches work again after an outage. It is
@@ -54,23 +56,35 @@ var instanceType = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v
 // server, all in memory and in the time of a bubble. Pods come and go at random, of both
 // levels; kubelets and agents restart; requests are delayed, lost, refused and repeated.
 // The invariants of package slots are checked after each step, as the containers see
-// them. A seed fixes the steps, but not the order of what happens at the same time.
+// them. A seed fixes the steps, but not the order of what happens at the same time. With
+// AKRI_FULL=1, there are further schedules, with other seeds each time.
 func TestNodes(t *testing.T) {
-	fulltest.Only(t)
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	// After an error, client-go sleeps relative to the last one: in the time of a bubble,
 	// for decades.
+	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = nil
+	t.Cleanup(func() {
+		utilruntime.ErrorHandlers = handlers
+		klog.LogToStderr(true)
+	})
 	if *nodesSeed != 0 {
 		schedule(t, *nodesSeed, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		return
 	}
-	first := rand.Uint64N(1<<32) + 1
-	t.Logf("seeds %d to %d", first, first+uint64(*nodesSchedules)-1)
-	for i := range uint64(*nodesSchedules) {
-		if !t.Run(fmt.Sprint("seed=", first+i), func(t *testing.T) { schedule(t, first+i, slog.New(slog.DiscardHandler)) }) {
-			t.Fatalf("repeat with: go test -run TestNodes -nodes.seed=%d", first+i)
+	runNodes(t, 1, gateNodes)
+	if fulltest.Enabled() {
+		runNodes(t, rand.Uint64N(1<<32)+gateNodes+1, uint64(*nodesSchedules))
+	}
+}
+
+// runNodes runs the schedules with count seeds, up to the first that fails.
+func runNodes(t *testing.T, first, count uint64) {
+	t.Logf("seeds %d to %d", first, first+count-1)
+	for seed := first; seed < first+count; seed++ {
+		if !t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { schedule(t, seed, slog.New(slog.DiscardHandler)) }) {
+			t.Fatalf("repeat with: go test -run TestNodes -nodes.seed=%d", seed)
 		}
 	}
 }
