@@ -21,7 +21,8 @@ type object struct {
 	usage    map[int]v0.Owner
 	labels   map[string]bool // by node
 	version  uint64
-	edited   uint64         // the version when a user last changed or created it
+	edited   uint64         // the version when a user last changed it
+	created  uint64         // the version when it was created again
 	history  []slots.Record // the last ones
 	// since is when the owner of a slot was last changed.
 	since map[int]time.Duration
@@ -60,6 +61,7 @@ type patch struct {
 	release bool
 	owners  map[int]v0.Owner
 	version uint64 // that a release tests
+	created uint64 // when the Instance was created
 	tries   int
 	sent    time.Duration
 	settled bool
@@ -72,7 +74,7 @@ type patch struct {
 func (n *node) send(instance string, owners map[int]v0.Owner, release bool) {
 	w := n.w
 	p := &patch{n: n, epoch: n.epoch, o: w.objects[instance], release: release, owners: owners, sent: w.now}
-	p.version = p.o.version
+	p.version, p.created = p.o.version, p.o.created
 	latency := time.Millisecond + w.upTo(20*time.Millisecond)
 	switch {
 	case w.now < n.cutOff && w.chance(30):
@@ -107,7 +109,11 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 		return
 	}
 	for number := range p.owners {
-		n.delay(slots.Ref{Instance: p.o.name, Slot: number}, w.now+deadline)
+		ref := slots.Ref{Instance: p.o.name, Slot: number}
+		n.delay(ref, w.now+deadline)
+		if w.restoring[ref] { // several attempts may take longer than the other nodes wait
+			w.excuse(ref)
+		}
 	}
 	switch {
 	case r < 86: // applied, but the response is lost and the read fails
@@ -207,6 +213,9 @@ func (p *patch) write() bool {
 		return true
 	}
 	for number, owner := range to {
+		if p.created != o.created { // it takes the slot of a node that may need it again
+			o.w.excuse(slots.Ref{Instance: o.name, Slot: number})
+		}
 		o.own(number, owner)
 	}
 	o.w.note("API server: %s %v", o.name, o.usage)

@@ -29,14 +29,20 @@
 // Never: a clock, a goroutine, a client, a lock. Time enters through [Ticked], as
 // the time since the caller started. A Machine is not safe for concurrent use.
 //
-// Known limits. Only the record says which slot a virtual ID has. If a local device's
-// slot was given while the API server was down, and the agent ends before the owner is
-// written, that is forgotten: the ID is not given again while a container has it, but
-// its slot may be. The same is true if the slot was given while a release without a
-// response could still arrive, and it arrives while the agent is down. A slot that is
-// released and claimed after a start, as above, is free for some milliseconds. If the Pod
-// of its container was deleted by force after the last observation, the container still
-// has it, and another node may claim it. A call cannot wait for the next observation:
-// the kubelet's list is complete only after the call, and a list that is read during the
+// Known limits. If an Instance is deleted, only the agents know its owners. When it has
+// been created again, a machine gives no slot that another node had for five seconds. If
+// that node's agent is down or cut off for longer, its container and one of another node
+// use the slot, which is reported as a conflict when the agent is back. The same is true
+// if the other agent starts in between: it does not know that there was an owner.
+//
+// Only the record says which slot a virtual ID has. If a local device's slot was given
+// while the API server was down, and the agent ends before the owner is written, that
+// is forgotten: the ID is not given again while a container has it, but its slot may
+// be. The same is true if the slot was given while a release without a response could
+// still arrive, and it arrives while the agent is down. A slot that is released and
+// claimed after a start, as above, is free for some milliseconds. If the Pod of its
+// container was deleted by force after the last observation, the container still has
+// it, and another node may claim it. A call cannot wait for the next observation: the
+// kubelet's list is complete only after the call, and a list that is read during the
 // call can make the kubelet give the slot to a second container.
 package slots

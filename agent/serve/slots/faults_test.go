@@ -157,7 +157,12 @@ func (w *world) remove(o *object) {
 	}
 	w.note("%s is deleted", o.name)
 	for number := range maxSlot {
-		w.excuse(slots.Ref{Instance: o.name, Slot: number})
+		ref := slots.Ref{Instance: o.name, Slot: number}
+		w.edited[ref] = true
+		if w.inUse(ref) {
+			w.restoring[ref] = true
+			w.checkRestorable(o, ref)
+		}
 	}
 	o.exists = false
 	clear(o.usage)
@@ -166,7 +171,7 @@ func (w *world) remove(o *object) {
 	o.changed()
 	w.after(w.upTo(4*time.Second), func() {
 		w.note("%s is created again", o.name)
-		o.exists, o.history, o.edited = true, nil, w.version+1
+		o.exists, o.history, o.created = true, nil, w.version+1
 		for _, n := range w.nodes {
 			if n.sees[o.name] {
 				o.labels[n.name] = true
@@ -175,6 +180,17 @@ func (w *world) remove(o *object) {
 		}
 		o.changed()
 	})
+}
+
+// checkRestorable accepts that a slot in use is used twice if its Instance was deleted and,
+// until its owner is written again, a node is down or cut off: that of the container may
+// need longer than the others wait, and another one may not know that there was an owner.
+func (w *world) checkRestorable(o *object, ref slots.Ref) {
+	for _, n := range w.nodes {
+		if n.m == nil || w.now < n.cutOff || w.now < n.forbidden || o.exists && !o.labels[n.name] {
+			w.excuse(ref)
+		}
+	}
 }
 
 // maxSlot is above all slots of the model.
