@@ -65,8 +65,12 @@ func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, bool) {
 		pinned = true // another node may claim another slot at the same time
 	}
 	patch := append(usagepatch.Set(instance.Spec.DeviceUsage, to), usagepatch.Free(instance.Spec.DeviceUsage, free)...)
-	if pinned && len(patch) > 0 {
+	switch {
+	case len(patch) == 0:
+	case pinned:
 		patch = append(jsonpatch.Patch{jsonpatch.Test("/metadata/resourceVersion", instance.ResourceVersion)}, patch...)
+	default: // an Instance that is created again waits for its former owners
+		patch = append(jsonpatch.Patch{jsonpatch.Test("/metadata/uid", instance.UID)}, patch...)
 	}
 	return patch, true
 }

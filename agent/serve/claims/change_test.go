@@ -24,10 +24,11 @@ func TestChange(t *testing.T) {
 	}
 	object := func(usage map[string]v0.SlotOwner) *v0.Instance {
 		return &v0.Instance{
-			ObjectMeta: metav1.ObjectMeta{Name: "cam", ResourceVersion: "7"},
+			ObjectMeta: metav1.ObjectMeta{Name: "cam", UID: "u", ResourceVersion: "7"},
 			Spec:       v0.InstanceSpec{Capacity: 3, DeviceUsage: usage},
 		}
 	}
+	const uid = `[{"op":"test","path":"/metadata/uid","value":"u"},`
 	for name, tc := range map[string]struct {
 		reason     string
 		change     change
@@ -38,19 +39,19 @@ func TestChange(t *testing.T) {
 		"map absent": {
 			reason: "the first claim creates the map, unless another writer did",
 			change: claim("cam-0"), object: object(nil),
-			want: `[{"op":"test","path":"/spec/deviceUsage","value":null},` +
+			want: uid + `{"op":"test","path":"/spec/deviceUsage","value":null},` +
 				`{"op":"add","path":"/spec/deviceUsage","value":{"cam-0":"node-a"}}]`,
 		},
 		"slot absent": {
 			reason: "an absent slot is free",
 			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-1": "node-b"}),
-			want: `[{"op":"test","path":"/spec/deviceUsage/cam-0","value":null},` +
+			want: uid + `{"op":"test","path":"/spec/deviceUsage/cam-0","value":null},` +
 				`{"op":"add","path":"/spec/deviceUsage/cam-0","value":"node-a"}]`,
 		},
 		"slot empty": {
 			reason: "\"\" is free",
 			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": ""}),
-			want: `[{"op":"test","path":"/spec/deviceUsage/cam-0","value":""},` +
+			want: uid + `{"op":"test","path":"/spec/deviceUsage/cam-0","value":""},` +
 				`{"op":"replace","path":"/spec/deviceUsage/cam-0","value":"node-a"}]`,
 		},
 		"mine": {
@@ -92,7 +93,7 @@ func TestChange(t *testing.T) {
 			reason: "a slot that is allocated through the Configuration's resource has the virtual ID in its owner",
 			change: change{slots: each([]string{"cam-0"}, transition{to: v0.Owner{Node: "node-a", VirtualID: "4"}})},
 			object: object(map[string]v0.SlotOwner{"cam-0": ""}),
-			want: `[{"op":"test","path":"/spec/deviceUsage/cam-0","value":""},` +
+			want: uid + `{"op":"test","path":"/spec/deviceUsage/cam-0","value":""},` +
 				`{"op":"replace","path":"/spec/deviceUsage/cam-0","value":"C:4:node-a"}]`,
 		},
 		"group's ID moved": {
@@ -119,7 +120,7 @@ func TestChange(t *testing.T) {
 		"escaped": {
 			reason: "a name may contain characters that are special in a JSON Pointer",
 			change: claim("a/b~c-0"), object: object(map[string]v0.SlotOwner{}),
-			want: `[{"op":"test","path":"/spec/deviceUsage/a~1b~0c-0","value":null},` +
+			want: uid + `{"op":"test","path":"/spec/deviceUsage/a~1b~0c-0","value":null},` +
 				`{"op":"add","path":"/spec/deviceUsage/a~1b~0c-0","value":"node-a"}]`,
 		},
 	} {
@@ -168,7 +169,7 @@ func TestProbePatch(t *testing.T) {
 
 // TestRecordIsBounded checks that keys that cannot be slots are not passed on.
 func TestRecordIsBounded(t *testing.T) {
-	instance := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Name: "cam", ResourceVersion: "7"}, Spec: v0.InstanceSpec{
+	instance := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Name: "cam", UID: "u", ResourceVersion: "7"}, Spec: v0.InstanceSpec{
 		DeviceUsage: map[string]v0.SlotOwner{
 			"cam-0": "node-a", "cam-999": "C:x:node-b", "cam-1000": "node-a", "cam-2000000000": "node-a", "cam--1": "node-a", "cam-01": "node-a",
 			"cam": "node-a", "door-1": "node-a", "cam-2": "C::",

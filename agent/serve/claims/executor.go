@@ -59,7 +59,7 @@ type Result struct {
 	Record *slots.Record
 	// Tried is the latest version for which a patch of unknown outcome was sent.
 	Tried uint64
-	// Gone reports that the Instance does not exist.
+	// Gone reports that the Instance does not exist, or that it was created again.
 	Gone bool
 	// Kept reports that a claim found slots which had their owner already.
 	Kept bool
@@ -101,7 +101,10 @@ func (e *Executor) Probe(ctx context.Context, instance types.NamespacedName, own
 	return dry.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, bool) { return probe(a.instance, owner), true })
 }
 
-var errTaken = errors.New("a slot has another owner")
+var (
+	errTaken    = errors.New("a slot has another owner")
+	errReplaced = errors.New("it was deleted and created again")
+)
 
 // run sends the patches that build returns until one is written or refused, or the
 // deadline passes. A refusal must come from a fresh read, a success from the API server.
@@ -111,7 +114,9 @@ func (e *Executor) run(
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
 	a := attempt{Executor: e, name: name}
-	a.instance = e.store.Get(name)
+	if a.instance = e.store.Get(name); a.instance != nil {
+		a.uid = a.instance.UID
+	}
 	for range maxTries {
 		fresh := a.instance == nil
 		if fresh {
@@ -143,9 +148,10 @@ func (e *Executor) run(
 type attempt struct {
 	*Executor
 	name     types.NamespacedName
+	uid      types.UID // of the Instance that the agent knows, if it knows one
 	instance *v0.Instance
 	current  *v0.Instance // as read in this run, unless a patch was sent since
-	gone     bool         // the Instance does not exist
+	gone     bool         // the Instance does not exist, or another one has its name
 	unknown  bool         // a patch was sent and not answered
 	tried    uint64
 	rejected string // the version of the Instance for which a patch was last rejected
@@ -165,6 +171,10 @@ func (a *attempt) read(ctx context.Context) error {
 	instance, err := instances.Read(object)
 	if err != nil {
 		return err
+	}
+	if a.uid != "" && instance.UID != a.uid { // the watch will report both
+		a.gone, a.unknown = true, false
+		return errReplaced
 	}
 	a.instance, a.current = instance, instance
 	a.store.Keep(instance)

@@ -2,9 +2,11 @@ package claims
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +107,43 @@ func TestInvalid(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if want := []string{"GET", "PATCH", "GET", "PATCH"}; !slices.Equal(requests, want) {
+		t.Errorf("requests %v, want %v", requests, want)
+	}
+}
+
+// TestReplaced checks that a claim does not change an Instance that was created after the
+// one that the agent knows: it waits for the owners that the former one had.
+func TestReplaced(t *testing.T) {
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.Method)
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte(`{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default",` +
+				`"uid":"next","resourceVersion":"6"},"spec":{"capacity":1}}`))
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), `{"op":"test","path":"/metadata/uid","value":"former"}`) {
+			t.Errorf("the patch %s does not test the UID", body)
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
+	}))
+	defer server.Close()
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := New(client, &MemoryStore{}, "akri-agent.node-a")
+	former := known()
+	former.UID = "former"
+	e.store.Keep(former)
+	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "cam"}, map[int]v0.Owner{0: {Node: "node-a"}})
+	if got.Outcome != slots.Refused || !got.Gone || got.Record != nil {
+		t.Errorf("got %+v", got)
+	}
+	if want := []string{"PATCH", "GET"}; !slices.Equal(requests, want) {
 		t.Errorf("requests %v, want %v", requests, want)
 	}
 }

@@ -61,7 +61,7 @@ type patch struct {
 	release bool
 	owners  map[int]v0.Owner
 	version uint64 // that a release tests
-	created uint64 // when the Instance was created
+	created uint64 // when the Instance that the agent knows was created, as its UID
 	tries   int
 	sent    time.Duration
 	settled bool
@@ -74,7 +74,9 @@ type patch struct {
 func (n *node) send(instance string, owners map[int]v0.Owner, release bool) {
 	w := n.w
 	p := &patch{n: n, epoch: n.epoch, o: w.objects[instance], release: release, owners: owners, sent: w.now}
-	p.version, p.created = p.o.version, p.o.created
+	if p.version = p.o.version; n.known[instance].Version >= p.o.created {
+		p.created = p.o.created
+	}
 	latency := time.Millisecond + w.upTo(20*time.Millisecond)
 	switch {
 	case w.now < n.cutOff && w.chance(30):
@@ -87,7 +89,7 @@ func (n *node) send(instance string, owners map[int]v0.Owner, release bool) {
 	case w.now < n.forbidden:
 		w.after(latency, func() {
 			record := p.o.record()
-			if w.chance(50) && p.o.exists {
+			if w.chance(50) && p.o.exists && p.created == p.o.created {
 				p.settle(slots.Refused, &record)
 			} else {
 				p.settle(slots.Refused, nil)
@@ -123,7 +125,7 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 		p.landLate()
 		w.after(deadline, func() {
 			record := p.o.record()
-			if p.o.exists {
+			if p.o.exists && p.created == p.o.created {
 				p.settle(slots.Unknown, &record)
 			} else {
 				p.settleGone()
@@ -143,7 +145,7 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 func (p *patch) arrive() {
 	w := p.n.w
 	p.tries++
-	if !p.o.exists {
+	if !p.o.exists || p.created != p.o.created {
 		p.settleGone()
 		return
 	}
@@ -165,7 +167,7 @@ func (p *patch) arrive() {
 
 // land applies a patch whose response nobody receives.
 func (p *patch) land() {
-	if p.o.exists && p.write() {
+	if p.o.exists && p.created == p.o.created && p.write() {
 		p.n.w.stats.Landed++
 	}
 }
@@ -213,9 +215,6 @@ func (p *patch) write() bool {
 		return true
 	}
 	for number, owner := range to {
-		if p.created != o.created { // it takes the slot of a node that may need it again
-			o.w.excuse(slots.Ref{Instance: o.name, Slot: number})
-		}
 		o.own(number, owner)
 	}
 	o.w.note("API server: %s %v", o.name, o.usage)
