@@ -59,7 +59,7 @@ type Result struct {
 	Record *slots.Record
 	// Tried is the latest version for which a patch of unknown outcome was sent.
 	Tried uint64
-	// Gone reports that the Instance does not exist, or that it was created again.
+	// Gone reports that the Instance does not exist.
 	Gone bool
 	// Kept reports that a claim found slots which had their owner already.
 	Kept bool
@@ -151,7 +151,7 @@ type attempt struct {
 	uid      types.UID // of the Instance that the agent knows, if it knows one
 	instance *v0.Instance
 	current  *v0.Instance // as read in this run, unless a patch was sent since
-	gone     bool         // the Instance does not exist, or another one has its name
+	gone     bool         // the Instance does not exist
 	unknown  bool         // a patch was sent and not answered
 	tried    uint64
 	rejected string // the version of the Instance for which a patch was last rejected
@@ -172,8 +172,8 @@ func (a *attempt) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.uid != "" && instance.UID != a.uid { // the watch will report both
-		a.gone, a.unknown = true, false
+	if a.uid != "" && instance.UID != a.uid { // the watch reports both, or has done so
+		a.unknown = false
 		return errReplaced
 	}
 	a.instance, a.current = instance, instance

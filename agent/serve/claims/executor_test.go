@@ -140,7 +140,7 @@ func TestReplaced(t *testing.T) {
 	former.UID = "former"
 	e.store.Keep(former)
 	got := e.Claim(t.Context(), types.NamespacedName{Namespace: "default", Name: "cam"}, map[int]v0.Owner{0: {Node: "node-a"}})
-	if got.Outcome != slots.Refused || !got.Gone || got.Record != nil {
+	if got.Outcome != slots.Refused || got.Gone || got.Record != nil {
 		t.Errorf("got %+v", got)
 	}
 	if want := []string{"PATCH", "GET"}; !slices.Equal(requests, want) {

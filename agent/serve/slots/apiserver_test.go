@@ -125,10 +125,13 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 		p.landLate()
 		w.after(deadline, func() {
 			record := p.o.record()
-			if p.o.exists && p.created == p.o.created {
-				p.settle(slots.Unknown, &record)
-			} else {
+			switch {
+			case !p.o.exists:
 				p.settleGone()
+			case p.created != p.o.created:
+				p.settle(slots.Refused, nil)
+			default:
+				p.settle(slots.Unknown, &record)
 			}
 		})
 	case r < 93: // the same, and the read fails
@@ -145,8 +148,12 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 func (p *patch) arrive() {
 	w := p.n.w
 	p.tries++
-	if !p.o.exists || p.created != p.o.created {
+	switch {
+	case !p.o.exists:
 		p.settleGone()
+		return
+	case p.created != p.o.created:
+		p.settle(slots.Refused, nil)
 		return
 	}
 	written := p.write()
