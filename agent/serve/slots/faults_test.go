@@ -187,7 +187,8 @@ func (w *world) remove(o *object) {
 // need longer than the others wait, and another one may not know that there was an owner.
 func (w *world) checkRestorable(o *object, ref slots.Ref) {
 	for _, n := range w.nodes {
-		if n.m == nil || w.now < n.cutOff || w.now < n.forbidden || o.exists && !o.labels[n.name] {
+		started := w.now-n.booted < proofTime // its record may be old, and its slots assumed
+		if n.m == nil || started || w.now < n.cutOff || w.now < n.forbidden || o.exists && !o.labels[n.name] {
 			w.excuse(ref)
 		}
 	}

@@ -19,6 +19,8 @@ type node struct {
 	up    map[string]bool // devices that are online
 	m     *slots.Machine  // nil while the agent is down
 	epoch int             // of the agent
+	// booted is when the agent last started.
+	booted time.Duration
 
 	told              map[string]bool // Instances that the agent knows
 	delivered         time.Duration   // when the last event of the watch arrives
@@ -110,7 +112,7 @@ func (n *node) boot() {
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
 	n.given, n.listed, n.unseen = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil
 	n.touched, n.sent = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}
-	n.restless = max(n.restless, n.w.now)
+	n.restless, n.booted = max(n.restless, n.w.now), n.w.now
 	n.w.note("%s: the agent starts", n.name)
 	for _, name := range n.w.names {
 		o := n.w.objects[name]
