@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,11 +84,11 @@ func TestHostileObjectsAreReadQuickly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			began := time.Now()
+			began := processorTime(t)
 			if !Trim(object).ours {
 				t.Error("it is not the controller's, so the rest was not read")
 			}
-			if took := time.Since(began); took > limit {
+			if took := processorTime(t) - began; took > limit {
 				t.Errorf("it took %v, want less than %v", took, limit)
 			} else {
 				t.Log(took)
@@ -101,4 +102,15 @@ func TestHostileObjectsAreReadQuickly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// processorTime returns how long this process has computed: what else the machine does must
+// not matter.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -211,15 +212,26 @@ func TestReclaimOfManyEntries(t *testing.T) {
 	for _, key := range keys[number/2 : number-1] {
 		neighbors = append(neighbors, ".spec.ports[port="+key+"]")
 	}
-	began := time.Now()
+	began := processorTime(t)
 	_, replaced, err := Reclaim(live, withPorts(t, "["+strings.Join(lists[1:number/2+1], ",")+"]"), neighbors)
 	if err != nil || !slices.Equal(replaced, []string{".spec.ports[port=19999]"}) {
 		t.Errorf("replaced: %q, %v", replaced, err)
 	}
 	const limit = 15 * time.Second // far above what it takes, and far below what quadratic search would
-	if took := time.Since(began); took > limit {
+	if took := processorTime(t) - began; took > limit {
 		t.Errorf("it took %v", took)
 	} else {
 		t.Log(took)
 	}
+}
+
+// processorTime returns how long this process has computed: what else the machine does must
+// not matter.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
