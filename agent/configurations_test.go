@@ -97,7 +97,7 @@ func TestRoomForFailuresMatters(t *testing.T) {
 	}
 }
 
-// Whoever writes a Configuration chooses what it takes to decode it, by its metadata. The
+// The author of a Configuration chooses what it takes to decode it, by its metadata. The
 // workers read the large ones one at a time, and none waits for one that does not answer
 // longer than it must.
 func TestLargeConfigurationsAreReadOneAtATime(t *testing.T) {

@@ -40,8 +40,8 @@ func (n crowdedNetwork) probe(ctx context.Context) {
 
 func (crowdedNetwork) sweep(context.Context) {}
 
-// crowdedHandler finds as many cameras as the details of a request say, each of which
-// reports all that it may.
+// crowdedHandler finds as many cameras as the details of a request say. Each reports all
+// that it may.
 type crowdedHandler struct{}
 
 // Discover implements [discovery.Handler].

@@ -45,7 +45,7 @@ var errChanged = errors.New("the object has changed")
 // follower keeps up with one object, by a list and a watch of this object alone. An
 // informer would keep a store, an index and three goroutines for it.
 //
-// Whoever may write the object chooses how much memory it takes to decode: a ConfigMap
+// Users who may write the object choose how much memory it takes to decode: a ConfigMap
 // with many short keys takes ten times its size. Therefore only the list has the object,
 // and followers list one at a time. The watch reports as rows of a table that the object
 // has changed. It then ends, because what nobody reads of it would be buffered.

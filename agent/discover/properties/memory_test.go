@@ -21,7 +21,7 @@ import (
 	"akri.sh/akri/internal/fulltest"
 )
 
-// Whoever may write ConfigMaps chooses what it takes to decode them: one with many short
+// Users who may write ConfigMaps choose what it takes to decode them: one with many short
 // keys takes ten times its size. However many there are, and however many change at once,
 // they are decoded one at a time. The API server needs seconds to store one of them, so
 // that only "make full" uses such ones.

@@ -22,7 +22,7 @@ import (
 	"akri.sh/akri/agent/serve/slots"
 )
 
-// startingKubelet is a kubelet of which the test says when it has started. It counts its
+// startingKubelet is a kubelet that starts when the test says so. It counts its
 // lists.
 type startingKubelet struct {
 	*memoryKubelet

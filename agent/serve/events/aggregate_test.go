@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// write takes the pending series, all of which are written.
+// write takes the pending series; all are written.
 func (a *aggregate) write(now time.Time) (written []series) {
 	for s, found := a.next(); found; s, found = a.next() {
 		written = append(written, s)

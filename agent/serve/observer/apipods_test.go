@@ -14,7 +14,7 @@ import (
 	"akri.sh/akri/internal/apitest"
 )
 
-// Whoever creates Pods chooses what it takes to decode them. However many a node has, the
+// Users who create Pods choose what it takes to decode them. However many a node has, the
 // agent decodes one at a time. The server answers as an API server does; a real one needs
 // a minute to store such Pods.
 func TestMemoryOfPods(t *testing.T) {

@@ -39,7 +39,7 @@ func start(t *testing.T, b *Budget) *running {
 func exceeded(err error) bool { return errors.As(err, new(*ExceededError)) }
 
 // TestGreatestEnds checks that requests that take much end, and not those that take less,
-// whoever came first.
+// whichever came first.
 func TestGreatestEnds(t *testing.T) {
 	b := New(1000)
 	small, great := start(t, b), start(t, b)
