@@ -70,7 +70,7 @@ func TestHostileObjectsAreReadQuickly(t *testing.T) {
 	const levels = 9000
 	var nested strings.Builder
 	for i := range levels {
-		nested.WriteString(fmt.Sprintf(`"k:{\"a\":%d}":{".":{},`, i%10))
+		fmt.Fprintf(&nested, `"k:{\"a\":%d}":{".":{},`, i%10)
 	}
 	deep := `{"f:spec":{` + nested.String() + `"f:x":{}` + strings.Repeat("}", levels) + `}}`
 	for name, object := range map[string]*unstructured.Unstructured{

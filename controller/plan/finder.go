@@ -221,8 +221,8 @@ func keyText(subset string, values []any) string {
 }
 
 // asJSON returns a value as JSON, which is the same for 1 and 1.0.
-func asJSON(value any) string {
-	text, err := json.Marshal(value)
+func asJSON(content any) string {
+	text, err := json.Marshal(content)
 	if err != nil {
 		return "" // not of an object that was read as JSON
 	}
