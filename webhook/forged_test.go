@@ -99,7 +99,7 @@ func TestForgedMetadataOfOthers(t *testing.T) {
 		"the names of Instances, and one Instance": {func() (findings []Finding) {
 			affected, findings = chain.listAffected(t.Context(), update)
 			return findings
-		}, renderingBytes},
+		}, 2 * renderingBytes}, // in total, and with -race; less at a time
 		"the number of Configurations": {func() []Finding { return chain.checkNumber(t.Context(), r) }, 1 << 20},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -122,8 +122,9 @@ func TestForgedMetadataOfOthers(t *testing.T) {
 			t.Errorf("another namespace has the name: %v", findings)
 		}
 	})
-	if took > metadataBytes {
-		t.Errorf("the name took %d KiB, want at most %d", took>>10, metadataBytes>>10)
+	const most = 2 * metadataBytes // one object, which takes more in total, and with -race, than at a time
+	if took > most {
+		t.Errorf("the name took %d KiB, want at most %d", took>>10, most>>10)
 	}
 	t.Logf("the name took %d KiB", took>>10)
 }

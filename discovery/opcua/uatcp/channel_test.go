@@ -71,21 +71,29 @@ var otherRequest = message("MSGF", u32(9, 7, 1, 3), responseID, okHeader)
 func (s script) serve(connection net.Conn) {
 	defer connection.Close()
 	for _, answer := range s.answers {
-		var header [8]byte
-		if _, err := io.ReadFull(connection, header[:]); err != nil {
-			return
-		}
-		rest := int64(binary.LittleEndian.Uint32(header[4:])) - 8
-		if _, err := io.CopyN(io.Discard, connection, rest); err != nil {
+		if readMessage(connection) != nil {
 			return
 		}
 		if _, err := connection.Write(answer); err != nil {
 			return
 		}
 	}
-	if s.hold {
+	switch {
+	case s.hold:
 		_, _ = io.Copy(io.Discard, connection) // until the client closes it
+	case len(s.answers) == 0:
+		_ = readMessage(connection) // a connection that is closed before it is read is reset
 	}
+}
+
+// readMessage reads a message, and drops it.
+func readMessage(connection net.Conn) error {
+	var header [8]byte
+	if _, err := io.ReadFull(connection, header[:]); err != nil {
+		return err
+	}
+	_, err := io.CopyN(io.Discard, connection, int64(binary.LittleEndian.Uint32(header[4:]))-8)
+	return err
 }
 
 // find runs FindServers against a script, with a deadline.
