@@ -317,9 +317,9 @@ func (n *node) ambiguous(id string) bool {
 }
 
 // usesOtherwise reports whether a container has a slot as another owner than the given
-// one.
+// one, as far as the agent can know.
 func (n *node) usesOtherwise(ref slots.Ref, owner v0.Owner) bool {
-	return slices.ContainsFunc(n.pods, func(p *pod) bool {
+	return slices.ContainsFunc(slices.Concat(n.pods, n.unnoticed), func(p *pod) bool {
 		return slices.ContainsFunc(p.uses, func(u use) bool { return u.ref == ref && u.owner != owner })
 	})
 }

@@ -243,7 +243,7 @@ func (n *node) end(p *pod, force bool) {
 	forget := func() {
 		p.ended, p.booked = true, false
 		if !p.live {
-			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+			n.remove(p)
 		}
 		n.delayUses(p)
 		n.observeSoon()
@@ -251,7 +251,7 @@ func (n *node) end(p *pod, force bool) {
 	stop := func() {
 		p.live = false
 		if p.ended {
-			n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+			n.remove(p)
 		}
 		n.delayUses(p)
 		n.observeSoon()
@@ -335,6 +335,9 @@ func (n *node) note(e slots.PodsObserved) {
 			n.listed[u] = n.w.now
 		}
 	}
+	n.unnoticed = slices.DeleteFunc(n.unnoticed, func(p *pod) bool {
+		return p.gone <= e.Began && !slices.ContainsFunc(p.requests, func(r request) bool { return slices.Contains(e.Open, r.resource.Name) })
+	})
 }
 
 // attributes reports whether the agent of a node knows a record that names a virtual ID.

@@ -31,6 +31,8 @@ type node struct {
 	named     map[slots.Resource]map[int]time.Duration
 	pods      []*pod
 	admitting *pod
+	// unnoticed are the Pods that have gone, until an observation has shown that their IDs are free.
+	unnoticed []*pod
 	calls     map[slots.Call]*step
 	initial   time.Duration // the kubelet lists no Pods until then
 	backoff   time.Duration
@@ -68,6 +70,7 @@ type pod struct {
 	answered   time.Duration // for the first time
 	booked     bool          // the kubelet lists its IDs
 	ended      bool          // the kubelet knows that it has ended
+	gone       time.Duration // when neither the kubelet nor a container knew it any more
 }
 
 // request is a number of IDs of a resource.
@@ -110,7 +113,7 @@ func (n *node) boot() {
 	n.epoch++
 	n.m = slots.New(n.name)
 	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
-	n.given, n.listed, n.unseen = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil
+	n.given, n.listed, n.unseen, n.unnoticed = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil, nil
 	n.touched, n.sent = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}
 	n.restless, n.booted = max(n.restless, n.w.now), n.w.now
 	n.w.note("%s: the agent starts", n.name)
@@ -411,8 +414,15 @@ func (n *node) reject(p *pod) {
 	if n.admitting == p {
 		n.admitting = nil
 	}
-	n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+	n.remove(p)
 	n.delayUses(p)
+}
+
+// remove forgets a Pod that has no container any more, and that the kubelet has forgotten.
+func (n *node) remove(p *pod) {
+	n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
+	p.gone = n.w.now
+	n.unnoticed = append(n.unnoticed, p)
 }
 
 // answered handles the answer to a call.
