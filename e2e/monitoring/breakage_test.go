@@ -65,7 +65,8 @@ func (w *world) signal(signal, pid string) {
 }
 
 // breakRecord gives the slot of the running user to a node that does not exist, and
-// corrects that.
+// corrects that. The slot must be free in between, so the agent, which would record its
+// own node again, is stopped meanwhile.
 func (w *world) breakRecord() {
 	w.t.Helper()
 	w.kubectl("wait", "--namespace=devices", "--for=condition=Ready", "pod/user", "--timeout=90s")
@@ -88,9 +89,13 @@ func (w *world) breakRecord() {
 				w.kubectl("patch", "--namespace=devices", "instance/"+instance.Metadata.Name, "--type=merge",
 					"--patch", fmt.Sprintf(`{"spec": {"deviceUsage": {%q: %q}}}`, slot, owner))
 			}
+			pid := w.pid("akri-agent")
+			w.signal("-STOP", pid)
+			record("")
 			record("elsewhere")
+			w.signal("-CONT", pid)
 			w.fires("AkriSlotConflict")
-			record(owner)
+			record("") // the agent records its node
 			return
 		}
 	}
@@ -190,6 +195,10 @@ func (w *world) breakDevice() {
 	if err := akri.InstallHandler(w.t.Context(), w.Cluster, w.programs, "http"); err != nil {
 		w.t.Fatal(err)
 	}
+	// As the component open-metrics does, which the installation of a handler does not have.
+	w.kubectl("patch", "--namespace=akri-system", "daemonset/akri-http-discovery", "--type=json", "--patch",
+		`[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--metrics-bind-address=:8080"}]`)
+	w.kubectl("rollout", "status", "--namespace=akri-system", "daemonset/akri-http-discovery", "--timeout=60s")
 	w.apply(silent)
 	w.fires("AkriDiscoveryHandlerFailures")
 	w.kubectl("delete", "--namespace=devices", "configuration", "silent")
