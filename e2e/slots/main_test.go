@@ -75,6 +75,13 @@ func newWorld(t testing.TB) *world {
 		namespace: fmt.Sprintf("slots-%d-%d", os.Getpid()%1000, worlds.Add(1)), processes: newProcesses(c.Name()),
 	}
 	w.apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", w.namespace))
+	// The API server rejects Pods until the namespace has it.
+	w.eventually("the namespace's ServiceAccount", func() string {
+		if _, err := w.Kubectl(w.ctx, "get", "--namespace", w.namespace, "serviceaccount", "default"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*timeout)
 		defer cancel()
