@@ -25,7 +25,8 @@ type Machine struct {
 	holding map[string]*instance
 	// lingering is what the last observation reported as such.
 	lingering []string
-	// early are the slots that the last observation named before their Instance was known.
+	// early are the slots that the last observation named before the Instance was known, or
+	// while its record named another owner.
 	early map[Use]bool
 	// touched and touchedGroups are what the current step has changed.
 	touched       map[string]*instance

@@ -114,6 +114,9 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 		}
 	default:
 		s.assumed = !certain
+		if owner.VirtualID == "" {
+			o.m.early[inst.use(number, owner)] = true
+		}
 		return o.m.conflict(inst, number, s.owner)
 	}
 	o.m.changed(inst)
