@@ -139,9 +139,9 @@ func slicesOf(property v0.DiscoveryProperty, count int) []v0.DiscoveryProperty {
 	return list
 }
 
-// The oldest Configurations are served, of those whose handler is on the node. Another
-// takes the place of one that is deleted.
-func TestTheOldestAreServed(t *testing.T) {
+// withHandlerHere returns the Configurations of a node that has the handler "here".
+func withHandlerHere(t *testing.T) *configurations {
+	t.Helper()
 	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +151,13 @@ func TestTheOldestAreServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// The oldest Configurations are served, of those whose handler is on the node. Another
+// takes the place of one that is deleted.
+func TestTheOldestAreServed(t *testing.T) {
+	c := withHandlerHere(t)
 	add := func(namespace, name, handler string, age int) *cachedConfiguration {
 		made := &cachedConfiguration{}
 		made.Namespace, made.Name, made.UID = namespace, name, types.UID(namespace+"/"+name)
@@ -192,15 +199,7 @@ func TestTheOldestAreServed(t *testing.T) {
 // them. If they get one, they take no more than the share of their namespaces, however old
 // they are.
 func TestOldConfigurationsDisplaceNoOthers(t *testing.T) {
-	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := reader{served: func(handler string) bool { return handler == "here" }}
-	c, err := newConfigurations(client, read, func(types.NamespacedName) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := withHandlerHere(t)
 	add := func(namespace string, i int, handler string, age int64) *cachedConfiguration {
 		made := &cachedConfiguration{request: load{count: 1}}
 		made.Namespace, made.Name = namespace, fmt.Sprintf("c%02d", i)

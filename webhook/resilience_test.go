@@ -18,6 +18,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
+	"akri.sh/akri/internal/apitest"
 	"akri.sh/akri/webhook/certs"
 )
 
@@ -336,7 +337,7 @@ func TestHostileTemplates(t *testing.T) {
 	}
 	admin := strings.Replace(question(string(object)), `"somebody"`, `"admin","groups":["system:masters"]`, 1)
 	var message string
-	took := processorTime(func() {
+	took := apitest.ProcessorTime(func() {
 		response := ask(t, Handler(chain), certs.Path+"?timeout=10s", admin)
 		if response.Allowed || response.Result == nil {
 			t.Fatalf("the response is %+v, want a denial", response)
@@ -353,10 +354,4 @@ func TestHostileTemplates(t *testing.T) {
 	if strings.Contains(message, "sampleProperties") {
 		t.Errorf("no sample would help: %s", message)
 	}
-}
-
-func elapsedTime(f func()) time.Duration {
-	began := time.Now()
-	f()
-	return time.Since(began)
 }

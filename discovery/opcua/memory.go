@@ -66,7 +66,7 @@ func (m *memory[T]) remember(key string, value T) {
 }
 
 // count reports whether there is room for some bytes more.
-func (m *memory[T]) count(bytes int) bool { return m.account == nil || m.account.Add(bytes) == nil }
+func (m *memory[T]) count(bytes int) bool { return m.account.Add(bytes) == nil }
 
 // prune forgets what was not used in this many polls in a row.
 func (m *memory[T]) prune(polls int) {

@@ -42,7 +42,7 @@ func (w *world) freeze(program, alert string) {
 	w.quiet()
 }
 
-// pid returns the process ID of a program of which there is one process in the node.
+// pid returns the process ID of a program that runs once on the node.
 func (w *world) pid(program string) string {
 	w.t.Helper()
 	find := "for p in /proc/[0-9]*; do readlink $p/exe | grep -q " + program + " && basename $p; done; true"

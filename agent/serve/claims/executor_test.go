@@ -57,21 +57,27 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestForbidden checks that a final refusal is not retried.
-func TestForbidden(t *testing.T) {
-	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests++
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
-	}))
-	defer server.Close()
+// executorOf returns an executor whose API server answers as a function does.
+func executorOf(t *testing.T, answer http.HandlerFunc) *Executor {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := New(client, &MemoryStore{}, "akri-agent.node-a")
+	return New(client, &MemoryStore{}, "akri-agent.node-a")
+}
+
+// TestForbidden checks that a final refusal is not retried.
+func TestForbidden(t *testing.T) {
+	requests := 0
+	e := executorOf(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
+	})
 	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
 	e.store.Keep(known())
 	got := e.Claim(context.Background(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
@@ -84,7 +90,7 @@ func TestForbidden(t *testing.T) {
 // the Instance turns out to be unchanged: four requests instead of sixteen.
 func TestInvalid(t *testing.T) {
 	var requests []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	e := executorOf(t, func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, r.Method)
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
@@ -94,13 +100,7 @@ func TestInvalid(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
-	}))
-	defer server.Close()
-	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := New(client, &MemoryStore{}, "akri-agent.node-a")
+	})
 	ref := types.NamespacedName{Namespace: "default", Name: "cam"}
 	got := e.Claim(context.Background(), ref, map[int]v0.Owner{0: {Node: "node-a"}})
 	if got.Outcome != slots.Refused || got.Record != nil {
@@ -115,7 +115,7 @@ func TestInvalid(t *testing.T) {
 // one that the agent knows: it waits for the owners that the former one had.
 func TestReplaced(t *testing.T) {
 	var requests []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	e := executorOf(t, func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, r.Method)
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
@@ -129,13 +129,7 @@ func TestReplaced(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
-	}))
-	defer server.Close()
-	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := New(client, &MemoryStore{}, "akri-agent.node-a")
+	})
 	former := known()
 	former.UID = "former"
 	e.store.Keep(former)

@@ -1,4 +1,4 @@
-package webhook
+package apitest
 
 import (
 	"runtime"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// processorTime returns the processor time of f on its own thread. Unlike the
+// ProcessorTime returns the processor time of f on its own thread. Unlike the
 // elapsed time, it does not depend on the load of the machine.
-func processorTime(f func()) time.Duration {
+func ProcessorTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, after syscall.Rusage
