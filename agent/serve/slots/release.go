@@ -96,6 +96,7 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 	if !o.applies(inst, number, s) {
 		return nil
 	}
+	known := s.held == owner && !s.assumed
 	s.hold(owner, s.assumed)
 	if contradicted := !s.free() && s.owner != owner; contradicted != s.contradicted || s.since == never {
 		s.contradicted, s.since = contradicted, o.m.now
@@ -113,7 +114,7 @@ func (o *observation) hold(inst *instance, number int, owner v0.Owner) []Command
 			o.claims[inst.name] = append(o.claims[inst.name], number)
 		}
 	default:
-		s.assumed = !certain
+		s.assumed = !known && !certain
 		if owner.VirtualID == "" {
 			o.m.early[inst.use(number, owner)] = true
 		}
