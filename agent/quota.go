@@ -67,46 +67,41 @@ func (l load) fitting() load {
 	return l.min(load{v0.MaxConfigurations, maxRequestsOfNamespace, maxReferencesOfNamespace})
 }
 
-// beyondQuota returns the cause and the remedy if this node does not serve a Configuration
-// because of what others take, and otherwise "". All agents with the same handlers agree.
-func (c *configurations) beyondQuota(configuration *v0.Configuration) string {
+// quota judges a Configuration by what others take. beyond is the cause and the remedy if
+// this node does not serve it, and otherwise "". All agents with the same handlers agree.
+// contended means that the node does not serve all Configurations: this one may get room, or
+// has to make room for those of other namespaces.
+func (c *configurations) quota(configuration *v0.Configuration) (beyond string, contended bool) {
 	cached := c.cached(keyOf(configuration))
 	if cached == nil || !c.counts(cached) {
-		return ""
+		return "", false
 	}
-	own := cached.request
+	own, namespaces := cached.request, map[string]load{}
 	for _, object := range c.informer.GetStore().List() {
 		other := object.(*cachedConfiguration)
-		if other.Namespace == cached.Namespace && c.counts(other) && isOlder(other, cached) {
+		if !c.counts(other) {
+			continue
+		}
+		namespaces[other.Namespace] = namespaces[other.Namespace].plus(other.request)
+		if other.Namespace == cached.Namespace && isOlder(other, cached) {
 			own = own.plus(other.request)
 		}
 	}
-	return overQuota(own, c.loads())
+	beyond = overQuota(own, namespaces)
+	return beyond, beyond != "" || exceed(namespaces)
 }
 
-// contended reports whether the node does not serve all Configurations. One that is served
-// may then have to make room for those of other namespaces.
-func (c *configurations) contended() bool {
+// exceed reports whether namespaces together exceed what a node serves.
+func exceed(namespaces map[string]load) bool {
 	var all load
-	for _, namespace := range c.loads() {
+	for _, namespace := range namespaces {
 		all = all.plus(namespace.fitting())
 	}
 	return all != all.min(load{maxServed, maxRequests, maxReferences})
 }
 
-// loads returns what the Configurations of each namespace take.
-func (c *configurations) loads() map[string]load {
-	namespaces := map[string]load{}
-	for _, object := range c.informer.GetStore().List() {
-		if other := object.(*cachedConfiguration); c.counts(other) {
-			namespaces[other.Namespace] = namespaces[other.Namespace].plus(other.request)
-		}
-	}
-	return namespaces
-}
-
-// overQuota returns what beyondQuota returns for a Configuration that takes own, together
-// with the older ones of its namespace. Namespaces have equal shares of a node, whatever
+// overQuota returns why a node does not serve a Configuration that takes own, together with
+// the older ones of its namespace, or "". Namespaces have equal shares of a node, whatever
 // the age of their Configurations, so none displaces what another one has of its share.
 func overQuota(own load, namespaces map[string]load) string {
 	const oldest = "the oldest are served: delete some that are not needed"

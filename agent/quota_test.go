@@ -171,8 +171,12 @@ func TestTheOldestAreServed(t *testing.T) {
 	}
 	refused := func(what string, configuration *cachedConfiguration, want bool) {
 		t.Helper()
-		if got := (&reconciler{configurations: c}).refuse(&configuration.Configuration); (got != "") != want {
+		got, review := (&reconciler{configurations: c}).refuse(&configuration.Configuration)
+		if (got != "") != want {
 			t.Errorf("%s: %q", what, got)
+		}
+		if review.IsZero() == want {
+			t.Errorf("%s: judged again at %v", what, review)
 		}
 	}
 	first := add("many", "a", "here", 1000)
@@ -202,7 +206,7 @@ func TestOldConfigurationsDisplaceNoOthers(t *testing.T) {
 	c := withHandlerHere(t)
 	add := func(namespace string, i int, handler string, age int64) *cachedConfiguration {
 		made := &cachedConfiguration{request: load{count: 1}}
-		made.Namespace, made.Name = namespace, fmt.Sprintf("c%02d", i)
+		made.Namespace, made.Name = namespace, fmt.Sprintf("%s%02d", namespace, i)
 		made.CreationTimestamp = metav1.NewTime(time.Unix(1_000_000-age, 0))
 		made.Spec.DiscoveryHandler.Name = handler
 		if err := c.informer.GetIndexer().Add(made); err != nil {
@@ -212,7 +216,7 @@ func TestOldConfigurationsDisplaceNoOthers(t *testing.T) {
 	}
 	served := func(list []*cachedConfiguration) (count int) {
 		for _, configuration := range list {
-			if c.beyondQuota(&configuration.Configuration) == "" {
+			if beyond, _ := c.quota(&configuration.Configuration); beyond == "" {
 				count++
 			}
 		}
@@ -233,8 +237,10 @@ func TestOldConfigurationsDisplaceNoOthers(t *testing.T) {
 		if n := served(victims); n != len(victims) {
 			t.Errorf("after old Configurations got the handler %s, %d of %d others are served", handler, n, len(victims))
 		}
-		if want := handler == "here"; c.contended() != want {
-			t.Errorf("handler %s: contended: %v", handler, !want)
+		// A served Configuration makes room when others come, also if it does not change.
+		_, review := (&reconciler{configurations: c}).refuse(&victims[0].Configuration)
+		if contended := handler == "here"; review.IsZero() == contended {
+			t.Errorf("handler %s: a served Configuration is judged again at %v", handler, review)
 		}
 		for namespace, list := range hostile {
 			if n := served(list); handler == "here" && n != (maxServed-len(victims))/4 {

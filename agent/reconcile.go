@@ -129,10 +129,19 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 		r.missing.forget(name)
 		return r.withdraw(ctx, name, false)
 	}
-	if reason := r.refuse(configuration); reason != "" {
-		return r.turnDown(ctx, configuration, reason)
+	reason, review := r.refuse(configuration)
+	if reason != "" {
+		again, err = r.turnDown(ctx, configuration, reason)
+	} else {
+		again, err = r.serve(ctx, configuration)
 	}
+	return deadline.Earliest(again, review), err
+}
 
+// serve publishes what the handlers have found for a Configuration, and returns when to call
+// it again; zero means never.
+func (r *reconciler) serve(ctx context.Context, configuration *v0.Configuration) (again time.Time, err error) {
+	name := keyOf(configuration)
 	found := failures{node: r.node}
 	complete, err := r.discover(ctx, configuration, &found)
 	if err != nil {
@@ -158,25 +167,28 @@ func (r *reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 			return time.Time{}, err
 		}
 	}
-	var review time.Time
-	if r.configurations.contended() {
-		review = time.Now().Add(untilRoom())
-	}
-	return deadline.Earliest(again, next, snapshot.Next, result.Next, review), nil
+	return deadline.Earliest(again, next, snapshot.Next, result.Next), nil
 }
 
 // refuse returns the reason why an existing Configuration is not served on this node, or
-// "".
-func (r *reconciler) refuse(configuration *v0.Configuration) string {
+// "". review is when to judge again although the Configuration has not changed, because of
+// others; zero means never.
+func (r *reconciler) refuse(configuration *v0.Configuration) (reason string, review time.Time) {
+	contended := true
 	if older := r.configurations.older(configuration); older != nil {
-		return fmt.Sprintf("not served: Configuration %s is older, and nodes would offer devices of both as %s: rename this one",
+		reason = fmt.Sprintf("not served: Configuration %s is older, and nodes would offer devices of both as %s: rename this one",
 			keyOf(older), v0.CommonResource(older.Name, configuration.Name))
+	} else {
+		reason, contended = r.configurations.quota(configuration)
 	}
-	return r.configurations.beyondQuota(configuration)
+	if contended {
+		review = time.Now().Add(untilRoom())
+	}
+	return reason, review
 }
 
 // turnDown stops serving a Configuration that exists, and reports the reason. It returns
-// when to requeue it: others may have made room.
+// when to call it again; zero means never.
 func (r *reconciler) turnDown(ctx context.Context, configuration *v0.Configuration, reason string) (again time.Time, err error) {
 	found := failures{node: r.node}
 	found.add(configuration.Spec.DiscoveryHandler.Name, reason)
@@ -187,7 +199,7 @@ func (r *reconciler) turnDown(ctx context.Context, configuration *v0.Configurati
 		return time.Time{}, err
 	}
 	due, err := r.reporter.report(ctx, configuration, found.sorted())
-	return deadline.Earliest(again, due, time.Now().Add(untilRoom())), err
+	return deadline.Earliest(again, due), err
 }
 
 // untilRoom returns the delay before there is another look for room.
