@@ -13,8 +13,18 @@ import (
 // so the ID that was answered last keeps its slot. The other's former slot stays owned
 // until an observation.
 //
-// It returns wait if a patch in flight may make a slot available.
+// It returns wait if a patch in flight may make a slot available. What was chosen before
+// stays, unless the others would then get no slot.
 func (m *Machine) plan(g *group, c *pendingCall) (targets []Ref, wait bool, err error) {
+	targets, wait, err = m.choose(g, c, c.targets)
+	if err != nil && !wait && c.targets != nil {
+		return m.choose(g, c, nil)
+	}
+	return targets, wait, err
+}
+
+// choose plans with the slots that were chosen before, or without if chosen is nil.
+func (m *Machine) choose(g *group, c *pendingCall, chosen []Ref) (targets []Ref, wait bool, err error) {
 	targets = make([]Ref, len(c.ids))
 	used := map[string]bool{}
 	assign := func(i int, ref Ref) {
@@ -23,7 +33,7 @@ func (m *Machine) plan(g *group, c *pendingCall) (targets []Ref, wait bool, err 
 	}
 	var rest []int
 	for _, i := range m.byAge(g, c) {
-		ref, s, found := m.keepable(g, c, i)
+		ref, s, found := m.keepable(g, c, chosen, i)
 		switch {
 		case !found:
 			rest = append(rest, i)
@@ -70,10 +80,10 @@ func (m *Machine) recent(s *slot) bool {
 
 // keepable returns the slot that an ID of a call has or was chosen for, if the container
 // can have it.
-func (m *Machine) keepable(g *group, c *pendingCall, i int) (Ref, *slot, bool) {
+func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, *slot, bool) {
 	owner := m.owner(c.resource, c.ids[i])
-	if c.targets != nil { // chosen before
-		ref := c.targets[i]
+	if chosen != nil {
+		ref := chosen[i]
 		if inst := g.instances[ref.Instance]; inst != nil {
 			s := inst.slots[ref.Slot]
 			switch {
