@@ -96,7 +96,12 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 		}
 	}
 	ref, s, found := g.current(owner.VirtualID)
-	if !found || s.owner != owner && s.want != owner || s.ending() {
+	switch {
+	case !found:
+		return Ref{}, nil, false
+	case s.held == owner && m.recent(s): // also if the device has gone since
+		return ref, s, true
+	case s.owner != owner && s.want != owner || s.ending():
 		return Ref{}, nil, false
 	}
 	// While the device is offline, the ID is unhealthy: the kubelet names it only for a
