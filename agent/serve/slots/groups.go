@@ -136,6 +136,16 @@ func (g *group) current(id string) (Ref, *slot, bool) {
 	return v.current, v.slots[v.current], true
 }
 
+// slotsOf returns the slots of an ID, the current one first.
+func (g *group) slotsOf(id string) []Ref {
+	v := g.virtual[id]
+	if v == nil {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.SortedFunc(maps.Keys(v.slots), compareRefs), func(ref Ref) bool { return ref == v.current })
+	return append([]Ref{v.current}, others...)
+}
+
 // touch excludes IDs from observations that began earlier.
 func (g *group) touch(ids []string, to Generation) {
 	for _, id := range ids {

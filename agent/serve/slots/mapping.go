@@ -95,18 +95,19 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 			}
 		}
 	}
-	ref, s, found := g.current(owner.VirtualID)
-	switch {
-	case !found:
-		return Ref{}, nil, false
-	case s.held == owner && m.recent(s): // also if the device has gone since
-		return ref, s, true
-	case s.owner != owner && s.want != owner || s.ending():
-		return Ref{}, nil, false
+	for _, ref := range g.slotsOf(owner.VirtualID) {
+		s := g.virtual[owner.VirtualID].slots[ref]
+		switch {
+		case s.held == owner && m.recent(s): // also if the device has gone since
+			return ref, s, true
+		case s.owner != owner && s.want != owner || s.ending():
+			continue
+		}
+		// While the device is offline, the ID is unhealthy: the kubelet names it only for a
+		// later container of the same Pod.
+		return ref, s, g.instances[ref.Instance].ready(s)
 	}
-	// While the device is offline, the ID is unhealthy: the kubelet names it only for a
-	// later container of the same Pod.
-	return ref, s, g.instances[ref.Instance].ready(s)
+	return Ref{}, nil, false
 }
 
 // pick returns the first available slot of the Instance that has most of them and is
