@@ -280,7 +280,7 @@ func (m *Machine) need(inst *instance, number int, owner v0.Owner) (step, error)
 		return nothing, nil
 	case inst.probe.failing: // the record may be out of date, too
 		return 0, ErrUnavailable
-	case s.owner != owner && !s.free(), s.free() && inst.restoring[number]:
+	case s.owner != owner && !s.free(), s.free() && inst.restoring[number], inst.yields(number, s):
 		return 0, ErrTaken
 	case !inst.published || inst.gone && inst.shared:
 		return 0, ErrGone

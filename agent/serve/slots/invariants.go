@@ -90,7 +90,7 @@ func (c *checker) slot(inst *InstanceState, s *SlotState) {
 		c.report("I2", where, "free although a container may have it")
 	}
 	usable := inst.Published && inst.Online && inst.Recorded && !inst.Left && !inst.Suspended && s.Slot < inst.Capacity
-	if usable && s.Owner == own && !s.Conflicting && !s.Healthy {
+	if usable && s.Owner == own && !s.Conflicting && !s.Restoring && !s.Healthy {
 		c.report("I4", where, "unhealthy although this node owns it")
 	}
 	if s.Healthy && !s.Listed {

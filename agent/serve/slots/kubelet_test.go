@@ -79,6 +79,7 @@ type request struct {
 	ids      []int
 	count    int
 	answer   []slots.Ref
+	answered time.Duration
 }
 
 // use is a slot that a container has.
@@ -93,6 +94,9 @@ type step struct {
 	container int
 	request   int
 	sent      time.Duration
+	// moves means that the kubelet stalled before the call, and that the slots of the Pod's
+	// former container could not be given meanwhile.
+	moves bool
 }
 
 func newNode(w *world, name string) *node {
@@ -392,7 +396,7 @@ func (n *node) call(s *step) {
 	}
 	n.w.nextCall++
 	call, epoch := n.w.nextCall, n.epoch
-	s.sent = n.w.now
+	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !n.same(r)
 	n.calls[call] = s
 	for _, id := range r.ids {
 		n.touched[useOf(r.resource, id)] = n.w.now

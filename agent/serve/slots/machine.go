@@ -127,7 +127,7 @@ func (m *Machine) overdue(inst *instance) []int {
 	}
 	var numbers []int
 	for _, number := range inst.numbers() {
-		if s := inst.slots[number]; s.unrecorded && !s.busy() && s.retryAt <= m.now {
+		if s := inst.slots[number]; s.unrecorded && !s.busy() && inst.claimAt(number, s) <= m.now {
 			numbers = append(numbers, number)
 		}
 	}
@@ -143,9 +143,9 @@ func (m *Machine) due(inst *instance) (at time.Duration, found bool) {
 		}
 	}
 	if inst.recorded {
-		for _, s := range inst.slots {
+		for number, s := range inst.slots {
 			if s.unrecorded && !s.busy() {
-				earlier(s.retryAt)
+				earlier(inst.claimAt(number, s))
 			}
 		}
 	}

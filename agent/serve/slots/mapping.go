@@ -88,7 +88,7 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 			s := inst.slots[ref.Slot]
 			switch {
 			case s == nil:
-			case s.owner == owner && inst.ready(s), s.want == owner:
+			case s.owner == owner && inst.ready(ref.Slot, s), s.want == owner:
 				return ref, s, true
 			case inst.online && inst.usable(ref.Slot, s) && inst.available > 0:
 				return ref, s, true
@@ -105,7 +105,7 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 		}
 		// While the device is offline, the ID is unhealthy: the kubelet names it only for a
 		// later container of the same Pod.
-		return ref, s, g.instances[ref.Instance].ready(s)
+		return ref, s, g.instances[ref.Instance].ready(ref.Slot, s)
 	}
 	return Ref{}, nil, false
 }

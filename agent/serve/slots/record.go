@@ -117,7 +117,7 @@ func (m *Machine) takeOver(inst *instance, number int, owner v0.Owner, before ui
 		}
 		s.owner, s.unrecorded, s.uncertainRelease = s.held, true, 0
 		s.conflicting, s.reported = false, false
-		return report, s.retryAt <= m.now
+		return report, inst.claimAt(number, s) <= m.now
 	case !owner.Free() && !s.held.Free() && owner != s.held:
 		return m.conflict(inst, number, owner), false
 	}

@@ -149,6 +149,20 @@ func (i *instance) releaseUncertain(s *slot) bool {
 	return s.uncertainRelease > 0 && i.version <= s.uncertainRelease
 }
 
+// yields reports whether only an old record says that a container has an unrecorded slot,
+// which another node had when the Instance was deleted. That node goes first.
+func (i *instance) yields(number int, s *slot) bool {
+	return s.unrecorded && s.assumed && i.restoring[number]
+}
+
+// claimAt returns when the claim of an unrecorded slot may be sent.
+func (i *instance) claimAt(number int, s *slot) time.Duration {
+	if i.yields(number, s) {
+		return max(s.retryAt, i.restoredAt)
+	}
+	return s.retryAt
+}
+
 // watched reports whether changes of the record are seen. Until the first record, the
 // device counts as free.
 func (i *instance) watched() bool { return !i.gone && !i.left }
@@ -167,9 +181,9 @@ func (i *instance) usable(number int, s *slot) bool {
 
 // ready reports whether this node owns a slot and can give it to a container without
 // a free slot being needed.
-func (i *instance) ready(s *slot) bool {
+func (i *instance) ready(number int, s *slot) bool {
 	switch {
-	case s.conflicting || !i.published:
+	case s.conflicting || !i.published || i.yields(number, s):
 		return false
 	case !i.shared:
 		return true

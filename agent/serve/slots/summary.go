@@ -56,7 +56,7 @@ func (m *Machine) summarize(inst *instance) summary {
 				s.virtual, s.health = map[int][]string{}, map[int]bool{}
 			}
 			s.virtual[number] = append(s.virtual[number], id)
-			s.health[number] = inst.online && inst.ready(each)
+			s.health[number] = inst.online && inst.ready(number, each)
 		}
 	}
 	for number := range s.health {
