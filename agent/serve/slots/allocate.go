@@ -215,9 +215,10 @@ func (m *Machine) grant(c *pendingCall, claims map[string]map[int]v0.Owner) []Co
 	for i, ref := range c.targets {
 		inst, owner := m.instances[ref.Instance], m.owner(c.resource, c.ids[i])
 		s := inst.slots[ref.Slot]
-		if s.owner != owner {
-			s.unrecorded, s.retries = true, 0 // patches that failed were for the former owner
+		if s.owner != owner || !s.unrecorded {
+			s.retryAt, s.retries = m.now, 0 // patches that failed were for a former container
 		}
+		s.unrecorded = s.unrecorded || s.owner != owner
 		s.owner = owner
 		s.hold(owner, false)
 		s.asked, s.answered = m.now, m.now // the kubelet assigns the slot from now on

@@ -257,6 +257,14 @@ func (n *node) same(r *request) bool {
 	})
 }
 
+// current reports whether the agent knows the Instances whose slots a Pod has: they may have
+// been created again.
+func (n *node) current(r *request) bool {
+	return !slices.ContainsFunc(r.answer, func(ref slots.Ref) bool {
+		return n.known[ref.Instance].Version < n.w.objects[ref.Instance].created
+	})
+}
+
 // checkRefusal checks that a call for slots that the node owns is not refused for
 // ownership (I4).
 func (n *node) checkRefusal(r *request, a slots.Answer) {

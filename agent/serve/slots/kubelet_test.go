@@ -94,9 +94,7 @@ type step struct {
 	container int
 	request   int
 	sent      time.Duration
-	// moves means that the kubelet stalled before the call, and that the slots of the Pod's
-	// former container could not be given meanwhile.
-	moves bool
+	moves     bool // the kubelet stalled, and the slots of the former container cannot be given
 }
 
 func newNode(w *world, name string) *node {
@@ -253,7 +251,7 @@ func (n *node) probe(instance string) {
 			return
 		}
 		outcome, record := slots.Written, o.record()
-		if n.w.now < n.cutOff || n.w.now < n.forbidden || !o.exists {
+		if n.w.now < n.cutOff || n.w.now < n.forbidden || !o.exists || n.known[instance].Version < o.created {
 			n.step(slots.ProbeSettled{Instance: instance, Outcome: slots.Refused})
 			return
 		}
@@ -396,7 +394,7 @@ func (n *node) call(s *step) {
 	}
 	n.w.nextCall++
 	call, epoch := n.w.nextCall, n.epoch
-	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !n.same(r)
+	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !(n.same(r) && n.current(r))
 	n.calls[call] = s
 	for _, id := range r.ids {
 		n.touched[useOf(r.resource, id)] = n.w.now

@@ -78,6 +78,7 @@ type slot struct {
 func (s *slot) hold(owner v0.Owner, assumed bool) {
 	if owner != s.held {
 		s.answered, s.since = never, never
+		s.superseded = s.superseded && owner.Free()
 	}
 	s.held, s.assumed = owner, assumed
 }
