@@ -21,10 +21,10 @@ const manyDevices = 50
 
 // The limits for this part: milliseconds and MB.
 const (
-	maxMessageMedian = 6
-	maxMessageP95    = 15
-	maxLeaveP95      = 20
-	maxManyVisible   = 200
+	maxMessageMedian = 4
+	maxMessageP95    = 8
+	maxLeaveP95      = 12
+	maxManyVisible   = 100
 	maxEmptyMemory   = 18
 	maxFullMemory    = 22
 )
@@ -131,60 +131,6 @@ func (a *agentBench) configure(ctx context.Context, name string, capacity int64)
 func (a *agentBench) next(count int) []discovery.Device {
 	a.devices += count
 	return stub.Devices(a.devices)[a.devices-count:]
-}
-
-// messagePause is the time between two messages. The agent handles two messages of a
-// handler per second, after a burst; the time that a message waits for that is not
-// measured.
-const messagePause = 550 * time.Millisecond
-
-// messages measures single devices that come and go.
-func (a *agentBench) messages(ctx context.Context) error {
-	events, err := a.watch(ctx)
-	if err != nil {
-		return err
-	}
-	defer events.Stop()
-	var added, deleted []float64
-	for range a.b.Messages {
-		for _, change := range []struct {
-			devices []discovery.Device
-			kind    watch.EventType
-			times   *[]float64
-		}{{a.next(1), watch.Added, &added}, {nil, watch.Deleted, &deleted}} {
-			began := time.Now()
-			a.local.Set(change.devices)
-			if err := awaitEvents(ctx, events, change.kind, 1); err != nil {
-				return err
-			}
-			*change.times = append(*change.times, milliseconds(time.Since(began)))
-			sleep(ctx, messagePause)
-		}
-	}
-	for _, row := range messageRows(added, deleted) {
-		a.b.add(row)
-	}
-	return nil
-}
-
-// messageRows returns the rows for the milliseconds until Instances are visible, and
-// until they are gone.
-func messageRows(added, deleted []float64) []figure {
-	p50, p95, gone := percentile(added, 50), percentile(added, 95), percentile(deleted, 95)
-	return []figure{
-		{
-			What:     fmt.Sprintf("handler's message until the Instance is visible, p50 / p95 of %d", len(added)),
-			Measured: fmt.Sprintf("%.1f / %.1f ms", p50, p95),
-			Bar:      fmt.Sprintf("<= %d / %d ms", maxMessageMedian, maxMessageP95), Met: p50 <= maxMessageMedian && p95 <= maxMessageP95,
-			Raw: map[string]any{"ms": added},
-		},
-		{
-			What:     fmt.Sprintf("device left until its Instance is gone, p50 / p95 of %d", len(deleted)),
-			Measured: fmt.Sprintf("%.1f / %.1f ms", percentile(deleted, 50), gone),
-			Bar:      fmt.Sprintf("p95 <= %d ms", maxLeaveP95), Met: gone <= maxLeaveP95,
-			Raw: map[string]any{"ms": deleted},
-		},
-	}
 }
 
 // many measures many devices in one message.

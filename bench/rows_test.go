@@ -135,13 +135,17 @@ func TestVerdicts(t *testing.T) {
 		},
 		"foreign objects": {[]figure{foreignOf(54.9, 54.9)}, []figure{foreignOf(55.1, 50), foreignOf(50, 55.1)}},
 		"message": {
-			[]figure{messageRows(repeat(6, 18, 15, 15), nil)[0]},
-			[]figure{messageRows(repeat(6.1, 20), nil)[0], messageRows(repeat(6, 18, 15.1, 15.1), nil)[0]},
+			[]figure{messageRows(latencies{added: repeat(4, 18, 8, 8)}, latencies{})[0]},
+			[]figure{
+				messageRows(latencies{added: repeat(4.1, 20)}, latencies{})[0],
+				messageRows(latencies{added: repeat(4, 18, 8.1, 8.1)}, latencies{})[0],
+			},
 		},
 		"leaving device": {
-			[]figure{messageRows(nil, repeat(1, 18, 20, 20))[1]}, []figure{messageRows(nil, repeat(1, 18, 20.1, 20.1))[1]},
+			[]figure{messageRows(latencies{deleted: repeat(1, 18, 12, 12)}, latencies{})[1]},
+			[]figure{messageRows(latencies{deleted: repeat(1, 18, 12.1, 12.1)}, latencies{})[1]},
 		},
-		"many devices":   {[]figure{manyRow(repeat(200, 3, 900, 900), nil)}, []figure{manyRow(repeat(200.1, 5), nil)}},
+		"many devices":   {[]figure{manyRow(repeat(100, 3, 900, 900), nil)}, []figure{manyRow(repeat(100.1, 5), nil)}},
 		"agent's memory": {[]figure{residentOf(18e6), fullOf(22e6)}, []figure{residentOf(18e6 + 1), fullOf(22e6 + 1)}},
 		"rest": {
 			[]figure{restRow(time.Second, 0, requestsOf(3, "get", "instances"))},
