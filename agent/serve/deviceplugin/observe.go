@@ -109,7 +109,9 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 		s.log.Debug("Cannot observe the Pods of the node", "err", err)
 		return len(l.own) > 0
 	}
-	s.queue.post(func() {
+	again, err = ask(ctx, s, func() (undecided bool) {
+		// Also what was given meanwhile, to a Pod that may have been refused since.
+		undecided = slices.ContainsFunc(s.machine.Uses(), func(use slots.Use) bool { return !slices.Contains(o.Listed, use) })
 		s.noticed = noticed
 		s.step(slots.PodsObserved{Since: l.since, Began: l.began, Listed: o.Listed, Open: o.Open, Lingering: o.Lingering})
 		s.noticed = time.Time{}
@@ -117,8 +119,9 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 			s.warnOfDuplicate(d)
 		}
 		s.warnOfHidden(o.Hidden)
+		return undecided
 	})
-	return slices.ContainsFunc(l.own, func(use slots.Use) bool { return !slices.Contains(o.Listed, use) })
+	return again && err == nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {

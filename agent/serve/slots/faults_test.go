@@ -312,7 +312,7 @@ func (n *node) observe() {
 		if !early {
 			n.list(&e, uses)
 		}
-		undecided := slices.ContainsFunc(uses, func(u slots.Use) bool { return !slices.Contains(e.Listed, u) })
+		undecided := slices.ContainsFunc(n.m.Uses(), func(u slots.Use) bool { return !slices.Contains(e.Listed, u) })
 		n.backoff = min(max(time.Second, 2*n.backoff), 8*time.Second)
 		switch {
 		case planned != n.observed: // triggered meanwhile
