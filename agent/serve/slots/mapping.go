@@ -97,15 +97,12 @@ func (m *Machine) keepable(g *group, c *pendingCall, chosen []Ref, i int) (Ref, 
 	}
 	for _, ref := range g.slotsOf(owner.VirtualID) {
 		s := g.virtual[owner.VirtualID].slots[ref]
-		switch {
-		case s.held == owner && m.recent(s): // also if the device has gone since
-			return ref, s, true
-		case s.owner != owner && s.want != owner || s.ending():
-			continue
-		}
+		owned := (s.owner == owner || s.want == owner) && !s.ending()
 		// While the device is offline, the ID is unhealthy: the kubelet names it only for a
-		// later container of the same Pod.
-		return ref, s, g.instances[ref.Instance].ready(ref.Slot, s)
+		// later container of the same Pod. That one gets the slot also if the device has gone.
+		if owned && g.instances[ref.Instance].ready(ref.Slot, s) || s.held == owner && m.recent(s) {
+			return ref, s, true
+		}
 	}
 	return Ref{}, nil, false
 }
