@@ -80,7 +80,7 @@ func (n *node) send(instance string, owners map[int]v0.Owner, release bool) {
 	latency := time.Millisecond + w.upTo(20*time.Millisecond)
 	switch {
 	case w.now < n.cutOff && w.chance(30):
-		w.after(2*time.Second+w.upTo(10*time.Second), p.land)
+		p.landLate()
 		w.after(deadline, func() { p.settle(slots.Unknown, nil) })
 	case w.now < n.cutOff && w.chance(50):
 		w.after(deadline, func() { p.settle(slots.Unknown, nil) })
