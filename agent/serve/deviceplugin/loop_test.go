@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"akri.sh/akri/agent/core"
+	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/kubelet"
 	"akri.sh/akri/agent/serve/observer"
@@ -28,6 +29,7 @@ type startingKubelet struct {
 	*memoryKubelet
 	starts chan struct{}
 	lists  atomic.Int32
+	during func() // called during each list, if not nil
 }
 
 // Run implements [plugins].
@@ -45,7 +47,11 @@ func (k *startingKubelet) Run(ctx context.Context, started func()) error {
 // List implements observer.Lister.
 func (k *startingKubelet) List(ctx context.Context) (kubelet.Listing, error) {
 	k.lists.Add(1)
-	return k.memoryKubelet.List(ctx)
+	listing, err := k.memoryKubelet.List(ctx)
+	if k.during != nil {
+		k.during()
+	}
+	return listing, err
 }
 
 // alone returns a server without an API server, its kubelet, and how to run it, in a
@@ -106,6 +112,38 @@ func TestKubeletStartIsObserved(t *testing.T) {
 		time.Sleep(2 * gatherTime)
 		if got := k.lists.Load(); got != before+1 {
 			t.Errorf("%d lists after the start of the kubelet, want one", got-before)
+		}
+	})
+}
+
+// A slot that is given during an observation is looked for soon: its Pod may have been
+// refused since.
+func TestGivenDuringAnObservation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, k, run := alone(t, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		name := types.NamespacedName{Namespace: "default", Name: "usb-0a11c8"}
+		var started atomic.Bool
+		give := sync.OnceFunc(func() {
+			if _, err := s.allocate(t.Context(), slots.Resource{Name: name.Name}, []int{0}); err != nil {
+				t.Errorf("Allocate: %v", err)
+			}
+		})
+		k.during = func() {
+			if started.Load() {
+				give()
+			}
+		}
+		s.Publish(types.NamespacedName{Namespace: "default", Name: "usb"}, []device.Device{
+			{Instance: name, Configuration: "usb", ID: name.Name, Capacity: 1, Online: true},
+		})
+		defer run()()
+		time.Sleep(maxInterval / 4) // after the observations of the beginning, long before the next
+		before := k.lists.Load()
+		started.Store(true)
+		k.starts <- struct{}{}
+		time.Sleep(maxInterval / 4)
+		if got := k.lists.Load() - before; got < 2 {
+			t.Errorf("%d lists after the start of the kubelet, want further ones after the slot was given", got)
 		}
 	})
 }

@@ -109,7 +109,7 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 		s.log.Debug("Cannot observe the Pods of the node", "err", err)
 		return len(l.own) > 0
 	}
-	again, err = ask(ctx, s, func() (undecided bool) {
+	again, _ = ask(ctx, s, func() (undecided bool) {
 		// Also what was given meanwhile, to a Pod that may have been refused since.
 		undecided = slices.ContainsFunc(s.machine.Uses(), func(use slots.Use) bool { return !slices.Contains(o.Listed, use) })
 		s.noticed = noticed
@@ -121,7 +121,7 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 		s.warnOfHidden(o.Hidden)
 		return undecided
 	})
-	return again && err == nil
+	return again
 }
 
 func sleep(ctx context.Context, d time.Duration) {
