@@ -104,8 +104,8 @@ func checkShared(found int) error {
 
 // copyInstances creates a copy of each shared Instance that no agent watches.
 func (a *agentBench) copyInstances(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	client := a.b.bare.Resource(instances).Namespace(a.namespace)
-	all, err := client.List(ctx, metav1.ListOptions{LabelSelector: "akri.sh/configuration=shared"})
+	selected := metav1.ListOptions{LabelSelector: "akri.sh/configuration=shared"}
+	all, err := a.b.bare.Resource(instances).Namespace(a.namespace).List(ctx, selected)
 	if err != nil {
 		return nil, fmt.Errorf("list the Instances: %w", err)
 	}
@@ -114,11 +114,9 @@ func (a *agentBench) copyInstances(ctx context.Context) ([]*unstructured.Unstruc
 	}
 	var copies []*unstructured.Unstructured
 	for i := range all.Items {
-		content := all.Items[i].Object
-		content["metadata"] = map[string]any{"name": fmt.Sprint("shared-copy-", i)}
-		made, err := client.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: bareAgent})
+		made, err := a.bareCreate(ctx, copyOf(&all.Items[i], fmt.Sprint("shared-copy-", i)))
 		if err != nil {
-			return nil, fmt.Errorf("copy an Instance: %w", err)
+			return nil, err
 		}
 		copies = append(copies, made)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -41,7 +40,7 @@ func (a *agentBench) messages(ctx context.Context) error {
 			times  *[]float64
 		}{
 			{func() error { a.local.Set(devices); return nil }, watch.Added, &ours.added},
-			{func() error { return a.bareCreate(ctx, copied) }, watch.Added, &bare.added},
+			{func() error { _, err := a.bareCreate(ctx, copied); return err }, watch.Added, &bare.added},
 			{func() error { a.local.Set(nil); return nil }, watch.Deleted, &ours.deleted},
 			{func() error { return a.bareDelete(ctx) }, watch.Deleted, &bare.deleted},
 		} {
@@ -74,20 +73,24 @@ func (a *agentBench) copyLocal(ctx context.Context) (*unstructured.Unstructured,
 		return nil, fmt.Errorf("list the Instances: %w", err)
 	}
 	if len(all.Items) != 1 {
-		return nil, errors.New("there are several Instances")
+		return nil, fmt.Errorf("found %d Instances, want 1", len(all.Items))
 	}
-	content := all.Items[0].Object
-	content["metadata"] = map[string]any{"name": bareInstance}
-	return &unstructured.Unstructured{Object: content}, nil
+	return copyOf(&all.Items[0], bareInstance), nil
 }
 
-func (a *agentBench) bareCreate(ctx context.Context, instance *unstructured.Unstructured) error {
-	_, err := a.b.bare.Resource(instances).Namespace(a.namespace).
-		Create(ctx, instance.DeepCopy(), metav1.CreateOptions{FieldManager: bareAgent})
+// copyOf returns an Instance with the content of another one, for no node.
+func copyOf(instance *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	made := instance.DeepCopy()
+	made.Object["metadata"] = map[string]any{"name": name}
+	return made
+}
+
+func (a *agentBench) bareCreate(ctx context.Context, instance *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	made, err := a.b.bare.Resource(instances).Namespace(a.namespace).Create(ctx, instance, metav1.CreateOptions{FieldManager: bareAgent})
 	if err != nil {
-		return fmt.Errorf("bare client: create an Instance: %w", err)
+		return nil, fmt.Errorf("bare client: create an Instance: %w", err)
 	}
-	return nil
+	return made, nil
 }
 
 func (a *agentBench) bareDelete(ctx context.Context) error {
