@@ -37,7 +37,9 @@ var mayImport = []struct {
 }
 
 // testOnly lists packages that only tests may import.
-var testOnly = []string{"internal/apitest", "internal/kubelettest", "internal/metricsdoc", "internal/original", "discovery/handlertest"}
+var testOnly = []string{
+	"internal/apitest", "internal/cputime", "internal/kubelettest", "internal/metricsdoc", "internal/original", "discovery/handlertest",
+}
 
 // apart lists directories that must not import each other.
 var apart = [][2]string{

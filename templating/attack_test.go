@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"akri.sh/akri/internal/cputime"
 	"akri.sh/akri/internal/fulltest"
 	"akri.sh/akri/templating"
 )
@@ -189,7 +190,7 @@ type cost struct {
 func costOf(templates ...map[string]any) (c cost) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	c.took = timed(func() {
+	c.took = cputime.Of(func() {
 		var set *templating.Set
 		if set, c.diags = templating.Compile(templating.InstanceLevel, templates); len(c.diags) == 0 {
 			var objects []templating.Object
@@ -200,12 +201,6 @@ func costOf(templates ...map[string]any) (c cost) {
 	runtime.ReadMemStats(&after)
 	c.allocated = after.TotalAlloc - before.TotalAlloc
 	return c
-}
-
-func wallTime(f func()) time.Duration {
-	start := time.Now()
-	f()
-	return time.Since(start)
 }
 
 // TestAttacksInList checks that a whole list of attacks costs at most a few times the

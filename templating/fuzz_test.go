@@ -16,6 +16,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"akri.sh/akri/internal/cputime"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/internal/functions"
 )
@@ -46,7 +47,7 @@ func FuzzRender(f *testing.F) {
 		var set *templating.Set
 		var objects []templating.Object
 		var compiling, diags templating.Diagnostics
-		took := timed(func() {
+		took := cputime.Of(func() {
 			set, compiling = templating.Compile(templating.InstanceLevel, []map[string]any{template})
 			objects, diags = set.Render(values)
 		})
@@ -96,7 +97,7 @@ func FuzzCompile(f *testing.F) {
 			var set *templating.Set
 			var objects []templating.Object
 			var compiling, diags templating.Diagnostics
-			took := timed(func() {
+			took := cputime.Of(func() {
 				set, compiling = templating.Compile(level, []map[string]any{template, template})
 				objects, diags = set.Render(values)
 			})

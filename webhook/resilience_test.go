@@ -18,7 +18,7 @@ import (
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/kinds"
-	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/cputime"
 	"akri.sh/akri/webhook/certs"
 )
 
@@ -337,7 +337,7 @@ func TestHostileTemplates(t *testing.T) {
 	}
 	admin := strings.Replace(question(string(object)), `"somebody"`, `"admin","groups":["system:masters"]`, 1)
 	var message string
-	took := apitest.ProcessorTime(func() {
+	took := cputime.Of(func() {
 		response := ask(t, Handler(chain), certs.Path+"?timeout=10s", admin)
 		if response.Allowed || response.Result == nil {
 			t.Fatalf("the response is %+v, want a denial", response)

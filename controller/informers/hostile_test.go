@@ -12,7 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/cputime"
 )
 
 // forged returns a Deployment, or something like it, as a client can write it that borrows
@@ -85,7 +85,7 @@ func TestHostileObjectsAreReadQuickly(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			var trimmed *Object
-			took := apitest.ProcessorTime(func() { trimmed = Trim(object) })
+			took := cputime.Of(func() { trimmed = Trim(object) })
 			if !trimmed.ours {
 				t.Error("it is not the controller's, so the rest was not read")
 			}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/cputime"
 )
 
 const (
@@ -215,7 +215,7 @@ func TestReclaimOfManyEntries(t *testing.T) {
 	content := withPorts(t, "["+strings.Join(lists[1:number/2+1], ",")+"]")
 	var replaced []string
 	var err error
-	took := apitest.ProcessorTime(func() { _, replaced, err = Reclaim(live, content, neighbors) })
+	took := cputime.Of(func() { _, replaced, err = Reclaim(live, content, neighbors) })
 	if err != nil || !slices.Equal(replaced, []string{".spec.ports[port=19999]"}) {
 		t.Errorf("replaced: %q, %v", replaced, err)
 	}

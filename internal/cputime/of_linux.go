@@ -1,4 +1,4 @@
-package apitest
+package cputime
 
 import (
 	"runtime"
@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// ProcessorTime returns the processor time of f on its own thread. Unlike the
-// elapsed time, it does not depend on the load of the machine.
-func ProcessorTime(f func()) time.Duration {
+// Of returns the processor time of f on its own thread.
+func Of(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, after syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_THREAD, &before) != nil {
-		return elapsedTime(f)
+		return elapsed(f)
 	}
 	f()
 	_ = syscall.Getrusage(syscall.RUSAGE_THREAD, &after) // the first call succeeded

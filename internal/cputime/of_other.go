@@ -1,8 +1,8 @@
 //go:build !linux
 
-package apitest
+package cputime
 
 import "time"
 
-// ProcessorTime returns the elapsed time of f.
-func ProcessorTime(f func()) time.Duration { return elapsedTime(f) }
+// Of returns the elapsed time of f.
+func Of(f func()) time.Duration { return elapsed(f) }

@@ -1,8 +1,8 @@
-package apitest
+package cputime
 
 import "time"
 
-func elapsedTime(f func()) time.Duration {
+func elapsed(f func()) time.Duration {
 	began := time.Now()
 	f()
 	return time.Since(began)
