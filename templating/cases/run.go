@@ -19,9 +19,11 @@ const (
 
 // Result is the result of a case.
 type Result struct {
-	Dir  string
-	Got  []byte // the rendered output
-	Want []byte // the content of ExpectedFile; nil if it does not exist
+	Dir string
+	// Documents are the Configuration and the Instances of the case, as they are written.
+	Documents []*source.Document
+	Got       []byte // the rendered output
+	Want      []byte // the content of ExpectedFile; nil if it does not exist
 }
 
 // Passed reports whether the result is the expected one.
@@ -56,7 +58,8 @@ func Run(fsys fs.FS, dir string) (Result, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
-	in, problems := Load(append(documents, instances...), Options{})
+	r.Documents = append(documents, instances...)
+	in, problems := Load(r.Documents, Options{})
 	if in != nil {
 		r.Got, problems = in.Render()
 	}

@@ -14,6 +14,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/templating/cases"
+	"akri.sh/akri/templating/source"
 )
 
 type testOptions struct {
@@ -29,7 +30,10 @@ func newTest(streams cli.Streams) *cobra.Command {
 
 A test is a directory with a configuration.yaml, an expected.yaml and optionally an
 instances.yaml. All tests in and below DIR are run; DIR/... means the same. The
-default is the current directory.`,
+default is the current directory.
+
+A test fails, too, if the API server would refuse its Configuration or one of its
+Instances: a field that does not exist, or a value that its type does not allow.`,
 		Example: `  kubectl akri test examples
   kubectl akri test --update examples/debug-echo   # then read git diff`,
 		Args: cobra.ArbitraryArgs,
@@ -77,10 +81,14 @@ func (o *testOptions) run(streams cli.Streams, args []string) error {
 // report prints the result of one test, or updates its expected output.
 func (o *testOptions) report(streams cli.Streams, c *counts, dir string, result cases.Result, err error) error {
 	expected := path.Join(dir, cases.ExpectedFile)
+	refused := schemaMistakes(result.Documents)
 	switch {
 	case err != nil:
 		c.failed++
 		fmt.Fprintf(streams.Out, "FAIL     %s\n         %v\n", dir, err)
+	case len(refused) > 0: // no expected output makes these right
+		c.failed++
+		fmt.Fprintf(streams.Out, "FAIL     %s\n         %s\n", dir, strings.Join(refused, "\n         "))
 	case result.Passed():
 		c.passed++
 		fmt.Fprintf(streams.Out, "ok       %s\n", dir)
@@ -96,6 +104,22 @@ func (o *testOptions) report(streams cli.Streams, c *counts, dir string, result 
 		fmt.Fprintf(streams.Out, "FAIL     %s\n%s", dir, diff(expected, result))
 	}
 	return nil
+}
+
+// schemaMistakes describes the mistakes for which the API server refuses documents.
+func schemaMistakes(documents []*source.Document) []string {
+	var mistakes []string
+	for _, d := range documents {
+		findings, _ := checkSchema(d)
+		for _, f := range findings {
+			text := fmt.Sprintf("%v: %s: %s", f.At, f.Place, f.Cause)
+			if f.Hint != "" {
+				text += "; " + f.Hint
+			}
+			mistakes = append(mistakes, text)
+		}
+	}
+	return mistakes
 }
 
 // diff returns the lines that are expected but not rendered (-), and the opposite (+).
