@@ -92,7 +92,7 @@ func (w *world) agentProcesses(node string) []user {
 }
 
 // killAgent sends SIGKILL to a node's agent and lets the DaemonSet create another Pod,
-// which starts without back-off.
+// which starts without back-off. The log, which goes with the Pod, is read before.
 func (w *world) killAgent(node string) {
 	w.t.Helper()
 	for _, u := range w.agentProcesses(node) {
@@ -104,6 +104,7 @@ func (w *world) killAgent(node string) {
 			w.t.Logf("the agent has exited: %v", err)
 		}
 	}
+	w.noViolations()
 	if pod, found := w.agent(node); found {
 		w.in(akri.Namespace).delete("Pod", pod.Metadata.Name)
 	}
@@ -171,6 +172,12 @@ func (w *world) healthy() {
 			w.t.Errorf("%s %s", c.Name, c.Cause)
 		}
 	}
+	w.noViolations()
+}
+
+// noViolations fails the test if an agent has logged a violated invariant.
+func (w *world) noViolations() {
+	w.t.Helper()
 	violations, err := akri.Violations(w.ctx, w)
 	if err != nil {
 		w.t.Fatal(err)
