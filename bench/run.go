@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -171,12 +172,14 @@ func (b *bench) clear(ctx context.Context, namespace string) error {
 		if slices.Contains(children, resource) {
 			all.LabelSelector = childSelector // Kubernetes creates a ConfigMap in each namespace again
 		}
-		if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, all); err != nil {
-			return fmt.Errorf("delete all %s: %w", resource.Resource, err)
-		}
-		all.Limit = 1
+		one := all
+		one.Limit = 1
 		for {
-			left, err := client.List(ctx, all)
+			// The API server gives up after a minute, in which it deletes some thousand Services.
+			if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, all); err != nil && !apierrors.IsTimeout(err) {
+				return fmt.Errorf("delete all %s: %w", resource.Resource, err)
+			}
+			left, err := client.List(ctx, one)
 			if err != nil {
 				return fmt.Errorf("list %s: %w", resource.Resource, err)
 			}
