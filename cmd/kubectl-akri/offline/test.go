@@ -13,6 +13,7 @@ import (
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/cmd/kubectl-akri/schema"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
 )
@@ -110,13 +111,9 @@ func (o *testOptions) report(streams cli.Streams, c *counts, dir string, result 
 func schemaMistakes(documents []*source.Document) []string {
 	var mistakes []string
 	for _, d := range documents {
-		findings, _ := checkSchema(d)
-		for _, f := range findings {
-			text := fmt.Sprintf("%v: %s: %s", f.At, f.Place, f.Cause)
-			if f.Hint != "" {
-				text += "; " + f.Hint
-			}
-			mistakes = append(mistakes, text)
+		problems, _ := schema.Check(d.Object())
+		for _, p := range problems {
+			mistakes = append(mistakes, fmt.Sprintf("%v: %v", d.Locate(nil, diagnosticOf(p)), p))
 		}
 	}
 	return mistakes
