@@ -128,8 +128,8 @@ func (w *world) apply(manifests string) {
 	}
 }
 
-// tryApply applies one manifest.
-func (w *world) tryApply(manifest string) error {
+// tryApply applies one manifest, with parameters of the request such as dryRun=All.
+func (w *world) tryApply(manifest string, parameters ...string) error {
 	body, err := yaml.YAMLToJSON([]byte(manifest))
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (w *world) tryApply(manifest string) error {
 	if err := json.Unmarshal(body, &o); err != nil {
 		return err
 	}
-	path := pathOf(o.Kind, w.namespace) + "/" + o.Metadata.Name + "?fieldManager=e2e&force=true"
+	path := pathOf(o.Kind, w.namespace) + "/" + o.Metadata.Name + "?" + strings.Join(append(parameters, "fieldManager=e2e", "force=true"), "&")
 	_, _, err = w.send(http.MethodPatch, path, "application/apply-patch+yaml", body)
 	return err
 }

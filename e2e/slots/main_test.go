@@ -74,6 +74,7 @@ func newWorld(t testing.TB) *world {
 		Cluster: c, t: t, ctx: t.Context(), server: install.server, client: install.client,
 		namespace: fmt.Sprintf("slots-%d-%d", os.Getpid()%1000, worlds.Add(1)), processes: newProcesses(c.Name()),
 	}
+	w.ready() // the test before may have stopped components
 	w.apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", w.namespace))
 	// The API server rejects Pods until the namespace has it.
 	w.eventually("the namespace's ServiceAccount", func() string {
@@ -89,7 +90,22 @@ func newWorld(t testing.TB) *world {
 		after.ctx = ctx // the test's own context has ended
 		after.leave()
 	})
+	w.eventually("admission of Configurations", w.admits)
 	return w
+}
+
+// admits returns "" if Akri's webhook admits a Configuration.
+func (w *world) admits() string {
+	err := w.tryApply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: admitted}
+spec: {discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: []"}}
+`, "dryRun=All")
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // leave deletes what the test has created and waits until the devices are gone.
