@@ -255,16 +255,16 @@ func residentRow(state string, memory usage, maxMemory float64) figure {
 
 // observeRest counts the requests and the processor time of agents at rest. The name
 // of the row it returns is the time.
-func (b *bench) observeRest(ctx context.Context, pid int) (figure, error) {
+func (b *bench) observeRest(ctx context.Context, pids ...int) (figure, error) {
 	mark := b.log.mark()
-	before, err := cpu(pid)
+	before, err := cpu(pids...)
 	if err != nil {
 		return figure{}, err
 	}
 	if !sleep(ctx, b.Rest) {
 		return figure{}, ctx.Err()
 	}
-	after, err := cpu(pid)
+	after, err := cpu(pids...)
 	if err != nil {
 		return figure{}, err
 	}

@@ -30,13 +30,15 @@ const (
 
 // fleet is a number of hollow agents with their kubelets and handlers.
 type fleet struct {
-	b         *bench
-	shape     shape
-	dir       string
-	namespace string
-	kubelets  *stub.Kubelets
-	nodes     []*stub.Kubelet
-	process   *hollow.Process
+	b     *bench
+	shape shape
+	// perProcess is the number of agents that one process can run.
+	perProcess int
+	dir        string
+	namespace  string
+	kubelets   *stub.Kubelets
+	nodes      []*stub.Kubelet
+	agents     *hollow.Fleet
 	// handler is that of the shape's nodes, late that of nodes that join later.
 	handler, late *stub.Handler
 }
@@ -48,10 +50,11 @@ func (b *bench) fleet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.checkLimits(b.Joins); err != nil {
+		perProcess, err := s.agentsPerProcess(b.Joins)
+		if err != nil {
 			return err
 		}
-		f := &fleet{b: b, shape: s, dir: filepath.Join(b.dir, fmt.Sprint("f", i))}
+		f := &fleet{b: b, shape: s, perProcess: perProcess, dir: filepath.Join(b.dir, fmt.Sprint("f", i))}
 		if err := f.run(ctx); err != nil {
 			return fmt.Errorf("%v: %w", s, err)
 		}
@@ -75,12 +78,13 @@ func (f *fleet) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer log.Close()
-	if f.process, err = hollow.Start([]string{hollowCommand, f.b.cluster.Kubeconfig(), f.dir}, log); err != nil {
+	arguments := []string{hollowCommand, f.b.cluster.Kubeconfig(), f.dir}
+	if f.agents, err = hollow.Start(f.shape.nodes(f.b.Joins), f.perProcess, arguments, log); err != nil {
 		return err
 	}
 	defer func() {
-		if f.process != nil {
-			err = errors.Join(err, f.process.Stop())
+		if f.agents != nil {
+			err = errors.Join(err, f.agents.Stop())
 		}
 	}()
 	served := make(chan error, 2)
@@ -95,8 +99,8 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	if err := f.measure(ctx); err != nil {
 		return err
 	}
-	stopped := f.process.Stop()
-	f.process = nil
+	stopped := f.agents.Stop()
+	f.agents = nil
 	return errors.Join(stopped, f.b.clear(ctx, f.namespace))
 }
 
@@ -135,9 +139,9 @@ func (f *fleet) measure(ctx context.Context) error {
 	perAgent := func(memory usage) float64 { return float64(memory.now-base.now) / float64(f.shape.Nodes) / 1e6 }
 	f.add(figure{
 		What: "RSS per agent, empty and with its devices",
-		Measured: fmt.Sprintf("%.2f MB, %.2f MB; the process %.0f MB without agents, %.0f MB with them",
-			perAgent(empty), perAgent(full), float64(base.now)/1e6, float64(full.now)/1e6),
-		Raw: map[string]any{"base_bytes": base.now, "empty_bytes": empty.now, "full_bytes": full.now},
+		Measured: fmt.Sprintf("%.2f MB, %.2f MB; processes: %d, together %.0f MB without agents, %.0f MB with them",
+			perAgent(empty), perAgent(full), len(f.agents.PIDs()), float64(base.now)/1e6, float64(full.now)/1e6),
+		Raw: map[string]any{"processes": len(f.agents.PIDs()), "base_bytes": base.now, "empty_bytes": empty.now, "full_bytes": full.now},
 	})
 	if err := f.rest(ctx); err != nil {
 		return err
@@ -154,12 +158,12 @@ func (f *fleet) add(row figure) {
 	f.b.add(row)
 }
 
-// memory executes a command and returns the memory of the agents' process.
+// memory executes a command and returns the memory of the agents' processes.
 func (f *fleet) memory(command hollow.Command) (usage, error) {
-	if _, err := f.process.Do(command); err != nil {
+	if _, err := f.agents.Do(command); err != nil {
 		return usage{}, err
 	}
-	return memoryOf(f.process.PID())
+	return memoryOf(f.agents.PIDs()...)
 }
 
 // start starts agents, registers a handler with them, and returns when they have
@@ -173,7 +177,7 @@ func (f *fleet) start(ctx context.Context, count int, handler *stub.Handler) err
 		}
 		f.nodes = append(f.nodes, kubelet)
 	}
-	if _, err := f.process.Do(hollow.Command{Start: count}); err != nil {
+	if _, err := f.agents.Do(hollow.Command{First: first, Start: count}); err != nil {
 		return err
 	}
 	return inParallel(creators, func(worker int) error {
@@ -191,11 +195,11 @@ func (f *fleet) node(number int) hollow.Node { return hollow.Node{Dir: f.dir, Nu
 // settle creates the Configuration and waits until every kubelet has all of its
 // resources and no agent writes any more.
 func (f *fleet) settle(ctx context.Context) error {
-	before, err := f.process.Do(hollow.Command{})
+	before, err := f.agents.Do(hollow.Command{})
 	if err != nil {
 		return err
 	}
-	used, err := cpu(f.process.PID())
+	used, err := cpu(f.agents.PIDs()...)
 	if err != nil {
 		return err
 	}
@@ -225,11 +229,11 @@ func (f *fleet) settle(ctx context.Context) error {
 	if err := f.audit(ctx, f.shape.Nodes); err != nil {
 		return err
 	}
-	after, err := f.process.Do(hollow.Command{})
+	after, err := f.agents.Do(hollow.Command{})
 	if err != nil {
 		return err
 	}
-	usedNow, err := cpu(f.process.PID())
+	usedNow, err := cpu(f.agents.PIDs()...)
 	if err != nil {
 		return err
 	}
@@ -291,7 +295,7 @@ func (f *fleet) instances(ctx context.Context) ([]unstructured.Unstructured, err
 
 // rest counts the requests of agents that have nothing to do.
 func (f *fleet) rest(ctx context.Context) error {
-	row, err := f.b.observeRest(ctx, f.process.PID())
+	row, err := f.b.observeRest(ctx, f.agents.PIDs()...)
 	if err != nil {
 		return err
 	}

@@ -179,13 +179,21 @@ type usage struct{ now, file, peak int64 }
 // memory returns the memory that the process uses.
 func (p *process) memory() (usage, error) { return memoryOf(p.pid()) }
 
-// memoryOf returns the memory that a process uses.
-func memoryOf(pid int) (usage, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return usage{}, fmt.Errorf("read the memory of a process: %w", err)
+// memoryOf returns the memory that processes use together.
+func memoryOf(pids ...int) (usage, error) {
+	var sum usage
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return usage{}, fmt.Errorf("read the memory of a process: %w", err)
+		}
+		u, err := parseMemory(string(text))
+		if err != nil {
+			return usage{}, err
+		}
+		sum = usage{now: sum.now + u.now, file: sum.file + u.file, peak: sum.peak + u.peak}
 	}
-	return parseMemory(string(text))
+	return sum, nil
 }
 
 // parseMemory parses /proc/PID/status.
@@ -215,18 +223,22 @@ func parseMemory(status string) (usage, error) {
 	return u, nil
 }
 
-// cpu returns the processor time that a process has used.
-func cpu(pid int) (time.Duration, error) {
-	path := fmt.Sprintf("/proc/%d/stat", pid)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
+// cpu returns the processor time that processes have used together.
+func cpu(pids ...int) (time.Duration, error) {
+	var sum time.Duration
+	for _, pid := range pids {
+		path := fmt.Sprintf("/proc/%d/stat", pid)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return 0, err
+		}
+		used, err := parseCPU(string(text))
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %w", path, err)
+		}
+		sum += used
 	}
-	used, err := parseCPU(string(text))
-	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", path, err)
-	}
-	return used, nil
+	return sum, nil
 }
 
 // parseCPU parses /proc/PID/stat.

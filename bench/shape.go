@@ -64,42 +64,60 @@ func (s shape) instances() int {
 // watchesPath has the number of inotify instances of a user.
 const watchesPath = "/proc/sys/fs/inotify/max_user_instances"
 
-// checkLimits returns an error if the machine's limits do not suffice for the shape
-// with additional nodes.
-func (s shape) checkLimits(additional int) error {
+// nodes returns the number of nodes with those that join shared devices.
+func (s shape) nodes(joins int) int {
+	if s.Shared {
+		return s.Nodes + joins
+	}
+	return s.Nodes
+}
+
+// agentsPerProcess returns how many of the shape's agents and of those that join one
+// process can run, or an error if the machine's limits do not suffice.
+func (s shape) agentsPerProcess(joins int) (int, error) {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		return fmt.Errorf("read the limit of open files: %w", err)
+		return 0, fmt.Errorf("read the limit of open files: %w", err)
 	}
 	text, err := os.ReadFile(watchesPath)
 	if err != nil {
-		return fmt.Errorf("read the limit of file watches: %w", err)
+		return 0, fmt.Errorf("read the limit of file watches: %w", err)
 	}
 	watches, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", watchesPath, err)
+		return 0, fmt.Errorf("read %s: %w", watchesPath, err)
 	}
-	return s.fits(additional, files.Max, watches)
+	return s.split(s.nodes(joins), files.Max, watches, os.Geteuid() == 0)
 }
 
-// fits returns an error unless so many file descriptors and file watches suffice for
-// the shape with additional nodes.
-func (s shape) fits(additional int, files uint64, watches int) error {
+// split returns how many of the nodes' agents one process can run, given the limits of its
+// file descriptors and of its user's file watches, and whether processes can be other
+// users'.
+func (s shape) split(nodes int, files uint64, watches int, root bool) (int, error) {
 	const (
 		perAgent  = 16 // file descriptors: connections, sockets and the file watch
 		perDevice = 2  // its socket, and the kubelet's connection
+		perNode   = 8  // file descriptors of its kubelet, without those of devices
 		others    = 10 // file watches of this program and of other programs of the user
 	)
-	nodes := s.Nodes + additional
-	if need := uint64(nodes * (perAgent + perDevice*s.Devices)); need > files {
-		return fmt.Errorf("%v: the agents need %d file descriptors, and the limit is %d: choose a smaller shape, or raise it with ulimit -n",
-			s, need, files)
+	need, byWatches := uint64(perAgent+perDevice*s.Devices), watches-others
+	if kubelets := uint64(nodes * (perNode + s.Devices)); kubelets > files {
+		return 0, fmt.Errorf("%v: the kubelets need %d file descriptors, and the limit is %d: choose a smaller shape, or raise it with ulimit -n",
+			s, kubelets, files)
 	}
-	if need := nodes + others; need > watches {
-		return fmt.Errorf("%v: each agent watches files, and %s is %d: choose a smaller shape, or set sysctl fs.inotify.max_user_instances=%d",
-			s, watchesPath, watches, need)
+	most := min(int(files/need), byWatches)
+	switch {
+	case most >= nodes:
+		return nodes, nil
+	case root && most > 0:
+		return most, nil
+	case byWatches < nodes:
+		return 0, fmt.Errorf("%v: each agent watches files, and %s is %d: choose a smaller shape, run as root, or set sysctl fs.inotify.max_user_instances=%d",
+			s, watchesPath, watches, nodes+others)
+	default:
+		return 0, fmt.Errorf("%v: the agents need %d file descriptors, and the limit is %d: choose a smaller shape, run as root, or raise it with ulimit -n",
+			s, uint64(nodes)*need, files)
 	}
-	return nil
 }
 
 // check returns an error unless the Instances are exactly those of the shape, and each

@@ -33,35 +33,56 @@ func TestParseShape(t *testing.T) {
 	}
 }
 
-func TestCheckLimits(t *testing.T) {
-	if err := (shape{Devices: 1, Nodes: 1}).checkLimits(0); err != nil {
-		t.Errorf("one device on one node: %v", err)
+func TestAgentsPerProcess(t *testing.T) {
+	if got, err := (shape{Devices: 1, Nodes: 1}).agentsPerProcess(10); err != nil || got != 1 {
+		t.Errorf("one device on one node: got %d, %v", got, err)
 	}
-	// Three devices on four nodes need 4 * (16 + 2*3) file descriptors and 4 + 10 watches.
+	// With three devices, four agents need 4 * (16 + 2*3) = 88 file descriptors and 4 + 10
+	// watches, and their kubelets 4 * (8 + 3) file descriptors.
+	const files, watches = "4 nodes: the agents need 88 file descriptors, and the limit is 87: " +
+		"choose a smaller shape, run as root, or raise it with ulimit -n",
+		"4 nodes: each agent watches files, and /proc/sys/fs/inotify/max_user_instances is 13: " +
+			"choose a smaller shape, run as root, or set sysctl fs.inotify.max_user_instances=14"
 	cases := map[string]struct {
-		additional int
-		files      uint64
-		watches    int
-		want       string
+		files   uint64
+		watches int
+		root    bool
+		most    int
+		want    string
 	}{
-		"just enough": {1, 88, 14, ""},
-		"too few file descriptors": {
-			1, 87, 14, "3 shared devices x 3 nodes: the agents need 88 file descriptors, and the limit is 87: " +
-				"choose a smaller shape, or raise it with ulimit -n",
-		},
-		"too few file watches": {
-			1, 88, 13, "3 shared devices x 3 nodes: each agent watches files, and /proc/sys/fs/inotify/max_user_instances is 13: " +
-				"choose a smaller shape, or set sysctl fs.inotify.max_user_instances=14",
-		},
-		"without joining nodes": {0, 66, 13, ""},
-		"with joining nodes":    {1, 66, 13, "3 shared devices x 3 nodes: the agents need 88"},
+		"just enough":                      {88, 14, false, 4, ""},
+		"more than enough":                 {1000, 1000, true, 4, ""},
+		"too few file descriptors":         {87, 14, false, 0, files},
+		"too few file watches":             {88, 13, false, 0, watches},
+		"too few of both":                  {87, 13, false, 0, watches},
+		"root, too few file descriptors":   {87, 14, true, 3, ""},
+		"root, too few file watches":       {88, 12, true, 2, ""},
+		"root, too few watches for one":    {88, 10, true, 0, strings.ReplaceAll(watches, "13", "10")},
+		"root, too few for the kubelets":   {43, 14, true, 0, "4 nodes: the kubelets need 44 file descriptors, and the limit is 43: choose"},
+		"root, barely enough for kubelets": {44, 14, true, 2, ""},
+		"too few for agents and kubelets":  {43, 14, false, 0, "4 nodes: the kubelets need 44 file descriptors"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			expectError(t, shape{Shared: true, Devices: 3, Nodes: 3}.fits(c.additional, c.files, c.watches), c.want)
+			s := shape{Shared: true, Devices: 3, Nodes: 4}
+			want := c.want
+			if want != "" {
+				want = "3 shared devices x " + want
+			}
+			most, err := s.split(s.nodes(0), c.files, c.watches, c.root)
+			expectError(t, err, want)
+			if most != c.most {
+				t.Errorf("got %d agents per process, want %d", most, c.most)
+			}
 		})
 	}
-	if err := (shape{Devices: maxDevices, Nodes: maxNodes}).fits(0, 1<<20, 1<<20); err == nil {
+	if got := (shape{Shared: true, Nodes: 4}).nodes(3); got != 7 {
+		t.Errorf("three nodes join four: got %d", got)
+	}
+	if got := (shape{Nodes: 4}).nodes(3); got != 4 {
+		t.Errorf("no node joins local devices: got %d, want 4", got)
+	}
+	if _, err := (shape{Devices: maxDevices, Nodes: maxNodes}).split(maxNodes, 1<<20, 1<<20, true); err == nil {
 		t.Error("a billion devices: got no error")
 	}
 }

@@ -24,9 +24,9 @@ import (
 
 // Command is a request to the process. It answers with a [Report].
 type Command struct {
-	// Start is the number of agents to start, on the nodes with the next numbers.
-	// The report follows when all of them have synced.
-	Start int
+	// Start is the number of agents to start, on the nodes whose numbers begin with
+	// First. The report follows when all of them have synced.
+	First, Start int
 	// Collect collects garbage and returns free memory to the operating system
 	// before the report.
 	Collect bool
@@ -88,7 +88,7 @@ func Serve(ctx context.Context, kubeconfig, dir string, in io.Reader, out io.Wri
 }
 
 func (a *agents) do(ctx context.Context, command Command) Report {
-	err := a.start(ctx, command.Start)
+	err := a.start(ctx, command.First, command.Start)
 	if command.Collect {
 		debug.FreeOSMemory()
 	}
@@ -100,13 +100,13 @@ func (a *agents) do(ctx context.Context, command Command) Report {
 }
 
 // start starts agents and waits until they have synced.
-func (a *agents) start(ctx context.Context, count int) error {
+func (a *agents) start(ctx context.Context, first, count int) error {
 	const parallel = 50 // TLS handshakes
 	starting := errgroup.Group{}
 	starting.SetLimit(parallel)
-	for range count {
-		node := Node{Dir: a.dir, Number: a.count}
-		a.count++
+	a.count += count
+	for i := range count {
+		node := Node{Dir: a.dir, Number: first + i}
 		starting.Go(func() error { return a.startOne(ctx, node) })
 	}
 	return starting.Wait()

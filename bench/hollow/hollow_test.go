@@ -75,15 +75,15 @@ func TestDo(t *testing.T) {
 		``:                               "hollow agents: EOF", // the process has exited
 	} {
 		var sent bytes.Buffer
-		p := &Process{commands: json.NewEncoder(&sent), reports: json.NewDecoder(strings.NewReader(reply))}
-		report, err := p.Do(Command{Start: 3})
+		p := &process{commands: json.NewEncoder(&sent), reports: json.NewDecoder(strings.NewReader(reply))}
+		report, err := p.do(Command{Start: 3})
 		if got := fmt.Sprint(err); got != want {
 			t.Errorf("%s: got the error %q, want %q", reply, got, want)
 		}
 		if reply != "" && report.Agents != 3 {
 			t.Errorf("%s: got %+v", reply, report)
 		}
-		if got := strings.TrimSpace(sent.String()); got != `{"Start":3,"Collect":false}` {
+		if got := strings.TrimSpace(sent.String()); got != `{"First":0,"Start":3,"Collect":false}` {
 			t.Errorf("sent %s", got)
 		}
 	}

@@ -8,27 +8,31 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// Process is a process that runs Serve.
-type Process struct {
+// process is a process that runs Serve.
+type process struct {
 	command  *exec.Cmd
 	in       io.WriteCloser
 	commands *json.Encoder
 	reports  *json.Decoder
+	agents   int // that were started
 }
 
-// Start starts a process whose command line, with the program's own executable, leads
-// to a call of [Serve] with its standard input and output. Its standard error goes to
-// log.
-func Start(arguments []string, log *os.File) (*Process, error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("start the hollow agents: %w", err)
-	}
-	command := exec.Command(executable, arguments...)
+// startProcess starts a process with a command line of the program's own executable. Its
+// standard error goes to log. A user other than 0 is the user that it runs as, which
+// takes root.
+func startProcess(arguments []string, log *os.File, user uint32) (*process, error) {
+	// Another user may not be allowed to look into the executable's directory.
+	command := exec.Command("/proc/self/exe", arguments...)
 	command.Stderr = log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program
+	if user != 0 {
+		command.SysProcAttr.Credential = &syscall.Credential{Uid: user}
+		command.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_DAC_OVERRIDE} // the files are root's
+	}
 	in, err := command.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the hollow agents: %w", err)
@@ -40,14 +44,11 @@ func Start(arguments []string, log *os.File) (*Process, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start the hollow agents: %w", err)
 	}
-	return &Process{command: command, in: in, commands: json.NewEncoder(in), reports: json.NewDecoder(out)}, nil
+	return &process{command: command, in: in, commands: json.NewEncoder(in), reports: json.NewDecoder(out)}, nil
 }
 
-// PID returns the process ID.
-func (p *Process) PID() int { return p.command.Process.Pid }
-
-// Do sends a command and returns the report.
-func (p *Process) Do(command Command) (Report, error) {
+// do sends a command and returns the report.
+func (p *process) do(command Command) (Report, error) {
 	var report Report
 	err := p.commands.Encode(command)
 	if err == nil {
@@ -62,8 +63,8 @@ func (p *Process) Do(command Command) (Report, error) {
 	return report, nil
 }
 
-// Stop stops all agents and waits until the process has exited.
-func (p *Process) Stop() error {
+// stop stops all agents and waits until the process has exited.
+func (p *process) stop() error {
 	p.in.Close()
 	if err := p.command.Wait(); err != nil {
 		return fmt.Errorf("stop the hollow agents: %w", err)
