@@ -102,8 +102,8 @@ func (s shape) split(nodes int, files uint64, watches int, root bool) (int, erro
 	)
 	need, byWatches := uint64(perAgent+perDevice*s.Devices), watches-others
 	if kubelets := uint64(nodes * (perNode + s.Devices)); kubelets > files {
-		return 0, fmt.Errorf("%v: the kubelets need %d file descriptors, and the limit is %d: choose a smaller shape, or raise it with ulimit -n",
-			s, kubelets, files)
+		return 0, fmt.Errorf("%v: the kubelets need %d file descriptors, and the limit is %d: "+
+			"choose a smaller shape, or raise it with ulimit -n", s, kubelets, files)
 	}
 	most := min(int(files/need), byWatches)
 	switch {
@@ -112,11 +112,11 @@ func (s shape) split(nodes int, files uint64, watches int, root bool) (int, erro
 	case root && most > 0:
 		return most, nil
 	case byWatches < nodes:
-		return 0, fmt.Errorf("%v: each agent watches files, and %s is %d: choose a smaller shape, run as root, or set sysctl fs.inotify.max_user_instances=%d",
-			s, watchesPath, watches, nodes+others)
+		return 0, fmt.Errorf("%v: each agent watches files, and %s is %d: "+
+			"choose a smaller shape, run as root, or set sysctl fs.inotify.max_user_instances=%d", s, watchesPath, watches, nodes+others)
 	default:
-		return 0, fmt.Errorf("%v: the agents need %d file descriptors, and the limit is %d: choose a smaller shape, run as root, or raise it with ulimit -n",
-			s, uint64(nodes)*need, files)
+		return 0, fmt.Errorf("%v: the agents need %d file descriptors, and the limit is %d: "+
+			"choose a smaller shape, run as root, or raise it with ulimit -n", s, uint64(nodes)*need, files)
 	}
 }
 

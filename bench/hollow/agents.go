@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -113,10 +112,6 @@ func (a *agents) start(ctx context.Context, first, count int) error {
 }
 
 func (a *agents) startOne(ctx context.Context, node Node) error {
-	health, err := freeAddress()
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(node.HandlersDir(), 0o700); err != nil {
 		return fmt.Errorf("start the agent of %s: %w", node.Name(), err)
 	}
@@ -124,17 +119,17 @@ func (a *agents) startOne(ctx context.Context, node Node) error {
 	config.QPS, config.UserAgent, config.Dial = -1, node.UserAgent(), a.dial()
 	a.group.Go(func() error {
 		return agent.Run(ctx, agent.Options{
-			NodeName: node.Name(), HandlersDir: node.HandlersDir(), KubeletDir: node.KubeletDir(), ProbeAddress: health,
+			NodeName: node.Name(), HandlersDir: node.HandlersDir(), KubeletDir: node.KubeletDir(), ProbeAddress: node.ProbeAddress(),
 			Config: config, Logger: slog.New(&a.warnings),
 		})
 	})
-	return awaitReady(ctx, "http://"+health+"/readyz")
+	return awaitReady(ctx, "http://"+node.ProbeAddress()+"/readyz")
 }
 
 // awaitReady polls an agent until it is ready.
 func awaitReady(ctx context.Context, url string) error {
 	const timeout = 2 * time.Minute
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %v", timeout))
 	defer cancel()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
@@ -150,17 +145,8 @@ func awaitReady(ctx context.Context, url string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("an agent did not become ready within %v: %w", timeout, ctx.Err())
+			return fmt.Errorf("an agent did not become ready: %w", context.Cause(ctx))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// freeAddress returns a loopback address with a free port.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }

@@ -22,9 +22,9 @@ type Fleet struct {
 // perProcess. The arguments are a command line that, with the program's own executable,
 // leads to a call of [Serve] with its standard input and output. What the processes write
 // to their standard errors goes to log. More than one process takes root.
-func Start(agents, perProcess int, arguments []string, log *os.File) (*Fleet, error) {
+func Start(count, perProcess int, arguments []string, log *os.File) (*Fleet, error) {
 	f := &Fleet{perProcess: perProcess}
-	for room := 0; room < agents; room += perProcess {
+	for room := 0; room < count; room += perProcess {
 		user := uint32(0)
 		if room > 0 {
 			user = firstUser + uint32(len(f.processes))

@@ -23,13 +23,13 @@ func TestMain(m *testing.M) {
 }
 
 // startFleet starts a fleet of processes that run one agent each.
-func startFleet(t *testing.T, agents int, dir string) *Fleet {
+func startFleet(t *testing.T, count int, dir string) *Fleet {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Start(agents, 1, []string{"serve", path, dir}, os.Stderr)
+	f, err := Start(count, 1, []string{"serve", path, dir}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

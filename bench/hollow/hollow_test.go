@@ -93,13 +93,19 @@ func TestAwaitReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		err := awaitReady(t.Context(), "unreachable://agent") // fails at once, without a connection
-		if got, want := fmt.Sprint(err), "an agent did not become ready within 2m0s: context deadline exceeded"; got != want {
+		if got, want := fmt.Sprint(err), "an agent did not become ready: timed out after 2m0s"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if took := time.Since(began); took != 2*time.Minute {
 			t.Errorf("took %v, want 2m", took)
 		}
 	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the agent ended"))
+	err := awaitReady(ctx, "unreachable://agent")
+	if got, want := fmt.Sprint(err), "an agent did not become ready: the agent ended"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if calls.Add(1) < 3 {
@@ -153,8 +159,8 @@ func TestCountedConn(t *testing.T) {
 
 func TestNode(t *testing.T) {
 	n := Node{Dir: "/d", Number: 7}
-	got := []string{n.Name(), n.UserAgent(), n.HandlersDir(), n.KubeletDir()}
-	if want := "node-0007 akri-agent/7 /d/7/h /d/7/k"; strings.Join(got, " ") != want {
+	got := []string{n.Name(), n.UserAgent(), n.HandlersDir(), n.KubeletDir(), n.ProbeAddress(), Node{Number: 999}.ProbeAddress()}
+	if want := "node-0007 akri-agent/7 /d/7/h /d/7/k 127.1.0.8:8081 127.1.3.250:8081"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }

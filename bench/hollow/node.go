@@ -32,3 +32,10 @@ func (n Node) HandlersDir() string { return filepath.Join(n.Dir, n.version(), "h
 
 // KubeletDir returns the root directory of the node's kubelet.
 func (n Node) KubeletDir() string { return filepath.Join(n.Dir, n.version(), "k") }
+
+// ProbeAddress returns the address at which the agent answers probes. Each node has
+// another one, all on the loopback interface.
+func (n Node) ProbeAddress() string {
+	const port = 8081
+	return fmt.Sprintf("127.1.%d.%d:%d", n.Number/250, n.Number%250+1, port)
+}
