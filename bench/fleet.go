@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	// quietFor is how long agents must not have written to count as settled. It is
 	// longer than they delay a write.
 	quietFor = 3 * time.Second
+	// handlerMemory is the memory limit while handlers find the devices of many nodes.
+	handlerMemory = 8 << 30
 	// sharedCapacity is the capacity of shared devices.
 	sharedCapacity = 5
 )
@@ -45,6 +48,8 @@ type fleet struct {
 
 // fleet measures each shape.
 func (b *bench) fleet(ctx context.Context) error {
+	// One handler finds the devices of all nodes. It may use half of the limit for that.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(handlerMemory))
 	for i, text := range b.Shapes {
 		s, err := parseShape(text)
 		if err != nil {
