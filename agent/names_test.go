@@ -130,7 +130,7 @@ func TestConfigurationNamedLikeAnInstance(t *testing.T) {
 	victim.remove("victim")
 	other.awaitDevices("bar0")
 	other.eventually("the failure is gone", func() bool { return len(other.failures(name)) == 0 })
-	time.Sleep(time.Second)
+	time.Sleep(time.Second)                                 // creation times are in whole seconds
 	victim.configure("victim", "descriptions: [foo0]", nil) // now it is the younger one
 	victim.eventually("it is not served", func() bool {
 		failures := victim.failures("victim")
