@@ -15,7 +15,7 @@
 // Each measurement then begins once they have finished with what was before.
 //
 // Of the agent, it measures the shipped program with a stub kubelet (agent.go), and
-// many agents in few processes, on nodes that do not exist (fleet.go).
+// many agents in a few processes, on nodes that do not exist (fleet.go).
 //
 // Always: a figure has a reference or a limit to compare it with. Never: a test that
 // depends on a measurement.

@@ -33,15 +33,13 @@ const (
 
 // fleet is a number of hollow agents with their kubelets and handlers.
 type fleet struct {
-	b     *bench
-	shape shape
-	// perProcess is the number of agents that one process can run.
-	perProcess int
-	dir        string
-	namespace  string
-	kubelets   *stub.Kubelets
-	nodes      []*stub.Kubelet
-	agents     *hollow.Fleet
+	b         *bench
+	shape     shape
+	dir       string
+	namespace string
+	kubelets  *stub.Kubelets
+	nodes     []*stub.Kubelet
+	agents    *hollow.Fleet
 	// handler is that of the shape's nodes, late that of nodes that join later.
 	handler, late *stub.Handler
 }
@@ -59,16 +57,17 @@ func (b *bench) fleet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f := &fleet{b: b, shape: s, perProcess: perProcess, dir: filepath.Join(b.dir, fmt.Sprint("f", i))}
-		if err := f.run(ctx); err != nil {
+		f := &fleet{b: b, shape: s, dir: filepath.Join(b.dir, fmt.Sprint("f", i))}
+		if err := f.run(ctx, perProcess); err != nil {
 			return fmt.Errorf("%v: %w", s, err)
 		}
 	}
 	return nil
 }
 
-// run measures the shape, and removes everything that it has created.
-func (f *fleet) run(ctx context.Context) (err error) {
+// run measures the shape with up to perProcess agents in each process, and removes
+// everything that it has created.
+func (f *fleet) run(ctx context.Context, perProcess int) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if f.namespace, err = f.b.emptyNamespace(ctx); err != nil {
@@ -84,7 +83,7 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	}
 	defer log.Close()
 	arguments := []string{hollowCommand, f.b.cluster.Kubeconfig(), f.dir}
-	if f.agents, err = hollow.Start(f.shape.nodes(f.b.Joins), f.perProcess, arguments, log); err != nil {
+	if f.agents, err = hollow.Start(f.shape.nodes(f.b.Joins), perProcess, arguments, log); err != nil {
 		return err
 	}
 	defer func() {

@@ -55,6 +55,36 @@ func TestParseCPU(t *testing.T) {
 	}
 }
 
+// The figures of several processes are their sums; here, the test is both of them.
+func TestSumsOfProcesses(t *testing.T) {
+	one := os.Getpid()
+	measure := func(pids ...int) (time.Duration, int64) {
+		used, err1 := cpu(pids...)
+		memory, err2 := memoryOf(pids...)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		return used, memory.peak
+	}
+	for used, _ := measure(one); used < 100*time.Millisecond; used, _ = measure(one) {
+	}
+	usedBefore, peakBefore := measure(one)
+	used, peak := measure(one, one)
+	usedAfter, peakAfter := measure(one)
+	if used < 2*usedBefore || used > 2*usedAfter {
+		t.Errorf("processor time: got %v, want twice %v to %v", used, usedBefore, usedAfter)
+	}
+	if peak < 2*peakBefore || peak > 2*peakAfter {
+		t.Errorf("peak of memory: got %d, want twice %d to %d", peak, peakBefore, peakAfter)
+	}
+	if _, err := cpu(one, -1); err == nil {
+		t.Error("processor time of no process: got no error")
+	}
+	if _, err := memoryOf(one, -1); err == nil {
+		t.Error("memory of no process: got no error")
+	}
+}
+
 func TestParseMetrics(t *testing.T) {
 	const text = `# HELP workqueue_depth Current depth
 workqueue_depth{controller="a",name="a"} 1

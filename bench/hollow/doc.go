@@ -1,4 +1,4 @@
-// Package hollow runs many agents in few processes: real ones, on nodes that do not
+// Package hollow runs many agents in a few processes: real ones, on nodes that do not
 // exist. A process reads commands from its standard input and writes a report for
 // each to its standard output, see [Command] and [Report]. A [Fleet] is all of them.
 //

@@ -8,26 +8,27 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// firstUser is the user ID of a fleet's second process. No such user needs to exist.
-const firstUser = 2_000_000
+// firstUser is the user ID of a fleet's second process, and each further process has the
+// next one. Such users do not have to exist.
+const firstUser = 2_000_001
 
-// Fleet is a number of processes that run agents. Each process is another user's, because
-// the kernel limits the file watches of a user.
+// Fleet is a number of processes that run agents. Each process runs as a different user,
+// because the kernel limits the file watches of each user.
 type Fleet struct {
 	processes  []*process
 	perProcess int
 }
 
-// Start starts enough processes for a number of agents, of which each runs at most
-// perProcess. The arguments are a command line that, with the program's own executable,
-// leads to a call of [Serve] with its standard input and output. What the processes write
-// to their standard errors goes to log. More than one process takes root.
+// Start starts the processes that count agents need if each process runs up to perProcess
+// of them. The arguments are a command line that, with the program's own executable, leads
+// to a call of [Serve] with its standard input and output. The standard error of all
+// processes goes to log. Starting more than one process requires root.
 func Start(count, perProcess int, arguments []string, log *os.File) (*Fleet, error) {
 	f := &Fleet{perProcess: perProcess}
 	for room := 0; room < count; room += perProcess {
 		user := uint32(0)
-		if room > 0 {
-			user = firstUser + uint32(len(f.processes))
+		if further := len(f.processes); further > 0 {
+			user = firstUser + uint32(further) - 1
 		}
 		p, err := startProcess(arguments, log, user)
 		if err != nil {
