@@ -51,45 +51,73 @@ var levels = []resourceLevel{
 	},
 }
 
+// plainResource is a resource of a node that nobody serves: neither Akri nor any other
+// device plugin.
+const plainResource = "example.com/plain"
+
 // A Pod of a Deployment is replaced on its node again and again: the only slot passes
-// from each to the next, no Pod fails, and no two containers have it.
+// from each to the next, no Pod fails, and no two containers have it. How long that takes
+// is told next to the same without Akri.
 func TestReplacedPod(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.step("without Akri", func(w *world) {
+		clustertest.Full(w.t) // a measurement
+		w.patch("Node", node1+"/status", fmt.Sprintf("{status: {capacity: {%s: \"1\"}}}", plainResource))
+		w.replace(plainResource)
+		w.end("user", "app=user")
+		w.patch("Node", node1+"/status", fmt.Sprintf("{status: {capacity: {%s: null}}}", plainResource))
+	})
 	instance := w.configuration("replace", 1, "replace0")["replace0"]
 	for _, level := range levels {
 		w.step(level.name, func(w *world) {
 			stop := w.monitor()
-			w.deployment("user", 1, podSpec(node1, nil, container{name: "app", resources: limit(level.resource("replace", instance), 1)}))
-			before := w.readyPod("user", "")
-			var took []time.Duration
-			for range replacements(t) {
-				began := time.Now()
-				w.delete("Pod", before)
-				before = w.readyPod("user", before)
-				took = append(took, time.Since(began))
-			}
+			w.replace("akri.sh/" + level.resource("replace", instance))
 			stop()
-			if failed := w.failedPods(); failed != "" {
-				w.t.Error(failed)
-			}
 			w.awaitUsage(instance, level.owner(node1))
-			w.t.Logf("deletion to the next pod is Ready: %s", distribution(took))
 			w.end("user", "app=user")
 			w.awaitUsage(instance)
 		})
 	}
 }
 
+// replace creates a Deployment whose only Pod uses one unit of a resource of a node. It
+// replaces that Pod again and again, and tells how long each replacement took.
+func (w *world) replace(resource string) {
+	w.t.Helper()
+	w.deployment("user", 1, podSpec(node1, nil, container{name: "app", resources: fmt.Sprintf("%q: \"1\"", resource)}))
+	before := w.readyPod("user", "")
+	var scheduled, ready []time.Duration
+	for range replacements(w.t) {
+		began := time.Now()
+		w.delete("Pod", before)
+		w.newPod("user", before, func(pod object) bool { return pod.Spec.NodeName != "" })
+		scheduled = append(scheduled, time.Since(began))
+		before = w.readyPod("user", before)
+		ready = append(ready, time.Since(began))
+	}
+	if failed := w.failedPods(); failed != "" {
+		w.t.Error(failed)
+	}
+	w.t.Logf("from the deletion until the next pod is scheduled: %s; Ready: %s", distribution(scheduled), distribution(ready))
+}
+
 // readyPod waits until a Pod of a Deployment, other than the one before, is Ready, and
 // returns its name.
 func (w *world) readyPod(deployment, before string) string {
 	w.t.Helper()
+	return w.newPod(deployment, before, func(pod object) bool { return pod.condition("Ready") })
+}
+
+// newPod waits until a Pod of a Deployment, other than the one before, is in a state, and
+// returns its name.
+func (w *world) newPod(deployment, before string, in func(pod object) bool) string {
+	w.t.Helper()
 	name := ""
-	w.eventually("a pod is ready", func() string {
+	w.eventually("a new pod", func() string {
 		pods := w.list("Pod", "app="+deployment)
 		for _, pod := range pods {
-			if pod.Metadata.Name != before && pod.Metadata.DeletionTimestamp == "" && pod.condition("Ready") {
+			if pod.Metadata.Name != before && pod.Metadata.DeletionTimestamp == "" && in(pod) {
 				name = pod.Metadata.Name
 				return ""
 			}
