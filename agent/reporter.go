@@ -26,7 +26,7 @@ const (
 	// a missing Secret. Most of them then see that the status is full, and write nothing.
 	// It doubles with each conflict, up to maxReportSpread.
 	reportSpread    = time.Second
-	maxReportSpread = 10 * time.Second
+	maxReportSpread = time.Minute
 	// fullDelay is how long an agent waits after the API server found the status full,
 	// at least; it may wait twice as long.
 	fullDelay = time.Minute

@@ -33,6 +33,20 @@ type sharedStatus struct {
 	nodes  []*reportingNode
 }
 
+// newSharedStatus returns the status with its nodes, none of which runs yet.
+func newSharedStatus(client dynamic.Interface, nodes int) *sharedStatus {
+	status := &sharedStatus{}
+	for i := range nodes {
+		n := &reportingNode{name: fmt.Sprint("node-", i), status: status, changed: make(chan struct{}, 1)}
+		n.reporter = &reporter{
+			client: client, manager: "test." + n.name, log: slog.New(slog.DiscardHandler),
+			others: func(types.NamespacedName) int { return n.latest().otherFailures },
+		}
+		status.nodes = append(status.nodes, n)
+	}
+	return status
+}
+
 // observe stores a state, and wakes the nodes to which the change matters.
 func (s *sharedStatus) observe(object any) {
 	latest := object.(*cachedConfiguration)
@@ -218,14 +232,8 @@ func startReportingNodes(t *testing.T, client dynamic.Interface, namespace strin
 		cancel()
 		running.Wait()
 	})
-	status := &sharedStatus{}
-	for i := range count {
-		n := &reportingNode{name: fmt.Sprint("node-", i), status: status, changed: make(chan struct{}, 1)}
-		n.reporter = &reporter{
-			client: client, manager: "test." + n.name, log: slog.New(slog.DiscardHandler),
-			others: func(types.NamespacedName) int { return n.latest().otherFailures },
-		}
-		status.nodes = append(status.nodes, n)
+	status := newSharedStatus(client, count)
+	for _, n := range status.nodes {
 		running.Go(func() { n.run(ctx, t) })
 	}
 	all := informer.Objects(client.Resource(v0.ConfigurationResource).Namespace(namespace), nil,
