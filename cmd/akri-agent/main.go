@@ -19,6 +19,7 @@ import (
 
 	"akri.sh/akri/agent"
 	"akri.sh/akri/agent/debug"
+	"akri.sh/akri/internal/garbage"
 	"akri.sh/akri/internal/version"
 )
 
@@ -35,7 +36,12 @@ Usage:
 Flags (environment variables in parentheses are their defaults):
 %s`
 
+// burst is how much the agent allocates before memory is returned: some ten devices.
+const burst = 4 << 20
+
 func main() {
+	garbage.LeaveHeadroom()
+	garbage.Limit()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	switch err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); {
@@ -51,6 +57,7 @@ func run(ctx context.Context, arguments []string, environment func(string) strin
 	if err != nil {
 		return err
 	}
+	go garbage.Release(ctx, burst)
 	return agent.Run(ctx, options)
 }
 

@@ -36,8 +36,11 @@ type command interface {
 	serve(ctx context.Context, api *rest.Config) error
 }
 
+// burst is how much the controller and the webhook allocate before memory is returned.
+const burst = 16 << 20
+
 func main() {
-	leaveHeadroom()
+	garbage.LeaveHeadroom()
 	garbage.Limit()
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
@@ -145,7 +148,11 @@ func start(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.AddReadyzCheck("caches", ready); err != nil {
 		return fmt.Errorf("add the readiness check: %w", err)
 	}
-	if err := mgr.Add(controller.EveryReplica(releaseMemory)); err != nil {
+	release := func(ctx context.Context) error {
+		garbage.Release(ctx, burst)
+		return nil
+	}
+	if err := mgr.Add(controller.EveryReplica(release)); err != nil {
 		return fmt.Errorf("add the release of memory: %w", err)
 	}
 	verify := func(ctx context.Context) error { return verifyVersion(ctx, mgr.GetConfig()) }

@@ -1,4 +1,5 @@
-// Package garbage sets how much garbage the programs let accumulate.
+// Package garbage sets how much garbage the programs let accumulate, and how long they keep
+// memory that they no longer use.
 package garbage
 
 import (
