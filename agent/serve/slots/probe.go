@@ -27,15 +27,24 @@ type probe struct {
 	failing bool
 	attempt int
 	at      time.Duration // of the next probe
+	ended   time.Duration // when a probe last succeeded; claims may fail nevertheless
 }
 
 // suspend makes the free slots of an Instance unhealthy. No other node can reach a
 // local device: its slots need no claim.
+//
+// A probe is a dry run, which may succeed although the API server cannot store the object,
+// for example because etcd is full. If a claim fails soon after a probe has succeeded, the
+// delays therefore continue to grow.
 func (m *Machine) suspend(inst *instance) {
-	if !inst.shared || inst.probe.failing {
+	p := &inst.probe
+	if !inst.shared || p.failing {
 		return
 	}
-	inst.probe = probe{failing: true, at: m.now + m.probeDelay(inst.name, 0)}
+	if m.now-p.ended > maxProbe {
+		p.attempt = 0
+	}
+	p.failing, p.at = true, m.now+m.probeDelay(inst.name, p.attempt)
 	m.changed(inst)
 }
 
@@ -85,7 +94,7 @@ func (e ProbeSettled) apply(m *Machine) []Command {
 		return nil
 	}
 	if e.Outcome == Written {
-		inst.probe = probe{}
+		inst.probe.failing, inst.probe.ended = false, m.now
 		m.hasten(inst)
 	}
 	commands := m.record(inst, e.Record)
