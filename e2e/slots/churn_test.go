@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
 )
@@ -177,8 +176,8 @@ func (c *churn) disrupt() {
 		{"agent killed", func() { c.killAgent(node) }},
 		{"kubelet killed", func() { c.do(node+"/kubelet", cluster.Kill, cluster.Run) }},
 		{"kubelet restarted", func() { c.do(node+"/kubelet", cluster.Restart) }},
-		{"handler deleted", func() { c.deletePods("akri-debug-echo-discovery") }},
-		{"controller deleted", func() { c.deletePods("akri-controller") }},
+		{"handler killed", func() { c.killPods("akri-debug-echo-discovery") }},
+		{"controller killed", func() { c.killPods("akri-controller") }},
 		{"API server killed", func() {
 			c.do("kube-apiserver", cluster.Kill)
 			time.Sleep(time.Duration(c.random.IntN(3000)) * time.Millisecond) // the length of the outage
@@ -189,15 +188,6 @@ func (c *churn) disrupt() {
 	chosen := disruptions[c.random.IntN(len(disruptions))]
 	c.disruptions[chosen.what]++
 	chosen.do()
-}
-
-// deletePods deletes the Pods of one of Akri's workloads.
-func (c *churn) deletePods(workload string) {
-	c.t.Helper()
-	system := c.in(akri.Namespace)
-	for _, pod := range system.list("Pod", "app.kubernetes.io/name="+workload) {
-		system.delete("Pod", pod.Metadata.Name)
-	}
 }
 
 // recover waits until all components are ready again.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -91,19 +92,43 @@ func (w *world) agentProcesses(node string) []user {
 	return found
 }
 
-// killAgent sends SIGKILL to a node's agent and lets the DaemonSet create another Pod,
-// which starts without back-off. The log, which goes with the Pod, is read before.
-func (w *world) killAgent(node string) {
+// kill sends SIGKILL to processes.
+func (w *world) kill(processes []user) {
 	w.t.Helper()
-	for _, u := range w.agentProcesses(node) {
+	for _, u := range processes {
 		pid, err := strconv.Atoi(u.pid)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			w.t.Logf("the agent has exited: %v", err)
+			w.t.Logf("process %d of %s has exited: %v", pid, u.pod, err)
 		}
 	}
+}
+
+// killPods sends SIGKILL to the processes of one of Akri's workloads, and lets its
+// controller create other Pods, which start without back-off.
+func (w *world) killPods(workload string) {
+	w.t.Helper()
+	system := w.in(akri.Namespace)
+	pods := system.list("Pod", "app.kubernetes.io/name="+workload)
+	processes := slices.DeleteFunc(w.processes.running(), func(u user) bool {
+		return !slices.ContainsFunc(pods, func(pod object) bool { return pod.Metadata.Name == u.pod })
+	})
+	if len(processes) == 0 {
+		w.t.Logf("no process of %s runs", workload)
+	}
+	w.kill(processes)
+	for _, pod := range pods {
+		system.delete("Pod", pod.Metadata.Name)
+	}
+}
+
+// killAgent sends SIGKILL to a node's agent and lets the DaemonSet create another Pod,
+// which starts without back-off. The log, which goes with the Pod, is read before.
+func (w *world) killAgent(node string) {
+	w.t.Helper()
+	w.kill(w.agentProcesses(node))
 	w.noViolations()
 	if pod, found := w.agent(node); found {
 		w.in(akri.Namespace).delete("Pod", pod.Metadata.Name)

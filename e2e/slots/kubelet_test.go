@@ -51,14 +51,14 @@ func (r *residents) undisturbed(w *world) {
 			w.t.Errorf("%v has ended", u)
 		}
 	}
-	for instance := range r.owners {
-		if got, want := w.usage(instance), r.owned(w, instance); !slices.Equal(got, want) {
+	for instance, want := range r.owners {
+		if got := w.usage(instance); !slices.Equal(got, want) {
 			w.t.Errorf("%s is owned by %q, want %q", instance, got, want)
 		}
 	}
 	for _, pod := range w.list("Pod", "") {
-		if name := pod.Metadata.Name; name != crashing && pod.Status.Phase == "Failed" {
-			w.t.Errorf("%s: %s %s", name, pod.Status.Reason, pod.Status.Message)
+		if pod.Status.Phase == "Failed" {
+			w.t.Errorf("%s: %s %s", pod.Metadata.Name, pod.Status.Reason, pod.Status.Message)
 		}
 	}
 	w.consistent()
@@ -66,19 +66,6 @@ func (r *residents) undisturbed(w *world) {
 
 // crashing is a Pod on node1 whose container is in back-off.
 const crashing = "crashing"
-
-// owned returns the expected owners of an Instance's slots. The kubelet rejects a
-// container that is not running if the plugin is not back within a second
-// (docs/devices.md): the slot of the crashing Pod is then free.
-func (r *residents) owned(w *world, instance string) []string {
-	w.t.Helper()
-	for _, pod := range w.list("Pod", "") {
-		if pod.Metadata.Name == crashing && pod.Status.Phase == "Failed" && instance == r.instances["restarts1"] {
-			return removed(r.owners[instance], node1)
-		}
-	}
-	return r.owners[instance]
-}
 
 // serves creates a Pod on node1 that uses another slot: the kubelet and the agent have
 // recovered once it runs. Until the node's status shows that its devices are unhealthy,
@@ -103,8 +90,8 @@ func (r *residents) serves(w *world, name string) {
 		return state
 	})
 	w.eventually("the slot of "+name+" is free", func() string {
-		for instance := range r.owners {
-			if got, want := w.usage(instance), r.owned(w, instance); len(got) != len(want) {
+		for instance, want := range r.owners {
+			if got := w.usage(instance); len(got) != len(want) {
 				return fmt.Sprintf("%s is owned by %q, want %q", instance, got, want)
 			}
 		}

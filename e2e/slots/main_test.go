@@ -44,6 +44,7 @@ type world struct {
 	server    string
 	client    *http.Client
 	processes *processes
+	instances *atomic.Pointer[[]object] // as last read to look for violations
 }
 
 // worlds counts the namespaces: each has another name, even if a test runs twice.
@@ -73,6 +74,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{
 		Cluster: c, t: t, ctx: t.Context(), server: install.server, client: install.client,
 		namespace: fmt.Sprintf("slots-%d-%d", os.Getpid()%1000, worlds.Add(1)), processes: newProcesses(c.Name()),
+		instances: &atomic.Pointer[[]object]{},
 	}
 	w.ready() // the test before may have stopped components
 	w.apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", w.namespace))

@@ -91,6 +91,39 @@ func TestFlappingDevices(t *testing.T) {
 	w.consistent()
 }
 
+// All of a Configuration's many devices are soon Instances, and in the status of the node.
+func TestManyDevices(t *testing.T) {
+	clustertest.Full(t)
+	const many, within = 50, 15 * time.Second
+	w := newWorld(t)
+	devices := make([]string, many)
+	for i := range devices {
+		devices[i] = fmt.Sprintf("many%d", i)
+	}
+	began := time.Now()
+	w.describeDevices("many", 1, devices...)
+	found := w.awaitInstances("many", devices, node1, node2)
+	instances := time.Since(began)
+	w.eventually("the devices are allocatable", func() string {
+		allocatable := w.get("Node", node1).Status.Allocatable
+		if have := allocatable["akri.sh/many"]; have != fmt.Sprint(many) {
+			return fmt.Sprintf("%q of the Configuration", have)
+		}
+		for _, name := range found {
+			if have := allocatable["akri.sh/"+name]; have != "1" {
+				return fmt.Sprintf("%q of %s", have, name)
+			}
+		}
+		return ""
+	})
+	took := time.Since(began)
+	t.Logf("from the Configuration until %d Instances are on both nodes: %v; in the status of a node: %v",
+		many, instances.Round(time.Millisecond), took.Round(time.Millisecond))
+	if took > within {
+		t.Errorf("it took %v, want at most %v", took, within)
+	}
+}
+
 // pidOf returns the process ID of a component in its node.
 func (w *world) pidOf(component string) int {
 	w.t.Helper()
