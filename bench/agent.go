@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,6 +19,9 @@ import (
 
 // manyDevices is the number of devices for the measurements with many.
 const manyDevices = 50
+
+// maxNamespaceDevices is the number of devices that an agent publishes for one namespace.
+const maxNamespaceDevices = 1000
 
 // The limits for this part: milliseconds and MB.
 const (
@@ -100,18 +104,23 @@ func (a *agentBench) measure(ctx context.Context) error {
 	if err := a.configure(ctx, "local", 1); err != nil {
 		return err
 	}
-	a.local.Set(a.next(manyDevices))
-	if err := a.awaitKubelet(ctx, func() bool { return a.kubelet.Offered("local") >= manyDevices }); err != nil {
+	count, limit := a.b.Devices, float64(maxFullMemory)
+	if count != manyDevices {
+		limit = math.Inf(1)
+	}
+	a.local.Set(a.next(count))
+	all := func() bool { return a.kubelet.Offered("local") >= count && len(a.kubelet.Resources()) > count }
+	if err := a.awaitKubelet(ctx, all); err != nil {
 		return err
 	}
-	if err := a.rest(ctx, fmt.Sprintf("with %d Instances", manyDevices), maxFullMemory); err != nil {
+	if err := a.rest(ctx, fmt.Sprintf("with %d Instances", count), limit); err != nil {
 		return err
 	}
 	a.local.Set(nil)
 	if err := a.awaitKubelet(ctx, func() bool { return len(a.kubelet.Resources()) == 0 }); err != nil {
 		return err
 	}
-	if err := a.rest(ctx, "after they have left", maxFullMemory); err != nil {
+	if err := a.rest(ctx, "after they have left", limit); err != nil {
 		return err
 	}
 	if err := a.messages(ctx); err != nil {
@@ -211,7 +220,7 @@ func awaitEvents(ctx context.Context, events watch.Interface, kind watch.EventTy
 
 // awaitKubelet waits until the kubelet is in a state.
 func (a *agentBench) awaitKubelet(ctx context.Context, reached func() bool) error {
-	const timeout = 2 * time.Minute
+	const timeout = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for !reached() {
@@ -241,16 +250,20 @@ func (a *agentBench) rest(ctx context.Context, state string, maxMemory float64) 
 	return a.b.profileHeap(ctx, a.process, "agent "+state)
 }
 
-// residentRow returns the row for the memory of an agent in a state; the limit is in MB.
+// residentRow returns the row for the memory of an agent in a state; the limit is in MB,
+// and infinite if there is none.
 func residentRow(state string, memory usage, maxMemory float64) figure {
 	now := float64(memory.now) / 1e6
-	return figure{
+	row := figure{
 		What: "RSS of the agent " + state,
 		Measured: fmt.Sprintf("%.1f MB, including %.1f MB of file pages; peak %.1f MB",
 			now, float64(memory.file)/1e6, float64(memory.peak)/1e6),
-		Bar: fmt.Sprintf("<= %.0f MB", maxMemory), Met: now <= maxMemory,
 		Raw: map[string]any{"bytes": memory.now, "file_bytes": memory.file, "peak_bytes": memory.peak},
 	}
+	if !math.IsInf(maxMemory, 1) {
+		row.Bar, row.Met = fmt.Sprintf("<= %.0f MB", maxMemory), now <= maxMemory
+	}
+	return row
 }
 
 // observeRest counts the requests and the processor time of agents at rest. The name

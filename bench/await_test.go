@@ -171,7 +171,7 @@ func TestAwaitEvents(t *testing.T) {
 
 func TestAwaitKubelets(t *testing.T) {
 	a := &agentBench{kubelet: &stub.Kubelet{}}
-	expectTimeout(t, 2*time.Minute, "the kubelet has 0 resources: context deadline exceeded", func(ctx context.Context) error {
+	expectTimeout(t, 5*time.Minute, "the kubelet has 0 resources: context deadline exceeded", func(ctx context.Context) error {
 		return a.awaitKubelet(ctx, func() bool { return false })
 	})
 	if err := a.awaitKubelet(t.Context(), func() bool { return true }); err != nil {

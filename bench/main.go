@@ -50,6 +50,7 @@ func newRoot() *cobra.Command {
 	flags.IntVar(&o.Foreign, "foreign", 10_000, "number of unrelated objects in the part memory")
 	flags.IntVar(&o.Messages, "messages", 100, "number of messages of a handler in the part agent")
 	flags.IntVar(&o.Allocations, "allocations", maxAllocations, "number of calls of Allocate in the part agent")
+	flags.IntVar(&o.Devices, "devices", manyDevices, "number of devices with which the memory of the agent is measured")
 	flags.StringSliceVar(&o.Shapes, "shapes", []string{"local:20x20", "shared:100x10", "shared:10x20"},
 		"devices and nodes in the part fleet, each as local:DEVICESxNODES, with that many devices on each node, or shared:DEVICESxNODES")
 	flags.IntVar(&o.Joins, "joins", 10, "number of nodes that join the shared devices in the part fleet, one after the other")

@@ -41,6 +41,8 @@ type options struct {
 	// Messages is how many messages of a handler the part agent measures, and
 	// Allocations how many calls of Allocate.
 	Messages, Allocations int
+	// Devices is the number of devices with which the part agent measures the memory.
+	Devices int
 	// Shapes are the numbers of devices and nodes of the part fleet; see parseShape.
 	Shapes []string
 	// Joins is the number of nodes that join shared devices, one after the other, once
@@ -85,6 +87,9 @@ func (o *options) validate() error {
 	if o.Messages < 1 || o.Allocations < 1 || o.Allocations > maxAllocations || o.Joins < 0 || o.Rest <= 0 {
 		return fmt.Errorf("messages and rest must be positive, joins must not be negative, and allocations must be from 1 to %d",
 			maxAllocations)
+	}
+	if o.Devices < 1 || o.Devices > maxNamespaceDevices {
+		return fmt.Errorf("%d devices: must be from 1 to %d", o.Devices, maxNamespaceDevices)
 	}
 	if o.Rounds < 1 || o.Repairs < 1 || o.Foreign < 0 || o.Idle < 0 {
 		return errors.New("rounds and repairs must be at least 1, and foreign and idle must not be negative")

@@ -11,7 +11,7 @@ import (
 // validOptions returns options that are accepted, at their lower limits.
 func validOptions() options {
 	return options{
-		Instances: []int{1}, Rounds: 1, Growth: 3 * growthStep, Repairs: 1, Messages: 1, Allocations: 1, Shapes: []string{"local:1x1"},
+		Instances: []int{1}, Rounds: 1, Growth: 3 * growthStep, Repairs: 1, Messages: 1, Allocations: 1, Devices: 1, Shapes: []string{"local:1x1"},
 		Rest: time.Nanosecond,
 	}
 }
@@ -41,6 +41,8 @@ func TestValidateOptions(t *testing.T) {
 		"no allocation":          {func(o *options) { o.Allocations = 0 }, ofAgents},
 		"too many allocations":   {func(o *options) { o.Allocations = 501 }, ofAgents},
 		"negative joins":         {func(o *options) { o.Joins = -1 }, ofAgents},
+		"no device":              {func(o *options) { o.Devices = 0 }, "0 devices: must be from 1 to 1000"},
+		"too many devices":       {func(o *options) { o.Devices = 1001 }, "1001 devices: must be from 1 to 1000"},
 		"no rest":                {func(o *options) { o.Rest = 0 }, ofAgents},
 		"no round":               {func(o *options) { o.Rounds = 0 }, ofRounds},
 		"no repair":              {func(o *options) { o.Repairs = 0 }, ofRounds},
