@@ -31,9 +31,10 @@ func startPair(t *testing.T) *world {
 	}
 	w := &world{Cluster: c, t: t, namespace: "default"}
 	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
+		defer cancel()
+		akri.ReportViolations(ctx, t, c)
 		if t.Failed() {
-			ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
-			defer cancel()
 			t.Log(akri.Evidence(ctx, c, w.namespace))
 		}
 	})

@@ -110,13 +110,7 @@ func (w *world) checkAgents() {
 		}
 		return ""
 	})
-	found, err := akri.Violations(w.t.Context(), w)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, line := range found {
-		w.t.Error(line)
-	}
+	akri.ReportViolations(w.t.Context(), w.t, w)
 }
 
 // identities describes the existing Instances, Pods and Services by UID, with their

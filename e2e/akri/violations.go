@@ -9,6 +9,25 @@ import (
 // violation is in the line that an agent logs when an invariant of its slots is violated.
 const violation = "An invariant of the slots is violated"
 
+// Test is a test, which errors fail. Programs use this package, too: it does not import
+// testing.
+type Test interface {
+	Helper()
+	Error(arguments ...any)
+}
+
+// ReportViolations fails a test if an agent has logged a violated invariant.
+func ReportViolations(ctx context.Context, t Test, c Client) {
+	t.Helper()
+	found, err := Violations(ctx, c)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, line := range found {
+		t.Error(line)
+	}
+}
+
 // Violations returns the lines in which agents have logged a violated invariant, of the
 // containers that run and of those before them. The logs, unlike the agents' debug endpoint,
 // also have what has been violated only for a moment, and by an agent that was killed.

@@ -203,13 +203,7 @@ func (w *world) healthy() {
 // noViolations fails the test if an agent has logged a violated invariant.
 func (w *world) noViolations() {
 	w.t.Helper()
-	violations, err := akri.Violations(w.ctx, w)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, line := range violations {
-		w.t.Error(line)
-	}
+	akri.ReportViolations(w.ctx, w.t, w)
 }
 
 // kubectl runs kubectl in the test's namespace.

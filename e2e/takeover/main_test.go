@@ -55,9 +55,10 @@ func newWorld(t *testing.T) *world {
 	}
 	w.kubectl("create", "namespace", namespace)
 	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
+		defer cancel()
+		akri.ReportViolations(ctx, t, c)
 		if t.Failed() {
-			ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own context has ended
-			defer cancel()
 			t.Log(akri.Evidence(ctx, c, namespace))
 		}
 	})
