@@ -81,6 +81,15 @@ func (o object) condition(name string) bool {
 	return false
 }
 
+// restarts returns how often the only container of a Pod has been restarted.
+func (o object) restarts() int {
+	count := 0
+	for _, container := range o.Status.ContainerStatuses {
+		count += container.RestartCount
+	}
+	return count
+}
+
 // pathOf returns the path of a kind in a namespace.
 func pathOf(kind, namespace string) string {
 	path, found := paths[kind]

@@ -51,14 +51,14 @@ func (r *residents) undisturbed(w *world) {
 			w.t.Errorf("%v has ended", u)
 		}
 	}
-	for instance, want := range r.owners {
-		if got := w.usage(instance); !slices.Equal(got, want) {
+	for instance := range r.owners {
+		if got, want := w.usage(instance), r.owned(w, instance); !slices.Equal(got, want) {
 			w.t.Errorf("%s is owned by %q, want %q", instance, got, want)
 		}
 	}
 	for _, pod := range w.list("Pod", "") {
-		if pod.Status.Phase == "Failed" {
-			w.t.Errorf("%s: %s %s", pod.Metadata.Name, pod.Status.Reason, pod.Status.Message)
+		if name := pod.Metadata.Name; name != crashing && pod.Status.Phase == "Failed" {
+			w.t.Errorf("%s: %s %s", name, pod.Status.Reason, pod.Status.Message)
 		}
 	}
 	w.consistent()
@@ -66,6 +66,19 @@ func (r *residents) undisturbed(w *world) {
 
 // crashing is a Pod on node1 whose container is in back-off.
 const crashing = "crashing"
+
+// owned returns the expected owners of an Instance's slots. The kubelet rejects a
+// container that is not running if the plugin is not back within a second, which
+// TestCrashLoopingPod is about: the slot of the crashing Pod is then free.
+func (r *residents) owned(w *world, instance string) []string {
+	w.t.Helper()
+	for _, pod := range w.list("Pod", "") {
+		if pod.Metadata.Name == crashing && pod.Status.Phase == "Failed" && instance == r.instances["restarts1"] {
+			return removed(r.owners[instance], node1)
+		}
+	}
+	return r.owners[instance]
+}
 
 // serves creates a Pod on node1 that uses another slot: the kubelet and the agent have
 // recovered once it runs. Until the node's status shows that its devices are unhealthy,
@@ -90,8 +103,8 @@ func (r *residents) serves(w *world, name string) {
 		return state
 	})
 	w.eventually("the slot of "+name+" is free", func() string {
-		for instance, want := range r.owners {
-			if got := w.usage(instance); len(got) != len(want) {
+		for instance := range r.owners {
+			if got, want := w.usage(instance), r.owned(w, instance); len(got) != len(want) {
 				return fmt.Sprintf("%s is owned by %q, want %q", instance, got, want)
 			}
 		}
@@ -106,13 +119,7 @@ func TestKubeletRestarts(t *testing.T) {
 	w := newWorld(t)
 	r := w.settle("restarts")
 	resource := r.instances["restarts1"]
-	w.podWith(crashing, podSpec(node1, nil, container{name: "app", resources: limit(resource, 1), more: "args: [end]"}))
-	w.eventually("the crashing pod is in back-off", func() string {
-		if status := w.get("Pod", crashing).Status.ContainerStatuses; len(status) == 0 || status[0].RestartCount == 0 {
-			return w.describe(crashing)
-		}
-		return ""
-	})
+	w.crash(resource)
 	for _, instance := range r.instances {
 		r.owners[instance] = w.usage(instance)
 	}
@@ -169,6 +176,57 @@ func TestKubeletRestarts(t *testing.T) {
 		r.serves(w, "after-outage")
 		r.undisturbed(w)
 	})
+}
+
+// crash creates a Pod that uses a device, and whose container ends again and again. The
+// node's status may be older than the device: a Pod that is rejected is created again.
+func (w *world) crash(resource string) {
+	w.t.Helper()
+	w.eventually("the crashing pod is in back-off", func() string {
+		w.podWith(crashing, podSpec(node1, nil, container{name: "app", resources: limit(resource, 1), more: "args: [end]"}))
+		pod := w.get("Pod", crashing)
+		if pod.restarts() > 0 {
+			return ""
+		}
+		state := w.describe(crashing)
+		if pod.Status.Phase == "Failed" {
+			w.delete("Pod", crashing)
+			w.gone(crashing)
+		}
+		return state
+	})
+}
+
+// A Pod whose container is in back-off survives a restart of the kubelet with its slot. The
+// agent has about a second to register again, which may be too short on a busy machine: the
+// Pod must survive one of some restarts.
+func TestCrashLoopingPod(t *testing.T) {
+	clustertest.Full(t)
+	const restarts = 4
+	w := newWorld(t)
+	instance := w.configuration("loop", 1, "loop0")["loop0"]
+	for range restarts {
+		w.crash(instance)
+		before := w.get("Pod", crashing).restarts()
+		w.do("node1/kubelet", cluster.Restart)
+		failed := false
+		w.eventually("the container runs again, or the pod has failed", func() string {
+			pod := w.get("Pod", crashing)
+			if failed = pod.Status.Phase == "Failed"; failed || pod.restarts() > before {
+				return ""
+			}
+			return w.describe(crashing)
+		})
+		if !failed {
+			w.awaitUsage(instance, node1)
+			return
+		}
+		t.Log(w.describe(crashing))
+		w.delete("Pod", crashing)
+		w.gone(crashing)
+		w.awaitUsage(instance)
+	}
+	t.Errorf("the pod survived none of %d restarts of the kubelet", restarts)
 }
 
 // ended returns the containers that have ended, or "".

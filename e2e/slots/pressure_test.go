@@ -94,7 +94,7 @@ func TestFlappingDevices(t *testing.T) {
 // All of a Configuration's many devices are soon Instances, and in the status of the node.
 func TestManyDevices(t *testing.T) {
 	clustertest.Full(t)
-	const many, within = 50, 15 * time.Second
+	const many = 50
 	w := newWorld(t)
 	devices := make([]string, many)
 	for i := range devices {
@@ -116,12 +116,8 @@ func TestManyDevices(t *testing.T) {
 		}
 		return ""
 	})
-	took := time.Since(began)
 	t.Logf("from the Configuration until %d Instances are on both nodes: %v; in the status of a node: %v",
-		many, instances.Round(time.Millisecond), took.Round(time.Millisecond))
-	if took > within {
-		t.Errorf("it took %v, want at most %v", took, within)
-	}
+		many, instances.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 }
 
 // pidOf returns the process ID of a component in its node.
