@@ -36,8 +36,8 @@ Usage:
 Flags (environment variables in parentheses are their defaults):
 %s`
 
-// burst is how much the agent allocates before memory is returned: some ten devices.
-const burst = 4 << 20
+// burst is how much the agent allocates before memory is returned: some twenty devices.
+const burst = 1 << 20
 
 func main() {
 	garbage.LeaveHeadroom()
