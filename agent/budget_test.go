@@ -14,7 +14,7 @@ import (
 )
 
 // One Configuration with as many devices and slots as the schema permits neither uses up
-// the memory of the agent, which has 128 MiB, nor takes the place of another namespace.
+// the memory of the agent, which has 256 MiB, nor takes the place of another namespace.
 func TestTheLargestConfiguration(t *testing.T) {
 	fulltest.Only(t)
 	const maxHeap = 40 << 20

@@ -12,9 +12,10 @@ import (
 
 // What the devices of one node may cost in all, and those of one namespace. One
 // Configuration is bounded by the schema, but not the product of devices, capacities and
-// Configurations, and agents have 128 MiB. A slot takes some 300 bytes of an agent, a
-// device some 12 KiB, and a byte of a property is held two or three times. Each device
-// is an extended resource of the Node, too, which etcd must be able to store.
+// Configurations, and agents have 256 MiB. A slot takes some 300 bytes of an agent, a
+// device some 70 KiB, most of it its gRPC server and the kubelet's connection to it, and
+// a byte of a property is held two or three times. Each device is an extended resource of
+// the Node, too, which etcd must be able to store.
 const (
 	maxNodeDevices      = 2000
 	maxNamespaceDevices = 1000
