@@ -77,8 +77,8 @@ func agent(t *testing.T) (handlers *registry.Registry, dir string) {
 // await waits until an agent knows a handler, and returns its endpoint.
 func await(t *testing.T, known *registry.Registry, name string) registry.Entry {
 	t.Helper()
-	changed := make(chan string, 100)
-	known.Subscribe(func(handler string) { changed <- handler })
+	changed := make(chan registry.Endpoint, 100)
+	known.Subscribe(func(endpoint registry.Endpoint, _ bool) { changed <- endpoint })
 	for timeout := time.After(limit); ; {
 		if entries := known.Endpoints(name); len(entries) > 0 {
 			return entries[0]

@@ -46,7 +46,7 @@ func TestHandlersOnTheNetworkNeedPermission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := New(t.TempDir(), tc.network, slog.New(slog.DiscardHandler))
-			service := registrationService{registry: registry}
+			service := newRegistrationService(registry)
 			_, err := service.RegisterDiscoveryHandler(t.Context(), &protocol.RegisterDiscoveryHandlerRequest{
 				Name: "onvif", Endpoint: "http://" + tc.address, EndpointType: protocol.RegisterDiscoveryHandlerRequest_NETWORK,
 			})

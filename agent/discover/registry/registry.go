@@ -19,7 +19,14 @@ import (
 // maxEndpoints bounds the memory that handlers can make the agent use.
 const maxEndpoints = 1000
 
-var errTooMany = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
+// minChangeInterval is the least time between two registrations of an endpoint that differ:
+// each is stored, and reopens the endpoint's streams.
+const minChangeInterval = time.Minute
+
+var (
+	errTooMany  = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
+	errTooOften = errors.New("the discovery handler registered with another value of shared less than a minute ago: try again in a minute")
+)
 
 // Entry is a known endpoint.
 type Entry struct {
@@ -61,7 +68,7 @@ type Registry struct {
 
 	mu          sync.Mutex
 	records     map[Endpoint]*record
-	subscribers []func(handler string)
+	subscribers []func(endpoint Endpoint, known bool)
 }
 
 // New returns the registry of the handlers in a directory. It starts with the
@@ -107,10 +114,11 @@ func (r *Registry) Drop(gone func(Endpoint) bool) {
 	}
 }
 
-// Subscribe registers a callback: changed is called with a handler's name whenever
-// one of its endpoints registers, even if it is known, and when one is forgotten. It
-// must not block. Subscribe must be called before Run.
-func (r *Registry) Subscribe(changed func(handler string)) {
+// Subscribe registers a callback: changed is called with an endpoint whenever it
+// registers, and when it is forgotten. known means that it has registered as it was known,
+// so [Registry.Endpoints] returns the same as before. The callback must not block.
+// Subscribe must be called before Run.
+func (r *Registry) Subscribe(changed func(endpoint Endpoint, known bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.subscribers = append(r.subscribers, changed)
@@ -121,9 +129,11 @@ func (r *Registry) Register(entry Entry) error {
 	if err := r.network.permit(entry.Endpoint); err != nil {
 		return err
 	}
+	now := time.Now()
 	r.mu.Lock()
 	known := r.records[entry.Endpoint]
-	if known == nil {
+	isNew := known == nil
+	if isNew {
 		if len(r.records) >= maxEndpoints {
 			r.mu.Unlock()
 			return errTooMany
@@ -135,7 +145,15 @@ func (r *Registry) Register(entry Entry) error {
 		entry.Shared = known.shared // the operator decides
 	}
 	changed := known.shared != entry.Shared
-	known.registered(entry.Shared, time.Now())
+	if changed && !isNew {
+		if now.Sub(known.changedAt) < minChangeInterval {
+			r.mu.Unlock()
+			return errTooOften
+		}
+		known.changedAt = now
+	}
+	same := !changed && !known.unconfirmed
+	known.registered(entry.Shared, now)
 	if changed {
 		r.save()
 	}
@@ -144,7 +162,7 @@ func (r *Registry) Register(entry Entry) error {
 	if changed {
 		r.log.Info("Discovery handler registered", "handler", entry.Name, "endpoint", entry.Address, "shared", entry.Shared)
 	}
-	r.notify(entry.Name)
+	r.notify(entry.Endpoint, same)
 	return nil
 }
 
@@ -311,17 +329,17 @@ func (r *Registry) forget(now time.Time) (next time.Duration) {
 	for _, endpoint := range gone {
 		r.log.Warn("Discovery handler forgotten because it was offline for too long; it can register again",
 			"handler", endpoint.Name, "endpoint", endpoint.Address, "limit", ForgetAfter)
-		r.notify(endpoint.Name)
+		r.notify(endpoint, false)
 	}
 	return next
 }
 
-func (r *Registry) notify(handler string) {
+func (r *Registry) notify(endpoint Endpoint, known bool) {
 	r.mu.Lock()
 	subscribers := slices.Clone(r.subscribers)
 	r.mu.Unlock()
 	for _, changed := range subscribers {
-		changed(handler)
+		changed(endpoint, known)
 	}
 }
 

@@ -119,6 +119,49 @@ func TestRegistrations(t *testing.T) {
 	}
 }
 
+// A handler that registers all the time does so at a bounded rate, and one that changes
+// with each registration is refused: what changes is stored, and reopens streams.
+func TestRegistrationsAreBounded(t *testing.T) {
+	directory := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		registry := New(directory, anywhere, slog.New(slog.DiscardHandler))
+		service, changes := newRegistrationService(registry), 0
+		registry.Subscribe(func(_ Endpoint, known bool) {
+			if !known {
+				changes++
+			}
+		})
+		const seconds = 10
+		began, registrations, refused := time.Now(), 0, 0
+		for ; time.Since(began) < seconds*time.Second; registrations++ {
+			_, err := service.RegisterDiscoveryHandler(t.Context(), &protocol.RegisterDiscoveryHandlerRequest{
+				Name: "udev", Endpoint: "/run/udev.sock", Shared: registrations%2 == 0,
+			})
+			if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "another value of shared") {
+				refused++
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if registrations > 10*(registrationBurst+seconds*registrationRate) {
+				break // time stands still
+			}
+		}
+		if most := registrationBurst + seconds*registrationRate + 1; registrations > most || registrations < registrationBurst {
+			t.Errorf("%d registrations in %d seconds, want up to %d", registrations, seconds, most)
+		}
+		if changes != 2 || refused < registrations/2-1 {
+			t.Errorf("%d changes were notified and %d of %d registrations refused, want the first two changes", changes, refused, registrations)
+		}
+		time.Sleep(minChangeInterval)
+		if err := registry.Register(Entry{Endpoint: Endpoint{Name: "udev", Address: "/run/udev.sock"}, Shared: true}); err != nil {
+			t.Errorf("a minute later: %v", err)
+		}
+		if changes != 3 {
+			t.Errorf("%d changes were notified a minute later, want 3", changes)
+		}
+	})
+}
+
 func TestRegistrationsAreKeptOverARestart(t *testing.T) {
 	first, directory := serve(t)
 	if err := first.Register(Entry{Endpoint: Endpoint{Name: "udev", Address: "/run/udev.sock"}}); err != nil {
@@ -160,11 +203,13 @@ func TestAnOfflineHandlerIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := New(directory, anywhere, slog.New(slog.DiscardHandler))
 		var notified []string
-		registry.Subscribe(func(handler string) { notified = append(notified, handler) })
+		registry.Subscribe(func(endpoint Endpoint, known bool) {
+			notified = append(notified, map[bool]string{false: "", true: "known "}[known]+endpoint.Name)
+		})
 		entry := Entry{Endpoint: Endpoint{Name: "udev", Address: "/run/udev.sock"}}
 		registry.Register(entry)
 		registry.Register(entry)
-		if !slices.Equal(notified, []string{"udev", "udev"}) {
+		if !slices.Equal(notified, []string{"udev", "known udev"}) {
 			t.Fatalf("notified of %v, want each registration", notified)
 		}
 		go registry.Run(t.Context())

@@ -10,11 +10,19 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"akri.sh/akri/discovery/protocol"
+)
+
+// A handler that registers again and again costs the agent, and its log, no more than this.
+// Registrations beyond it wait. All handlers of a node register after the agent has started.
+const (
+	registrationRate  = 20 // per second
+	registrationBurst = 200
 )
 
 // Listen listens on the registration socket, and replaces a stale one. The socket
@@ -43,7 +51,7 @@ func Listen(dir string) (net.Listener, error) {
 // Serve answers registrations until ctx is done.
 func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.ReadBufferSize(bufferBytes), grpc.WriteBufferSize(bufferBytes))
-	protocol.RegisterRegistrationServer(server, &registrationService{registry: r})
+	protocol.RegisterRegistrationServer(server, newRegistrationService(r))
 	stopped := context.AfterFunc(ctx, server.Stop)
 	defer stopped()
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
@@ -56,12 +64,20 @@ type registrationService struct {
 	protocol.UnimplementedRegistrationServer
 
 	registry *Registry
+	pace     *rate.Limiter
+}
+
+func newRegistrationService(r *Registry) *registrationService {
+	return &registrationService{registry: r, pace: rate.NewLimiter(registrationRate, registrationBurst)}
 }
 
 // RegisterDiscoveryHandler implements the Registration service.
 func (s *registrationService) RegisterDiscoveryHandler(
-	_ context.Context, request *protocol.RegisterDiscoveryHandlerRequest,
+	ctx context.Context, request *protocol.RegisterDiscoveryHandlerRequest,
 ) (*protocol.Empty, error) {
+	if err := s.pace.Wait(ctx); err != nil {
+		return nil, status.Error(codes.ResourceExhausted, "too many registrations: try again in a few seconds")
+	}
 	entry := Entry{Shared: request.GetShared()}
 	var err error
 	switch kind := request.GetEndpointType(); kind {
@@ -82,7 +98,7 @@ func (s *registrationService) RegisterDiscoveryHandler(
 	if err := s.registry.Register(entry); err != nil {
 		s.registry.log.Warn("Refused the registration of a discovery handler", "handler", request.GetName(), "err", err)
 		code := codes.PermissionDenied
-		if errors.Is(err, errTooMany) {
+		if errors.Is(err, errTooMany) || errors.Is(err, errTooOften) {
 			code = codes.ResourceExhausted
 		}
 		return nil, status.Error(code, err.Error())

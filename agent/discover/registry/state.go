@@ -36,6 +36,9 @@ type record struct {
 	probed bool
 	// static means that the operator has configured the endpoint: it is never forgotten.
 	static bool
+	// changedAt is the time of the last registration with another value of shared; zero if
+	// there was none.
+	changedAt time.Time
 	// unconfirmed means that an earlier run of the agent knew the endpoint, which must
 	// register again before it is used.
 	unconfirmed bool

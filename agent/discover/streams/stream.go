@@ -17,6 +17,9 @@ import (
 const (
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = 15 * time.Second
+	// minWakeInterval is the least time between two registrations that end the wait
+	// before the next attempt.
+	minWakeInterval = time.Minute
 
 	// maxMessageBytes bounds what one message can make the agent allocate.
 	maxMessageBytes = 4 << 20
@@ -34,13 +37,27 @@ type stream struct {
 	request *protocol.DiscoverRequest
 	connect func(context.Context, registry.Endpoint) (*grpc.ClientConn, error)
 
-	stop context.CancelFunc
-	wake chan struct{} // the endpoint has registered: retry now
+	stop  context.CancelFunc
+	wake  chan struct{} // the endpoint has registered: retry now
+	wakes *rate.Limiter
+	// pace is that of the messages of all calls: a call that ends does not renew it.
+	pace *rate.Limiter
 
 	// inUse is the stream as the registry counts it, if counted. Only the listener uses
 	// both.
 	inUse   registry.Stream
 	counted bool
+}
+
+func newStream(
+	entry registry.Entry, request *protocol.DiscoverRequest,
+	connect func(context.Context, registry.Endpoint) (*grpc.ClientConn, error), stop context.CancelFunc,
+) *stream {
+	return &stream{
+		entry: entry, request: request, connect: connect, stop: stop,
+		wake: make(chan struct{}, 1), wakes: rate.NewLimiter(rate.Every(minWakeInterval), 1),
+		pace: rate.NewLimiter(handleRate, handleBurst),
+	}
 }
 
 // streamListener receives the events of a stream, one at a time.
@@ -61,7 +78,7 @@ func (s *stream) run(ctx context.Context, to streamListener) {
 	failures := 0
 	for {
 		started := time.Now()
-		s.once(ctx, to)
+		reached := s.once(ctx, to)
 		if ctx.Err() != nil {
 			return
 		}
@@ -76,21 +93,24 @@ func (s *stream) run(ctx context.Context, to streamListener) {
 			return
 		case <-s.wake:
 			timer.Stop()
-			failures = 0
+			if !reached { // the handler was gone. One that ends each stream, and registers, is still called rarely
+				failures = 0
+			}
 		case <-timer.C:
 			failures++
 		}
 	}
 }
 
-// once runs one stream until it ends.
-func (s *stream) once(ctx context.Context, to streamListener) {
+// once runs one stream until it ends. It reports whether the endpoint accepted the
+// connection.
+func (s *stream) once(ctx context.Context, to streamListener) (reached bool) {
 	connection, err := s.connect(ctx, s.entry.Endpoint)
 	if err != nil {
 		if ctx.Err() == nil {
 			to.broke(s, false, &connectError{err})
 		}
-		return
+		return false
 	}
 	defer connection.Close()
 	open := false
@@ -107,6 +127,7 @@ func (s *stream) once(ctx context.Context, to streamListener) {
 	if ctx.Err() == nil {
 		to.broke(s, open, err)
 	}
+	return true
 }
 
 // listen calls heard with the messages of one call, and with nil when the call has
@@ -126,14 +147,19 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 	reading.Go(func() { ended <- read(call, newest) })
 	steady := time.NewTimer(steadyAfter)
 	defer steady.Stop()
-	pace := rate.NewLimiter(handleRate, handleBurst)
+	handle := func(message *protocol.DiscoverResponse) error {
+		if err := heard(message); err != nil {
+			return err
+		}
+		_ = s.pace.Wait(ctx) // it fails if ctx is done, which ends the call
+		return nil
+	}
 	for {
 		select {
 		case message := <-newest:
-			if err := heard(message); err != nil {
+			if err := handle(message); err != nil {
 				return err
 			}
-			_ = pace.Wait(ctx) // it fails if ctx is done, which ends the call
 		case <-steady.C:
 			if err := heard(nil); err != nil {
 				return err
@@ -141,7 +167,7 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 		case err := <-ended:
 			select {
 			case message := <-newest:
-				if err := heard(message); err != nil {
+				if err := handle(message); err != nil {
 					return err
 				}
 			default:
@@ -151,8 +177,12 @@ func (s *stream) listen(ctx context.Context, connection *grpc.ClientConn, heard 
 	}
 }
 
-// retryNow ends the wait before the next attempt.
+// retryNow ends the wait before the next attempt, unless it did so less than
+// minWakeInterval ago.
 func (s *stream) retryNow() {
+	if !s.wakes.Allow() {
+		return
+	}
 	select {
 	case s.wake <- struct{}{}:
 	default:

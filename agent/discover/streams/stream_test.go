@@ -2,9 +2,11 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +31,8 @@ type events struct {
 	lists    []string // the first device of each message
 	failures []error
 	wereOpen int // failures of open streams
+	// registrations are how often the handler registers after the end of a call.
+	registrations int
 }
 
 func (e *events) opened(*stream) {
@@ -44,9 +48,13 @@ func (e *events) received(_ *stream, message *protocol.DiscoverResponse) error {
 	return nil
 }
 
-func (e *events) broke(_ *stream, wasOpen bool, err error) {
+func (e *events) broke(s *stream, wasOpen bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.registrations > 0 {
+		e.registrations--
+		s.retryNow()
+	}
 	e.failures = append(e.failures, err)
 	if wasOpen {
 		e.wereOpen++
@@ -57,6 +65,11 @@ func (e *events) closed(*stream) {}
 
 // runStream runs a stream from a handler for a time, on a simulated clock.
 func runStream(t *testing.T, handler discoverFunc, during time.Duration, check func(*testing.T, *events)) {
+	runEvents(t, handler, &events{}, during, check)
+}
+
+// runEvents is runStream with events that a test has prepared.
+func runEvents(t *testing.T, handler discoverFunc, seen *events, during time.Duration, check func(*testing.T, *events)) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := bufconn.Listen(64 << 10)
 		server := grpc.NewServer(grpc.WaitForHandlers(true))
@@ -64,14 +77,11 @@ func runStream(t *testing.T, handler discoverFunc, during time.Duration, check f
 		var running sync.WaitGroup
 		running.Go(func() { server.Serve(listener) })
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &stream{
-			entry: registry.Entry{Endpoint: usb}, request: &protocol.DiscoverRequest{}, wake: make(chan struct{}, 1), stop: cancel,
-			connect: func(context.Context, registry.Endpoint) (*grpc.ClientConn, error) {
-				return grpc.NewClient("passthrough:///handler", grpc.WithTransportCredentials(insecure.NewCredentials()),
-					grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-			},
+		connect := func(context.Context, registry.Endpoint) (*grpc.ClientConn, error) {
+			return grpc.NewClient("passthrough:///handler", grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 		}
-		seen := &events{}
+		s := newStream(registry.Entry{Endpoint: usb}, &protocol.DiscoverRequest{}, connect, cancel)
 		running.Go(func() { s.run(ctx, seen) })
 		time.Sleep(during)
 		synctest.Wait()
@@ -100,6 +110,84 @@ func TestAHandlerThatEndsEachStreamIsCalledRarely(t *testing.T) {
 		if len(seen.lists) < 30 || len(seen.lists) > 70 {
 			t.Errorf("called %d times in ten minutes, want about one call in %s", len(seen.lists), maxRetryDelay)
 		}
+	})
+}
+
+// A handler that registers each time its stream has ended is called about as rarely, and the
+// lists of all its calls together have one rate.
+func TestAHandlerThatRegistersAfterEachStreamIsCalledRarely(t *testing.T) {
+	const lists = 20 // of each call
+	var calls atomic.Int64
+	handler := func(call grpc.ServerStreamingServer[protocol.DiscoverResponse]) error {
+		calls.Add(1)
+		for range lists {
+			if err := call.Send(devices("a")); err != nil {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return nil
+	}
+	seen := &events{registrations: 1000}
+	runEvents(t, handler, seen, 10*time.Minute, func(t *testing.T, seen *events) {
+		if n := calls.Load(); n < 30 || n > 80 {
+			t.Errorf("called %d times in ten minutes, want about one call in %s, and one more in %s", n, maxRetryDelay, minWakeInterval)
+		}
+	})
+	calls.Store(0)
+	seen = &events{registrations: 1000}
+	runEvents(t, handler, seen, 10*time.Second, func(t *testing.T, seen *events) {
+		if most := handleBurst + 10*handleRate + 1; len(seen.lists) > most || calls.Load() < 3 {
+			t.Errorf("%d lists of %d calls were handled in ten seconds, want at most %d of several calls", len(seen.lists), calls.Load(), most)
+		}
+	})
+}
+
+// A handler that was gone is called at once when it registers, and soon again if it does not
+// serve yet. Only one registration in a minute counts.
+func TestAHandlerThatWasGoneIsCalledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var attempts []time.Time
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newStream(registry.Entry{Endpoint: usb}, &protocol.DiscoverRequest{},
+			func(context.Context, registry.Endpoint) (*grpc.ClientConn, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				attempts = append(attempts, time.Now())
+				return nil, errors.New("no such file")
+			}, cancel)
+		var running sync.WaitGroup
+		running.Go(func() { s.run(ctx, &events{}) })
+		within := func(limit time.Duration) int { // attempts after a registration
+			mu.Lock()
+			attempts = nil
+			mu.Unlock()
+			s.retryNow()
+			time.Sleep(limit)
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return len(attempts)
+		}
+		time.Sleep(time.Hour + time.Millisecond)
+		synctest.Wait()
+		for recent := false; !recent; { // so that the next one is far
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			mu.Lock()
+			recent = time.Since(attempts[len(attempts)-1]) < time.Second
+			mu.Unlock()
+		}
+		if n := within(time.Second); n < 4 {
+			t.Errorf("%d attempts in the second after a registration, want one at once and more soon", n)
+		}
+		time.Sleep(minWakeInterval / 2)
+		if n := within(maxRetryDelay / 2); n > 1 {
+			t.Errorf("%d attempts after another registration within a minute, want none because of it", n)
+		}
+		cancel()
+		running.Wait()
 	})
 }
 

@@ -139,18 +139,21 @@ func (s *Supervisor) Close() {
 	s.running.Wait()
 }
 
-// handlerChanged notifies every Configuration that uses a handler.
-func (s *Supervisor) handlerChanged(handler string) {
+// handlerChanged has the streams of an endpoint that registered tried again. It notifies
+// every Configuration that uses the handler, unless the endpoint was known.
+func (s *Supervisor) handlerChanged(endpoint registry.Endpoint, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, d := range s.discoveries {
-		if d.handler != handler {
+		if d.handler != endpoint.Name {
 			continue
 		}
-		for _, each := range d.streams {
-			each.retryNow()
+		if running := d.streams[endpoint]; running != nil {
+			running.retryNow()
 		}
-		s.notify(name)
+		if !known {
+			s.notify(name)
+		}
 	}
 }
 
@@ -201,10 +204,7 @@ func (d *discovery) sync(entries []registry.Entry) {
 
 func (d *discovery) start(entry registry.Entry) {
 	ctx, cancel := context.WithCancel(d.supervisor.base)
-	started := &stream{
-		entry: entry, request: d.request, connect: d.supervisor.registry.Connect,
-		stop: cancel, wake: make(chan struct{}, 1),
-	}
+	started := newStream(entry, d.request, d.supervisor.registry.Connect, cancel)
 	d.streams[entry.Endpoint] = started
 	d.supervisor.running.Go(func() {
 		defer cancel()

@@ -278,6 +278,35 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// A registration concerns the streams of its endpoint, and the Configurations only if it
+// changes what the agent knows.
+func TestARegistrationOfAKnownEndpoint(t *testing.T) {
+	s := newSetup(t)
+	first, second := s.handler("first"), s.handler("second")
+	defer first.serve(t)()
+	defer second.serve(t)()
+	here, there := s.register(first), s.register(second)
+	s.ask("")
+	s.wantRequest(first, "")
+	s.wantRequest(second, "")
+	woken := func(endpoint registry.Endpoint) int {
+		s.supervisor.mu.Lock()
+		defer s.supervisor.mu.Unlock()
+		return len(s.supervisor.discoveries[door].streams[endpoint].wake)
+	}
+	for len(s.changed) > 0 {
+		<-s.changed
+	}
+	s.register(first)
+	if len(s.changed) > 0 || woken(here) != 1 || woken(there) != 0 {
+		t.Errorf("known: %d notifications, woken %d and %d streams; want only the endpoint's stream woken",
+			len(s.changed), woken(here), woken(there))
+	}
+	if err := s.registry.Register(registry.Entry{Endpoint: here, Shared: true}); err != nil || len(s.changed) != 1 {
+		t.Errorf("changed: %d notifications, %v; want one", len(s.changed), err)
+	}
+}
+
 // A handler that sends its list and ends the stream is available all the time. It is
 // offline once it does not answer, and Waiting if no Configuration uses it.
 func TestAHandlerThatEndsEachStreamStaysActive(t *testing.T) {
