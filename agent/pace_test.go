@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // A handler that reports another value with each message makes the agent write once per
@@ -37,5 +39,28 @@ func TestWritesAreBounded(t *testing.T) {
 	writes := int(w.instances()["meter"].Generation - before)
 	if most := int(took/time.Second) + 3; writes > most || writes < 2 {
 		t.Errorf("%d writes in %s, want from 2 to %d", writes, took, most)
+	}
+}
+
+// A handler that goes on like that is named.
+func TestThrottledHandlerIsNamed(t *testing.T) {
+	fulltest.Only(t)
+	w := newWorld(t)
+	a := w.node("a")
+	a.startAgent()
+	handler := scripted{make(chan []discovery.Device)}
+	a.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: a.directory, Logger: slog.New(slog.DiscardHandler)})
+	})
+	w.configure("pace", "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "scripted"} })
+	for began, i := time.Now(), 0; len(w.failures("pace")) == 0; i++ {
+		if time.Since(began) > 2*time.Minute {
+			t.Fatal("no failure is reported")
+		}
+		handler.lists <- []discovery.Device{{ID: "meter", Properties: map[string]string{"VALUE": fmt.Sprint(i)}}}
+	}
+	if found := w.failures("pace"); len(found) != 1 || found[0].Handler != "scripted" ||
+		!strings.Contains(found[0].Message, `such as "meter" change`) {
+		t.Errorf("the failures are %+v, want one of the handler scripted about its device", found)
 	}
 }

@@ -105,6 +105,7 @@ func (r *reconciler) next(ctx context.Context, loop *health.Loop) bool {
 	loop.Beat()
 	defer loop.Rest()
 	defer r.queue.Done(name)
+	r.log.Debug("Reconciling the Configuration", "configuration", name)
 	again, err := r.reconcile(ctx, name)
 	switch {
 	case ctx.Err() != nil:
