@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"akri.sh/akri/agent/discover/streams"
@@ -39,6 +40,11 @@ type nodeView struct {
 	// collected reports that garbage collection deletes the Instances that the
 	// Configuration owns.
 	collected bool
+}
+
+// name returns the namespace and name of the Configuration.
+func (s nodeView) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.configuration.Namespace, Name: s.configuration.Name}
 }
 
 // find returns the Instance of a device among those of its Configuration, by name, or

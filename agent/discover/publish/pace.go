@@ -82,6 +82,15 @@ func (p *pace) contends(instance types.NamespacedName, at time.Time) bool {
 	return c != nil && c.until.Equal(at)
 }
 
+// repeats reports whether the reason to try again at a time is that this agent wrote the
+// Instance just now.
+func (p *pace) repeats(instance types.NamespacedName, at time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, found := p.last[instance]
+	return found && last.Add(minWriteInterval).Equal(at)
+}
+
 // failed records that a write has failed. The caller's back-off decides when to try
 // again.
 func (p *pace) failed(instance types.NamespacedName) {

@@ -79,10 +79,10 @@ func (r *Result) again(at time.Time) {
 // Publish creates, updates and deletes the Instances of a Configuration to match a
 // snapshot of its devices. After an error it continues with the other Instances.
 func (p *Publisher) Publish(ctx context.Context, configuration *v0.Configuration, snapshot streams.Snapshot) (Result, error) {
-	name := types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}
+	here := nodeView{node: p.node, configuration: configuration}
+	name := here.name()
 	p.results.clear(name) // before the Instances are read: no event is missed
 	have := p.instances.Of(name)
-	here := nodeView{node: p.node, configuration: configuration}
 
 	candidates := here.candidates(snapshot.Devices, have)
 	adoptable, gone := unclaimed(have, candidates, snapshot.Settled)
@@ -166,8 +166,7 @@ func unclaimed(have []*v0.Instance, candidates []candidate, settled bool) (adopt
 
 // allot refuses what does not fit into the node's budget. See [nodeView.allot].
 func (p *Publisher) allot(here nodeView, list []candidate, adoptable []*v0.Instance) (fitting []*v0.Instance, shortage string) {
-	name := types.NamespacedName{Namespace: here.configuration.Namespace, Name: here.configuration.Name}
-	p.spend(name, func(a *account) { fitting, shortage = here.allot(a, list, adoptable) })
+	p.spend(here.name(), func(a *account) { fitting, shortage = here.allot(a, list, adoptable) })
 	return fitting, shortage
 }
 
@@ -240,7 +239,7 @@ func (p *Publisher) ensure(
 	case err == nil && later.IsZero():
 		p.rejections.forget(key)
 	case err == nil && !p.pace.contends(key, later):
-		p.throttles.add(types.NamespacedName{Namespace: here.configuration.Namespace, Name: here.configuration.Name}, d.ID, time.Now())
+		p.throttles.add(here.name(), d.ID, p.pace.repeats(key, later), time.Now())
 	}
 	return instance, later, err
 }
@@ -262,6 +261,7 @@ func (p *Publisher) attempt(
 			if later := p.pace.admit(key, step.Action, time.Now()); !later.IsZero() {
 				return have, later, nil
 			}
+			p.throttles.wrote(here.name(), time.Now())
 		}
 		written, err := p.write(ctx, step)
 		switch {
@@ -307,6 +307,7 @@ func (p *Publisher) drop(ctx context.Context, here nodeView, have *v0.Instance) 
 			if later := p.pace.admit(key, step.Action, time.Now()); !later.IsZero() {
 				return later, nil
 			}
+			p.throttles.wrote(types.NamespacedName{Namespace: have.Namespace, Name: have.Spec.ConfigurationName}, time.Now())
 		}
 		_, err := p.write(ctx, step)
 		if err == nil && step.Action == Leave {

@@ -23,6 +23,9 @@ const (
 type throttles struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*throttle
+	// writes are those of Configurations since began, and former those of the period before.
+	writes, former map[types.NamespacedName]int
+	began          time.Time
 }
 
 // throttle is the time in which writes of a Configuration are delayed again and again.
@@ -31,12 +34,50 @@ type throttle struct {
 	device      string // the ID of the last device that waited
 }
 
-func newThrottles() *throttles { return &throttles{all: map[types.NamespacedName]*throttle{}} }
+func newThrottles() *throttles {
+	return &throttles{
+		all: map[types.NamespacedName]*throttle{}, writes: map[types.NamespacedName]int{}, former: map[types.NamespacedName]int{},
+	}
+}
 
-// add records that the write of a device's Instance is delayed.
-func (t *throttles) add(configuration types.NamespacedName, device string, now time.Time) {
+// wrote records that an Instance of a Configuration is written.
+func (t *throttles) wrote(configuration types.NamespacedName, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	switch age := now.Sub(t.began); {
+	case age >= 2*throttleReportDelay:
+		t.former, t.writes, t.began = map[types.NamespacedName]int{}, map[types.NamespacedName]int{}, now
+	case age >= throttleReportDelay:
+		t.former, t.writes, t.began = t.writes, map[types.NamespacedName]int{}, now
+	}
+	t.writes[configuration]++
+}
+
+// causes reports whether a Configuration is a reason why there are too many writes: it
+// caused at least half as many as the average. Of those that share a namespace's writes, at
+// least one did, and the others only wait for it. The caller holds mu.
+func (t *throttles) causes(configuration types.NamespacedName) bool {
+	total, count := 0, len(t.writes)
+	for _, writes := range t.writes {
+		total += writes
+	}
+	for name, writes := range t.former {
+		total += writes
+		if t.writes[name] == 0 {
+			count++
+		}
+	}
+	return 2*count*(t.writes[configuration]+t.former[configuration]) >= total
+}
+
+// add records that the write of a device's Instance is delayed: because the Instance itself
+// was written just now, or because there are too many writes of all.
+func (t *throttles) add(configuration types.NamespacedName, device string, itself bool, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !itself && !t.causes(configuration) {
+		return
+	}
 	known := t.all[configuration]
 	if known == nil || now.Sub(known.last) >= throttleCalm {
 		known = &throttle{since: now}
