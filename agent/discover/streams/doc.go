@@ -8,7 +8,8 @@
 // Always:
 //   - Each message is the full list of its endpoint. The devices of a Configuration
 //     are the union over the endpoints, so an endpoint that fails does not affect
-//     the devices of others.
+//     the devices of others. If they describe a device differently, the first one's
+//     description counts, and the snapshot says so (contradiction.go).
 //   - A device is removed when a message of an open stream lacks it, or when the
 //     grace period after a broken stream has passed; grace.go lists the limits.
 //   - When the request changes, devices are kept until the new stream has sent a

@@ -128,7 +128,13 @@ func (s *Supervisor) Snapshot(configuration types.NamespacedName) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.discoveries[configuration]; d != nil {
-		return d.view.At(time.Now())
+		snapshot := d.view.At(time.Now())
+		for endpoint, from := range d.view.sources {
+			if told := from.contradiction.tell(); told != "" {
+				s.log.Warn("Discovery handlers describe a device differently", "configuration", configuration, "endpoint", endpoint, "err", told)
+			}
+		}
+		return snapshot
 	}
 	return Snapshot{}
 }

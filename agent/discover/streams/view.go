@@ -89,7 +89,8 @@ type source struct {
 	// refused means that the endpoint rejects the request.
 	refused bool
 	// complaint describes a fault in the last message.
-	complaint string
+	complaint     string
+	contradiction contradiction
 	// failure is why the last stream ended, until one has lasted for steadyAfter with a
 	// message, or the endpoint accepts a request that it rejected.
 	failure string
@@ -228,7 +229,9 @@ func (v *view) At(now time.Time) Snapshot {
 
 	snapshot := Snapshot{Settled: v.settled}
 	union := map[Key]Known{}
-	for _, endpoint := range slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare) {
+	endpoints := slices.SortedFunc(maps.Keys(v.sources), registry.Endpoint.Compare)
+	v.contradict(endpoints, &next, now)
+	for _, endpoint := range endpoints {
 		s := v.sources[endpoint]
 		reachable := s.open || s.lostAt.IsZero() || !next.due(s.lostAt.Add(restartAllowance), now)
 		for _, d := range s.devices {
@@ -239,6 +242,9 @@ func (v *view) At(now time.Time) Snapshot {
 		}
 		if failure := s.report(&next, now); failure != "" {
 			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, failure})
+		}
+		if s.contradiction.shown {
+			snapshot.Failures = append(snapshot.Failures, Failure{endpoint, s.contradiction.text})
 		}
 	}
 	snapshot.Devices = slices.SortedFunc(maps.Values(union), func(a, b Known) int {

@@ -12,6 +12,7 @@ import (
 var (
 	usb    = registry.Endpoint{Name: "h", Address: "/usb.sock"}
 	camera = registry.Endpoint{Name: "h", Address: "/camera.sock"}
+	serial = registry.Endpoint{Name: "h", Address: "/serial.sock"}
 	other  = registry.Endpoint{Name: "other", Address: "/other.sock"}
 )
 
@@ -42,8 +43,13 @@ func (s *timeline) opened(endpoint registry.Endpoint) *timeline {
 
 func (s *timeline) received(endpoint registry.Endpoint, ids ...string) *timeline {
 	var devices []Device
-	for _, id := range ids {
-		devices = append(devices, Device{Key: Key{ID: id, Shared: endpoint == camera}})
+	for _, text := range ids { // ID or ID=VALUE of a property
+		id, value, found := strings.Cut(text, "=")
+		d := Device{Key: Key{ID: id, Shared: endpoint == camera}}
+		if found {
+			d.Properties = map[string]string{"P": value}
+		}
+		devices = append(devices, d)
 	}
 	s.view.Received(endpoint, devices, "")
 	return s
@@ -64,11 +70,14 @@ func (s *timeline) refused(endpoint registry.Endpoint) *timeline {
 func textOf(p Snapshot) string {
 	var parts []string
 	for _, d := range p.Devices {
-		if d.Online {
-			parts = append(parts, d.ID)
-		} else {
-			parts = append(parts, "("+d.ID+")")
+		id := d.ID
+		if value, found := d.Properties["P"]; found {
+			id += "=" + value
 		}
+		if !d.Online {
+			id = "(" + id + ")"
+		}
+		parts = append(parts, id)
 	}
 	if p.Settled {
 		parts = append(parts, "settled")
@@ -269,6 +278,36 @@ func TestView(t *testing.T) {
 				s.received(usb, "b")
 			},
 			at: 1001, want: "b settled",
+		},
+		"two endpoints describe a device differently": {
+			reason: "the first one's description counts, and the other endpoint is named",
+			timeline: func(s *timeline) {
+				s.expect(serial, usb).opened(usb).received(usb, "b", "a=1", "c=1").opened(serial).received(serial, "c=2", "a=2", "b")
+				s.view.At(s.now)
+			},
+			at: 10, want: `a=2 b c=2 settled !/usb.sock devices such as "a" have other properties, mounts or files than h@/serial.sock ` +
+				`reports, which count: let one handler report a device, or both the same`,
+		},
+		"they differ for a moment": {
+			reason: "a change reaches one before the other",
+			timeline: func(s *timeline) {
+				s.expect(serial, usb).opened(usb).received(usb, "a=1").opened(serial).received(serial, "a=2")
+				s.view.At(s.now)
+				s.at(9).received(usb, "a=2")
+				s.view.At(s.now)
+				s.received(usb, "a=3")
+				s.view.At(s.now)
+			},
+			at: 18, want: "a=2 settled @19",
+		},
+		"the stream of one has ended": {
+			reason: "its handler may have been replaced by the other one",
+			timeline: func(s *timeline) {
+				s.expect(serial, usb).opened(usb).received(usb, "a=1").opened(serial).received(serial, "a=2")
+				s.view.At(s.now)
+				s.at(9).broke(serial)
+			},
+			at: 10, want: "a=2 settled @19",
 		},
 		"an endpoint is forgotten": {
 			reason: "its grace period has passed, and its failure is no longer shown",
