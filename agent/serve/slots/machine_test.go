@@ -46,33 +46,51 @@ func TestDeadline(t *testing.T) {
 }
 
 // TestCostOfEvents checks that an event costs no more on a node with many Instances than on
-// one with a few: it concerns one of them, or none. Allocations stand for the cost, because
-// they do not depend on the machine that runs the test.
+// one with a few, in groups of their own or in one group: it concerns one of them, or none.
+// Only the list of a group, after an Instance's offer has changed, has all members.
+// Allocations stand for the cost, because they do not depend on the machine that runs the
+// test.
 func TestCostOfEvents(t *testing.T) {
-	events := map[string]func(n int) slots.Event{
-		"ticked": func(n int) slots.Event { return slots.Ticked{Now: time.Duration(n)} },
-		"recorded": func(n int) slots.Event {
-			return slots.InstanceRecorded{Instance: "cam-0", Record: slots.Record{Version: uint64(n)}}
-		},
-		"observed": func(n int) slots.Event { return slots.PodsObserved{Began: time.Duration(n)} },
-	}
-	for name, event := range events {
-		cost := func(instances int) float64 {
-			m := slots.New("node-a")
-			for i := range instances {
-				instance := fmt.Sprintf("cam-%d", i)
-				m.Step(slots.DevicePublished{Instance: instance, Configuration: "of-" + instance, Shared: true, Capacity: 2, Online: true})
-				m.Step(slots.InstanceRecorded{Instance: instance, Record: slots.Record{Version: 1}})
+	for grouping, configurationOf := range map[string]func(instance string) string{
+		"own groups": func(instance string) string { return "of-" + instance },
+		"one group":  func(string) string { return "all" },
+	} {
+		published := func(instance string, online bool) slots.DevicePublished {
+			return slots.DevicePublished{
+				Instance: instance, Configuration: configurationOf(instance), Shared: true, Capacity: 2, Online: online,
 			}
-			n := 1
-			return testing.AllocsPerRun(20, func() {
-				n++
-				m.Step(event(n))
-				m.Deadline()
-			})
 		}
-		if few, many := cost(5), cost(500); many > few+20 {
-			t.Errorf("%s: %v allocations on a node with 500 Instances, %v with 5", name, many, few)
+		for name, tc := range map[string]struct {
+			event func(n int) slots.Event
+			more  float64 // allocations on a node with many Instances
+		}{
+			"ticked": {event: func(n int) slots.Event { return slots.Ticked{Now: time.Duration(n)} }},
+			"recorded": {event: func(n int) slots.Event {
+				return slots.InstanceRecorded{Instance: "cam-0", Record: slots.Record{Version: uint64(n)}}
+			}},
+			"observed": {event: func(n int) slots.Event { return slots.PodsObserved{Began: time.Duration(n)} }},
+			"allocated": {event: func(n int) slots.Event {
+				return slots.AllocateRequested{Call: slots.Call(n), Resource: slots.Resource{Name: "cam-0"}, IDs: []int{0}}
+			}},
+			"offline and online": {event: func(n int) slots.Event { return published("cam-0", n%2 == 0) }, more: 40},
+		} {
+			cost := func(instances int) float64 {
+				m := slots.New("node-a")
+				for i := range instances {
+					instance := fmt.Sprintf("cam-%d", i)
+					m.Step(published(instance, true))
+					m.Step(slots.InstanceRecorded{Instance: instance, Record: slots.Record{Version: 1}})
+				}
+				n := 1
+				return testing.AllocsPerRun(20, func() {
+					n++
+					m.Step(tc.event(n))
+					m.Deadline()
+				})
+			}
+			if few, many := cost(5), cost(500); many > few+20+tc.more {
+				t.Errorf("%s, %s: %v allocations on a node with 500 Instances, %v with 5", grouping, name, many, few)
+			}
 		}
 	}
 }
