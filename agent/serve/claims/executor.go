@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"akri.sh/akri/agent/instances"
@@ -25,8 +26,11 @@ const (
 	// requestTimeout leaves time for a read if a request gets no response.
 	requestTimeout = 1200 * time.Millisecond
 	// maxTries bounds how often one claim or release is sent because the Instance
-	// changed.
+	// changed, or because the API server could not write it at that moment.
 	maxTries = 8
+	// minRetryDelay is the first delay before a request is repeated that failed for a
+	// reason that may pass. With the doubled ones, six or seven patches fit into Deadline.
+	minRetryDelay = 20 * time.Millisecond
 )
 
 // Store is the agent's cache of its Instances. [instances.Store] implements it.
@@ -113,15 +117,20 @@ func (e *Executor) run(
 ) Result {
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
-	a := attempt{Executor: e, name: name}
+	a := attempt{Executor: e, name: name, delays: wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: 0.5, Steps: maxTries}}
 	if a.instance = e.store.Get(name); a.instance != nil {
 		a.uid = a.instance.UID
 	}
+	var last error
 	for range maxTries {
 		fresh := a.instance == nil
 		if fresh {
 			if err := a.read(ctx); err != nil {
-				return a.failed(fmt.Errorf("read Instance %s: %w", name, err))
+				last = fmt.Errorf("read Instance %s: %w", name, err)
+				if passes(statusCode(err)) && a.pause(ctx) {
+					continue
+				}
+				return a.failed(last)
 			}
 		}
 		patch, possible := build(&a)
@@ -135,13 +144,15 @@ func (e *Executor) run(
 			if err == nil {
 				return a.written(written)
 			}
-			if final {
-				return a.failed(fmt.Errorf("patch Instance %s: %w", name, err))
+			last = fmt.Errorf("patch Instance %s: %w", name, err)
+			changed := statusCode(err) == http.StatusUnprocessableEntity // which a read shows at once
+			if final || !changed && !a.pause(ctx) {
+				return a.failed(last)
 			}
 		}
 		a.instance = nil
 	}
-	return a.failed(errors.New("the Instance kept changing"))
+	return a.failed(fmt.Errorf("gave up after %d tries: %w", maxTries, last))
 }
 
 // attempt is the state of one run.
@@ -154,7 +165,22 @@ type attempt struct {
 	gone     bool         // the Instance does not exist
 	unknown  bool         // a patch was sent and not answered
 	tried    uint64
-	rejected string // the version of the Instance for which a patch was last rejected
+	rejected string       // the version of the Instance for which a patch was last rejected
+	delays   wait.Backoff // between requests that fail
+}
+
+// pause waits before a request is repeated. It reports whether there is time for that.
+func (a *attempt) pause(ctx context.Context) bool {
+	delay := a.delays.Step()
+	if deadline, found := ctx.Deadline(); found && time.Until(deadline) <= delay {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(delay):
+		return true
+	}
 }
 
 func (a *attempt) read(ctx context.Context) error {
@@ -231,6 +257,11 @@ func (a *attempt) failed(err error) Result {
 		result.Record = &record
 	}
 	return result
+}
+
+// passes reports whether a read that was answered with a status may soon succeed.
+func passes(code int) bool {
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
 
 // statusCode returns the HTTP status of a response, or 0 if there was none.
