@@ -60,6 +60,7 @@ type Kubelet struct {
 	dead     map[string]bool // socket names whose registration can never succeed
 	changed  chan struct{}   // closed at each change of a plugin's list
 	listErr  func(context.Context) error
+	list     *podresources.ListPodResourcesResponse // instead of the Pods
 	podsErr  error
 	register func(context.Context) error
 	admitted chan struct{} // closed when the Pods have been admitted after a start

@@ -35,13 +35,16 @@ type lister struct {
 
 func (l *lister) List(ctx context.Context, _ *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
 	l.k.mu.Lock()
-	broken := l.k.listErr
+	broken, given := l.k.listErr, l.k.list
 	if l.k.inCall > 0 {
 		l.k.overlaps++
 	}
 	l.k.mu.Unlock()
 	if broken != nil {
 		return nil, broken(ctx)
+	}
+	if given != nil {
+		return given, nil
 	}
 	response := &podresources.ListPodResourcesResponse{}
 	if !l.k.ready() {
@@ -95,6 +98,14 @@ func (k *Kubelet) BreakList(result func(context.Context) error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.listErr = result
+}
+
+// AnswerList makes the list a given one, which need not have the Pods of the kubelet, or be
+// well-formed. nil repairs it.
+func (k *Kubelet) AnswerList(list *podresources.ListPodResourcesResponse) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list = list
 }
 
 // BreakPodsAPI makes the Pods API refuse new streams with an error. nil repairs it.

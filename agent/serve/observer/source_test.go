@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -11,9 +12,11 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/internal/apitest"
@@ -187,6 +190,68 @@ func TestBrokenList(t *testing.T) {
 		}
 	}
 	k.BreakList(nil)
+	until(t, w, true)
+}
+
+// listOf returns a list of as many Pods as necessary for a size in bytes. The last one has
+// the slots.
+func listOf(size int, ids ...string) *podresources.ListPodResourcesResponse {
+	list := &podresources.ListPodResourcesResponse{}
+	other := &podresources.PodResources{Namespace: "default", Name: "other", Containers: []*podresources.ContainerResources{{
+		Name: "app", Devices: []*podresources.ContainerDevices{{
+			ResourceName: "example.org/disk", DeviceIds: []string{strings.Repeat("d", 1<<16)},
+		}},
+	}}}
+	for range size / proto.Size(other) {
+		list.PodResources = append(list.PodResources, other)
+	}
+	list.PodResources = append(list.PodResources, &podresources.PodResources{
+		Namespace: "default", Name: "p", Containers: []*podresources.ContainerResources{{
+			Name: "app", Devices: []*podresources.ContainerDevices{{ResourceName: "akri.sh/cam-1", DeviceIds: ids}},
+		}},
+	})
+	return list
+}
+
+// garbage returns a list with bytes that are no message.
+func garbage(bytes ...byte) *podresources.ListPodResourcesResponse {
+	list := listOf(0)
+	list.ProtoReflect().SetUnknown(bytes)
+	return list
+}
+
+// TestOddLists checks what a list decides that no kubelet sends: one that cannot be read
+// ends nothing, and one with IDs that the agent never offered only adds those. A node with
+// thousands of Pods sends more than the 4 MiB that gRPC accepts by default.
+func TestOddLists(t *testing.T) {
+	t.Parallel()
+	k := kubelettest.Start(t, kubelettest.Options{})
+	w := newObserver(t, k, &rest.Config{Host: "http://127.0.0.1:1"})
+	until(t, w, true)
+	for name, tc := range map[string]struct {
+		list   *podresources.ListPodResourcesResponse
+		listed string // empty if the list cannot be read
+	}{
+		"a tag without a value":        {garbage(0x0a), ""},
+		"a field longer than the list": {garbage(0x0a, 0xff, 0xff, 0x7f), ""},
+		"a name that is not text":      {garbage(0x0a, 0x03, 0x0a, 0x01, 0xff), ""},
+		"a varint without an end":      {garbage(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), ""},
+		"17 MiB":                       {listOf(17<<20, "cam-1-0"), ""},
+		"5 MiB":                        {listOf(5<<20, "cam-1-0"), "[{cam-1 cam-1-0}]"},
+		"15 MiB":                       {listOf(15<<20, "cam-1-0"), "[{cam-1 cam-1-0}]"},
+		"IDs that were never offered": {listOf(0, "cam-1-0", "", "cam-1-x", "cam-1-99999"),
+			"[{cam-1 } {cam-1 cam-1-0} {cam-1 cam-1-99999} {cam-1 cam-1-x}]"},
+	} {
+		k.AnswerList(tc.list)
+		o, err := w.Observe(t.Context(), own)
+		if tc.listed == "" && err == nil {
+			t.Errorf("%s: the list was read: %+v", name, o)
+		}
+		if tc.listed != "" && (err != nil || fmt.Sprint(o.Listed) != tc.listed || len(o.Open) > 0) {
+			t.Errorf("%s: got %v, open %v, %v; want %s", name, o.Listed, o.Open, err, tc.listed)
+		}
+	}
+	k.AnswerList(nil)
 	until(t, w, true)
 }
 
