@@ -53,6 +53,19 @@ func (s *Server) prefer(ctx context.Context, resource slots.Resource, available,
 	return a.ids, a.err
 }
 
+// unlisted implements [allocator].
+func (s *Server) unlisted(ctx context.Context, resource slots.Resource, err error, answer bool) {
+	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)
+	defer cancel()
+	_, _ = ask(ctx, s, func() struct{} { // a server that is stopping reports nothing
+		if answer {
+			s.metrics.allocation(err)
+		}
+		s.warnOfUnlisted(resource, err)
+		return struct{}{}
+	})
+}
+
 // call passes a call of the kubelet to the loop and waits for the answer.
 func (s *Server) call(ctx context.Context, resource slots.Resource, ids []int, event func(slots.Call) slots.Event) callAnswer {
 	ctx, cancel := context.WithTimeout(ctx, allocateDeadline)

@@ -74,6 +74,8 @@ func (m *Metrics) allocation(err error) {
 		outcome = "taken"
 	case errors.Is(err, slots.ErrFull), errors.Is(err, slots.ErrTooFew):
 		outcome = "full"
+	case errors.Is(err, slots.ErrNoSlot):
+		outcome = "unlisted"
 	case errors.Is(err, slots.ErrDeadline):
 		outcome = "deadline"
 	case errors.Is(err, slots.ErrUnavailable):

@@ -28,7 +28,7 @@ func samples(t *testing.T, registry *prometheus.Registry, prefix string) (all []
 			for _, label := range metric.GetLabel() {
 				labels = append(labels, label.GetValue())
 			}
-			value := metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			value := metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 			if strings.HasPrefix(family.GetName(), prefix) && value > 0 {
 				all = append(all, fmt.Sprintf("%s %v %v", family.GetName(), labels, value))
 			}

@@ -65,11 +65,13 @@ func (r *records) Write(line []byte) (int, error) {
 	return r.lines.Write(line)
 }
 
-func (r *records) contain(s string) bool {
+func (r *records) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return strings.Contains(r.lines.String(), s)
+	return r.lines.String()
 }
+
+func (r *records) contain(s string) bool { return strings.Contains(r.text(), s) }
 
 // TestResourcesOfOneName checks that an Instance and a Configuration of the same name
 // never share a resource: the kubelet would mix their IDs.
@@ -112,7 +114,7 @@ func TestResourcesOfOneName(t *testing.T) {
 			}
 			k.Await("akri.sh/"+name, ids(of.then))
 			if !log.contain(reasonNameTaken) || !log.contain(of.warning) {
-				t.Errorf("no warning %q in the log:\n%s", of.warning, log.lines.String())
+				t.Errorf("no warning %q in the log:\n%s", of.warning, log.text())
 			}
 		})
 	}

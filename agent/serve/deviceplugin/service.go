@@ -15,6 +15,7 @@ import (
 
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/text"
 )
 
 const (
@@ -28,6 +29,8 @@ const (
 	// The two travel on different streams, so neither gRPC nor the kubelet
 	// preserves their order.
 	refusalDelay = 20 * time.Millisecond
+	// maxShownID bounds the bytes that a message shows of an ID that was never listed.
+	maxShownID = 100
 )
 
 // listRate bounds the lists per second of a device that flaps: the kubelet writes its
@@ -42,6 +45,9 @@ type allocator interface {
 	allocate(ctx context.Context, resource slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error)
 	// prefer chooses among the IDs that are available to the kubelet.
 	prefer(ctx context.Context, resource slots.Resource, available, must []int, size int) ([]int, error)
+	// unlisted is told that a call names an ID that is not in the last list, and whether
+	// that is the answer to an Allocate.
+	unlisted(ctx context.Context, resource slots.Resource, err error, answer bool)
 }
 
 // service implements the device plugin of one resource. It outlives the sockets on
@@ -232,6 +238,16 @@ func (s *service) markSent(version int) (last bool) {
 	return last
 }
 
+// listed parses ids, and reports the refusal of one that is not in the last list.
+func (s *service) listed(ctx context.Context, ids []string, answer bool) ([]int, error) {
+	numbers, err := s.numbers(ids)
+	if err != nil {
+		s.allocator.unlisted(ctx, s.resource, err, answer)
+		return nil, status.Error(code(err), err.Error())
+	}
+	return numbers, nil
+}
+
 // numbers parses ids. Each must be in the last list: the kubelet looks it up there
 // and crashes if it is missing.
 func (s *service) numbers(ids []string) ([]int, error) {
@@ -241,7 +257,7 @@ func (s *service) numbers(ids []string) ([]int, error) {
 	for _, id := range ids {
 		number, err := parseID(s.resource, id)
 		if err != nil || !s.sent[id] {
-			return nil, status.Errorf(codes.NotFound, "id %q is not in the last list", id)
+			return nil, fmt.Errorf("the kubelet named the ID %q, which is not in the last list: %w", text.Truncate(id, maxShownID), slots.ErrNoSlot)
 		}
 		numbers = append(numbers, number)
 	}
@@ -253,7 +269,7 @@ func (s *service) numbers(ids []string) ([]int, error) {
 func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
 	answer := &plugin.AllocateResponse{}
 	for _, c := range request.GetContainerRequests() {
-		ids, err := s.numbers(c.GetDevicesIds())
+		ids, err := s.listed(ctx, c.GetDevicesIds(), true)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +278,7 @@ func (s *service) Allocate(ctx context.Context, request *plugin.AllocateRequest)
 			s.announceRefusal(ctx)
 			return nil, status.Error(code(err), fmt.Sprintf("%s: %v: %v", v0.ResourceName(s.resource.Name), c.GetDevicesIds(), err))
 		}
-		if _, err := s.numbers(c.GetDevicesIds()); err != nil {
+		if _, err := s.listed(ctx, c.GetDevicesIds(), false); err != nil { // already counted
 			return nil, err
 		}
 		answer.ContainerResponses = append(answer.ContainerResponses, response)
@@ -289,11 +305,11 @@ func (s *service) GetPreferredAllocation(
 ) (*plugin.PreferredAllocationResponse, error) {
 	answer := &plugin.PreferredAllocationResponse{}
 	for _, c := range request.GetContainerRequests() {
-		available, err := s.numbers(c.GetAvailableDeviceIDs())
+		available, err := s.listed(ctx, c.GetAvailableDeviceIDs(), false)
 		if err != nil {
 			return nil, err
 		}
-		must, err := s.numbers(c.GetMustIncludeDeviceIDs())
+		must, err := s.listed(ctx, c.GetMustIncludeDeviceIDs(), false)
 		if err != nil {
 			return nil, err
 		}

@@ -38,8 +38,9 @@ type stubAllocator struct {
 	taken map[int]bool
 	deny  func(int)
 	// devices are what containers get.
-	devices []device.Device
-	calls   [][]int
+	devices           []device.Device
+	calls             [][]int
+	refusals, answers int
 }
 
 func (a *stubAllocator) allocate(_ context.Context, _ slots.Resource, ids []int) (*plugin.ContainerAllocateResponse, error) {
@@ -58,6 +59,15 @@ func (a *stubAllocator) allocate(_ context.Context, _ slots.Resource, ids []int)
 
 func (a *stubAllocator) prefer(_ context.Context, _ slots.Resource, available, must []int, size int) ([]int, error) {
 	return append(must, available[len(available)-size:]...), nil
+}
+
+func (a *stubAllocator) unlisted(_ context.Context, _ slots.Resource, _ error, answer bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refusals++
+	if answer {
+		a.answers++
+	}
 }
 
 // offering serves a device with three slots without a Server.
@@ -181,10 +191,10 @@ func TestIDs(t *testing.T) {
 }
 
 // TestUnlisted checks that an id absent from the last list is refused: granting it
-// would crash the kubelet.
+// would crash the kubelet. The refusal is reported.
 func TestUnlisted(t *testing.T) {
 	k := kubelettest.Start(t, kubelettest.Options{})
-	s, _ := offering(t, k)
+	s, a := offering(t, k)
 	k.Await(camResource, healthy(3))
 	s.setList([]slots.Health{{ID: 0, Healthy: true}})
 	k.Await(camResource, healthy(1))
@@ -202,6 +212,9 @@ func TestUnlisted(t *testing.T) {
 		if err == nil {
 			t.Errorf("GetPreferredAllocation of %q succeeded", id)
 		}
+	}
+	if a.refusals != 8 || a.answers != 4 || len(a.calls) > 0 {
+		t.Errorf("%d refusals reported, %d of them of an Allocate, and %d calls decided; want 8, 4 and 0", a.refusals, a.answers, len(a.calls))
 	}
 }
 

@@ -41,12 +41,26 @@ func (s *Server) warnOfRefusal(of slots.Resource, ids []int, err error) {
 		subject = formatID(of, ids[0])
 	}
 	message := fmt.Sprintf("node %s did not give %s (%v) to a container: %v", s.options.NodeName, v0.ResourceName(of.Name), subject, err)
+	if of.Group {
+		subject = ""
+	}
+	s.refusal(of, subject, message)
+}
+
+// warnOfUnlisted emits, as one series for each resource, that a call names an ID that is
+// not in the last list.
+func (s *Server) warnOfUnlisted(of slots.Resource, err error) {
+	s.refusal(of, "unlisted", fmt.Sprintf("node %s did not give %s to a container: %v", s.options.NodeName, v0.ResourceName(of.Name), err))
+}
+
+// refusal emits a refusal as an Event of the Instance or of the Configuration.
+func (s *Server) refusal(of slots.Resource, subject, message string) {
 	if !of.Group {
 		s.warnOfInstance(s.devices.nameOf(of.Name), subject, reasonRefused, message)
 		return
 	}
 	if object, found := s.configuration(of.Name); found {
-		s.events.Warn(object, "", reasonRefused, message)
+		s.events.Warn(object, subject, reasonRefused, message)
 	}
 }
 

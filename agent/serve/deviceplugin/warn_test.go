@@ -1,0 +1,60 @@
+package deviceplugin
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"akri.sh/akri/agent/device"
+	"akri.sh/akri/internal/kubelettest"
+)
+
+// TestUnlistedIsReported checks that calls for IDs that were never listed are told once for
+// each resource, with a bounded text, and that answers to Allocate are counted.
+func TestUnlistedIsReported(t *testing.T) {
+	const instance, configuration = "cam-1a2b3c", "cam"
+	k, log := kubelettest.Start(t, kubelettest.Options{}), &records{}
+	s, _ := unconnected(t, k, slog.New(slog.NewTextHandler(log, nil)))
+	s.Publish(types.NamespacedName{Namespace: "default", Name: configuration}, []device.Device{{
+		Instance: types.NamespacedName{Namespace: "default", Name: instance}, Configuration: configuration, Capacity: 1, Online: true,
+	}})
+	for resource, object := range map[string]string{instance: "kind=Instance", configuration: "kind=Configuration"} {
+		k.Await("akri.sh/"+resource, healthy(1))
+		served, err := ask(t.Context(), s, func() *service { return s.resources[resource].service })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"cam-1a2b3c-7", "7", "nonsense", "", strings.Repeat("long", 1<<20)} {
+			_, err := served.Allocate(t.Context(), &plugin.AllocateRequest{
+				ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: []string{id}}},
+			})
+			_, preferenceErr := served.GetPreferredAllocation(t.Context(), &plugin.PreferredAllocationRequest{
+				ContainerRequests: []*plugin.ContainerPreferredAllocationRequest{{MustIncludeDeviceIDs: []string{id}, AllocationSize: 1}},
+			})
+			if err == nil || preferenceErr == nil {
+				t.Errorf("calls for %.20q: %v, %v", id, err, preferenceErr)
+			}
+		}
+		told := 0
+		for line := range strings.Lines(log.text()) {
+			if strings.Contains(line, object) && strings.Contains(line, "reason="+reasonRefused) {
+				told++
+			}
+			if len(line) > 1000 {
+				t.Errorf("a line of %d bytes: %.200s", len(line), line)
+			}
+		}
+		if told != 1 {
+			t.Errorf("%s: told %d times, want once\n%s", resource, told, log.text())
+		}
+	}
+	if got, want := samples(t, s.options.Metrics.(*prometheus.Registry), "akri_agent_allocations"),
+		[]string{"akri_agent_allocations_total [unlisted] 10"}; !slices.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
