@@ -403,6 +403,43 @@ func TestWithoutAPIServer(t *testing.T) {
 	w.becomes("usb-aaaaaa", 0, "node-a", 15*time.Second)
 }
 
+// TestOwnSlotWithoutAPIServer checks that a slot that this node owns is given to the next
+// container while the API server is unreachable, through both resources: nothing has to be
+// written.
+func TestOwnSlotWithoutAPIServer(t *testing.T) {
+	for resource, owner := range map[string]string{"akri.sh/cam-0e0e0e": "node-a", group: "C:0:node-a"} {
+		t.Run(owner, func(t *testing.T) {
+			w := newWorld(t)
+			w.instance("cam-0e0e0e", "node-a", "node-b")
+			k := kubelettest.Start(t, kubelettest.Options{})
+			a := w.agent("node-a", k)
+			a.publish(w.device("cam-0e0e0e", 1))
+			k.Await(resource, count(plugin.Healthy, 1))
+			pod := kubelettest.Pod("p", resource, 1)
+			if err := k.Admit(pod); err != nil {
+				t.Fatal(err)
+			}
+			a.down.Store(true) // before a release: there is none within 2 s
+			k.End(pod)
+			start, next := time.Now(), kubelettest.Pod("q", resource, 1)
+			if err := k.Admit(next); err != nil {
+				t.Fatalf("the node's own slot was refused: %v", err)
+			}
+			if took := time.Since(start); took > claims.Deadline {
+				t.Errorf("the allocation took %s", took)
+			}
+			if env := k.Responses(next, "app")[0].Envs; env["URL"] != "rtsp://cam-0e0e0e" {
+				t.Errorf("environment %v", env)
+			}
+			a.down.Store(false)
+			aged()
+			w.stays("cam-0e0e0e", 0, owner, time.Second)
+			k.End(next)
+			w.becomes("cam-0e0e0e", 0, "", 12*time.Second)
+		})
+	}
+}
+
 // TestFlappingDevice runs the load that crashes a kubelet whose plugin removes ids.
 func TestFlappingDevice(t *testing.T) {
 	w := newWorld(t)
