@@ -99,6 +99,13 @@ func TestSlotsAreBounded(t *testing.T) {
 	for range 100_000 {
 		all.Add(debug.Slot{Name: "cam-1-0", State: "taken", Owner: "m"})
 	}
+	for range 10_000 {
+		all.AddInstance(debug.Instance{Name: "cam-1"})
+		all.AddInstance(debug.Instance{Name: "cam-2", State: []string{"unpublished", "unrecorded", "left", "suspended", "restoring"}})
+	}
+	if len(all.Instances)+all.InstancesOmitted != 10_000 || all.InstancesOmitted == 0 {
+		t.Errorf("%d Instances are listed, %d omitted", len(all.Instances), all.InstancesOmitted)
+	}
 	if all.Counts["taken"] != 100_000 || len(all.List)+all.Omitted != 100_000 {
 		t.Errorf("%d are counted, %d listed, %d omitted", all.Counts["taken"], len(all.List), all.Omitted)
 	}

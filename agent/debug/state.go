@@ -12,6 +12,9 @@ const (
 // counted.
 const maxSlots = 2000
 
+// maxInstances bounds the Instances in a State. Those with nothing to say are left out.
+const maxInstances = 500
+
 // State is what an agent knows, as served in JSON.
 type State struct {
 	// Node is the name of the node.
@@ -96,11 +99,41 @@ type Slots struct {
 	// Omitted is the number of the others.
 	List    []Slot `json:"list,omitempty"`
 	Omitted int    `json:"omitted,omitempty"`
+	// Instances are those in an unusual state, sorted. If there are more than fit,
+	// InstancesOmitted is the number of the others.
+	Instances        []Instance `json:"instances,omitempty"`
+	InstancesOmitted int        `json:"instancesOmitted,omitempty"`
+	// Waiting is the number of the kubelet's Allocate calls that have not been answered.
+	Waiting int `json:"waiting,omitempty"`
 	// Resources are those of Configurations, through which a container gets any of the
 	// devices.
 	Resources []Resource `json:"resources,omitempty"`
 	// Violations are invariants that do not hold, which is a bug in the agent.
 	Violations []Violation `json:"violations,omitempty"`
+}
+
+// Instance is an Instance that the node does not simply offer. Its state has at least one of:
+//
+//	unpublished   the node does not see the device
+//	offline       the device is missing, and kept for its grace period
+//	unrecorded    the Instance has not been read from the API server
+//	left          the Instance no longer has the node's label
+//	suspended     claims cannot be written, so no container gets a slot
+//	restoring     it was deleted, and other nodes may write their owners again
+type Instance struct {
+	Name  string   `json:"name"`
+	State []string `json:"state"`
+}
+
+// AddInstance lists an Instance unless its state is empty.
+func (s *Slots) AddInstance(instance Instance) {
+	switch {
+	case len(instance.State) == 0:
+	case len(s.Instances) >= maxInstances:
+		s.InstancesOmitted++
+	default:
+		s.Instances = append(s.Instances, instance)
+	}
 }
 
 // Slot is one slot of a device.

@@ -3,6 +3,7 @@ package deviceplugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/agent/serve/slots"
@@ -23,9 +24,10 @@ func (s *Server) DebugSlots(ctx context.Context) (debug.Slots, error) {
 }
 
 func debugSlots(state slots.State) debug.Slots {
-	var all debug.Slots
+	all := debug.Slots{Waiting: len(state.Waiting)}
 	for i := range state.Instances {
 		instance := &state.Instances[i]
+		all.AddInstance(debug.Instance{Name: instance.Name, State: flagsOf(instance)})
 		for j := range instance.Slots {
 			slot := &instance.Slots[j]
 			shown := debug.Slot{
@@ -51,6 +53,23 @@ func debugSlots(state slots.State) debug.Slots {
 		})
 	}
 	return all
+}
+
+// flagsOf returns the state of an Instance in the words of [debug.Instance].
+func flagsOf(instance *slots.InstanceState) (flags []string) {
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{
+		{"unpublished", !instance.Published}, {"offline", instance.Published && !instance.Online}, {"unrecorded", !instance.Recorded},
+		{"left", instance.Left}, {"suspended", instance.Suspended},
+		{"restoring", slices.ContainsFunc(instance.Slots, func(s slots.SlotState) bool { return s.Restoring })},
+	} {
+		if flag.set {
+			flags = append(flags, flag.name)
+		}
+	}
+	return flags
 }
 
 // stateOf returns the state of a slot in the words of [debug.Slots]. Claims of a
