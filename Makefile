@@ -246,6 +246,9 @@ fix: ## Format the code, group imports, and apply the linters' fixes
 # The files of a release: what make packages and make chart have written for VERSION.
 RELEASE_FILES = $(wildcard bin/packages/*) bin/akri-$(VERSION:v%=%).tgz
 
+# A release candidate, such as v1.2.3-rc.1, does not become the latest release.
+PRERELEASE = $(if $(findstring -,$(VERSION)),--prerelease --latest=false)
+
 .PHONY: release-notes
 release-notes: ## Write the section of CHANGELOG.md on VERSION into bin/release/notes.md
 	@mkdir -p bin/release
@@ -267,5 +270,5 @@ sign: ## Sign the published images and chart, and SHA256SUMS, with cosign, witho
 
 .PHONY: publish
 publish: ## Create the release on GitHub, with the packages, the chart and their digests
-	gh release create $(VERSION) --verify-tag --title $(VERSION) --notes-file bin/release/notes.md \
+	gh release create $(VERSION) --verify-tag $(PRERELEASE) --title $(VERSION) --notes-file bin/release/notes.md \
 		$(RELEASE_FILES) bin/release/SHA256SUMS bin/release/SHA256SUMS.sigstore.json

@@ -154,7 +154,10 @@ func TestReleaseTargets(t *testing.T) {
 		{"chart REGISTRY=r.example/akri", []string{"-version='v1.2.3'", "-registry='r.example/akri'"}},
 		{"push-chart REGISTRY=r.example/akri PUSH_FLAGS=--plain-http", []string{"-registry='r.example/akri'", "-push --plain-http"}},
 		{"checksums REGISTRY=r.example/akri", []string{"push --registry=r.example/akri", " -push ", "bin/akri-1.2.3.tgz"}},
-		{"publish", []string{"bin/akri-1.2.3.tgz"}},
+		{"packages", []string{"--version=v1.2.3 --revision="}},
+		{"sign", []string{"cosign sign --yes < bin/release/published", "SHA256SUMS.sigstore.json"}},
+		{"publish", []string{"gh release create v1.2.3 --verify-tag ", "bin/akri-1.2.3.tgz"}},
+		{"publish VERSION=v1.2.3-rc.1", []string{"create v1.2.3-rc.1 --verify-tag ", "--prerelease --latest=false", "bin/akri-1.2.3-rc.1.tgz"}},
 	} {
 		arguments := append([]string{"--dry-run", "--no-print-directory", "VERSION=v1.2.3"}, strings.Fields(test.arguments)...)
 		output, err := exec.Command("make", arguments...).CombinedOutput()
@@ -165,6 +168,9 @@ func TestReleaseTargets(t *testing.T) {
 			if !strings.Contains(string(output), want) {
 				t.Errorf("make %s does not run %q:\n%s", test.arguments, want, output)
 			}
+		}
+		if strings.Contains(string(output), "--prerelease") != strings.Contains(test.arguments, "-rc") {
+			t.Errorf("make %s: a release candidate, and nothing else, is a prerelease:\n%s", test.arguments, output)
 		}
 		if strings.Contains(string(output), "earlier") {
 			t.Errorf("make %s uses a file of another version:\n%s", test.arguments, output)
