@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -155,7 +156,9 @@ func start(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.Add(controller.EveryReplica(release)); err != nil {
 		return fmt.Errorf("add the release of memory: %w", err)
 	}
-	verify := func(ctx context.Context) error { return verifyVersion(ctx, mgr.GetConfig()) }
+	verify := func(ctx context.Context) error {
+		return verifyVersion(ctx, mgr.GetConfig(), ctrl.Log.WithName("kubernetes"))
+	}
 	if err := mgr.Add(controller.EveryReplica(verify)); err != nil {
 		return fmt.Errorf("add the check of the API server's version: %w", err)
 	}
@@ -164,8 +167,7 @@ func start(ctx context.Context, mgr manager.Manager) error {
 
 // verifyVersion logs the version of the API server, and what Akri does without. It
 // returns an error if Akri does not run on this version.
-func verifyVersion(ctx context.Context, api *rest.Config) error {
-	log := ctrl.Log.WithName("kubernetes")
+func verifyVersion(ctx context.Context, api *rest.Config, log logr.Logger) error {
 	server, err := kubeversion.Await(ctx, api, func(err error) { log.V(1).Info("The version of the API server is not known yet", "err", err) })
 	if errors.Is(err, context.Canceled) {
 		return nil
