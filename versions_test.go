@@ -14,8 +14,9 @@ import (
 var (
 	requiredKubernetes = regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes v(\S+)$`)
 	versionsToRun      = regexp.MustCompile(`(?m)^VERSIONS \?= (.+)$`)
-	// versionRow matches a row of the table: a version, the control plane, the nodes.
-	versionRow     = regexp.MustCompile("(?m)^\\| `?([A-Za-z0-9=.]+)`? \\| (1\\.\\d+\\.\\d+) \\| (1\\.\\d+\\.\\d+) \\|")
+	// versionRow matches a row of the table: a version, the control plane, the nodes, the result.
+	versionRow     = regexp.MustCompile("(?m)^\\| `?([A-Za-z0-9=.]+)`? \\| (1\\.\\d+\\.\\d+) \\| (1\\.\\d+\\.\\d+) \\| (.+) \\|$")
+	versionResult  = regexp.MustCompile("^20\\d\\d-\\d\\d-\\d\\d, commit [0-9a-f]{7,}: .*`e2e`")
 	minimumVersion = regexp.MustCompile(`needs Kubernetes \*\*(1\.\d+)\*\*`)
 	chartMinimum   = regexp.MustCompile(`(?m)^kubeVersion: ">=(1\.\d+)\.0-0"$`)
 )
@@ -53,6 +54,10 @@ func TestKubernetesVersions(t *testing.T) {
 		}
 		if row[2] != control || row[3] != nodes {
 			t.Errorf("%s: %s has control plane %s and nodes %s, want %s and %s", page, row[1], row[2], row[3], control, nodes)
+		}
+		if row[1] != "pinned" && !versionResult.MatchString(row[4]) {
+			t.Errorf("%s: the result of %s is %q: write the day, the commit and the directories: 2027-01-31, commit 0123abc: passed in `e2e`",
+				page, row[1], row[4])
 		}
 		if lacks := kubeversion.Lacking("v" + control); len(lacks) > 0 {
 			t.Errorf("%s: %s is in the table, but %q", page, control, lacks)

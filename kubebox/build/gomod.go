@@ -71,7 +71,7 @@ func (b *builder) generate(ctx context.Context, version, dir string) error {
 	out, err := cmd.Output()
 	var module struct{ GoMod, Error string }
 	if jsonErr := json.Unmarshal(out, &module); jsonErr == nil && module.Error != "" {
-		return fmt.Errorf("downloading %s: %s: choose another patch release: go list -m -versions %s shows them",
+		return fmt.Errorf("downloading %s: %s: choose another patch release: go list -m -versions %s shows some of them",
 			kubernetesModule, module.Error, kubernetesModule)
 	}
 	if err != nil {

@@ -106,7 +106,7 @@ func TestFailuresOfPrograms(t *testing.T) {
 			map[string]string{"go": `echo '{"Error": "k8s.io/kubernetes@v1.36.99: unknown revision"}'; exit 1`},
 			func(ctx context.Context, b *builder) error { return b.generate(ctx, "v1.36.99", b.work("kubernetes")) },
 			"downloading k8s.io/kubernetes: k8s.io/kubernetes@v1.36.99: unknown revision: choose another patch release: " +
-				"go list -m -versions k8s.io/kubernetes shows them",
+				"go list -m -versions k8s.io/kubernetes shows some of them",
 		},
 		"a version cannot be downloaded": {
 			map[string]string{"go": "echo go: no network >&2; exit 1"},

@@ -96,7 +96,7 @@ var versionPattern = regexp.MustCompile(`^v1\.([0-9]+)\.[0-9]+(-(alpha|beta|rc)\
 func minorOf(version string) (int, error) {
 	match := versionPattern.FindStringSubmatch(version)
 	if match == nil {
-		return 0, fmt.Errorf("%q: want a complete version, such as v1.%d.0: go list -m -versions k8s.io/kubernetes shows them", version, minMinor)
+		return 0, fmt.Errorf("%q: want a complete version, such as v1.%d.0: go list -m -versions k8s.io/kubernetes shows some", version, minMinor)
 	}
 	minor, err := strconv.Atoi(match[1])
 	if err != nil || minor < minMinor {

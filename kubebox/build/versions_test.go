@@ -38,7 +38,7 @@ func TestVersionsThatWorkTogether(t *testing.T) {
 		},
 		"a minor release": {
 			Versions{Kubernetes: "v1.36"}, "",
-			`KUBERNETES: "v1.36": want a complete version, such as v1.34.0: go list -m -versions k8s.io/kubernetes shows them`,
+			`KUBERNETES: "v1.36": want a complete version, such as v1.34.0: go list -m -versions k8s.io/kubernetes shows some`,
 		},
 		"a build":            {Versions{Kubernetes: "v1.36.3+k3s1"}, "", `KUBERNETES: "v1.36.3+k3s1": want a complete version`},
 		"another major":      {Versions{Kubernetes: "v2.36.3"}, "", `KUBERNETES: "v2.36.3": want a complete version`},
