@@ -50,6 +50,33 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestContents checks that docs/README.md links all other pages in docs.
+func TestContents(t *testing.T) {
+	const contents = "docs/README.md"
+	linked := map[string]bool{contents: true}
+	var pages []string
+	for _, page := range repositoryOf(t).pages() {
+		if strings.HasPrefix(page.path, "docs/") {
+			pages = append(pages, page.path)
+		}
+		if page.path != contents {
+			continue
+		}
+		for _, match := range link.FindAllStringSubmatch(withoutCode(page.text), -1) {
+			name, _, _ := strings.Cut(match[1], "#")
+			linked[path.Join("docs", name)] = true
+		}
+	}
+	if len(pages) < 30 {
+		t.Errorf("only %d pages were found", len(pages))
+	}
+	for _, page := range pages {
+		if !linked[page] {
+			t.Errorf("%s does not link %s: put it where a newcomer needs it", contents, page)
+		}
+	}
+}
+
 // withoutCode blanks code spans, in which brackets are no links. Positions stay.
 func withoutCode(text string) string {
 	return codeSpan.ReplaceAllStringFunc(text, func(span string) string { return strings.Repeat(" ", len(span)) })
