@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	lua "github.com/yuin/gopher-lua"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,6 +47,7 @@ spec:
 		c.Apply(manifest)
 	}
 	c.judged("Configuration", "ready", status.InProgressStatus, "Progressing") // no status yet
+	c.judgedByFlux("ready", status.InProgressStatus)
 	c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conflict-1}")
 	for _, name := range []string{"ready", "pod", "conflict"} {
 		c.Instance(name, name+"-1", nil)
@@ -55,6 +58,12 @@ spec:
 	defer c.stop()
 	c.judged("Configuration", "empty", status.InProgressStatus, "Suspended")
 	c.judged("Configuration", "invalid", status.FailedStatus, "Degraded")
+	for name, want := range map[string]status.Status{
+		"empty": status.CurrentStatus, "ready": status.CurrentStatus, "pod": status.CurrentStatus,
+		"conflict": status.InProgressStatus, "invalid": status.FailedStatus,
+	} {
+		c.judgedByFlux(name, want)
+	}
 	c.Apply(configMap("invalid", "v"))
 	c.judged("Configuration", "invalid", status.InProgressStatus, "Suspended")
 	for _, kind := range []string{"Configuration", "Instance"} {
@@ -72,6 +81,7 @@ spec:
 	c.stop()
 	c.Apply(configMap("ready", "changed"))
 	c.judged("Configuration", "ready", status.InProgressStatus, "Progressing") // an older generation
+	c.judgedByFlux("ready", status.InProgressStatus)
 	held := c.object("akri.sh/v0", "Configuration", "ready")
 	c.patch(held, `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	if err := c.Delete(t.Context(), held); err != nil {
@@ -186,6 +196,66 @@ func (c *cluster) judged(kind, name string, want status.Status, health string) {
 		got, message := argoHealth(c.T, object)
 		if result.Status != want || got != health {
 			return fmt.Sprintf("it is %s (%s) and %s (%s)", result.Status, result.Message, got, message)
+		}
+		return ""
+	})
+}
+
+// judgedByFlux waits until the expressions of docs/operating.md judge a Configuration as
+// wanted. As Flux does, it parses them without types, and the first that holds decides.
+func (c *cluster) judgedByFlux(name string, want status.Status) {
+	c.T.Helper()
+	page, err := os.ReadFile("../docs/operating.md")
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\napiVersion: kustomize.toolkit.fluxcd.io/v1\n")
+	text, _, _ = strings.Cut(text, "```")
+	var kustomization struct {
+		Kind string
+		Spec struct {
+			Wait             bool
+			HealthCheckExprs []struct{ APIVersion, Kind, InProgress, Failed, Current string }
+		}
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), &kustomization); err != nil {
+		c.T.Fatal(err)
+	}
+	checks := kustomization.Spec.HealthCheckExprs
+	if len(checks) != 1 || checks[0].APIVersion != v0.GroupVersion.String() || checks[0].Kind != "Configuration" {
+		c.T.Fatalf("the page checks %v", checks)
+	}
+	env, err := cel.NewEnv()
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	holds := func(expression string, object map[string]any) bool {
+		tree, issues := env.Parse(expression)
+		if issues.Err() != nil {
+			c.T.Fatalf("%s: %v", expression, issues.Err())
+		}
+		program, err := env.Program(tree)
+		if err != nil {
+			c.T.Fatalf("%s: %v", expression, err)
+		}
+		value, _, err := program.Eval(object)
+		if err != nil {
+			c.T.Fatalf("%s: %v", expression, err)
+		}
+		return value == types.True
+	}
+	c.Eventually(fmt.Sprintf("Configuration %s is %s for Flux", name, want), func() string {
+		object := c.object("akri.sh/v0", "Configuration", name).Object
+		got := status.InProgressStatus
+		switch {
+		case holds(checks[0].InProgress, object):
+		case holds(checks[0].Failed, object):
+			got = status.FailedStatus
+		case holds(checks[0].Current, object):
+			got = status.CurrentStatus
+		}
+		if got != want {
+			return fmt.Sprintf("it is %s: %v", got, object["status"])
 		}
 		return ""
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -249,6 +250,25 @@ func TestStoredObjectsRemainWritable(t *testing.T) {
 		if err := patch(kind, `{"status":{"resources":[{"version":"v1","kind":"Pod","name":"x","template":0}]}}`, "status"); err != nil {
 			t.Errorf("a stored %s: its status is refused: %.500v", kind, err)
 		}
+		api.deleteFinalized(kind, odd)
+	}
+}
+
+// deleteFinalized deletes an object that has a finalizer, which is an update.
+func (o *objects) deleteFinalized(kind, name string) {
+	o.T.Helper()
+	patch := func(text string) {
+		if _, err := o.of(kind).Patch(o.T.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+			o.T.Errorf("%s %s: %s is refused: %.500v", kind, name, text, err)
+		}
+	}
+	patch(`{"metadata":{"finalizers":["akri.sh/cleanup"]}}`)
+	if err := o.of(kind).Delete(o.T.Context(), name, metav1.DeleteOptions{}); err != nil {
+		o.T.Errorf("%s %s: %v", kind, name, err)
+	}
+	patch(`{"metadata":{"finalizers":null}}`)
+	if _, err := o.of(kind).Get(o.T.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		o.T.Errorf("%s %s is not deleted: %v", kind, name, err)
 	}
 }
 

@@ -199,6 +199,13 @@ func TestInstanceNames(t *testing.T) {
 			t.Errorf("Instance %s of Configuration %s: %v", name, tc.configuration, err)
 		}
 	}
+	smallest, err := api.of("Instance").Get(t.Context(), "c-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shared, found, err := unstructured.NestedBool(smallest.Object, "spec", "shared"); shared || !found || err != nil {
+		t.Errorf("shared is %v (%v, %v) by default, want false", shared, found, err)
+	}
 	if err := api.set("Instance", "spec.configurationName", "d"); err == nil || !strings.Contains(err.Error(), "never changes") {
 		t.Errorf("another Configuration: %v", err)
 	}

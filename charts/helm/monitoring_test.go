@@ -1,6 +1,9 @@
 package helm_test
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +39,40 @@ func TestRunbookURLs(t *testing.T) {
 		}
 		if alerts < 30 {
 			t.Errorf("%q: only %d alerts", base, alerts)
+		}
+	}
+}
+
+// TestDashboards checks that there is a ConfigMap for each dashboard if the value says so,
+// with the labels that Grafana's sidecar selects, and otherwise none.
+func TestDashboards(t *testing.T) {
+	for values, want := range map[string][]string{
+		"":                                       nil,
+		"metrics: {dashboards: {enabled: true}}": {"agents", "controller", "fleet", "slots"},
+	} {
+		var got []string
+		for id, o := range render(t, values) {
+			name, found := strings.CutPrefix(id, "ConfigMap akri-system/akri-dashboard-")
+			if !found {
+				continue
+			}
+			got = append(got, name)
+			if label, _, _ := unstructured.NestedString(o, "metadata", "labels", "grafana_dashboard"); label != "1" {
+				t.Errorf("%s: the label is %q", id, label)
+			}
+			data, _, _ := unstructured.NestedStringMap(o, "data")
+			for file, content := range data {
+				var dashboard struct{ Title string }
+				if err := json.Unmarshal([]byte(content), &dashboard); err != nil || dashboard.Title == "" {
+					t.Errorf("%s: %s has the title %q: %v", id, file, dashboard.Title, err)
+				}
+			}
+			if files := slices.Collect(maps.Keys(data)); !slices.Equal(files, []string{name + ".json"}) {
+				t.Errorf("%s has the files %v", id, files)
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q: the dashboards are %v, want %v", values, got, want)
 		}
 	}
 }

@@ -141,6 +141,12 @@ func stop() {
 	}
 }
 
+// Kubectl returns the path of kubectl, of the version of the API server.
+func Kubectl(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(assets(t, "kubectl"), "kubectl")
+}
+
 // assets returns the directory that has the binaries. Without them it skips the test.
 func assets(t testing.TB, binaries ...string) string {
 	t.Helper()

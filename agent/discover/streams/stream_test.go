@@ -110,6 +110,9 @@ func TestAHandlerThatEndsEachStreamIsCalledRarely(t *testing.T) {
 		if len(seen.lists) < 30 || len(seen.lists) > 70 {
 			t.Errorf("called %d times in ten minutes, want about one call in %s", len(seen.lists), maxRetryDelay)
 		}
+		if len(seen.failures) == 0 || reason(seen.failures[0]) != "the handler ended the stream: look at its log" {
+			t.Errorf("the failures are %v; want a hint at the handler's log", seen.failures)
+		}
 	})
 }
 
