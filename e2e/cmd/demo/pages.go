@@ -81,11 +81,17 @@ func (t demoTarget) showPages(ctx context.Context) error {
 	for _, p := range pages {
 		fmt.Println("  " + p.describe())
 	}
-	if !t.local.RoutesServices() {
-		fmt.Print("The page of all cameras has no pictures, because Pods do not reach Services: this machine has no nftables that works.\n" +
-			"Install it with apt-get install nftables, or on Fedora with dnf install nftables, and run: make demo-down demo\n")
-	}
+	fmt.Print(missingPictures(t.local.RoutesServices()))
 	return nil
+}
+
+// missingPictures returns what to do if Pods do not reach Services.
+func missingPictures(routesServices bool) string {
+	if routesServices {
+		return ""
+	}
+	return "The page of all cameras has no pictures, because Pods do not reach Services: this machine has no nftables that works.\n" +
+		"Install it with apt-get install nftables, or on Fedora with dnf install nftables, and run: make demo-down demo\n"
 }
 
 // openPages returns the pages of a part.

@@ -43,27 +43,29 @@ func show(ctx context.Context, t demoTarget, programs akri.Programs) error {
 	}
 	fmt.Printf("  %s get akric,akrii,pods,services\n  %s describe akric %s\n  kubectl akri tree%s -n %s\n",
 		inNamespace, inNamespace, debugEcho.Configuration, strings.TrimPrefix(k, "kubectl"), t.namespace)
-	t.showUnplugging(k)
-	fmt.Printf("Stop the demo and remove everything:\n  %s\n", downCommand)
+	fmt.Printf("%sStop the demo and remove everything:\n  %s\n", t.unplugging(k), downCommand)
 	return nil
 }
 
-// showUnplugging prints the commands that make devices go and come again.
-func (t demoTarget) showUnplugging(k string) {
+// unplugging returns the commands that make devices go and come again. k is how kubectl
+// reaches the cluster.
+func (t demoTarget) unplugging(k string) string {
+	var b strings.Builder
 	for _, state := range []struct {
 		text, replicas, availability string
 	}{
 		{"Unplug a device, and watch its objects go:", "0", "OFFLINE"},
 		{"Plug it in again:", "1", "ONLINE"},
 	} {
-		fmt.Println(state.text)
+		fmt.Fprintln(&b, state.text)
 		for _, p := range t.parts() {
 			if p.Device != "" {
-				fmt.Printf("  %s -n %s scale deployment/%s --replicas=%s\n", k, t.devices, p.Device, state.replicas)
+				fmt.Fprintf(&b, "  %s -n %s scale deployment/%s --replicas=%s\n", k, t.devices, p.Device, state.replicas)
 			}
 		}
 		if t.availability != "" {
-			fmt.Printf("  echo %s > %s\n", state.availability, t.availability)
+			fmt.Fprintf(&b, "  echo %s > %s\n", state.availability, t.availability)
 		}
 	}
+	return b.String()
 }
