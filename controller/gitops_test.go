@@ -43,16 +43,17 @@ spec:
 
 	for _, manifest := range []string{
 		configMap("empty", "v"), configMap("ready", "v"), pod, configMap("conflict", "v"), configMap("invalid", `"{{ NOTHING }}"`),
+		"apiVersion: akri.sh/v0\nkind: Configuration\nmetadata: {name: bare}\nspec: {discoveryHandler: {name: debugEcho}}",
 	} {
 		c.Apply(manifest)
 	}
 	c.judged("Configuration", "ready", status.InProgressStatus, "Progressing") // no status yet
 	c.judgedByFlux("ready", status.InProgressStatus)
 	c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conflict-1}")
-	for _, name := range []string{"ready", "pod", "conflict"} {
+	for _, name := range []string{"ready", "pod", "conflict", "bare"} {
 		c.Instance(name, name+"-1", nil)
 	}
-	c.judged("Instance", "ready-1", status.CurrentStatus, "Progressing") // kstatus does not wait for a first condition
+	c.judged("Instance", "ready-1", status.InProgressStatus, "Progressing") // no status yet
 
 	c.run()
 	defer c.stop()
@@ -74,6 +75,7 @@ spec:
 			return name
 		}
 		c.judged(kind, name("ready"), status.CurrentStatus, "Healthy")
+		c.judged(kind, name("bare"), status.CurrentStatus, "Healthy") // no objects
 		c.judged(kind, name("pod"), status.InProgressStatus, "Progressing")
 		c.judged(kind, name("conflict"), status.InProgressStatus, "Degraded")
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -117,8 +118,9 @@ func (f firstFew) String() string {
 
 // instanceConditions returns the conditions of an Instance after a pass.
 func instanceConditions(before []metav1.Condition, result converge.Outcome) []metav1.Condition {
-	var conditions []metav1.Condition
-	conditions = append(conditions, before...)
+	conditions := slices.DeleteFunc(slices.Clone(before), func(c metav1.Condition) bool {
+		return c.Type == v0.ConditionReady && c.Reason == v0.ReasonPending // the default
+	})
 	appliedVerdict := applied(result)
 	meta.SetStatusCondition(&conditions, appliedVerdict.condition(v0.ConditionApplied, 0))
 	meta.SetStatusCondition(&conditions, readyObjects(result, appliedVerdict).condition(v0.ConditionReady, 0))

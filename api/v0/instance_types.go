@@ -22,7 +22,9 @@ type Instance struct {
 
 	// spec describes the device as the agents see it.
 	Spec InstanceSpec `json:"spec"`
-	// status is the observed state of the objects created for the device.
+	// status is the observed state of the objects created for the device. Until the
+	// controller has written it, the condition Ready is Unknown, so that clients wait.
+	// +kubebuilder:default:={"conditions":{{"type":"Ready","status":"Unknown","reason":"Pending","message":"not reconciled yet","lastTransitionTime":"1970-01-01T00:00:00Z"}}}
 	// +optional
 	Status InstanceStatus `json:"status,omitempty"`
 }

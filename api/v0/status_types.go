@@ -30,6 +30,7 @@ const (
 	ReasonApplied               = "Applied"
 	ReasonReady                 = "Ready"
 	ReasonDiscovering           = "Discovering"
+	ReasonPending               = "Pending"               // the controller has not written the status yet
 	ReasonNoInstances           = "NoInstances"           // no device was found
 	ReasonDiscoveryFailed       = "DiscoveryFailed"       // see status.discoveryFailures
 	ReasonHandlerMissing        = "HandlerMissing"        // no node is known to have the discovery handler

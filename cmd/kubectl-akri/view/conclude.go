@@ -103,7 +103,7 @@ func nodeNotReady(f *Facts) []conclusion {
 }
 
 func notReconciled(f *Facts) []conclusion {
-	if len(f.Instance.Status.Conditions) > 0 || f.Configuration == nil {
+	if meta.FindStatusCondition(f.Instance.Status.Conditions, v0.ConditionApplied) != nil || f.Configuration == nil {
 		return nil
 	}
 	return findingf("check that akri-controller is running (kubectl get deployments -A), and check its log",

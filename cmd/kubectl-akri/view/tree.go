@@ -113,7 +113,7 @@ func addConditions(tree treeprint.Tree, conditions []metav1.Condition) {
 func readiness(conditions []metav1.Condition) string {
 	ready := meta.FindStatusCondition(conditions, v0.ConditionReady)
 	switch {
-	case ready == nil:
+	case ready == nil || ready.Reason == v0.ReasonPending:
 		return "(not reconciled yet)"
 	case ready.Status == metav1.ConditionTrue:
 		return "Ready"
