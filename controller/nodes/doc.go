@@ -1,15 +1,18 @@
-// Package nodes removes lost nodes from Instances, and stale resources from nodes.
+// Package nodes removes lost nodes from Instances and Configurations, and stale
+// resources from nodes.
 //
 // A node that is gone, or NotReady for longer than a grace period, cannot remove
 // itself from the Instances that it sees. This package removes it and frees its
 // slots (lost.go: what is done; outage.go: when; use.go: what prevents it). An
 // Instance without nodes is deleted after a grace period of its own (unseen.go).
+// The failures that the agent of a deleted node has reported are removed from the
+// status of Configurations (failures.go); those of a node that exists are kept.
 // The kubelet never removes a resource from its node's status, it only sets it to
 // 0. Such an entry is removed once no Instance or Configuration has its name
 // (staleresources.go). Read lost.go first, then reconciler.go.
 //
-// Always: a change applies only to the resourceVersion that it was decided on, so
-// an agent that returns at the same time loses nothing. A node that exists is
+// Always: a change applies only to the resourceVersion, or to the failures, that it
+// was decided on, so an agent that returns at the same time loses nothing. A node that exists is
 // removed only from Instances that no Pod bound to it uses. While nodes are Ready
 // and Instances do not change, no requests are sent.
 //

@@ -50,9 +50,11 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: apitest.NewWorld(t, corev1.AddToScheme, eventsv1.AddToScheme)}
 	t.Cleanup(func() {
-		// Controllers of other tests see the Instances too.
-		if err := w.DeleteAllOf(context.Background(), &v0.Instance{}, client.InNamespace(w.Namespace)); err != nil {
-			t.Error(err)
+		// Controllers of other tests see the objects too.
+		for _, object := range []client.Object{&v0.Instance{}, &v0.Configuration{}} {
+			if err := w.DeleteAllOf(context.Background(), object, client.InNamespace(w.Namespace)); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	return w

@@ -20,20 +20,35 @@ type outage struct {
 	uid      types.UID
 	since    time.Time // in this state
 	lastUsed map[types.NamespacedName]time.Time
-	removals map[types.NamespacedName]removal
+	removals removals // from Instances
+	cleared  removals // from the failures of Configurations
 }
 
-// removal records when the node was last removed from an Instance, and how often.
+// removals records when a node was last removed from objects, and how often.
+type removals map[types.NamespacedName]removal
+
 type removal struct {
 	last  time.Time
 	count int
 }
 
-// due returns when to remove the node from an Instance.
+func (r removals) record(object types.NamespacedName, now time.Time) {
+	r[object] = removal{last: now, count: r[object].count + 1}
+}
+
+// postponed returns when to remove the node again, and due if it was not removed.
 //
 // If the agent re-added the node after a removal, the agent is alive although its
 // kubelet is not. The next removal is delayed, not cancelled, because the agent may
 // still die.
+func (r removals) postponed(due time.Time, object types.NamespacedName, options Options) time.Time {
+	if removed, found := r[object]; found {
+		due = latest(due, removed.last.Add(backoff.Delay(options.NotReadyGrace, maxOutage, removed.count)))
+	}
+	return due
+}
+
+// due returns when to remove the node from an Instance.
 func (o *outage) due(instance types.NamespacedName, options Options) time.Time {
 	grace := options.NotReadyGrace
 	if o.state == Gone {
@@ -43,10 +58,12 @@ func (o *outage) due(instance types.NamespacedName, options Options) time.Time {
 	if used, found := o.lastUsed[instance]; found {
 		due = latest(due, used.Add(options.NotReadyGrace))
 	}
-	if removed, found := o.removals[instance]; found {
-		due = latest(due, removed.last.Add(backoff.Delay(options.NotReadyGrace, maxOutage, removed.count)))
-	}
-	return due
+	return o.removals.postponed(due, instance, options)
+}
+
+// clearDue returns when to remove the failures of a deleted node from a Configuration.
+func (o *outage) clearDue(configuration types.NamespacedName, options Options) time.Time {
+	return o.cleared.postponed(o.since.Add(options.GoneGrace), configuration, options)
 }
 
 // recordUse records that a Pod on the node uses an Instance. Pods are not watched;
@@ -55,7 +72,7 @@ func (o *outage) recordUse(instance types.NamespacedName, now time.Time) { o.las
 
 // recordRemoval records that the node was removed from an Instance.
 func (o *outage) recordRemoval(instance types.NamespacedName, now time.Time) {
-	o.removals[instance] = removal{last: now, count: o.removals[instance].count + 1}
+	o.removals.record(instance, now)
 }
 
 // outages holds the outages of all nodes. It is not safe for concurrent use.
@@ -71,7 +88,7 @@ func (all outages) observe(node string, state State, uid types.UID, now time.Tim
 	current := all[node]
 	if current == nil {
 		all.forget(now)
-		current = &outage{removals: map[types.NamespacedName]removal{}}
+		current = &outage{removals: removals{}, cleared: removals{}}
 		all[node] = current
 	}
 	if current.state != state || current.uid != uid {

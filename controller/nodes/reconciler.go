@@ -38,7 +38,7 @@ type reconciler struct {
 	events  events.EventRecorder
 }
 
-// Reconcile removes a lost node from its Instances, and stale resources from a node.
+// Reconcile removes what a lost node has left, and stale resources from a node.
 // The node may no longer exist.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node, err := readNode(ctx, r.cache, request.Name)
@@ -57,14 +57,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: max(next.Sub(r.now()), time.Millisecond)}, nil
 }
 
-// reconcileLost removes a lost node from its Instances. It returns when to check
-// again; zero if not before the next event.
+// reconcileLost removes a lost node from its Instances, and the failures of a deleted one
+// from Configurations. It returns when to check again; zero if not before the next event.
 func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev1.Node) (next time.Time, err error) {
 	if r.options.keepsInstances() {
 		return time.Time{}, nil
 	}
-	instances, err := r.instancesOn(ctx, name)
-	if err != nil || len(instances) == 0 && r.outages[name] == nil {
+	instances, errInstances := r.instancesOn(ctx, name)
+	configurations, errConfigurations := r.configurationsOn(ctx, name, node)
+	if err := errors.Join(errInstances, errConfigurations); err != nil ||
+		len(instances)+len(configurations) == 0 && r.outages[name] == nil {
 		return time.Time{}, err
 	}
 	now := r.now()
@@ -73,15 +75,23 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 	if lost == nil {
 		return time.Time{}, nil
 	}
-	var due []*v0.Instance
+	var dueInstances []*v0.Instance
 	for i := range instances {
 		if at := lost.due(client.ObjectKeyFromObject(&instances[i]), r.options); at.After(now) {
 			next = deadline.Earliest(next, at)
 		} else {
-			due = append(due, &instances[i])
+			dueInstances = append(dueInstances, &instances[i])
 		}
 	}
-	if len(due) == 0 {
+	var dueConfigurations []*v0.Configuration
+	for i := range configurations {
+		if at := lost.clearDue(client.ObjectKeyFromObject(&configurations[i]), r.options); at.After(now) {
+			next = deadline.Earliest(next, at)
+		} else {
+			dueConfigurations = append(dueConfigurations, &configurations[i])
+		}
+	}
+	if len(dueInstances)+len(dueConfigurations) == 0 {
 		return next, nil
 	}
 
@@ -99,8 +109,8 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 			return time.Time{}, err
 		}
 	}
-	again, err := r.removeFrom(ctx, due, name, lost, used)
-	return deadline.Earliest(next, again), err
+	again, errInstances := r.removeFrom(ctx, dueInstances, name, lost, used)
+	return deadline.Earliest(next, again), errors.Join(errInstances, r.removeFailures(ctx, dueConfigurations, name, lost))
 }
 
 // removeFrom removes a node from the Instances that it does not use. It returns
@@ -148,6 +158,37 @@ func (r *reconciler) instancesOn(ctx context.Context, node string) ([]v0.Instanc
 	var list v0.InstanceList
 	if err := r.cache.List(ctx, &list, client.MatchingFields{byNode: node}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Instances of node %s: %w", node, err)
+	}
+	return list.Items, nil
+}
+
+// removeFailures removes the failures of a deleted node from Configurations.
+func (r *reconciler) removeFailures(ctx context.Context, configurations []*v0.Configuration, node string, lost *outage) error {
+	var errs []error
+	for _, configuration := range configurations {
+		key := client.ObjectKeyFromObject(configuration)
+		target := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		patch := client.RawPatch(types.JSONPatchType, failureRemoval(configuration, node).Encode())
+		err := r.client.Status().Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController))
+		if err = ignoreGone(err); err != nil {
+			errs = append(errs, fmt.Errorf("remove the failures of node %s, which is %s, from Configuration %s: %w", node, lost.state, key, err))
+			continue
+		}
+		lost.cleared.record(key, r.now())
+		log.FromContext(ctx).Info("Removed the failures of a deleted node from a Configuration", "configuration", key)
+	}
+	return errors.Join(errs...)
+}
+
+// configurationsOn returns the Configurations that list failures of a node that does not
+// exist. Those of other nodes are not removed: their agents know better.
+func (r *reconciler) configurationsOn(ctx context.Context, name string, node *corev1.Node) ([]v0.Configuration, error) {
+	if node != nil {
+		return nil, nil
+	}
+	var list v0.ConfigurationList
+	if err := r.cache.List(ctx, &list, client.MatchingFields{byFailingNode: name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the Configurations with failures of node %s: %w", name, err)
 	}
 	return list.Items, nil
 }
@@ -224,9 +265,9 @@ func (r *reconciler) names(ctx context.Context) (map[string]bool, error) {
 }
 
 // readNode returns a node, or nil if it does not exist. The name may be anything that
-// somebody wrote into an Instance.
+// somebody wrote into an Instance or a status.
 func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.Node, error) {
-	if len(content.IsPathSegmentName(name)) > 0 {
+	if name == "" || len(content.IsPathSegmentName(name)) > 0 {
 		return nil, nil
 	}
 	var node corev1.Node

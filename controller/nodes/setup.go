@@ -23,8 +23,11 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// byNode is the name of the cache's index of Instances by their nodes; see [nodesOf].
-const byNode = "nodes"
+// The cache's indexes: of Instances by [nodesOf], and of Configurations by [failingNodes].
+const (
+	byNode        = "nodes"
+	byFailingNode = "failing nodes"
+)
 
 // Setup adds the package's controllers to a manager whose scheme has Akri's kinds,
 // and adds nodes and Pods to the scheme. The manager's cache should [Reduce] nodes.
@@ -37,6 +40,10 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	indexed := func(object client.Object) []string { return nodesOf(object.(*v0.Instance)) }
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v0.Instance{}, byNode, indexed); err != nil {
 		return fmt.Errorf("index Instances by node: %w", err)
+	}
+	failing := func(object client.Object) []string { return failingNodes(object.(*v0.Configuration)) }
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v0.Configuration{}, byFailingNode, failing); err != nil {
+		return fmt.Errorf("index Configurations by node: %w", err)
 	}
 	if err := setupNodes(mgr, options); err != nil {
 		return fmt.Errorf("set up the node controller: %w", err)
@@ -65,7 +72,7 @@ func setupNodes(mgr manager.Manager, options Options) error {
 	for _, watch := range []source.Source{
 		source.Kind(mgr.GetCache(), &corev1.Node{}, itself, changed),
 		source.Kind(mgr.GetCache(), &v0.Instance{}, nodesOfInstance(mgr.GetCache())),
-		source.Kind(mgr.GetCache(), &v0.Configuration{}, nodesOfDeletedConfiguration(mgr.GetCache())),
+		source.Kind(mgr.GetCache(), &v0.Configuration{}, nodesOfConfiguration(mgr.GetCache())),
 	} {
 		if err := c.Watch(watch); err != nil {
 			return err
@@ -104,37 +111,46 @@ func newController(name string, mgr manager.Manager, r reconcile.Reconciler) (co
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
+// enqueue adds nodes to the queue.
+func enqueue(names []string, q queue) {
+	for _, name := range names {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+}
+
 // nodesOfInstance enqueues the nodes of an Instance that is new or whose nodes
 // changed, and the nodes whose status still names an Instance that was deleted.
 func nodesOfInstance(nodes cache.Cache) handler.TypedEventHandler[*v0.Instance, reconcile.Request] {
-	add := func(names []string, q queue) {
-		for _, name := range names {
-			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
-		}
-	}
 	return handler.TypedFuncs[*v0.Instance, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q queue) { add(nodesOf(e.Object), q) },
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Instance], q queue) {
+			enqueue(nodesOf(e.Object), q)
+		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Instance], q queue) {
 			if !slices.Equal(e.ObjectOld.Spec.Nodes, e.ObjectNew.Spec.Nodes) ||
 				!maps.Equal(e.ObjectOld.Spec.DeviceUsage, e.ObjectNew.Spec.DeviceUsage) ||
 				!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) {
-				add(nodesOf(e.ObjectNew), q)
+				enqueue(nodesOf(e.ObjectNew), q)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v0.Instance], q queue) {
-			add(nodesWithEmpty(ctx, nodes, e.Object.Name), q)
+			enqueue(nodesWithEmpty(ctx, nodes, e.Object.Name), q)
 		},
 	}
 }
 
-// nodesOfDeletedConfiguration enqueues the nodes whose status still names a
-// Configuration that was deleted.
-func nodesOfDeletedConfiguration(nodes cache.Cache) handler.TypedEventHandler[*v0.Configuration, reconcile.Request] {
+// nodesOfConfiguration enqueues the nodes whose failures a Configuration begins to list,
+// and the nodes whose status still names a Configuration that was deleted.
+func nodesOfConfiguration(nodes cache.Cache) handler.TypedEventHandler[*v0.Configuration, reconcile.Request] {
 	return handler.TypedFuncs[*v0.Configuration, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v0.Configuration], q queue) {
+			enqueue(failingNodes(e.Object), q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v0.Configuration], q queue) {
+			before := failingNodes(e.ObjectOld)
+			enqueue(slices.DeleteFunc(failingNodes(e.ObjectNew), func(node string) bool { return slices.Contains(before, node) }), q)
+		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v0.Configuration], q queue) {
-			for _, name := range nodesWithEmpty(ctx, nodes, e.Object.Name) {
-				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
-			}
+			enqueue(nodesWithEmpty(ctx, nodes, e.Object.Name), q)
 		},
 	}
 }
