@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -44,6 +45,8 @@ type world struct {
 	// before, if set, is called before each of these requests is sent.
 	mu     sync.Mutex
 	before func(*http.Request)
+	// stale, if set, keeps the controllers' watch of nodes from showing anything.
+	stale atomic.Bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -75,7 +78,11 @@ func (w *world) run(options nodes.Options) {
 					before(request)
 				}
 			}
-			return next.RoundTrip(request)
+			response, err := next.RoundTrip(request)
+			if err == nil && request.URL.Query().Get("watch") != "" && strings.HasSuffix(request.URL.Path, "/nodes") {
+				response.Body = &staleWatch{response.Body, request.Context(), &w.stale}
+			}
+			return response, err
 		})
 	})
 	scheme := runtime.NewScheme()
@@ -93,14 +100,31 @@ func (w *world) run(options nodes.Options) {
 	})
 }
 
+// staleWatch is the body of a watch, from which nothing is read while it is stale.
+type staleWatch struct {
+	io.ReadCloser
+	ctx   context.Context
+	stale *atomic.Bool
+}
+
+func (s *staleWatch) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if s.stale.Load() {
+		<-s.ctx.Done()
+	}
+	return n, err
+}
+
 // once calls do before the first request with this method and path suffix.
-func (w *world) once(method, suffix string, do func()) {
+func (w *world) once(method, suffix string, do func()) { w.each(method, suffix, sync.OnceFunc(do)) }
+
+// each calls do before each request with this method and path suffix.
+func (w *world) each(method, suffix string, do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var first sync.Once
 	w.before = func(request *http.Request) {
 		if request.Method == method && strings.HasSuffix(request.URL.Path, suffix) {
-			first.Do(do)
+			do()
 		}
 	}
 }

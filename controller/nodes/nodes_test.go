@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,6 +130,35 @@ func TestTheNodeIsReadAgainFirst(t *testing.T) {
 	<-read
 	w.condition(c, corev1.ConditionUnknown)
 	w.off("cams-door", c) // later than b would have been
+	if cam := w.instance("cams-cam"); !slices.Contains(cam.Spec.Nodes, b) {
+		t.Errorf("a Ready node was removed because of a stale cache: %q", cam.Spec.Nodes)
+	}
+}
+
+// The watch of nodes may show nothing for long, and then for all nodes.
+func TestAStaleCacheIsReadWithBackOff(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a"), w.node("b")
+	w.device("cams-cam", true, []string{a, b})
+	reads := make(chan time.Time, 100)
+	returns := sync.OnceFunc(func() {
+		w.stale.Store(true)
+		w.condition(b, corev1.ConditionTrue)
+	})
+	w.each(http.MethodGet, "/nodes/"+b, func() {
+		returns()
+		reads <- time.Now()
+	})
+	w.run(nodes.Options{NotReadyGrace: short})
+	w.condition(b, corev1.ConditionUnknown)
+	var times []time.Time
+	for len(times) < 4 {
+		times = append(times, <-reads)
+	}
+	// Delays of 1 s, 2 s and 4 s, of which less than half is random.
+	if took := times[3].Sub(times[0]); took < 3500*time.Millisecond {
+		t.Errorf("read three times again within %v", took)
+	}
 	if cam := w.instance("cams-cam"); !slices.Contains(cam.Spec.Nodes, b) {
 		t.Errorf("a Ready node was removed because of a stale cache: %q", cam.Spec.Nodes)
 	}

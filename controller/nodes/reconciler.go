@@ -20,9 +20,6 @@ import (
 	"akri.sh/akri/internal/deadline"
 )
 
-// staleRequeue is the requeue delay when the cached node turns out to be stale.
-const staleRequeue = time.Second
-
 // maxListedPods limits how many Pods are in memory at a time. Users may give each a megabyte.
 const maxListedPods = 10
 
@@ -94,6 +91,9 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 	if len(dueInstances)+len(dueConfigurations) == 0 {
 		return next, nil
 	}
+	if lost.readAfter.After(now) {
+		return deadline.Earliest(next, lost.readAfter), nil
+	}
 
 	// The cache may be stale, above all after the API server was unavailable.
 	current, err := readNode(ctx, r.api, name)
@@ -101,8 +101,10 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 		return time.Time{}, err
 	}
 	if currentState, currentUID := stateOf(current); currentState != state || currentUID != uid {
-		return deadline.Earliest(next, now.Add(staleRequeue)), nil
+		lost.recordStale(now)
+		return deadline.Earliest(next, lost.readAfter), nil
 	}
+	lost.recordFresh()
 	used := use{}
 	if state != Gone {
 		if err := r.addPods(ctx, name, used); err != nil {
