@@ -26,6 +26,13 @@ var podTemplates = map[schema.GroupKind]Path{
 	{Group: "batch", Kind: "CronJob"}:          {Key("spec"), Key("jobTemplate"), Key("spec"), Key("template")},
 }
 
+// LabelsPods reports whether objects of a kind are Pods, or workloads on whose Pods Akri
+// sets its labels.
+func LabelsPods(kind schema.GroupKind) bool {
+	_, workload := podTemplates[kind]
+	return workload || kind == schema.GroupKind{Kind: "Pod"}
+}
+
 // metadataPaths returns the paths of all metadata in an object of a kind whose
 // labels and annotations Akri checks and sets: its own first, then those of its
 // Jobs and Pods.

@@ -91,6 +91,7 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 	candidates := newCandidates(r.configuration, compiled, c.mapper)
 	findings = slices.Concat(findings, c.checkPolicy(r.configuration, candidates), checkVolumes(candidates),
 		checkDevices(r.configuration, candidates), checkInitContainers(r.configuration, candidates),
+		checkServices(r.configuration, candidates),
 		c.checkPermissions(ctx, r, candidates, delegated))
 	if denied(findings) {
 		return findings
