@@ -28,6 +28,9 @@ type Options struct {
 	// RequireUse requires the verb use on discoveryhandlers.akri.sh/NAME of the
 	// authors of Configurations for the discovery handler NAME.
 	RequireUse bool
+	// CrossNamespaceProperties is set if agents read discoveryProperties of other
+	// namespaces.
+	CrossNamespaceProperties bool
 	// Details validate discoveryDetails, by the name of the handler. The details
 	// of other handlers are not validated.
 	Details map[string]func(discoveryDetails string) error
@@ -38,6 +41,8 @@ type Chain struct {
 	*cluster
 	live    client.Reader
 	details map[string]func(discoveryDetails string) error
+	// crossNamespace is [Options.CrossNamespaceProperties].
+	crossNamespace bool
 	// renderings is the memory for renderings of all reviews.
 	renderings *seats
 	// processors are those that reviews compute on.
@@ -51,7 +56,7 @@ func NewChain(options Options) (*Chain, error) {
 		return nil, err
 	}
 	return &Chain{
-		cluster: api, live: options.Live, details: options.Details,
+		cluster: api, live: options.Live, details: options.Details, crossNamespace: options.CrossNamespaceProperties,
 		renderings: newSeats(maxRenderingBytes, maxRenderingBytesPerUser), processors: newProcessors(),
 	}, nil
 }
@@ -89,10 +94,9 @@ func (c *Chain) review(ctx context.Context, r admissionRequest) []Finding {
 	// 2. The templates as written, and whether the requester could create the
 	// objects. Nothing is rendered for those who may not.
 	candidates := newCandidates(r.configuration, compiled, c.mapper)
-	findings = slices.Concat(findings, c.checkPolicy(r.configuration, candidates), checkVolumes(candidates),
-		checkDevices(r.configuration, candidates), checkInitContainers(r.configuration, candidates),
-		checkServices(r.configuration, candidates),
-		c.checkPermissions(ctx, r, candidates, delegated))
+	findings = slices.Concat(findings, checkReferences(r, c.crossNamespace), c.checkPolicy(r.configuration, candidates),
+		checkVolumes(candidates), checkDevices(r.configuration, candidates), checkInitContainers(r.configuration, candidates),
+		checkServices(r.configuration, candidates), c.checkPermissions(ctx, r, candidates, delegated))
 	if denied(findings) {
 		return findings
 	}
@@ -131,7 +135,7 @@ func (c *Chain) inspect(ctx context.Context, r admissionRequest) (compiled *temp
 		problems = []Finding{tooBusy(err)}
 	}
 	requests.wait()
-	return compiled, delegated, slices.Concat(name, number, delegation, details, checkReferences(r.configuration), problems)
+	return compiled, delegated, slices.Concat(name, number, delegation, details, problems)
 }
 
 // denied reports whether a finding rejects the request.

@@ -242,6 +242,7 @@ func TestOptions(t *testing.T) {
 	everything := read(t, "testdata/everything.values.yaml")
 	const embedded = "{agent: {embeddedHandlers: [udev, debugEcho], handlersDir: /handlers}, " +
 		"handlers: {udev: {enabled: true, udevDir: /host/udev}, debugEcho: {shared: false}}}"
+	const foreign = "--allow-cross-namespace-properties"
 	const onvif = "agent: {embeddedHandlers: [onvif, opcua]}"
 	const ports = "{agent: {metricsPort: 9090}, controller: {metricsPort: 9091}, webhook: {metricsPort: 9092}}"
 	rendered := map[string]map[string]object{} // by values
@@ -294,9 +295,13 @@ func TestOptions(t *testing.T) {
 			values: "crds: {keep: false}", id: "CustomResourceDefinition /instances.akri.sh",
 			not: "resource-policy",
 		},
-		"no handler in the agent": {values: "", id: agent, want: "containerPort: 8080", not: "--embedded-handlers"},
-		"no other mounts":         {values: "", id: agent, want: "mountPath: /var/lib/akri", not: "/run/udev"},
-		"the network of the Pod":  {values: "", id: agent, not: "hostNetwork"},
+		"other namespaces, agents":         {values: "agent: {crossNamespaceProperties: true}", id: agent, want: foreign},
+		"other namespaces, webhook":        {values: "agent: {crossNamespaceProperties: true}", id: webhook, want: foreign},
+		"other namespaces, not by default": {values: "", id: agent, want: "--metrics", not: foreign},
+		"nor by the webhook":               {values: "", id: webhook, want: "--metrics", not: foreign},
+		"no handler in the agent":          {values: "", id: agent, want: "containerPort: 8080", not: "--embedded-handlers"},
+		"no other mounts":                  {values: "", id: agent, want: "mountPath: /var/lib/akri", not: "/run/udev"},
+		"the network of the Pod":           {values: "", id: agent, not: "hostNetwork"},
 		"handlers in the agent": {
 			values: embedded, id: agent, want: "--embedded-handlers=udev,debugEcho", not: "hostNetwork",
 		},

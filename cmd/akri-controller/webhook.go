@@ -31,8 +31,8 @@ const webhookUsage = `Usage: akri-controller webhook [flags]
 Serves the admission webhook that validates Akri's Configurations before they are
 stored. Every replica serves. Except for its certificate, it writes nothing.
 
-Set the --allow-... flags as for the controller: the webhook denies what the
-controller would refuse to create.
+Set the --allow-... flags as for the controller and the agents: the webhook denies
+what the controller would refuse to create, and agents to read.
 
 It finds the API server through --kubeconfig, the variable KUBECONFIG, the
 ServiceAccount of its Pod, or ~/.kube/config, in this order.
@@ -48,6 +48,7 @@ type webhookCommand struct {
 	handlers  bool
 	unchecked []string
 	clientCA  string
+	foreign   bool
 	addresses addressFlags
 	policy    policyFlags
 }
@@ -63,6 +64,8 @@ func (c *webhookCommand) register(set *pflag.FlagSet) {
 		"authors of Configurations for the discovery handler NAME")
 	set.StringSliceVar(&c.unchecked, "skip-details-of", nil, "comma-separated `names` of built-in discovery handlers whose "+
 		"discoveryDetails are not checked, because the cluster has other handlers of these names")
+	set.BoolVar(&c.foreign, "allow-cross-namespace-properties", false, "admit discoveryProperties that refer to Secrets and ConfigMaps "+
+		"outside their Configuration's namespace; set it if the agents have this flag, too")
 	set.StringVar(&c.clientCA, "client-ca", "", "`file` with the CA of the client certificate that the API server presents to webhooks; "+
 		"connections without such a certificate are refused. If not set, none is required")
 	c.addresses.register(set)
@@ -111,6 +114,8 @@ func (c *webhookCommand) serve(ctx context.Context, api *rest.Config) error {
 		Policy:     c.policy.policy(),
 		RequireUse: c.handlers,
 		Details:    validators,
+
+		CrossNamespaceProperties: c.foreign,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the admission webhook: %w", err)

@@ -120,6 +120,9 @@ are to be scraped: akri.metricsAddress (list VALUES PORT).
 {{- with $values.agent.networkHandlers }}
 {{- $args = append $args (printf "--allow-network-handlers=%s" (join "," .)) }}
 {{- end }}
+{{- if $values.agent.crossNamespaceProperties }}
+{{- $args = append $args "--allow-cross-namespace-properties" }}
+{{- end }}
 {{- include "akri.namedPorts" (list "agent" $values.agent.args) }}
 {{- concat $args $values.agent.args | toYaml }}
 {{- end }}
