@@ -2,13 +2,10 @@ package deviceplugin
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"path"
 	"reflect"
@@ -138,109 +135,8 @@ func apply(operation jsonpatch.Operation, instance *v0.Instance) bool {
 	panic(fmt.Sprintf("the API in memory does not know %+v", operation))
 }
 
-// memoryLink is the connection of one node to the API server. It delays requests, and
-// some it loses, or their answers; a lost request may still arrive later.
-type memoryLink struct {
-	api     *memoryAPI
-	running *sync.WaitGroup // requests that arrive later
-
-	mu     sync.Mutex
-	random *rand.Rand
-	down   bool
-	faults bool
-}
-
-// maxLate bounds how late a lost request may arrive.
-const maxLate = 5 * time.Second
-
-var errLink = errors.New("connection reset by peer")
-
-// fault is what happens to one request.
-type fault struct {
-	before, after, late time.Duration
-	kind                string
-}
-
-func (l *memoryLink) draw() fault {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	up := func(limit time.Duration) time.Duration { return time.Duration(l.random.Int64N(int64(limit))) }
-	f := fault{before: up(5 * time.Millisecond), after: up(5 * time.Millisecond), late: up(maxLate)}
-	switch {
-	case l.down:
-		f.kind = "refused"
-	case l.faults && l.random.IntN(3) == 0:
-		f.kind = []string{"refused", "hung", "late", "late", "late", "unanswered", "error", "conflict", "slow"}[l.random.IntN(9)]
-	}
-	if f.kind == "slow" {
-		f.before, f.after = up(time.Second), up(time.Second)
-	}
-	return f
-}
-
-func (l *memoryLink) set(down, faults bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down, l.faults = down, faults
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (l *memoryLink) RoundTrip(r *http.Request) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
-			return nil, err
-		}
-	}
-	f := l.draw()
-	if r.URL.Query().Get("watch") != "" && f.kind != "refused" && f.kind != "slow" {
-		f.kind = "" // a hung connection ends after some time, which is no different
-	}
-	if err := pause(r.Context(), f.before); err != nil {
-		return nil, err
-	}
-	switch f.kind {
-	case "refused":
-		return nil, errLink
-	case "hung":
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	case "late":
-		l.running.Go(func() {
-			time.Sleep(f.late)
-			l.api.serve(r.WithContext(context.Background()), body)
-		})
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	case "error":
-		return respondError(http.StatusInternalServerError), nil
-	case "conflict":
-		return respondError(http.StatusConflict), nil
-	}
-	response := l.api.serve(r, body)
-	if f.kind == "unanswered" {
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	}
-	if err := pause(r.Context(), f.after); err != nil {
-		return nil, err
-	}
-	return response, nil
-}
-
-// pause waits, or returns the reason why ctx was done first.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
 // serve serves a request.
-func (a *memoryAPI) serve(r *http.Request, body []byte) *http.Response {
+func (a *memoryAPI) serve(r *http.Request, body []byte, lag func() time.Duration) *http.Response {
 	query, name := r.URL.Query(), path.Base(r.URL.Path)
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/"):
@@ -250,7 +146,7 @@ func (a *memoryAPI) serve(r *http.Request, body []byte) *http.Response {
 		return respond200(json.RawMessage(body))
 	case query.Get("watch") != "":
 		version, _ := strconv.Atoi(query.Get("resourceVersion"))
-		watch := &memoryWatch{ctx: r.Context(), api: a, next: version}
+		watch := &memoryWatch{ctx: r.Context(), api: a, next: version, lag: lag}
 		if query.Get("sendInitialEvents") == "true" {
 			watch.start()
 		}
@@ -299,61 +195,3 @@ func respondError(code int) *http.Response {
 	response.StatusCode = code
 	return response
 }
-
-// memoryWatch is the body of a watch.
-type memoryWatch struct {
-	ctx  context.Context
-	api  *memoryAPI
-	next int // index in history
-	text bytes.Buffer
-}
-
-// start writes the initial events.
-func (w *memoryWatch) start() {
-	w.api.mu.Lock()
-	defer w.api.mu.Unlock()
-	for _, instance := range w.api.objects {
-		w.write(memoryEvent{"ADDED", instance})
-	}
-	w.next = w.api.version
-	w.write(memoryEvent{"BOOKMARK", &v0.Instance{
-		TypeMeta: instanceType,
-		ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: strconv.Itoa(w.next), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		},
-	}})
-}
-
-func (w *memoryWatch) write(event memoryEvent) {
-	if err := json.NewEncoder(&w.text).Encode(event); err != nil {
-		panic(err)
-	}
-}
-
-// Read implements [io.Reader].
-func (w *memoryWatch) Read(p []byte) (int, error) {
-	for w.text.Len() == 0 {
-		w.api.mu.Lock()
-		grown := w.api.grown
-		for ; w.next < len(w.api.history); w.next++ {
-			w.write(w.api.history[w.next])
-		}
-		w.api.mu.Unlock()
-		if w.text.Len() > 0 {
-			break
-		}
-		select {
-		case <-grown:
-			// A watch is behind; some events arrive together.
-			if err := pause(w.ctx, time.Duration(rand.Int64N(int64(20*time.Millisecond)))); err != nil {
-				return 0, err
-			}
-		case <-w.ctx.Done():
-			return 0, w.ctx.Err()
-		}
-	}
-	return w.text.Read(p)
-}
-
-// Close implements [io.Closer].
-func (w *memoryWatch) Close() error { return nil }

@@ -109,10 +109,15 @@ func (k *memoryKubelet) Run(ctx context.Context, started func()) error {
 	}
 }
 
-// Serve implements [plugins]: the kubelet connects after some milliseconds, and again
-// after each of its starts.
+// Serve implements [plugins].
 func (k *memoryKubelet) Serve(ctx context.Context, name string, server plugin.DevicePluginServer) {
-	for pause(ctx, 5*time.Millisecond) == nil {
+	k.serve(ctx, context.Background(), name, server)
+}
+
+// serve serves a resource until ctx is done or the agent is no longer alive: the kubelet
+// connects after some milliseconds, and again after each of its starts.
+func (k *memoryKubelet) serve(ctx, alive context.Context, name string, server plugin.DevicePluginServer) {
+	for pause(ctx, 5*time.Millisecond) == nil && alive.Err() == nil {
 		k.mu.Lock()
 		life := k.life
 		r := k.resources[name]
@@ -123,11 +128,13 @@ func (k *memoryKubelet) Serve(ctx context.Context, name string, server plugin.De
 		r.server = server
 		k.mu.Unlock()
 		stream, cancel := context.WithCancel(ctx)
-		stop := context.AfterFunc(life, cancel)
+		stops := []func() bool{context.AfterFunc(life, cancel), context.AfterFunc(alive, cancel)}
 		if err := server.ListAndWatch(&plugin.Empty{}, &memoryStream{ctx: stream, k: k, r: r}); err != nil {
 			k.violation("%s: ListAndWatch of %s: %v", k.node, name, err)
 		}
-		stop()
+		for _, stop := range stops {
+			stop()
+		}
 		cancel()
 		k.mu.Lock()
 		if r.server == server {
@@ -413,7 +420,7 @@ func (k *memoryKubelet) holders() []memoryContainer {
 	return all
 }
 
-// live returns the Pods whose containers have not ended.
+// live returns the Pods that run or have ended, and still exist.
 func (k *memoryKubelet) live() []*memoryPod {
 	k.mu.Lock()
 	defer k.mu.Unlock()

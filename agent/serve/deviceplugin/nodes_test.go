@@ -1,7 +1,6 @@
 package deviceplugin
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -10,31 +9,25 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"akri.sh/akri/agent/core"
-	"akri.sh/akri/agent/device"
-	"akri.sh/akri/agent/instances"
-	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/fulltest"
 )
 
 var (
-	nodesSchedules = flag.Int("nodes.schedules", 100, "number of random schedules of TestNodes, with AKRI_FULL=1")
+	nodesSchedules = flag.Int("nodes.schedules", 100, "number of random schedules of TestNodes and of TestFreshNodes, with AKRI_FULL=1")
 	nodesSeed      = flag.Uint64("nodes.seed", 0, "run only the schedule of TestNodes with this seed, with a log")
 )
 
@@ -45,6 +38,8 @@ const (
 	gateNodes = 20
 	// maxRelease bounds the time from the end of a Pod until its slots are free (I7).
 	maxRelease = 12 * time.Second
+	// maxDowntime bounds the time from a crash of an agent until it starts again.
+	maxDowntime = 10 * time.Second
 	// maxRewatch bounds the time until watches work again after an outage. It is
 	// longer than a lost request may be late.
 	maxRewatch = time.Minute
@@ -54,11 +49,67 @@ var instanceType = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v
 
 // TestNodes runs the serving halves of several agents, each with a kubelet, on one API
 // server, all in memory and in the time of a bubble. Pods come and go at random, of both
-// levels; kubelets and agents restart; requests are delayed, lost, refused and repeated.
-// The invariants of package slots are checked after each step, as the containers see
-// them. A seed fixes the steps, but not the order of what happens at the same time. With
-// AKRI_FULL=1, there are further schedules, with other seeds each time.
+// levels; kubelets and agents restart, and agents crash; requests are delayed, lost,
+// refused and repeated. The invariants of package slots are checked after each step, as
+// the containers see them.
+//
+// A seed fixes the steps, their times, and what happens to each request. It does not fix
+// the order of what happens at the same time, nor the delays that agents and client-go
+// choose at random: a schedule that fails may have to be repeated (-count=20).
 func TestNodes(t *testing.T) {
+	prepareNodes(t)
+	if *nodesSeed != 0 {
+		schedule(t, *nodesSeed, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		return
+	}
+	count := uint64(gateNodes)
+	if fulltest.Enabled() {
+		count = max(count, uint64(*nodesSchedules))
+	}
+	runNodes(t, 1, count)
+}
+
+// TestFreshNodes runs schedules that were not run for an earlier commit. AKRI_SEED is the
+// date of the commit in "make full".
+func TestFreshNodes(t *testing.T) {
+	fulltest.Only(t)
+	if os.Getenv("AKRI_SEED") == "" {
+		t.Skip("AKRI_SEED is not set: make full sets it to the date of the commit")
+	}
+	prepareNodes(t)
+	count := uint64(*nodesSchedules)
+	runNodes(t, environmentSeed(t)*count, count) // commits a second apart have no seed in common
+}
+
+// TestSoak runs schedules for the duration AKRI_SOAK, from the seed AKRI_SEED on, as
+// "make soak" does.
+func TestSoak(t *testing.T) {
+	if os.Getenv("AKRI_SOAK") == "" {
+		t.Skip("runs only in make soak")
+	}
+	duration, err := time.ParseDuration(os.Getenv("AKRI_SOAK"))
+	if err != nil {
+		t.Fatalf("AKRI_SOAK: %v", err)
+	}
+	prepareNodes(t)
+	const batch = 50
+	seed := environmentSeed(t)
+	for began := time.Now(); time.Since(began) < duration; seed += batch {
+		runNodes(t, seed, batch)
+	}
+}
+
+func environmentSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
+	if err != nil {
+		t.Fatalf("AKRI_SEED: %v", err)
+	}
+	return seed
+}
+
+// prepareNodes lets client-go work in a bubble, until the test ends.
+func prepareNodes(t *testing.T) {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	// After an error, client-go sleeps relative to the last one: in the time of a bubble,
@@ -69,22 +120,15 @@ func TestNodes(t *testing.T) {
 		utilruntime.ErrorHandlers = handlers
 		klog.LogToStderr(true)
 	})
-	if *nodesSeed != 0 {
-		schedule(t, *nodesSeed, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
-		return
-	}
-	runNodes(t, 1, gateNodes)
-	if fulltest.Enabled() {
-		runNodes(t, rand.Uint64N(1<<32)+gateNodes+1, uint64(*nodesSchedules))
-	}
 }
 
 // runNodes runs the schedules with count seeds, up to the first that fails.
 func runNodes(t *testing.T, first, count uint64) {
+	t.Helper()
 	t.Logf("seeds %d to %d", first, first+count-1)
 	for seed := first; seed < first+count; seed++ {
 		if !t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { schedule(t, seed, slog.New(slog.DiscardHandler)) }) {
-			t.Fatalf("repeat with: go test -run TestNodes -nodes.seed=%d", seed)
+			t.Fatalf("repeat with: go test ./agent/serve/deviceplugin -run TestNodes -nodes.seed=%d -count=20", seed)
 		}
 	}
 }
@@ -93,6 +137,7 @@ func runNodes(t *testing.T, first, count uint64) {
 type cluster struct {
 	t         *testing.T
 	random    *rand.Rand
+	violation func(format string, arguments ...any)
 	log       *slog.Logger
 	api       *memoryAPI
 	capacity  map[string]int // by Instance
@@ -102,29 +147,24 @@ type cluster struct {
 	pods      int
 }
 
-// memoryNode is a node with a kubelet and the serving half of an agent.
-type memoryNode struct {
-	c       *cluster
-	name    string
-	kubelet *memoryKubelet
-	link    *memoryLink
-	store   *instances.Store
-	server  *Server
-	stop    func()
-}
-
 // schedule runs one random schedule.
 func schedule(t *testing.T, seed uint64, log *slog.Logger) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t, random: rand.New(rand.NewPCG(seed, 0)), log: log, api: newMemoryAPI(t.Errorf), capacity: map[string]int{}}
+		report := func(format string, arguments ...any) { t.Errorf("violation: "+format, arguments...) }
+		c := &cluster{
+			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report), capacity: map[string]int{},
+		}
 		c.createInstances()
 		for i := range 2 + c.random.IntN(2) {
 			c.addNode(fmt.Sprint("node-", i))
 		}
 		time.Sleep(time.Second)
 		for range steps {
+			for _, n := range c.nodes {
+				n.startDue()
+			}
 			c.step()
-			time.Sleep(time.Duration(c.random.Int64N(int64(c.maxPause()))))
+			time.Sleep(c.upTo(c.maxPause()))
 			synctest.Wait()
 			c.check()
 			if t.Failed() {
@@ -133,10 +173,15 @@ func schedule(t *testing.T, seed uint64, log *slog.Logger) {
 		}
 		c.drain()
 		for _, n := range c.nodes {
-			n.stop()
+			n.end()
 		}
 		c.late.Wait()
 	})
+}
+
+// upTo returns a random duration below a limit.
+func (c *cluster) upTo(limit time.Duration) time.Duration {
+	return time.Duration(c.random.Int64N(int64(limit)))
 }
 
 // maxPause returns the bound of a random pause: much happens within milliseconds, or
@@ -169,86 +214,17 @@ func (c *cluster) addNode(name string) {
 	}
 	c.api.mu.Unlock()
 	n := &memoryNode{
-		c: c, name: name, kubelet: newMemoryKubelet(name, c.t.Errorf),
-		link: &memoryLink{api: c.api, running: &c.late, random: rand.New(rand.NewPCG(c.random.Uint64(), 0))},
+		c: c, name: name, kubelet: newMemoryKubelet(name, c.violation),
+		link: &memoryLink{api: c.api, running: &c.late, seed: c.random.Uint64(), sent: map[string]uint64{}},
 	}
 	c.nodes = append(c.nodes, n)
 	n.start()
 }
 
-// start starts the serving half of an agent.
-func (n *memoryNode) start() {
-	t, log := n.c.t, n.c.log.With("agent", n.name)
-	config := &rest.Config{Host: "http://api", Transport: n.link, QPS: -1}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	coreClient, err := core.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n.store, err = instances.New(client, n.name, func(types.NamespacedName) {}, log); err != nil {
-		t.Fatal(err)
-	}
-	store := n.store
-	metrics, err := observer.NewMetrics(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.server, err = newServer(Options{
-		NodeName: n.name, FieldManager: "akri-agent", Client: client, Instances: store, Log: log, Metrics: prometheus.NewRegistry(),
-	}, observer.NewFrom(n.kubelet, n.kubelet, n.name, coreClient, log, metrics), n.kubelet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { store.Run(ctx) })
-	running.Go(func() {
-		if err := n.server.Run(ctx); err != nil {
-			t.Errorf("%s: %v", n.name, err)
-		}
-	})
-	running.Go(func() {
-		for !store.HasSynced() && pause(ctx, 10*time.Millisecond) == nil {
-		}
-		n.publish(true)
-	})
-	n.stop = func() {
-		cancel()
-		running.Wait()
-	}
-}
-
-// state returns the state of the machine.
-func (n *memoryNode) state() slots.State {
-	state, err := ask(context.Background(), n.server, n.server.machine.State)
-	if err != nil {
-		n.c.t.Errorf("%s: %v", n.name, err)
-	}
-	return state
-}
-
-// publish publishes the devices, as the reconciler does once the Instances are synced.
-func (n *memoryNode) publish(online bool) {
-	if !n.store.HasSynced() {
-		return
-	}
-	var list []device.Device
-	for name, capacity := range n.c.capacity {
-		list = append(list, device.Device{
-			Instance: types.NamespacedName{Namespace: "default", Name: name}, Configuration: group, ID: name, Shared: true,
-			Capacity: int32(capacity), Online: online, Files: []device.File{{HostPath: name}},
-		})
-	}
-	n.server.Publish(types.NamespacedName{Namespace: "default", Name: group}, list)
-}
-
 // step does something at random.
 func (c *cluster) step() {
 	n := c.nodes[c.random.IntN(len(c.nodes))]
-	switch choice := c.random.IntN(24); {
+	switch choice := c.random.IntN(25); {
 	case choice < 8:
 		c.admit(n)
 	case choice < 16:
@@ -256,13 +232,18 @@ func (c *cluster) step() {
 			n.kubelet.end(live[c.random.IntN(len(live))], c.random.IntN(2) == 0)
 		}
 	case choice < 17:
-		n.kubelet.restart(time.Duration(c.random.Int64N(int64(2 * time.Second))))
+		n.kubelet.restart(c.upTo(2 * time.Second))
 	case choice < 18:
-		n.stop()
+		n.end()
 		n.start()
 	case choice < 19:
-		n.publish(c.random.IntN(3) > 0)
+		n.crash()
+		n.startAt = time.Now().Add(c.upTo(maxDowntime))
 	case choice < 20:
+		if online := c.random.IntN(3) > 0; n.agent != nil {
+			n.agent.publish(online)
+		}
+	case choice < 21:
 		n.link.set(true, false)
 	default:
 		n.link.set(false, c.random.IntN(4) > 0)
@@ -299,18 +280,21 @@ func (c *cluster) check() {
 			users[container.devices[0]] += len(container.ids)
 			for _, id := range container.ids {
 				if other := holder[id]; other != "" {
-					c.t.Errorf("I1 %s: containers of %s and %s have the slot", id, other, n.name)
+					c.violation("I1 %s: containers of %s and %s have the slot", id, other, n.name)
 				}
 				holder[id] = n.name
 			}
 		}
-		for _, violation := range slots.Check(n.state()) {
-			c.t.Errorf("%s: %v", n.name, violation)
+		if n.agent == nil {
+			continue
+		}
+		for _, violation := range slots.Check(n.agent.state()) {
+			c.violation("%s: %v", n.name, violation)
 		}
 	}
 	for instance, count := range users {
 		if count > c.capacity[instance] {
-			c.t.Errorf("I3 %s: containers have %d slots, the capacity is %d", instance, count, c.capacity[instance])
+			c.violation("I3 %s: containers have %d slots, the capacity is %d", instance, count, c.capacity[instance])
 		}
 	}
 }
@@ -320,7 +304,7 @@ func (c *cluster) checkRecord(n *memoryNode, container memoryContainer) {
 	if container.resource != v0.ResourceName(group) {
 		for _, id := range container.ids {
 			if owner := c.api.usage(container.devices[0])[id]; string(owner) != n.name {
-				c.t.Errorf("I2 %s: a container of %s has the slot, but the record says %q", id, n.name, owner)
+				c.violation("I2 %s: a container of %s has the slot, but the record says %q", id, n.name, owner)
 			}
 		}
 		return
@@ -330,7 +314,7 @@ func (c *cluster) checkRecord(n *memoryNode, container memoryContainer) {
 		if !slices.ContainsFunc(slices.Collect(maps.Values(usage)), func(owner v0.SlotOwner) bool {
 			return slices.Contains(container.ids, strings.TrimSuffix(strings.TrimPrefix(string(owner), "C:"), ":"+n.name))
 		}) {
-			c.t.Errorf("I2 %s: a container of %s has a slot through the ids %v, but the record says %v", instance, n.name, container.ids, usage)
+			c.violation("I2 %s: a container of %s has a slot through the ids %v, but the record says %v", instance, n.name, container.ids, usage)
 		}
 	}
 }
@@ -340,7 +324,10 @@ func (c *cluster) checkRecord(n *memoryNode, container memoryContainer) {
 func (c *cluster) drain() {
 	for _, n := range c.nodes {
 		n.link.set(false, false)
-		n.publish(true)
+		if n.agent == nil {
+			n.start()
+		}
+		n.agent.publish(true)
 	}
 	c.admitting.Wait()
 	time.Sleep(maxRewatch)
@@ -354,7 +341,7 @@ func (c *cluster) drain() {
 	for instance := range c.capacity {
 		for slot, owner := range c.api.usage(instance) {
 			if owner != "" {
-				c.t.Errorf("I7 %s: still owned by %q %v after all pods ended", slot, owner, maxRelease)
+				c.violation("I7 %s: still owned by %q %v after all pods ended", slot, owner, maxRelease)
 			}
 		}
 	}
@@ -362,7 +349,7 @@ func (c *cluster) drain() {
 		for _, name := range append(slices.Collect(maps.Keys(c.capacity)), group) {
 			pod := newMemoryPod(n.name+"-last-"+name, v0.ResourceName(name), 1, false)
 			if !n.kubelet.admit(pod, v0.ResourceName(name), 1) {
-				c.t.Errorf("%s: a pod is not admitted although all slots of %s are free: %v; %+v", n.name, name, n.kubelet.lists(), n.state())
+				c.violation("%s: a pod is not admitted although all slots of %s are free: %v; %+v", n.name, name, n.kubelet.lists(), n.agent.state())
 			}
 			n.kubelet.end(pod, true)
 			time.Sleep(maxRelease)
