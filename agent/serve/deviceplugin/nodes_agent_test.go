@@ -1,7 +1,10 @@
 package deviceplugin
 
 import (
+	"cmp"
 	"context"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +18,13 @@ import (
 
 	"akri.sh/akri/agent/core"
 	"akri.sh/akri/agent/device"
+	"akri.sh/akri/agent/discover/publish"
+	"akri.sh/akri/agent/discover/streams"
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/deadline"
 )
 
 // memoryNode is a node with a kubelet and, most of the time, an agent.
@@ -28,24 +35,37 @@ type memoryNode struct {
 	link    *memoryLink
 	agent   *memoryAgent // nil while there is none
 	startAt time.Time    // of the next agent, while there is none
+
+	mu sync.Mutex
+	// sees are the devices that the node's discovery handler reports, by the names of
+	// their Instances.
+	sees map[string]streams.Known
+	// configuration is the Configuration as the node's agent knows it.
+	configuration *v0.Configuration
 }
 
-// memoryAgent is one life of the serving half of an agent. It is [plugins].
+// memoryAgent is one life of an agent: its serving half, and the publisher, with a loop in
+// place of the reconciler and a list in place of the discovery handlers. It is [plugins].
 type memoryAgent struct {
 	*memoryKubelet
-	n       *memoryNode
-	store   *instances.Store
-	server  *Server
-	alive   context.Context // until it crashes
-	kill    context.CancelFunc
-	quit    context.CancelFunc
-	running sync.WaitGroup
+	n         *memoryNode
+	store     *instances.Store
+	publisher *publish.Publisher
+	server    *Server
+	touched   chan struct{}   // capacity 1: publish soon
+	settledAt time.Time       // when the handlers have reported
+	alive     context.Context // until it crashes
+	kill      context.CancelFunc
+	quit      context.CancelFunc
+	running   sync.WaitGroup
 }
 
 // start starts an agent, which knows what the API server and the kubelet say.
 func (n *memoryNode) start() {
 	t, log := n.c.t, n.c.log.With("agent", n.name)
-	a := &memoryAgent{memoryKubelet: n.kubelet, n: n}
+	a := &memoryAgent{
+		memoryKubelet: n.kubelet, n: n, touched: make(chan struct{}, 1), settledAt: time.Now().Add(n.c.upTo(maxSettle)),
+	}
 	a.alive, a.kill = context.WithCancel(context.Background())
 	config := &rest.Config{Host: "http://api", Transport: connection{n.link, a.alive}, QPS: -1}
 	client, err := dynamic.NewForConfig(config)
@@ -56,15 +76,17 @@ func (n *memoryNode) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.store, err = instances.New(client, n.name, func(types.NamespacedName) {}, log); err != nil {
+	if a.store, err = instances.New(client, n.name, func(types.NamespacedName) { a.touch() }, log); err != nil {
 		t.Fatal(err)
 	}
+	a.publisher = publish.New(client, a.store, n.name, v0.FieldManagerAgent, log)
+	a.store.Unless(a.publisher.Matches)
 	metrics, err := observer.NewMetrics(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.server, err = newServer(Options{
-		NodeName: n.name, FieldManager: "akri-agent", Client: client, Instances: a.store, Log: log, Metrics: prometheus.NewRegistry(),
+		NodeName: n.name, FieldManager: v0.FieldManagerAgent, Client: client, Instances: a.store, Log: log, Metrics: prometheus.NewRegistry(),
 	}, observer.NewFrom(n.kubelet, n.kubelet, n.name, coreClient, log, metrics), a)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +102,7 @@ func (n *memoryNode) start() {
 	a.running.Go(func() {
 		for !a.store.HasSynced() && pause(ctx, 10*time.Millisecond) == nil {
 		}
-		a.publish(true)
+		a.reconcile(ctx)
 	})
 	n.agent = a
 }
@@ -124,19 +146,82 @@ func (a *memoryAgent) state() slots.State {
 	return state
 }
 
-// publish publishes the devices, as the reconciler does once the Instances are synced.
-func (a *memoryAgent) publish(online bool) {
-	if !a.store.HasSynced() {
-		return
+// touch lets the agent publish soon.
+func (a *memoryAgent) touch() {
+	select {
+	case a.touched <- struct{}{}:
+	default:
 	}
-	var list []device.Device
-	for name, capacity := range a.n.c.capacity {
-		list = append(list, device.Device{
-			Instance: types.NamespacedName{Namespace: "default", Name: name}, Configuration: group, ID: name, Shared: true,
-			Capacity: int32(capacity), Online: online, Files: []device.File{{HostPath: name}},
-		})
+}
+
+// reconcile publishes the devices that the node sees, after each event and as often as the
+// publisher wants, until ctx is done. It is the part of agent/reconcile.go that concerns
+// the Instances of one Configuration.
+func (a *memoryAgent) reconcile(ctx context.Context) {
+	offered := []device.Device(nil)
+	retry := newObserveBackoff()
+	a.touch()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.touched:
+		}
+		configuration, snapshot := a.snapshot()
+		result, err := a.publisher.Publish(ctx, configuration, snapshot)
+		if !reflect.DeepEqual(result.Devices, offered) {
+			offered = result.Devices
+			a.server.Publish(types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Name}, offered)
+		}
+		next := deadline.Earliest(snapshot.Next, result.Next)
+		if err != nil {
+			next = time.Now().Add(min(retry.Step(), maxRetry))
+		} else {
+			retry = newObserveBackoff()
+		}
+		if !next.IsZero() {
+			timer := time.AfterFunc(time.Until(next), a.touch)
+			context.AfterFunc(ctx, func() { timer.Stop() })
+		}
 	}
-	a.server.Publish(types.NamespacedName{Namespace: "default", Name: group}, list)
+}
+
+// snapshot returns what the handlers have reported.
+func (a *memoryAgent) snapshot() (*v0.Configuration, streams.Snapshot) {
+	a.n.mu.Lock()
+	defer a.n.mu.Unlock()
+	snapshot := streams.Snapshot{Settled: !time.Now().Before(a.settledAt)}
+	if !snapshot.Settled {
+		snapshot.Next = a.settledAt
+		return a.n.configuration, snapshot
+	}
+	for _, known := range a.n.sees {
+		snapshot.Devices = append(snapshot.Devices, known)
+	}
+	slices.SortFunc(snapshot.Devices, func(a, b streams.Known) int { return cmp.Compare(a.ID, b.ID) })
+	return a.n.configuration, snapshot
+}
+
+// see changes what the node's handler reports about a device.
+func (n *memoryNode) see(d memoryDevice, present, online bool) {
+	n.mu.Lock()
+	delete(n.sees, d.name)
+	if present {
+		n.sees[d.name] = streams.Known{
+			Device: streams.Device{Key: d.Key, Files: []device.File{{HostPath: d.name, ContainerPath: d.name}}}, Online: online,
+		}
+	}
+	n.mu.Unlock()
+	if n.agent != nil {
+		n.agent.touch()
+	}
+}
+
+// learn tells the agent the Configuration of now.
+func (n *memoryNode) learn(configuration *v0.Configuration) {
+	n.mu.Lock()
+	n.configuration = configuration
+	n.mu.Unlock()
 }
 
 // Serve implements [plugins].

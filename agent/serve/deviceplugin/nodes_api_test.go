@@ -9,22 +9,25 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/jsonpatch"
 )
 
 // memoryAPI is an API server in memory for Instances of one namespace, as far as the
-// serving half of an agent uses it. Other tests use a real one; only this one follows
-// the clock of a bubble and can delay, lose and repeat requests.
+// agents use it. Other tests use a real one; only this one follows the clock of a bubble
+// and can delay, lose and repeat requests.
 type memoryAPI struct {
 	violation func(format string, arguments ...any)
+	// conflict is called with each Event that reports a conflict; it may be nil.
+	conflict func(event string)
 
 	mu      sync.Mutex
 	version int
@@ -33,61 +36,106 @@ type memoryAPI struct {
 	grown   chan struct{} // closed when history grows
 }
 
+// memoryEvent is a change of an object, which is nil before it was created and after it
+// was deleted.
 type memoryEvent struct {
-	Type   string `json:"type"`
-	Object any    `json:"object"`
+	version       int
+	before, after metav1.Object
 }
 
 func newMemoryAPI(violation func(string, ...any)) *memoryAPI {
 	return &memoryAPI{violation: violation, objects: map[string]*v0.Instance{}, grown: make(chan struct{})}
 }
 
-// put stores an Instance under a new version. The caller holds mu.
-func (a *memoryAPI) put(instance *v0.Instance) {
-	kind := "MODIFIED"
-	if a.objects[instance.Name] == nil {
-		kind = "ADDED"
-	}
+// record records a change under a new version. The caller holds mu.
+func (a *memoryAPI) record(before, after metav1.Object) {
 	a.version++
-	instance.ResourceVersion = strconv.Itoa(a.version)
-	instance.Generation++
-	a.objects[instance.Name] = instance
-	a.history = append(a.history, memoryEvent{kind, instance})
+	if after != nil {
+		after.SetResourceVersion(strconv.Itoa(a.version))
+	}
+	a.history = append(a.history, memoryEvent{a.version, before, after})
 	close(a.grown)
 	a.grown = make(chan struct{})
 }
 
-func (a *memoryAPI) create(instance *v0.Instance) {
+// put stores an Instance. The caller holds mu.
+func (a *memoryAPI) put(instance *v0.Instance) {
+	before := a.objects[instance.Name]
+	a.objects[instance.Name] = instance
+	if before == nil {
+		instance.Generation = 1
+		instance.UID = types.UID(fmt.Sprint("uid-", a.version+1))
+		a.record(nil, instance)
+		return
+	}
+	if !reflect.DeepEqual(before.Spec, instance.Spec) {
+		instance.Generation++
+	}
+	a.record(before, instance)
+}
+
+// remove deletes an Instance. The caller holds mu.
+func (a *memoryAPI) remove(instance *v0.Instance) {
+	delete(a.objects, instance.Name)
+	a.record(instance, nil)
+}
+
+// get returns an Instance, or nil. Nobody modifies it.
+func (a *memoryAPI) get(instance string) *v0.Instance {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.put(instance)
+	return a.objects[instance]
 }
 
 // usage returns the owners of an Instance's slots.
 func (a *memoryAPI) usage(instance string) map[string]v0.SlotOwner {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.objects[instance].Spec.DeviceUsage)
+	if object := a.get(instance); object != nil {
+		return object.Spec.DeviceUsage
+	}
+	return nil
 }
 
-// patch applies a JSON Patch to an Instance. It returns the HTTP status.
-func (a *memoryAPI) patch(name string, operations []jsonpatch.Operation, dryRun bool) (*v0.Instance, int) {
+// edit changes an Instance as a user does. It reports whether that is allowed.
+func (a *memoryAPI) edit(name string, change func(*v0.Instance)) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.objects[name]
+	if before == nil {
+		return false
+	}
+	after := before.DeepCopy()
+	change(after)
+	if reflect.DeepEqual(before, after) || !keepsOwners(before, after) {
+		return false
+	}
+	a.put(after)
+	return true
+}
+
+// keepsOwners is a rule of the CRD.
+func keepsOwners(before, after *v0.Instance) bool {
+	for slot, owner := range before.Spec.DeviceUsage {
+		if now := after.Spec.DeviceUsage[slot]; owner != "" && now != "" && now != owner {
+			return false
+		}
+	}
+	return true
+}
+
+// patch applies a JSON Patch of a node's agent to an Instance. It returns the HTTP status.
+func (a *memoryAPI) patch(node, name string, patch []jsonpatch.Operation, dryRun bool) (*v0.Instance, int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.objects[name]
 	if before == nil {
 		return nil, http.StatusNotFound
 	}
-	after := before.DeepCopy()
-	for _, operation := range operations {
-		if !apply(operation, after) {
-			return nil, http.StatusUnprocessableEntity
-		}
+	after, ok := patched(before, patch)
+	if !ok || !keepsOwners(before, after) {
+		return nil, http.StatusUnprocessableEntity
 	}
-	for slot, owner := range before.Spec.DeviceUsage { // a rule of the CRD
-		if now := after.Spec.DeviceUsage[slot]; owner != "" && now != "" && now != owner {
-			return nil, http.StatusUnprocessableEntity
-		}
+	if excess := exceeds(node, before, after); excess != "" {
+		a.violation("I1 the agent of %s may not change %s of %s: %+v", node, excess, name, patch)
 	}
 	if dryRun || reflect.DeepEqual(before, after) {
 		return after, http.StatusOK
@@ -96,85 +144,111 @@ func (a *memoryAPI) patch(name string, operations []jsonpatch.Operation, dryRun 
 	return after, http.StatusOK
 }
 
-// apply applies an operation to an Instance, and reports whether it succeeded.
-func apply(operation jsonpatch.Operation, instance *v0.Instance) bool {
-	usage := instance.Spec.DeviceUsage
-	slot, ofSlot := strings.CutPrefix(operation.Path, "/spec/deviceUsage/")
+// exceeds returns what the policy for agents would deny, or "".
+func exceeds(node string, before, after *v0.Instance) string {
+	others := func(instance *v0.Instance) map[string]v0.SlotOwner {
+		usage := maps.Clone(instance.Spec.DeviceUsage)
+		maps.DeleteFunc(usage, func(_ string, value v0.SlotOwner) bool {
+			owner, err := v0.ParseOwner(string(value))
+			return value == "" || err == nil && owner.Node == node
+		})
+		return usage
+	}
+	without := func(nodes []string) []string {
+		return slices.DeleteFunc(slices.Clone(nodes), func(other string) bool { return other == node })
+	}
 	switch {
-	case operation.Op == "test" && operation.Path == "/metadata/resourceVersion":
-		return operation.Value == instance.ResourceVersion
-	case operation.Op == "test" && operation.Path == "/metadata/uid":
-		return operation.Value == string(instance.UID)
-	case operation.Op == "test" && operation.Path == "/spec/deviceUsage":
-		return operation.Value == nil && usage == nil
-	case operation.Op == "add" && operation.Path == "/spec/deviceUsage":
-		instance.Spec.DeviceUsage = map[string]v0.SlotOwner{}
-		for name, owner := range operation.Value.(map[string]any) {
-			instance.Spec.DeviceUsage[name] = v0.SlotOwner(owner.(string))
-		}
-		return true
-	case !ofSlot:
-		panic(fmt.Sprintf("the API in memory does not know %+v", operation))
+	case !maps.Equal(others(before), others(after)):
+		return "spec.deviceUsage"
+	case !slices.Equal(without(before.Spec.Nodes), without(after.Spec.Nodes)):
+		return "spec.nodes"
+	case before.Spec.Capacity != after.Spec.Capacity && len(before.Spec.Nodes) > 0 && before.Spec.Nodes[0] != node:
+		return "spec.capacity"
 	}
-	owner, found := usage[slot]
-	switch operation.Op {
-	case "test":
-		return operation.Value == nil && !found || operation.Value == string(owner) && found
-	case "remove":
-		if delete(usage, slot); len(usage) == 0 {
-			instance.Spec.DeviceUsage = nil // the type cannot express an empty map
-		}
-		return found
-	case "add", "replace":
-		if usage == nil || operation.Op == "replace" && !found {
-			return false
-		}
-		usage[slot] = v0.SlotOwner(operation.Value.(string))
-		return true
-	}
-	panic(fmt.Sprintf("the API in memory does not know %+v", operation))
+	return ""
 }
 
-// serve serves a request.
-func (a *memoryAPI) serve(r *http.Request, body []byte, lag func() time.Duration) *http.Response {
+// create creates an Instance. It returns the HTTP status.
+func (a *memoryAPI) create(instance *v0.Instance) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.objects[instance.Name] != nil {
+		return statusAlreadyExists
+	}
+	a.put(instance)
+	return http.StatusOK
+}
+
+// delete deletes an Instance for a node's agent. It returns the HTTP status.
+func (a *memoryAPI) delete(node, name string, options metav1.DeleteOptions) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	instance := a.objects[name]
+	if instance == nil {
+		return http.StatusNotFound
+	}
+	if p := options.Preconditions; p == nil || *p.UID != instance.UID || *p.ResourceVersion != instance.ResourceVersion {
+		return http.StatusConflict
+	}
+	owned := func(owner v0.SlotOwner) bool { return owner != "" && (instance.Spec.Shared || string(owner) != node) }
+	if slices.ContainsFunc(instance.Spec.Nodes, func(other string) bool { return other != node }) ||
+		instance.Spec.Shared && slices.ContainsFunc(slices.Collect(maps.Values(instance.Spec.DeviceUsage)), owned) {
+		a.violation("I2 the agent of %s deletes %s with the nodes %v and the owners %v",
+			node, name, instance.Spec.Nodes, instance.Spec.DeviceUsage)
+	}
+	a.remove(instance)
+	return http.StatusOK
+}
+
+// serve serves a request that arrives through a link.
+func (a *memoryAPI) serve(l *memoryLink, r *http.Request, body []byte) *http.Response {
 	query, name := r.URL.Query(), path.Base(r.URL.Path)
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/"):
-		if bytes.Contains(body, []byte(reasonConflict)) { // nobody edits the record
-			a.violation("I1 an agent reports a conflict: %s", body)
+		if bytes.Contains(body, []byte(reasonConflict)) {
+			a.conflict(string(body))
 		}
 		return respond200(json.RawMessage(body))
 	case query.Get("watch") != "":
-		version, _ := strconv.Atoi(query.Get("resourceVersion"))
-		watch := &memoryWatch{ctx: r.Context(), api: a, next: version, lag: lag}
-		if query.Get("sendInitialEvents") == "true" {
-			watch.start()
-		}
-		return &http.Response{StatusCode: http.StatusOK, Header: jsonHeader, Body: watch}
+		return &http.Response{StatusCode: http.StatusOK, Header: jsonHeader, Body: newMemoryWatch(r, l)}
+	case r.Method == http.MethodPost:
+		instance := &v0.Instance{}
+		decode(body, instance)
+		return respondWith(a.create(instance), instance)
 	case name == v0.InstanceResource.Resource:
 		panic("an agent lists the Instances instead of watching them")
 	case r.Method == http.MethodGet:
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if instance := a.objects[name]; instance != nil {
+		if instance := a.get(name); instance != nil {
 			return respond200(instance)
 		}
 		return respondError(http.StatusNotFound)
 	case r.Method == http.MethodPatch:
 		var operations []jsonpatch.Operation
-		if err := json.Unmarshal(body, &operations); err != nil {
-			return respondError(http.StatusBadRequest)
-		}
-		instance, code := a.patch(name, operations, query.Get("dryRun") != "")
-		if code != http.StatusOK {
-			return respondError(code)
-		}
-		return respond200(instance)
+		decode(body, &operations)
+		instance, code := a.patch(l.node, name, operations, query.Get("dryRun") != "")
+		return respondWith(code, instance)
+	case r.Method == http.MethodDelete:
+		var options metav1.DeleteOptions
+		decode(body, &options)
+		return respondWith(a.delete(l.node, name, options), metav1.Status{Status: metav1.StatusSuccess})
 	}
 	panic("the API in memory does not know " + r.Method + " " + r.URL.String())
 }
 
+func decode(text []byte, into any) {
+	if err := json.Unmarshal(text, into); err != nil {
+		panic(err)
+	}
+}
+
 var jsonHeader = http.Header{"Content-Type": {"application/json"}}
+
+func respondWith(code int, object any) *http.Response {
+	if code != http.StatusOK {
+		return respondError(code)
+	}
+	return respond200(object)
+}
 
 func respond200(object any) *http.Response {
 	text, err := json.Marshal(object)
@@ -184,14 +258,21 @@ func respond200(object any) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Header: jsonHeader, Body: io.NopCloser(bytes.NewReader(text))}
 }
 
+// statusAlreadyExists is a conflict with another reason.
+const statusAlreadyExists = -http.StatusConflict
+
+var statusReasons = map[int]metav1.StatusReason{
+	http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound,
+	http.StatusConflict: metav1.StatusReasonConflict, statusAlreadyExists: metav1.StatusReasonAlreadyExists,
+	http.StatusUnprocessableEntity: metav1.StatusReasonInvalid, http.StatusInternalServerError: metav1.StatusReasonInternalError,
+}
+
 func respondError(code int) *http.Response {
-	response := respond200(metav1.Status{
+	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: int32(code), Message: "refused", Reason: map[int]metav1.StatusReason{
-			http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusConflict: metav1.StatusReasonConflict,
-			http.StatusUnprocessableEntity: metav1.StatusReasonInvalid, http.StatusInternalServerError: metav1.StatusReasonInternalError,
-		}[code],
-	})
-	response.StatusCode = code
+		Status:   metav1.StatusFailure, Code: int32(max(code, -code)), Message: "refused", Reason: statusReasons[code],
+	}
+	response := respond200(status)
+	response.StatusCode = int(status.Code)
 	return response
 }

@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
 
 	v0 "akri.sh/akri/api/v0"
 )
@@ -24,6 +28,7 @@ import (
 // a request depends on the seed, on what it requests and on how many such requests were
 // before it, not on the order of requests that are sent at the same time.
 type memoryLink struct {
+	node    string
 	api     *memoryAPI
 	running *sync.WaitGroup // requests that arrive later
 	seed    uint64
@@ -34,8 +39,12 @@ type memoryLink struct {
 	faults bool
 }
 
-// maxLate bounds how late a lost request may arrive.
-const maxLate = 5 * time.Second
+const (
+	// maxLate bounds how late a lost request may arrive.
+	maxLate = 5 * time.Second
+	// maxSilence is how long client-go waits for an answer if its caller does not say.
+	maxSilence = 45 * time.Second
+)
 
 var errLink = errors.New("connection reset by peer")
 
@@ -121,26 +130,32 @@ func (l connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	case "refused":
 		return nil, errLink
 	case "hung":
-		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, silence(ctx)
 	case "late":
 		l.arrive(r, body, f.late)
-		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, silence(ctx)
 	case "error":
 		return respondError(http.StatusInternalServerError), nil
 	case "conflict":
 		return respondError(http.StatusConflict), nil
 	}
-	response := l.api.serve(r, body, l.lag)
+	response := l.api.serve(l.memoryLink, r, body)
 	if f.kind == "unanswered" {
-		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, silence(ctx)
 	}
 	if err := pause(ctx, f.after); err != nil {
 		return nil, err
 	}
 	return response, nil
+}
+
+// silence waits for an answer that does not come, and returns why the wait ended: client-go
+// notices that a connection is dead.
+func silence(ctx context.Context) error {
+	if err := pause(ctx, maxSilence); err != nil {
+		return err
+	}
+	return errLink
 }
 
 // arrive lets a request arrive late. Nobody waits for the answer.
@@ -150,7 +165,7 @@ func (l *memoryLink) arrive(r *http.Request, body []byte, late time.Duration) {
 	}
 	l.running.Go(func() {
 		time.Sleep(late)
-		l.api.serve(r.WithContext(context.Background()), body, l.lag)
+		l.api.serve(l, r.WithContext(context.Background()), body)
 	})
 }
 
@@ -166,51 +181,89 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // memoryWatch is the body of a watch.
 type memoryWatch struct {
-	ctx  context.Context
-	api  *memoryAPI
-	next int // index in history
-	lag  func() time.Duration
-	text bytes.Buffer
+	ctx      context.Context
+	link     *memoryLink
+	selector labels.Selector
+	next     int // index in history
+	text     bytes.Buffer
+}
+
+func newMemoryWatch(r *http.Request, l *memoryLink) *memoryWatch {
+	query := r.URL.Query()
+	selector, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil {
+		panic(err)
+	}
+	w := &memoryWatch{ctx: r.Context(), link: l, selector: selector}
+	w.next, _ = strconv.Atoi(query.Get("resourceVersion"))
+	if query.Get("sendInitialEvents") == "true" {
+		w.start()
+	}
+	return w
 }
 
 // start writes the initial events.
 func (w *memoryWatch) start() {
-	w.api.mu.Lock()
-	defer w.api.mu.Unlock()
-	for _, instance := range w.api.objects {
-		w.write(memoryEvent{"ADDED", instance})
+	api := w.link.api
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(api.objects)) {
+		if instance := api.objects[name]; w.shows(instance) {
+			w.write(watch.Added, instance)
+		}
 	}
-	w.next = w.api.version
-	w.write(memoryEvent{"BOOKMARK", &v0.Instance{
+	w.next = api.version
+	w.write(watch.Bookmark, &v0.Instance{
 		TypeMeta: instanceType,
 		ObjectMeta: metav1.ObjectMeta{
 			ResourceVersion: strconv.Itoa(w.next), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 		},
-	}})
+	})
 }
 
-func (w *memoryWatch) write(event memoryEvent) {
-	if err := json.NewEncoder(&w.text).Encode(event); err != nil {
+// shows reports whether the watch selects an object, which may be nil.
+func (w *memoryWatch) shows(object metav1.Object) bool {
+	return object != nil && w.selector.Matches(labels.Set(object.GetLabels()))
+}
+
+// follow writes what a change is to this watch: an object that it no longer selects is
+// deleted.
+func (w *memoryWatch) follow(event memoryEvent) {
+	switch before, after := w.shows(event.before), w.shows(event.after); {
+	case before && after:
+		w.write(watch.Modified, event.after)
+	case after:
+		w.write(watch.Added, event.after)
+	case before:
+		last := event.before.(*v0.Instance).DeepCopy()
+		last.ResourceVersion = strconv.Itoa(event.version)
+		w.write(watch.Deleted, last)
+	}
+}
+
+func (w *memoryWatch) write(kind watch.EventType, object any) {
+	if err := json.NewEncoder(&w.text).Encode(map[string]any{"type": kind, "object": object}); err != nil {
 		panic(err)
 	}
 }
 
 // Read implements [io.Reader].
 func (w *memoryWatch) Read(p []byte) (int, error) {
+	api := w.link.api
 	for w.text.Len() == 0 {
-		w.api.mu.Lock()
-		grown := w.api.grown
-		for ; w.next < len(w.api.history); w.next++ {
-			w.write(w.api.history[w.next])
+		api.mu.Lock()
+		grown := api.grown
+		for ; w.next < len(api.history); w.next++ {
+			w.follow(api.history[w.next])
 		}
-		w.api.mu.Unlock()
+		api.mu.Unlock()
 		if w.text.Len() > 0 {
 			break
 		}
 		select {
 		case <-grown:
 			// A watch is behind; some events arrive together.
-			if err := pause(w.ctx, w.lag()); err != nil {
+			if err := pause(w.ctx, w.link.lag()); err != nil {
 				return 0, err
 			}
 		case <-w.ctx.Done():

@@ -5,23 +5,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
-	"akri.sh/akri/agent/serve/slots"
+	"akri.sh/akri/agent/discover/streams"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/fulltest"
 )
@@ -40,9 +36,14 @@ const (
 	maxRelease = 12 * time.Second
 	// maxDowntime bounds the time from a crash of an agent until it starts again.
 	maxDowntime = 10 * time.Second
-	// maxRewatch bounds the time until watches work again after an outage. It is
-	// longer than a lost request may be late.
-	maxRewatch = time.Minute
+	// maxSettle bounds the time from the start of an agent until the discovery handlers
+	// have reported.
+	maxSettle = 2 * time.Second
+	// maxRetry bounds the delay before an agent publishes again after an error.
+	maxRetry = 30 * time.Second
+	// maxRewatch bounds the time until watches work again after an outage, and devices are
+	// published. It is longer than a lost request may be late.
+	maxRewatch = maxSilence + maxRetry + 15*time.Second
 )
 
 var instanceType = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind}
@@ -140,11 +141,13 @@ type cluster struct {
 	violation func(format string, arguments ...any)
 	log       *slog.Logger
 	api       *memoryAPI
-	capacity  map[string]int // by Instance
 	nodes     []*memoryNode
+	devices   []memoryDevice
 	admitting sync.WaitGroup
 	late      sync.WaitGroup
 	pods      int
+
+	configuration *v0.Configuration
 }
 
 // schedule runs one random schedule.
@@ -152,9 +155,10 @@ func schedule(t *testing.T, seed uint64, log *slog.Logger) {
 	synctest.Test(t, func(t *testing.T) {
 		report := func(format string, arguments ...any) { t.Errorf("violation: "+format, arguments...) }
 		c := &cluster{
-			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report), capacity: map[string]int{},
+			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report),
 		}
-		c.createInstances()
+		c.api.conflict = c.checkConflict
+		c.createDevices()
 		for i := range 2 + c.random.IntN(2) {
 			c.addNode(fmt.Sprint("node-", i))
 		}
@@ -190,34 +194,33 @@ func (c *cluster) maxPause() time.Duration {
 	return []time.Duration{time.Millisecond, 100 * time.Millisecond, 3 * time.Second}[c.random.IntN(3)]
 }
 
-func (c *cluster) createInstances() {
+// memoryDevice is a device, which has an Instance while a node sees it.
+type memoryDevice struct {
+	streams.Key
+	name string // of the Instance
+}
+
+// createDevices creates the Configuration and decides which devices there are.
+func (c *cluster) createDevices() {
+	c.configuration = &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: group, UID: group},
+		Spec:       v0.ConfigurationSpec{Capacity: 1 + c.random.Int32N(3)},
+	}
 	for i := range 1 + c.random.IntN(3) {
-		name := fmt.Sprintf("%s-%06d", group, i)
-		c.capacity[name] = 1 + c.random.IntN(3)
-		c.api.create(&v0.Instance{
-			TypeMeta:   instanceType,
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{}},
-			Spec: v0.InstanceSpec{
-				ConfigurationName: group, CDIName: v0.CDIName(group, name), Capacity: int32(c.capacity[name]), Shared: true,
-			},
-		})
+		key := streams.Key{ID: fmt.Sprint("device-", i), Shared: true}
+		c.devices = append(c.devices, memoryDevice{key, v0.InstanceName(group, key.ID, "", true)})
 	}
 }
 
 func (c *cluster) addNode(name string) {
-	c.api.mu.Lock()
-	for _, instance := range c.api.objects {
-		joined := instance.DeepCopy()
-		joined.Labels[v0.NodeLabel(name)] = ""
-		joined.Spec.Nodes = append(joined.Spec.Nodes, name)
-		c.api.put(joined)
-	}
-	c.api.mu.Unlock()
 	n := &memoryNode{
-		c: c, name: name, kubelet: newMemoryKubelet(name, c.violation),
-		link: &memoryLink{api: c.api, running: &c.late, seed: c.random.Uint64(), sent: map[string]uint64{}},
+		c: c, name: name, kubelet: newMemoryKubelet(name, c.violation), configuration: c.configuration, sees: map[string]streams.Known{},
+		link: &memoryLink{node: name, api: c.api, running: &c.late, seed: c.random.Uint64(), sent: map[string]uint64{}},
 	}
 	c.nodes = append(c.nodes, n)
+	for _, d := range c.devices {
+		n.see(d, true, true)
+	}
 	n.start()
 }
 
@@ -239,10 +242,8 @@ func (c *cluster) step() {
 	case choice < 19:
 		n.crash()
 		n.startAt = time.Now().Add(c.upTo(maxDowntime))
-	case choice < 20:
-		if online := c.random.IntN(3) > 0; n.agent != nil {
-			n.agent.publish(online)
-		}
+	case choice < 20: // the device goes offline, or the node leaves or joins it
+		n.see(c.devices[c.random.IntN(len(c.devices))], c.random.IntN(3) > 0, c.random.IntN(3) > 0)
 	case choice < 21:
 		n.link.set(true, false)
 	default:
@@ -254,106 +255,12 @@ func (c *cluster) step() {
 func (c *cluster) admit(n *memoryNode) {
 	c.pods++
 	name, count := group, 1+c.random.IntN(2)
-	if names := slices.Sorted(maps.Keys(c.capacity)); c.random.IntN(2) == 0 {
-		name = names[c.random.IntN(len(names))]
-		count = min(count, c.capacity[name])
+	if c.random.IntN(2) == 0 {
+		name = c.devices[c.random.IntN(len(c.devices))].name
+		count = min(count, int(c.configuration.Spec.Capacity))
 	}
 	pod := newMemoryPod(fmt.Sprint("pod-", c.pods), v0.ResourceName(name), count, c.random.IntN(3) == 0)
 	c.admitting.Go(func() {
 		n.kubelet.admit(pod, v0.ResourceName(name), count)
 	})
-}
-
-// check verifies the invariants.
-func (c *cluster) check() {
-	users := map[string]int{}     // by Instance
-	holder := map[string]string{} // by slot, of the Instances' resources
-	for _, n := range c.nodes {
-		for _, container := range n.kubelet.holders() {
-			c.checkRecord(n, container)
-			if container.resource == v0.ResourceName(group) {
-				for _, instance := range container.devices {
-					users[instance]++
-				}
-				continue
-			}
-			users[container.devices[0]] += len(container.ids)
-			for _, id := range container.ids {
-				if other := holder[id]; other != "" {
-					c.violation("I1 %s: containers of %s and %s have the slot", id, other, n.name)
-				}
-				holder[id] = n.name
-			}
-		}
-		if n.agent == nil {
-			continue
-		}
-		for _, violation := range slots.Check(n.agent.state()) {
-			c.violation("%s: %v", n.name, violation)
-		}
-	}
-	for instance, count := range users {
-		if count > c.capacity[instance] {
-			c.violation("I3 %s: containers have %d slots, the capacity is %d", instance, count, c.capacity[instance])
-		}
-	}
-}
-
-// checkRecord verifies that the record names the user of each slot.
-func (c *cluster) checkRecord(n *memoryNode, container memoryContainer) {
-	if container.resource != v0.ResourceName(group) {
-		for _, id := range container.ids {
-			if owner := c.api.usage(container.devices[0])[id]; string(owner) != n.name {
-				c.violation("I2 %s: a container of %s has the slot, but the record says %q", id, n.name, owner)
-			}
-		}
-		return
-	}
-	for _, instance := range container.devices {
-		usage := c.api.usage(instance)
-		if !slices.ContainsFunc(slices.Collect(maps.Values(usage)), func(owner v0.SlotOwner) bool {
-			return slices.Contains(container.ids, strings.TrimSuffix(strings.TrimPrefix(string(owner), "C:"), ":"+n.name))
-		}) {
-			c.violation("I2 %s: a container of %s has a slot through the ids %v, but the record says %v", instance, n.name, container.ids, usage)
-		}
-	}
-}
-
-// drain ends all Pods without further faults. All slots must then become free, and be
-// available to all nodes.
-func (c *cluster) drain() {
-	for _, n := range c.nodes {
-		n.link.set(false, false)
-		if n.agent == nil {
-			n.start()
-		}
-		n.agent.publish(true)
-	}
-	c.admitting.Wait()
-	time.Sleep(maxRewatch)
-	c.check()
-	for _, n := range c.nodes {
-		for _, pod := range n.kubelet.live() {
-			n.kubelet.end(pod, true)
-		}
-	}
-	time.Sleep(maxRelease)
-	for instance := range c.capacity {
-		for slot, owner := range c.api.usage(instance) {
-			if owner != "" {
-				c.violation("I7 %s: still owned by %q %v after all pods ended", slot, owner, maxRelease)
-			}
-		}
-	}
-	for _, n := range c.nodes {
-		for _, name := range append(slices.Collect(maps.Keys(c.capacity)), group) {
-			pod := newMemoryPod(n.name+"-last-"+name, v0.ResourceName(name), 1, false)
-			if !n.kubelet.admit(pod, v0.ResourceName(name), 1) {
-				c.violation("%s: a pod is not admitted although all slots of %s are free: %v; %+v", n.name, name, n.kubelet.lists(), n.agent.state())
-			}
-			n.kubelet.end(pod, true)
-			time.Sleep(maxRelease)
-		}
-	}
-	c.check()
 }
