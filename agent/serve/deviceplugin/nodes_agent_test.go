@@ -35,6 +35,9 @@ type memoryNode struct {
 	link    *memoryLink
 	agent   *memoryAgent // nil while there is none
 	startAt time.Time    // of the next agent, while there is none
+	// troubledAt is when the node was last troubled.
+	troubledAt time.Time
+	sawAt      map[string]time.Time // when sees last changed, by Instance
 
 	mu sync.Mutex
 	// sees are the devices that the node's discovery handler reports, by the names of
@@ -204,6 +207,7 @@ func (a *memoryAgent) snapshot() (*v0.Configuration, streams.Snapshot) {
 
 // see changes what the node's handler reports about a device.
 func (n *memoryNode) see(d memoryDevice, present, online bool) {
+	n.sawAt[d.name] = time.Now()
 	n.mu.Lock()
 	delete(n.sees, d.name)
 	if present {
@@ -215,6 +219,14 @@ func (n *memoryNode) see(d memoryDevice, present, online bool) {
 	if n.agent != nil {
 		n.agent.touch()
 	}
+}
+
+// seesNow reports whether the node sees the device of an Instance.
+func (n *memoryNode) seesNow(instance string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, found := n.sees[instance]
+	return found
 }
 
 // learn tells the agent the Configuration of now.

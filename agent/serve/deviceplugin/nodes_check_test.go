@@ -1,34 +1,100 @@
 package deviceplugin
 
 import (
-	"maps"
+	"cmp"
+	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"akri.sh/akri/agent/serve/claims"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
 
+const (
+	// proofTime is how long nobody may give a slot of an Instance that was created again.
+	proofTime = 5 * time.Second
+	// writeTime bounds the time until an owner is written, if that is not a condition for
+	// giving the slot: that of a local device, and one that users have removed.
+	writeTime = 12 * time.Second
+)
+
+// history is what users have done to an Instance.
+type history struct {
+	edited  map[string]time.Time // when an owner was changed, by slot; "" for that of an ID
+	version uint64               // of the Instance after the last edit
+	removed time.Time            // when the Instance was last deleted
+	// capacity is the largest since no agent was mistaken about it.
+	capacity int
+	// agreed is since when all agents know the capacity; zero while one does not.
+	agreed time.Time
+}
+
+// use is a slot that a container has, through one of some owners.
+type use struct {
+	instance string
+	slot     string // empty if only the record knows it
+	owners   []v0.SlotOwner
+}
+
+// uses returns the slots that a container has.
+func (c *memoryContainer) uses(node string) []use {
+	var all []use
+	if c.resource == v0.ResourceName(group) {
+		var owners []v0.SlotOwner
+		for _, id := range c.ids {
+			owners = append(owners, v0.SlotOwner(v0.Owner{Node: node, VirtualID: id}.String()))
+		}
+		for _, instance := range c.devices {
+			all = append(all, use{instance: instance, owners: owners})
+		}
+		return all
+	}
+	for _, id := range c.ids {
+		all = append(all, use{instance: c.devices[0], slot: id, owners: []v0.SlotOwner{v0.SlotOwner(node)}})
+	}
+	return all
+}
+
+// recorded returns the slot that the record gives to a container, or "".
+func (c *cluster) recorded(u use) string {
+	for slot, owner := range c.api.usage(u.instance) {
+		if (u.slot == "" || u.slot == slot) && slices.Contains(u.owners, owner) {
+			return slot
+		}
+	}
+	return ""
+}
+
 // check verifies the invariants.
 func (c *cluster) check() {
-	users := map[string]int{}     // by Instance
-	holder := map[string]string{} // by slot, of the Instances' resources
+	users := map[string]map[string]bool{} // slots in use, by Instance
+	holder := map[string]string{}         // node by slot
+	for _, n := range c.nodes {
+		if n.troubled() {
+			n.troubledAt = time.Now()
+		}
+	}
 	for _, n := range c.nodes {
 		for _, container := range n.kubelet.holders() {
-			c.checkRecord(n, container)
-			if container.resource == v0.ResourceName(group) {
-				for _, instance := range container.devices {
-					users[instance]++
+			for i, u := range container.uses(n.name) {
+				slot := cmp.Or(c.recorded(u), u.slot)
+				c.excuse(n, container, u)
+				if container.excused[cmp.Or(u.slot, u.instance)] {
+					continue
 				}
-				continue
-			}
-			users[container.devices[0]] += len(container.ids)
-			for _, id := range container.ids {
-				if other := holder[id]; other != "" {
-					c.violation("I1 %s: containers of %s and %s have the slot", id, other, n.name)
+				c.checkRecord(n, container, u)
+				slot = cmp.Or(slot, fmt.Sprint(u.instance, " on ", n.name, " ", container.ids[i]))
+				if users[u.instance] == nil {
+					users[u.instance] = map[string]bool{}
 				}
-				holder[id] = n.name
+				users[u.instance][slot] = true
+				if other := cmp.Or(holder[slot], n.name); other != n.name {
+					c.violation("I1 %s: containers of %s and %s have the slot", slot, other, n.name)
+				}
+				holder[slot] = n.name
 			}
 		}
 		if n.agent == nil {
@@ -38,81 +104,115 @@ func (c *cluster) check() {
 			c.violation("%s: %v", n.name, violation)
 		}
 	}
-	for instance, count := range users {
-		if capacity := int(c.configuration.Spec.Capacity); count > capacity {
-			c.violation("I3 %s: containers have %d slots, the capacity is %d", instance, count, capacity)
-		}
+	for _, d := range c.devices {
+		c.checkCapacity(d.name, len(users[d.name]))
 	}
 }
 
-// checkRecord verifies that the record names the user of each slot.
-func (c *cluster) checkRecord(n *memoryNode, container memoryContainer) {
-	if container.resource != v0.ResourceName(group) {
-		for _, id := range container.ids {
-			if owner := c.api.usage(container.devices[0])[id]; string(owner) != n.name {
-				c.violation("I2 %s: a container of %s has the slot, but the record says %q", id, n.name, owner)
-			}
-		}
+// checkRecord verifies that the record names the user of a slot (I2).
+func (c *cluster) checkRecord(n *memoryNode, container *memoryContainer, u use) {
+	if c.recorded(u) != "" {
 		return
 	}
-	for _, instance := range container.devices {
-		usage := c.api.usage(instance)
-		if !slices.ContainsFunc(slices.Collect(maps.Values(usage)), func(owner v0.SlotOwner) bool {
-			return slices.Contains(container.ids, strings.TrimSuffix(strings.TrimPrefix(string(owner), "C:"), ":"+n.name))
-		}) {
-			c.violation("I2 %s: a container of %s has a slot through the ids %v, but the record says %v", instance, n.name, container.ids, usage)
+	d, h := c.device(u.instance), c.history(u.instance)
+	written := h.removed // since when the owner should be written again
+	if !d.Shared {
+		object := c.api.get(u.instance)
+		if _, labelled := labelsOf(object)[v0.NodeLabel(n.name)]; !labelled {
+			return
 		}
-	}
-}
-
-// checkConflict is called with each Event that reports a conflict. Nobody edits the record.
-func (c *cluster) checkConflict(event string) {
-	c.violation("I1 an agent reports a conflict: %s", event)
-}
-
-// drain ends all Pods without further faults. All slots must then become free, and be
-// available to all nodes.
-func (c *cluster) drain() {
-	for _, n := range c.nodes {
-		n.link.set(false, false)
-		if n.agent == nil {
-			n.start()
-		}
-		for _, d := range c.devices {
-			n.see(d, true, true)
-		}
-	}
-	c.admitting.Wait()
-	time.Sleep(maxRewatch)
-	c.check()
-	for _, n := range c.nodes {
-		for _, pod := range n.kubelet.live() {
-			n.kubelet.end(pod, true)
-		}
-	}
-	time.Sleep(maxRelease)
-	for _, d := range c.devices {
-		for slot, owner := range c.api.usage(d.name) {
-			if owner != "" {
-				c.violation("I7 %s: still owned by %q %v after all pods ended", slot, owner, maxRelease)
+		for _, other := range []time.Time{container.began, n.troubledAt, n.sawAt[u.instance]} {
+			if other.After(written) {
+				written = other
 			}
 		}
 	}
-	for _, n := range c.nodes {
-		c.checkAvailable(n, group)
-		for _, d := range c.devices {
-			c.checkAvailable(n, d.name)
-		}
+	if (!d.Shared || container.began.Before(h.removed.Add(proofTime))) && time.Since(written) <= writeTime {
+		return
 	}
-	c.check()
+	c.violation("I2 %s %s: a container of %s has it through the ids %v since %v, but the record says %v",
+		u.instance, u.slot, n.name, container.ids, time.Since(container.began), c.api.usage(u.instance))
 }
 
-// checkAvailable verifies that a node admits a Pod that requests a resource.
-func (c *cluster) checkAvailable(n *memoryNode, name string) {
-	pod := newMemoryPod(n.name+"-last-"+name, v0.ResourceName(name), 1, false)
-	if !n.kubelet.admit(pod, v0.ResourceName(name), 1) {
-		c.violation("%s: a pod is not admitted although all slots of %s are free: %v; %+v", n.name, name, n.kubelet.lists(), n.agent.state())
+func labelsOf(instance *v0.Instance) map[string]string {
+	if instance == nil {
+		return nil
 	}
-	n.kubelet.end(pod, true)
-	time.Sleep(maxRelease)
+	return instance.Labels
+}
+
+// excuse accepts that a slot in use is used twice, until the container has terminated: if
+// a user has changed its owner, or has deleted the Instance and an agent could not write
+// the owner again, or could not know it, in time.
+func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u use) {
+	h, key := c.history(u.instance), cmp.Or(u.slot, u.instance)
+	edited := !h.edited[u.slot].Before(container.began)
+	if !c.device(u.instance).Shared && h.version > n.knows(u.instance) {
+		edited = true
+	}
+	deleted := !h.removed.IsZero() && container.began.Before(h.removed.Add(proofTime)) && c.recorded(u) == "" && c.anyTrouble(u.instance)
+	if edited || deleted {
+		container.excused[key] = true
+	}
+}
+
+// knows returns the version of an Instance that a node's agent knows, or 0.
+func (n *memoryNode) knows(instance string) uint64 {
+	if n.agent == nil {
+		return 0
+	}
+	object := n.agent.store.Get(types.NamespacedName{Namespace: "default", Name: instance})
+	if object == nil {
+		return 0
+	}
+	return claims.Version(object)
+}
+
+// troubled reports whether a fault keeps a node's agent from knowing or writing what it
+// should, or has done so until a moment ago.
+func (n *memoryNode) troubled() bool {
+	return n.agent == nil || time.Since(n.agent.settledAt) < proofTime || n.link.troubled()
+}
+
+// anyTrouble reports whether a node is troubled, or does not watch an Instance.
+func (c *cluster) anyTrouble(instance string) bool {
+	object, h := c.api.get(instance), c.history(instance)
+	return slices.ContainsFunc(c.nodes, func(n *memoryNode) bool {
+		_, labelled := labelsOf(object)[v0.NodeLabel(n.name)]
+		return n.troubled() || !n.seesNow(instance) || !labelled && time.Since(h.removed) >= proofTime
+	})
+}
+
+// checkCapacity verifies that containers do not have too many slots of an Instance (I3),
+// given the capacity that their agents could know.
+func (c *cluster) checkCapacity(instance string, users int) {
+	object, h := c.api.get(instance), c.history(instance)
+	if object == nil {
+		return
+	}
+	capacity := int(min(object.Spec.Capacity, c.configuration.Spec.Capacity))
+	h.capacity = max(h.capacity, capacity)
+	if users > h.capacity {
+		c.violation("I3 %s: containers have %d slots, the capacity is %d", instance, users, h.capacity)
+	}
+	agree := !slices.ContainsFunc(c.nodes, func(n *memoryNode) bool {
+		return n.agent == nil || slices.ContainsFunc(n.agent.state().Instances, func(i slots.InstanceState) bool {
+			return i.Name == instance && i.Published && i.Capacity > capacity
+		})
+	})
+	switch {
+	case !agree:
+		h.agreed = time.Time{}
+	case h.agreed.IsZero():
+		h.agreed = time.Now()
+	case time.Since(h.agreed) > maxLate+maxCall && users <= capacity: // no claim of before may still arrive
+		h.capacity = capacity
+	}
+}
+
+// checkConflict is called with each Event that reports a conflict. Only users cause them.
+func (c *cluster) checkConflict(event string) {
+	if !c.edited.Load() {
+		c.violation("I1 an agent reports a conflict: %s", event)
+	}
 }

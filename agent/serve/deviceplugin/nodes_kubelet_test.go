@@ -51,7 +51,7 @@ type memoryResource struct {
 // memoryPod is a Pod whose containers have IDs.
 type memoryPod struct {
 	object     *corev1.Pod
-	containers []memoryContainer
+	containers []*memoryContainer
 	running    bool
 	ended      bool
 }
@@ -62,6 +62,10 @@ type memoryContainer struct {
 	ids            []string
 	devices        []string // Instances, from the response
 	init           bool
+	began          time.Time // of its Allocate
+	// excused are the slots, or the Instances of unknown slots, that users may have given
+	// to others.
+	excused map[string]bool
 }
 
 func newMemoryKubelet(node string, violation func(string, ...any)) *memoryKubelet {
@@ -286,6 +290,7 @@ func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bo
 	k.mu.Unlock()
 	var reusable []string
 	for _, c := range slices.Concat(pod.object.Spec.InitContainers, pod.object.Spec.Containers) {
+		began := time.Now()
 		ids, devices, err := k.allocate(resourceName, count, reusable)
 		k.mu.Lock()
 		if err != nil {
@@ -296,7 +301,9 @@ func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bo
 		}
 		reusable = ids
 		init := len(pod.containers) < len(pod.object.Spec.InitContainers)
-		pod.containers = append(pod.containers, memoryContainer{c.Name, resourceName, ids, devices, init})
+		pod.containers = append(pod.containers, &memoryContainer{
+			name: c.Name, resource: resourceName, ids: ids, devices: devices, init: init, began: began, excused: map[string]bool{},
+		})
 		k.mu.Unlock()
 	}
 	k.mu.Lock()
@@ -408,10 +415,10 @@ func (k *memoryKubelet) end(pod *memoryPod, remove bool) {
 }
 
 // holders returns the containers that may use their devices.
-func (k *memoryKubelet) holders() []memoryContainer {
+func (k *memoryKubelet) holders() []*memoryContainer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var all []memoryContainer
+	var all []*memoryContainer
 	for _, pod := range k.pods {
 		if !pod.ended && len(pod.containers) > 0 {
 			all = append(all, pod.containers[len(pod.containers)-1]) // an init container has terminated when the next one starts

@@ -37,6 +37,7 @@ type memoryLink struct {
 	sent   map[string]uint64 // requests, by what they request
 	down   bool
 	faults bool
+	calmAt time.Time // since when requests succeed
 }
 
 const (
@@ -87,7 +88,18 @@ func (l *memoryLink) draw(r *http.Request) fault {
 func (l *memoryLink) set(down, faults bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if (l.down || l.faults) && !down && !faults {
+		l.calmAt = time.Now()
+	}
 	l.down, l.faults = down, faults
+}
+
+// troubled reports whether requests fail, or have failed so shortly before that what the
+// agent knows may be old.
+func (l *memoryLink) troubled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.down || l.faults || !l.calmAt.IsZero() && time.Since(l.calmAt) < maxRewatch
 }
 
 // lag returns how far a watch is behind.

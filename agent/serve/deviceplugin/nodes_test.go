@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,6 +149,9 @@ type cluster struct {
 	pods      int
 
 	configuration *v0.Configuration
+	acts          []act
+	histories     map[string]*history // by Instance
+	edited        atomic.Bool         // a user has changed or removed an owner
 }
 
 // schedule runs one random schedule.
@@ -156,17 +160,16 @@ func schedule(t *testing.T, seed uint64, log *slog.Logger) {
 		report := func(format string, arguments ...any) { t.Errorf("violation: "+format, arguments...) }
 		c := &cluster{
 			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report),
+			histories: map[string]*history{},
 		}
 		c.api.conflict = c.checkConflict
 		c.createDevices()
+		c.chooseActs()
 		for i := range 2 + c.random.IntN(2) {
 			c.addNode(fmt.Sprint("node-", i))
 		}
 		time.Sleep(time.Second)
 		for range steps {
-			for _, n := range c.nodes {
-				n.startDue()
-			}
 			c.step()
 			time.Sleep(c.upTo(c.maxPause()))
 			synctest.Wait()
@@ -194,73 +197,23 @@ func (c *cluster) maxPause() time.Duration {
 	return []time.Duration{time.Millisecond, 100 * time.Millisecond, 3 * time.Second}[c.random.IntN(3)]
 }
 
-// memoryDevice is a device, which has an Instance while a node sees it.
-type memoryDevice struct {
-	streams.Key
-	name string // of the Instance
-}
-
-// createDevices creates the Configuration and decides which devices there are.
-func (c *cluster) createDevices() {
-	c.configuration = &v0.Configuration{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: group, UID: group},
-		Spec:       v0.ConfigurationSpec{Capacity: 1 + c.random.Int32N(3)},
-	}
-	for i := range 1 + c.random.IntN(3) {
-		key := streams.Key{ID: fmt.Sprint("device-", i), Shared: true}
-		c.devices = append(c.devices, memoryDevice{key, v0.InstanceName(group, key.ID, "", true)})
+func newMemoryConfiguration(capacity int32) *v0.Configuration {
+	return &v0.Configuration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: group, UID: group}, Spec: v0.ConfigurationSpec{Capacity: capacity},
 	}
 }
 
 func (c *cluster) addNode(name string) {
 	n := &memoryNode{
-		c: c, name: name, kubelet: newMemoryKubelet(name, c.violation), configuration: c.configuration, sees: map[string]streams.Known{},
+		c: c, name: name, kubelet: newMemoryKubelet(name, c.violation),
+		configuration: c.configuration, sees: map[string]streams.Known{}, sawAt: map[string]time.Time{},
 		link: &memoryLink{node: name, api: c.api, running: &c.late, seed: c.random.Uint64(), sent: map[string]uint64{}},
 	}
 	c.nodes = append(c.nodes, n)
 	for _, d := range c.devices {
-		n.see(d, true, true)
+		if d.reaches(n) {
+			n.see(d, true, true)
+		}
 	}
 	n.start()
-}
-
-// step does something at random.
-func (c *cluster) step() {
-	n := c.nodes[c.random.IntN(len(c.nodes))]
-	switch choice := c.random.IntN(25); {
-	case choice < 8:
-		c.admit(n)
-	case choice < 16:
-		if live := n.kubelet.live(); len(live) > 0 {
-			n.kubelet.end(live[c.random.IntN(len(live))], c.random.IntN(2) == 0)
-		}
-	case choice < 17:
-		n.kubelet.restart(c.upTo(2 * time.Second))
-	case choice < 18:
-		n.end()
-		n.start()
-	case choice < 19:
-		n.crash()
-		n.startAt = time.Now().Add(c.upTo(maxDowntime))
-	case choice < 20: // the device goes offline, or the node leaves or joins it
-		n.see(c.devices[c.random.IntN(len(c.devices))], c.random.IntN(3) > 0, c.random.IntN(3) > 0)
-	case choice < 21:
-		n.link.set(true, false)
-	default:
-		n.link.set(false, c.random.IntN(4) > 0)
-	}
-}
-
-// admit admits a Pod in the background. Several nodes may race for a slot.
-func (c *cluster) admit(n *memoryNode) {
-	c.pods++
-	name, count := group, 1+c.random.IntN(2)
-	if c.random.IntN(2) == 0 {
-		name = c.devices[c.random.IntN(len(c.devices))].name
-		count = min(count, int(c.configuration.Spec.Capacity))
-	}
-	pod := newMemoryPod(fmt.Sprint("pod-", c.pods), v0.ResourceName(name), count, c.random.IntN(3) == 0)
-	c.admitting.Go(func() {
-		n.kubelet.admit(pod, v0.ResourceName(name), count)
-	})
 }

@@ -1,0 +1,63 @@
+package deviceplugin
+
+import (
+	"time"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// drain ends all Pods without further faults. All slots must then become free, and be
+// available to all nodes.
+func (c *cluster) drain() {
+	c.calm()
+	c.admitting.Wait()
+	time.Sleep(maxRewatch)
+	c.check()
+	for _, n := range c.nodes {
+		for _, pod := range n.kubelet.live() {
+			n.kubelet.end(pod, true)
+		}
+	}
+	time.Sleep(maxRelease)
+	for _, d := range c.devices {
+		for slot, owner := range c.api.usage(d.name) {
+			if owner != "" {
+				c.violation("I7 %s: still owned by %q %v after all pods ended", slot, owner, maxRelease)
+			}
+		}
+	}
+	for _, n := range c.nodes {
+		c.checkAvailable(n, group)
+		for _, d := range c.devices {
+			if d.reaches(n) {
+				c.checkAvailable(n, d.name)
+			}
+		}
+	}
+	c.check()
+}
+
+// calm ends all faults, and corrects what users have done.
+func (c *cluster) calm() {
+	for _, n := range c.nodes {
+		n.link.set(false, false)
+		if n.agent == nil {
+			n.start()
+		}
+		for _, d := range c.devices {
+			if d.reaches(n) {
+				n.see(d, true, true)
+			}
+		}
+	}
+}
+
+// checkAvailable verifies that a node admits a Pod that requests a resource.
+func (c *cluster) checkAvailable(n *memoryNode, name string) {
+	pod := newMemoryPod(n.name+"-last-"+name, v0.ResourceName(name), 1, false)
+	if !n.kubelet.admit(pod, v0.ResourceName(name), 1) {
+		c.violation("%s: a pod is not admitted although all slots of %s are free: %v; %+v", n.name, name, n.kubelet.lists(), n.agent.state())
+	}
+	n.kubelet.end(pod, true)
+	time.Sleep(maxRelease)
+}
