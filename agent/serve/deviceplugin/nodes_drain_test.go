@@ -1,6 +1,7 @@
 package deviceplugin
 
 import (
+	"slices"
 	"time"
 
 	v0 "akri.sh/akri/api/v0"
@@ -27,7 +28,9 @@ func (c *cluster) drain() {
 		}
 	}
 	for _, n := range c.nodes {
-		c.checkAvailable(n, group)
+		if slices.ContainsFunc(c.devices, func(d memoryDevice) bool { return d.reaches(n) }) {
+			c.checkAvailable(n, group)
+		}
 		for _, d := range c.devices {
 			if d.reaches(n) {
 				c.checkAvailable(n, d.name)

@@ -66,11 +66,16 @@ func (c *cluster) step() {
 	a.do(c, n)
 }
 
-// createDevices creates the Configuration and decides which devices there are.
+// createDevices creates the Configuration and decides which devices there are. Half of the
+// schedules have local devices, next to shared ones or without any.
 func (c *cluster) createDevices() {
 	c.configuration = newMemoryConfiguration(1 + c.random.Int32N(3))
+	local := c.random.IntN(2) == 0
 	for i := range 1 + c.random.IntN(3) {
 		d := memoryDevice{Key: streams.Key{ID: fmt.Sprint("device-", i), Shared: true}}
+		if local && c.random.IntN(2) == 0 {
+			d.Shared, d.node = false, fmt.Sprint("node-", c.random.IntN(2))
+		}
 		d.name = v0.InstanceName(group, d.ID, d.node, d.Shared)
 		c.devices = append(c.devices, d)
 	}
