@@ -55,7 +55,8 @@ type memoryAgent struct {
 	store     *instances.Store
 	publisher *publish.Publisher
 	server    *Server
-	touched   chan struct{}   // capacity 1: publish soon
+	touched   chan struct{} // capacity 1: publish soon
+	startedAt time.Time
 	settledAt time.Time       // when the handlers have reported
 	alive     context.Context // until it crashes
 	kill      context.CancelFunc
@@ -67,7 +68,7 @@ type memoryAgent struct {
 func (n *memoryNode) start() {
 	t, log := n.c.t, n.c.log.With("agent", n.name)
 	a := &memoryAgent{
-		memoryKubelet: n.kubelet, n: n, touched: make(chan struct{}, 1), settledAt: time.Now().Add(n.c.upTo(maxSettle)),
+		memoryKubelet: n.kubelet, n: n, touched: make(chan struct{}, 1), startedAt: time.Now(), settledAt: time.Now().Add(n.c.upTo(maxSettle)),
 	}
 	a.alive, a.kill = context.WithCancel(context.Background())
 	config := &rest.Config{Host: "http://api", Transport: connection{n.link, a.alive}, QPS: -1}

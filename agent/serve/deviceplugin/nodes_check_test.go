@@ -16,6 +16,8 @@ import (
 const (
 	// proofTime is how long nobody may give a slot of an Instance that was created again.
 	proofTime = 5 * time.Second
+	// troubleTime bounds the time until an agent that starts knows what its containers have.
+	troubleTime = 20 * time.Second
 	// writeTime bounds the time until an owner is written, if that is not a condition for
 	// giving the slot: that of a local device, and one that users have removed.
 	writeTime = 12 * time.Second
@@ -151,9 +153,21 @@ func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u use) {
 		edited = true
 	}
 	deleted := !h.removed.IsZero() && container.began.Before(h.removed.Add(proofTime)) && c.recorded(u) == "" && c.anyTrouble(u.instance)
-	if edited || deleted {
+	if edited || deleted || c.forgotten(n, container, u) {
 		container.excused[key] = true
 	}
+}
+
+// forgotten reports whether only an agent that has ended knew which slot of a local device an
+// ID has: it could not write that yet, a late release has removed it meanwhile (see the known
+// limits of package slots), or the Instance was deleted because the device was gone.
+func (c *cluster) forgotten(n *memoryNode, container *memoryContainer, u use) bool {
+	restarted := n.agent == nil || container.began.Before(n.agent.startedAt) && time.Since(n.agent.startedAt) < troubleTime
+	if c.device(u.instance).Shared || u.slot != "" || c.recorded(u) != "" || !restarted {
+		return false
+	}
+	c.edited.Store(true) // the ID is reported as a conflict
+	return true
 }
 
 // knows returns the version of an Instance that a node's agent knows, or 0.

@@ -41,6 +41,7 @@ var acts = []act{
 	{"a device comes or goes", 1, true, (*cluster).flap},
 	{"the API server is out of reach", 1, true, func(_ *cluster, n *memoryNode) { n.link.set(true, false) }},
 	{"requests fail", 3, true, func(_ *cluster, n *memoryNode) { n.link.set(false, true) }},
+	{"a user deletes an Instance", 1, true, (*cluster).remove},
 	{"requests succeed", 2, false, func(_ *cluster, n *memoryNode) { n.link.set(false, false) }},
 }
 
