@@ -53,6 +53,13 @@ func (c *cluster) calm() {
 			}
 		}
 	}
+	for _, d := range c.devices {
+		for slot, owner := range c.api.usage(d.name) {
+			if slices.Contains(foreignOwners, owner) { // no agent frees that
+				c.own(d, slot, "")
+			}
+		}
+	}
 }
 
 // checkAvailable verifies that a node admits a Pod that requests a resource.

@@ -42,6 +42,7 @@ var acts = []act{
 	{"the API server is out of reach", 1, true, func(_ *cluster, n *memoryNode) { n.link.set(true, false) }},
 	{"requests fail", 3, true, func(_ *cluster, n *memoryNode) { n.link.set(false, true) }},
 	{"a user deletes an Instance", 1, true, (*cluster).remove},
+	{"a user edits an owner", 1, true, (*cluster).edit},
 	{"requests succeed", 2, false, func(_ *cluster, n *memoryNode) { n.link.set(false, false) }},
 }
 

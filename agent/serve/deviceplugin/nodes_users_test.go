@@ -1,7 +1,21 @@
 package deviceplugin
 
 import (
+	"slices"
 	"time"
+
+	"akri.sh/akri/agent/serve/claims"
+	v0 "akri.sh/akri/api/v0"
+)
+
+// maxSlot is above all slots of the schedules.
+const maxSlot = 4
+
+var (
+	// foreignOwners are owners of no node of the schedules.
+	foreignOwners = []v0.SlotOwner{"garbage::", "node-z", "C:0:node-z"}
+	// userOwners are those that users write.
+	userOwners = append([]v0.SlotOwner{"node-0", "node-1", "C:0:node-0", "C:7:node-1", "C:akri-0:node-0"}, foreignOwners...)
 )
 
 // remove deletes an Instance as a user does. The agents create it again.
@@ -14,5 +28,48 @@ func (c *cluster) remove(*memoryNode) {
 	defer c.api.mu.Unlock()
 	if instance := c.api.objects[d.name]; instance != nil {
 		c.api.remove(instance)
+	}
+}
+
+// edit changes a slot's owner as a user does who knows no better: it removes the owner, or
+// writes one if the slot is free.
+func (c *cluster) edit(*memoryNode) {
+	d := c.devices[c.random.IntN(len(c.devices))]
+	slot, owner := v0.SlotName(d.name, c.random.IntN(maxSlot)), userOwners[c.random.IntN(len(userOwners))]
+	if c.api.usage(d.name)[slot] != "" {
+		owner = ""
+	}
+	parsed, err := v0.ParseOwner(string(owner))
+	_, watched := labelsOf(c.api.get(d.name))[v0.NodeLabel(parsed.Node)]
+	if owner == "" || err != nil || watched || slices.Contains(foreignOwners, owner) {
+		c.own(d, slot, owner) // otherwise, nobody would free it
+	}
+}
+
+// own writes an owner, or removes it. Whoever has the slot is excused from now on, as are
+// those who may have it through an ID.
+func (c *cluster) own(d memoryDevice, slot string, owner v0.SlotOwner) {
+	before, parsed := c.api.usage(d.name)[slot], v0.Owner{}
+	if before != "" {
+		parsed, _ = v0.ParseOwner(string(before))
+	}
+	h := c.history(d.name)
+	changed := c.api.edit(d.name, func(instance *v0.Instance) {
+		if instance.Spec.DeviceUsage == nil {
+			instance.Spec.DeviceUsage = map[string]v0.SlotOwner{}
+		}
+		instance.Spec.DeviceUsage[slot] = owner
+	})
+	if !changed {
+		return
+	}
+	c.log.Debug("A user has edited an owner", "slot", slot, "before", before, "after", owner)
+	c.edited.Store(true)
+	h.edited[slot], h.agreed = time.Now(), time.Time{}
+	if parsed.VirtualID != "" || !d.Shared {
+		h.edited[""] = time.Now()
+	}
+	if instance := c.api.get(d.name); instance != nil {
+		h.version = claims.Version(instance)
 	}
 }
