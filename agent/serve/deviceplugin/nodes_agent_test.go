@@ -33,8 +33,9 @@ type memoryNode struct {
 	name    string
 	kubelet *memoryKubelet
 	link    *memoryLink
-	agent   *memoryAgent // nil while there is none
-	startAt time.Time    // of the next agent, while there is none
+	agent   *memoryAgent  // nil while there is none
+	startAt time.Time     // of the next agent, while there is none
+	touched chan struct{} // capacity 1: publish soon
 	// troubledAt is when the node was last troubled.
 	troubledAt time.Time
 	sawAt      map[string]time.Time // when sees last changed, by Instance
@@ -55,7 +56,6 @@ type memoryAgent struct {
 	store     *instances.Store
 	publisher *publish.Publisher
 	server    *Server
-	touched   chan struct{} // capacity 1: publish soon
 	startedAt time.Time
 	settledAt time.Time       // when the handlers have reported
 	alive     context.Context // until it crashes
@@ -67,8 +67,9 @@ type memoryAgent struct {
 // start starts an agent, which knows what the API server and the kubelet say.
 func (n *memoryNode) start() {
 	t, log := n.c.t, n.c.log.With("agent", n.name)
+	n.learn(n.c.configuration)
 	a := &memoryAgent{
-		memoryKubelet: n.kubelet, n: n, touched: make(chan struct{}, 1), startedAt: time.Now(), settledAt: time.Now().Add(n.c.upTo(maxSettle)),
+		memoryKubelet: n.kubelet, n: n, startedAt: time.Now(), settledAt: time.Now().Add(n.c.upTo(maxSettle)),
 	}
 	a.alive, a.kill = context.WithCancel(context.Background())
 	config := &rest.Config{Host: "http://api", Transport: connection{n.link, a.alive}, QPS: -1}
@@ -80,7 +81,7 @@ func (n *memoryNode) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.store, err = instances.New(client, n.name, func(types.NamespacedName) { a.touch() }, log); err != nil {
+	if a.store, err = instances.New(client, n.name, func(types.NamespacedName) { n.touch() }, log); err != nil {
 		t.Fatal(err)
 	}
 	a.publisher = publish.New(client, a.store, n.name, v0.FieldManagerAgent, log)
@@ -151,9 +152,9 @@ func (a *memoryAgent) state() slots.State {
 }
 
 // touch lets the agent publish soon.
-func (a *memoryAgent) touch() {
+func (n *memoryNode) touch() {
 	select {
-	case a.touched <- struct{}{}:
+	case n.touched <- struct{}{}:
 	default:
 	}
 }
@@ -164,12 +165,12 @@ func (a *memoryAgent) touch() {
 func (a *memoryAgent) reconcile(ctx context.Context) {
 	offered := []device.Device(nil)
 	retry := newObserveBackoff()
-	a.touch()
+	a.n.touch()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.touched:
+		case <-a.n.touched:
 		}
 		configuration, snapshot := a.snapshot()
 		result, err := a.publisher.Publish(ctx, configuration, snapshot)
@@ -184,7 +185,7 @@ func (a *memoryAgent) reconcile(ctx context.Context) {
 			retry = newObserveBackoff()
 		}
 		if !next.IsZero() {
-			timer := time.AfterFunc(time.Until(next), a.touch)
+			timer := time.AfterFunc(time.Until(next), a.n.touch)
 			context.AfterFunc(ctx, func() { timer.Stop() })
 		}
 	}
@@ -217,9 +218,7 @@ func (n *memoryNode) see(d memoryDevice, present, online bool) {
 		}
 	}
 	n.mu.Unlock()
-	if n.agent != nil {
-		n.agent.touch()
-	}
+	n.touch()
 }
 
 // seesNow reports whether the node sees the device of an Instance.
@@ -230,10 +229,12 @@ func (n *memoryNode) seesNow(instance string) bool {
 	return found
 }
 
-// learn tells the agent the Configuration of now.
-func (n *memoryNode) learn(configuration *v0.Configuration) {
+// learn lets the agent know the latest Configuration.
+func (n *memoryNode) learn(latest *v0.Configuration) {
 	n.mu.Lock()
-	n.configuration = configuration
+	if n.configuration == nil || latest.Generation > n.configuration.Generation {
+		n.configuration = latest
+	}
 	n.mu.Unlock()
 }
 

@@ -28,11 +28,17 @@ type history struct {
 	edited  map[string]time.Time // when an owner was changed, by slot; "" for that of an ID
 	version uint64               // of the Instance after the last edit
 	removed time.Time            // when the Instance was last deleted
-	// capacity is the largest since no agent was mistaken about it.
+	// capacity is the last that was seen, and agreed since when all agents know it and all
+	// owners are written; zero while that is not so.
 	capacity int
-	// agreed is since when all agents know the capacity; zero while one does not.
-	agreed time.Time
+	agreed   time.Time
+	// maxUsers and maxOwners are how many containers may have a slot, and slots an owner,
+	// because the capacity was larger.
+	maxUsers, maxOwners int
 }
+
+// disagree records that more slots may have owners than the capacity says.
+func (h *history) disagree() { h.agreed, h.maxOwners = time.Time{}, maxSlot }
 
 // use is a slot that a container has, through one of some owners.
 type use struct {
@@ -74,6 +80,7 @@ func (c *cluster) recorded(u use) string {
 func (c *cluster) check() {
 	users := map[string]map[string]bool{} // slots in use, by Instance
 	holder := map[string]string{}         // node by slot
+	unwritten := map[string]int{}         // slots in use without their owner, by Instance
 	for _, n := range c.nodes {
 		if n.troubled() {
 			n.troubledAt = time.Now()
@@ -83,6 +90,9 @@ func (c *cluster) check() {
 		for _, container := range n.kubelet.holders() {
 			for i, u := range container.uses(n.name) {
 				slot := cmp.Or(c.recorded(u), u.slot)
+				if c.recorded(u) == "" {
+					unwritten[u.instance]++
+				}
 				c.excuse(n, container, u)
 				if container.excused[cmp.Or(u.slot, u.instance)] {
 					continue
@@ -107,7 +117,7 @@ func (c *cluster) check() {
 		}
 	}
 	for _, d := range c.devices {
-		c.checkCapacity(d.name, len(users[d.name]))
+		c.checkCapacity(d.name, len(users[d.name]), unwritten[d.name])
 	}
 }
 
@@ -198,29 +208,40 @@ func (c *cluster) anyTrouble(instance string) bool {
 }
 
 // checkCapacity verifies that containers do not have too many slots of an Instance (I3),
-// given the capacity that their agents could know.
-func (c *cluster) checkCapacity(instance string, users int) {
+// and that no slot gets an owner while as many as the capacity have one. An agent that does
+// not know yet that the capacity was reduced is excused, and what it has given stays.
+func (c *cluster) checkCapacity(instance string, users, unwritten int) {
 	object, h := c.api.get(instance), c.history(instance)
 	if object == nil {
+		h.disagree()
 		return
 	}
-	capacity := int(min(object.Spec.Capacity, c.configuration.Spec.Capacity))
-	h.capacity = max(h.capacity, capacity)
-	if users > h.capacity {
-		c.violation("I3 %s: containers have %d slots, the capacity is %d", instance, users, h.capacity)
+	owners, capacity := 0, int(min(object.Spec.Capacity, c.configuration.Spec.Capacity))
+	for _, owner := range object.Spec.DeviceUsage {
+		if owner != "" {
+			owners++
+		}
 	}
-	agree := !slices.ContainsFunc(c.nodes, func(n *memoryNode) bool {
+	agree := unwritten == 0 && !slices.ContainsFunc(c.nodes, func(n *memoryNode) bool {
 		return n.agent == nil || slices.ContainsFunc(n.agent.state().Instances, func(i slots.InstanceState) bool {
 			return i.Name == instance && i.Published && i.Capacity > capacity
 		})
 	})
 	switch {
-	case !agree:
-		h.agreed = time.Time{}
+	case !agree || capacity < h.capacity:
+		h.disagree()
+		h.maxUsers = max(h.maxUsers, h.capacity, capacity)
 	case h.agreed.IsZero():
 		h.agreed = time.Now()
-	case time.Since(h.agreed) > maxLate+maxCall && users <= capacity: // no claim of before may still arrive
-		h.capacity = capacity
+	case time.Since(h.agreed) > maxLate+maxCall: // no claim of before may still arrive
+		h.maxUsers, h.maxOwners = min(h.maxUsers, max(users, capacity)), min(h.maxOwners, max(owners, capacity))
+	}
+	h.capacity = capacity
+	if users > max(h.maxUsers, capacity) {
+		c.violation("I3 %s: containers have %d slots, the capacity is %d", instance, users, capacity)
+	}
+	if !h.agreed.IsZero() && owners > max(h.maxOwners, capacity) {
+		c.violation("I3 %s: %d slots have owners, the capacity is %d: %v", instance, owners, capacity, object.Spec.DeviceUsage)
 	}
 }
 

@@ -94,6 +94,13 @@ func (l *memoryLink) set(down, faults bool) {
 	l.down, l.faults = down, faults
 }
 
+// isDown reports whether no request succeeds.
+func (l *memoryLink) isDown() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.down
+}
+
 // troubled reports whether requests fail, or have failed so shortly before that what the
 // agent knows may be old.
 func (l *memoryLink) troubled() bool {

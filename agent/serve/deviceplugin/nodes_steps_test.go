@@ -43,6 +43,7 @@ var acts = []act{
 	{"requests fail", 3, true, func(_ *cluster, n *memoryNode) { n.link.set(false, true) }},
 	{"a user deletes an Instance", 1, true, (*cluster).remove},
 	{"a user edits an owner", 1, true, (*cluster).edit},
+	{"a user edits the capacity", 1, true, (*cluster).resize},
 	{"requests succeed", 2, false, func(_ *cluster, n *memoryNode) { n.link.set(false, false) }},
 }
 

@@ -157,7 +157,10 @@ type cluster struct {
 // schedule runs one random schedule.
 func schedule(t *testing.T, seed uint64, log *slog.Logger) {
 	synctest.Test(t, func(t *testing.T) {
-		report := func(format string, arguments ...any) { t.Errorf("violation: "+format, arguments...) }
+		report := func(format string, arguments ...any) {
+			t.Errorf("violation: "+format, arguments...)
+			log.Error("Violation", "what", fmt.Sprintf(format, arguments...))
+		}
 		c := &cluster{
 			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report),
 			histories: map[string]*history{},
@@ -205,8 +208,8 @@ func newMemoryConfiguration(capacity int32) *v0.Configuration {
 
 func (c *cluster) addNode(name string) {
 	n := &memoryNode{
-		c: c, name: name, kubelet: newMemoryKubelet(name, c.violation),
-		configuration: c.configuration, sees: map[string]streams.Known{}, sawAt: map[string]time.Time{},
+		c: c, name: name, kubelet: newMemoryKubelet(name, c.violation), touched: make(chan struct{}, 1),
+		sees: map[string]streams.Known{}, sawAt: map[string]time.Time{},
 		link: &memoryLink{node: name, api: c.api, running: &c.late, seed: c.random.Uint64(), sent: map[string]uint64{}},
 	}
 	c.nodes = append(c.nodes, n)

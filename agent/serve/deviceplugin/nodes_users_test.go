@@ -23,7 +23,8 @@ func (c *cluster) remove(*memoryNode) {
 	d := c.devices[c.random.IntN(len(c.devices))]
 	c.edited.Store(true)
 	h := c.history(d.name)
-	h.removed, h.agreed = time.Now(), time.Time{}
+	h.removed = time.Now()
+	h.disagree()
 	c.api.mu.Lock()
 	defer c.api.mu.Unlock()
 	if instance := c.api.objects[d.name]; instance != nil {
@@ -65,11 +66,42 @@ func (c *cluster) own(d memoryDevice, slot string, owner v0.SlotOwner) {
 	}
 	c.log.Debug("A user has edited an owner", "slot", slot, "before", before, "after", owner)
 	c.edited.Store(true)
-	h.edited[slot], h.agreed = time.Now(), time.Time{}
+	h.edited[slot] = time.Now()
+	h.disagree()
 	if parsed.VirtualID != "" || !d.Shared {
 		h.edited[""] = time.Now()
 	}
 	if instance := c.api.get(d.name); instance != nil {
 		h.version = claims.Version(instance)
+	}
+}
+
+// resize edits the capacity as users do: that of the Configuration, which the agents learn
+// at different times, or that of an Instance, which its author corrects.
+func (c *cluster) resize(*memoryNode) {
+	capacity, before := 1+c.random.Int32N(3), c.configuration.Spec.Capacity
+	for _, d := range c.devices {
+		h := c.history(d.name)
+		h.maxUsers = max(h.maxUsers, int(before))
+		h.disagree()
+	}
+	if c.random.IntN(3) == 0 {
+		d := c.devices[c.random.IntN(len(c.devices))]
+		c.api.edit(d.name, func(instance *v0.Instance) { instance.Spec.Capacity = capacity })
+		return
+	}
+	latest := newMemoryConfiguration(capacity)
+	latest.Generation = c.configuration.Generation + 1
+	c.configuration = latest
+	c.log.Debug("A user has edited the Configuration", "capacity", capacity)
+	for _, n := range c.nodes {
+		delay := c.upTo(time.Second)
+		c.late.Go(func() {
+			for time.Sleep(delay); n.link.isDown(); {
+				time.Sleep(time.Second)
+			}
+			n.learn(latest)
+			n.touch()
+		})
 	}
 }
