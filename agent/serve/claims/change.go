@@ -10,6 +10,7 @@ import (
 type change struct {
 	slots  map[string]transition // by slot
 	pinned bool                  // the patch applies only to the version that was read
+	inUse  bool                  // containers have the slots, whatever the capacity
 }
 
 // transition is a change of one slot's owner. Claims begin, and releases end, with a
@@ -58,7 +59,7 @@ func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, bool) {
 		}
 	}
 	pinned := c.pinned
-	if shrunk, full := shrunk(instance, len(to)); shrunk && !pinned {
+	if shrunk, full := shrunk(instance, len(to)); shrunk && !pinned && !c.inUse {
 		if full && len(to) > 0 {
 			return nil, false
 		}

@@ -82,6 +82,13 @@ func TestChange(t *testing.T) {
 			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-7": "node-b", "cam-8": "node-b", "cam-9": "node-b"}),
 			impossible: true,
 		},
+		"shrunk and full, but in use": {
+			reason: "a container has the slot already, and it must not stay free",
+			change: change{slots: claim("cam-0").slots, inUse: true},
+			object: object(map[string]v0.SlotOwner{"cam-0": "", "cam-7": "node-b", "cam-8": "node-b", "cam-9": "node-b"}),
+			want: uid + `{"op":"test","path":"/spec/deviceUsage/cam-0","value":""},` +
+				`{"op":"replace","path":"/spec/deviceUsage/cam-0","value":"node-a"}]`,
+		},
 		"release": {
 			reason: "a release tests the version, so that a delayed one cannot free a slot that was allocated again",
 			change: release("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-a"}),

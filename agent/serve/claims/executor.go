@@ -74,7 +74,17 @@ type Result struct {
 // Claim gives owners to free slots. A slot that already has the owner keeps it. Claim
 // changes all slots or none.
 func (e *Executor) Claim(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner) Result {
-	c := change{slots: map[string]transition{}}
+	return e.claim(ctx, instance, owners, false)
+}
+
+// Restore gives owners to free slots that containers have already, whatever the capacity.
+// Otherwise it is like Claim.
+func (e *Executor) Restore(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner) Result {
+	return e.claim(ctx, instance, owners, true)
+}
+
+func (e *Executor) claim(ctx context.Context, instance types.NamespacedName, owners map[int]v0.Owner, inUse bool) Result {
+	c := change{slots: map[string]transition{}, inUse: inUse}
 	for number, owner := range owners {
 		c.slots[v0.SlotName(instance.Name, number)] = transition{to: owner}
 	}

@@ -14,8 +14,11 @@ import (
 
 // claim sends a claim.
 func (s *Server) claim(c slots.Claim) {
-	name := s.devices.nameOf(c.Instance)
-	send := func(ctx context.Context) claims.Result { return s.executor.Claim(ctx, name, c.Owners) }
+	name, write := s.devices.nameOf(c.Instance), s.executor.Claim
+	if c.InUse {
+		write = s.executor.Restore
+	}
+	send := func(ctx context.Context) claims.Result { return write(ctx, name, c.Owners) }
 	s.patch(c.Instance, "claim", send, func(r claims.Result) slots.Event {
 		s.metrics.claims.WithLabelValues(outcomes[r.Outcome]).Inc()
 		return slots.ClaimSettled{

@@ -300,13 +300,13 @@ func (m *Machine) unaccounted(inst *instance, number int, s *slot) bool {
 }
 
 // claim marks slots as claiming and returns the command.
-func (m *Machine) claim(inst *instance, owners map[int]v0.Owner) Command {
+func (m *Machine) claim(inst *instance, owners map[int]v0.Owner) Claim {
 	for number, owner := range owners {
 		s := inst.slots[number]
 		s.phase, s.want, s.sent, s.asked = claiming, owner, inst.version, max(s.asked, m.now)
 	}
 	m.changed(inst)
-	return Claim{inst.name, owners}
+	return Claim{Instance: inst.name, Owners: owners}
 }
 
 // rewrite writes the owners of slots that a container has, and whose record differs. A
@@ -323,7 +323,9 @@ func (m *Machine) rewrite(inst *instance, numbers []int) []Command {
 	}
 	var commands []Command
 	if len(claims) > 0 {
-		commands = append(commands, m.claim(inst, claims))
+		claim := m.claim(inst, claims)
+		claim.InUse = true
+		commands = append(commands, claim)
 	}
 	if len(releases) > 0 {
 		for number := range releases {

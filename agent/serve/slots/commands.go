@@ -61,6 +61,8 @@ type Suggest struct {
 type Claim struct {
 	Instance string
 	Owners   map[int]v0.Owner
+	// InUse means that containers have the slots already, so the capacity does not matter.
+	InUse bool
 }
 
 // Release requests one patch that frees slots which have the given owners. The patch
