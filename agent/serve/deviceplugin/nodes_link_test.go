@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,10 @@ type memoryLink struct {
 	down   bool
 	faults bool
 	calmAt time.Time // since when requests succeed
+	// refusal is the status with which writes of Instances are refused, until a time. That
+	// happens once: agents repeat such writes with a delay that becomes too long.
+	refusal      int
+	refusedUntil time.Time
 }
 
 const (
@@ -45,6 +50,8 @@ const (
 	maxLate = 5 * time.Second
 	// maxSilence is how long client-go waits for an answer if its caller does not say.
 	maxSilence = 45 * time.Second
+	// maxRefusal bounds how long writes are refused.
+	maxRefusal = 20 * time.Second
 )
 
 var errLink = errors.New("connection reset by peer")
@@ -94,6 +101,25 @@ func (l *memoryLink) set(down, faults bool) {
 	l.down, l.faults = down, faults
 }
 
+// refuse lets the API server refuse writes of Instances for some time.
+func (l *memoryLink) refuse(status int, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refusal == 0 {
+		l.refusal, l.refusedUntil = status, time.Now().Add(d)
+	}
+}
+
+// refused returns the status with which a request is refused, or 0.
+func (l *memoryLink) refused(r *http.Request) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") || !time.Now().Before(l.refusedUntil) {
+		return 0
+	}
+	return l.refusal
+}
+
 // isDown reports whether no request succeeds.
 func (l *memoryLink) isDown() bool {
 	l.mu.Lock()
@@ -106,7 +132,11 @@ func (l *memoryLink) isDown() bool {
 func (l *memoryLink) troubled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.down || l.faults || !l.calmAt.IsZero() && time.Since(l.calmAt) < maxRewatch
+	since := l.calmAt
+	if l.refusedUntil.After(since) {
+		since = l.refusedUntil
+	}
+	return l.down || l.faults || !since.IsZero() && time.Since(since) < maxRewatch
 }
 
 // lag returns how far a watch is behind.
@@ -157,6 +187,9 @@ func (l connection) RoundTrip(r *http.Request) (*http.Response, error) {
 		return respondError(http.StatusInternalServerError), nil
 	case "conflict":
 		return respondError(http.StatusConflict), nil
+	}
+	if status := l.refused(r); status != 0 {
+		return respondError(status), nil
 	}
 	response := l.api.serve(l.memoryLink, r, body)
 	if f.kind == "unanswered" {

@@ -2,6 +2,7 @@ package deviceplugin
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"akri.sh/akri/agent/discover/streams"
@@ -41,6 +42,9 @@ var acts = []act{
 	{"a device comes or goes", 1, true, (*cluster).flap},
 	{"the API server is out of reach", 1, true, func(_ *cluster, n *memoryNode) { n.link.set(true, false) }},
 	{"requests fail", 3, true, func(_ *cluster, n *memoryNode) { n.link.set(false, true) }},
+	{"writes are refused", 1, true, func(c *cluster, n *memoryNode) {
+		n.link.refuse([]int{http.StatusForbidden, http.StatusUnprocessableEntity}[c.random.IntN(2)], c.upTo(maxRefusal))
+	}},
 	{"a user deletes an Instance", 1, true, (*cluster).remove},
 	{"a user edits an owner", 1, true, (*cluster).edit},
 	{"a user edits the capacity", 1, true, (*cluster).resize},
