@@ -28,6 +28,9 @@ type history struct {
 	edited  map[string]time.Time // when an owner was changed, by slot; "" for that of an ID
 	version uint64               // of the Instance after the last edit
 	removed time.Time            // when the Instance was last deleted
+	// lost is when an agent was last troubled within writeTime of that: containers that the
+	// kubelet does not show yet may have lost their slots.
+	lost time.Time
 	// capacity is the last that was seen, and agreed since when all agents know it and all
 	// owners are written; zero while that is not so.
 	capacity int
@@ -81,11 +84,7 @@ func (c *cluster) check() {
 	users := map[string]map[string]bool{} // slots in use, by Instance
 	holder := map[string]string{}         // node by slot
 	unwritten := map[string]int{}         // slots in use without their owner, by Instance
-	for _, n := range c.nodes {
-		if n.troubled() {
-			n.troubledAt = time.Now()
-		}
-	}
+	c.noteTrouble()
 	for _, n := range c.nodes {
 		for _, container := range n.kubelet.holders() {
 			for i, u := range container.uses(n.name) {
@@ -118,6 +117,20 @@ func (c *cluster) check() {
 	}
 	for _, d := range c.devices {
 		c.checkCapacity(d.name, len(users[d.name]), unwritten[d.name])
+	}
+}
+
+// noteTrouble records what excuses violations that are noticed later.
+func (c *cluster) noteTrouble() {
+	for _, n := range c.nodes {
+		if n.troubled() {
+			n.troubledAt = time.Now()
+		}
+	}
+	for instance, h := range c.histories {
+		if time.Since(h.removed) <= writeTime && c.anyTrouble(instance) {
+			h.lost = time.Now()
+		}
 	}
 }
 
@@ -162,7 +175,8 @@ func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u use) {
 	if !c.device(u.instance).Shared && h.version > n.knows(u.instance) {
 		edited = true
 	}
-	deleted := !h.removed.IsZero() && container.began.Before(h.removed.Add(proofTime)) && c.recorded(u) == "" && c.anyTrouble(u.instance)
+	deleted := !h.removed.IsZero() && container.began.Before(h.removed.Add(proofTime)) && c.recorded(u) == "" &&
+		(c.anyTrouble(u.instance) || h.lost.After(container.began))
 	if edited || deleted || c.forgotten(n, container, u) {
 		container.excused[key] = true
 	}

@@ -19,8 +19,12 @@ import (
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/serve/kubelet"
+	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
+
+// maxStall bounds how long the kubelet stalls around a call.
+const maxStall = slots.Quiet - time.Second
 
 // maxCall bounds a call of the kubelet: [allocateDeadline], and the time to announce a
 // refusal.
@@ -54,6 +58,9 @@ type memoryPod struct {
 	containers []*memoryContainer
 	running    bool
 	ended      bool
+	// The kubelet stalls before it calls Allocate for a container, and before it records the
+	// answer.
+	stallBefore, stallAfter time.Duration
 }
 
 // memoryContainer is a container that has got devices.
@@ -291,7 +298,7 @@ func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bo
 	var reusable []string
 	for _, c := range slices.Concat(pod.object.Spec.InitContainers, pod.object.Spec.Containers) {
 		began := time.Now()
-		ids, devices, err := k.allocate(resourceName, count, reusable)
+		ids, devices, err := k.allocate(pod, resourceName, count, reusable)
 		k.mu.Lock()
 		if err != nil {
 			pod.ended = true
@@ -315,10 +322,11 @@ func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bo
 
 var errAdmission = errors.New("UnexpectedAdmissionError")
 
-// allocate chooses IDs, those of an init container first, and calls Allocate.
-func (k *memoryKubelet) allocate(name string, count int, reusable []string) (ids, devices []string, err error) {
+// allocate chooses IDs, those of an init container first, and calls Allocate. It fails if
+// the kubelet restarts meanwhile.
+func (k *memoryKubelet) allocate(pod *memoryPod, name string, count int, reusable []string) (ids, devices []string, err error) {
 	k.mu.Lock()
-	r := k.resources[name]
+	life, r := k.life, k.resources[name]
 	var server plugin.DevicePluginServer
 	var available []string
 	if r != nil {
@@ -349,6 +357,9 @@ func (k *memoryKubelet) allocate(name string, count int, reusable []string) (ids
 		available = k.prefer(ctx, server, available, ids, count)
 		ids = append(ids, available[:need]...)
 	}
+	if pause(life, pod.stallBefore) != nil {
+		return nil, nil, errAdmission
+	}
 	began := time.Now()
 	answer, err := server.Allocate(ctx, &plugin.AllocateRequest{ContainerRequests: []*plugin.ContainerAllocateRequest{{DevicesIds: ids}}})
 	if took := time.Since(began); took > maxCall {
@@ -359,6 +370,9 @@ func (k *memoryKubelet) allocate(name string, count int, reusable []string) (ids
 	}
 	if len(answer.GetContainerResponses()) != 1 {
 		k.violation("I8 %s: Allocate of %s %v has %d responses", k.node, name, ids, len(answer.GetContainerResponses()))
+		return nil, nil, errAdmission
+	}
+	if pause(life, pod.stallAfter) != nil {
 		return nil, nil, errAdmission
 	}
 	k.mu.Lock()

@@ -53,6 +53,7 @@ var acts = []act{
 
 // chooseActs decides what happens in this schedule.
 func (c *cluster) chooseActs() {
+	c.stalls = c.random.IntN(2) == 0
 	for _, a := range acts {
 		if a.fault && c.random.IntN(2) == 0 {
 			continue
@@ -115,6 +116,9 @@ func (c *cluster) admit(n *memoryNode) {
 		count = min(count, int(c.configuration.Spec.Capacity))
 	}
 	pod := newMemoryPod(fmt.Sprint("pod-", c.pods), v0.ResourceName(name), count, c.random.IntN(3) == 0)
+	if c.stalls && c.random.IntN(20) == 0 {
+		pod.stallBefore, pod.stallAfter = c.upTo(maxStall), c.upTo(maxStall)
+	}
 	c.admitting.Go(func() {
 		n.kubelet.admit(pod, v0.ResourceName(name), count)
 	})

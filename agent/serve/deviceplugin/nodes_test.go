@@ -150,6 +150,7 @@ type cluster struct {
 
 	configuration *v0.Configuration
 	acts          []act
+	stalls        bool                // of kubelets
 	histories     map[string]*history // by Instance
 	edited        atomic.Bool         // a user has changed or removed an owner
 }

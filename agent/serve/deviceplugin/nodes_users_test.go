@@ -25,6 +25,7 @@ func (c *cluster) remove(*memoryNode) {
 	h := c.history(d.name)
 	h.removed = time.Now()
 	h.disagree()
+	c.noteTrouble()
 	c.api.mu.Lock()
 	defer c.api.mu.Unlock()
 	if instance := c.api.objects[d.name]; instance != nil {
