@@ -58,6 +58,8 @@ type memoryPod struct {
 	containers []*memoryContainer
 	running    bool
 	ended      bool
+	shown      bool // by the Pods API; initially, that shows all Pods
+	forced     bool // deleted by force: it runs, but the kubelet has forgotten its IDs
 	// The kubelet stalls before it calls Allocate for a container, and before it records the
 	// answer.
 	stallBefore, stallAfter time.Duration
@@ -70,6 +72,7 @@ type memoryContainer struct {
 	devices        []string // Instances, from the response
 	init           bool
 	began          time.Time // of its Allocate
+	ghost          bool      // its Pod was deleted by force
 	// excused are the slots, or the Instances of unknown slots, that users may have given
 	// to others.
 	excused map[string]bool
@@ -184,7 +187,7 @@ func (k *memoryKubelet) List(context.Context) (kubelet.Listing, error) {
 	defer k.mu.Unlock()
 	var listing kubelet.Listing
 	for _, pod := range k.pods {
-		if pod.ended || !pod.running || time.Now().Before(k.readyAt) {
+		if pod.ended || pod.forced || time.Now().Before(k.readyAt) {
 			continue
 		}
 		holding := kubelet.Holding{Namespace: pod.object.Namespace, Name: pod.object.Name, IDs: map[string][]string{}}
@@ -219,7 +222,9 @@ func (k *memoryKubelet) Watch(ctx context.Context, to kubelet.PodEvents) error {
 		changed := k.changed
 		now := map[types.UID]*corev1.Pod{}
 		for _, pod := range k.pods {
-			now[pod.object.UID] = pod.object
+			if pod.shown && !pod.forced || !synced && !pod.forced || shown[pod.object.UID] != nil {
+				now[pod.object.UID] = pod.object
+			}
 		}
 		k.mu.Unlock()
 		for uid, object := range now {
@@ -260,7 +265,7 @@ func encodePod(pod *corev1.Pod) []byte {
 
 // setPhase replaces the Pod's object. The caller holds mu.
 func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state corev1.ContainerState) {
-	pod.object = pod.object.DeepCopy()
+	pod.object, pod.shown = pod.object.DeepCopy(), true
 	pod.object.Status.Phase = phase
 	pod.object.Status.ContainerStatuses = nil
 	for _, c := range pod.object.Spec.Containers {
@@ -335,7 +340,7 @@ func (k *memoryKubelet) allocate(pod *memoryPod, name string, count int, reusabl
 		for _, pod := range k.pods {
 			for _, c := range pod.containers {
 				for _, id := range c.ids {
-					used[id] = used[id] || !pod.ended && c.resource == name
+					used[id] = used[id] || !pod.ended && !pod.forced && c.resource == name
 				}
 			}
 		}
@@ -428,6 +433,23 @@ func (k *memoryKubelet) end(pod *memoryPod, remove bool) {
 	}
 }
 
+// maxGhost bounds how long the containers of a Pod run that was deleted by force.
+const maxGhost = 3300 * time.Millisecond
+
+// force deletes a Pod by force. Its containers run on for some time.
+func (k *memoryKubelet) force(pod *memoryPod, after time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if pod.ended || pod.forced {
+		return
+	}
+	pod.forced = true
+	pod.object = pod.object.DeepCopy()
+	pod.object.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	k.notify()
+	time.AfterFunc(after, func() { k.end(pod, true) })
+}
+
 // holders returns the containers that may use their devices.
 func (k *memoryKubelet) holders() []*memoryContainer {
 	k.mu.Lock()
@@ -435,7 +457,9 @@ func (k *memoryKubelet) holders() []*memoryContainer {
 	var all []*memoryContainer
 	for _, pod := range k.pods {
 		if !pod.ended && len(pod.containers) > 0 {
-			all = append(all, pod.containers[len(pod.containers)-1]) // an init container has terminated when the next one starts
+			last := pod.containers[len(pod.containers)-1] // an init container has terminated when the next one starts
+			last.ghost = pod.forced
+			all = append(all, last)
 		}
 	}
 	return all

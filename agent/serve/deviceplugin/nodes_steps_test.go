@@ -30,6 +30,7 @@ type act struct {
 var acts = []act{
 	{"a pod arrives", 8, false, (*cluster).admit},
 	{"a pod ends", 8, false, (*cluster).end},
+	{"a pod is deleted by force", 2, true, (*cluster).force},
 	{"the kubelet restarts", 1, true, func(c *cluster, n *memoryNode) { n.kubelet.restart(c.upTo(2 * time.Second)) }},
 	{"the agent restarts", 1, true, func(_ *cluster, n *memoryNode) {
 		n.end()
@@ -128,6 +129,13 @@ func (c *cluster) admit(n *memoryNode) {
 func (c *cluster) end(n *memoryNode) {
 	if live := n.kubelet.live(); len(live) > 0 {
 		n.kubelet.end(live[c.random.IntN(len(live))], c.random.IntN(2) == 0)
+	}
+}
+
+// force deletes a Pod by force.
+func (c *cluster) force(n *memoryNode) {
+	if live := n.kubelet.live(); len(live) > 0 {
+		n.kubelet.force(live[c.random.IntN(len(live))], c.upTo(maxGhost))
 	}
 }
 
