@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,8 +22,8 @@ import (
 	"akri.sh/akri/internal/jsonpatch"
 )
 
-// memoryAPI is an API server in memory for Instances of one namespace, as far as the
-// agents use it. Other tests use a real one; only this one follows the clock of a bubble
+// memoryAPI is an API server in memory for Instances of one namespace and Pods, as far as
+// the agents use it. Other tests use a real one; only this one follows the clock of a bubble
 // and can delay, lose and repeat requests.
 type memoryAPI struct {
 	violation func(format string, arguments ...any)
@@ -32,8 +33,9 @@ type memoryAPI struct {
 	mu      sync.Mutex
 	version int
 	objects map[string]*v0.Instance
-	history []memoryEvent // version v is at v-1
-	grown   chan struct{} // closed when history grows
+	pods    map[types.UID]*corev1.Pod // of the nodes whose kubelets have no Pods API
+	history []memoryEvent             // version v is at v-1
+	grown   chan struct{}             // closed when history grows
 }
 
 // memoryEvent is a change of an object, which is nil before it was created and after it
@@ -44,7 +46,7 @@ type memoryEvent struct {
 }
 
 func newMemoryAPI(violation func(string, ...any)) *memoryAPI {
-	return &memoryAPI{violation: violation, objects: map[string]*v0.Instance{}, grown: make(chan struct{})}
+	return &memoryAPI{violation: violation, objects: map[string]*v0.Instance{}, pods: map[types.UID]*corev1.Pod{}, grown: make(chan struct{})}
 }
 
 // record records a change under a new version. The caller holds mu.
@@ -211,6 +213,8 @@ func (a *memoryAPI) serve(l *memoryLink, r *http.Request, body []byte) *http.Res
 		return respond200(json.RawMessage(body))
 	case query.Get("watch") != "":
 		return &http.Response{StatusCode: http.StatusOK, Header: jsonHeader, Body: newMemoryWatch(r, l)}
+	case name == "pods":
+		return respond200(a.listPods(l.node))
 	case r.Method == http.MethodPost:
 		instance := &v0.Instance{}
 		decode(body, instance)

@@ -13,8 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/types"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
@@ -45,37 +44,14 @@ type memoryKubelet struct {
 	resources map[string]*memoryResource
 	pods      []*memoryPod
 	changed   chan struct{} // closed when Pods change
+
+	// api has the node's Pods, if the kubelet has no Pods API.
+	api *memoryAPI
 }
 
 type memoryResource struct {
 	server plugin.DevicePluginServer // nil: disconnected
 	health map[string]string
-}
-
-// memoryPod is a Pod whose containers have IDs.
-type memoryPod struct {
-	object     *corev1.Pod
-	containers []*memoryContainer
-	running    bool
-	ended      bool
-	shown      bool // by the Pods API; initially, that shows all Pods
-	forced     bool // deleted by force: it runs, but the kubelet has forgotten its IDs
-	// The kubelet stalls before it calls Allocate for a container, and before it records the
-	// answer.
-	stallBefore, stallAfter time.Duration
-}
-
-// memoryContainer is a container that has got devices.
-type memoryContainer struct {
-	name, resource string
-	ids            []string
-	devices        []string // Instances, from the response
-	init           bool
-	began          time.Time // of its Allocate
-	ghost          bool      // its Pod was deleted by force
-	// excused are the slots, or the Instances of unknown slots, that users may have given
-	// to others.
-	excused map[string]bool
 }
 
 func newMemoryKubelet(node string, violation func(string, ...any)) *memoryKubelet {
@@ -202,7 +178,7 @@ func (k *memoryKubelet) List(context.Context) (kubelet.Listing, error) {
 }
 
 // Available implements observer.Pods.
-func (k *memoryKubelet) Available() bool { return true }
+func (k *memoryKubelet) Available() bool { return k.api == nil }
 
 // Close implements observer.Lister and observer.Pods.
 func (k *memoryKubelet) Close() error { return nil }
@@ -263,37 +239,9 @@ func encodePod(pod *corev1.Pod) []byte {
 	return message
 }
 
-// setPhase replaces the Pod's object. The caller holds mu.
-func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state corev1.ContainerState) {
-	pod.object, pod.shown = pod.object.DeepCopy(), true
-	pod.object.Status.Phase = phase
-	pod.object.Status.ContainerStatuses = nil
-	for _, c := range pod.object.Spec.Containers {
-		pod.object.Status.ContainerStatuses = append(pod.object.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: state})
-	}
-	k.notify()
-}
-
-// newMemoryPod returns a Pod with one container, and a plain init container before it
-// if requested. Both request count of a resource.
-func newMemoryPod(name, resourceName string, count int, init bool) *memoryPod {
-	limits := corev1.ResourceList{corev1.ResourceName(resourceName): *apiresource.NewQuantity(int64(count), apiresource.DecimalSI)}
-	container := func(name string) corev1.Container {
-		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: limits, Requests: limits}}
-	}
-	object := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{container("app")}},
-		Status:     corev1.PodStatus{Phase: corev1.PodPending},
-	}
-	if init {
-		object.Spec.InitContainers = []corev1.Container{container("init")}
-	}
-	return &memoryPod{object: object}
-}
-
 // admit admits a Pod as the kubelet's sync loop does. It reports whether the Pod runs.
 func (k *memoryKubelet) admit(pod *memoryPod, resourceName string, count int) bool {
+	k.create(pod)
 	k.admitting <- struct{}{}
 	defer func() { <-k.admitting }()
 	k.mu.Lock()
@@ -417,59 +365,6 @@ func (k *memoryKubelet) prefer(ctx context.Context, server plugin.DevicePluginSe
 		}
 	}
 	return append(front, slices.DeleteFunc(available, func(id string) bool { return slices.Contains(front, id) })...)
-}
-
-// end terminates the containers of a Pod, and removes it.
-func (k *memoryKubelet) end(pod *memoryPod, remove bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !pod.ended {
-		pod.ended = true
-		k.setPhase(pod, corev1.PodSucceeded, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
-	}
-	if remove {
-		k.pods = slices.DeleteFunc(k.pods, func(other *memoryPod) bool { return other == pod })
-		k.notify()
-	}
-}
-
-// maxGhost bounds how long the containers of a Pod run that was deleted by force.
-const maxGhost = 3300 * time.Millisecond
-
-// force deletes a Pod by force. Its containers run on for some time.
-func (k *memoryKubelet) force(pod *memoryPod, after time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if pod.ended || pod.forced {
-		return
-	}
-	pod.forced = true
-	pod.object = pod.object.DeepCopy()
-	pod.object.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	k.notify()
-	time.AfterFunc(after, func() { k.end(pod, true) })
-}
-
-// holders returns the containers that may use their devices.
-func (k *memoryKubelet) holders() []*memoryContainer {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var all []*memoryContainer
-	for _, pod := range k.pods {
-		if !pod.ended && len(pod.containers) > 0 {
-			last := pod.containers[len(pod.containers)-1] // an init container has terminated when the next one starts
-			last.ghost = pod.forced
-			all = append(all, last)
-		}
-	}
-	return all
-}
-
-// live returns the Pods that run or have ended, and still exist.
-func (k *memoryKubelet) live() []*memoryPod {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(k.pods), func(pod *memoryPod) bool { return !pod.running && !pod.ended })
 }
 
 // lists returns the health of all IDs, for a failure.

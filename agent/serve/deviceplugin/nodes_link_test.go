@@ -11,12 +11,14 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
@@ -235,6 +237,7 @@ func pause(ctx context.Context, d time.Duration) error {
 type memoryWatch struct {
 	ctx      context.Context
 	link     *memoryLink
+	pods     bool // of the node, instead of Instances
 	selector labels.Selector
 	next     int // index in history
 	text     bytes.Buffer
@@ -246,7 +249,7 @@ func newMemoryWatch(r *http.Request, l *memoryLink) *memoryWatch {
 	if err != nil {
 		panic(err)
 	}
-	w := &memoryWatch{ctx: r.Context(), link: l, selector: selector}
+	w := &memoryWatch{ctx: r.Context(), link: l, pods: path.Base(r.URL.Path) == "pods", selector: selector}
 	w.next, _ = strconv.Atoi(query.Get("resourceVersion"))
 	if query.Get("sendInitialEvents") == "true" {
 		w.start()
@@ -275,7 +278,13 @@ func (w *memoryWatch) start() {
 
 // shows reports whether the watch selects an object, which may be nil.
 func (w *memoryWatch) shows(object metav1.Object) bool {
-	return object != nil && w.selector.Matches(labels.Set(object.GetLabels()))
+	switch o := object.(type) {
+	case *v0.Instance:
+		return !w.pods && w.selector.Matches(labels.Set(o.Labels))
+	case *corev1.Pod:
+		return w.pods && o.Spec.NodeName == w.link.node
+	}
+	return false
 }
 
 // follow writes what a change is to this watch: an object that it no longer selects is
@@ -287,8 +296,11 @@ func (w *memoryWatch) follow(event memoryEvent) {
 	case after:
 		w.write(watch.Added, event.after)
 	case before:
-		last := event.before.(*v0.Instance).DeepCopy()
-		last.ResourceVersion = strconv.Itoa(event.version)
+		last := event.before
+		if instance, ok := last.(*v0.Instance); ok {
+			last = instance.DeepCopy()
+			last.SetResourceVersion(strconv.Itoa(event.version))
+		}
 		w.write(watch.Deleted, last)
 	}
 }

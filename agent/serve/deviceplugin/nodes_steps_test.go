@@ -117,6 +117,7 @@ func (c *cluster) admit(n *memoryNode) {
 		count = min(count, int(c.configuration.Spec.Capacity))
 	}
 	pod := newMemoryPod(fmt.Sprint("pod-", c.pods), v0.ResourceName(name), count, c.random.IntN(3) == 0)
+	pod.lag = c.upTo(time.Second)
 	if c.stalls && c.random.IntN(20) == 0 {
 		pod.stallBefore, pod.stallAfter = c.upTo(maxStall), c.upTo(maxStall)
 	}

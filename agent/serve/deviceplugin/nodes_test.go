@@ -213,6 +213,9 @@ func (c *cluster) addNode(name string) {
 		sees: map[string]streams.Known{}, sawAt: map[string]time.Time{},
 		link: &memoryLink{node: name, api: c.api, running: &c.late, seed: c.random.Uint64(), sent: map[string]uint64{}},
 	}
+	if c.random.IntN(3) == 0 {
+		n.kubelet.api = c.api
+	}
 	c.nodes = append(c.nodes, n)
 	for _, d := range c.devices {
 		if d.reaches(n) {
