@@ -31,6 +31,8 @@ type memoryAPI struct {
 	conflict func(event string)
 
 	mu      sync.Mutex
+	reached map[string]int
+	created map[string]bool // Instances that ever existed
 	version int
 	objects map[string]*v0.Instance
 	pods    map[types.UID]*corev1.Pod // of the nodes whose kubelets have no Pods API
@@ -46,7 +48,9 @@ type memoryEvent struct {
 }
 
 func newMemoryAPI(violation func(string, ...any)) *memoryAPI {
-	return &memoryAPI{violation: violation, objects: map[string]*v0.Instance{}, pods: map[types.UID]*corev1.Pod{}, grown: make(chan struct{})}
+	return &memoryAPI{
+		violation: violation, objects: map[string]*v0.Instance{}, pods: map[types.UID]*corev1.Pod{}, grown: make(chan struct{}), reached: map[string]int{}, created: map[string]bool{},
+	}
 }
 
 // record records a change under a new version. The caller holds mu.
@@ -67,6 +71,10 @@ func (a *memoryAPI) put(instance *v0.Instance) {
 	if before == nil {
 		instance.Generation = 1
 		instance.UID = types.UID(fmt.Sprint("uid-", a.version+1))
+		if a.created[instance.Name] {
+			a.reached[createdAgain]++
+		}
+		a.created[instance.Name] = true
 		a.record(nil, instance)
 		return
 	}
@@ -142,8 +150,25 @@ func (a *memoryAPI) patch(node, name string, patch []jsonpatch.Operation, dryRun
 	if dryRun || reflect.DeepEqual(before, after) {
 		return after, http.StatusOK
 	}
+	switch owners := len(after.Spec.DeviceUsage) - len(before.Spec.DeviceUsage); {
+	case owners > 0:
+		a.reached[claimed]++
+	case owners < 0:
+		a.reached[released]++
+	}
+	_, labelled := after.Labels[v0.NodeLabel(node)]
+	if labelled && len(after.Spec.Nodes) < len(before.Spec.Nodes) {
+		a.reached[leftInUse]++
+	}
 	a.put(after)
 	return after, http.StatusOK
+}
+
+// count counts what the schedules reach.
+func (a *memoryAPI) count(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reached[what]++
 }
 
 // exceeds returns what the policy for agents would deny, or "".

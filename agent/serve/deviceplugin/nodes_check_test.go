@@ -18,6 +18,8 @@ const (
 	proofTime = 5 * time.Second
 	// troubleTime bounds the time until an agent that starts knows what its containers have.
 	troubleTime = 20 * time.Second
+	// noticeTime bounds the time until an agent knows an edit, and the next check.
+	noticeTime = 4 * time.Second
 	// writeTime bounds the time until an owner is written, if that is not a condition for
 	// giving the slot: that of a local device, and one that users have removed.
 	writeTime = 12 * time.Second
@@ -94,8 +96,10 @@ func (c *cluster) check() {
 				}
 				c.excuse(n, container, u)
 				if container.excused[cmp.Or(u.slot, u.instance)] {
+					c.api.count(excused)
 					continue
 				}
+				c.api.count(judged)
 				c.checkRecord(n, container, u)
 				slot = cmp.Or(slot, fmt.Sprint(u.instance, " on ", n.name, " ", container.ids[i]))
 				if users[u.instance] == nil {
@@ -107,6 +111,7 @@ func (c *cluster) check() {
 				}
 				holder[slot] = n.name
 			}
+			container.checked = true
 		}
 		if n.agent == nil {
 			continue
@@ -172,8 +177,8 @@ func labelsOf(instance *v0.Instance) map[string]string {
 func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u use) {
 	h, key := c.history(u.instance), cmp.Or(u.slot, u.instance)
 	edited := !h.edited[u.slot].Before(container.began)
-	if !c.device(u.instance).Shared && h.version > n.knows(u.instance) {
-		edited = true
+	if at, found := h.edited[u.slot]; found && !container.checked { // did the agent know the edit when it gave the slot?
+		edited = edited || container.began.Before(at.Add(noticeTime)) || h.version > n.knows(u.instance)
 	}
 	deleted := !h.removed.IsZero() && container.began.Before(h.removed.Add(proofTime)) && c.recorded(u) == "" &&
 		(c.anyTrouble(u.instance) || h.lost.After(container.began))

@@ -34,6 +34,7 @@ type memoryContainer struct {
 	init           bool
 	began          time.Time // of its Allocate
 	ghost          bool      // its Pod was deleted by force
+	checked        bool      // at least once
 	// excused are the slots, or the Instances of unknown slots, that users may have given
 	// to others.
 	excused map[string]bool

@@ -40,7 +40,7 @@ var acts = []act{
 		n.crash()
 		n.startAt = time.Now().Add(c.upTo(maxDowntime))
 	}},
-	{"a device comes or goes", 1, true, (*cluster).flap},
+	{"a device comes or goes", 2, true, (*cluster).flap},
 	{"the API server is out of reach", 1, true, func(_ *cluster, n *memoryNode) { n.link.set(true, false) }},
 	{"requests fail", 3, true, func(_ *cluster, n *memoryNode) { n.link.set(false, true) }},
 	{"writes are refused", 1, true, func(c *cluster, n *memoryNode) {
@@ -72,6 +72,7 @@ func (c *cluster) step() {
 	}
 	n, a := c.nodes[c.random.IntN(len(c.nodes))], c.acts[c.random.IntN(len(c.acts))]
 	c.log.Debug("Step", "node", n.name, "what", a.name)
+	c.api.count(a.name)
 	a.do(c, n)
 }
 
@@ -84,6 +85,7 @@ func (c *cluster) createDevices() {
 		d := memoryDevice{Key: streams.Key{ID: fmt.Sprint("device-", i), Shared: true}}
 		if local && c.random.IntN(2) == 0 {
 			d.Shared, d.node = false, fmt.Sprint("node-", c.random.IntN(2))
+			c.api.count(localDevices)
 		}
 		d.name = v0.InstanceName(group, d.ID, d.node, d.Shared)
 		c.devices = append(c.devices, d)
@@ -143,6 +145,6 @@ func (c *cluster) force(n *memoryNode) {
 // flap lets a device go offline or return, or the node leave or join it.
 func (c *cluster) flap(n *memoryNode) {
 	if d := c.devices[c.random.IntN(len(c.devices))]; d.reaches(n) {
-		n.see(d, c.random.IntN(3) > 0, c.random.IntN(3) > 0)
+		n.see(d, c.random.IntN(5) > 1, c.random.IntN(3) > 0)
 	}
 }

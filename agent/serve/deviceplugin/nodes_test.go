@@ -61,14 +61,14 @@ var instanceType = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v
 func TestNodes(t *testing.T) {
 	prepareNodes(t)
 	if *nodesSeed != 0 {
-		schedule(t, *nodesSeed, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		schedule(t, *nodesSeed, reached{}, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		return
 	}
 	count := uint64(gateNodes)
 	if fulltest.Enabled() {
 		count = max(count, uint64(*nodesSchedules))
 	}
-	runNodes(t, 1, count)
+	runNodes(t, 1, count).verify(t)
 }
 
 // TestFreshNodes runs schedules that were not run for an earlier commit. AKRI_SEED is the
@@ -125,13 +125,52 @@ func prepareNodes(t *testing.T) {
 }
 
 // runNodes runs the schedules with count seeds, up to the first that fails.
-func runNodes(t *testing.T, first, count uint64) {
+func runNodes(t *testing.T, first, count uint64) reached {
 	t.Helper()
-	t.Logf("seeds %d to %d", first, first+count-1)
+	total := reached{}
 	for seed := first; seed < first+count; seed++ {
-		if !t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { schedule(t, seed, slog.New(slog.DiscardHandler)) }) {
+		if !t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { schedule(t, seed, total, slog.New(slog.DiscardHandler)) }) {
 			t.Fatalf("repeat with: go test ./agent/serve/deviceplugin -run TestNodes -nodes.seed=%d -count=20", seed)
 		}
+	}
+	t.Logf("seeds %d to %d: %v", first, first+count-1, total)
+	return total
+}
+
+// reached counts what the schedules reach.
+type reached map[string]int
+
+// What is counted, next to acts.
+const (
+	leftInUse    = "a node left an Instance whose slots it has"
+	createdAgain = "an Instance was created again"
+	claimed      = "an owner was written"
+	released     = "an owner was removed"
+	judged       = "slots in use were checked"
+	excused      = "slots in use were excused"
+	withoutPods  = "a kubelet had no Pods API"
+	localDevices = "a device was local"
+)
+
+// verify verifies that the schedules reach what they should, and that checks are an
+// exception where they are left out.
+func (r reached) verify(t *testing.T) {
+	t.Helper()
+	for _, a := range acts {
+		if r[a.name] == 0 {
+			t.Errorf("never: %s", a.name)
+		}
+	}
+	if fulltest.Enabled() && r[leftInUse] == 0 { // too seldom for the gate
+		t.Errorf("never: %s", leftInUse)
+	}
+	for _, name := range []string{createdAgain, claimed, released, withoutPods, localDevices} {
+		if r[name] == 0 {
+			t.Errorf("never: %s", name)
+		}
+	}
+	if r[excused]*4 > r[judged] {
+		t.Errorf("%d slots in use were checked, but %d were excused", r[judged], r[excused])
 	}
 }
 
@@ -156,7 +195,7 @@ type cluster struct {
 }
 
 // schedule runs one random schedule.
-func schedule(t *testing.T, seed uint64, log *slog.Logger) {
+func schedule(t *testing.T, seed uint64, reached reached, log *slog.Logger) {
 	synctest.Test(t, func(t *testing.T) {
 		report := func(format string, arguments ...any) {
 			t.Errorf("violation: "+format, arguments...)
@@ -166,7 +205,7 @@ func schedule(t *testing.T, seed uint64, log *slog.Logger) {
 			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report),
 			histories: map[string]*history{},
 		}
-		c.api.conflict = c.checkConflict
+		c.api.conflict, c.api.reached = c.checkConflict, reached
 		c.createDevices()
 		c.chooseActs()
 		for i := range 2 + c.random.IntN(2) {
@@ -215,6 +254,7 @@ func (c *cluster) addNode(name string) {
 	}
 	if c.random.IntN(3) == 0 {
 		n.kubelet.api = c.api
+		c.api.count(withoutPods)
 	}
 	c.nodes = append(c.nodes, n)
 	for _, d := range c.devices {
