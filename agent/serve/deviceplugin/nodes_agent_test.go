@@ -91,7 +91,8 @@ func (n *memoryNode) start() {
 		t.Fatal(err)
 	}
 	a.server, err = newServer(Options{
-		NodeName: n.name, FieldManager: v0.FieldManagerAgent, Client: client, Instances: a.store, Log: log, Metrics: prometheus.NewRegistry(),
+		NodeName: n.name, FieldManager: v0.FieldManagerAgent, Client: client, Instances: a.store, Log: log,
+		Metrics: prometheus.NewRegistry(),
 	}, observer.NewFrom(n.kubelet, n.kubelet, n.name, coreClient, log, metrics), a)
 	if err != nil {
 		t.Fatal(err)

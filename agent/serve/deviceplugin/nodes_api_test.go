@@ -49,7 +49,8 @@ type memoryEvent struct {
 
 func newMemoryAPI(violation func(string, ...any)) *memoryAPI {
 	return &memoryAPI{
-		violation: violation, objects: map[string]*v0.Instance{}, pods: map[types.UID]*corev1.Pod{}, grown: make(chan struct{}), reached: map[string]int{}, created: map[string]bool{},
+		violation: violation, objects: map[string]*v0.Instance{}, pods: map[types.UID]*corev1.Pod{}, grown: make(chan struct{}),
+		reached: map[string]int{}, created: map[string]bool{},
 	}
 }
 

@@ -283,20 +283,7 @@ func (k *memoryKubelet) allocate(pod *memoryPod, name string, count int, reusabl
 	var server plugin.DevicePluginServer
 	var available []string
 	if r != nil {
-		server = r.server
-		used := map[string]bool{}
-		for _, pod := range k.pods {
-			for _, c := range pod.containers {
-				for _, id := range c.ids {
-					used[id] = used[id] || !pod.ended && !pod.forced && c.resource == name
-				}
-			}
-		}
-		for id, health := range r.health {
-			if health == plugin.Healthy && !used[id] {
-				available = append(available, id)
-			}
-		}
+		server, available = r.server, k.available(name, r)
 	}
 	k.mu.Unlock()
 	ids = slices.Clone(reusable)
@@ -346,6 +333,25 @@ func (k *memoryKubelet) allocate(pod *memoryPod, name string, count int, reusabl
 		k.violation("I5 %s: a container with the ids %v of %s got the devices %v", k.node, ids, name, devices)
 	}
 	return ids, devices, nil
+}
+
+// available returns the healthy IDs that no Pod has. The caller holds mu.
+func (k *memoryKubelet) available(name string, r *memoryResource) []string {
+	used := map[string]bool{}
+	for _, pod := range k.pods {
+		for _, c := range pod.containers {
+			for _, id := range c.ids {
+				used[id] = used[id] || !pod.ended && !pod.forced && c.resource == name
+			}
+		}
+	}
+	var available []string
+	for id, health := range r.health {
+		if health == plugin.Healthy && !used[id] {
+			available = append(available, id)
+		}
+	}
+	return available
 }
 
 // prefer moves the IDs that the plugin prefers to the front.

@@ -87,7 +87,8 @@ func (k *memoryKubelet) setPhase(pod *memoryPod, phase corev1.PodPhase, state co
 	pod.object.Status.Phase = phase
 	pod.object.Status.ContainerStatuses = nil
 	for _, c := range pod.object.Spec.Containers {
-		pod.object.Status.ContainerStatuses = append(pod.object.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: state})
+		status := corev1.ContainerStatus{Name: c.Name, State: state}
+		pod.object.Status.ContainerStatuses = append(pod.object.Status.ContainerStatuses, status)
 	}
 	if pod.object.Status.StartTime == nil {
 		pod.object.Status.StartTime = &metav1.Time{Time: time.Now()}

@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	nodesSchedules = flag.Int("nodes.schedules", 100, "number of random schedules of TestNodes and of TestFreshNodes, with AKRI_FULL=1")
+	nodesSchedules = flag.Int("nodes.schedules", 200, "number of random schedules of TestNodes and of TestFreshNodes, with AKRI_FULL=1")
 	nodesSeed      = flag.Uint64("nodes.seed", 0, "run only the schedule of TestNodes with this seed, with a log")
 )
 
@@ -49,11 +49,13 @@ const (
 
 var instanceType = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v0.InstanceKind.Kind}
 
-// TestNodes runs the serving halves of several agents, each with a kubelet, on one API
-// server, all in memory and in the time of a bubble. Pods come and go at random, of both
-// levels; kubelets and agents restart, and agents crash; requests are delayed, lost,
-// refused and repeated. The invariants of package slots are checked after each step, as
-// the containers see them.
+// TestNodes runs several agents, each with a kubelet, on one API server, all in memory and
+// in the time of a bubble. An agent is its serving half and its publisher; what discovery
+// handlers report is part of the schedule. Pods of both levels come and go at random, some
+// deleted by force; kubelets stall and restart, and some have no Pods API; agents restart
+// and crash; nodes leave and join devices, of which some are local; requests are delayed,
+// lost, refused and repeated; users delete Instances and edit their owners and capacities.
+// The invariants of package slots are checked after each step, as the containers see them.
 //
 // A seed fixes the steps, their times, and what happens to each request. It does not fix
 // the order of what happens at the same time, nor the delays that agents and client-go
