@@ -230,6 +230,13 @@ func (n *memoryNode) seesNow(instance string) bool {
 	return found
 }
 
+// seesOnline reports whether the node sees the device of an Instance, and it is online.
+func (n *memoryNode) seesOnline(instance string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sees[instance].Online
+}
+
 // learn lets the agent know the latest Configuration.
 func (n *memoryNode) learn(latest *v0.Configuration) {
 	n.mu.Lock()

@@ -8,9 +8,13 @@ import (
 )
 
 // drain ends all Pods without further faults. All slots must then become free, and be
-// available to all nodes.
+// available to all nodes. In half of the schedules, nodes that have left a device join it
+// only after that: an agent that starts must find the slots that it has to release.
 func (c *cluster) drain() {
 	c.calm()
+	if c.random.IntN(2) == 0 {
+		c.joinAll()
+	}
 	c.admitting.Wait()
 	time.Sleep(maxRewatch)
 	c.check()
@@ -27,6 +31,8 @@ func (c *cluster) drain() {
 			}
 		}
 	}
+	c.joinAll()
+	time.Sleep(maxRewatch)
 	for _, n := range c.nodes {
 		if slices.ContainsFunc(c.devices, func(d memoryDevice) bool { return d.reaches(n) }) {
 			c.checkAvailable(n, group)
@@ -47,16 +53,22 @@ func (c *cluster) calm() {
 		if n.agent == nil {
 			n.start()
 		}
-		for _, d := range c.devices {
-			if d.reaches(n) {
-				n.see(d, true, true)
-			}
-		}
 	}
 	for _, d := range c.devices {
 		for slot, owner := range c.api.usage(d.name) {
 			if slices.Contains(foreignOwners, owner) { // no agent frees that
 				c.own(d, slot, "")
+			}
+		}
+	}
+}
+
+// joinAll lets all nodes see all devices.
+func (c *cluster) joinAll() {
+	for _, n := range c.nodes {
+		for _, d := range c.devices {
+			if d.reaches(n) && !n.seesOnline(d.name) {
+				n.see(d, true, true)
 			}
 		}
 	}
