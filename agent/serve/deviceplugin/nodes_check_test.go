@@ -263,7 +263,8 @@ func (c *cluster) checkCapacity(instance string, users, unwritten int) {
 	case h.agreed.IsZero():
 		h.agreed = time.Now()
 	case time.Since(h.agreed) > maxLate+maxCall: // no claim of before may still arrive
-		h.maxUsers, h.maxOwners = min(h.maxUsers, max(users, capacity)), min(h.maxOwners, max(owners, capacity))
+		h.maxOwners = min(h.maxOwners, max(owners, capacity))
+		h.maxUsers = min(h.maxUsers, max(users, h.maxOwners)) // a slot that a node owns is given again
 	}
 	h.capacity = capacity
 	if users > max(h.maxUsers, capacity) {
