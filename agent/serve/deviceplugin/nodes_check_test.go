@@ -19,7 +19,7 @@ const (
 	// troubleTime bounds the time until an agent that starts knows what its containers have.
 	troubleTime = 20 * time.Second
 	// noticeTime bounds the time until an agent knows an edit, and the next check.
-	noticeTime = 4 * time.Second
+	noticeTime = maxLag + 4*time.Second
 	// writeTime bounds the time until an owner is written, if that is not a condition for
 	// giving the slot: that of a local device, and one that users have removed.
 	writeTime = 12 * time.Second

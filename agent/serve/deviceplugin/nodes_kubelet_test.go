@@ -18,12 +18,11 @@ import (
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"akri.sh/akri/agent/serve/kubelet"
-	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
 )
 
-// maxStall bounds how long the kubelet stalls around a call.
-const maxStall = slots.Quiet - time.Second
+// maxStall bounds how long the kubelet stalls around a call: less than [slots.Quiet].
+const maxStall = 29 * time.Second
 
 // maxCall bounds a call of the kubelet: [allocateDeadline], and the time to announce a
 // refusal.

@@ -50,6 +50,8 @@ type memoryLink struct {
 const (
 	// maxLate bounds how late a lost request may arrive.
 	maxLate = 5 * time.Second
+	// maxLag bounds how far a watch is behind.
+	maxLag = 2 * time.Second
 	// maxSilence is how long client-go waits for an answer if its caller does not say.
 	maxSilence = 45 * time.Second
 	// maxRefusal bounds how long writes are refused.
@@ -141,9 +143,13 @@ func (l *memoryLink) troubled() bool {
 	return l.down || l.faults || !since.IsZero() && time.Since(since) < maxRewatch
 }
 
-// lag returns how far a watch is behind.
+// lag returns how far a watch is behind, sometimes by far.
 func (l *memoryLink) lag() time.Duration {
-	return time.Duration(l.random("watch").Int64N(int64(20 * time.Millisecond)))
+	random := l.random("watch")
+	if random.IntN(20) == 0 {
+		return time.Duration(random.Int64N(int64(maxLag)))
+	}
+	return time.Duration(random.Int64N(int64(20 * time.Millisecond)))
 }
 
 // connection is the link as one agent uses it, until it crashes.
