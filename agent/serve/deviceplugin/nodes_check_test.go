@@ -45,34 +45,34 @@ type history struct {
 // disagree records that more slots may have owners than the capacity says.
 func (h *history) disagree() { h.agreed, h.maxOwners = time.Time{}, maxSlot }
 
-// use is a slot that a container has, through one of some owners.
-type use struct {
+// slotUse is a slot that a container has, through one of some owners.
+type slotUse struct {
 	instance string
 	slot     string // empty if only the record knows it
 	owners   []v0.SlotOwner
 }
 
 // uses returns the slots that a container has.
-func (c *memoryContainer) uses(node string) []use {
-	var all []use
+func (c *memoryContainer) uses(node string) []slotUse {
+	var all []slotUse
 	if c.resource == v0.ResourceName(group) {
 		var owners []v0.SlotOwner
 		for _, id := range c.ids {
 			owners = append(owners, v0.SlotOwner(v0.Owner{Node: node, VirtualID: id}.String()))
 		}
 		for _, instance := range c.devices {
-			all = append(all, use{instance: instance, owners: owners})
+			all = append(all, slotUse{instance: instance, owners: owners})
 		}
 		return all
 	}
 	for _, id := range c.ids {
-		all = append(all, use{instance: c.devices[0], slot: id, owners: []v0.SlotOwner{v0.SlotOwner(node)}})
+		all = append(all, slotUse{instance: c.devices[0], slot: id, owners: []v0.SlotOwner{v0.SlotOwner(node)}})
 	}
 	return all
 }
 
 // recorded returns the slot that the record gives to a container, or "".
-func (c *cluster) recorded(u use) string {
+func (c *cluster) recorded(u slotUse) string {
 	for slot, owner := range c.api.usage(u.instance) {
 		if (u.slot == "" || u.slot == slot) && slices.Contains(u.owners, owner) {
 			return slot
@@ -140,7 +140,7 @@ func (c *cluster) noteTrouble() {
 }
 
 // checkRecord verifies that the record names the user of a slot (I2).
-func (c *cluster) checkRecord(n *memoryNode, container *memoryContainer, u use) {
+func (c *cluster) checkRecord(n *memoryNode, container *memoryContainer, u slotUse) {
 	if c.recorded(u) != "" {
 		return
 	}
@@ -174,7 +174,7 @@ func labelsOf(instance *v0.Instance) map[string]string {
 // excuse accepts that a slot in use is used twice, until the container has terminated: if
 // a user has changed its owner, or has deleted the Instance and an agent could not write
 // the owner again, or could not know it, in time.
-func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u use) {
+func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u slotUse) {
 	h, key := c.history(u.instance), cmp.Or(u.slot, u.instance)
 	edited := !h.edited[u.slot].Before(container.began)
 	if at, found := h.edited[u.slot]; found && !container.checked { // did the agent know the edit when it gave the slot?
@@ -200,7 +200,7 @@ func (n *memoryNode) overlooks(container *memoryContainer) bool {
 // forgotten reports whether only an agent that has ended knew which slot of a local device an
 // ID has: it could not write that yet, a late release has removed it meanwhile (see the known
 // limits of package slots), or the Instance was deleted because the device was gone.
-func (c *cluster) forgotten(n *memoryNode, container *memoryContainer, u use) bool {
+func (c *cluster) forgotten(n *memoryNode, container *memoryContainer, u slotUse) bool {
 	restarted := n.agent == nil || container.began.Before(n.agent.startedAt) && time.Since(n.agent.startedAt) < troubleTime
 	if c.device(u.instance).Shared || u.slot != "" || c.recorded(u) != "" || !restarted {
 		return false

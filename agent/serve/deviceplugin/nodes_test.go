@@ -197,7 +197,7 @@ type cluster struct {
 }
 
 // schedule runs one random schedule.
-func schedule(t *testing.T, seed uint64, reached reached, log *slog.Logger) {
+func schedule(t *testing.T, seed uint64, total reached, log *slog.Logger) {
 	synctest.Test(t, func(t *testing.T) {
 		report := func(format string, arguments ...any) {
 			t.Errorf("violation: "+format, arguments...)
@@ -207,7 +207,7 @@ func schedule(t *testing.T, seed uint64, reached reached, log *slog.Logger) {
 			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report),
 			histories: map[string]*history{},
 		}
-		c.api.conflict, c.api.reached = c.checkConflict, reached
+		c.api.conflict, c.api.reached = c.checkConflict, total
 		c.createDevices()
 		c.chooseActs()
 		for i := range 2 + c.random.IntN(2) {
