@@ -110,20 +110,26 @@ func (c *cluster) history(instance string) *history {
 	return c.histories[instance]
 }
 
-// admit admits a Pod in the background. Several nodes may race for a slot.
+// admit lets a Pod arrive that requests a device, or two, of either level.
 func (c *cluster) admit(n *memoryNode) {
-	c.pods++
 	name, count := group, 1+c.random.IntN(2)
 	if d := c.devices[c.random.IntN(len(c.devices))]; c.random.IntN(2) == 0 && d.reaches(n) {
 		name = d.name
 		count = min(count, int(c.configuration.Spec.Capacity))
 	}
+	c.arrive(n, name, count, 0)
+}
+
+// arrive admits a Pod in the background, after a delay. Several nodes may race for a slot.
+func (c *cluster) arrive(n *memoryNode, name string, count int, delay time.Duration) {
+	c.pods++
 	pod := newMemoryPod(fmt.Sprint("pod-", c.pods), v0.ResourceName(name), count, c.random.IntN(3) == 0)
 	pod.lag = c.upTo(time.Second)
 	if c.stalls && c.random.IntN(20) == 0 {
 		pod.stallBefore, pod.stallAfter = c.upTo(maxStall), c.upTo(maxStall)
 	}
 	c.admitting.Go(func() {
+		time.Sleep(delay)
 		n.kubelet.admit(pod, v0.ResourceName(name), count)
 	})
 }

@@ -18,7 +18,8 @@ var (
 	userOwners = append([]v0.SlotOwner{"node-0", "node-1", "C:0:node-0", "C:7:node-1", "C:akri-0:node-0"}, foreignOwners...)
 )
 
-// remove deletes an Instance as a user does. The agents create it again.
+// remove deletes an Instance as a user does. The agents create it again, and Pods request
+// it before all agents have written their nodes' owners.
 func (c *cluster) remove(*memoryNode) {
 	d := c.devices[c.random.IntN(len(c.devices))]
 	c.edited.Store(true)
@@ -26,6 +27,13 @@ func (c *cluster) remove(*memoryNode) {
 	h.removed = time.Now()
 	h.disagree()
 	c.noteTrouble()
+	for _, n := range c.nodes {
+		for range 2 {
+			if d.reaches(n) {
+				c.arrive(n, d.name, 1, c.upTo(c.maxPause()))
+			}
+		}
+	}
 	c.api.mu.Lock()
 	defer c.api.mu.Unlock()
 	if instance := c.api.objects[d.name]; instance != nil {
