@@ -24,13 +24,7 @@ func (c *cluster) drain() {
 		}
 	}
 	time.Sleep(maxRelease)
-	for _, d := range c.devices {
-		for slot, owner := range c.api.usage(d.name) {
-			if owner != "" {
-				c.violation("I7 %s: still owned by %q %v after all pods ended", slot, owner, maxRelease)
-			}
-		}
-	}
+	c.checkFree()
 	c.joinAll()
 	time.Sleep(maxRewatch)
 	for _, n := range c.nodes {
@@ -44,6 +38,17 @@ func (c *cluster) drain() {
 		}
 	}
 	c.check()
+}
+
+// checkFree verifies that no slot has an owner.
+func (c *cluster) checkFree() {
+	for _, d := range c.devices {
+		for slot, owner := range c.api.usage(d.name) {
+			if owner != "" {
+				c.violation("I7 %s: still owned by %q %v after all pods ended", slot, owner, maxRelease)
+			}
+		}
+	}
 }
 
 // calm ends all faults, and corrects what users have done.
@@ -83,4 +88,5 @@ func (c *cluster) checkAvailable(n *memoryNode, name string) {
 	}
 	n.kubelet.end(pod, true)
 	time.Sleep(maxRelease)
+	c.checkFree()
 }

@@ -192,6 +192,7 @@ type cluster struct {
 	configuration *v0.Configuration
 	acts          []act
 	stalls        bool                // of kubelets
+	podsAPI       bool                // all kubelets have it
 	histories     map[string]*history // by Instance
 	edited        atomic.Bool         // a user has changed or removed an owner
 }
@@ -199,17 +200,7 @@ type cluster struct {
 // schedule runs one random schedule.
 func schedule(t *testing.T, seed uint64, total reached, log *slog.Logger) {
 	synctest.Test(t, func(t *testing.T) {
-		report := func(format string, arguments ...any) {
-			t.Errorf("violation: "+format, arguments...)
-			log.Error("Violation", "what", fmt.Sprintf(format, arguments...))
-		}
-		c := &cluster{
-			t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report),
-			histories: map[string]*history{},
-		}
-		c.api.conflict, c.api.reached = c.checkConflict, total
-		c.createDevices()
-		c.chooseActs()
+		c := newCluster(t, seed, total, log)
 		for i := range 2 + c.random.IntN(2) {
 			c.addNode(fmt.Sprint("node-", i))
 		}
@@ -236,6 +227,22 @@ func (c *cluster) upTo(limit time.Duration) time.Duration {
 	return time.Duration(c.random.Int64N(int64(limit)))
 }
 
+// newCluster returns a cluster without nodes.
+func newCluster(t *testing.T, seed uint64, total reached, log *slog.Logger) *cluster {
+	report := func(format string, arguments ...any) {
+		t.Errorf("violation: "+format, arguments...)
+		log.Error("Violation", "what", fmt.Sprintf(format, arguments...))
+	}
+	c := &cluster{
+		t: t, random: rand.New(rand.NewPCG(seed, 0)), violation: report, log: log, api: newMemoryAPI(report),
+		histories: map[string]*history{},
+	}
+	c.api.conflict, c.api.reached = c.checkConflict, total
+	c.createDevices()
+	c.chooseActs()
+	return c
+}
+
 // maxPause returns the bound of a random pause: much happens within milliseconds, or
 // after some seconds.
 func (c *cluster) maxPause() time.Duration {
@@ -254,7 +261,7 @@ func (c *cluster) addNode(name string) {
 		sees: map[string]streams.Known{}, sawAt: map[string]time.Time{},
 		link: &memoryLink{node: name, api: c.api, running: &c.late, seed: c.random.Uint64(), sent: map[string]uint64{}},
 	}
-	if c.random.IntN(3) == 0 {
+	if c.random.IntN(3) == 0 && !c.podsAPI {
 		n.kubelet.api = c.api
 		c.api.count(withoutPods)
 	}

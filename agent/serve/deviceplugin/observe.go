@@ -80,6 +80,9 @@ func (s *Server) observe(ctx context.Context) {
 		}
 		if !again {
 			noticed = time.Time{}
+			if due <= 0 { // the next undecided slot is another one
+				backoff = newObserveBackoff()
+			}
 		}
 	}
 }
