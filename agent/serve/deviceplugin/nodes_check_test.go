@@ -275,9 +275,10 @@ func (c *cluster) checkCapacity(instance string, users, unwritten int) {
 	}
 }
 
-// checkConflict is called with each Event that reports a conflict. Only users cause them.
+// checkConflict is called with each Event that reports a conflict. Only users cause them,
+// and claims of a node that has left.
 func (c *cluster) checkConflict(event string) {
-	if !c.edited.Load() {
+	if !c.edited.Load() && !c.api.hasStrays() {
 		c.violation("I1 an agent reports a conflict: %s", event)
 	}
 }
