@@ -188,9 +188,10 @@ func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u slotUse) {
 }
 
 // overlooks reports whether an agent that has started may not have seen a container of a
-// Pod that was deleted by force: a known limit, see docs/devices.md.
+// Pod that was deleted by force: a known limit, see docs/devices.md. A kubelet that has
+// started does not show such a Pod at all.
 func (n *memoryNode) overlooks(container *memoryContainer) bool {
-	if !container.ghost || n.agent != nil && time.Since(n.agent.startedAt) > troubleTime {
+	if !container.ghost || n.agent != nil && time.Since(n.agent.startedAt) > troubleTime && !n.kubelet.startedSince(container.began) {
 		return false
 	}
 	n.c.edited.Store(true) // the slot may be given to another node

@@ -38,6 +38,7 @@ type memoryKubelet struct {
 	life      context.Context // ends when the kubelet stops
 	stop      context.CancelFunc
 	started   chan struct{} // closed when it starts again
+	startedAt time.Time     // zero before the first restart
 	readyAt   time.Time
 	resources map[string]*memoryResource
 	pods      []*memoryPod
@@ -68,9 +69,16 @@ func (k *memoryKubelet) restart(warmup time.Duration) {
 	defer k.mu.Unlock()
 	k.stop()
 	k.life, k.stop = context.WithCancel(context.Background())
-	k.readyAt = time.Now().Add(warmup)
+	k.startedAt, k.readyAt = time.Now(), time.Now().Add(warmup)
 	close(k.started)
 	k.started = make(chan struct{})
+}
+
+// startedSince reports whether the kubelet has started again since a time.
+func (k *memoryKubelet) startedSince(at time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.startedAt.Before(at)
 }
 
 // notify wakes the watches of Pods. The caller holds mu.
