@@ -180,8 +180,8 @@ func (c *cluster) excuse(n *memoryNode, container *memoryContainer, u slotUse) {
 	if at, found := h.edited[u.slot]; found && !container.checked { // did the agent know the edit when it gave the slot?
 		edited = edited || container.began.Before(at.Add(noticeTime)) || h.version > n.knows(u.instance)
 	}
-	deleted := !h.removed.IsZero() && container.began.Before(h.removed.Add(proofTime)) && c.recorded(u) == "" &&
-		(c.anyTrouble(u.instance) || h.lost.After(container.began))
+	unknown := container.began.Before(h.removed.Add(proofTime)) || !container.checked && n.troubled() // to the agent
+	deleted := !h.removed.IsZero() && unknown && c.recorded(u) == "" && (c.anyTrouble(u.instance) || h.lost.After(container.began))
 	if edited || deleted || c.forgotten(n, container, u) || n.overlooks(container) {
 		container.excused[key] = true
 	}
