@@ -222,6 +222,9 @@ func (p *patch) write() bool {
 		return true
 	}
 	for number, owner := range to {
+		if p.release {
+			p.n.countRelease(o, number, p.owners[number])
+		}
 		o.own(number, owner)
 	}
 	o.w.note("API server: %s %v", o.name, o.usage)

@@ -72,18 +72,32 @@ func resourceOf(ref slots.Ref, owner v0.Owner) string {
 func (n *node) checkRelease(o *object, number int, owner v0.Owner) {
 	ref := slots.Ref{Instance: o.name, Slot: number}
 	unseen := slices.Contains(n.unseen, o.name) && !o.labels[n.name]
+	if n.uses(ref) {
+		n.used[ref] = n.w.now
+		return
+	}
 	if n.m == nil || n.w.now < n.initial {
 		n.restless = max(n.restless, n.w.now)
-		return
 	}
-	if n.uses(ref) || n.mayUse(owner) || unseen {
+	if n.mayUse(owner) || unseen {
 		n.delay(ref, n.w.now)
-		return
 	}
-	since := max(n.restless, n.delays[ref], n.open[resourceOf(ref, owner)], o.since[number])
-	if n.w.now-since > releaseTime {
+	if since := n.restsSince(o, number, owner); n.w.now-since > releaseTime {
 		n.w.fail("I7: %s is owned by %q although no container has had it for %s", ref, owner, n.w.now-since)
 	}
+}
+
+// restsSince returns when something last delayed the release of a slot.
+func (n *node) restsSince(o *object, number int, owner v0.Owner) time.Duration {
+	ref := slots.Ref{Instance: o.name, Slot: number}
+	return max(n.used[ref], n.restless, n.delays[ref], n.open[resourceOf(ref, owner)], o.since[number])
+}
+
+// countRelease counts a release. It is excused if a delay that is none of its container's
+// would have hidden that it was late.
+func (n *node) countRelease(o *object, number int, owner v0.Owner) {
+	used := max(n.used[slots.Ref{Instance: o.name, Slot: number}], o.since[number])
+	n.w.stats.Checks.judge(released, n.restsSince(o, number, owner)-used < releaseTime/4)
 }
 
 // checkWritten checks that the slots of local devices are recorded, although they are
@@ -92,9 +106,12 @@ func (n *node) checkWritten() {
 	for _, p := range n.pods {
 		for _, u := range p.uses {
 			o := n.w.objects[u.ref.Instance]
-			since := max(p.answered, n.restless, n.delays[u.ref], o.since[u.ref.Slot])
-			if p.running && p.booked && !o.shared && o.exists && o.labels[n.name] && !n.w.excused[u.ref] &&
-				o.usage[u.ref.Slot] != u.owner && n.w.now-since > releaseTime {
+			since := max(n.restless, n.delays[u.ref], o.since[u.ref.Slot])
+			if !p.running || !p.booked || o.shared || !o.exists || n.w.now-p.answered <= releaseTime {
+				continue
+			}
+			judged := o.labels[n.name] && !n.w.excused[u.ref] && n.w.now-since > releaseTime
+			if n.w.stats.Checks.judge(written, judged) && o.usage[u.ref.Slot] != u.owner {
 				n.w.fail("I2: %s is used as %q for %s, but the record names %q", u.ref, u.owner, n.w.now-since, o.usage[u.ref.Slot])
 			}
 		}
@@ -199,6 +216,15 @@ func (n *node) mayReport(ref slots.Ref) bool {
 	return n.w.edited[ref]
 }
 
+// countConflicts counts the slots of which a conflict may not be reported.
+func (n *node) countConflicts() {
+	for _, name := range n.w.names {
+		for number := range maxSlot {
+			n.w.stats.Checks.judge(conflict, !n.mayReport(slots.Ref{Instance: name, Slot: number}))
+		}
+	}
+}
+
 // checkUnavailable checks that IDs that cannot be claimed become unhealthy: an error
 // costs a Deployment ten failed Pods a second, an unhealthy ID none.
 func (n *node) checkUnavailable(a slots.Answer) {
@@ -225,8 +251,11 @@ func (n *node) checkAnswer(s *step, a slots.Answer) {
 	if took := n.w.now - s.sent; took > deadline {
 		n.w.fail("I8: %s answered call %d after %s", n.name, a.Call, took)
 	}
+	refused := n.checkRefusal(r, a)
+	if s.owned {
+		n.w.stats.Checks.judge(ownCall, !refused)
+	}
 	if a.Err != nil {
-		n.checkRefusal(r, a)
 		return
 	}
 	if len(a.Slots) != len(r.ids) {
@@ -243,7 +272,7 @@ func (n *node) checkAnswer(s *step, a slots.Answer) {
 			}
 		}
 	}
-	if s.container > 0 && !s.moves && !slices.Equal(r.answer, a.Slots) && n.same(r) {
+	if s.container > 0 && n.w.stats.Checks.judge(sameSlot, !s.moves && n.same(r)) && !slices.Equal(r.answer, a.Slots) {
 		n.w.fail("call %d: a pod's containers get %v and %v", a.Call, r.answer, a.Slots)
 	}
 	r.answer, r.answered = a.Slots, n.w.now
@@ -266,27 +295,36 @@ func (n *node) current(r *request) bool {
 }
 
 // checkRefusal checks that a call for slots that the node owns is not refused for
-// ownership (I4).
-func (n *node) checkRefusal(r *request, a slots.Answer) {
+// ownership (I4). It reports whether that was excused.
+func (n *node) checkRefusal(r *request, a slots.Answer) (excused bool) {
 	if !errors.Is(a.Err, slots.ErrTaken) && !errors.Is(a.Err, slots.ErrTooFew) && !errors.Is(a.Err, slots.ErrFull) {
-		return
+		return false
 	}
 	instances := map[string]bool{}
 	for _, id := range r.ids {
 		ref, owned := n.owned(r.resource, id)
 		o := n.w.objects[ref.Instance]
 		if !owned || n.w.excused[ref] || !n.up[ref.Instance] || !n.sees[ref.Instance] || o.version != n.known[o.name].Version {
-			return
+			return true
 		}
 		if n.left(o.name) { // the watch will deliver that it has joined again
-			return
+			return true
 		}
 		instances[ref.Instance] = true
 	}
 	if r.resource.Group && len(instances) < len(r.ids) {
-		return
+		return true
 	}
 	n.w.fail("I4: %s owns %v of %s but was refused: %v", n.name, r.ids, r.resource.Name, a.Err)
+	return false
+}
+
+// owns reports whether a node owns a slot through each ID of a request.
+func (n *node) owns(r *request) bool {
+	return !slices.ContainsFunc(r.ids, func(id int) bool {
+		_, owned := n.owned(r.resource, id)
+		return !owned
+	})
 }
 
 // left reports whether the agent of a node knows that an Instance lacks its label.

@@ -1,10 +1,7 @@
 package slots_test
 
 import (
-	"errors"
-	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"akri.sh/akri/agent/serve/slots"
@@ -51,6 +48,7 @@ type node struct {
 	restless time.Duration
 	open     map[string]time.Duration
 	delays   map[slots.Ref]time.Duration
+	used     map[slots.Ref]time.Duration // until when a container had a slot
 	// sent are the owners that the watch has reported, or will.
 	sent map[slots.Ref]v0.Owner
 	// unseen are the Instances with slots of this node that did not have its label when the
@@ -94,6 +92,7 @@ type step struct {
 	container int
 	request   int
 	sent      time.Duration
+	owned     bool // the node owned the slots when it was called
 	moves     bool // the kubelet stalled, and the slots of the former container cannot be given
 }
 
@@ -101,7 +100,7 @@ func newNode(w *world, name string) *node {
 	return &node{
 		w: w, name: name, capacity: map[string]int{}, sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
 		lists: map[slots.Resource][]slots.Health{}, named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
-		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{},
+		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{}, used: map[slots.Ref]time.Duration{},
 	}
 }
 
@@ -273,227 +272,4 @@ func (n *node) receive(r slots.Resource, list []slots.Health) {
 		}
 	}
 	n.lists[r] = slices.Clone(list)
-}
-
-// podArrives lets the kubelet admit a Pod, one at a time.
-func (n *node) podArrives() {
-	if n.w.calm {
-		return
-	}
-	n.w.after(n.w.upTo(3*time.Second), n.podArrives)
-	if n.admitting != nil || n.m == nil {
-		return
-	}
-	resources := slices.SortedFunc(maps.Keys(n.lists), func(a, b slots.Resource) int { return len(a.Name) - len(b.Name) })
-	slices.SortFunc(resources, func(a, b slots.Resource) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
-	if len(resources) == 0 {
-		return
-	}
-	p := &pod{containers: 1 + n.w.rng.IntN(2)}
-	for range 1 + n.w.rng.IntN(2) {
-		r := resources[n.w.rng.IntN(len(resources))]
-		if !slices.ContainsFunc(p.requests, func(o request) bool { return o.resource == r }) {
-			p.requests = append(p.requests, request{resource: r, count: 1 + n.w.rng.IntN(2)})
-		}
-	}
-	for _, r := range p.requests { // the scheduler's condition
-		if len(n.available(r.resource)) < r.count {
-			return
-		}
-	}
-	n.admitting = p
-	n.pods = append(n.pods, p)
-	n.allocate(&step{pod: p})
-}
-
-// available returns the healthy IDs of a resource that no Pod has.
-func (n *node) available(r slots.Resource) []int {
-	var ids []int
-	for _, h := range n.lists[r] {
-		if h.Healthy && !slices.ContainsFunc(n.pods, func(p *pod) bool { return !p.ended && p.has(r, h.ID) }) {
-			ids = append(ids, h.ID)
-		}
-	}
-	return ids
-}
-
-func (p *pod) has(r slots.Resource, id int) bool {
-	return slices.ContainsFunc(p.requests, func(o request) bool { return o.resource == r && slices.Contains(o.ids, id) })
-}
-
-// allocate chooses IDs for a container and calls the agent. The kubelet may stall in
-// between.
-func (n *node) allocate(s *step) {
-	r := &s.pod.requests[s.request]
-	if s.container == 0 {
-		ids := n.available(r.resource)
-		if len(ids) < r.count || n.m == nil {
-			n.reject(s.pod)
-			return
-		}
-		n.w.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-		r.ids = n.prefer(r, ids)
-		n.nameIDs(r)
-	}
-	delay := n.w.upTo(20 * time.Millisecond)
-	if n.w.faults[stalls] && n.w.chance(5) {
-		delay = n.w.upTo(5 * time.Second)
-	}
-	n.w.after(delay, func() { n.call(s) })
-}
-
-// prefer returns the IDs that the agent prefers, or any.
-func (n *node) prefer(r *request, ids []int) []int {
-	chosen := slices.Clone(ids[:r.count])
-	if n.w.chance(30) {
-		return chosen
-	}
-	n.step(slots.Ticked{Now: n.w.now})
-	if n.m == nil {
-		return chosen
-	}
-	n.w.nextCall++
-	for _, c := range n.m.Step(slots.PreferenceAsked{Call: n.w.nextCall, Resource: r.resource, Available: ids, Size: r.count}) {
-		switch c := c.(type) {
-		case slots.Suggest:
-			n.w.note("%s > %s of %s", n.name, c, r.resource.Name)
-			if len(c.IDs) != r.count {
-				n.w.fail("%s suggests %v of %v, but %d are needed", n.name, c.IDs, ids, r.count)
-				return chosen
-			}
-			n.checkPreference(r, ids, c.IDs)
-			return slices.Clone(c.IDs)
-		default:
-			n.do(c)
-		}
-	}
-	return chosen
-}
-
-// nameIDs records that a call names IDs.
-func (n *node) nameIDs(r *request) {
-	if n.named[r.resource] == nil {
-		n.named[r.resource] = map[int]time.Duration{}
-	}
-	for _, id := range r.ids {
-		n.named[r.resource][id] = n.w.now
-	}
-}
-
-func (n *node) call(s *step) {
-	if n.m == nil || n.admitting != s.pod {
-		return
-	}
-	r := &s.pod.requests[s.request]
-	n.nameIDs(r)
-	for _, id := range r.ids { // the service answers by itself
-		if !slices.ContainsFunc(n.lists[r.resource], func(h slots.Health) bool { return h.ID == id }) {
-			n.reject(s.pod)
-			return
-		}
-	}
-	n.w.nextCall++
-	call, epoch := n.w.nextCall, n.epoch
-	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !(n.same(r) && n.current(r))
-	n.calls[call] = s
-	for _, id := range r.ids {
-		n.touched[useOf(r.resource, id)] = n.w.now
-		n.delayID(r.resource, id)
-	}
-	n.w.after(deadline, func() {
-		if epoch == n.epoch && n.calls[call] != nil {
-			n.step(slots.CallExpired{Call: call})
-			if epoch == n.epoch && n.calls[call] != nil {
-				n.w.fail("I8: %s did not answer call %d in time", n.name, call)
-			}
-		}
-	})
-	n.step(slots.AllocateRequested{Call: call, Resource: r.resource, IDs: slices.Clone(r.ids)})
-}
-
-// reject ends an admission: the kubelet frees the IDs at once.
-func (n *node) reject(p *pod) {
-	if n.admitting == p {
-		n.admitting = nil
-	}
-	n.remove(p)
-	n.delayUses(p)
-}
-
-// remove forgets a Pod that has no container any more, and that the kubelet has forgotten.
-func (n *node) remove(p *pod) {
-	n.pods = slices.DeleteFunc(n.pods, func(o *pod) bool { return o == p })
-	p.gone = n.w.now
-	n.unnoticed = append(n.unnoticed, p)
-}
-
-// answered handles the answer to a call.
-func (n *node) answered(a slots.Answer) {
-	s := n.calls[a.Call]
-	if s == nil {
-		n.w.fail("I8: %s answered call %d, which is not waiting", n.name, a.Call)
-		return
-	}
-	delete(n.calls, a.Call)
-	r := &s.pod.requests[s.request]
-	n.checkAnswer(s, a)
-	if a.Err != nil {
-		n.w.stats.Refused++
-		n.reject(s.pod)
-		if errors.Is(a.Err, slots.ErrTaken) {
-			n.observeSoon()
-		}
-		return
-	}
-	n.w.stats.Granted++
-	if r.resource.Group && len(a.Slots) > 1 {
-		n.w.stats.Several++
-	}
-	for _, id := range r.ids { // pkg/kubelet/cm/devicemanager: allocateContainerResources
-		if !slices.ContainsFunc(n.lists[r.resource], func(h slots.Health) bool { return h.ID == id }) {
-			n.w.fail("I6: the kubelet of %s crashes: ID %d is not in its list of %s", n.name, id, r.resource.Name)
-		}
-	}
-	for i, ref := range a.Slots {
-		n.given[ref] = true
-		owner := v0.Owner{Node: n.name}
-		if r.resource.Group {
-			owner.VirtualID = strconv.Itoa(r.ids[i])
-			n.w.stats.Groups++
-		}
-		if u := (use{ref, owner}); !slices.Contains(s.pod.uses, u) {
-			s.pod.uses = append(s.pod.uses, u)
-		}
-	}
-	if !s.pod.live {
-		s.pod.live, s.pod.answered = true, n.w.now
-	}
-	next := *s
-	if next.request++; next.request == len(s.pod.requests) {
-		next.request, next.container = 0, s.container+1
-	}
-	if next.container < s.pod.containers {
-		n.allocate(&next)
-		return
-	}
-	n.admitted(s.pod)
-}
-
-// admitted starts a Pod's containers. The kubelet needs a moment until it lists the IDs.
-func (n *node) admitted(p *pod) {
-	n.admitting = nil
-	p.running = true
-	delay := n.w.upTo(time.Second)
-	if n.w.faults[stalls] && n.w.chance(20) {
-		delay = n.w.upTo(6 * time.Second)
-	}
-	n.w.after(delay, func() { p.booked = true })
-	n.w.after(delay+n.w.upTo(10*time.Second), func() {
-		if !p.ended && p.live {
-			n.end(p, n.w.faults[forced] && n.w.chance(30))
-		}
-	})
-	if n.w.calm {
-		n.end(p, false)
-	}
 }

@@ -49,7 +49,11 @@ func runSchedules(first, last uint64) (total stats, violated uint64) {
 }
 
 // stats show what the schedules reach.
-type stats struct{ Events, Granted, Groups, Several, Refused, Crashes, Ghosts, Landed int }
+type stats struct {
+	Events, Granted, Groups, Several, Refused, Crashes, Ghosts, Landed int
+	// Checks are those that the schedules make.
+	Checks tally
+}
 
 func (s *stats) add(o stats) {
 	s.Events += o.Events
@@ -60,12 +64,15 @@ func (s *stats) add(o stats) {
 	s.Crashes += o.Crashes
 	s.Ghosts += o.Ghosts
 	s.Landed += o.Landed
+	s.Checks.add(o.Checks)
 }
 
 // world is the API server with its Instances, and the nodes. It runs what is planned in
 // the order of its time.
 type world struct {
 	rng       *rand.Rand
+	later     *rand.Rand // for choices that were added later, so that a seed draws what it drew before
+	lives     int        // how often the usual time Pods live
 	now       time.Duration
 	plan      plan
 	planned   int
@@ -146,12 +153,15 @@ const (
 
 func newWorld(seed uint64, verbose bool) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 0)), objects: map[string]*object{}, version: 1, verbose: verbose,
+		rng: rand.New(rand.NewPCG(seed, 0)), later: rand.New(rand.NewPCG(seed, 1)), lives: 1, objects: map[string]*object{}, version: 1, verbose: verbose,
 		faults: map[fault]bool{}, excused: map[slots.Ref]bool{}, edited: map[slots.Ref]bool{},
 		restoring: map[slots.Ref]bool{},
 	}
 	for f := range numberOfFaults {
 		w.faults[f] = w.chance(35)
+	}
+	if w.later.IntN(100) < 20 {
+		w.lives = 4
 	}
 	for i := range 1 + w.rng.IntN(3) {
 		name := fmt.Sprintf("cam-%c", 'a'+i)
@@ -225,6 +235,7 @@ func (w *world) tick() {
 			continue
 		}
 		n.checkWritten()
+		n.countConflicts()
 		for _, v := range slots.Check(n.m.State()) {
 			w.fail("%s: %s", n.name, v)
 		}
@@ -259,7 +270,9 @@ func (w *world) checkUses() {
 					w.excuse(u.ref)
 				}
 				w.checkRestored(n, u)
-				if w.excused[u.ref] {
+				owner := o.usage[u.ref.Slot]
+				emptied := owner.Free() && w.restoring[u.ref]
+				if !w.stats.Checks.judge(oneUser, !w.excused[u.ref] && !emptied) && w.excused[u.ref] {
 					continue
 				}
 				h, found := holders[u.ref]
@@ -270,7 +283,7 @@ func (w *world) checkUses() {
 					w.fail("I2: %s is used as %q and as %q", u.ref, h.u.owner, u.owner)
 				}
 				holders[u.ref] = holder{n, u}
-				if owner := o.usage[u.ref.Slot]; o.shared && owner != u.owner && !(owner.Free() && w.restoring[u.ref]) {
+				if o.shared && owner != u.owner && !emptied {
 					w.fail("I2: %s is used as %q, but the record names %q", u.ref, u.owner, owner)
 				}
 			}

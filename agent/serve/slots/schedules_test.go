@@ -39,6 +39,9 @@ func TestSchedules(t *testing.T) {
 	if count >= 1000 && (total.Granted == 0 || total.Groups == 0 || total.Several == 0 || total.Crashes == 0 || total.Ghosts == 0) {
 		t.Errorf("the schedules no longer reach what they should: %+v", total)
 	}
+	if count >= 1000 {
+		total.Checks.demand(t, count)
+	}
 }
 
 // TestFreshSchedules runs schedules that were not run for an earlier commit, so that the
