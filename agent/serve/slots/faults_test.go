@@ -205,6 +205,31 @@ func (w *world) excuse(ref slots.Ref) {
 	}
 }
 
+// atRest reports whether a slot is free, and no container, agent or patch still knows a
+// former owner. An agent that starts may read one of the last records.
+func (w *world) atRest(ref slots.Ref) bool {
+	o := w.objects[ref.Instance]
+	owned := func(r slots.Record) bool { return !r.Usage[ref.Slot].Free() }
+	if !o.exists || owned(o.record()) || slices.ContainsFunc(o.history, owned) || w.inUse(ref) ||
+		slices.ContainsFunc(w.late, func(p *patch) bool { return p.o == o }) {
+		return false
+	}
+	return !slices.ContainsFunc(w.nodes, func(n *node) bool {
+		return n.m == nil || owned(n.known[o.name]) || n.knows(ref)
+	})
+}
+
+// knows reports whether an agent knows an owner of a slot, or a patch or a call for it is
+// in progress.
+func (n *node) knows(ref slots.Ref) bool {
+	state := n.m.State()
+	return len(state.Waiting) > 0 || slices.ContainsFunc(state.Instances, func(i slots.InstanceState) bool {
+		return i.Name == ref.Instance && slices.ContainsFunc(i.Slots, func(s slots.SlotState) bool {
+			return s.Slot == ref.Slot && !(s.Owner.Free() && s.Held.Free() && s.Phase == "settled")
+		})
+	})
+}
+
 // userOwners are owners that a user writes: of this node and of others, of either kind
 // of resource, unknown and invalid ones.
 var userOwners = []v0.Owner{

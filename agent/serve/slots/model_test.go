@@ -93,7 +93,7 @@ type world struct {
 	excused, restoring map[slots.Ref]bool
 	// late are the patches that arrive after their agents have given them up.
 	late []*patch
-	// edited are slots whose owner a user has changed.
+	// edited are slots whose owner a user has changed, until that has no effect any more.
 	edited map[slots.Ref]bool
 }
 
@@ -238,6 +238,11 @@ func (w *world) tick() {
 		n.countConflicts()
 		for _, v := range slots.Check(n.m.State()) {
 			w.fail("%s: %s", n.name, v)
+		}
+	}
+	for ref := range w.edited {
+		if w.atRest(ref) {
+			delete(w.edited, ref)
 		}
 	}
 }
