@@ -159,9 +159,11 @@ func (w *world) remove(o *object) {
 	for number := range maxSlot {
 		ref := slots.Ref{Instance: o.name, Slot: number}
 		w.edited[ref] = true
-		if w.inUse(ref) {
-			w.restoring[ref] = true
-			w.checkRestorable(o, ref)
+		for _, n := range w.nodes {
+			if n.uses(ref) {
+				w.restoring[ref] = true
+				w.checkRestorable(n, ref)
+			}
 		}
 	}
 	o.exists = false
@@ -183,12 +185,15 @@ func (w *world) remove(o *object) {
 }
 
 // checkRestorable accepts that a slot in use is used twice if its Instance was deleted and,
-// until its owner is written again, a node is down or cut off: that of the container may
-// need longer than the others wait, and another one may not know that there was an owner.
-func (w *world) checkRestorable(o *object, ref slots.Ref) {
+// until its owner is written again, the agent of its container's node cannot write that, or
+// another one that may claim the slot may not know that there was an owner.
+func (w *world) checkRestorable(user *node, ref slots.Ref) {
+	o := w.objects[ref.Instance]
 	for _, n := range w.nodes {
 		started := w.now-n.booted < proofTime // its record may be old, and its slots assumed
-		if n.m == nil || started || w.now < n.cutOff || w.now < n.forbidden || o.exists && !o.labels[n.name] {
+		absent := n.m == nil || started || w.now < n.cutOff
+		mute := w.now < n.forbidden || o.exists && !o.labels[n.name]
+		if absent && (n == user || o.shared) || mute && n == user {
 			w.excuse(ref)
 		}
 	}

@@ -319,7 +319,7 @@ func (w *world) checkRestored(n *node, u use) {
 		w.restoring[u.ref] = true
 	}
 	if w.restoring[u.ref] {
-		w.checkRestorable(o, u.ref)
+		w.checkRestorable(n, u.ref)
 	}
 }
 
