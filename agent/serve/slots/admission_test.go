@@ -32,6 +32,14 @@ func (n *node) podArrives() {
 			p.requests = append(p.requests, request{resource: r, count: 1 + n.w.rng.IntN(2)})
 		}
 	}
+	n.admit(p)
+}
+
+// admit lets the kubelet admit a Pod, unless it is admitting one.
+func (n *node) admit(p *pod) {
+	if n.admitting != nil || n.m == nil {
+		return
+	}
 	for _, r := range p.requests { // the scheduler's condition
 		if len(n.available(r.resource)) < r.count {
 			return
@@ -75,6 +83,7 @@ func (n *node) allocate(s *step) {
 	if n.w.faults[stalls] && n.w.chance(5) {
 		delay = n.w.upTo(5 * time.Second)
 	}
+	delay = max(delay, n.w.rush-n.w.now)
 	n.w.after(delay, func() { n.call(s) })
 }
 

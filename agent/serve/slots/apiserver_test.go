@@ -13,23 +13,40 @@ const configuration = "cam"
 
 // object is an Instance in the API server.
 type object struct {
-	w        *world
-	name     string
-	exists   bool
-	shared   bool
-	capacity int
-	usage    map[int]v0.Owner
-	labels   map[string]bool // by node
-	version  uint64
-	edited   uint64         // the version when a user last changed it
-	created  uint64         // the version when it was created again
-	history  []slots.Record // the last ones
+	w          *world
+	name       string
+	exists     bool
+	shared     bool
+	configured int // the capacity that the Configuration says
+	capacity   int
+	usage      map[int]v0.Owner
+	labels     map[string]bool // by node
+	version    uint64
+	edited     uint64     // the version when a user last changed it
+	created    uint64     // the version when it was created again
+	resized    uint64     // the version when its capacity was last changed
+	blurred    uint64     // the version when an owner was last written who need not know the capacity
+	history    []snapshot // the last ones
 	// since is when the owner of a slot was last changed.
 	since map[int]time.Duration
 }
 
-func (o *object) record() slots.Record {
-	return slots.Record{Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage)}
+// snapshot is a version of an Instance.
+type snapshot struct {
+	slots.Record
+	capacity int
+}
+
+// event returns what a machine gets.
+func (s *snapshot) event() *slots.Record {
+	if s == nil {
+		return nil
+	}
+	return &s.Record
+}
+
+func (o *object) record() snapshot {
+	return snapshot{slots.Record{Version: o.version, Configuration: configuration, Usage: maps.Clone(o.usage)}, o.capacity}
 }
 
 // changed gives the object a new version and sends it to the nodes.
@@ -53,6 +70,17 @@ func (o *object) own(number int, owner v0.Owner) {
 	o.since[number] = o.w.now
 }
 
+// owners returns the slots that have an owner.
+func (o *object) owners() []int {
+	var owned []int
+	for number, owner := range o.usage {
+		if !owner.Free() {
+			owned = append(owned, number)
+		}
+	}
+	return owned
+}
+
 // patch is a claim or a release on its way.
 type patch struct {
 	n       *node
@@ -60,8 +88,11 @@ type patch struct {
 	o       *object
 	release bool
 	owners  map[int]v0.Owner
-	version uint64 // that a release tests
-	created uint64 // when the Instance that the agent knows was created, as its UID
+	version uint64   // that a release tests
+	base    snapshot // that a claim was made for
+	aware   bool     // the agent knew the capacity of base
+	fresh   bool     // no container has the slots of a claim yet
+	created uint64   // when the Instance that the agent knows was created, as its UID
 	tries   int
 	sent    time.Duration
 	settled bool
@@ -76,6 +107,14 @@ func (n *node) send(instance string, owners map[int]v0.Owner, release bool) {
 	p := &patch{n: n, epoch: n.epoch, o: w.objects[instance], release: release, owners: owners, sent: w.now}
 	if p.version = p.o.version; n.known[instance].Version >= p.o.created {
 		p.created = p.o.created
+	}
+	if p.base = n.known[instance]; p.base.Version == 0 {
+		p.base = p.o.record()
+	}
+	p.aware = n.capacity[instance] <= p.base.capacity
+	p.fresh = true
+	for number := range owners {
+		p.fresh = p.fresh && !n.holds(slots.Ref{Instance: instance, Slot: number})
 	}
 	latency := time.Millisecond + w.upTo(20*time.Millisecond)
 	switch {
@@ -162,14 +201,45 @@ func (p *patch) arrive() {
 	switch {
 	case written:
 		w.after(back, func() { p.settle(slots.Written, &record) })
-	case p.release && p.version != p.o.version && p.tries < 5 && p.epoch == p.n.epoch:
+	case p.stale() && p.tries < 5 && p.epoch == p.n.epoch:
 		w.after(back, func() { // the agent reads, then retries
-			p.version = p.o.version
+			p.version, p.base = p.o.version, p.o.record()
 			w.after(back, p.arrive)
 		})
 	default:
 		w.after(back, func() { p.settle(slots.Refused, &record) })
 	}
+}
+
+// stale reports whether a patch was made for another version than the current one.
+func (p *patch) stale() bool {
+	if p.release {
+		return p.version != p.o.version
+	}
+	return p.base.Version != p.o.version
+}
+
+// allowed reports whether a claim can be made for the version of the Instance that its
+// agent knows, and whether the patch applies only to that: after a shrink, another node
+// may claim another slot at the same time. It is what agent/serve/claims does.
+func (p *patch) allowed() (allowed, pinned bool) {
+	more, owners := 0, 0
+	for number, owner := range p.owners {
+		switch p.base.Usage[number] {
+		case v0.Owner{}:
+			more++
+		case owner:
+		default:
+			return false, false
+		}
+	}
+	for number, owner := range p.base.Usage {
+		if !owner.Free() {
+			owners++
+			pinned = pinned || number >= p.base.capacity
+		}
+	}
+	return more == 0 || !pinned || owners+more <= p.base.capacity, pinned
 }
 
 // land applies a patch whose response nobody receives.
@@ -200,7 +270,10 @@ func (w *world) mayFree(ref slots.Ref) bool {
 // write changes the object if the patch's tests pass.
 func (p *patch) write() bool {
 	o := p.o
-	if p.release && p.version != o.version || !p.release && !o.labels[p.n.name] {
+	if p.release && p.stale() || !p.release && !o.labels[p.n.name] {
+		return false
+	}
+	if allowed, pinned := p.allowed(); !p.release && (!allowed || pinned && p.stale()) {
 		return false
 	}
 	to := map[int]v0.Owner{}
@@ -229,16 +302,34 @@ func (p *patch) write() bool {
 	}
 	o.w.note("API server: %s %v", o.name, o.usage)
 	o.changed()
+	if !p.release {
+		p.checkCapacity()
+	}
 	return true
+}
+
+// checkCapacity checks that a claim that was made for the current capacity leaves no more
+// owners than that (I3). The claims of agents that did not know it, and slots that
+// containers have already, may exceed it.
+func (p *patch) checkCapacity() {
+	o := p.o
+	if known := p.aware && p.base.Version >= o.resized; !known || !p.fresh {
+		o.blurred = o.version
+		o.w.stats.Checks.judge(capacity, false)
+		return
+	}
+	if o.w.stats.Checks.judge(capacity, p.base.Version >= o.blurred) && len(o.owners()) > o.capacity {
+		o.w.fail("I3: %s has claimed %v of %s with capacity %d: %v", p.n.name, p.owners, o.name, o.capacity, o.usage)
+	}
 }
 
 func (p *patch) settleGone() {
 	p.end(slots.Refused, nil, true)
 }
 
-func (p *patch) settle(outcome slots.Outcome, record *slots.Record) { p.end(outcome, record, false) }
+func (p *patch) settle(outcome slots.Outcome, record *snapshot) { p.end(outcome, record, false) }
 
-func (p *patch) end(outcome slots.Outcome, record *slots.Record, gone bool) {
+func (p *patch) end(outcome slots.Outcome, record *snapshot, gone bool) {
 	if p.settled || p.epoch != p.n.epoch {
 		return
 	}
@@ -253,12 +344,12 @@ func (p *patch) end(outcome slots.Outcome, record *slots.Record, gone bool) {
 	}
 	if p.release {
 		p.n.step(slots.ReleaseSettled{
-			Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record, Tried: p.version, Gone: gone,
+			Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record.event(), Tried: p.version, Gone: gone,
 		})
 		return
 	}
 	p.n.step(slots.ClaimSettled{
-		Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record, Gone: gone, Kept: p.kept,
+		Instance: p.o.name, Slots: numbers, Outcome: outcome, Record: record.event(), Gone: gone, Kept: p.kept,
 	})
 }
 
@@ -273,7 +364,7 @@ func (n *node) notify(o *object) {
 	}
 	n.told[o.name] = selected
 	record := o.record()
-	var e slots.Event = slots.InstanceRecorded{Instance: o.name, Record: record}
+	var e slots.Event = slots.InstanceRecorded{Instance: o.name, Record: record.Record}
 	switch {
 	case !o.exists:
 		e = slots.InstanceDeleted{Instance: o.name, Version: o.version}
@@ -295,12 +386,15 @@ func (n *node) notify(o *object) {
 	n.w.after(n.delivered-n.w.now, func() {
 		if epoch == n.epoch {
 			before := n.ownSlots(o.name)
-			if r, ok := e.(slots.InstanceRecorded); ok {
-				n.learn(o.name, &r.Record)
+			if _, ok := e.(slots.InstanceRecorded); ok {
+				n.learn(o.name, &record)
 			} else {
 				n.leave(o)
 			}
 			n.step(e)
+			if n.capacityOf(o.name) != n.capacity[o.name] {
+				n.publish(o.name)
+			}
 			if !maps.Equal(before, n.ownSlots(o.name)) { // by a late patch, or by a user
 				n.observeSoon()
 			}

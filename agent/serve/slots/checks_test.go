@@ -14,7 +14,7 @@ import (
 const releaseTime = 12 * time.Second
 
 // learn records what the agent of a node knows of an Instance.
-func (n *node) learn(name string, r *slots.Record) {
+func (n *node) learn(name string, r *snapshot) {
 	if r != nil && r.Version >= n.known[name].Version {
 		n.known[name] = *r
 	}

@@ -63,7 +63,7 @@ func (w *world) faultHappens() {
 		n.up[o.name] = !n.up[o.name]
 		n.publish(o.name)
 	case resizes:
-		w.resize(o)
+		w.resize(o, 1+w.rng.IntN(3))
 	case deletions:
 		w.remove(o)
 	case edits:
@@ -141,11 +141,44 @@ func (n *node) unlabel(o *object) {
 }
 
 // resize edits the capacity. The nodes learn it at different times.
-func (w *world) resize(o *object) {
-	o.capacity = 1 + w.rng.IntN(3)
-	w.note("%s has capacity %d", o.name, o.capacity)
+func (w *world) resize(o *object, capacity int) {
+	o.configured = capacity
+	w.note("%s will have capacity %d", o.name, o.configured)
 	for _, n := range w.nodes {
-		w.after(w.upTo(time.Second), func() { n.publish(o.name) })
+		w.after(w.upTo(time.Second), func() {
+			n.configured[o.name] = o.configured
+			n.publish(o.name)
+		})
+	}
+	w.after(w.laterUpTo(time.Second), func() { // by one of the agents
+		if o.exists && o.capacity != o.configured {
+			w.note("%s has capacity %d", o.name, o.configured)
+			o.capacity = o.configured
+			o.changed()
+			o.resized = o.version
+		}
+	})
+}
+
+// crowd reduces the capacity of a device to more than its owners, of which one has a slot
+// beyond it, when the kubelets have just chosen IDs. Their calls follow at once when all
+// nodes know that: the lists would offer the same slots to all of them.
+func (w *world) crowd() {
+	if w.calm {
+		return
+	}
+	w.after(w.laterUpTo(time.Second), w.crowd)
+	o := w.objects[w.names[w.later.IntN(len(w.names))]]
+	switch owners := o.owners(); {
+	case w.now < w.rush:
+	case len(owners) == 1 && owners[0] >= 2 && o.configured > 2:
+		w.rush = w.now + 1100*time.Millisecond
+		for _, n := range w.nodes {
+			n.admit(&pod{containers: 1, requests: []request{{resource: slots.Resource{Name: o.name}, count: 1}}})
+		}
+		w.resize(o, 2)
+	case o.configured < maxSlot && w.later.IntN(3) == 0:
+		w.resize(o, maxSlot)
 	}
 }
 
@@ -174,6 +207,7 @@ func (w *world) remove(o *object) {
 	w.after(w.upTo(4*time.Second), func() {
 		w.note("%s is created again", o.name)
 		o.exists, o.history, o.created = true, nil, w.version+1
+		o.capacity, o.resized = o.configured, o.created
 		for _, n := range w.nodes {
 			if n.sees[o.name] {
 				o.labels[n.name] = true
@@ -214,7 +248,7 @@ func (w *world) excuse(ref slots.Ref) {
 // former owner. An agent that starts may read one of the last records.
 func (w *world) atRest(ref slots.Ref) bool {
 	o := w.objects[ref.Instance]
-	owned := func(r slots.Record) bool { return !r.Usage[ref.Slot].Free() }
+	owned := func(r snapshot) bool { return !r.Usage[ref.Slot].Free() }
 	if !o.exists || owned(o.record()) || slices.ContainsFunc(o.history, owned) || w.inUse(ref) ||
 		slices.ContainsFunc(w.late, func(p *patch) bool { return p.o == o }) {
 		return false
@@ -255,7 +289,7 @@ func (w *world) edit(o *object) {
 	w.excuse(slots.Ref{Instance: o.name, Slot: number})
 	o.own(number, owner)
 	o.changed()
-	o.edited = o.version
+	o.edited, o.blurred = o.version, o.version
 	if n := w.node(owner.Node); owner.Node != "" && n == nil {
 		w.after(w.upTo(10*time.Second), func() {
 			if o.exists && o.usage[number] == owner {

@@ -13,6 +13,7 @@ type check int
 const (
 	oneUser  check = iota // I2: one container has a slot, and the record names its owner
 	written               // I2: the owner of a local device's slot is recorded in time
+	capacity              // I3: a claim leaves no more owners than the capacity
 	ownCall               // I4: a call for slots that the node owns is not refused for that
 	sameSlot              // the containers of a Pod get the same slots
 	released              // I7: a slot without a container is released in time
@@ -27,12 +28,13 @@ var bounds = [numberOfChecks]struct {
 	share float64
 	each  float64
 }{
-	oneUser:  {"I2 one user", 90, 500},
+	oneUser:  {"I2 one user", 92, 500},
 	written:  {"I2 written", 10, 0.3},
+	capacity: {"I3 capacity", 70, 4},
 	ownCall:  {"I4 own call", 98, 3},
 	sameSlot: {"same slots", 97, 2},
 	released: {"I7 released", 75, 5},
-	conflict: {"no conflict", 75, 400},
+	conflict: {"no conflict", 85, 400},
 }
 
 // tally counts the checks that were judged, and those that were excused.

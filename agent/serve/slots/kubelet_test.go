@@ -21,7 +21,7 @@ type node struct {
 
 	told              map[string]bool // Instances that the agent knows
 	delivered         time.Duration   // when the last event of the watch arrives
-	known             map[string]slots.Record
+	known             map[string]snapshot
 	cutOff, forbidden time.Duration // no API server, or no right to write, until then
 
 	lists     map[slots.Resource][]slots.Health // as the kubelet has them
@@ -53,8 +53,10 @@ type node struct {
 	sent map[slots.Ref]v0.Owner
 	// unseen are the Instances with slots of this node that did not have its label when the
 	// agent started: a user had removed it.
-	unseen   []string
-	capacity map[string]int // as the agent knows it
+	unseen []string
+	// capacity is that of each Instance as the agent knows it, and configured that of its
+	// Configuration.
+	capacity, configured map[string]int
 }
 
 // Pod has one or two containers, which get the same IDs, as an init container and an
@@ -98,7 +100,7 @@ type step struct {
 
 func newNode(w *world, name string) *node {
 	return &node{
-		w: w, name: name, capacity: map[string]int{}, sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
+		w: w, name: name, capacity: map[string]int{}, configured: map[string]int{}, sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
 		lists: map[slots.Resource][]slots.Health{}, named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
 		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{}, used: map[slots.Ref]time.Duration{},
 	}
@@ -113,7 +115,7 @@ func (n *node) boot() {
 	}
 	n.epoch++
 	n.m = slots.New(n.name)
-	n.told, n.known, n.delivered = map[string]bool{}, map[string]slots.Record{}, n.w.now
+	n.told, n.known, n.delivered = map[string]bool{}, map[string]snapshot{}, n.w.now
 	n.given, n.listed, n.unseen, n.unnoticed = map[slots.Ref]bool{}, map[slots.Use]time.Duration{}, nil, nil
 	n.touched, n.sent = map[slots.Use]time.Duration{}, map[slots.Ref]v0.Owner{}
 	n.restless, n.booted = max(n.restless, n.w.now), n.w.now
@@ -133,7 +135,7 @@ func (n *node) boot() {
 				n.publish(name)
 			}
 			n.learn(name, &record)
-			n.step(slots.InstanceRecorded{Instance: name, Record: record})
+			n.step(slots.InstanceRecorded{Instance: name, Record: record.Record})
 			n.notify(o)
 		}
 		n.publish(name)
@@ -145,11 +147,20 @@ func (n *node) boot() {
 func (n *node) publish(name string) {
 	o := n.w.objects[name]
 	if n.m != nil && n.sees[name] {
-		n.capacity[name] = o.capacity
+		n.capacity[name] = n.capacityOf(name)
 		n.step(slots.DevicePublished{
-			Instance: name, Configuration: configuration, Shared: o.shared, Capacity: o.capacity, Online: n.up[name],
+			Instance: name, Configuration: configuration, Shared: o.shared, Capacity: n.capacity[name], Online: n.up[name],
 		})
 	}
+}
+
+// capacityOf returns the capacity that an agent knows. It does not believe an Instance
+// whose capacity is higher than that of the Configuration.
+func (n *node) capacityOf(name string) int {
+	if n.known[name].Version == 0 {
+		return n.configured[name]
+	}
+	return min(n.configured[name], n.known[name].capacity)
 }
 
 // crash ends the agent. The kubelet's calls fail.
@@ -255,7 +266,7 @@ func (n *node) probe(instance string) {
 			return
 		}
 		n.learn(instance, &record)
-		n.step(slots.ProbeSettled{Instance: instance, Outcome: outcome, Record: &record})
+		n.step(slots.ProbeSettled{Instance: instance, Outcome: outcome, Record: &record.Record})
 	})
 }
 

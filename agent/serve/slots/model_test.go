@@ -71,8 +71,10 @@ func (s *stats) add(o stats) {
 // the order of its time.
 type world struct {
 	rng       *rand.Rand
-	later     *rand.Rand // for choices that were added later, so that a seed draws what it drew before
-	lives     int        // how often the usual time Pods live
+	later     *rand.Rand    // for choices that were added later, so that a seed draws what it drew before
+	lives     int           // how often the usual time Pods live
+	crowded   bool          // see crowd
+	rush      time.Duration // the kubelets do not call the agents until then
 	now       time.Duration
 	plan      plan
 	planned   int
@@ -130,6 +132,10 @@ func (w *world) upTo(limit time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(limit)))
 }
 
+func (w *world) laterUpTo(limit time.Duration) time.Duration {
+	return time.Duration(w.later.Int64N(int64(limit)))
+}
+
 func (w *world) chance(percent int) bool { return w.rng.IntN(100) < percent }
 
 func (w *world) note(format string, args ...any) {
@@ -160,19 +166,29 @@ func newWorld(seed uint64, verbose bool) *world {
 	for f := range numberOfFaults {
 		w.faults[f] = w.chance(35)
 	}
-	if w.later.IntN(100) < 20 {
+	switch kind := w.later.IntN(100); {
+	case kind < 20:
 		w.lives = 4
+	case kind < 40:
+		w.crowded = true
 	}
 	for i := range 1 + w.rng.IntN(3) {
 		name := fmt.Sprintf("cam-%c", 'a'+i)
 		o := &object{
-			w: w, name: name, exists: true, shared: w.chance(80), capacity: 1 + w.rng.IntN(3),
+			w: w, name: name, exists: true, shared: w.chance(80), configured: 1 + w.rng.IntN(3),
 			usage: map[int]v0.Owner{}, labels: map[string]bool{},
 		}
+		if w.crowded {
+			o.configured++
+		}
+		o.capacity = o.configured
 		w.objects[name], w.names = o, append(w.names, name)
 	}
 	for i := range 1 + w.rng.IntN(3) {
 		n := newNode(w, fmt.Sprintf("node-%c", 'a'+i))
+		for name, o := range w.objects {
+			n.configured[name] = o.configured
+		}
 		w.nodes = append(w.nodes, n)
 	}
 	for _, name := range w.names {
@@ -192,6 +208,9 @@ func (w *world) run() {
 		w.after(w.upTo(2*time.Second), n.podArrives)
 	}
 	w.after(w.upTo(4*time.Second), w.faultHappens)
+	if w.crowded {
+		w.crowd()
+	}
 	w.after(time.Second, w.tick)
 	w.after(busyTime, w.calmDown)
 	for len(w.plan) > 0 && w.violation == "" {
