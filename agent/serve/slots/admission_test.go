@@ -81,10 +81,41 @@ func (n *node) allocate(s *step) {
 	}
 	delay := n.w.upTo(20 * time.Millisecond)
 	if n.w.faults[stalls] && n.w.chance(5) {
-		delay = n.w.upTo(5 * time.Second)
+		delay = n.w.stall(5 * time.Second)
 	}
 	delay = max(delay, n.w.rush-n.w.now)
+	if n.w.faults[crashes] && !n.w.calm && !s.pod.live && n.w.later.IntN(30) == 0 {
+		n.crashAfterChoice(r)
+	}
 	n.w.after(delay, func() { n.call(s) })
+}
+
+// crashAfterChoice ends the agent between the kubelet's choice of IDs and its call. A user
+// reduces the capacity meanwhile, or a device goes offline, so that the next agent may not
+// list the IDs.
+func (n *node) crashAfterChoice(r *request) {
+	n.crash()
+	if !r.resource.Group {
+		n.w.resize(n.w.objects[r.resource.Name], 1)
+		return
+	}
+	for _, name := range n.w.names[1:] {
+		n.up[name] = false
+		n.w.after(10*time.Second, func() {
+			n.up[name] = true
+			n.publish(name)
+		})
+	}
+}
+
+// stall returns how long the kubelet stalls: up to a limit or, sometimes, so long that an
+// ID may leave the list meanwhile.
+func (w *world) stall(limit time.Duration) time.Duration {
+	d := w.upTo(limit)
+	if w.later.IntN(4) == 0 {
+		d = w.laterUpTo(40 * time.Second)
+	}
+	return d
 }
 
 // prefer returns the IDs that the agent prefers, or any.
@@ -126,17 +157,19 @@ func (n *node) nameIDs(r *request) {
 }
 
 func (n *node) call(s *step) {
-	if n.m == nil || n.admitting != s.pod {
+	r := &s.pod.requests[s.request]
+	switch {
+	case n.admitting != s.pod:
+		return
+	case n.w.now < s.pod.stalled:
+		n.w.after(s.pod.stalled-n.w.now, func() { n.call(s) })
+		return
+	case n.m == nil || n.listedBy[r.resource] != n.epoch: // nobody listens
+		n.reject(s.pod)
 		return
 	}
-	r := &s.pod.requests[s.request]
 	n.nameIDs(r)
-	for _, id := range r.ids { // the service answers by itself
-		if !slices.ContainsFunc(n.lists[r.resource], func(h slots.Health) bool { return h.ID == id }) {
-			n.reject(s.pod)
-			return
-		}
-	}
+	s.unlisted = !n.shows(r) // the service would refuse it, too
 	n.w.nextCall++
 	call, epoch := n.w.nextCall, n.epoch
 	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !(n.same(r) && n.current(r))
@@ -154,6 +187,13 @@ func (n *node) call(s *step) {
 		}
 	})
 	n.step(slots.AllocateRequested{Call: call, Resource: r.resource, IDs: slices.Clone(r.ids)})
+}
+
+// shows reports whether the kubelet's list has all IDs of a request.
+func (n *node) shows(r *request) bool {
+	return !slices.ContainsFunc(r.ids, func(id int) bool {
+		return !slices.ContainsFunc(n.lists[r.resource], func(h slots.Health) bool { return h.ID == id })
+	})
 }
 
 // reject ends an admission: the kubelet frees the IDs at once.
@@ -197,10 +237,8 @@ func (n *node) answered(a slots.Answer) {
 	if r.resource.Group && len(a.Slots) > 1 {
 		n.w.stats.Several++
 	}
-	for _, id := range r.ids { // pkg/kubelet/cm/devicemanager: allocateContainerResources
-		if !slices.ContainsFunc(n.lists[r.resource], func(h slots.Health) bool { return h.ID == id }) {
-			n.w.fail("I6: the kubelet of %s crashes: ID %d is not in its list of %s", n.name, id, r.resource.Name)
-		}
+	if !n.shows(r) { // pkg/kubelet/cm/devicemanager: allocateContainerResources
+		n.w.fail("I6: the kubelet of %s crashes: an ID of %v is not in its list of %s", n.name, r.ids, r.resource.Name)
 	}
 	for i, ref := range a.Slots {
 		n.given[ref] = true
@@ -233,7 +271,7 @@ func (n *node) admitted(p *pod) {
 	p.running = true
 	delay := n.w.upTo(time.Second)
 	if n.w.faults[stalls] && n.w.chance(20) {
-		delay = n.w.upTo(6 * time.Second)
+		delay = n.w.stall(6 * time.Second)
 	}
 	n.w.after(delay, func() { p.booked = true })
 	n.w.after(delay+time.Duration(n.w.lives)*n.w.upTo(10*time.Second), func() {

@@ -251,6 +251,12 @@ func (n *node) checkAnswer(s *step, a slots.Answer) {
 	if took := n.w.now - s.sent; took > deadline {
 		n.w.fail("I8: %s answered call %d after %s", n.name, a.Call, took)
 	}
+	if s.unlisted {
+		n.w.stats.Checks.judge(unlisted, true)
+		if a.Err == nil {
+			n.w.fail("I6: %s gives %v for %v of %s, which it does not list", n.name, a.Slots, r.ids, r.resource.Name)
+		}
+	}
 	refused := n.checkRefusal(r, a)
 	if s.owned {
 		n.w.stats.Checks.judge(ownCall, !refused)

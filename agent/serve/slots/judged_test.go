@@ -16,6 +16,7 @@ const (
 	capacity              // I3: a claim leaves no more owners than the capacity
 	ownCall               // I4: a call for slots that the node owns is not refused for that
 	sameSlot              // the containers of a Pod get the same slots
+	unlisted              // I6: a call that names an ID that has left the list is refused
 	released              // I7: a slot without a container is released in time
 	conflict              // no conflict is reported
 	numberOfChecks
@@ -33,6 +34,7 @@ var bounds = [numberOfChecks]struct {
 	capacity: {"I3 capacity", 70, 4},
 	ownCall:  {"I4 own call", 98, 3},
 	sameSlot: {"same slots", 97, 2},
+	unlisted: {"I6 unlisted", 100, 0.006},
 	released: {"I7 released", 75, 5},
 	conflict: {"no conflict", 85, 400},
 }

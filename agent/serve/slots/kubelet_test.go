@@ -25,6 +25,7 @@ type node struct {
 	cutOff, forbidden time.Duration // no API server, or no right to write, until then
 
 	lists     map[slots.Resource][]slots.Health // as the kubelet has them
+	listedBy  map[slots.Resource]int            // the agent whose list it is
 	named     map[slots.Resource]map[int]time.Duration
 	pods      []*pod
 	admitting *pod
@@ -65,6 +66,7 @@ type pod struct {
 	requests   []request
 	containers int
 	uses       []use
+	stalled    time.Duration // until when the kubelet does not call the agent
 	live       bool          // a container runs
 	running    bool          // all containers were admitted
 	answered   time.Duration // for the first time
@@ -94,14 +96,17 @@ type step struct {
 	container int
 	request   int
 	sent      time.Duration
+	unlisted  bool // an ID had left the list when it was called
 	owned     bool // the node owned the slots when it was called
 	moves     bool // the kubelet stalled, and the slots of the former container cannot be given
 }
 
 func newNode(w *world, name string) *node {
 	return &node{
-		w: w, name: name, capacity: map[string]int{}, configured: map[string]int{}, sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
-		lists: map[slots.Resource][]slots.Health{}, named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
+		w: w, name: name, capacity: map[string]int{}, configured: map[string]int{},
+		sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
+		lists: map[slots.Resource][]slots.Health{}, listedBy: map[slots.Resource]int{},
+		named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
 		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{}, used: map[slots.Ref]time.Duration{},
 	}
 }
@@ -177,10 +182,14 @@ func (n *node) crash() {
 	n.m = nil
 	n.epoch++
 	if p := n.admitting; p != nil {
-		n.reject(p)
+		if len(n.calls) > 0 || p.live || n.w.later.IntN(2) == 0 {
+			n.reject(p)
+		} else { // the next agent gets the call, for IDs of the list of this one
+			p.stalled = n.w.now + n.w.laterUpTo(6*time.Second)
+		}
 	}
 	clear(n.calls)
-	clear(n.named)
+	clear(n.named)                 // the next agent cannot know them, but must refuse those that it does not list
 	for _, list := range n.lists { // the kubelet's connection ends
 		for i := range list {
 			list[i].Healthy = false
@@ -282,5 +291,5 @@ func (n *node) receive(r slots.Resource, list []slots.Health) {
 			n.w.fail("I6: ID %d left the list of %s on %s %s after a call", h.ID, r.Name, n.name, n.w.now-at)
 		}
 	}
-	n.lists[r] = slices.Clone(list)
+	n.lists[r], n.listedBy[r] = slices.Clone(list), n.epoch
 }

@@ -159,7 +159,8 @@ const (
 
 func newWorld(seed uint64, verbose bool) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 0)), later: rand.New(rand.NewPCG(seed, 1)), lives: 1, objects: map[string]*object{}, version: 1, verbose: verbose,
+		rng: rand.New(rand.NewPCG(seed, 0)), later: rand.New(rand.NewPCG(seed, 1)), lives: 1,
+		objects: map[string]*object{}, version: 1, verbose: verbose,
 		faults: map[fault]bool{}, excused: map[slots.Ref]bool{}, edited: map[slots.Ref]bool{},
 		restoring: map[slots.Ref]bool{},
 	}
