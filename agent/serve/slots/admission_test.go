@@ -84,7 +84,7 @@ func (n *node) allocate(s *step) {
 		delay = n.w.stall(5 * time.Second)
 	}
 	delay = max(delay, n.w.rush-n.w.now)
-	if n.w.faults[crashes] && !n.w.calm && !s.pod.live && n.w.later.IntN(30) == 0 {
+	if n.w.faults[crashes] && !n.w.calm && !s.pod.live && n.w.oneIn(30) {
 		n.crashAfterChoice(r)
 	}
 	n.w.after(delay, func() { n.call(s) })
@@ -112,7 +112,7 @@ func (n *node) crashAfterChoice(r *request) {
 // ID may leave the list meanwhile.
 func (w *world) stall(limit time.Duration) time.Duration {
 	d := w.upTo(limit)
-	if w.later.IntN(4) == 0 {
+	if w.oneIn(4) {
 		d = w.laterUpTo(40 * time.Second)
 	}
 	return d

@@ -114,7 +114,7 @@ func (n *node) send(instance string, owners map[int]v0.Owner, release bool) {
 	p.aware = n.capacity[instance] <= p.base.capacity
 	p.fresh = true
 	for number := range owners {
-		p.fresh = p.fresh && !n.holds(slots.Ref{Instance: instance, Slot: number})
+		p.fresh = p.fresh && !n.held[instance][number]
 	}
 	latency := time.Millisecond + w.upTo(20*time.Millisecond)
 	switch {
@@ -185,8 +185,16 @@ func (n *node) sendOverNetwork(p *patch, latency time.Duration) {
 
 // arrive applies a patch and responds.
 func (p *patch) arrive() {
-	w := p.n.w
 	p.tries++
+	if p.tries > 1 && !p.release {
+		p.n.w.aside(p.apply)
+	} else {
+		p.apply()
+	}
+}
+
+func (p *patch) apply() {
+	w := p.n.w
 	switch {
 	case !p.o.exists:
 		p.settleGone()

@@ -90,7 +90,11 @@ func (n *node) checkRelease(o *object, number int, owner v0.Owner) {
 // restsSince returns when something last delayed the release of a slot.
 func (n *node) restsSince(o *object, number int, owner v0.Owner) time.Duration {
 	ref := slots.Ref{Instance: o.name, Slot: number}
-	return max(n.used[ref], n.restless, n.delays[ref], n.open[resourceOf(ref, owner)], o.since[number])
+	since := max(n.used[ref], n.restless, n.delays[ref], n.open[resourceOf(ref, owner)], o.since[number])
+	if n.w.edited[ref] { // its container may have had it through the other resource
+		since = max(since, n.open[o.name], n.open[configuration])
+	}
+	return since
 }
 
 // countRelease counts a release. It is excused if a delay that is none of its container's
@@ -136,13 +140,14 @@ func (n *node) checkCommands(commands []slots.Command) {
 		switch c := command.(type) {
 		case slots.Claim:
 			owners, further := 0, 0
+			n.held[c.Instance] = n.holds(c.Instance)
 			for _, owner := range n.known[c.Instance].Usage {
 				if !owner.Free() {
 					owners++
 				}
 			}
 			for number := range c.Owners {
-				if n.known[c.Instance].Usage[number].Free() && !n.holds(slots.Ref{Instance: c.Instance, Slot: number}) {
+				if n.known[c.Instance].Usage[number].Free() && !n.held[c.Instance][number] {
 					further++
 				}
 			}
@@ -170,17 +175,18 @@ func (n *node) checkCommands(commands []slots.Command) {
 	}
 }
 
-// holds reports whether the agent thinks that a container may have a slot: it is claimed
+// holds returns the slots that the agent thinks a container may have: they are claimed
 // again then, whatever the capacity.
-func (n *node) holds(ref slots.Ref) bool {
+func (n *node) holds(instance string) map[int]bool {
+	held := map[int]bool{}
 	for _, inst := range n.m.State().Instances {
 		for _, s := range inst.Slots {
-			if inst.Name == ref.Instance && s.Slot == ref.Slot {
-				return !s.Held.Free()
+			if inst.Name == instance && !s.Held.Free() {
+				held[s.Slot] = true
 			}
 		}
 	}
-	return false
+	return held
 }
 
 // proofTime is how long observations must list a virtual ID before an agent that has

@@ -33,8 +33,8 @@
 // been created again, a machine gives no slot that another node had for five seconds. If
 // that node's agent is down or cut off for longer, its container and one of another node
 // use the slot, which is reported as a conflict when the agent is back. The same is true
-// if the other agent starts in between, or less than five seconds before: it may not know
-// that there was an owner.
+// if the other agent starts in between, or less than five seconds before, or if its node
+// joins the Instance only then: it may not know that there was an owner.
 //
 // Only the record says which slot a virtual ID has. If a local device's slot was given
 // while the API server was down, and the agent ends before the owner is written, that

@@ -154,7 +154,7 @@ func (w *world) resize(o *object, capacity int) {
 		if o.exists && o.capacity != o.configured {
 			w.note("%s has capacity %d", o.name, o.configured)
 			o.capacity = o.configured
-			o.changed()
+			w.aside(o.changed)
 			o.resized = o.version
 		}
 	})
@@ -177,7 +177,7 @@ func (w *world) crowd() {
 			n.admit(&pod{containers: 1, requests: []request{{resource: slots.Resource{Name: o.name}, count: 1}}})
 		}
 		w.resize(o, 2)
-	case o.configured < maxSlot && w.later.IntN(3) == 0:
+	case o.configured < maxSlot && w.oneIn(3):
 		w.resize(o, maxSlot)
 	}
 }
@@ -225,9 +225,8 @@ func (w *world) checkRestorable(user *node, ref slots.Ref) {
 	o := w.objects[ref.Instance]
 	for _, n := range w.nodes {
 		started := w.now-n.booted < proofTime // its record may be old, and its slots assumed
-		absent := n.m == nil || started || w.now < n.cutOff
-		mute := w.now < n.forbidden || o.exists && !o.labels[n.name]
-		if absent && (n == user || o.shared) || mute && n == user {
+		absent := n.m == nil || started || w.now < n.cutOff || o.exists && !o.labels[n.name]
+		if absent && (n == user || o.shared) || n == user && w.now < n.forbidden {
 			w.excuse(ref)
 		}
 	}

@@ -52,6 +52,7 @@ type node struct {
 	used     map[slots.Ref]time.Duration // until when a container had a slot
 	// sent are the owners that the watch has reported, or will.
 	sent map[slots.Ref]v0.Owner
+	held map[string]map[int]bool // slots that containers may have, of Instances that are claimed
 	// unseen are the Instances with slots of this node that did not have its label when the
 	// agent started: a user had removed it.
 	unseen []string
@@ -107,7 +108,7 @@ func newNode(w *world, name string) *node {
 		sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
 		lists: map[slots.Resource][]slots.Health{}, listedBy: map[slots.Resource]int{},
 		named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
-		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{}, used: map[slots.Ref]time.Duration{},
+		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{}, used: map[slots.Ref]time.Duration{}, held: map[string]map[int]bool{},
 	}
 }
 
@@ -182,10 +183,10 @@ func (n *node) crash() {
 	n.m = nil
 	n.epoch++
 	if p := n.admitting; p != nil {
-		if len(n.calls) > 0 || p.live || n.w.later.IntN(2) == 0 {
-			n.reject(p)
-		} else { // the next agent gets the call, for IDs of the list of this one
+		if len(n.calls) == 0 && !p.live && n.w.oneIn(2) { // the next agent gets the call, for IDs of the list of this one
 			p.stalled = n.w.now + n.w.laterUpTo(6*time.Second)
+		} else {
+			n.reject(p)
 		}
 	}
 	clear(n.calls)

@@ -148,7 +148,7 @@ func TestFailedClaims(t *testing.T) {
 
 // TestStateIsComplete checks that counts agree with the state after many events.
 func TestStateIsComplete(t *testing.T) {
-	w := newWorld(11, false)
+	w := newWorld(11, false, false)
 	w.run()
 	for _, n := range w.nodes {
 		if n.m == nil {
