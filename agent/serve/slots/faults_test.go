@@ -243,8 +243,8 @@ func (w *world) excuse(ref slots.Ref) {
 	}
 }
 
-// atRest reports whether a slot is free, and no container, agent or patch still knows a
-// former owner. An agent that starts may read one of the last records.
+// atRest reports whether a slot is free, and no container, agent, observation or patch still
+// knows a former owner. An agent that starts may read one of the last records.
 func (w *world) atRest(ref slots.Ref) bool {
 	o := w.objects[ref.Instance]
 	owned := func(r snapshot) bool { return !r.Usage[ref.Slot].Free() }
@@ -253,7 +253,8 @@ func (w *world) atRest(ref slots.Ref) bool {
 		return false
 	}
 	return !slices.ContainsFunc(w.nodes, func(n *node) bool {
-		return n.m == nil || owned(n.known[o.name]) || n.knows(ref)
+		unnoticed := slices.ContainsFunc(n.unnoticed, func(p *pod) bool { return p.usesSlot(ref) })
+		return n.m == nil || unnoticed || owned(n.known[o.name]) || n.knows(ref)
 	})
 }
 

@@ -35,8 +35,8 @@ var bounds = [numberOfChecks]struct {
 	ownCall:  {"I4 own call", 98, 3},
 	sameSlot: {"same slots", 97, 2},
 	unlisted: {"I6 unlisted", 100, 0.006},
-	released: {"I7 released", 75, 5},
-	conflict: {"no conflict", 85, 400},
+	released: {"I7 released", 65, 5},
+	conflict: {"no conflict", 88, 400},
 }
 
 // tally counts the checks that were judged, and those that were excused.

@@ -108,7 +108,8 @@ func newNode(w *world, name string) *node {
 		sees: map[string]bool{}, up: map[string]bool{"cam-a": true, "cam-b": true, "cam-c": true},
 		lists: map[slots.Resource][]slots.Health{}, listedBy: map[slots.Resource]int{},
 		named: map[slots.Resource]map[int]time.Duration{}, calls: map[slots.Call]*step{},
-		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{}, used: map[slots.Ref]time.Duration{}, held: map[string]map[int]bool{},
+		open: map[string]time.Duration{}, delays: map[slots.Ref]time.Duration{},
+		used: map[slots.Ref]time.Duration{}, held: map[string]map[int]bool{},
 	}
 }
 
