@@ -84,7 +84,7 @@ func (n *node) allocate(s *step) {
 		delay = n.w.stall(5 * time.Second)
 	}
 	delay = max(delay, n.w.rush-n.w.now)
-	if n.w.faults[crashes] && !n.w.calm && !s.pod.live && n.w.oneIn(30) {
+	if n.w.faults[crashes] && !n.w.calm && !s.pod.live && n.w.oneIn(20) {
 		n.crashAfterChoice(r)
 	}
 	n.w.after(delay, func() { n.call(s) })
