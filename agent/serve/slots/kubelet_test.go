@@ -16,6 +16,8 @@ type node struct {
 	up    map[string]bool // devices that are online
 	m     *slots.Machine  // nil while the agent is down
 	epoch int             // of the agent
+	// stepped means that the machine may have changed since it was last checked.
+	stepped bool
 	// booted is when the agent last started.
 	booted time.Duration
 
@@ -217,6 +219,7 @@ func (n *node) step(e slots.Event) {
 		n.w.note("%s < %T%+v", n.name, e, e)
 	}
 	commands := n.m.Step(e)
+	n.stepped = true
 	n.checkCommands(commands)
 	epoch := n.epoch
 	for _, c := range commands {

@@ -278,6 +278,10 @@ func (w *world) tick() {
 		}
 		n.checkWritten()
 		n.countConflicts()
+		if !n.stepped {
+			continue
+		}
+		n.stepped = false
 		for _, v := range slots.Check(n.m.State()) {
 			w.fail("%s: %s", n.name, v)
 		}
