@@ -106,14 +106,14 @@ func (n *node) countRelease(o *object, number int, owner v0.Owner) {
 	n.w.stats.Checks.judge(released, 2*(n.restsSince(o, number, owner)-used) <= n.w.now-used)
 }
 
-// checkWritten checks that the slots of local devices are recorded, although they are
-// given before.
+// checkWritten checks that the owners of slots are recorded. Those of local devices are
+// given before, and those of an Instance that was deleted are written again.
 func (n *node) checkWritten() {
 	for _, p := range n.pods {
 		for _, u := range p.uses {
 			o := n.w.objects[u.ref.Instance]
 			since := max(n.restless, n.delays[u.ref], o.since[u.ref.Slot])
-			if !p.running || !p.booked || o.shared || !o.exists || n.w.now-p.answered <= releaseTime {
+			if !p.running || !p.booked || !o.exists || n.w.now-p.answered <= releaseTime {
 				continue
 			}
 			bound := 2*time.Second + 10*time.Second<<max(0, n.failed[u.ref]-1) // the delay of a claim that fails again doubles

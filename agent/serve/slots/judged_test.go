@@ -12,7 +12,7 @@ type check int
 
 const (
 	oneUser  check = iota // I2: one container has a slot, and the record names its owner
-	written               // I2: the owner of a local device's slot is recorded in time
+	written               // I2: the owner of a slot in use is recorded in time
 	capacity              // I3: a claim leaves no more owners than the capacity
 	ownCall               // I4: a call for slots that the node owns is not refused for that
 	sameSlot              // the containers of a Pod get the same slots
@@ -30,7 +30,7 @@ var bounds = [numberOfChecks]struct {
 	each  float64
 }{
 	oneUser:  {"I2 one user", 92, 500},
-	written:  {"I2 written", 10, 0.3},
+	written:  {"I2 written", 25, 2},
 	capacity: {"I3 capacity", 70, 4},
 	ownCall:  {"I4 own call", 98, 3},
 	sameSlot: {"same slots", 97, 2},
