@@ -168,8 +168,9 @@ func (n *node) call(s *step) {
 		n.reject(s.pod)
 		return
 	}
-	n.nameIDs(r)
-	s.unlisted = !n.shows(r) // the service would refuse it, too
+	if s.unlisted = !n.shows(r); !s.unlisted { // the service would refuse it, too
+		n.nameIDs(r)
+	}
 	n.w.nextCall++
 	call, epoch := n.w.nextCall, n.epoch
 	s.sent, s.moves = n.w.now, n.w.now-r.answered >= slots.SettleTime && !(n.same(r) && n.current(r))
