@@ -37,16 +37,19 @@ func (a apiPods) get() *rest.Request {
 func (a apiPods) list(ctx context.Context, into *store) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	stream, err := a.get().Stream(ctx)
+	version := ""
+	err := into.replaceBy(func() (pods []podInfo, err error) {
+		stream, err := a.get().Stream(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer stream.Close()
+		pods, version, err = decodeList(stream)
+		return pods, err
+	})
 	if err != nil {
 		return "", fmt.Errorf("list the Pods of node %s: %w", a.node, err)
 	}
-	defer stream.Close()
-	pods, version, err := decodeList(stream)
-	if err != nil {
-		return "", fmt.Errorf("list the Pods of node %s: %w", a.node, err)
-	}
-	into.replace(pods)
 	return version, nil
 }
 

@@ -2,6 +2,8 @@ package observer
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -299,5 +301,37 @@ func TestSignals(t *testing.T) {
 				t.Errorf("%s: not signaled", step.name)
 			}
 		}
+	}
+}
+
+// TestListsOfThePast checks that a list changes nothing about Pods that events are about
+// while it is read: the list may be older. A Pod that came back would never leave again.
+func TestListsOfThePast(t *testing.T) {
+	s := newStore(make(chan struct{}, 1))
+	s.replace([]podInfo{{UID: "deleted"}, {UID: "ended"}, {UID: "missed"}})
+	err := s.replaceBy(func() ([]podInfo, error) {
+		s.remove("deleted", true)
+		s.put(podInfo{UID: "ended", Terminated: true})
+		s.put(podInfo{UID: "created"})
+		return []podInfo{{UID: "deleted"}, {UID: "ended"}, {UID: "listed"}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]podInfo{"ended": {UID: "ended", Terminated: true}, "created": {UID: "created"}, "listed": {UID: "listed"}}
+	if !reflect.DeepEqual(s.pods, want) {
+		t.Errorf("the pods are %+v, want %+v", s.pods, want)
+	}
+
+	// A list that fails changes nothing, and the next one counts again.
+	failure := errors.New("refused")
+	if err := s.replaceBy(func() ([]podInfo, error) { return nil, failure }); !errors.Is(err, failure) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.replaceBy(func() ([]podInfo, error) { return []podInfo{{UID: "ended"}}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]podInfo{"ended": {UID: "ended"}}; !reflect.DeepEqual(s.pods, want) {
+		t.Errorf("the pods are %+v, want %+v", s.pods, want)
 	}
 }

@@ -17,10 +17,16 @@ type store struct {
 	trusted  bool // all Pods of the node are known
 	pods     map[string]podInfo
 	vanished map[string]vanishedPod // deleted before they terminated
+	readings map[*reading]bool      // under way
 
 	// changed, of capacity 1, signals that a Pod that requests devices was created,
 	// has terminated or was deleted.
 	changed chan<- struct{}
+}
+
+// reading is a list of Pods that is being read.
+type reading struct {
+	touched map[string]bool // UIDs of the Pods that events have been about since it began
 }
 
 type vanishedPod struct {
@@ -29,14 +35,22 @@ type vanishedPod struct {
 }
 
 func newStore(changed chan<- struct{}) *store {
-	return &store{pods: map[string]podInfo{}, vanished: map[string]vanishedPod{}, changed: changed}
+	return &store{pods: map[string]podInfo{}, vanished: map[string]vanishedPod{}, readings: map[*reading]bool{}, changed: changed}
 }
 
-// put records a Pod that exists.
+// put records a Pod that exists, as an event shows.
 func (s *store) put(pod podInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.touch(pod.UID)
 	s.set(pod)
+}
+
+// touch records that an event was about a Pod. The caller holds mu.
+func (s *store) touch(uid string) {
+	for r := range s.readings {
+		r.touched[uid] = true
+	}
 }
 
 // set implements put. The caller holds mu.
@@ -49,11 +63,12 @@ func (s *store) set(pod podInfo) {
 	}
 }
 
-// remove records a Pod's deletion. A Pod whose stop is not proven is held for
-// vanishHold.
+// remove records a Pod's deletion, as an event shows. A Pod whose stop is not proven is
+// held for vanishHold.
 func (s *store) remove(uid string, proven bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.touch(uid)
 	s.drop(uid, proven)
 }
 
@@ -75,13 +90,38 @@ func (s *store) drop(uid string, proven bool) {
 func (s *store) replace(pods []podInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.replaceAll(pods, nil)
+}
+
+// replaceBy records all Pods of the node at once, as read returns them. It leaves out those
+// that an event is about meanwhile: the list may be older than the event, and the watch will
+// show what is newer than the event, but not the event again.
+func (s *store) replaceBy(read func() ([]podInfo, error)) error {
+	r := &reading{touched: map[string]bool{}}
+	s.mu.Lock()
+	s.readings[r] = true
+	s.mu.Unlock()
+	pods, err := read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.readings, r)
+	if err == nil {
+		s.replaceAll(pods, r.touched)
+	}
+	return err
+}
+
+// replaceAll records all Pods of the node, except for some. The caller holds mu.
+func (s *store) replaceAll(pods []podInfo, except map[string]bool) {
 	current := map[string]bool{}
 	for _, pod := range pods {
-		s.set(pod)
 		current[pod.UID] = true
+		if !except[pod.UID] {
+			s.set(pod)
+		}
 	}
 	for uid := range s.pods {
-		if !current[uid] {
+		if !current[uid] && !except[uid] {
 			s.drop(uid, false)
 		}
 	}
