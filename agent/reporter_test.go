@@ -33,7 +33,7 @@ type sharedStatus struct {
 	nodes  []*reportingNode
 }
 
-// newSharedStatus returns the status with its nodes, none of which runs yet.
+// newSharedStatus returns the status with its nodes, which do not run yet.
 func newSharedStatus(client dynamic.Interface, nodes int) *sharedStatus {
 	status := &sharedStatus{}
 	for i := range nodes {

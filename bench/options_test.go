@@ -11,8 +11,8 @@ import (
 // validOptions returns options that are accepted, at their lower limits.
 func validOptions() options {
 	return options{
-		Instances: []int{1}, Rounds: 1, Growth: 3 * growthStep, Repairs: 1, Messages: 1, Allocations: 1, Devices: 1, Shapes: []string{"local:1x1"},
-		Rest: time.Nanosecond,
+		Instances: []int{1}, Rounds: 1, Growth: 3 * growthStep, Repairs: 1, Messages: 1, Allocations: 1, Devices: 1,
+		Shapes: []string{"local:1x1"}, Rest: time.Nanosecond,
 	}
 }
 

@@ -84,8 +84,8 @@ func (o object) condition(name string) bool {
 // restarts returns how often the only container of a Pod has been restarted.
 func (o object) restarts() int {
 	count := 0
-	for _, container := range o.Status.ContainerStatuses {
-		count += container.RestartCount
+	for _, status := range o.Status.ContainerStatuses {
+		count += status.RestartCount
 	}
 	return count
 }

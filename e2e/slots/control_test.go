@@ -93,9 +93,9 @@ func (w *world) agentProcesses(node string) []user {
 }
 
 // kill sends SIGKILL to processes.
-func (w *world) kill(processes []user) {
+func (w *world) kill(victims []user) {
 	w.t.Helper()
-	for _, u := range processes {
+	for _, u := range victims {
 		pid, err := strconv.Atoi(u.pid)
 		if err != nil {
 			w.t.Fatal(err)
@@ -112,13 +112,13 @@ func (w *world) killPods(workload string) {
 	w.t.Helper()
 	system := w.in(akri.Namespace)
 	pods := system.list("Pod", "app.kubernetes.io/name="+workload)
-	processes := slices.DeleteFunc(w.processes.running(), func(u user) bool {
+	victims := slices.DeleteFunc(w.processes.running(), func(u user) bool {
 		return !slices.ContainsFunc(pods, func(pod object) bool { return pod.Metadata.Name == u.pod })
 	})
-	if len(processes) == 0 {
+	if len(victims) == 0 {
 		w.t.Logf("no process of %s runs", workload)
 	}
-	w.kill(processes)
+	w.kill(victims)
 	for _, pod := range pods {
 		system.delete("Pod", pod.Metadata.Name)
 	}

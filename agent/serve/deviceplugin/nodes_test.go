@@ -53,7 +53,7 @@ var instanceType = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: v
 // in the time of a bubble. An agent is its serving half and its publisher; what discovery
 // handlers report is part of the schedule. Pods of both levels come and go at random, some
 // deleted by force; kubelets stall and restart, and some have no Pods API; agents restart
-// and crash; nodes leave and join devices, of which some are local; requests are delayed,
+// and crash; nodes leave and join devices, some of them local; requests are delayed,
 // lost, refused and repeated; users delete Instances and edit their owners and capacities.
 // The invariants of package slots are checked after each step, as the containers see them.
 //

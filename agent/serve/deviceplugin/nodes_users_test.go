@@ -56,8 +56,8 @@ func (c *cluster) edit(*memoryNode) {
 	}
 }
 
-// own writes an owner, or removes it. Whoever has the slot is excused from now on, as are
-// those who may have it through an ID.
+// own writes an owner, or removes it. The user of the slot is excused from now on, as are
+// those that may have it through an ID.
 func (c *cluster) own(d memoryDevice, slot string, owner v0.SlotOwner) {
 	before, parsed := c.api.usage(d.name)[slot], v0.Owner{}
 	if before != "" {
