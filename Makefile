@@ -94,7 +94,7 @@ test-charts:
 examples:
 	CGO_ENABLED=0 go run -ldflags='-s -w' ./cmd/kubectl-akri test examples
 
-.PHONY: e2e e2e-kubebox e2e-bench e2e-release e2e-akri
+.PHONY: e2e e2e-kubebox e2e-bench e2e-release e2e-akri e2e-slots
 e2e: e2e-kubebox e2e-bench e2e-release e2e-akri ## Run the tests on real nodes: kubelet, containerd, pods (skips what this machine does not support)
 e2e-kubebox: kubernetes
 	$(call gotest,kubebox,./...,-timeout=20m -p=1)
@@ -106,12 +106,17 @@ e2e-akri: kubernetes build # compiles nothing while its cluster runs: the tests 
 	@CGO_ENABLED=0 go build ./examples/...
 	$(call gotest,e2e,./...,-timeout=20m -p=1)
 
+# With what takes longer: older kubelets release slots in another way.
+e2e-slots: export AKRI_FULL := 1
+e2e-slots: kubernetes build
+	$(call gotest,e2e,./slots ./takeover,-timeout=60m -p=1)
+
 # What make versions runs: the rows of docs/kubernetes-versions.md but for the pinned version.
 VERSIONS ?= KUBERNETES=v1.36.3 KUBERNETES=v1.35.4 KUBERNETES=v1.34.4 KUBELET=v1.34.4
 .PHONY: versions
 versions: ## Run Akri's tests on real nodes with the older versions of Kubernetes that it supports: hours
 	@go -C tools build -o ../bin/ ./gate
-	@bin/gate $(VERSIONS:%='e2e-akri %')
+	@bin/gate $(foreach version,$(VERSIONS),'e2e-akri $(version)' 'e2e-slots $(version)')
 
 .PHONY: fetch
 fetch: ## Download the Go modules that everything else needs, and Debian's list of packages

@@ -40,7 +40,8 @@
 // while the API server was down, and the agent ends before the owner is written, that
 // is forgotten: the ID is not given again while a container has it, but its slot may
 // be. The same is true if the slot was given while a release without a response could
-// still arrive, and it arrives while the agent is down. A slot that is released and
+// still arrive, and it arrives while the agent is down, or if the device left while the
+// container had it, so that its Instance is gone, too. A slot that is released and
 // claimed after a start, as above, is free for some milliseconds. If the Pod of its
 // container was deleted by force after the last observation, the container still has
 // it, and another node may claim it. A call cannot wait for the next observation: the
