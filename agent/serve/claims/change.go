@@ -43,25 +43,29 @@ func shrunk(instance *v0.Instance, more int) (shrunk, full bool) {
 }
 
 // patch returns the patch that makes the change. It is empty if the Instance already
-// has it. patch returns false if a slot has another owner, or if the capacity was reduced
-// below the number of owners.
-func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, bool) {
-	to, free := map[string]v0.SlotOwner{}, []string(nil)
+// has it. The error is errTaken, errFull or errLeft.
+func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, error) {
+	to, free, node := map[string]v0.SlotOwner{}, []string(nil), ""
 	for slot, t := range c.slots {
 		switch owner := string(instance.Spec.DeviceUsage[slot]); {
 		case owner == t.to.String():
 		case owner != t.from.String():
-			return nil, false
+			return nil, errTaken
 		case t.to.Free():
 			free = append(free, slot)
 		default:
-			to[slot] = v0.SlotOwner(t.to.String())
+			to[slot], node = v0.SlotOwner(t.to.String()), t.to.Node
 		}
+	}
+	label := v0.NodeLabel(node)
+	value, joined := instance.Labels[label]
+	if len(to) > 0 && !joined {
+		return nil, errLeft
 	}
 	pinned := c.pinned
 	if shrunk, full := shrunk(instance, len(to)); shrunk && !pinned && !c.inUse {
 		if full && len(to) > 0 {
-			return nil, false
+			return nil, errFull
 		}
 		pinned = true // another node may claim another slot at the same time
 	}
@@ -71,9 +75,13 @@ func (c change) patch(instance *v0.Instance) (jsonpatch.Patch, bool) {
 	case pinned:
 		patch = append(jsonpatch.Patch{jsonpatch.Test("/metadata/resourceVersion", instance.ResourceVersion)}, patch...)
 	default: // an Instance that is created again waits for its former owners
-		patch = append(jsonpatch.Patch{jsonpatch.Test("/metadata/uid", instance.UID)}, patch...)
+		tests := jsonpatch.Patch{jsonpatch.Test("/metadata/uid", instance.UID)}
+		if len(to) > 0 { // without the label, the node's agent would not see that it owns a slot
+			tests = append(tests, jsonpatch.Test(jsonpatch.Pointer("metadata", "labels", label), value))
+		}
+		patch = append(tests, patch...)
 	}
-	return patch, true
+	return patch, nil
 }
 
 // probe returns a patch that claims the first free slot for an owner. If no slot is

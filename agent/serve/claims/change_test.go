@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"errors"
 	"maps"
 	"testing"
 
@@ -24,17 +25,19 @@ func TestChange(t *testing.T) {
 	}
 	object := func(usage map[string]v0.SlotOwner) *v0.Instance {
 		return &v0.Instance{
-			ObjectMeta: metav1.ObjectMeta{Name: "cam", UID: "u", ResourceVersion: "7"},
-			Spec:       v0.InstanceSpec{Capacity: 3, DeviceUsage: usage},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "cam", UID: "u", ResourceVersion: "7", Labels: map[string]string{v0.NodeLabel("node-a"): ""},
+			},
+			Spec: v0.InstanceSpec{Capacity: 3, DeviceUsage: usage},
 		}
 	}
-	const uid = `[{"op":"test","path":"/metadata/uid","value":"u"},`
+	const uid = `[{"op":"test","path":"/metadata/uid","value":"u"},{"op":"test","path":"/metadata/labels/node.akri.sh~1node-a","value":""},`
 	for name, tc := range map[string]struct {
 		reason     string
 		change     change
 		object     *v0.Instance
 		want       string
-		impossible bool
+		impossible error
 	}{
 		"map absent": {
 			reason: "the first claim creates the map, unless another writer did",
@@ -60,15 +63,27 @@ func TestChange(t *testing.T) {
 		},
 		"other's": {
 			reason: "an owner is never replaced by another one",
-			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: true,
+			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: errTaken,
+		},
+		"left": {
+			reason: "the node's agent would not see what it owns",
+			change: change{slots: each([]string{"cam-0"}, transition{to: v0.Owner{Node: "node-b"}})}, object: object(nil), impossible: errLeft,
+		},
+		"released after it left": {
+			reason: "what the node owns can still be freed",
+			change: change{slots: each([]string{"cam-0"}, transition{from: v0.Owner{Node: "node-b"}}), pinned: true},
+			object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}),
+			want: `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},` +
+				`{"op":"test","path":"/spec/deviceUsage/cam-0","value":"node-b"},` +
+				`{"op":"remove","path":"/spec/deviceUsage/cam-0","value":null}]`,
 		},
 		"one of two": {
 			reason: "all or nothing",
-			change: claim("cam-0", "cam-1"), object: object(map[string]v0.SlotOwner{"cam-1": "node-b"}), impossible: true,
+			change: claim("cam-0", "cam-1"), object: object(map[string]v0.SlotOwner{"cam-1": "node-b"}), impossible: errTaken,
 		},
 		"configuration's": {
 			reason: "a slot held through the Configuration's resource is not free",
-			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "C:0:node-a"}), impossible: true,
+			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "C:0:node-a"}), impossible: errTaken,
 		},
 		"shrunk": {
 			reason: "after a shrink, another node may claim another slot at the same time, so the claim tests the version",
@@ -80,7 +95,7 @@ func TestChange(t *testing.T) {
 		"shrunk and full": {
 			reason: "as many slots have owners as the capacity",
 			change: claim("cam-0"), object: object(map[string]v0.SlotOwner{"cam-7": "node-b", "cam-8": "node-b", "cam-9": "node-b"}),
-			impossible: true,
+			impossible: errFull,
 		},
 		"shrunk and full, but in use": {
 			reason: "a container has the slot already, and it must not stay free",
@@ -106,7 +121,7 @@ func TestChange(t *testing.T) {
 		"group's ID moved": {
 			reason: "another virtual ID of the same node is another owner",
 			change: change{slots: each([]string{"cam-0"}, transition{to: v0.Owner{Node: "node-a", VirtualID: "4"}})},
-			object: object(map[string]v0.SlotOwner{"cam-0": "C:3:node-a"}), impossible: true,
+			object: object(map[string]v0.SlotOwner{"cam-0": "C:3:node-a"}), impossible: errTaken,
 		},
 		"release of Akri's owner": {
 			reason: "the original Akri writes the Configuration's name in front of the virtual ID",
@@ -122,7 +137,7 @@ func TestChange(t *testing.T) {
 		},
 		"release other's": {
 			reason: "a node never frees another node's slot",
-			change: release("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: true,
+			change: release("cam-0"), object: object(map[string]v0.SlotOwner{"cam-0": "node-b"}), impossible: errTaken,
 		},
 		"escaped": {
 			reason: "a name may contain characters that are special in a JSON Pointer",
@@ -132,13 +147,13 @@ func TestChange(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			patch, possible := tc.change.patch(tc.object)
+			patch, err := tc.change.patch(tc.object)
 			got := ""
 			if len(patch) > 0 {
 				got = string(patch.Encode())
 			}
-			if possible == tc.impossible || got != tc.want {
-				t.Errorf("%s\n got %s (possible: %v)\nwant %s", tc.reason, got, possible, tc.want)
+			if !errors.Is(err, tc.impossible) || got != tc.want {
+				t.Errorf("%s\n got %s, %v\nwant %s, %v", tc.reason, got, err, tc.want, tc.impossible)
 			}
 		})
 	}

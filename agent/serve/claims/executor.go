@@ -89,7 +89,7 @@ func (e *Executor) claim(ctx context.Context, instance types.NamespacedName, own
 		c.slots[v0.SlotName(instance.Name, number)] = transition{to: owner}
 	}
 	kept := false // in the version that the last patch was made for
-	result := e.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, bool) {
+	result := e.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, error) {
 		kept = !a.unknown && c.done(a.instance)
 		return c.patch(a.instance)
 	})
@@ -104,7 +104,7 @@ func (e *Executor) Release(ctx context.Context, instance types.NamespacedName, o
 	for number, owner := range owners {
 		c.slots[v0.SlotName(instance.Name, number)] = transition{from: owner}
 	}
-	return e.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, bool) { return c.patch(a.instance) })
+	return e.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, error) { return c.patch(a.instance) })
 }
 
 // Probe finds out, with a dry run, whether the API server would now accept a claim for
@@ -112,18 +112,20 @@ func (e *Executor) Release(ctx context.Context, instance types.NamespacedName, o
 func (e *Executor) Probe(ctx context.Context, instance types.NamespacedName, owner v0.Owner) Result {
 	dry := *e
 	dry.dryRun = []string{metav1.DryRunAll}
-	return dry.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, bool) { return probe(a.instance, owner), true })
+	return dry.run(ctx, instance, func(a *attempt) (jsonpatch.Patch, error) { return probe(a.instance, owner), nil })
 }
 
 var (
 	errTaken    = errors.New("a slot has another owner")
+	errFull     = errors.New("the capacity was reduced, and as many slots have owners")
+	errLeft     = errors.New("the node has left the Instance")
 	errReplaced = errors.New("it was deleted and created again")
 )
 
 // run sends the patches that build returns until one is written or refused, or the
 // deadline passes. A refusal must come from a fresh read, a success from the API server.
 func (e *Executor) run(
-	ctx context.Context, name types.NamespacedName, build func(*attempt) (patch jsonpatch.Patch, possible bool),
+	ctx context.Context, name types.NamespacedName, build func(*attempt) (patch jsonpatch.Patch, impossible error),
 ) Result {
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
@@ -143,10 +145,10 @@ func (e *Executor) run(
 				return a.failed(last)
 			}
 		}
-		patch, possible := build(&a)
+		patch, impossible := build(&a)
 		switch {
-		case fresh && !possible:
-			return a.failed(errTaken)
+		case fresh && impossible != nil:
+			return a.failed(impossible)
 		case fresh && len(patch) == 0:
 			return a.written(a.instance)
 		case len(patch) > 0:

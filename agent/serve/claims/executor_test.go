@@ -95,6 +95,7 @@ func TestInvalid(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
 			_, _ = w.Write([]byte(`{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default",` +
+				`"labels":{"node.akri.sh/node-a":""},` +
 				`"resourceVersion":"6"}}`))
 			return
 		}
@@ -120,6 +121,7 @@ func TestReplaced(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
 			_, _ = w.Write([]byte(`{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default",` +
+				`"labels":{"node.akri.sh/node-a":""},` +
 				`"uid":"next","resourceVersion":"6"},"spec":{"capacity":1}}`))
 			return
 		}
@@ -143,7 +145,9 @@ func TestReplaced(t *testing.T) {
 }
 
 func known() *v0.Instance {
-	return &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cam", ResourceVersion: "5"}}
+	return &v0.Instance{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "cam", ResourceVersion: "5", Labels: map[string]string{v0.NodeLabel("node-a"): ""},
+	}}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -54,7 +54,8 @@ func instance(t *testing.T, c dynamic.Interface, namespace, name string, usage m
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v0.GroupVersion.String(), "kind": "Instance",
-		"metadata": map[string]any{"name": name}, "spec": spec,
+		"metadata": map[string]any{"name": name, "labels": map[string]any{v0.NodeLabel("node-a"): "", v0.NodeLabel("node-b"): ""}},
+		"spec":     spec,
 	}}
 	if _, err := c.Resource(v0.InstanceResource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ func (s *storm) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.requests = append(s.requests, received{r.Method, time.Since(s.start)})
 	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
-	body := `{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default","resourceVersion":"6"},` +
+	body := `{"apiVersion":"akri.sh/v0","kind":"Instance","metadata":{"name":"cam","namespace":"default","resourceVersion":"6",` +
+		`"labels":{"node.akri.sh/node-a":""}},` +
 		`"spec":{"capacity":1}}`
 	if s.failures > 0 && (s.method == "" || s.method == r.Method) {
 		s.failures--

@@ -32,7 +32,6 @@ type memoryAPI struct {
 
 	mu      sync.Mutex
 	reached map[string]int
-	strays  map[string]bool // slots
 	created map[string]bool // Instances that ever existed
 	version int
 	objects map[string]*v0.Instance
@@ -51,7 +50,7 @@ type memoryEvent struct {
 func newMemoryAPI(violation func(string, ...any)) *memoryAPI {
 	return &memoryAPI{
 		violation: violation, objects: map[string]*v0.Instance{}, pods: map[types.UID]*corev1.Pod{}, grown: make(chan struct{}),
-		reached: map[string]int{}, strays: map[string]bool{}, created: map[string]bool{},
+		reached: map[string]int{}, created: map[string]bool{},
 	}
 }
 
@@ -155,7 +154,9 @@ func (a *memoryAPI) patch(node, name string, patch []jsonpatch.Operation, dryRun
 	switch owners := len(after.Spec.DeviceUsage) - len(before.Spec.DeviceUsage); {
 	case owners > 0:
 		a.reached[claimed]++
-		a.noteStray(node, before, after)
+		if _, joined := before.Labels[v0.NodeLabel(node)]; !joined { // its next agent would not see it
+			a.violation("%s owns a slot of %s, which it has left: %+v", node, name, patch)
+		}
 	case owners < 0:
 		a.reached[released]++
 	}
@@ -165,31 +166,6 @@ func (a *memoryAPI) patch(node, name string, patch []jsonpatch.Operation, dryRun
 	}
 	a.put(after)
 	return after, http.StatusOK
-}
-
-// noteStray records slots that a node's agent claims after the node has left the Instance:
-// the requests of both halves of an agent may arrive in either order. If the agent ends
-// before it releases them, they have an owner until the node joins again.
-func (a *memoryAPI) noteStray(node string, before, after *v0.Instance) {
-	if _, labelled := before.Labels[v0.NodeLabel(node)]; labelled {
-		return
-	}
-	for slot := range after.Spec.DeviceUsage {
-		a.strays[slot] = true
-	}
-}
-
-// isStray reports whether a slot was claimed after its node has left.
-func (a *memoryAPI) isStray(slot string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.strays[slot]
-}
-
-func (a *memoryAPI) hasStrays() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.strays) > 0
 }
 
 // count counts what the schedules reach.

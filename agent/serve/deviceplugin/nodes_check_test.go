@@ -276,10 +276,9 @@ func (c *cluster) checkCapacity(instance string, users, unwritten int) {
 	}
 }
 
-// checkConflict is called with each Event that reports a conflict. Only users cause them,
-// and claims of a node that has left.
+// checkConflict is called with each Event that reports a conflict. Only users cause them.
 func (c *cluster) checkConflict(event string) {
-	if !c.edited.Load() && !c.api.hasStrays() {
+	if !c.edited.Load() {
 		c.violation("I1 an agent reports a conflict: %s", event)
 	}
 }

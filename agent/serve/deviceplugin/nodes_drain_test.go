@@ -45,7 +45,7 @@ func (c *cluster) drain() {
 func (c *cluster) checkFree() {
 	for _, d := range c.devices {
 		for slot, owner := range c.api.usage(d.name) {
-			if owner != "" && (c.joined || !c.api.isStray(slot)) {
+			if owner != "" {
 				c.violation("I7 %s: still owned by %q %v after all pods ended; nodes with the label: %v",
 					slot, owner, maxRelease, slices.Collect(maps.Keys(labelsOf(c.api.get(d.name)))))
 			}
@@ -72,7 +72,6 @@ func (c *cluster) calm() {
 
 // joinAll lets all nodes see all devices.
 func (c *cluster) joinAll() {
-	c.joined = true
 	for _, n := range c.nodes {
 		for _, d := range c.devices {
 			if d.reaches(n) && !n.seesOnline(d.name) {

@@ -193,7 +193,6 @@ type cluster struct {
 	acts          []act
 	stalls        bool                // of kubelets
 	podsAPI       bool                // all kubelets have it
-	joined        bool                // all nodes see all their devices, in the end
 	histories     map[string]*history // by Instance
 	edited        atomic.Bool         // a user has changed or removed an owner
 }
