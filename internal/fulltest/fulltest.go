@@ -1,5 +1,3 @@
-// Package fulltest marks tests that the gate leaves to "make full": those that take long,
-// or that depend on how fast the machine is.
 package fulltest
 
 import (

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,43 +72,21 @@ func TestNodes(t *testing.T) {
 	runNodes(t, 1, count).verify(t)
 }
 
-// TestFreshNodes runs schedules that were not run for an earlier commit. AKRI_SEED is the
-// date of the commit in "make full".
+// TestFreshNodes runs schedules that were not run for an earlier commit.
 func TestFreshNodes(t *testing.T) {
-	fulltest.Only(t)
-	if os.Getenv("AKRI_SEED") == "" {
-		t.Skip("AKRI_SEED is not set: make full sets it to the date of the commit")
-	}
+	seed, count := fulltest.Fresh(t), uint64(*nodesSchedules)
 	prepareNodes(t)
-	count := uint64(*nodesSchedules)
-	runNodes(t, environmentSeed(t)*count, count) // commits a second apart have no seed in common
+	runNodes(t, seed*count, count) // commits a second apart have no seed in common
 }
 
-// TestSoak runs schedules for the duration AKRI_SOAK, from the seed AKRI_SEED on, as
-// "make soak" does.
+// TestSoak runs schedules for as long as "make soak" says.
 func TestSoak(t *testing.T) {
-	if os.Getenv("AKRI_SOAK") == "" {
-		t.Skip("runs only in make soak")
-	}
-	duration, err := time.ParseDuration(os.Getenv("AKRI_SOAK"))
-	if err != nil {
-		t.Fatalf("AKRI_SOAK: %v", err)
-	}
 	prepareNodes(t)
 	const batch = 50
-	seed := environmentSeed(t)
-	for began := time.Now(); time.Since(began) < duration; seed += batch {
+	fulltest.Soak(t, func(seed uint64) uint64 {
 		runNodes(t, seed, batch)
-	}
-}
-
-func environmentSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
-	if err != nil {
-		t.Fatalf("AKRI_SEED: %v", err)
-	}
-	return seed
+		return seed + batch
+	})
 }
 
 // prepareNodes lets client-go work in a bubble, until the test ends.

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"akri.sh/akri/internal/fulltest"
 )
@@ -46,25 +45,11 @@ func TestSchedules(t *testing.T) {
 }
 
 // TestFreshSchedules runs schedules that were not run for an earlier commit, so that the
-// machine does not fit the fixed seeds only. AKRI_SEED is the date of the commit in "make
-// full", which can be repeated.
+// machine does not fit the fixed seeds only.
 func TestFreshSchedules(t *testing.T) {
-	fulltest.Only(t)
-	if os.Getenv("AKRI_SEED") == "" {
-		t.Skip("AKRI_SEED is not set: make full sets it to the date of the commit")
-	}
-	first := environmentSeed(t) * freshSchedules // commits a second apart have no seed in common
+	first := fulltest.Fresh(t) * freshSchedules // commits a second apart have no seed in common
 	last := first + freshSchedules - 1
 	t.Logf("seeds %d to %d: %+v", first, last, checkSchedules(t, first, last, false))
-}
-
-func environmentSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("AKRI_SEED"), 10, 64)
-	if err != nil {
-		t.Fatalf("AKRI_SEED: %v", err)
-	}
-	return seed
 }
 
 // TestFailedSeeds runs the schedules that ever violated an invariant, which are in
@@ -88,24 +73,17 @@ func TestFailedSeeds(t *testing.T) {
 	}
 }
 
-// TestSoak runs schedules for the duration AKRI_SOAK, from the seed AKRI_SEED on, as
-// "make soak" does.
+// TestSoak runs schedules for as long as "make soak" says.
 func TestSoak(t *testing.T) {
-	if os.Getenv("AKRI_SOAK") == "" {
-		t.Skip("runs only in make soak")
-	}
-	duration, err := time.ParseDuration(os.Getenv("AKRI_SOAK"))
-	if err != nil {
-		t.Fatalf("AKRI_SOAK: %v", err)
-	}
-	first := environmentSeed(t)
 	const batch = 1000
-	seed := first
 	var total stats
-	for began := time.Now(); time.Since(began) < duration; seed += batch {
+	next := uint64(0)
+	fulltest.Soak(t, func(seed uint64) uint64 {
 		total.add(checkSchedules(t, seed, seed+batch-1, false))
-	}
-	t.Logf("%d schedules, seeds %d to %d: %+v", seed-first, first, seed-1, total)
+		next = seed + batch
+		return next
+	})
+	t.Logf("schedules up to seed %d: %+v", next-1, total)
 }
 
 // checkSchedules runs a range of seeds. It ends the test if an invariant is violated.
