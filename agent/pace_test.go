@@ -1,9 +1,7 @@
 package agent_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +16,9 @@ func TestWritesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	a := w.node("a")
 	a.startAgent()
-	handler := scripted{make(chan []discovery.Device)}
-	a.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: a.directory, Logger: slog.New(slog.DiscardHandler)})
-	})
-	w.configure("pace", "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "scripted"} })
+	send := a.startScripted("pace")
 	report := func(value string) {
-		handler.lists <- []discovery.Device{{ID: "meter", Properties: map[string]string{"VALUE": value}}}
+		send(discovery.Device{ID: "meter", Properties: map[string]string{"VALUE": value}})
 	}
 	report("first")
 	w.awaitDevices("meter")
@@ -48,16 +42,12 @@ func TestThrottledHandlerIsNamed(t *testing.T) {
 	w := newWorld(t)
 	a := w.node("a")
 	a.startAgent()
-	handler := scripted{make(chan []discovery.Device)}
-	a.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: a.directory, Logger: slog.New(slog.DiscardHandler)})
-	})
-	w.configure("pace", "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "scripted"} })
+	send := a.startScripted("pace")
 	for began, i := time.Now(), 0; len(w.failures("pace")) == 0; i++ {
 		if time.Since(began) > 2*time.Minute {
 			t.Fatal("no failure is reported")
 		}
-		handler.lists <- []discovery.Device{{ID: "meter", Properties: map[string]string{"VALUE": fmt.Sprint(i)}}}
+		send(discovery.Device{ID: "meter", Properties: map[string]string{"VALUE": fmt.Sprint(i)}})
 	}
 	if found := w.failures("pace"); len(found) != 1 || found[0].Handler != "scripted" ||
 		!strings.Contains(found[0].Message, `such as "meter" change`) {

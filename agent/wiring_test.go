@@ -85,12 +85,8 @@ func TestRefusedDevicesNameTheHandler(t *testing.T) {
 	w := newWorld(t)
 	a := w.node("a")
 	a.startAgent()
-	handler := scripted{make(chan []discovery.Device)}
-	a.start("handler", func(ctx context.Context) error {
-		return discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: a.directory, Logger: slog.New(slog.DiscardHandler)})
-	})
-	w.configure("large", "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "scripted"} })
-	handler.lists <- []discovery.Device{{ID: "meter", Properties: map[string]string{"VALUE": strings.Repeat("x", v0.MaxPropertiesLength+1)}}}
+	send := a.startScripted("large")
+	send(discovery.Device{ID: "meter", Properties: map[string]string{"VALUE": strings.Repeat("x", v0.MaxPropertiesLength+1)}})
 	w.eventually("the device is refused", func() bool { return len(w.failures("large")) > 0 })
 	if found := w.failures("large"); len(found) != 1 || found[0].Handler != "scripted" || found[0].Node != a.name ||
 		!strings.Contains(found[0].Message, "meter") {

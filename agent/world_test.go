@@ -103,6 +103,17 @@ func (n *node) startHandler(shared bool) (stop func()) {
 	})
 }
 
+// startScripted starts a handler on the node, and creates a Configuration for it. The
+// function that it returns has the handler send a list.
+func (n *node) startScripted(configuration string) (send func(devices ...discovery.Device)) {
+	handler := scripted{make(chan []discovery.Device)}
+	n.start("handler", func(ctx context.Context) error {
+		return discovery.Serve(ctx, "scripted", handler, discovery.Options{Dir: n.directory, Logger: slog.New(slog.DiscardHandler)})
+	})
+	n.configure(configuration, "", func(spec map[string]any) { spec["discoveryHandler"] = map[string]any{"name": "scripted"} })
+	return func(devices ...discovery.Device) { handler.lists <- devices }
+}
+
 func (n *node) start(what string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
