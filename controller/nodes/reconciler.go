@@ -72,22 +72,13 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 	if lost == nil {
 		return time.Time{}, nil
 	}
-	var dueInstances []*v0.Instance
-	for i := range instances {
-		if at := lost.due(client.ObjectKeyFromObject(&instances[i]), r.options); at.After(now) {
-			next = deadline.Earliest(next, at)
-		} else {
-			dueInstances = append(dueInstances, &instances[i])
-		}
-	}
-	var dueConfigurations []*v0.Configuration
-	for i := range configurations {
-		if at := lost.clearDue(client.ObjectKeyFromObject(&configurations[i]), r.options); at.After(now) {
-			next = deadline.Earliest(next, at)
-		} else {
-			dueConfigurations = append(dueConfigurations, &configurations[i])
-		}
-	}
+	dueInstances, nextInstance := dueAt(now, instances, func(instance *v0.Instance) time.Time {
+		return lost.due(client.ObjectKeyFromObject(instance), r.options)
+	})
+	dueConfigurations, nextConfiguration := dueAt(now, configurations, func(configuration *v0.Configuration) time.Time {
+		return lost.clearDue(client.ObjectKeyFromObject(configuration), r.options)
+	})
+	next = deadline.Earliest(nextInstance, nextConfiguration)
 	if len(dueInstances)+len(dueConfigurations) == 0 {
 		return next, nil
 	}
@@ -113,6 +104,19 @@ func (r *reconciler) reconcileLost(ctx context.Context, name string, node *corev
 	}
 	again, errInstances := r.removeFrom(ctx, dueInstances, name, lost, used)
 	return deadline.Earliest(next, again), errors.Join(errInstances, r.removeFailures(ctx, dueConfigurations, name, lost))
+}
+
+// dueAt returns the objects that are due at a time, and when the next of the others is;
+// zero if none is.
+func dueAt[T any](now time.Time, objects []T, at func(*T) time.Time) (due []*T, next time.Time) {
+	for i := range objects {
+		if later := at(&objects[i]); later.After(now) {
+			next = deadline.Earliest(next, later)
+		} else {
+			due = append(due, &objects[i])
+		}
+	}
+	return due, next
 }
 
 // removeFrom removes a node from the Instances that it does not use. It returns
