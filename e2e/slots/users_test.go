@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -201,17 +202,33 @@ func (w *world) doubled() (violations []string) {
 	if known == nil {
 		return nil
 	}
-	running := w.processes.running()
-	for _, instance := range *known {
+	return crowded(*known, w.processes.running())
+}
+
+// crowded returns the devices that are in more containers than they have slots.
+func crowded(instances []object, running []user) (violations []string) {
+	for _, instance := range instances {
 		if users := usersAmong(running, instance); len(users) > instance.Spec.Capacity {
-			violations = append(violations, moreContainers+describe(instance, users))
+			violations = append(violations, "more containers than slots: "+describe(instance, users))
 		}
 	}
 	return violations
 }
 
-// moreContainers begins the description of a device in more containers than it has slots.
-const moreContainers = "more containers than slots: "
+func TestCrowded(t *testing.T) {
+	var instance object
+	instance.Spec.Capacity, instance.Spec.BrokerProperties = 1, map[string]string{property: "cam"}
+	has := func(device string) user { return user{devices: []string{device}} }
+	for devices, want := range map[string]int{"": 0, "cam": 0, "cam door": 0, "cam cam": 1, "cam door cam": 1} {
+		var running []user
+		for device := range strings.FieldsSeq(devices) {
+			running = append(running, has(device))
+		}
+		if found := crowded([]object{instance}, running); len(found) != want {
+			t.Errorf("containers with %q: %q, want %d violations", devices, found, want)
+		}
+	}
+}
 
 // usersAmong returns the containers that have the device of an Instance.
 func usersAmong(running []user, instance object) []user {
@@ -236,14 +253,12 @@ func compare(instance object, running []user) (violations []string) {
 			total++
 		}
 	}
+	violations = crowded([]object{instance}, running)
 	users := usersAmong(running, instance)
 	for _, u := range users {
 		used[u.node]++
 	}
 	state := describe(instance, users)
-	if len(users) > instance.Spec.Capacity {
-		violations = append(violations, moreContainers+state)
-	}
 	if total > instance.Spec.Capacity {
 		violations = append(violations, "more owners than slots: "+state)
 	}
