@@ -23,10 +23,7 @@ func TestInitContainers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect(t, admin.apply(configuration(pod(`{name: a, image: a}, {name: b, image: b, `+tc.init+`}`), "")), "")
-			warnings := admin.warnings.take()
-			if !strings.Contains(warnings, tc.want) || tc.want == "" && strings.Contains(warnings, "init container") {
-				t.Errorf("warned: %q, want %q", warnings, tc.want)
-			}
+			expectWarning(t, admin.warnings.take(), tc.want, "init container")
 		})
 	}
 }

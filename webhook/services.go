@@ -58,7 +58,7 @@ func selectsPods(spec []byte) bool {
 	return json.Unmarshal(spec, &service) == nil && service.Type != "ExternalName"
 }
 
-// podsWithout reports whether templates create Pods, none of which has a label. It
+// podsWithout reports whether templates create Pods and none of these Pods has a label. It
 // returns the place of the first Pod template to which it could be added.
 func podsWithout(candidates []*candidate, label string) (pods bool, unlabeled string) {
 	for _, tmpl := range candidates {

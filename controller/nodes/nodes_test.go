@@ -155,7 +155,7 @@ func TestAStaleCacheIsReadWithBackOff(t *testing.T) {
 	for len(times) < 4 {
 		times = append(times, <-reads)
 	}
-	// Delays of 1 s, 2 s and 4 s, of which less than half is random.
+	// Delays of 1 s, 2 s and 4 s. Each is shortened by less than half, at random.
 	if took := times[3].Sub(times[0]); took < 3500*time.Millisecond {
 		t.Errorf("read three times again within %v", took)
 	}

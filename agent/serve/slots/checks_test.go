@@ -225,7 +225,7 @@ func (n *node) mayReport(ref slots.Ref) bool {
 	return n.w.edited[ref]
 }
 
-// countConflicts counts the slots of which a conflict may not be reported.
+// countConflicts counts, per slot, whether a reported conflict would be judged.
 func (n *node) countConflicts() {
 	for _, name := range n.w.names {
 		for number := range maxSlot {

@@ -160,9 +160,10 @@ func (w *world) resize(o *object, capacity int) {
 	})
 }
 
-// crowd reduces the capacity of a device to more than its owners, of which one has a slot
-// beyond it, when the kubelets have just chosen IDs. Their calls follow at once when all
-// nodes know that: the lists would offer the same slots to all of them.
+// crowd lowers the capacity of a device right after the kubelets have chosen IDs. The
+// device has one owner, whose slot is beyond the new capacity, and room for one more. The
+// kubelets' calls follow when all nodes know the new capacity. Calls that are chosen later
+// would not compete for different slots: the lists offer the same slots to all nodes.
 func (w *world) crowd() {
 	if w.calm {
 		return
