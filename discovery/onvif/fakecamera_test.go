@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,9 +137,14 @@ func (f *fakeNetwork) say(element string, c *fakeCamera, to netip.AddrPort) {
 	}
 }
 
-// answerProbes answers those for NetworkVideoTransmitter, for each camera twice.
+// messageID matches the id of a message.
+var messageID = regexp.MustCompile(`<a:MessageID>(.*)</a:MessageID>`)
+
+// answerProbes answers those for NetworkVideoTransmitter, for each camera twice, but no copy
+// of a message that was answered.
 func (f *fakeNetwork) answerProbes(socket *net.UDPConn) {
 	buffer := make([]byte, maxMessageBytes)
+	answered := map[string]bool{}
 	for {
 		n, from, err := socket.ReadFromUDPAddrPort(buffer)
 		if err != nil {
@@ -151,6 +157,11 @@ func (f *fakeNetwork) answerProbes(socket *net.UDPConn) {
 		if !isProbe || loss != nil && loss() {
 			continue
 		}
+		id := messageID.FindString(string(buffer[:n]))
+		if answered[id] {
+			continue
+		}
+		answered[id] = true
 		f.probes.Add(1)
 		f.mu.Lock()
 		var all []*fakeCamera

@@ -29,7 +29,8 @@ const (
 )
 
 // TestInNamespace runs the tests TestReal… in a process with its own network. There, all
-// addresses in 10.78.0.0/16 are those of the namespace itself, and v0 is in that subnet.
+// addresses in 10.78.0.0/16 are those of the namespace itself, and v0 is in that subnet. The
+// cameras also get what is sent on the other links, as on a node with interfaces of Pods.
 func TestInNamespace(t *testing.T) {
 	fulltest.Only(t)
 	const network = `set -e
@@ -39,6 +40,12 @@ ip addr add 10.78.0.1/16 dev v0
 ip link set v0 up
 ip link set v1 up
 ip route add local 10.78.0.0/16 dev lo
+for n in 1 2 3 4 5 6 7; do
+  ip link add a$n type veth peer name b$n
+  ip addr add 10.79.$n.1/24 dev a$n
+  ip link set a$n up
+  ip link set b$n up
+done
 exec "$0" "$@"`
 	command := exec.CommandContext(t.Context(), "sh", "-c", network, os.Args[0], "-test.run=^TestReal", "-test.v", "-test.timeout=3m")
 	command.Env = append(os.Environ(), namespaceVariable+"=1")

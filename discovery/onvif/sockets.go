@@ -93,17 +93,23 @@ func (s *sockets) close() {
 	s.readers.Wait()
 }
 
-// probe implements cameraNetwork. It also notices interfaces that have come or gone.
+// probe implements cameraNetwork. It also notices interfaces that have come or gone. Each
+// link has messages of its own: a camera that gets a copy on several, such as one in a
+// network to which the node has two interfaces, would answer the first copy only, perhaps
+// to an interface on which its address is foreign.
 func (s *sockets) probe(ctx context.Context) {
 	s.refresh()
-	probes := newProbes()
+	probes := make(map[int][][]byte, len(s.links))
+	for index := range s.links {
+		probes[index] = newProbes()
+	}
 	for copies := range 2 {
 		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
 			return
 		}
-		for _, probe := range probes {
+		for kind := range probeTypes {
 			for index, socket := range s.links {
-				_, err := socket.WriteToUDPAddrPort(probe, netip.AddrPortFrom(group, port))
+				_, err := socket.WriteToUDPAddrPort(probes[index][kind], netip.AddrPortFrom(group, port))
 				if s.check("send a probe on "+socket.name, err) {
 					socket.Close() // the interface may be gone; refresh opens it again
 					delete(s.links, index)
@@ -113,9 +119,16 @@ func (s *sockets) probe(ctx context.Context) {
 	}
 }
 
-// newProbes returns a probe of each kind, whose copies a camera answers once.
+// probeTypes are the types of devices that are looked for, each with a probe of its own.
+var probeTypes = []wsdiscovery.Type{wsdiscovery.NetworkVideoTransmitter, wsdiscovery.Device}
+
+// newProbes returns a probe for each of probeTypes, whose copies a camera answers once.
 func newProbes() [][]byte {
-	return [][]byte{wsdiscovery.Probe(wsdiscovery.NetworkVideoTransmitter), wsdiscovery.Probe(wsdiscovery.Device)}
+	probes := make([][]byte, len(probeTypes))
+	for kind, of := range probeTypes {
+		probes[kind] = wsdiscovery.Probe(of)
+	}
+	return probes
 }
 
 // sweep implements cameraNetwork.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
 )
 
 // port is that of WS-Discovery.
@@ -62,13 +63,17 @@ func Run(ctx context.Context, device *net.Interface, target Target) error {
 	return err
 }
 
-// listen returns a socket that receives the group's messages from the interface, and
-// sends to the group through it. Several programs on a machine may do so.
+// listen returns a socket that receives the group's messages from the interface, not those
+// from interfaces on which other programs of the machine have joined the group, and sends to
+// the group through it. Several programs on a machine may do so.
 func listen(ctx context.Context, device *net.Interface) (net.PacketConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failure error
 		err := raw.Control(func(fd uintptr) {
-			failure = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+			failure = errors.Join(
+				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0),
+			)
 		})
 		return errors.Join(err, failure)
 	}}
