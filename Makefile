@@ -185,8 +185,8 @@ bench: kubernetes ## Measure templating, the controller and agents (see docs/ben
 	go -C bench run .
 	go -C bench run . --controllers --only converge,restart,idle,churn,repair
 
-# The options of the demo in a cluster that exists: CLUSTER=current, REGISTRY=HOST/PATH, YES=1.
-DEMO = run ./cmd/demo $(if $(CLUSTER),--cluster=$(CLUSTER) $(if $(REGISTRY),--registry=$(REGISTRY)) $(if $(YES),--yes))
+# The options of the demo: DIR=PATH for its own cluster; CLUSTER=current, REGISTRY=HOST/PATH, YES=1 for one that exists.
+DEMO = run ./cmd/demo $(if $(DIR),--dir=$(abspath $(DIR))) $(if $(CLUSTER),--cluster=$(CLUSTER) $(if $(REGISTRY),--registry=$(REGISTRY)) $(if $(YES),--yes))
 
 .PHONY: demo
 demo: ## Start a Kubernetes cluster with Akri and virtual cameras; CLUSTER=current: use yours, after asking

@@ -14,16 +14,26 @@ import (
 	"akri.sh/akri/kubebox/cluster"
 )
 
-// dir is the run directory of the demo's cluster. processDir is the directory of Akri's
-// processes where Akri cannot run in Pods.
-const (
-	dir        = "/tmp/akri-demo"
-	processDir = "/tmp/akri-demo-processes"
-)
+// defaultDir is where the demo's cluster is unless the user names another directory.
+const defaultDir localDemo = "/tmp/akri-demo"
+
+// localDemo is the demo in a cluster of its own: the cluster's run directory.
+type localDemo string
+
+// processes returns the directory of Akri's processes where Akri cannot run in Pods.
+func (d localDemo) processes() string { return string(d) + "-processes" }
+
+// makeTarget returns the command that runs a target of the Makefile for this demo.
+func (d localDemo) makeTarget(name string) string {
+	if d == defaultDir {
+		return "make " + name
+	}
+	return "make " + name + " DIR=" + string(d)
+}
 
 // down stops and removes everything.
-func down() error {
-	err := errors.Join(akri.StopProcesses(processDir), cluster.Down(dir))
+func (d localDemo) down() error {
+	err := errors.Join(akri.StopProcesses(d.processes()), cluster.Down(string(d)))
 	if err == nil {
 		logf("stopped and removed everything")
 	}
@@ -31,7 +41,7 @@ func down() error {
 }
 
 // up starts everything, or shows the demo that is already running.
-func up(ctx context.Context) error {
+func (d localDemo) up(ctx context.Context) error {
 	if err := announce(); err != nil {
 		return err
 	}
@@ -42,18 +52,18 @@ func up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if running, err := cluster.Open(dir); err == nil {
-		logf("already running in %s; stop it with: make demo-down", running.Dir())
-		return show(ctx, localTarget(running), programs)
+	if running, err := cluster.Open(string(d)); err == nil {
+		logf("already running in %s; stop it with: %s", running.Dir(), d.makeTarget("demo-down"))
+		return show(ctx, d.target(running), programs)
 	}
 	began := time.Now()
-	c, err := start(ctx)
+	c, err := d.start(ctx)
 	if err != nil {
 		return err
 	}
-	t := localTarget(c)
-	if err := populate(ctx, c, t, programs, images); err != nil {
-		return abort(ctx, c, err)
+	t := d.target(c)
+	if err := d.populate(ctx, c, t, programs, images); err != nil {
+		return d.abort(ctx, c, err)
 	}
 	logf("ready after %.0fs", time.Since(began).Seconds())
 	return show(ctx, t, programs)
@@ -112,19 +122,19 @@ func buildAll(ctx context.Context) (programs akri.Programs, images []string, err
 }
 
 // start starts the cluster.
-func start(ctx context.Context) (c *cluster.Cluster, err error) {
-	config := cluster.Config{Dir: dir, Nodes: 1, Detached: true, Progress: func(text string) { logf("%s", text) }}
+func (d localDemo) start(ctx context.Context) (c *cluster.Cluster, err error) {
+	config := cluster.Config{Dir: string(d), Nodes: 1, Detached: true, Progress: func(text string) { logf("%s", text) }}
 	if missing := cluster.Probe(); missing != nil {
 		logf("pods cannot run on this machine: %v", missing)
 		logf("starting only a control plane, and Akri as local processes: the example's Pods will stay Pending")
 		config.Nodes = 0
 	}
-	err = during("starting Kubernetes in "+dir, func() error { c, err = cluster.Start(ctx, config); return err })
+	err = during("starting Kubernetes in "+string(d), func() error { c, err = cluster.Start(ctx, config); return err })
 	return c, err
 }
 
-// localTarget returns the demo's own cluster as a target.
-func localTarget(c *cluster.Cluster) demoTarget {
+// target returns the demo's own cluster as a target.
+func (d localDemo) target(c *cluster.Cluster) demoTarget {
 	t := demoTarget{
 		Client:     c,
 		kubeconfig: c.Kubeconfig(),
@@ -133,7 +143,7 @@ func localTarget(c *cluster.Cluster) demoTarget {
 		devices:    "devices",
 		local:      c,
 	}
-	t.availability = filepath.Join(processDir, "debug-echo", "debug-echo-availability.txt")
+	t.availability = filepath.Join(d.processes(), "debug-echo", "debug-echo-availability.txt")
 	if t.hasNodes {
 		t.availability = filepath.Join(c.AkriDir("node1"), "debug-echo", "debug-echo-availability.txt")
 	}
@@ -141,10 +151,10 @@ func localTarget(c *cluster.Cluster) demoTarget {
 }
 
 // populate installs Akri and the parts of the demo in its own cluster.
-func populate(ctx context.Context, c *cluster.Cluster, t demoTarget, programs akri.Programs, images []string) error {
+func (d localDemo) populate(ctx context.Context, c *cluster.Cluster, t demoTarget, programs akri.Programs, images []string) error {
 	logf("installing Akri")
 	if !t.hasNodes {
-		if err := akri.StartProcesses(ctx, c, programs, processDir); err != nil {
+		if err := akri.StartProcesses(ctx, c, programs, d.processes()); err != nil {
 			return err
 		}
 		return t.runParts(ctx, programs)
@@ -160,9 +170,9 @@ func populate(ctx context.Context, c *cluster.Cluster, t demoTarget, programs ak
 }
 
 // abort shows the state of Akri after a failure, and then stops everything.
-func abort(ctx context.Context, c *cluster.Cluster, err error) error {
+func (d localDemo) abort(ctx context.Context, c *cluster.Cluster, err error) error {
 	if ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, akri.Evidence(ctx, c, "default"))
 	}
-	return errors.Join(err, down())
+	return errors.Join(err, d.down())
 }

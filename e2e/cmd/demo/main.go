@@ -21,7 +21,7 @@ import (
 )
 
 // usage is shown if the arguments are not valid.
-const usage = "usage: demo [--cluster=current [--registry=HOST/PATH] [--yes]] up|down"
+const usage = "usage: demo [--dir=PATH | --cluster=current [--registry=HOST/PATH] [--yes]] up|down"
 
 func main() {
 	cluster.Reexec()
@@ -35,10 +35,11 @@ func main() {
 
 // run runs the command with these arguments.
 func run(ctx context.Context, arguments []string) error {
-	var where string
+	var where, dir string
 	var o options
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.StringVar(&where, "cluster", "", "current: use the cluster of the current kubeconfig context; empty: start one")
+	flags.StringVar(&dir, "dir", string(defaultDir), "the directory of the cluster that is started")
 	flags.StringVar(&o.registry, "registry", "", "push images to this registry, such as registry.example/akri; nodes pull from it")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask before something is added to that cluster")
 	if err := flags.Parse(arguments); err != nil {
@@ -49,12 +50,14 @@ func run(ctx context.Context, arguments []string) error {
 		return fmt.Errorf("--cluster=%s: only the value current is known", where)
 	case where == "" && (o.registry != "" || o.yes):
 		return errors.New("--registry and --yes are only for --cluster=current")
+	case where != "" && dir != string(defaultDir):
+		return errors.New("--dir is only for a cluster that is started, not for --cluster=current")
 	case flags.NArg() != 1:
 		return errors.New(usage)
 	case flags.Arg(0) == "up" && where == "":
-		return up(ctx)
+		return localDemo(dir).up(ctx)
 	case flags.Arg(0) == "down" && where == "":
-		return down()
+		return localDemo(dir).down()
 	case flags.Arg(0) == "up":
 		return upCurrent(ctx, o)
 	case flags.Arg(0) == "down":

@@ -81,17 +81,17 @@ func (t demoTarget) showPages(ctx context.Context) error {
 	for _, p := range pages {
 		fmt.Println("  " + p.describe())
 	}
-	fmt.Print(missingPictures(t.local.RoutesServices()))
+	fmt.Print(missingPictures(t.local.RoutesServices(), localDemo(t.local.Dir())))
 	return nil
 }
 
-// missingPictures returns what to do if Pods do not reach Services.
-func missingPictures(routesServices bool) string {
+// missingPictures returns what to do if Pods of the demo's cluster do not reach Services.
+func missingPictures(routesServices bool, d localDemo) string {
 	if routesServices {
 		return ""
 	}
 	return "The page of all cameras has no pictures, because Pods do not reach Services: this machine has no nftables that works.\n" +
-		"Install it with apt-get install nftables, or on Fedora with dnf install nftables, and run: make demo-down demo\n"
+		"Install it with apt-get install nftables, or on Fedora with dnf install nftables, and run: " + d.makeTarget("demo-down demo") + "\n"
 }
 
 // openPages returns the pages of a part.

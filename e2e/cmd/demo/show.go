@@ -26,11 +26,12 @@ func show(ctx context.Context, t demoTarget, programs akri.Programs) error {
 		return err
 	}
 	// The commands also work in another shell, whose current cluster is another one.
-	k, downCommand := "kubectl --kubeconfig "+t.kubeconfig, "make demo-down"
+	var k, downCommand string
 	if t.local == nil {
 		k, downCommand = "kubectl --context "+t.context, "make demo-down CLUSTER=current"
 		fmt.Printf("\nExplore the cluster:\n  export PATH=%s:$PATH\n", programs.Dir)
 	} else {
+		k, downCommand = "kubectl --kubeconfig "+t.kubeconfig, localDemo(t.local.Dir()).makeTarget("demo-down")
 		kubernetes, err := build.DefaultDir() // of the version that runs
 		if err != nil {
 			return err

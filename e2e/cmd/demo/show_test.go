@@ -10,7 +10,7 @@ import (
 // TestUnplugging checks that the demo prints a command for each device that unplugs it, and
 // that the README has the same.
 func TestUnplugging(t *testing.T) {
-	const admin = "kubectl --kubeconfig " + dir + "/kubeconfig"
+	const admin = "kubectl --kubeconfig " + string(defaultDir) + "/kubeconfig"
 	target := demoTarget{hasNodes: true, devices: "devices", availability: "/run/demo/debug-echo"}
 	const camera, plc = " -n devices scale deployment/camera-hall --replicas=", " -n devices scale deployment/plc --replicas="
 	want := "Unplug a device, and watch its objects go:\n" +
@@ -60,10 +60,10 @@ func TestUnpluggedDevices(t *testing.T) {
 // TestMissingPictures checks that the demo says how to get pictures without nftables, on
 // Debian and Fedora, and nothing where there are some.
 func TestMissingPictures(t *testing.T) {
-	if got := missingPictures(true); got != "" {
+	if got := missingPictures(true, defaultDir); got != "" {
 		t.Errorf("where Pods reach Services: %q", got)
 	}
-	got := missingPictures(false)
+	got := missingPictures(false, defaultDir)
 	for _, want := range []string{"no pictures", "apt-get install nftables", "dnf install nftables", "make demo-down demo"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)
