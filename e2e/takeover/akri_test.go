@@ -5,8 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"akri.sh/akri/e2e/peers"
+	"akri.sh/akri/kubebox/build"
 )
 
 // join writes what Akri's agent on a node writes about a device that it sees.
@@ -43,6 +50,33 @@ func (w *world) own(instance, node string, owners map[string]string) error {
 	return w.applyAs("dp-"+node, "instances", instance, map[string]any{"spec": map[string]any{"deviceUsage": owners}})
 }
 
+// keepSlots writes the slots that the containers of a node have, as Akri's agent does.
+func (w *world) keepSlots(instance object, node string) {
+	w.Helper()
+	owners := maps.Clone(instance.Spec.DeviceUsage)
+	maps.DeleteFunc(owners, func(_, owner string) bool { return owner != node && !strings.HasSuffix(owner, ":"+node) })
+	if len(owners) > 0 {
+		w.accepted("own its slots", w.own(instance.Metadata.Name, node, owners))
+	}
+}
+
+// freeSlot returns the only free slot of grp, and its Instance.
+func (w *world) freeSlot() (instance, slot string) {
+	w.Helper()
+	instance = w.instance("grp").Metadata.Name
+	held := w.owners()
+	var free []string
+	for _, each := range []string{instance + "-0", instance + "-1"} {
+		if held[each] == "" {
+			free = append(free, each)
+		}
+	}
+	if len(free) != 1 {
+		w.Fatalf("the free slots of %s are %v, want one", instance, free)
+	}
+	return instance, free[0]
+}
+
 // finalize adds the finalizer of a node, as Akri's agent does.
 func (w *world) finalize(node, kind, name string) error {
 	return w.applyAs(node+"-fin", kind, name, map[string]any{"metadata": map[string]any{"finalizers": []string{node}}})
@@ -61,8 +95,79 @@ func (w *world) applyAs(manager, kind, name string, content map[string]any) erro
 	if err != nil {
 		return err
 	}
-	_, err = w.send(http.MethodPatch, paths[kind]+"/"+name+"?fieldManager="+manager, applyPatch, string(body))
+	_, err = w.sendAs(w.akri, http.MethodPatch, paths[kind]+"/"+name+"?fieldManager="+manager, applyPatch, string(body))
 	return err
+}
+
+// account is the ServiceAccount of Akri's agents, with what Akri's chart lets it do.
+const account = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: akri-agent-sa, namespace: ` + namespace + `}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: akri-agent-role}
+rules:
+- {apiGroups: [akri.sh], resources: [instances], verbs: [get, list, watch, create, update, patch, delete]}
+- {apiGroups: [akri.sh], resources: [configurations], verbs: [get, list, watch, update, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: akri-agent-binding}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: akri-agent-role}
+subjects: [{kind: ServiceAccount, name: akri-agent-sa, namespace: ` + namespace + `}]
+`
+
+// becomeAkri lets Akri's agents write with their own account from now on. The policies
+// refuse them until an administrator has granted what the documentation says.
+func (w *world) becomeAkri() {
+	w.Helper()
+	w.apply(account)
+	w.akri = "system:serviceaccount:" + namespace + ":akri-agent-sa"
+	instance, slot := w.freeSlot()
+	err := w.own(instance, node2, map[string]string{slot: ofGroup})
+	if err == nil || !strings.Contains(err.Error(), "may not publish Instances") {
+		w.Errorf("without a grant, Akri's agent may claim a slot: %v", err)
+	}
+	w.documented(0, strings.NewReplacer("NAMESPACE", namespace))
+	w.eventually("the grant is in force", func() string {
+		if err := w.own(instance, node2, map[string]string{slot: ofGroup}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.accepted("free the slot", w.own(instance, node2, map[string]string{}))
+}
+
+// documented runs the commands in a block of docs/compatibility-akri.md.
+func (w *world) documented(block int, names *strings.Replacer) {
+	w.Helper()
+	root, err := build.Root()
+	if err != nil {
+		w.Fatal(err)
+	}
+	bin, err := build.DefaultDir()
+	if err != nil {
+		w.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "compatibility-akri.md"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?ms)^ *```bash\n(.*?)^ *```$").FindAllStringSubmatch(string(page), -1)
+	if block >= len(blocks) {
+		w.Fatalf("the page has %d blocks of commands", len(blocks))
+	}
+	jq := peers.Debian(w.T, "jq", "libjq1", "libonig5")
+	command := exec.CommandContext(w.Context(), "bash", "-eu", "-o", "pipefail", "-c", names.Replace(blocks[block][1]))
+	command.Env = append(append(os.Environ(), peers.Libraries(jq)...), "KUBECONFIG="+w.Kubeconfig(),
+		"PATH="+strings.Join([]string{bin, filepath.Join(jq, "usr", "bin"), os.Getenv("PATH")}, string(filepath.ListSeparator)))
+	output, err := command.CombinedOutput()
+	if err != nil {
+		w.Fatalf("%s\n%v\n%s", command.Args[len(command.Args)-1], err, output)
+	}
+	w.Logf("%s", output)
 }
 
 // accepted fails the test if Akri gets an error.
@@ -88,11 +193,7 @@ func (w *world) original() {
 		w.patch("instances", instance.Metadata.Name, mergePatch, `{metadata: {labels: null, annotations: null, managedFields: [{}]}}`)
 		for _, node := range instance.Spec.Nodes {
 			w.accepted("join", w.join(instance, node))
-			owners := maps.Clone(instance.Spec.DeviceUsage)
-			maps.DeleteFunc(owners, func(_, owner string) bool { return owner != node && !strings.HasSuffix(owner, ":"+node) })
-			if len(owners) > 0 {
-				w.accepted("own its slots", w.own(instance.Metadata.Name, node, owners))
-			}
+			w.keepSlots(instance, node)
 		}
 		w.onlyManagers("instances", instance.Metadata.Name, func(manager string) bool {
 			return slices.Contains([]string{node1, node2, node1 + "-fin", node2 + "-fin", "dp-" + node1, "dp-" + node2}, manager)

@@ -37,6 +37,7 @@ type world struct {
 	*testing.T
 	server string
 	client *http.Client
+	akri   string // the user that Akri's agents are, or empty: the administrator
 }
 
 func newWorld(t *testing.T) *world {
@@ -151,6 +152,11 @@ const (
 // send sends a request whose body is YAML. The error is that of the transport, or the API
 // server's refusal.
 func (w *world) send(method, path, contentType, body string) ([]byte, error) {
+	return w.sendAs("", method, path, contentType, body)
+}
+
+// sendAs sends a request of another user, or of the administrator if it is empty.
+func (w *world) sendAs(user, method, path, contentType, body string) ([]byte, error) {
 	content, err := yaml.YAMLToJSON([]byte(body))
 	if err != nil {
 		return nil, err
@@ -160,6 +166,10 @@ func (w *world) send(method, path, contentType, body string) ([]byte, error) {
 		return nil, err
 	}
 	request.Header.Set("Content-Type", contentType)
+	if user != "" {
+		request.Header.Set("Impersonate-User", user)
+		request.Header.Set("Impersonate-Group", "system:authenticated")
+	}
 	response, err := w.client.Do(request)
 	if err != nil {
 		return nil, err

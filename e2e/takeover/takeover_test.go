@@ -108,6 +108,8 @@ const (
 	orphan = "cls-0000aa"   // its device left while no agent ran
 	dotted = "akri.echo.v1" // legal with Akri
 	stale  = "C:grp-7:node2"
+	// ofGroup owns a slot that an agent of Akri has claimed through the group.
+	ofGroup = "C:grp-3:node2"
 )
 
 // prepare starts brokers, stops our programs, and leaves what Akri would have left.
@@ -152,16 +154,11 @@ spec: {discoveryHandler: {name: debugEcho, discoveryDetails: "descriptions: []"}
 	})
 	w.original()
 
-	cls, grp, job := w.instance("cls"), w.instance("grp"), w.instance("job")
+	cls, job := w.instance("cls"), w.instance("job")
 	cls.Metadata.Name, cls.Spec.CDIName = orphan, "akri.sh/cls=0000aa"
 	w.accepted("publish a device that then leaves", w.join(cls, node2))
-	free := ""
-	for _, slot := range []string{grp.Metadata.Name + "-0", grp.Metadata.Name + "-1"} {
-		if grp.Spec.DeviceUsage[slot] == "" {
-			free = slot
-		}
-	}
-	w.accepted("claim a slot for a Pod that is gone", w.own(grp.Metadata.Name, node2, map[string]string{free: stale}))
+	grp, free := w.freeSlot()
+	w.accepted("claim a slot for a Pod that is gone", w.own(grp, node2, map[string]string{free: stale}))
 	w.patch("configurations", "job", mergePatch, brokerJob)
 	w.apply(fmt.Sprintf(formerJob, job.Metadata.Name, job.Metadata.UID))
 	w.eventually("the Job has finished", func() string {
@@ -301,29 +298,57 @@ func (w *world) nextToOurs() {
 		}
 		return ""
 	})
+	w.becomeAkri()
 	for _, instance := range w.list("instances") {
 		w.accepted("repeat what it published", w.join(instance, node2))
 	}
-	name := w.instance("grp").Metadata.Name
-	for _, slot := range []string{name + "-0", name + "-1"} {
-		if w.get("instances", name).Spec.DeviceUsage[slot] == "" {
-			w.accepted("claim a free slot", w.own(name, node2, map[string]string{slot: "C:grp-3:node2"}))
-			w.accepted("free it", w.own(name, node2, map[string]string{}))
-		}
+	for _, configuration := range w.list("configurations") {
+		w.accepted("add its finalizer", w.finalize(node2, "configurations", configuration.Metadata.Name))
+	}
+	w.claimAndFree()
+}
+
+// claimAndFree plays an agent of Akri on node2 that claims the free slot of a device that
+// another node uses, and frees it.
+func (w *world) claimAndFree() {
+	w.Helper()
+	held := w.owners()
+	name, free := w.freeSlot()
+	w.accepted("claim a free slot", w.own(name, node2, map[string]string{free: ofGroup}))
+	want := maps.Clone(held)
+	want[free] = ofGroup
+	if got := w.owners(); !maps.Equal(got, want) {
+		w.Errorf("with the slot that Akri's agent has claimed, the slots are\n%v\nwant\n%v", got, want)
+	}
+	w.accepted("free it", w.own(name, node2, map[string]string{}))
+	if got := w.owners(); !maps.Equal(got, held) {
+		w.Errorf("with the slot that Akri's agent has freed, the slots are\n%v\nwant\n%v", got, held)
 	}
 }
 
 // wayBack plays Akri's agents on both nodes after ours have stopped.
 func (w *world) wayBack() {
 	w.Helper()
-	before := w.identities()
+	before, held := w.identities(), w.owners()
 	w.stop(node1, node2)
 	for _, instance := range w.list("instances") {
 		for _, node := range []string{node1, node2} {
 			w.accepted("take over "+instance.Metadata.Name+" on "+node, w.join(instance, node))
+			w.keepSlots(instance, node)
 		}
-		w.onlyManagers("instances", instance.Metadata.Name, func(manager string) bool { return manager != "akri-agent" })
 	}
+	w.documented(1, strings.NewReplacer())
+	for _, instance := range w.list("instances") {
+		for _, entry := range instance.Metadata.ManagedFields {
+			if entry.Manager == "akri-agent" {
+				w.Errorf("%s still belongs to our agents: %+v", instance.Metadata.Name, instance.Metadata.ManagedFields)
+			}
+		}
+	}
+	if after := w.owners(); !maps.Equal(after, held) {
+		w.Errorf("before the way back, the slots were\n%v\nand now\n%v", held, after)
+	}
+	w.claimAndFree()
 	job := w.instance("job")
 	w.accepted("leave", w.leave(job, node2))
 	if have := w.get("instances", job.Metadata.Name).Spec.Nodes; !slices.Equal(have, []string{node1}) {
@@ -334,10 +359,22 @@ func (w *world) wayBack() {
 	}
 }
 
-// remove deletes everything, which Akri's finalizers must not prevent.
+// remove takes the devices away and deletes everything, which Akri's finalizers and what
+// its agents have written must not prevent.
 func (w *world) remove() {
 	w.Helper()
 	w.start()
+	unused := w.instance("job").Metadata.Name
+	w.unplug(node1, true)
+	w.unplug(node2, true)
+	w.eventually("the Instance of a device that has left all nodes is gone", func() string {
+		for _, instance := range w.list("instances") {
+			if instance.Metadata.Name == unused {
+				return fmt.Sprintf("it is on %v", instance.Spec.Nodes)
+			}
+		}
+		return ""
+	})
 	w.kubectl("delete", "pod", "user")
 	w.kubectl("delete", "configurations", "--all", "--wait=false")
 	took := w.eventually("everything is gone", func() string {
