@@ -14,8 +14,8 @@ import (
 )
 
 // TestShifuOPCUA runs the example shifu/opcua with a stand-in for Shifu's twin: a PLC that
-// is found gets a twin, whose paths answer with the PLC's values, and which writes the
-// phase that makes the Instance ready.
+// is found gets a twin, whose paths answer with the PLC's values at the name of its Service,
+// and which writes the phase that makes the Instance ready.
 func TestShifuOPCUA(t *testing.T) {
 	clustertest.Full(t)
 	w := newWorld(t, "opcua")
@@ -25,6 +25,7 @@ func TestShifuOPCUA(t *testing.T) {
 	stop := w.peer(nil, plc, "--endpoint="+url, "--name=Mixer")
 	w.applyShifu("opcua", "plc", "{opcuaDiscoveryMethod: {standard: {discoveryUrls: ['"+url+"']}}, intervalSeconds: 1}")
 	mixer := w.awaitTwin("OPCUA_DISCOVERY_URL", url)
+	ask := w.client()
 	for path, want := range map[string]func(string) bool{
 		"/get_state":   func(s string) bool { return s == "0" },           // running
 		"/get_product": func(s string) bool { return s == "Virtual PLC" }, // of the PLC's build information
@@ -33,11 +34,11 @@ func TestShifuOPCUA(t *testing.T) {
 			return err == nil && time.Since(now).Abs() < time.Hour
 		},
 	} {
-		if answer, err := w.get(mixer, path); err != nil || !want(answer) {
+		if answer, err := ask(mixer, path); err != nil || !want(answer) {
 			t.Errorf("%s: %q, %v", path, answer, err)
 		}
 	}
-	if _, err := w.get(mixer, "/no_instruction"); err == nil {
+	if _, err := ask(mixer, "/no_instruction"); err == nil {
 		t.Error("an instruction that does not exist was answered")
 	}
 	stop()
@@ -67,16 +68,17 @@ func TestShifuHTTP(t *testing.T) {
 	stop := w.peer([]string{"PYTHONUNBUFFERED=1"}, "python3", "-m", "http.server", port, "--bind", bridgeAddress, "--directory", root)
 	w.applyShifu("http", "sensor", "{urls: ['"+url+"'], intervalSeconds: 1, misses: 2}")
 	sensor := w.awaitTwin("HTTP_URL", url)
+	ask := w.client()
 	for path, want := range map[string]string{"/status": "works", "/temperature": "20.5"} {
-		if answer, err := w.get(sensor, path); err != nil || answer != want {
+		if answer, err := ask(sensor, path); err != nil || answer != want {
 			t.Errorf("%s: %q, %v, want %q", path, answer, err, want)
 		}
 	}
 	write("temperature", "21")
-	if answer, err := w.get(sensor, "/temperature"); err != nil || answer != "21" {
+	if answer, err := ask(sensor, "/temperature"); err != nil || answer != "21" {
 		t.Errorf("the temperature has changed: %q, %v", answer, err)
 	}
-	if answer, err := w.get(sensor, "/secret"); err == nil {
+	if answer, err := ask(sensor, "/secret"); err == nil {
 		t.Errorf("a path that is no instruction was answered with %q", answer)
 	}
 
@@ -140,6 +142,31 @@ func (w *world) awaitNoTwin(property string) {
 	w.eventually("all objects are deleted", func() string {
 		return w.kubectl("get", "edgedevices,deployments,services", "--output=name")
 	})
+}
+
+// client starts a Pod, and returns a function that requests a path in it from a Service,
+// by its name, and returns the first line of the response.
+func (w *world) client() (ask func(service, path string) (string, error)) {
+	w.t.Helper()
+	if !w.RoutesServices() {
+		if os.Getenv(clustertest.RequiredVariable) == "1" {
+			w.t.Fatal("the cluster does not route Services: install nftables")
+		}
+		w.t.Skip("needs nftables")
+	}
+	w.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: client}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: c, image: "akri.local/workload:1"}]
+`)
+	w.kubectl("wait", "--for=condition=Ready", "--timeout="+timeout.String(), "pod/client")
+	return func(service, path string) (string, error) {
+		line, err := w.Kubectl(w.ctx, "--namespace", w.namespace, "exec", "client", "--", "/workload", "get", "1", "http://"+service+path)
+		return strings.TrimSuffix(string(line), "\n"), err
+	}
 }
 
 // loadTwin loads the stand-in for Shifu's twin, under the name of Shifu's image.

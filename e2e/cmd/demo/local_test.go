@@ -122,9 +122,9 @@ func assertQuick(t *testing.T, progress string) {
 func (d printedDemo) testPages(t *testing.T) {
 	pages := regexp.MustCompile(`(?m)^  (http://127\.0\.0\.1:\d+/\S*)  (.+) \(Service \S+\)$`).FindAllStringSubmatch(d.output, -1)
 	var titles []string
-	for _, page := range pages {
-		titles = append(titles, page[2])
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page[1], nil)
+	for _, each := range pages {
+		titles = append(titles, each[2])
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, each[1], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func (d printedDemo) testPages(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s answers with %s", page[1], response.Status)
+			t.Errorf("%s answers with %s", each[1], response.Status)
 		}
 	}
 	slices.Sort(titles)
@@ -186,7 +186,8 @@ func (d printedDemo) testThingsToTry(t *testing.T) {
 	}
 	name := get("instances", "metadata.name")[0]
 	read := func() string {
-		text, err := d.Kubectl(t.Context(), "--namespace=default", "get", "service", name, "--output=jsonpath={.metadata.uid}", "--ignore-not-found")
+		text, err := d.Kubectl(t.Context(), "--namespace=default", "get", "service", name, "--ignore-not-found",
+			"--output=jsonpath={.metadata.uid}")
 		if err != nil {
 			t.Fatal(err)
 		}
