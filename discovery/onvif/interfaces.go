@@ -25,13 +25,22 @@ func (l link) contains(address netip.Addr) bool {
 	return slices.ContainsFunc(l.subnets, func(subnet netip.Prefix) bool { return subnet.Contains(address) })
 }
 
+// hasNeighbors reports whether another host can be in a subnet of the link. On the node's
+// end of a Pod's interface, there is often none but the node's own address.
+func (l link) hasNeighbors() bool {
+	return slices.ContainsFunc(l.subnets, func(subnet netip.Prefix) bool { return !subnet.IsSingleIP() })
+}
+
 func (l link) equal(other link) bool {
 	return l.index == other.index && l.name == other.name && l.address == other.address && slices.Equal(l.subnets, other.subnets)
 }
 
-// links returns the interfaces with these names; or, if there are no names, all that are
-// up and can multicast. They need an IPv4 address.
-func links(names []string) ([]link, error) {
+// links returns the interfaces with these names; or, if there are no names, all on which
+// there can be a camera whose announcement counts. They are up, can multicast and have an
+// IPv4 address.
+func links(settings *details.Details) ([]link, error) {
+	names := settings.Interfaces
+	wanted := func(l link) bool { return len(names) > 0 || settings.AllowForeignXAddrs || l.hasNeighbors() }
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("list the network interfaces: %w", err)
@@ -46,7 +55,7 @@ func links(names []string) ([]link, error) {
 		if err != nil {
 			continue // it has just disappeared
 		}
-		if l := (link{index: i.Index, name: i.Name}); l.add(addresses) && len(all) < details.MaxInterfaces {
+		if l := (link{index: i.Index, name: i.Name}); l.add(addresses) && wanted(l) && len(all) < details.MaxInterfaces {
 			all = append(all, l)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"akri.sh/akri/discovery"
+	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/internal/fulltest"
 )
 
@@ -46,6 +47,10 @@ for n in 1 2 3 4 5 6 7; do
   ip link set a$n up
   ip link set b$n up
 done
+ip link add pod type veth peer name podend
+ip addr add 10.80.0.1/32 dev pod
+ip link set pod up
+ip link set podend up
 exec "$0" "$@"`
 	command := exec.CommandContext(t.Context(), "sh", "-c", network, os.Args[0], "-test.run=^TestReal", "-test.v", "-test.timeout=3m")
 	command.Env = append(os.Environ(), namespaceVariable+"=1")
@@ -250,6 +255,34 @@ func TestRealSilentDevices(t *testing.T) {
 	f.plug(&fakeCamera{host: host(40), uuid: "new", up: began.Add(time.Second)})
 	d.await(1, 4*time.Second) // with a reserve for slow machines; TestHelloAmongSilentDevices is exact
 	t.Logf("measured: Hello to list %v, with a web server that comes up after 1 s", time.Since(began))
+}
+
+// TestRealLinks looks for the links that are probed: not the node's end of a Pod's interface,
+// unless it is named or cameras may be elsewhere.
+func TestRealLinks(t *testing.T) {
+	inNamespace(t)
+	usual := []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "v0"}
+	for _, test := range []struct {
+		settings details.Details
+		want     []string
+	}{
+		{details.Details{}, usual},
+		{details.Details{AllowForeignXAddrs: true}, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "pod", "v0"}},
+		{details.Details{Interfaces: []string{"pod", "a2"}}, []string{"a2", "pod"}},
+	} {
+		found, err := links(&test.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, l := range found {
+			names = append(names, l.name)
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, test.want) {
+			t.Errorf("with %+v, the links are %q, want %q", test.settings, names, test.want)
+		}
+	}
 }
 
 // TestRealPortIsShared has another program on the port, such as one that announces the node

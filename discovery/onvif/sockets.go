@@ -174,7 +174,7 @@ func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
 
 // refresh opens and closes sockets as interfaces come and go.
 func (s *sockets) refresh() {
-	found, err := links(s.settings.Interfaces)
+	found, err := links(s.settings)
 	if s.check("list the network interfaces", err) {
 		return
 	}
