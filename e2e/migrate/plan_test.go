@@ -99,13 +99,21 @@ func TestPlan(t *testing.T) {
 	t.Run("kubectl", func(t *testing.T) {
 		w := newWorld(t)
 		w.move(t.TempDir(), "--install=kubectl", "--source="+w.programs.Root)
+		w.assertClean()
 		w.kubectl("delete", "configuration/cls", "--timeout=60s")
+	})
+	t.Run("kubectl, and back before cleaning up", func(t *testing.T) {
+		w, dir := newWorld(t), t.TempDir()
+		handlers := w.uid("daemonset/akri-debug-echo-discovery-daemonset")
+		w.moveWithout("kubectl akri migrate clean", dir, "--install=kubectl", "--source="+w.programs.Root, "--replace-handlers")
+		w.moveBackBeforeCleaning(dir, handlers)
 	})
 	t.Run("helm, and back", func(t *testing.T) {
 		helm, dir := buildHelm(t), t.TempDir() // before the cluster starts: it takes the processors
 		w := newWorld(t)
 		w.path = []string{helm}
 		w.move(dir, "--source="+filepath.Join(w.programs.Root, "charts", "akri"), "--set=image.tag=dev")
+		w.assertClean()
 		w.moveBack(dir)
 	})
 }
@@ -150,6 +158,12 @@ func buildHelm(t *testing.T) string {
 
 // move runs the script that the plan prints with arguments, while a node is down.
 func (w *world) move(dir string, arguments ...string) {
+	w.t.Helper()
+	w.moveWithout("", dir, arguments...)
+}
+
+// moveWithout does the same without a command, the last of the script, unless it is empty.
+func (w *world) moveWithout(last, dir string, arguments ...string) {
 	t := w.t
 	t.Helper()
 	if err := w.Do(t.Context(), cluster.Stop, "node2/kubelet"); err != nil {
@@ -163,6 +177,10 @@ func (w *world) move(dir string, arguments ...string) {
 		before[object] = w.uid(object)
 	}
 	script := w.run(dir, "", "kubectl", append([]string{"akri", "migrate", "plan"}, arguments...)...)
+	script, found := strings.CutSuffix(script, last+"\n")
+	if !found {
+		t.Fatalf("the script does not end with %s:\n%s", last, script)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "move.sh"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -182,13 +200,19 @@ func (w *world) move(dir string, arguments ...string) {
 	if restarts != "0" {
 		t.Errorf("the broker restarted %s times", restarts)
 	}
-	for _, object := range objects[:2] {
+	w.bringBack("node2")
+}
+
+// assertClean fails the test if something of Akri is left.
+func (w *world) assertClean() {
+	t := w.t
+	t.Helper()
+	for _, object := range []string{"configuration/cls", "instance/cls-8120fe"} {
 		if left := w.kubectl("get", object, "-o", "jsonpath={.metadata.finalizers}"); left != "" {
 			t.Errorf("%s has the finalizers %s", object, left)
 		}
 	}
-	w.bringBack("node2")
-	if left := w.run(dir, "", "kubectl", "akri", "migrate", "clean"); !strings.Contains(left, "has left nothing") {
+	if left := w.run(t.TempDir(), "", "kubectl", "akri", "migrate", "clean"); !strings.Contains(left, "has left nothing") {
 		t.Errorf("something is left:\n%s", left)
 	}
 	if left := w.kubectl("get", "deployments,daemonsets,serviceaccounts", "-o", "name"); strings.Contains(left, "akri-agent") {
@@ -210,18 +234,81 @@ func (w *world) moveBack(dir string) {
 	w.run(dir, "", "sh", "-ec", "sed '/^ *resourceVersion:/d' akri-definitions.yaml | kubectl replace -f -")
 	w.applyAs("akri.yaml")
 	w.kubectl("rollout", "status", "daemonset/akri-agent-daemonset", "--timeout=60s")
-	if now := w.uid("configuration/cls"); now != before {
+	w.assertBack(before)
+	w.kubectl("delete", "configuration/cls", "--timeout=60s")
+}
+
+// wayBack returns the commands in a block of the section of docs/migrate-from-akri.md, for
+// namespace default.
+func (w *world) wayBack(block int) string {
+	w.t.Helper()
+	page, err := os.ReadFile(filepath.Join(w.programs.Root, "docs", "migrate-from-akri.md"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## The way back\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := regexp.MustCompile(`(?m)(^    .*\n)+`).FindAllString(section, -1)
+	if block >= len(blocks) {
+		w.t.Fatalf("the section has %d blocks of commands", len(blocks))
+	}
+	return strings.ReplaceAll(blocks[block], "NAMESPACE", "default")
+}
+
+// moveBackBeforeCleaning goes the way back by the commands of the page, after an
+// installation by kubectl. handlers is the UID of the DaemonSet that the script has deleted.
+func (w *world) moveBackBeforeCleaning(dir, handlers string) {
+	w.t.Helper()
+	const (
+		takeOut = 1 + iota // after the block with Helm
+		deleteInstances
+		_ // some nodes still have Akri's agents
+		bringBack
+	)
+	before := w.uid("configuration/cls")
+	w.eventually("the finalizers of the former agents are gone", func() bool {
+		return w.kubectl("get", "configurations.akri.sh,instances.akri.sh", "-o", "jsonpath={.items[*].metadata.finalizers}") == ""
+	})
+	w.run(w.programs.Root, "", "sh", "-exc", w.wayBack(takeOut))
+	w.run(dir, "", "sh", "-exc", w.wayBack(deleteInstances))
+	w.eventually("the Instances and brokers are gone", func() bool {
+		return w.kubectl("get", "instances.akri.sh,pods", "-A", "--selector=akri.sh/configuration=cls", "-o", "name") == ""
+	})
+	var commands []string
+	for line := range strings.Lines(w.wayBack(bringBack)) {
+		if !strings.Contains(line, "akri-release.yaml") { // Akri was not installed by Helm here
+			commands = append(commands, line)
+		}
+	}
+	w.run(dir, "", "sh", "-exc", strings.Join(commands, ""))
+	for _, workload := range []string{
+		"daemonset/akri-agent-daemonset", "daemonset/akri-debug-echo-discovery-daemonset",
+		"deployment/akri-controller-deployment", "deployment/akri-webhook-configuration",
+	} {
+		w.kubectl("rollout", "status", workload, "--timeout=60s")
+	}
+	if now := w.uid("daemonset/akri-debug-echo-discovery-daemonset"); now == handlers {
+		w.t.Error("the script has not deleted Akri's handlers")
+	}
+	w.uid("validatingwebhookconfiguration/akri-webhook-configuration")
+	w.assertBack(before)
+}
+
+// assertBack fails the test unless there are Akri's Configuration with a UID, no Instances,
+// and nothing of ours.
+func (w *world) assertBack(configuration string) {
+	w.t.Helper()
+	if now := w.uid("configuration/cls"); now != configuration {
 		w.t.Error("the Configuration was created again")
 	}
 	if left := w.kubectl("get", "instances.akri.sh", "-A", "-o", "name"); left != "" {
 		w.t.Errorf("these are left:\n%s", left)
 	}
-	ours := w.kubectl("get", "deployments,daemonsets,clusterroles,validatingadmissionpolicies,validatingwebhookconfigurations", "-A",
-		"--selector=app.kubernetes.io/part-of=akri", "-o", "name")
+	const kinds = "deployments,daemonsets,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingwebhookconfigurations"
+	ours := w.kubectl("get", kinds, "-A", "--selector=app.kubernetes.io/part-of=akri", "-o", "name")
 	if ours != "" {
 		w.t.Errorf("these are left:\n%s", ours)
 	}
-	w.kubectl("delete", "configuration/cls", "--timeout=60s")
 }
 
 // bringBack starts the kubelet of a node that was down, and waits until the new agent has

@@ -122,21 +122,30 @@ func (p *planner) save() {
 		}
 		save("akri-release.yaml", fmt.Sprintf("kubectl get secret -n %s -l owner=helm,name=%s -o yaml", r.Namespace, r.Name))
 	}
-	var workloads []string
-	for _, w := range p.old(RoleController, RoleAgent, RoleWebhook) {
-		workloads = append(workloads, fmt.Sprintf("kubectl get -n %s %s -o yaml", w.Namespace, kubectlName(w)))
-	}
-	if len(workloads) > 0 {
-		group := "{\n  " + strings.Join(workloads, "\n  echo ---\n  ") + "\n}"
-		commands = append(commands, "test -s akri-workloads.yaml || "+group+" > akri-workloads.part",
-			"test -s akri-workloads.yaml || mv akri-workloads.part akri-workloads.yaml") // never a part of them
-	}
+	commands = append(commands, saveAll("akri-workloads", p.old(RoleController, RoleAgent, RoleWebhook))...)
+	replaced := slices.DeleteFunc(p.old(RoleHandler), func(w Workload) bool { return !p.replaces(w) })
+	commands = append(commands, saveAll("akri-handlers", replaced)...)
 	for _, w := range p.oldWebhooks() {
 		save("akri-registration.yaml", fmt.Sprintf("kubectl get validatingwebhookconfiguration %s -o yaml", w.Name))
 	}
 	p.add("Save what there is", []string{
 		"Files of an earlier run are kept: they have what was there before. They may contain what is secret in Helm's values.",
 	}, commands...)
+}
+
+// saveAll returns the commands that save workloads in a file, never a part of them.
+func saveAll(name string, workloads []Workload) []string {
+	if len(workloads) == 0 {
+		return nil
+	}
+	var each []string
+	for _, w := range workloads {
+		each = append(each, fmt.Sprintf("kubectl get -n %s %s -o yaml", w.Namespace, kubectlName(w)))
+	}
+	return []string{
+		fmt.Sprintf("test -s %s.yaml || {\n  %s\n} > %[1]s.part", name, strings.Join(each, "\n  echo ---\n  ")),
+		fmt.Sprintf("test -s %s.yaml || mv %[1]s.part %[1]s.yaml", name),
+	}
 }
 
 func (p *planner) old(roles ...Role) []Workload {
@@ -359,9 +368,8 @@ func (p *planner) wait() {
 func (p *planner) handlers() {
 	var restart, remove []string
 	for _, w := range p.old(RoleHandler) {
-		name := w.handler()
-		switch {
-		case name != "" && p.options.Replace:
+		switch name := w.handler(); {
+		case p.replaces(w):
 			remove = append(remove, fmt.Sprintf("kubectl delete -n %s %s", w.Namespace, kubectlName(w)))
 		case name == "" || !p.used(name):
 			restart = append(restart, fmt.Sprintf("kubectl rollout restart -n %s %s", w.Namespace, kubectlName(w)))
@@ -375,6 +383,9 @@ func (p *planner) handlers() {
 		"The devices keep their names, because both find the same IDs.",
 	}, remove...)
 }
+
+// replaces reports whether a new handler takes the place of one of Akri's.
+func (p *planner) replaces(w Workload) bool { return p.options.Replace && w.handler() != "" }
 
 func (p *planner) verify() {
 	p.add("Verify", []string{
