@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
 // The limits for this part.
@@ -21,6 +24,9 @@ const (
 
 // join has nodes join shared devices one after the other, and leave them again.
 func (f *fleet) join(ctx context.Context) error {
+	if err := f.addOthers(ctx); err != nil {
+		return err
+	}
 	before, err := f.sizes(ctx)
 	if err != nil {
 		return err
@@ -41,7 +47,7 @@ func (f *fleet) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.audit(ctx, f.shape.Nodes+joins); err != nil {
+	if err := f.audit(ctx, f.shape.Nodes+f.shape.Others+joins); err != nil {
 		return err
 	}
 	joined, err := f.sizes(ctx)
@@ -53,8 +59,43 @@ func (f *fleet) join(ctx context.Context) error {
 		return err
 	}
 	f.add(joinRow(took, offered, requests))
-	f.add(sizeRow(before, joined, f.shape.Nodes, joins))
+	f.add(sizeRow(before, joined, f.shape.Nodes+f.shape.Others, joins))
 	return f.leave(ctx, before)
+}
+
+// addOthers adds the nodes without agents to the Instances, in the form in which agents add
+// themselves, and waits until all agents have noticed.
+func (f *fleet) addOthers(ctx context.Context) error {
+	if f.shape.Others == 0 {
+		return nil
+	}
+	all, err := f.instances(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		instance := &all[i]
+		nodes, _, err := unstructured.NestedStringSlice(instance.Object, "spec", "nodes")
+		if err != nil {
+			return err
+		}
+		labels := instance.GetLabels()
+		for number := range f.shape.Others {
+			node := f.node(len(f.nodes) + f.b.Joins + number).Name()
+			nodes = append(nodes, node)
+			labels[v0.NodeLabel(node)] = ""
+		}
+		instance.SetLabels(labels)
+		if err := unstructured.SetNestedStringSlice(instance.Object, nodes, "spec", "nodes"); err != nil {
+			return err
+		}
+		update := metav1.UpdateOptions{FieldManager: v0.FieldManagerAgent}
+		if _, err := f.b.admin.Resource(instances).Namespace(f.namespace).Update(ctx, instance, update); err != nil {
+			return fmt.Errorf("add nodes to the Instance %s: %w", instance.GetName(), err)
+		}
+	}
+	_, err = f.b.log.awaitQuiet(ctx, f.b.log.mark(), agentName, quietFor)
+	return err
 }
 
 // joinRow returns the row for the milliseconds of all joins, those until a new agent
@@ -92,7 +133,7 @@ func (f *fleet) leave(ctx context.Context, before meanSize) error {
 	if err != nil {
 		return err
 	}
-	if err := f.audit(ctx, f.shape.Nodes); err != nil {
+	if err := f.audit(ctx, f.shape.Nodes+f.shape.Others); err != nil {
 		return err
 	}
 	left, err := f.sizes(ctx)

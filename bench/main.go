@@ -52,7 +52,8 @@ func newRoot() *cobra.Command {
 	flags.IntVar(&o.Allocations, "allocations", maxAllocations, "number of calls of Allocate in the part agent")
 	flags.IntVar(&o.Devices, "devices", manyDevices, "number of devices with which the memory of the agent is measured")
 	flags.StringSliceVar(&o.Shapes, "shapes", []string{"local:20x20", "shared:100x10", "shared:10x20"},
-		"devices and nodes in the part fleet, each as local:DEVICESxNODES, with that many devices on each node, or shared:DEVICESxNODES")
+		"devices and nodes in the part fleet, each as local:DEVICESxNODES, with that many devices on each node, or shared:DEVICESxNODES, "+
+			"to which +OTHERS adds nodes without agents before further ones join")
 	flags.IntVar(&o.Joins, "joins", 10, "number of nodes that join the shared devices in the part fleet, one after the other")
 	flags.DurationVar(&o.Rest, "rest", 12*time.Second, "how long settled agents are observed in the parts agent and fleet")
 	flags.StringVar(&o.Profiles, "profiles", "", "`directory` for CPU and heap profiles; the controller is then built with a profiler")

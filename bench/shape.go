@@ -22,12 +22,16 @@ type shape struct {
 	Shared  bool
 	Devices int // on each node
 	Nodes   int
+	// Others are further nodes of shared devices, which have no agent. They are there when
+	// nodes join and leave.
+	Others int
 }
 
-// parseShape parses local:DEVICESxNODES or shared:DEVICESxNODES.
+// parseShape parses local:DEVICESxNODES, shared:DEVICESxNODES or
+// shared:DEVICESxNODES+OTHERS.
 func parseShape(text string) (shape, error) {
-	wanted := fmt.Errorf("shape %q: want local:DEVICESxNODES or shared:DEVICESxNODES, at most %d devices and %d nodes, such as shared:100x10",
-		text, maxDevices, maxNodes)
+	wanted := fmt.Errorf("shape %q: want local:DEVICESxNODES, shared:DEVICESxNODES or shared:DEVICESxNODES+OTHERS, "+
+		"at most %d devices and %d nodes, such as shared:100x10", text, maxDevices, maxNodes)
 	kind, size, _ := strings.Cut(text, ":")
 	if kind != "local" && kind != "shared" {
 		return shape{}, wanted
@@ -35,6 +39,12 @@ func parseShape(text string) (shape, error) {
 	devices, nodes, _ := strings.Cut(size, "x")
 	s := shape{Shared: kind == "shared"}
 	var err error
+	if first, others, found := strings.Cut(nodes, "+"); found {
+		nodes = first
+		if s.Others, err = strconv.Atoi(others); err != nil || s.Others < 1 || s.Others > maxNodes || !s.Shared {
+			return shape{}, wanted
+		}
+	}
 	if s.Devices, err = strconv.Atoi(devices); err != nil || s.Devices < 1 || s.Devices > maxDevices {
 		return shape{}, wanted
 	}
@@ -50,7 +60,11 @@ func (s shape) String() string {
 	if s.Shared {
 		kind = "shared"
 	}
-	return fmt.Sprintf("%d %s devices x %d nodes", s.Devices, kind, s.Nodes)
+	text := fmt.Sprintf("%d %s devices x %d nodes", s.Devices, kind, s.Nodes)
+	if s.Others > 0 {
+		text += fmt.Sprintf(" and %d without agents", s.Others)
+	}
+	return text
 }
 
 // instances returns the number of Instances when the shape has settled.

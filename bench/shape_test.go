@@ -12,6 +12,7 @@ func TestParseShape(t *testing.T) {
 	for text, want := range map[string]shape{
 		"local:100x7":   {Devices: 100, Nodes: 7},
 		"shared:1x1000": {Shared: true, Devices: 1, Nodes: 1000},
+		"shared:1x9+91": {Shared: true, Devices: 1, Nodes: 9, Others: 91},
 	} {
 		if got, err := parseShape(text); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
@@ -19,10 +20,11 @@ func TestParseShape(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "local", "local:3", "local:0x1", "local:1x0", "local:1x1001", "other:1x1", "local:1x1x1", "local:1000001x1",
+		"local:1x1+1", "shared:1x1+0", "shared:1x1+1001", "shared:1x1+", "shared:1x1+1+1",
 		"local:9223372036854775807x1", // with it, the number of file descriptors would overflow
 	} {
 		_, err := parseShape(text)
-		expectError(t, err, fmt.Sprintf("shape %q: want local:DEVICESxNODES or shared:DEVICESxNODES, "+
+		expectError(t, err, fmt.Sprintf("shape %q: want local:DEVICESxNODES, shared:DEVICESxNODES or shared:DEVICESxNODES+OTHERS, "+
 			"at most 1000000 devices and 1000 nodes, such as shared:100x10", text))
 	}
 	if got := (shape{Devices: 3, Nodes: 2}).instances(); got != 6 {
