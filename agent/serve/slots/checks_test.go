@@ -315,6 +315,9 @@ func (n *node) checkRefusal(r *request, a slots.Answer) (excused bool) {
 	if !errors.Is(a.Err, slots.ErrTaken) && !errors.Is(a.Err, slots.ErrTooFew) && !errors.Is(a.Err, slots.ErrFull) {
 		return false
 	}
+	if slices.ContainsFunc(r.answer, func(given slots.Ref) bool { return n.w.excused[given] }) {
+		return true // a user has edited the slot of the Pod's first container, not the one that the node owns
+	}
 	instances := map[string]bool{}
 	for _, id := range r.ids {
 		ref, owned := n.owned(r.resource, id)
