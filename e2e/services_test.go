@@ -92,12 +92,7 @@ spec:
 // disappears, on two nodes.
 func TestServices(t *testing.T) {
 	w := startPair(t)
-	if !w.RoutesServices() {
-		if os.Getenv(clustertest.RequiredVariable) == "1" {
-			t.Fatal("the cluster does not route Services: install nftables")
-		}
-		t.Skip("needs nftables")
-	}
+	clustertest.NeedServices(t, w.Cluster)
 	// Each node has its own devices, so that those of one node can disappear.
 	const handler = "daemonset/akri-debug-echo-discovery"
 	w.kubectl("--namespace=akri-system", "set", "env", handler, "DEBUG_ECHO_INSTANCES_SHARED=false")

@@ -148,12 +148,7 @@ func (w *world) awaitNoTwin(property string) {
 // by its name, and returns the first line of the response.
 func (w *world) client() (ask func(service, path string) (string, error)) {
 	w.t.Helper()
-	if !w.RoutesServices() {
-		if os.Getenv(clustertest.RequiredVariable) == "1" {
-			w.t.Fatal("the cluster does not route Services: install nftables")
-		}
-		w.t.Skip("needs nftables")
-	}
+	clustertest.NeedServices(w.t, w.Cluster)
 	w.apply(`
 apiVersion: v1
 kind: Pod

@@ -69,7 +69,7 @@ func WithDependencies(t testing.TB, name string) string {
 		packages, err = build.MissingPackages(t.Context(), name)
 	}
 	if err != nil {
-		skip(t, fmt.Sprintf("cannot list the dependencies of the debian package %s: %v", name, err))
+		clustertest.Skip(t, fmt.Sprintf("cannot list the dependencies of the debian package %s: %v", name, err))
 	}
 	return Debian(t, packages...)
 }
@@ -94,18 +94,9 @@ func unpack(t testing.TB, kind string, names []string, fetch func(ctx context.Co
 	sum := sha256.Sum256([]byte(strings.Join(sorted, "\n")))
 	dir := filepath.Join(root, "bin", "peers", kind+"-"+hex.EncodeToString(sum[:6]))
 	if err := fetchOnce(t.Context(), dir, fetch); err != nil {
-		skip(t, fmt.Sprintf("cannot fetch the %s packages %s: %v", kind, strings.Join(sorted, ", "), err))
+		clustertest.Skip(t, fmt.Sprintf("cannot fetch the %s packages %s: %v", kind, strings.Join(sorted, ", "), err))
 	}
 	return dir
-}
-
-// skip skips a test, unless tests that cannot run are failures.
-func skip(t testing.TB, reason string) {
-	t.Helper()
-	if os.Getenv(clustertest.RequiredVariable) == "1" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
 }
 
 // fetchOnce fetches into dir, unless that has been done. A lock makes other processes

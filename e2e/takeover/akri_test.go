@@ -130,7 +130,7 @@ func (w *world) becomeAkri() {
 	if err == nil || !strings.Contains(err.Error(), "may not publish Instances") {
 		w.Errorf("without a grant, Akri's agent may claim a slot: %v", err)
 	}
-	w.documented(0, strings.NewReplacer("NAMESPACE", namespace))
+	w.documented(0)
 	w.eventually("the grant is in force", func() string {
 		if err := w.own(instance, node2, map[string]string{slot: ofGroup}); err != nil {
 			return err.Error()
@@ -141,7 +141,7 @@ func (w *world) becomeAkri() {
 }
 
 // documented runs the commands in a block of docs/compatibility-akri.md.
-func (w *world) documented(block int, names *strings.Replacer) {
+func (w *world) documented(block int) {
 	w.Helper()
 	root, err := build.Root()
 	if err != nil {
@@ -160,7 +160,7 @@ func (w *world) documented(block int, names *strings.Replacer) {
 		w.Fatalf("the page has %d blocks of commands", len(blocks))
 	}
 	jq := peers.Debian(w.T, "jq", "libjq1", "libonig5")
-	command := exec.CommandContext(w.Context(), "bash", "-eu", "-o", "pipefail", "-c", names.Replace(blocks[block][1]))
+	command := exec.CommandContext(w.Context(), "bash", "-eu", "-o", "pipefail", "-c", strings.ReplaceAll(blocks[block][1], "NAMESPACE", namespace))
 	command.Env = append(append(os.Environ(), peers.Libraries(jq)...), "KUBECONFIG="+w.Kubeconfig(),
 		"PATH="+strings.Join([]string{bin, filepath.Join(jq, "usr", "bin"), os.Getenv("PATH")}, string(filepath.ListSeparator)))
 	output, err := command.CombinedOutput()

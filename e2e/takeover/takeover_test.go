@@ -337,7 +337,7 @@ func (w *world) wayBack() {
 			w.keepSlots(instance, node)
 		}
 	}
-	w.documented(1, strings.NewReplacer())
+	w.documented(1)
 	for _, instance := range w.list("instances") {
 		for _, entry := range instance.Metadata.ManagedFields {
 			if entry.Manager == "akri-agent" {

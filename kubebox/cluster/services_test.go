@@ -71,12 +71,7 @@ type services struct{ *cluster.Cluster }
 func startServices(t *testing.T) services {
 	t.Helper()
 	s := services{clustertest.Start(t, cluster.Config{Nodes: 2})}
-	if !s.RoutesServices() {
-		if os.Getenv(clustertest.RequiredVariable) == "1" {
-			t.Fatal("the cluster does not route Services: install nftables")
-		}
-		t.Skip("needs nftables")
-	}
+	clustertest.NeedServices(t, s.Cluster)
 	s.apply(t, threePods)
 	s.kubectl(t, "wait", "--for=condition=Ready", "pods", "--all", "--timeout=60s")
 	for _, node := range s.Nodes() {

@@ -101,11 +101,28 @@ func start(t testing.TB, config cluster.Config) *cluster.Cluster {
 	}
 	_, impossible := errors.AsType[*cluster.NoNodesError](err)
 	_, missing := errors.AsType[*build.MissingError](err)
-	if (impossible || missing) && os.Getenv(RequiredVariable) != "1" {
-		t.Skip(err)
+	if impossible || missing {
+		Skip(t, err)
 	}
 	t.Fatal(err)
 	return nil
+}
+
+// Skip skips a test that cannot run here, or fails it if [RequiredVariable] is 1.
+func Skip(t testing.TB, reason any) {
+	t.Helper()
+	if os.Getenv(RequiredVariable) == "1" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
+}
+
+// NeedServices skips a test unless Pods of a cluster reach Services; see [Skip].
+func NeedServices(t testing.TB, c *cluster.Cluster) {
+	t.Helper()
+	if !c.RoutesServices() {
+		Skip(t, "the cluster does not route Services: install nftables")
+	}
 }
 
 // report fails the test if a component exited by itself, and keeps the logs if the test
