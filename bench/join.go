@@ -9,8 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	v0 "akri.sh/akri/api/v0"
 )
 
 // The limits for this part.
@@ -83,13 +81,13 @@ func (f *fleet) addOthers(ctx context.Context) error {
 		for number := range f.shape.Others {
 			node := f.node(len(f.nodes) + f.b.Joins + number).Name()
 			nodes = append(nodes, node)
-			labels[v0.NodeLabel(node)] = ""
+			labels["node.akri.sh/"+node] = ""
 		}
 		instance.SetLabels(labels)
 		if err := unstructured.SetNestedStringSlice(instance.Object, nodes, "spec", "nodes"); err != nil {
 			return err
 		}
-		update := metav1.UpdateOptions{FieldManager: v0.FieldManagerAgent}
+		update := metav1.UpdateOptions{FieldManager: "akri-agent"} // as that of agents
 		if _, err := f.b.admin.Resource(instances).Namespace(f.namespace).Update(ctx, instance, update); err != nil {
 			return fmt.Errorf("add nodes to the Instance %s: %w", instance.GetName(), err)
 		}
