@@ -160,12 +160,13 @@ func (w *world) documented(block int) {
 		w.Fatalf("the page has %d blocks of commands", len(blocks))
 	}
 	jq := peers.Debian(w.T, "jq", "libjq1", "libonig5")
-	command := exec.CommandContext(w.Context(), "bash", "-eu", "-o", "pipefail", "-c", strings.ReplaceAll(blocks[block][1], "NAMESPACE", namespace))
+	script := strings.ReplaceAll(blocks[block][1], "NAMESPACE", namespace)
+	command := exec.CommandContext(w.Context(), "bash", "-eu", "-o", "pipefail", "-c", script)
 	command.Env = append(append(os.Environ(), peers.Libraries(jq)...), "KUBECONFIG="+w.Kubeconfig(),
 		"PATH="+strings.Join([]string{bin, filepath.Join(jq, "usr", "bin"), os.Getenv("PATH")}, string(filepath.ListSeparator)))
 	output, err := command.CombinedOutput()
 	if err != nil {
-		w.Fatalf("%s\n%v\n%s", command.Args[len(command.Args)-1], err, output)
+		w.Fatalf("%s\n%v\n%s", script, err, output)
 	}
 	w.Logf("%s", output)
 }

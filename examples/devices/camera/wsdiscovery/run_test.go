@@ -82,7 +82,10 @@ func TestListen(t *testing.T) {
 	}
 	var all int
 	var failure error
-	if err := raw.Control(func(fd uintptr) { all, failure = unix.GetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_ALL) }); err != nil {
+	err = raw.Control(func(fd uintptr) {
+		all, failure = unix.GetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_ALL)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if failure != nil || all != 0 {
