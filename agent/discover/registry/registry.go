@@ -19,13 +19,17 @@ import (
 // maxEndpoints bounds the memory that handlers can make the agent use.
 const maxEndpoints = 1000
 
-// minChangeInterval is the least time between two registrations of an endpoint that differ:
-// each is stored, and reopens the endpoint's streams.
-const minChangeInterval = time.Minute
+// An endpoint that registers with another value of shared than before is stored again, and its
+// streams are reopened. An operator may correct a value at once, more than once; a handler that
+// changes it all the time may do so once in an interval.
+const (
+	changeInterval = time.Minute
+	changeBurst    = 5
+)
 
 var (
 	errTooMany  = errors.New("too many discovery handlers are registered: wait five minutes until offline ones are forgotten")
-	errTooOften = errors.New("the discovery handler registered with another value of shared less than a minute ago: try again in a minute")
+	errTooOften = errors.New("the discovery handler has registered with another value of shared too often: try again in a minute")
 )
 
 // Entry is a known endpoint.
@@ -90,7 +94,7 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 			log.Warn("Forgot a stored discovery handler", "handler", entry.Name, "err", err)
 			continue
 		}
-		known := &record{shared: entry.Shared}
+		known := newRecord(entry.Shared)
 		if entry.Network {
 			known.unconfirmed = true
 			known.offline(time.Now())
@@ -98,7 +102,9 @@ func New(dir string, network Network, log *slog.Logger, static ...Static) *Regis
 		r.records[entry.Endpoint] = known
 	}
 	for _, handler := range static {
-		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = &record{shared: handler.Shared, static: true}
+		known := newRecord(handler.Shared)
+		known.static = true
+		r.records[Endpoint{Name: handler.Name, Network: true, Address: handler.Address}] = known
 	}
 	return r
 }
@@ -138,7 +144,7 @@ func (r *Registry) Register(entry Entry) error {
 			r.mu.Unlock()
 			return errTooMany
 		}
-		known = &record{shared: !entry.Shared}
+		known = newRecord(!entry.Shared)
 		r.records[entry.Endpoint] = known
 	}
 	if known.static {
@@ -146,11 +152,10 @@ func (r *Registry) Register(entry Entry) error {
 	}
 	changed := known.shared != entry.Shared
 	if changed && !isNew {
-		if now.Sub(known.changedAt) < minChangeInterval {
+		if !known.changes.AllowN(now, 1) {
 			r.mu.Unlock()
 			return errTooOften
 		}
-		known.changedAt = now
 	}
 	same := !changed && !known.unconfirmed
 	known.registered(entry.Shared, now)

@@ -1,6 +1,10 @@
 package registry
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
 
 // ForgetAfter is how long an endpoint may be offline before it is forgotten.
 const ForgetAfter = 5 * time.Minute
@@ -36,12 +40,15 @@ type record struct {
 	probed bool
 	// static means that the operator has configured the endpoint: it is never forgotten.
 	static bool
-	// changedAt is the time of the last registration with another value of shared; zero if
-	// there was none.
-	changedAt time.Time
+	// changes is how many registrations with another value of shared are permitted.
+	changes *rate.Limiter
 	// unconfirmed means that an earlier run of the agent knew the endpoint, which must
 	// register again before it is used.
 	unconfirmed bool
+}
+
+func newRecord(shared bool) *record {
+	return &record{shared: shared, changes: rate.NewLimiter(rate.Every(changeInterval), changeBurst)}
 }
 
 func (r *record) state() State {
