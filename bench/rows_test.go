@@ -83,7 +83,7 @@ func residentOf(bytes int64) figure {
 func fullOf(bytes int64) figure { return residentRow("with devices", usage{now: bytes}, maxFullMemory) }
 
 // joinOf returns the row for joins that all take the same time.
-func joinOf(took float64) figure { return joinRow(repeat(took, 3), repeat(1, 1), nil) }
+func joinOf(took float64) figure { return joinRow(repeat(took, 3), repeat(1, 1), repeat(1, 1), nil) }
 
 // sizeOf returns the row for two nodes that increase an Instance of 1000 bytes.
 func sizeOf(bytes int) figure {
@@ -242,8 +242,8 @@ func TestRows(t *testing.T) {
 		},
 		{leftOf(3), "bytes that a node leaves behind in an Instance", "1.5; 1.00 writes per Instance | "},
 		{
-			joinRow(repeat(3, 2), repeat(9, 2), requestsOf(3, "patch", "instances")), "a node joins an Instance, p50 / p95 of 2",
-			"3.0 / 3.0 ms, 1.50 writes; an agent from its start to the last resource 9 / 9 ms | ",
+			joinRow(repeat(3, 2), repeat(9, 2), repeat(2, 2), requestsOf(3, "patch", "instances")), "a node joins an Instance, p50 / p95 of 2",
+			"3.0 / 3.0 ms, 1.50 writes; an agent from its start to the last resource 9 / 9 ms | one patch 2.0 / 2.0 ms",
 		},
 	} {
 		if got := c.row.Measured + " | " + c.row.Bare; c.row.What != c.what || got != c.want {
