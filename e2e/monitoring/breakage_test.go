@@ -3,6 +3,7 @@ package monitoring
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -158,6 +159,55 @@ func (w *world) breakClaims() {
 	})
 	manifest("delete", refusal)
 	remove()
+	w.quiet()
+}
+
+// silence is a policy that refuses the status of Configurations in the namespace devices.
+const silence = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: refuse-status}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [akri.sh], apiVersions: [v0], operations: [UPDATE], resources: [configurations/status]}]
+  validations:
+  - {expression: "object.metadata.namespace != 'devices'", reason: Forbidden}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: refuse-status}
+spec: {policyName: refuse-status, validationActions: [Deny]}
+`
+
+// breakStatus refuses the status that the controller writes: an error that no condition can
+// tell. Each edit is a new attempt, without the back-off of the ones before.
+func (w *world) breakStatus() {
+	w.t.Helper()
+	w.apply(silence)
+	w.firesWhile("AkriReconcileErrors", func(attempt int) {
+		w.kubectl("patch", "--namespace=devices", "configuration/cameras", "--type=merge",
+			"--patch", fmt.Sprintf(`{"spec": {"brokerProperties": {"ATTEMPT": "%d"}}}`, attempt))
+	})
+	w.kubectl("delete", "validatingadmissionpolicybinding/refuse-status", "validatingadmissionpolicy/refuse-status")
+	w.quiet()
+}
+
+// breakUpgrade leaves an upgrade unfinished: the discovery handler has another version than
+// the rest.
+func (w *world) breakUpgrade() {
+	w.t.Helper()
+	image, archive, err := akri.BuildDiscovery(w.t.Context(), w.programs, "v0.0.1", os.Stderr)
+	if err == nil {
+		err = w.Load(w.t.Context(), archive)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	const handler = "daemonset/akri-debug-echo-discovery"
+	w.kubectl("set", "image", "--namespace=akri-system", handler, "debug-echo="+image)
+	w.fires("AkriVersionSkew")
+	w.kubectl("rollout", "undo", "--namespace=akri-system", handler)
+	w.kubectl("rollout", "status", "--namespace=akri-system", handler, "--timeout=60s")
 	w.quiet()
 }
 

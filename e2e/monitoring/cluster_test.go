@@ -35,7 +35,6 @@ type world struct {
 // in TestRules, on series of the same metrics.
 var neverOnCluster = map[string]string{
 	"AkriControllerStuck":            "a worker would have to be busy for five minutes, which are not compressed",
-	"AkriReconcileErrors":            "errors without a condition, which the controller repeats with increasing back-off",
 	"AkriReconcilePanics":            "only a bug causes it",
 	"AkriAllocationsRefused":         "a refused claim makes the node offer no device, so that refusals do not last",
 	"AkriSlotReleasesSlow":           "releases would have to take more than ten seconds, which are not compressed",
@@ -43,7 +42,6 @@ var neverOnCluster = map[string]string{
 	"AkriWebhookSlow":                "reviews would have to take more than five seconds, which are not compressed",
 	"AkriWebhookCertificateExpiring": "the webhook renews its certificate long before",
 	"AkriRestarting":                 "the kubelet delays restarts, which is not compressed",
-	"AkriVersionSkew":                "all images of the test have the same version",
 }
 
 // configurations are Configurations that do not become ready, except for the first.
@@ -159,6 +157,8 @@ func TestMonitoring(t *testing.T) {
 	w.breakDevice()
 	w.breakKubelet()
 	w.breakWebhook()
+	w.breakStatus()
+	w.breakUpgrade()
 	w.breakController()
 
 	w.checkLibraries()
