@@ -62,6 +62,7 @@ const (
 // client sends bounded requests.
 type client struct {
 	http        *http.Client
+	timeout     time.Duration // of a request
 	credentials func(*http.Request)
 	// trusted are the hosts that the Configuration names, which alone get credentials.
 	trusted map[string]bool
@@ -81,14 +82,13 @@ func newClient(wanted *details.Details, properties map[string][]byte, networks N
 	}
 	dialer := &net.Dialer{Timeout: wanted.Timeout(), Control: networks.control}
 	c := &client{
+		timeout: wanted.Timeout(),
 		http: &http.Client{
-			Timeout: wanted.Timeout(),
 			Transport: &http.Transport{
 				DialContext:            dialer.DialContext,
 				TLSClientConfig:        config,
 				TLSHandshakeTimeout:    wanted.Timeout(),
 				MaxResponseHeaderBytes: maxHeaderBytes,
-				MaxConnsPerHost:        4,
 				MaxIdleConns:           maxIdleConns,
 				IdleConnTimeout:        30 * time.Second,
 				DisableCompression:     true, // a small response may not become a large one
@@ -156,10 +156,13 @@ func tlsConfig(wanted details.TLS, properties map[string][]byte) (*tls.Config, e
 }
 
 // get requests a URL and calls use with the response, which use must not keep. The error
-// is that of use, or of few kinds; see [reasonOf].
+// is that of use, or of few kinds; see [reasonOf]. The time that it waits for other
+// requests is not the device's.
 func (c *client) get(ctx context.Context, address string, use func(response) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	patience := time.AfterFunc(c.timeout, func() { cancel(context.DeadlineExceeded) })
+	defer patience.Stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -176,12 +179,13 @@ func (c *client) get(ctx context.Context, address string, use func(response) err
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxSmallBytes+1))
 	if err == nil && len(text) > maxSmallBytes {
+		patience.Stop()
 		release, failed := c.large.Acquire(ctx)
 		if failed != nil {
-			return failed
+			return context.Cause(ctx)
 		}
 		defer release()
-		defer time.AfterFunc(largeTimeout, func() { cancel(context.DeadlineExceeded) }).Stop()
+		patience.Reset(min(largeTimeout, c.timeout))
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(answer.Body, maxBodyBytes-maxSmallBytes))
 		text = append(text, rest...)

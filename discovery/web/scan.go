@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"akri.sh/akri/discovery/web/details"
@@ -40,6 +39,7 @@ func bytesOf(properties map[string]string) int {
 
 var (
 	errStatus     = errors.New("unexpected status")
+	errAwaited    = errors.New("not requested yet")
 	errUnexpected = errors.New("unexpected value")
 )
 
@@ -65,6 +65,9 @@ func (s *scanner) scan(ctx context.Context) ([]result, error) {
 		results[i].target = t
 	}
 	if s.wanted.Requested() {
+		for i := range results {
+			results[i].err = errAwaited
+		}
 		s.requestAll(ctx, results)
 	}
 	for _, r := range results {
@@ -76,37 +79,37 @@ func (s *scanner) scan(ctx context.Context) ([]result, error) {
 	return results, nil
 }
 
-// requestAll requests the targets and sets the rest of the results. One request at a time
-// needs no place among those that all Configurations share, so that slow devices of others
-// do not stop it.
+// requestAll requests the targets of the results with an error, and sets the rest of these
+// results. One request at a time needs no place among those that all Configurations share,
+// so that slow devices of others do not stop it.
 func (s *scanner) requestAll(ctx context.Context, results []result) {
-	var next atomic.Int32
-	requestNext := func() (found bool) {
-		i := int(next.Add(1)) - 1
-		if i < len(results) {
-			results[i].properties, results[i].err = s.request(ctx, results[i].target, maxPropertiesBytes/len(results))
-			if s.scanned.Add(bytesOf(results[i].properties)) != nil { // which ends ctx
-				results[i].properties = nil
+	waiting := newQueue(results)
+	requestNext := func() {
+		if i, end, ok := waiting.take(); ok {
+			r := &results[i]
+			r.properties, r.err = s.request(ctx, r.target, maxPropertiesBytes/len(results))
+			end(r.err != nil && reasonOf(r.err) == reasonTimeout)
+			if s.scanned.Add(bytesOf(r.properties)) != nil { // which ends ctx
+				r.properties = nil
 			}
 		}
-		return i < len(results)
 	}
-	waiting, stop := context.WithCancel(ctx)
+	ongoing, stop := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer stop()
-		for found := true; found; {
-			found = requestNext()
+		for waiting.wait() {
+			requestNext()
 		}
 	})
 	for range min(maxRequests, len(results)) - 1 {
 		group.Go(func() {
-			for found := true; found; {
-				leave, err := s.places.Acquire(waiting)
+			for waiting.wait() {
+				leave, err := s.places.Acquire(ongoing)
 				if err != nil {
 					return
 				}
-				found = requestNext()
+				requestNext()
 				leave()
 			}
 		})
@@ -164,6 +167,9 @@ func expectedValue(expect *details.Expect, document any) error {
 	return nil
 }
 
+// reasonTimeout is the reason of a device that does not answer in time.
+const reasonTimeout = "timeout"
+
 // reasonOf returns the reason of a failure for the metrics.
 func reasonOf(err error) string {
 	var timeout net.Error
@@ -177,7 +183,7 @@ func reasonOf(err error) string {
 	case errors.Is(err, errUnexpected):
 		return "unexpected_value"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
+		return reasonTimeout
 	}
 	return "connect"
 }
