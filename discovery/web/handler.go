@@ -63,13 +63,31 @@ func (h Handler) Discover(ctx context.Context, request discovery.Request, send f
 	return s.run(ctx, send)
 }
 
+const (
+	// maxFirstAttempts bounds how often a device must fail before it is missing in the first
+	// list. Agents delete the devices that a handler has known before its restart, and one
+	// lost response must not do that.
+	maxFirstAttempts = 3
+	// firstRetry is about the pause between those attempts.
+	firstRetry = 500 * time.Millisecond
+	// maxFirstList bounds how long the first list is delayed. Agents wait for five minutes.
+	maxFirstList = 4 * time.Minute
+)
+
+// firstScan scans until each device has answered or had its attempts.
+func (s *scanner) firstScan(ctx context.Context) ([]result, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxFirstList)
+	defer cancel()
+	return s.scan(ctx, min(s.wanted.Misses, maxFirstAttempts))
+}
+
 // run scans until ctx is done, and sends each list that differs from the one before. If
 // the index cannot be read, the devices are kept for as many scans as a device may miss.
 func (s *scanner) run(ctx context.Context, send func([]discovery.Device) error) error {
 	seen := newState(s.wanted.Misses)
 	var sent []discovery.Device
-	for failures := 0; ; {
-		results, err := s.scan(ctx)
+	results, err := s.firstScan(ctx)
+	for failures := 0; ; results, err = s.scan(ctx, 1) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

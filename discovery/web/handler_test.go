@@ -134,6 +134,31 @@ func TestADeviceExistsWhileItResponds(t *testing.T) {
 	}
 }
 
+// TestALostResponseAfterAStart checks that a device that was known before a restart of the
+// handler is not missing because its first response is lost.
+func TestALostResponseAfterAStart(t *testing.T) {
+	for name, tc := range map[string]struct{ misses, lost, want int }{
+		"one is lost":              {3, 1, 1},
+		"all are lost":             {3, maxFirstAttempts, 0},
+		"one is enough":            {1, 1, 0},
+		"as many as are permitted": {2, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int32
+			device := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+				if int(requests.Add(1)) <= tc.lost {
+					panic(http.ErrAbortHandler) // closes the connection
+				}
+			})
+			d := discover(t, fmt.Sprintf("{urls: [%s], misses: %d, intervalSeconds: 3600}", device.URL, tc.misses), nil)
+			if devices := d.next(); len(devices) != tc.want {
+				t.Errorf("found %+v, want %d devices", devices, tc.want)
+			}
+		})
+	}
+}
+
 // The first list is sent even if it is empty.
 func TestNoDevice(t *testing.T) {
 	device := newSite(t, status(http.StatusNotFound))
@@ -217,7 +242,7 @@ func TestSlowDevice(t *testing.T) {
 	slow := newSite(t, func(http.ResponseWriter, *http.Request) { <-hang })
 	t.Cleanup(func() { close(hang) })
 	quick := newSite(t, body("ok"))
-	d := discover(t, fmt.Sprintf("{urls: [%s, %s], timeoutSeconds: 1}", slow.URL, quick.URL), nil)
+	d := discover(t, fmt.Sprintf("{urls: [%s, %s], timeoutSeconds: 1, misses: 1}", slow.URL, quick.URL), nil)
 	if got := idsOf(d.next()); got != quick.URL {
 		t.Errorf("found %q, want %q", got, quick.URL)
 	}

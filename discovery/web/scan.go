@@ -43,8 +43,9 @@ var (
 	errUnexpected = errors.New("unexpected value")
 )
 
-// scan requests every device once. The error is that of the index.
-func (s *scanner) scan(ctx context.Context) ([]result, error) {
+// scan requests every device once, and those that fail again, up to a number of attempts.
+// The error is that of the index.
+func (s *scanner) scan(ctx context.Context, attempts int) ([]result, error) {
 	defer s.metrics.Scanned(time.Now())
 	targets, rejected, err := s.targetsOf(ctx)
 	if err != nil {
@@ -69,6 +70,9 @@ func (s *scanner) scan(ctx context.Context) ([]result, error) {
 			results[i].err = errAwaited
 		}
 		s.requestAll(ctx, results)
+		for range attempts - 1 {
+			s.requestAgain(ctx, results)
+		}
 	}
 	for _, r := range results {
 		if r.err != nil && ctx.Err() == nil {
@@ -77,6 +81,14 @@ func (s *scanner) scan(ctx context.Context) ([]result, error) {
 		}
 	}
 	return results, nil
+}
+
+// requestAgain requests the targets that have failed again, after a pause.
+func (s *scanner) requestAgain(ctx context.Context, results []result) {
+	failed := func(r result) bool { return r.err != nil }
+	if slices.ContainsFunc(results, failed) && wait(ctx, firstRetry) == nil {
+		s.requestAll(ctx, results)
+	}
 }
 
 // requestAll requests the targets of the results with an error, and sets the rest of these
