@@ -25,8 +25,6 @@ type presenter struct {
 	resource string
 	// vfio is Akri's vfioPassthrough.
 	vfio bool
-	// holders are the paths of the devices that have an id of Details.ID, by id.
-	holders map[string]string
 	// failed counts failures by reason.
 	failed func(reason string)
 }
@@ -91,30 +89,27 @@ func topmost(present map[string]bool, devPath string) string {
 	return top
 }
 
-// ids returns the ids of units by their path. An id belongs to one device until that is
-// gone; others that want it too are identified by their path.
+// ids returns the ids of units by their path. If several want the same id, all of them are
+// identified by their paths: an id that depended on which one was first would belong to
+// another device after a restart of the handler.
 func (p *presenter) ids(units []*unit) map[string]string {
-	wanted := make(map[string]string, len(units))
+	wanted, count := make(map[string]string, len(units)), map[string]int{}
 	for _, u := range units {
 		for _, m := range u.members {
 			if wanted[u.path] == "" && m.id != "" {
 				wanted[u.path] = m.id
+				count[m.id]++
 			}
 		}
 	}
-	maps.DeleteFunc(p.holders, func(id, holder string) bool { return wanted[holder] != id })
 	ids := make(map[string]string, len(units))
 	for _, u := range units {
-		id := wanted[u.path]
-		switch holder := p.holders[id]; {
-		case id == "":
-			ids[u.path] = u.path
-		case holder == "" || holder == u.path:
-			p.holders[id] = u.path
+		ids[u.path] = u.path
+		switch id := wanted[u.path]; {
+		case count[id] == 1:
 			ids[u.path] = id
-		default:
+		case count[id] > 1:
 			p.failed(failedDuplicateID)
-			ids[u.path] = u.path
 		}
 	}
 	return ids

@@ -108,7 +108,7 @@ func (h *Handler) Discover(ctx context.Context, request discovery.Request, send 
 		known:   budget.Open(ctx),
 		Handler: h, events: events, send: send, finder: newFinder(h.tree, parsed),
 		presenter: &presenter{
-			details: parsed, holders: map[string]string{}, failed: h.options.Metrics.Failed,
+			details: parsed, failed: h.options.Metrics.Failed,
 			resource: strings.TrimSpace(string(request.Properties[resourceProperty])),
 			vfio:     strings.EqualFold(strings.TrimSpace(string(request.Properties[vfioProperty])), "true"),
 		},
