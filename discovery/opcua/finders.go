@@ -175,7 +175,7 @@ func (s *search) sweep(ctx context.Context, targets []netip.AddrPort, perSecond 
 				return
 			}
 			if _, err := s.ask(ctx, t, 0); err == nil { // it needs no look-ups
-				s.add(t, false)
+				s.add(t)
 			}
 		})
 	}

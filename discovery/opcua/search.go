@@ -61,7 +61,11 @@ type search struct {
 	mu       sync.Mutex
 	reserved int                    // applications that are looked up
 	found    map[string]foundTarget // by key
-	wake     chan struct{}          // a target was found
+	// waiting are the announced targets that there is no room for in found, which take
+	// waitingBytes.
+	waiting      []polledTarget
+	waitingBytes int
+	wake         chan struct{} // a target was found
 }
 
 // foundTarget is a target that mDNS or a scan has found.
@@ -231,13 +235,41 @@ func (s *search) sleep(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-// add adds a target that mDNS or a scan has found.
-func (s *search) add(t polledTarget, announced bool) {
+// add adds a target that a scan has found, if there is room.
+func (s *search) add(t polledTarget) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.put(t, false)
+}
+
+// announce replaces the targets that mDNS announces. Those without room are added later.
+func (s *search) announce(targets []polledTarget) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, each := range s.found {
+		each.announced = false
+		s.found[key] = each
+	}
+	s.waiting = slices.Clone(targets)
+	s.admit()
+}
+
+// admit adds the announced targets that there is room for. It is called with mu.
+func (s *search) admit() {
+	s.waiting = slices.DeleteFunc(s.waiting, func(t polledTarget) bool { return s.put(t, true) })
+	bytes := 0
+	for _, t := range s.waiting {
+		bytes += entryBytes + len(t.text) + len(t.addresses)*addressPortBytes
+	}
+	_ = s.targetMemory.Add(bytes - s.waitingBytes) // an error ends the request
+	s.waitingBytes = bytes
+}
+
+// put reports whether there is room for a target, and adds it then. It is called with mu.
+func (s *search) put(t polledTarget, announced bool) bool {
 	former, isKnown := s.found[t.key()]
 	if !isKnown && (len(s.found) >= maxFound || s.targetMemory.Add(targetBytes) != nil) {
-		return
+		return false
 	}
 	s.found[t.key()] = foundTarget{t, announced || former.announced}
 	if !isKnown {
@@ -246,19 +278,7 @@ func (s *search) add(t polledTarget, announced bool) {
 		default:
 		}
 	}
-}
-
-// announce replaces the targets that mDNS announces.
-func (s *search) announce(targets []polledTarget) {
-	s.mu.Lock()
-	for key, each := range s.found {
-		each.announced = false
-		s.found[key] = each
-	}
-	s.mu.Unlock()
-	for _, t := range targets {
-		s.add(t, true)
-	}
+	return true
 }
 
 // targets returns all targets.
@@ -278,7 +298,7 @@ func (s *search) unknown() []polledTarget {
 }
 
 // forget forgets found targets that have not answered for long, unless mDNS still
-// announces them.
+// announces them. Announced targets that wait take their place.
 func (s *search) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,6 +310,7 @@ func (s *search) forget() {
 			s.presence.drop(key)
 		}
 	}
+	s.admit()
 }
 
 // pause waits for some time, or until ctx is done.
