@@ -240,7 +240,7 @@ func listenGroup() (net.PacketConn, error) {
 	return net.FilePacketConn(file)
 }
 
-// refreshHellos joins the group on all links.
+// refreshHellos joins the group on all links. Where that fails, the next call tries again.
 func (s *sockets) refreshHellos(current map[int]link) {
 	if s.hellos == nil {
 		socket, err := listenGroup()
@@ -255,24 +255,36 @@ func (s *sockets) refreshHellos(current map[int]link) {
 		}
 		s.readHellos(s.hellos)
 	}
-	s.mu.Lock()
-	before := s.joined
-	s.joined = current
-	s.mu.Unlock()
-	for index, l := range before {
+	for index, l := range s.joined {
 		if _, exists := current[index]; !exists {
+			s.setJoined(l, false)
 			// Its error means that the kernel has left already.
 			_ = s.hellos.LeaveGroup(&net.Interface{Index: index, Name: l.name}, &net.UDPAddr{IP: group.AsSlice()})
 		}
 	}
 	for index, l := range current {
-		if old, found := before[index]; found && old.equal(l) {
+		if old, found := s.joined[index]; found && old.equal(l) {
 			continue
 		}
+		s.setJoined(l, true) // before messages arrive
 		err := s.hellos.JoinGroup(&net.Interface{Index: index, Name: l.name}, &net.UDPAddr{IP: group.AsSlice()})
-		if !errors.Is(err, syscall.EADDRINUSE) { // joined before, with another address
-			s.check("join the multicast group on "+l.name, err)
+		if errors.Is(err, syscall.EADDRINUSE) { // joined before, with another address
+			err = nil
 		}
+		if s.check("join the multicast group on "+l.name, err) {
+			s.setJoined(l, false)
+		}
+	}
+}
+
+// setJoined sets whether the group is joined on a link, for the reader of hellos.
+func (s *sockets) setJoined(l link, joined bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if joined {
+		s.joined[l.index] = l
+	} else {
+		delete(s.joined, l.index)
 	}
 }
 
