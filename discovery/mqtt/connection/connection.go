@@ -104,7 +104,7 @@ func Dial(ctx context.Context, options Options) (*Connection, error) {
 		}
 		conn = secured
 	}
-	c := &Connection{options: options, net: conn, reader: bufio.NewReaderSize(conn, SmallBytes)}
+	c := &Connection{options: options, net: conn, reader: newReader(conn)}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = c.connect()
 	if !stop() && err == nil {
@@ -118,6 +118,22 @@ func Dial(ctx context.Context, options Options) (*Connection, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// newReader returns a reader for a connection.
+func newReader(conn net.Conn) *bufio.Reader { return bufio.NewReaderSize(patient{conn}, SmallBytes) }
+
+// patient is a connection that breaks when nothing has arrived for readTimeout. A large
+// packet may take longer, even one that is skipped: if it broke the connection, the next one
+// would begin with the same retained message.
+type patient struct{ net.Conn }
+
+// Read implements [io.Reader].
+func (p patient) Read(data []byte) (int, error) {
+	if err := p.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
+		return 0, err
+	}
+	return p.Conn.Read(data)
 }
 
 // connect sends CONNECT and reads the answer.
@@ -275,9 +291,6 @@ func parsePublish(kind byte, body []byte) (Packet, error) {
 // the next call.
 // A PUBLISH that is too large is skipped.
 func (c *Connection) read() (kind byte, body []byte, skipped bool, err error) {
-	if err := c.net.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
-		return 0, nil, false, err
-	}
 	if kind, err = c.reader.ReadByte(); err != nil {
 		return 0, nil, false, err
 	}

@@ -1,14 +1,16 @@
 package connection
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
@@ -33,7 +35,7 @@ const testMaxPayload = 1000
 func reading(data []byte, skipped func()) *Connection {
 	conn := script{Reader: bytes.NewReader(data)}
 	options := Options{MaxPayload: testMaxPayload, Skipped: skipped, Reserve: func(int) error { return nil }}
-	return &Connection{options: options, net: conn, reader: bufio.NewReader(conn)}
+	return &Connection{options: options, net: conn, reader: newReader(conn)}
 }
 
 // encode encodes packets with paho.
@@ -82,6 +84,38 @@ func TestRead(t *testing.T) {
 	if _, err := c.Read(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
 	}
+}
+
+// TestSlowPacket has a retained message that is skipped, and takes longer than the broker may
+// send nothing.
+func TestSlowPacket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, broker := net.Pipe()
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		defer client.Close()
+		defer broker.Close()
+		skipped := 0
+		options := Options{MaxPayload: testMaxPayload, Skipped: func() { skipped++ }}
+		c := &Connection{options: options, net: client, reader: newReader(client)}
+		large, small := encode(t, publish("big", strings.Repeat("x", 1<<20), true, 0)), encode(t, publish("a", "x", true, 0))
+		sending.Go(func() {
+			for rest := large; len(rest) > 0; {
+				part := min(len(rest), 1<<16)
+				_, _ = broker.Write(rest[:part]) // the test fails without
+				rest = rest[part:]
+				time.Sleep(readTimeout - time.Second) // it is the broker that is slow
+			}
+			_, _ = broker.Write(small)
+		})
+		if packet, err := c.Read(); err != nil || packet.Topic != "a" || skipped != 1 {
+			t.Errorf("read %+v, %v, and skipped %d messages; want the message after it", packet, err, skipped)
+		}
+		began := time.Now()
+		if packet, err := c.Read(); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != readTimeout {
+			t.Errorf("read %+v, %v after %v of silence", packet, err, time.Since(began))
+		}
+	})
 }
 
 func TestViolations(t *testing.T) {
