@@ -294,8 +294,8 @@ func (w *world) moveBackBeforeCleaning(dir, handlers string) {
 	w.assertBack(before)
 }
 
-// assertBack fails the test unless there are Akri's Configuration with a UID, no Instances,
-// and nothing of ours.
+// assertBack fails the test unless there are Akri's Configuration with a UID and its roles,
+// no Instances, and nothing of ours.
 func (w *world) assertBack(configuration string) {
 	w.t.Helper()
 	if now := w.uid("configuration/cls"); now != configuration {
@@ -304,10 +304,13 @@ func (w *world) assertBack(configuration string) {
 	if left := w.kubectl("get", "instances.akri.sh", "-A", "-o", "name"); left != "" {
 		w.t.Errorf("these are left:\n%s", left)
 	}
+	w.uid("clusterrole/akri-agent-role")
+	w.uid("clusterrolebinding/akri-agent-binding")
 	const kinds = "deployments,daemonsets,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingwebhookconfigurations"
-	ours := w.kubectl("get", kinds, "-A", "--selector=app.kubernetes.io/part-of=akri", "-o", "name")
-	if ours != "" {
-		w.t.Errorf("these are left:\n%s", ours)
+	for object := range strings.FieldsSeq(w.kubectl("get", kinds, "-A", "--selector=app.kubernetes.io/part-of=akri", "-o", "name")) {
+		if _, name, _ := strings.Cut(object, "/"); name != "akri-agent-role" && name != "akri-agent-binding" {
+			w.t.Errorf("%s is left", object)
+		}
 	}
 }
 
