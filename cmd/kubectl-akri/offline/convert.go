@@ -36,8 +36,8 @@ Configurations of older versions of Akri must be converted: protocol (before 0.4
 becomes discoveryHandler, properties becomes brokerProperties, brokerPodSpec in
 spec is converted like one in brokerSpec, and units is removed.
 
-Comments and everything else in the files are kept. Differences are reported on
-stderr.`,
+Finalizers, status and other metadata that the cluster has set are removed. Comments
+and everything else in the files are kept. Differences are reported on stderr.`,
 		Example: `  kubectl akri convert -f old.yaml > new.yaml
   kubectl get akric akri-onvif -o yaml | kubectl akri convert -f -`,
 		Args: noArgs,
@@ -221,11 +221,16 @@ var differs = map[string]string{
 		"of Jobs",
 }
 
-// dropServerFields removes fields that kubectl get prints and that must not be applied.
+// dropServerFields removes what kubectl get prints and must not be applied: fields that the
+// API server sets, and finalizers. Those of the original Akri's agents are bare names of
+// nodes, and nobody would take them off a Configuration that is created again.
 func dropServerFields(root *yamlv3.Node) {
 	remove(root, "status")
 	metadata := get(root, "metadata")
-	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid", "selfLink"} {
+	for _, field := range []string{
+		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation", "managedFields",
+		"resourceVersion", "selfLink", "uid",
+	} {
 		remove(metadata, field)
 	}
 	annotations := get(metadata, "annotations")
