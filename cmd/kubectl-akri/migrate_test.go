@@ -239,6 +239,7 @@ func TestMigrate(t *testing.T) {
 	check.golden(t, "troubled.check.txt")
 	w.run("", "migrate", "plan", "--source", "akri-1.2.3.tgz").golden(t, "troubled.plan.txt")
 
+	w.applyFile("shared.yaml")
 	w.stopAkri()
 	w.run("", "migrate", "clean", "--yes").want(t, 1, "no new controller is installed")
 	w.startNew()
@@ -283,6 +284,12 @@ func (w *world) assertClean() {
 	if len(instance.Spec.Nodes) != 2 || usage["cls-8120fe-0"] != "node1" || usage["cls-8120fe-1"] != "node2" {
 		w.T.Errorf("the contents have changed: %+v", instance.Spec)
 	}
+	w.Read("akri-agent-sa", &corev1.ServiceAccount{})
+	w.Read("pod-readers", &rbacv1.RoleBinding{})
+	for _, name := range []string{"akri-controller-role", "akri-agent-role"} {
+		w.must(w.Get(w.T.Context(), client.ObjectKey{Name: name}, &rbacv1.ClusterRole{}))
+	}
+	w.must(w.Get(w.T.Context(), client.ObjectKey{Name: "akri-agent-binding"}, &rbacv1.ClusterRoleBinding{}))
 }
 
 // stored returns all objects that a command could change.

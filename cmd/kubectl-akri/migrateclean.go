@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,9 +35,10 @@ func newMigrateClean(streams cli.Streams) *cobra.Command {
 its agents, its stopped workloads, their ServiceAccounts and roles, its webhook, and
 Helm's record of it. Discovery handlers stay.
 
-The command lists what it will remove, and asks. It refuses to start while the
-original still runs, or this Akri is not ready, on a node that is Ready. Repeat it when
-the others are back.`,
+The command lists what it will remove, and asks. ServiceAccounts, roles and bindings
+that others use are kept: the list says who uses them. The command refuses to start
+while the original still runs, or this Akri is not ready, on a node that is Ready.
+Repeat it when the others are back.`,
 		Example: `  kubectl akri migrate clean --dry-run
   kubectl akri migrate clean`,
 		Args: cobra.NoArgs,
@@ -60,12 +62,13 @@ func (o *migrateCleanOptions) run(ctx context.Context, streams cli.Streams) erro
 	if err != nil {
 		return err
 	}
+	for _, action := range actions {
+		fmt.Fprintln(streams.Out, action)
+	}
+	actions = slices.DeleteFunc(actions, func(action migration.Action) bool { return action.Keep })
 	if len(actions) == 0 {
 		_, err := fmt.Fprintln(streams.Out, "The original Akri has left nothing.")
 		return err
-	}
-	for _, action := range actions {
-		fmt.Fprintln(streams.Out, action)
 	}
 	if o.dryRun {
 		return nil

@@ -154,6 +154,9 @@ func (s *surveyor) objects(ctx context.Context) error {
 	core := corev1.SchemeGroupVersion
 	return errors.Join(
 		decoded(ctx, s, "Pods", core.WithResource("pods"), "", func(pod *corev1.Pod) {
+			if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+				s.addUser("Pod", pod.ObjectMeta, pod.Spec.ServiceAccountName)
+			}
 			if pod.Labels[v0.LabelConfiguration] != "" || len(view.Requested(pod)) > 0 {
 				s.facts.Pods = append(s.facts.Pods, *pod)
 			}
@@ -168,6 +171,7 @@ func (s *surveyor) objects(ctx context.Context) error {
 
 func (s *surveyor) workloads(ctx context.Context) error {
 	keep := func(w migration.Workload) {
+		s.addUser(w.Kind, metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}, w.Pod.ServiceAccountName)
 		if w.Role() != migration.RoleNone {
 			s.facts.Workloads = append(s.facts.Workloads, w)
 		}

@@ -24,62 +24,59 @@ func (s *surveyor) exists(ctx context.Context, object client.Object, namespace, 
 	return err == nil, err
 }
 
-// left finds the rest of Akri's chart: ServiceAccounts, what is bound to nothing else,
-// and what belongs to the webhook.
+// left finds the rest of Akri's chart: ServiceAccounts, what belongs to the webhook, and
+// roles.
 func (s *surveyor) left(ctx context.Context) error {
 	accounts := s.facts.Accounts()
+	if len(accounts) == 0 {
+		return nil
+	}
 	for _, account := range accounts {
 		object := migration.Object{Resource: "serviceaccounts", Namespace: account.Namespace, Name: account.Name}
-		if err := s.addLeft(ctx, "ServiceAccount", object); err != nil {
+		if err := s.addLeft(ctx, corev1.SchemeGroupVersion.WithKind("ServiceAccount"), object); err != nil {
 			return err
 		}
 	}
 	for _, object := range s.facts.WebhookObjects() {
 		kind := map[string]string{"services": "Service", "secrets": "Secret"}[object.Resource]
-		if err := s.addLeft(ctx, kind, object); err != nil {
+		if err := s.addLeft(ctx, corev1.SchemeGroupVersion.WithKind(kind), object); err != nil {
 			return err
 		}
 	}
-	if len(accounts) == 0 {
-		return nil
-	}
 	rbac := rbacv1.SchemeGroupVersion
-	return errors.Join(
+	err := errors.Join(
 		decoded(ctx, s, "ClusterRoleBindings", rbac.WithResource("clusterrolebindings"), "", func(b *rbacv1.ClusterRoleBinding) {
-			s.binding("clusterrolebindings", b.ObjectMeta, b.Subjects, b.RoleRef, accounts)
+			s.facts.Bindings = append(s.facts.Bindings, migration.BindingOf(b.ObjectMeta, b.Subjects, b.RoleRef))
 		}),
 		decoded(ctx, s, "RoleBindings", rbac.WithResource("rolebindings"), "", func(b *rbacv1.RoleBinding) {
-			s.binding("rolebindings", b.ObjectMeta, b.Subjects, b.RoleRef, accounts)
+			s.facts.Bindings = append(s.facts.Bindings, migration.BindingOf(b.ObjectMeta, b.Subjects, b.RoleRef))
 		}))
+	for _, role := range s.facts.Roles() {
+		kind := "Role"
+		if role.Namespace == "" {
+			kind = "ClusterRole"
+		}
+		err = errors.Join(err, s.addLeft(ctx, rbac.WithKind(kind), role))
+	}
+	return err
 }
 
 // addLeft adds an object if it exists. Only its metadata is read.
-func (s *surveyor) addLeft(ctx context.Context, kind string, name migration.Object) error {
+func (s *surveyor) addLeft(ctx context.Context, kind schema.GroupVersionKind, name migration.Object) error {
 	var object metav1.PartialObjectMetadata
-	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	object.SetGroupVersionKind(kind)
 	exists, err := s.exists(ctx, &object, name.Namespace, name.Name)
 	if exists {
 		s.facts.Left = append(s.facts.Left, name)
 	}
-	return s.skip(kind+"s of Akri's chart", err)
+	return s.skip(kind.Kind+"s of Akri's chart", err)
 }
 
-// binding adds a binding to Akri's ServiceAccounts alone, and the role if it is one of
-// the chart's.
-func (s *surveyor) binding(
-	resource string, object metav1.ObjectMeta, subjects []rbacv1.Subject, role rbacv1.RoleRef, accounts []migration.Reference,
-) {
-	if !migration.OnlyOf(subjects, object.Namespace, accounts) {
-		return
-	}
-	group := schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}
-	s.facts.Left = append(s.facts.Left, migration.Object{Resource: group.String(), Namespace: object.Namespace, Name: object.Name})
-	if strings.HasPrefix(role.Name, "akri-") {
-		group.Resource = strings.ToLower(role.Kind) + "s"
-		namespace := object.Namespace
-		if role.Kind == "ClusterRole" {
-			namespace = ""
-		}
-		s.facts.Left = append(s.facts.Left, migration.Object{Resource: group.String(), Namespace: namespace, Name: role.Name})
+// addUser records what runs as a ServiceAccount that may be one of Akri's chart.
+func (s *surveyor) addUser(kind string, object metav1.ObjectMeta, account string) {
+	if strings.HasPrefix(account, "akri-") {
+		s.facts.Users = append(s.facts.Users, migration.User{
+			Kind: kind, Namespace: object.Namespace, Name: object.Name, Account: account, Labels: object.Labels,
+		})
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 // Action is a removal of something that the original Akri has left.
 type Action struct {
+	// Keep says that nothing is removed, because somebody else uses the object.
+	Keep bool
 	// Traces are what its agents left on the object; nil deletes the object.
 	Traces *Traces
 	Object Object
@@ -27,12 +29,11 @@ type Traces struct {
 
 // String describes the action.
 func (a Action) String() string {
-	name := a.Object.Name
-	if a.Object.Namespace != "" {
-		name = a.Object.Namespace + "/" + name
+	if a.Keep {
+		return fmt.Sprintf("keep %s: %s", a.Object, a.Why)
 	}
 	if a.Traces == nil {
-		return fmt.Sprintf("delete %s %s: %s", a.Object.Resource, name, a.Why)
+		return fmt.Sprintf("delete %s: %s", a.Object, a.Why)
 	}
 	var parts []string
 	if len(a.Traces.Finalizers) > 0 {
@@ -41,11 +42,11 @@ func (a Action) String() string {
 	if len(a.Traces.Managers) > 0 {
 		parts = append(parts, "field managers "+strings.Join(a.Traces.Managers, ", "))
 	}
-	return fmt.Sprintf("edit %s %s: remove %s", a.Object.Resource, name, strings.Join(parts, "; "))
+	return fmt.Sprintf("edit %s: remove %s", a.Object, strings.Join(parts, "; "))
 }
 
-// Clean returns what to remove, in order. It fails if the new Akri does not run yet, or
-// the original still does: then what it has left is in use.
+// Clean returns what to remove, in order, and what is kept. It fails if the new Akri does
+// not run yet, or the original still does: then what it has left is in use.
 func Clean(f *Facts) ([]Action, error) {
 	if err := complete(f); err != nil {
 		return nil, err
@@ -70,9 +71,7 @@ func Clean(f *Facts) ([]Action, error) {
 			actions = append(actions, Action{Object: w.object(), Why: "Akri's " + string(role) + ", which is stopped"})
 		}
 	}
-	for _, object := range f.Left {
-		actions = append(actions, Action{Object: object, Why: "part of Akri's chart"})
-	}
+	actions = append(actions, f.chart()...)
 	if f.Release != nil {
 		for _, name := range f.Release.Secrets {
 			actions = append(actions, Action{

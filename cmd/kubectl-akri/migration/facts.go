@@ -33,9 +33,13 @@ type Facts struct {
 	Workloads []Workload
 	Webhooks  []Webhook
 	// Left are further objects of Akri's chart that exist.
-	Left    []Object
-	Release *Release
-	Unread  []Unread
+	Left []Object
+	// Bindings are all ClusterRoleBindings and RoleBindings, and Users what runs as a
+	// ServiceAccount with a name like those of Akri's chart.
+	Bindings []Binding
+	Users    []User
+	Release  *Release
+	Unread   []Unread
 }
 
 // Definition is a CustomResourceDefinition of Akri.
@@ -48,11 +52,25 @@ type Definition struct {
 // Reference names a namespaced object.
 type Reference struct{ Kind, Namespace, Name string }
 
+// String returns the kind and the name.
+func (r Reference) String() string { return r.Kind + " " + join(r.Namespace, r.Name) }
+
 // Object names an object of any kind, as kubectl does.
 type Object struct {
 	Resource  string `json:"resource"` // as in deployments.apps
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
+}
+
+// String returns the resource and the name.
+func (o Object) String() string { return o.Resource + " " + join(o.Namespace, o.Name) }
+
+// join returns NAMESPACE/NAME, or the name of an object without a namespace.
+func join(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
 }
 
 // Workload is a Deployment or a DaemonSet that belongs to Akri.

@@ -156,6 +156,33 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// TestCleanKeepsAccounts checks which Pods and workloads keep a ServiceAccount of Akri's
+// chart: those that do not end with the move.
+func TestCleanKeepsAccounts(t *testing.T) {
+	agent := daemonSet(oldAgent, "x")
+	agent.Selector, agent.Pod.ServiceAccountName = map[string]string{"app": "akri-agent"}, "akri-agent-sa"
+	account := Object{"serviceaccounts", "default", "akri-agent-sa"}
+	for name, test := range map[string]struct {
+		user User
+		keep bool
+	}{
+		"a Pod of the agents on a node that is down": {
+			User{"Pod", "default", "agent-1", "akri-agent-sa", map[string]string{"app": "akri-agent", "hash": "1"}}, false,
+		},
+		"the agents":                {User{"DaemonSet", "default", oldAgent, "akri-agent-sa", nil}, false},
+		"a Deployment of that name": {User{"Deployment", "default", oldAgent, "akri-agent-sa", nil}, true},
+		"a Pod of a user":           {User{"Pod", "default", "tool", "akri-agent-sa", map[string]string{"app": "tool"}}, true},
+		"another namespace":         {User{"Pod", "plant", "tool", "akri-agent-sa", nil}, false},
+		"another ServiceAccount":    {User{"Pod", "default", "tool", "akri-tool", nil}, false},
+	} {
+		facts := Facts{Workloads: []Workload{agent}, Left: []Object{account}, Users: []User{test.user}}
+		actions := facts.chart()
+		if len(actions) != 1 || actions[0].Object != account || actions[0].Keep != test.keep {
+			t.Errorf("%s: got %v, want the ServiceAccount kept: %t", name, actions, test.keep)
+		}
+	}
+}
+
 // TestCleanRefuses checks that nothing is removed before the move is complete.
 func TestCleanRefuses(t *testing.T) {
 	controller := Workload{Kind: "Deployment", Name: newController, Desired: 1, Ready: 1, Running: 1}
