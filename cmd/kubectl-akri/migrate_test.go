@@ -284,6 +284,8 @@ func (w *world) assertClean() {
 	if len(instance.Spec.Nodes) != 2 || usage["cls-8120fe-0"] != "node1" || usage["cls-8120fe-1"] != "node2" {
 		w.T.Errorf("the contents have changed: %+v", instance.Spec)
 	}
+	const ofPlant = "akri-webhook-configuration-of-the-plant"
+	w.must(w.Get(w.T.Context(), client.ObjectKey{Name: ofPlant}, &admissionregistrationv1.ValidatingWebhookConfiguration{}))
 	w.Read("akri-agent-sa", &corev1.ServiceAccount{})
 	w.Read("pod-readers", &rbacv1.RoleBinding{})
 	for _, name := range []string{"akri-controller-role", "akri-agent-role"} {

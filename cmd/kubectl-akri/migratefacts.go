@@ -209,20 +209,8 @@ func (s *surveyor) webhooks(ctx context.Context) error {
 	type registration = admissionregistrationv1.ValidatingWebhookConfiguration
 	resource := admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
 	return decoded(ctx, s, "ValidatingWebhookConfigurations", resource, "", func(object *registration) {
-		for _, webhook := range object.Webhooks {
-			ours := slices.ContainsFunc(webhook.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
-				return slices.Contains(rule.APIGroups, v0.Domain) && slices.Contains(rule.Resources, "configurations")
-			})
-			if !ours {
-				continue
-			}
-			fails := webhook.FailurePolicy == nil || *webhook.FailurePolicy == admissionregistrationv1.Fail
-			found := migration.Webhook{Name: object.Name, Fail: fails}
-			if service := webhook.ClientConfig.Service; service != nil {
-				found.Namespace, found.Service = service.Namespace, service.Name
-			}
-			s.facts.Webhooks = append(s.facts.Webhooks, found)
-			return
+		if webhook := migration.WebhookOf(object); webhook != nil {
+			s.facts.Webhooks = append(s.facts.Webhooks, *webhook)
 		}
 	})
 }

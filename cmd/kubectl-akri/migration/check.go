@@ -115,10 +115,15 @@ func (c *checker) installed(is Installation) {
 		}
 	}
 	for _, webhook := range f.Webhooks {
-		if webhook.Name != newRules {
-			c.add(Changes, "ValidatingWebhookConfiguration "+webhook.Name, "delete it before the new Akri is installed",
+		place := "ValidatingWebhookConfiguration " + webhook.Name
+		switch {
+		case webhook.Original:
+			c.add(Changes, place, "delete it before the new Akri is installed",
 				"Akri's webhook rejects Configurations with fields that it does not know, such as instanceBrokerResources%s",
 				map[bool]string{true: ", and every write while it does not run"}[webhook.Fail])
+		case webhook.Name != newRules:
+			c.add(Note, place, "see that it admits fields that Akri does not have, such as instanceBrokerResources",
+				"somebody else's webhook judges Configurations, and stays")
 		}
 	}
 	for _, w := range f.workloads(RoleNewController) {

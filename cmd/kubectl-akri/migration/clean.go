@@ -59,12 +59,10 @@ func Clean(f *Facts) ([]Action, error) {
 		actions = appendTraces(actions, f, "instances.akri.sh", &f.Instances[i])
 	}
 	actions = append(actions, surplus(f)...)
-	for _, webhook := range f.Webhooks {
-		if webhook.Name != newRules && webhook.Service != newWebhook {
-			actions = append(actions, Action{
-				Object: Object{"validatingwebhookconfigurations.admissionregistration.k8s.io", "", webhook.Name}, Why: "Akri's admission webhook",
-			})
-		}
+	for _, webhook := range f.originalWebhooks() {
+		actions = append(actions, Action{
+			Object: Object{"validatingwebhookconfigurations.admissionregistration.k8s.io", "", webhook.Name}, Why: "Akri's admission webhook",
+		})
 	}
 	for _, role := range []Role{RoleController, RoleAgent, RoleWebhook} {
 		for _, w := range f.workloads(role) {

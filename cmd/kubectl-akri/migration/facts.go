@@ -84,12 +84,6 @@ type Workload struct {
 	Desired, Running, Ready int32
 }
 
-// Webhook is a ValidatingWebhookConfiguration with a rule for Configurations.
-type Webhook struct {
-	Name, Namespace, Service string
-	Fail                     bool // writes are rejected while the webhook is unreachable
-}
-
 // Unread is what could not be read, and why.
 type Unread struct {
 	What string `json:"what"`
@@ -113,6 +107,11 @@ func (f *Facts) gone(node string) bool { return f.Nodes != nil && !f.Nodes[node]
 // workloads returns the workloads of Akri with a role.
 func (f *Facts) workloads(role Role) []Workload {
 	return slices.DeleteFunc(slices.Clone(f.Workloads), func(w Workload) bool { return w.Role() != role })
+}
+
+// originalWebhooks returns the registrations of Akri's chart.
+func (f *Facts) originalWebhooks() []Webhook {
+	return slices.DeleteFunc(slices.Clone(f.Webhooks), func(w Webhook) bool { return !w.Original })
 }
 
 // References returns the objects that Configurations refer to and that must exist.

@@ -6,10 +6,12 @@ import (
 	"encoding/base64"
 	"maps"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,6 +66,48 @@ func TestRoles(t *testing.T) {
 	} {
 		if got := test.workload.Role(); got != test.want {
 			t.Errorf("%s: role %q, want %q", test.workload.Name, got, test.want)
+		}
+	}
+}
+
+// TestWebhookOf checks that only the registration of Akri's chart is taken for Akri's.
+func TestWebhookOf(t *testing.T) {
+	type webhooks = admissionregistrationv1.ValidatingWebhookConfiguration
+	type service = admissionregistrationv1.ServiceReference
+	registration := func(change func(*webhooks, *service)) *webhooks {
+		target := &service{Namespace: "edge", Name: "checker", Path: new("/validate")}
+		object := &webhooks{
+			ObjectMeta: metav1.ObjectMeta{Name: "checker", Labels: map[string]string{
+				"app.kubernetes.io/name": "checker", "app.kubernetes.io/component": "admission-webhook",
+			}},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: "checker.edge.svc", ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: target},
+				Rules: []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{"akri.sh"}, Resources: []string{"configurations"},
+				}}},
+			}},
+		}
+		change(object, target)
+		return object
+	}
+	for name, test := range map[string]struct {
+		change func(*webhooks, *service)
+		want   *Webhook
+	}{
+		"of Akri's chart":      {func(*webhooks, *service) {}, &Webhook{Name: "checker", Original: true, Fail: true}},
+		"of another Service":   {func(_ *webhooks, s *service) { s.Name = "policy" }, &Webhook{Name: "checker", Fail: true}},
+		"of another namespace": {func(_ *webhooks, s *service) { s.Namespace = "policy" }, &Webhook{Name: "checker", Fail: true}},
+		"at another path":      {func(_ *webhooks, s *service) { s.Path = nil }, &Webhook{Name: "checker", Fail: true}},
+		"at a URL":             {func(w *webhooks, _ *service) { w.Webhooks[0].ClientConfig.Service = nil }, &Webhook{Name: "checker", Fail: true}},
+		"under another name":   {func(w *webhooks, _ *service) { w.Name = "policy" }, &Webhook{Name: "policy", Fail: true}},
+		"without its labels":   {func(w *webhooks, _ *service) { w.Labels = nil }, &Webhook{Name: "checker", Fail: true}},
+		"with a second webhook": {
+			func(w *webhooks, _ *service) { w.Webhooks = append(w.Webhooks, w.Webhooks[0]) }, &Webhook{Name: "checker", Fail: true},
+		},
+		"for other kinds": {func(w *webhooks, _ *service) { w.Webhooks[0].Rules = nil }, nil},
+	} {
+		if got := WebhookOf(registration(test.change)); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
 		}
 	}
 }

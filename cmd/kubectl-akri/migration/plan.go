@@ -125,7 +125,7 @@ func (p *planner) save() {
 	commands = append(commands, saveAll("akri-workloads", p.old(RoleController, RoleAgent, RoleWebhook))...)
 	replaced := slices.DeleteFunc(p.old(RoleHandler), func(w Workload) bool { return !p.replaces(w) })
 	commands = append(commands, saveAll("akri-handlers", replaced)...)
-	for _, w := range p.oldWebhooks() {
+	for _, w := range p.facts.originalWebhooks() {
 		save("akri-registration.yaml", fmt.Sprintf("kubectl get validatingwebhookconfiguration %s -o yaml", w.Name))
 	}
 	p.add("Save what there is", []string{
@@ -154,10 +154,6 @@ func (p *planner) old(roles ...Role) []Workload {
 		found = append(found, p.facts.workloads(role)...)
 	}
 	return found
-}
-
-func (p *planner) oldWebhooks() []Webhook {
-	return slices.DeleteFunc(slices.Clone(p.facts.Webhooks), func(w Webhook) bool { return w.Name == newRules })
 }
 
 func (p *planner) forget() {
@@ -207,7 +203,7 @@ func (p *planner) elsewhere() string {
 
 func (p *planner) webhook() {
 	var commands []string
-	for _, w := range p.oldWebhooks() {
+	for _, w := range p.facts.originalWebhooks() {
 		commands = append(commands, "kubectl delete validatingwebhookconfiguration "+w.Name)
 	}
 	p.add("Take Akri's admission webhook out", []string{
