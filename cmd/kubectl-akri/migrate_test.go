@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/cmd/kubectl-akri/migration"
 	"akri.sh/akri/internal/apitest"
 )
 
@@ -247,9 +249,35 @@ func TestMigrate(t *testing.T) {
 	dryRun.want(t, 0)
 	dryRun.golden(t, "clean.txt")
 	w.run("n\n", "migrate", "clean").want(t, 1, "[y/N]", "nothing was removed")
-	w.run("y\n", "migrate", "clean").want(t, 0, " removed\n", "[y/N]")
+	w.cleanInterrupted(dryRun.out)
 	w.run("", "migrate", "clean").want(t, 0, "has left nothing")
 	w.assertClean()
+}
+
+// cleanInterrupted removes what the dry run has listed by runs that each end after one
+// removal, but for the last, which removes two and says so.
+func (w *world) cleanInterrupted(dryRun string) {
+	w.T.Helper()
+	var listed []string
+	for line := range strings.Lines(dryRun) {
+		if !strings.HasPrefix(line, "keep ") {
+			listed = append(listed, strings.TrimSpace(line))
+		}
+	}
+	ctx := w.T.Context()
+	a := access{kubeconfig: w.kubeconfig}
+	for i, want := range listed[:len(listed)-2] {
+		api, facts, err := a.survey(ctx, cli.Streams{Err: w.T.Output()})
+		w.must(err)
+		actions, err := migration.Clean(facts)
+		w.must(err)
+		actions = slices.DeleteFunc(actions, func(action migration.Action) bool { return action.Keep })
+		if len(actions) != len(listed)-i || actions[0].String() != want {
+			w.T.Fatalf("run %d would remove\n%v\nwant\n%s", i, actions, strings.Join(listed[i:], "\n"))
+		}
+		w.must(api.remove(ctx, actions[0]))
+	}
+	w.run("y\n", "migrate", "clean").want(w.T, 0, "2 removed\n", "[y/N]")
 }
 
 // assertClean checks that what Akri's agents left is gone, and nothing else.

@@ -64,11 +64,6 @@ func Clean(f *Facts) ([]Action, error) {
 			Object: Object{"validatingwebhookconfigurations.admissionregistration.k8s.io", "", webhook.Name}, Why: "Akri's admission webhook",
 		})
 	}
-	for _, role := range []Role{RoleController, RoleAgent, RoleWebhook} {
-		for _, w := range f.workloads(role) {
-			actions = append(actions, Action{Object: w.object(), Why: "Akri's " + string(role) + ", which is stopped"})
-		}
-	}
 	actions = append(actions, f.chart()...)
 	if f.Release != nil {
 		for _, name := range f.Release.Secrets {
@@ -76,6 +71,10 @@ func Clean(f *Facts) ([]Action, error) {
 				Object: Object{"secrets", f.Release.Namespace, name}, Why: "Helm's record of the release " + f.Release.Name,
 			})
 		}
+	}
+	// Last, because they say what else there is: after an interruption, the next run still finds it.
+	for _, w := range f.stopped() {
+		actions = append(actions, Action{Object: w.object(), Why: "Akri's " + string(w.Role()) + ", which is stopped"})
 	}
 	return actions, nil
 }
