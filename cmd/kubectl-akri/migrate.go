@@ -110,7 +110,8 @@ func newMigratePlan(streams cli.Streams) *cobra.Command {
 		Use:   "plan",
 		Short: "Print the steps of a move from the original Akri, as a script",
 		Long: `Print the steps of a move from the original Akri in their order, as a script with the
-names of this cluster. Nothing is written, and nothing is run.
+names of this cluster. Nothing is written, and nothing is run. The script uses the
+current context of the kubeconfig, and stops if that is another cluster.
 
 The script never runs helm uninstall: a hook of Akri's chart would delete all
 Configurations. It makes Helm forget the release instead, and stops the controller

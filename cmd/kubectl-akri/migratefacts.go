@@ -37,7 +37,7 @@ type surveyor struct {
 func (c *cluster) survey(ctx context.Context) (*migration.Facts, error) {
 	s := &surveyor{c, &migration.Facts{Found: map[migration.Reference]bool{}}}
 	for _, read := range []func(context.Context) error{
-		s.akri, s.definitions, s.nodes, s.objects, s.workloads, s.webhooks, s.references, s.release, s.left,
+		s.akri, s.identity, s.definitions, s.nodes, s.objects, s.workloads, s.webhooks, s.references, s.release, s.left,
 	} {
 		if err := read(ctx); err != nil {
 			return nil, err
@@ -101,6 +101,15 @@ func (s *surveyor) akri(ctx context.Context) error {
 	return decoded(ctx, s, "Instances", v0.GroupVersion.WithResource("instances"), "", func(instance *v0.Instance) {
 		s.facts.Instances = append(s.facts.Instances, *instance)
 	})
+}
+
+// identity reads what tells the cluster from others.
+func (s *surveyor) identity(ctx context.Context) error {
+	var namespace metav1.PartialObjectMetadata
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	_, err := s.exists(ctx, &namespace, "", metav1.NamespaceSystem)
+	s.facts.Cluster = string(namespace.UID)
+	return s.skip("the namespace "+metav1.NamespaceSystem, err)
 }
 
 func (s *surveyor) definitions(ctx context.Context) error {

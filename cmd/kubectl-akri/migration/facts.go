@@ -13,6 +13,8 @@ import (
 
 // Facts are what was read of a cluster.
 type Facts struct {
+	// Cluster is the UID of the namespace kube-system, which no two clusters share.
+	Cluster string
 	// Configurations are not decoded, because the original Akri stores what this one
 	// would reject.
 	Configurations []unstructured.Unstructured

@@ -59,7 +59,7 @@ func PrintPlan(out io.Writer, f *Facts, o PlanOptions) error {
 	var text strings.Builder
 	text.WriteString("#!/bin/sh\n# Moves this cluster from the original Akri to this one. Nothing that uses a device is\n" +
 		"# restarted. If a step fails, correct the cause, and let kubectl akri migrate plan print what is left.\n" +
-		"set -eu\numask 077\n")
+		"set -eu\numask 077\n\n" + guard(f, o))
 	for i, step := range Plan(f, o) {
 		fmt.Fprintf(&text, "\n# %d. %s\n", i+1, step.Title)
 		for _, line := range step.Why {
@@ -71,6 +71,18 @@ func PrintPlan(out io.Writer, f *Facts, o PlanOptions) error {
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// guard returns the commands that stop the script in another cluster than the one that was
+// read: between the plan and its run, somebody may have selected another context.
+func guard(f *Facts, o PlanOptions) string {
+	text := "# The names below are those of one cluster, whose namespace kube-system has this UID.\n"
+	if o.Installer == Helm {
+		text += "unset HELM_KUBECONTEXT HELM_KUBEAPISERVER # helm uses the cluster that kubectl uses\n"
+	}
+	return text + "test \"$(kubectl get namespace kube-system -o jsonpath='{.metadata.uid}')\" = " + quote(f.Cluster) + " || {\n" +
+		"  echo \"cluster: it is not the one that this script was made for: select that one's context, or print the plan again\" >&2\n" +
+		"  exit 1\n}\n"
 }
 
 // planner collects steps.
