@@ -249,6 +249,8 @@ func TestMigrate(t *testing.T) {
 	w.applyFile("shared.yaml")
 	w.stopAkri()
 	w.run("", "migrate", "clean", "--yes").want(t, 1, "no new controller is installed")
+	w.define(filepath.Join("..", "..", "config", "crd"))
+	w.run("", "migrate", "plan", "--source", "akri-1.2.3.tgz").golden(t, "interrupted.plan.txt")
 	w.startNew()
 	dryRun := w.run("", "migrate", "clean", "--dry-run")
 	dryRun.want(t, 0)
@@ -358,6 +360,8 @@ func (w *world) stopAkri() {
 	w.must(w.Status().Update(w.T.Context(), &controller))
 	var agent appsv1.DaemonSet
 	w.Read("akri-agent-daemonset", &agent)
+	agent.Spec.Template.Spec.NodeSelector = map[string]string{"akri.sh/stopped": "true"}
+	w.must(w.Update(w.T.Context(), &agent))
 	agent.Status = appsv1.DaemonSetStatus{}
 	w.must(w.Status().Update(w.T.Context(), &agent))
 }
@@ -365,7 +369,6 @@ func (w *world) stopAkri() {
 // startNew adds the new controller and agents, which own what they write to Instances.
 func (w *world) startNew() {
 	w.T.Helper()
-	w.define(filepath.Join("..", "..", "config", "crd"))
 	for _, text := range []string{
 		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: akri-controller, namespace: default}\n" + podTemplate +
 			"status: {replicas: 1, readyReplicas: 1, availableReplicas: 1}\n",

@@ -37,7 +37,7 @@ type surveyor struct {
 func (c *cluster) survey(ctx context.Context) (*migration.Facts, error) {
 	s := &surveyor{c, &migration.Facts{Found: map[migration.Reference]bool{}}}
 	for _, read := range []func(context.Context) error{
-		s.akri, s.identity, s.definitions, s.nodes, s.objects, s.workloads, s.webhooks, s.references, s.release, s.left,
+		s.akri, s.identity, s.definitions, s.nodes, s.objects, s.workloads, s.webhooks, s.references, s.release, s.pending, s.left,
 	} {
 		if err := read(ctx); err != nil {
 			return nil, err
@@ -245,33 +245,39 @@ func (s *surveyor) references(ctx context.Context) error {
 // release reads Helm's record of Akri: the newest that can be decoded, and the names of all.
 func (s *surveyor) release(ctx context.Context) error {
 	selector := labels.Set{"owner": "helm", "name": s.releaseName()}.String()
-	items, err := s.all(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), selector)
-	if err != nil {
-		return s.skip("Secrets in which Helm records releases", err)
-	}
 	var newest metav1.Time
 	var names []string
-	for _, item := range items {
-		secret, err := decode[corev1.Secret](item.Object)
-		if err != nil {
-			return fmt.Errorf("read Secret %s/%s: %w", item.GetNamespace(), item.GetName(), err)
-		}
+	err := decoded(ctx, s, releaseSecrets, secrets, selector, func(secret *corev1.Secret) {
 		release, err := migration.ReadRelease(secret.Data["release"])
 		if err != nil {
-			continue // the new Akri, or something else of that name
+			return // the new Akri, or something else of that name
 		}
 		names = append(names, secret.Name)
 		if s.facts.Release == nil || newest.Before(&secret.CreationTimestamp) {
 			s.facts.Release, newest = release, secret.CreationTimestamp
 			s.facts.Release.Namespace = secret.Namespace
 		}
-	}
+	})
 	if s.facts.Release != nil {
 		slices.Sort(names)
 		s.facts.Release.Secrets = names
 	}
-	return nil
+	return err
 }
+
+// pending reads Helm's records of an interrupted installation of the new Akri.
+func (s *surveyor) pending(ctx context.Context) error {
+	selector := "owner=helm,name=akri,status in (pending-install,pending-upgrade,pending-rollback)"
+	return decoded(ctx, s, releaseSecrets, secrets, selector, func(secret *corev1.Secret) {
+		if _, err := migration.ReadRelease(secret.Data["release"]); err != nil { // not of the original
+			s.facts.Pending = append(s.facts.Pending, migration.Object{Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name})
+		}
+	})
+}
+
+var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+
+const releaseSecrets = "Secrets in which Helm records releases"
 
 // releaseName returns the name of the release that Akri's workloads belong to.
 func (s *surveyor) releaseName() string {

@@ -176,6 +176,8 @@ func (w *world) moveWithout(last, dir string, arguments ...string) {
 	for _, object := range objects {
 		before[object] = w.uid(object)
 	}
+	began := time.Now()
+	w.beginMove(dir, arguments...)
 	script := w.run(dir, "", "kubectl", append([]string{"akri", "migrate", "plan"}, arguments...)...)
 	script, found := strings.CutSuffix(script, last+"\n")
 	if !found {
@@ -184,9 +186,8 @@ func (w *world) moveWithout(last, dir string, arguments ...string) {
 	if err := os.WriteFile(filepath.Join(dir, "move.sh"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	out := w.run(dir, "y\n", "sh", "-x", "move.sh")
-	t.Logf("the script took %s\n%s", time.Since(began).Round(time.Second), out)
+	t.Logf("the scripts took %s\n%s", time.Since(began).Round(time.Second), out)
 
 	w.eventually("the Configuration is Ready", func() bool {
 		return w.kubectl("get", "configuration/cls", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`) == "True"
@@ -201,6 +202,21 @@ func (w *world) moveWithout(last, dir string, arguments ...string) {
 		t.Errorf("the broker restarted %s times", restarts)
 	}
 	w.bringBack("node2")
+}
+
+// beginMove runs the script that the plan prints with arguments up to the installation,
+// as if it had failed then. The next plan goes on from there.
+func (w *world) beginMove(dir string, arguments ...string) {
+	w.t.Helper()
+	script := w.run(dir, "", "kubectl", append([]string{"akri", "migrate", "plan"}, arguments...)...)
+	script, _, found := strings.Cut(script, " Wait for them\n")
+	if !found {
+		w.t.Fatalf("the script does not wait for what it installs:\n%s", script)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "begin.sh"), []byte(script), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Log(w.run(dir, "", "sh", "-x", "begin.sh"))
 }
 
 // assertClean fails the test if something of Akri is left.

@@ -82,35 +82,46 @@ func Clean(f *Facts) ([]Action, error) {
 // complete returns an error if the move is not complete, except for nodes that are not
 // Ready.
 func complete(f *Facts) error {
-	left := func(w Workload) int32 {
-		if w.Kind == "DaemonSet" {
-			return int32(len(f.Down))
-		}
-		return 0
-	}
 	for _, role := range []Role{RoleController, RoleAgent} {
 		for _, w := range f.workloads(role) {
-			if w.Running > left(w) || w.Desired > 0 {
+			if w.Running > f.away(w) || w.Desired > 0 {
 				return fmt.Errorf("%s %s/%s still runs: stop it first, as kubectl akri migrate plan prints", w.Kind, w.Namespace, w.Name)
 			}
 		}
 	}
 	for _, role := range []Role{RoleNewController, RoleNewAgent} {
-		found := f.workloads(role)
-		if len(found) == 0 {
-			return fmt.Errorf("no %s is installed: install it first, as kubectl akri migrate plan prints", role)
-		}
-		for _, w := range found {
-			if w.Ready < w.Desired-left(w) || w.Ready == 0 {
-				return fmt.Errorf("%s %s/%s: %d of %d Pods are ready: wait for them, or see their logs",
-					w.Kind, w.Namespace, w.Name, w.Ready, w.Desired)
-			}
+		if err := ready(f, role); err != nil {
+			return err
 		}
 	}
 	if f.Nodes == nil {
 		return errors.New("nodes: they cannot be listed, so that those which no longer exist are unknown: use an account that may list nodes")
 	}
 	return nil
+}
+
+// ready returns an error unless there is a workload with a role, and its Pods are ready on
+// all nodes that are Ready.
+func ready(f *Facts, role Role) error {
+	found := f.workloads(role)
+	if len(found) == 0 {
+		return fmt.Errorf("no %s is installed: install it first, as kubectl akri migrate plan prints", role)
+	}
+	for _, w := range found {
+		if w.Ready < w.Desired-f.away(w) || w.Ready == 0 {
+			return fmt.Errorf("%s %s/%s: %d of %d Pods are ready: wait for them, or see their logs",
+				w.Kind, w.Namespace, w.Name, w.Ready, w.Desired)
+		}
+	}
+	return nil
+}
+
+// away returns how many Pods of a workload may be on nodes that are not Ready.
+func (f *Facts) away(w Workload) int32 {
+	if w.Kind == "DaemonSet" {
+		return int32(len(f.Down))
+	}
+	return 0
 }
 
 func appendTraces(actions []Action, f *Facts, resource string, object metav1.Object) []Action {

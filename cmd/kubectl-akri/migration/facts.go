@@ -41,7 +41,10 @@ type Facts struct {
 	Bindings []Binding
 	Users    []User
 	Release  *Release
-	Unread   []Unread
+	// Pending are the Secrets in which Helm records that it was interrupted while it
+	// installed or changed the new Akri.
+	Pending []Object
+	Unread  []Unread
 }
 
 // Definition is a CustomResourceDefinition of Akri.

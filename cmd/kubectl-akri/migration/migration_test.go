@@ -98,9 +98,11 @@ func TestWebhookOf(t *testing.T) {
 		"of another Service":   {func(_ *webhooks, s *service) { s.Name = "policy" }, &Webhook{Name: "checker", Fail: true}},
 		"of another namespace": {func(_ *webhooks, s *service) { s.Namespace = "policy" }, &Webhook{Name: "checker", Fail: true}},
 		"at another path":      {func(_ *webhooks, s *service) { s.Path = nil }, &Webhook{Name: "checker", Fail: true}},
-		"at a URL":             {func(w *webhooks, _ *service) { w.Webhooks[0].ClientConfig.Service = nil }, &Webhook{Name: "checker", Fail: true}},
-		"under another name":   {func(w *webhooks, _ *service) { w.Name = "policy" }, &Webhook{Name: "policy", Fail: true}},
-		"without its labels":   {func(w *webhooks, _ *service) { w.Labels = nil }, &Webhook{Name: "checker", Fail: true}},
+		"at a URL": {
+			func(w *webhooks, _ *service) { w.Webhooks[0].ClientConfig.Service = nil }, &Webhook{Name: "checker", Fail: true},
+		},
+		"under another name": {func(w *webhooks, _ *service) { w.Name = "policy" }, &Webhook{Name: "policy", Fail: true}},
+		"without its labels": {func(w *webhooks, _ *service) { w.Labels = nil }, &Webhook{Name: "checker", Fail: true}},
 		"with a second webhook": {
 			func(w *webhooks, _ *service) { w.Webhooks = append(w.Webhooks, w.Webhooks[0]) }, &Webhook{Name: "checker", Fail: true},
 		},
@@ -397,6 +399,63 @@ func TestNothingStoppedBeforePull(t *testing.T) {
 		}[name]
 		if commands != "kubectl akri migrate check\n"+want {
 			t.Errorf("%s: the first step is\n%s", name, commands)
+		}
+	}
+}
+
+// TestPlanGoesOn checks what the plan contains after a run of its script that has ended
+// somewhere.
+func TestPlanGoesOn(t *testing.T) {
+	workload := func(kind, namespace, name string, desired, ready int32) Workload {
+		return Workload{Kind: kind, Namespace: namespace, Name: name, Desired: desired, Running: desired, Ready: ready}
+	}
+	controller, agent := workload("Deployment", "default", oldController, 0, 0), workload("DaemonSet", "default", oldAgent, 0, 0)
+	agent.Pod.NodeSelector = map[string]string{stopped: "true"}
+	handler := workload("DaemonSet", "akri-system", "akri-udev-discovery", 1, 1)
+	handler.Labels = map[string]string{"app.kubernetes.io/part-of": "akri"}
+	complete := []Workload{
+		controller, agent, handler,
+		workload("Deployment", "akri-system", newController, 1, 1), workload("Deployment", "akri-system", newWebhook, 1, 1),
+		workload("DaemonSet", "akri-system", newAgent, 2, 2),
+	}
+	unready := slices.Clone(complete)
+	unready[len(unready)-1].Ready = 1
+	ending := slices.Clone(complete[:2])
+	ending[1].Running = 1
+	ours := []Definition{{Status: true}}
+	const (
+		upgrade = "helm upgrade --install akri c.tgz -n akri-system"
+		pull    = "migrate pull"
+		stop    = "kubectl patch -n default"
+		save    = "> akri-definitions.yaml"
+		enabled = "handlers.udev.enabled=true"
+		wait    = "--for=delete"
+		pending = "kubectl delete secret -n akri-system sh.helm.release.v1.akri.v1"
+	)
+	for name, test := range map[string]struct {
+		facts Facts
+		want  []string // the others of the above are missing
+	}{
+		"before Akri was stopped": {Facts{Workloads: []Workload{
+			workload("Deployment", "default", oldController, 1, 1), workload("DaemonSet", "default", oldAgent, 2, 2),
+		}}, []string{upgrade, pull, stop, wait, save}},
+		"while the agents end":     {Facts{Workloads: ending}, []string{upgrade, pull, wait, save}},
+		"before the definitions":   {Facts{Workloads: complete[:2]}, []string{upgrade, pull, save}},
+		"after the definitions":    {Facts{Workloads: complete[:2], Definitions: ours}, []string{upgrade, pull}},
+		"before agents were ready": {Facts{Workloads: unready, Definitions: ours}, []string{upgrade, pull, enabled}},
+		"while helm ran": {Facts{Workloads: complete[:2], Definitions: ours, Pending: []Object{
+			{"secrets", "akri-system", "sh.helm.release.v1.akri.v1"}, {"secrets", "other", "sh.helm.release.v1.akri.v7"},
+		}}, []string{upgrade, pull, pending}},
+		"after the installation": {Facts{Workloads: complete, Definitions: ours}, nil},
+	} {
+		var script strings.Builder
+		if err := PrintPlan(&script, &test.facts, PlanOptions{Installer: Helm, Source: "c.tgz", Namespace: "akri-system"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{upgrade, pull, stop, save, enabled, wait, pending, "akri.v7"} {
+			if got := strings.Contains(script.String(), part); got != slices.Contains(test.want, part) {
+				t.Errorf("%s: %q is in the script: %t\n%s", name, part, got, script.String())
+			}
 		}
 	}
 }

@@ -38,7 +38,7 @@ type Step struct {
 
 // Plan returns the steps of the move of a cluster, in their order.
 func Plan(f *Facts, o PlanOptions) []Step {
-	p := &planner{facts: f, options: o, installation: installation(f)}
+	p := &planner{facts: f, options: o, installed: installed(f, o.Namespace)}
 	p.check()
 	p.save()
 	p.forget()
@@ -87,10 +87,24 @@ func guard(f *Facts, o PlanOptions) string {
 
 // planner collects steps.
 type planner struct {
-	facts        *Facts
-	options      PlanOptions
-	installation Installation
-	steps        []Step
+	facts     *Facts
+	options   PlanOptions
+	installed bool // the new Akri, by an earlier run of the script
+	steps     []Step
+}
+
+// hasNewDefinitions reports whether a definition is that of the new Akri.
+func hasNewDefinitions(f *Facts) bool {
+	return slices.ContainsFunc(f.Definitions, func(d Definition) bool { return d.Status })
+}
+
+// installed reports whether the new Akri is installed in a namespace and ready.
+func installed(f *Facts, namespace string) bool {
+	missing := func(role Role) bool {
+		elsewhere := func(w Workload) bool { return w.Namespace != namespace }
+		return ready(f, role) != nil || slices.ContainsFunc(f.workloads(role), elsewhere)
+	}
+	return hasNewDefinitions(f) && !slices.ContainsFunc([]Role{RoleNewController, RoleNewWebhook, RoleNewAgent}, missing)
 }
 
 // add adds a step, unless it has nothing to do.
@@ -103,7 +117,12 @@ func (p *planner) add(title string, why []string, commands ...string) {
 // check pulls the images while nothing has changed: without them, nodes would have no
 // agents.
 func (p *planner) check() {
-	commands := []string{"kubectl akri migrate check"}
+	const check = "kubectl akri migrate check"
+	if p.installed {
+		p.add("Check the cluster", []string{"The script stops here if something blocks. The new Akri is installed already."}, check)
+		return
+	}
+	commands := []string{check}
 	pull := "| kubectl akri migrate pull -n " + p.options.Namespace
 	if p.options.Installer == Helm {
 		template := fmt.Sprintf("helm template akri %s -n %s", quote(p.options.Source), p.options.Namespace)
@@ -127,7 +146,12 @@ func (p *planner) save() {
 		commands = append(commands, fmt.Sprintf("test -s %s || %s > %s", file, command, file))
 	}
 	save("akri-objects.yaml", "kubectl get configurations.akri.sh,instances.akri.sh -A -o yaml")
-	save("akri-definitions.yaml", "kubectl get customresourcedefinition configurations.akri.sh instances.akri.sh -o yaml")
+	if hasNewDefinitions(p.facts) {
+		commands = append(commands, "test -s akri-definitions.yaml || echo 'akri-definitions.yaml: missing: the definitions are the new ones "+
+			"already: the way back needs the file that the first run has saved in its directory' >&2")
+	} else {
+		save("akri-definitions.yaml", "kubectl get customresourcedefinition configurations.akri.sh instances.akri.sh -o yaml")
+	}
 	if r := p.facts.Release; r != nil {
 		if p.options.Installer == Helm {
 			save("akri-values.yaml", fmt.Sprintf("helm get values %s -n %s -o yaml", r.Name, r.Namespace))
@@ -189,10 +213,14 @@ func (p *planner) forget() {
 func (p *planner) stopController() {
 	var commands []string
 	for _, w := range p.old(RoleController, RoleWebhook) {
-		commands = append(commands, fmt.Sprintf("kubectl scale -n %s %s --replicas=0", w.Namespace, kubectlName(w)))
+		if w.Desired > 0 {
+			commands = append(commands, fmt.Sprintf("kubectl scale -n %s %s --replicas=0", w.Namespace, kubectlName(w)))
+		}
 	}
 	for _, w := range p.old(RoleController) {
-		commands = append(commands, p.waitGone(w))
+		if w.Desired > 0 || w.Running > 0 {
+			commands = append(commands, p.waitGone(w))
+		}
 	}
 	p.add("Stop Akri's controller", []string{
 		"Two controllers replace each other's objects. Brokers go on. To undo it: --replicas=1.",
@@ -230,9 +258,14 @@ const stopped = "akri.sh/stopped"
 func (p *planner) stopAgents() {
 	var commands []string
 	for _, w := range p.old(RoleAgent) {
-		patch := `{"spec":{"template":{"spec":{"nodeSelector":{"` + stopped + `":"true"}}}}}`
-		commands = append(commands,
-			fmt.Sprintf("kubectl patch -n %s %s --type=merge -p '%s'", w.Namespace, kubectlName(w), patch), p.waitGone(w))
+		isStopped := w.Pod.NodeSelector[stopped] != ""
+		if !isStopped {
+			patch := `{"spec":{"template":{"spec":{"nodeSelector":{"` + stopped + `":"true"}}}}}`
+			commands = append(commands, fmt.Sprintf("kubectl patch -n %s %s --type=merge -p '%s'", w.Namespace, kubectlName(w), patch))
+		}
+		if !isStopped || w.Running > 0 {
+			commands = append(commands, p.waitGone(w))
+		}
 	}
 	p.add("Stop Akri's agents on all nodes", []string{
 		"From here until the new agents are ready, no new container gets a device. Running ones do not notice.",
@@ -242,6 +275,9 @@ func (p *planner) stopAgents() {
 
 func (p *planner) install() {
 	o := p.options
+	if p.installed {
+		return
+	}
 	if o.Installer == Kubectl {
 		why := []string{"--force-conflicts, because fields of the definitions belong to Helm. Objects keep their contents."}
 		if names := p.newHandlers(); o.Kustomization && len(names) > 0 {
@@ -309,15 +345,22 @@ func (p *planner) sets() []string {
 }
 
 func (p *planner) helm() []string {
+	var commands []string
+	for _, secret := range p.facts.Pending {
+		if secret.Namespace == p.options.Namespace {
+			commands = append(commands, fmt.Sprintf("kubectl delete secret -n %s %s # Helm was interrupted, and refuses to go on with it",
+				secret.Namespace, secret.Name))
+		}
+	}
 	// Helm 3 has no such flag: it overwrites the fields of others in any case.
-	const force = "force=$(helm install --help | grep -o -m 1 -e --force-conflicts || true)"
-	install := fmt.Sprintf("helm install akri %s -n %s --create-namespace --take-ownership $force",
+	const force = "force=$(helm upgrade --help | grep -o -m 1 -e --force-conflicts || true)"
+	upgrade := fmt.Sprintf("helm upgrade --install akri %s -n %s --create-namespace --take-ownership $force",
 		quote(p.options.Source), p.options.Namespace)
-	return []string{force, strings.Join(append([]string{install}, p.sets()...), continued)}
+	return append(commands, force, strings.Join(append([]string{upgrade}, p.sets()...), continued))
 }
 
-// newHandlers returns the handlers to install: those that ended with Akri's agent, and
-// those that replace others.
+// newHandlers returns the handlers to install: those that ended with Akri's agent, those
+// that replace others, and those that an earlier run has installed.
 func (p *planner) newHandlers() []string {
 	names := map[string]bool{}
 	for _, w := range p.old(RoleAgent) {
@@ -327,6 +370,11 @@ func (p *planner) newHandlers() []string {
 	}
 	for _, w := range p.old(RoleHandler) {
 		if name := w.handler(); name != "" && p.options.Replace {
+			names[name] = true
+		}
+	}
+	for _, w := range p.old(RoleNewHandler) {
+		if name := newHandlers[w.Name]; name != "" && w.Namespace == p.options.Namespace {
 			names[name] = true
 		}
 	}
