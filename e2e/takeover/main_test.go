@@ -132,6 +132,17 @@ func (o object) is(condition string) bool {
 	return false
 }
 
+// countManager returns how many entries of managedFields a field manager has.
+func (o object) countManager(name string) int {
+	count := 0
+	for _, entry := range o.Metadata.ManagedFields {
+		if entry.Manager == name {
+			count++
+		}
+	}
+	return count
+}
+
 // paths has the path of each kind that the tests use.
 var paths = map[string]string{
 	"nodes":          "/api/v1/nodes",

@@ -337,12 +337,11 @@ func (w *world) wayBack() {
 			w.keepSlots(instance, node)
 		}
 	}
+	w.addManager("job", "akri-agent")
 	w.documented(1)
 	for _, instance := range w.list("instances") {
-		for _, entry := range instance.Metadata.ManagedFields {
-			if entry.Manager == "akri-agent" {
-				w.Errorf("%s still belongs to our agents: %+v", instance.Metadata.Name, instance.Metadata.ManagedFields)
-			}
+		if instance.countManager("akri-agent") > 0 {
+			w.Errorf("%s still belongs to our agents: %+v", instance.Metadata.Name, instance.Metadata.ManagedFields)
 		}
 	}
 	if after := w.owners(); !maps.Equal(after, held) {
@@ -356,6 +355,21 @@ func (w *world) wayBack() {
 	}
 	if after := w.identities(); !maps.Equal(after, before) {
 		w.Errorf("before the way back, there were\n%v\nand now\n%v", before, after)
+	}
+}
+
+// addManager adds an entry of a field manager, which has one already, to the Instance of a
+// Configuration: for another operation, and without a change of the object.
+func (w *world) addManager(configuration, manager string) {
+	w.Helper()
+	const label = "akri.sh/configuration"
+	name := w.instance(configuration).Metadata.Name
+	body := map[string]any{"metadata": map[string]any{"labels": map[string]string{label: w.get("instances", name).Metadata.Labels[label]}}}
+	if err := w.applyAs(manager, "instances", name, body); err != nil {
+		w.Fatal(err)
+	}
+	if instance := w.get("instances", name); instance.countManager(manager) < 2 {
+		w.Fatalf("%s has one entry of %s: %+v", name, manager, instance.Metadata.ManagedFields)
 	}
 }
 
