@@ -31,10 +31,9 @@ const (
 const preDeleteUsage = `Usage: akri-controller pre-delete [flags]
 
 Deletes the Configurations of a release of the chart, as a hook of "helm uninstall", and
-waits until they and their Instances are gone. Helm would delete them after the controller
-and the agents, without which nobody deletes their objects in other namespaces, removes
-their finalizers, or takes their resources off the nodes. Configurations that Helm would
-not delete are left alone.
+waits until they and their Instances are gone. Helm would delete them after the controller,
+without which nobody deletes their objects in other namespaces and removes their
+finalizers. Configurations that Helm would not delete are left alone.
 
 It finds the API server through --kubeconfig, the variable KUBECONFIG, the
 ServiceAccount of its Pod, or ~/.kube/config, in this order.

@@ -26,7 +26,7 @@ type program struct {
 
 var programs = []program{
 	{"akri-agent", []string{""}},
-	{"akri-controller", []string{"", "webhook"}},
+	{"akri-controller", []string{"", "webhook", "check", "pre-delete", "pre-rollback"}},
 	{"akri-discovery", []string{"", "check", "debug-echo", "http", "mdns", "mqtt", "onvif", "opcua", "udev"}},
 	{"kubectl-akri", []string{
 		"", "convert", "diff", "explain", "lint", "migrate", "migrate check", "migrate clean", "migrate plan", "migrate pull",
@@ -92,13 +92,21 @@ func (p program) page(ctx context.Context, bin string) ([]byte, error) {
 	return page.Bytes(), nil
 }
 
-// commandList matches the lists of commands in a --help. The lines of commands are
-// indented by two spaces.
-var commandList = regexp.MustCompile(`(?m)^[A-Za-z ]*Commands:\n((?:  [a-z-]+  .*\n)+)`)
+var (
+	// commandList matches the lists of commands in a --help. The lines of commands are
+	// indented by two spaces.
+	commandList = regexp.MustCompile(`(?m)^[A-Za-z ]*Commands:\n((?:  [a-z-]+  .*\n)+)`)
+	// commandUsage matches a line of the list of usages in a --help, which says what the
+	// command in it does.
+	commandUsage = regexp.MustCompile(`(?m)^  [a-z-]+ ([a-z-]+) \[flags\] {2,}\S`)
+)
 
 // subcommands returns the commands that a --help lists, without those that cobra adds.
 func subcommands(help []byte) []string {
 	var names []string
+	for _, match := range commandUsage.FindAllSubmatch(help, -1) {
+		names = append(names, string(match[1]))
+	}
 	for _, list := range commandList.FindAllSubmatch(help, -1) {
 		for line := range strings.Lines(string(list[1])) {
 			if name := strings.Fields(line)[0]; name != "completion" && name != "help" {

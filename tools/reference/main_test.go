@@ -27,4 +27,16 @@ Flags:
 	if got, want := subcommands([]byte(help)), []string{"debug-echo", "udev"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+	const usages = `Usage:
+  program [flags]             run
+  program pre-delete [flags]  delete
+
+Does things.
+`
+	if got, want := subcommands([]byte(usages)), []string{"pre-delete"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := subcommands([]byte("Usage:\n  program check [flags]\n\nFlags:\n")); len(got) > 0 {
+		t.Errorf("got %v of a command's own usage", got)
+	}
 }
