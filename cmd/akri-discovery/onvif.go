@@ -23,7 +23,7 @@ the network of the host; without it, list addresses.
         discoveryTimeoutSeconds: 2    # how long answers to a probe are waited for
         intervalSeconds: 10           # time between probes
         misses: 3                     # probes without an answer before a camera is checked
-        interfaces: [eth1]            # default: all
+        interfaces: [eth1]            # default: all whose network can have other hosts
         addresses: [10.0.0.5, 10.1.0.0/28]    # also probe these by unicast
         id: url                       # or uuid, which survives a new IP address
         details: [information, streams]       # additional properties

@@ -53,7 +53,7 @@ type Details struct {
 	IntervalSeconds int `json:"intervalSeconds"`
 	// Misses is how many probes in a row a camera may leave without an answer.
 	Misses int `json:"misses"`
-	// Interfaces are the network interfaces to probe; all if empty.
+	// Interfaces are the network interfaces to probe; if empty, the handler chooses.
 	Interfaces []string `json:"interfaces"`
 	// Addresses are IP addresses and ranges to probe by unicast.
 	Addresses []string `json:"addresses"`
