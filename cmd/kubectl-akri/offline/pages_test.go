@@ -17,10 +17,14 @@ import (
 // snippet matches a block of YAML in a page.
 var snippet = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 
-// TestPages lints the complete Configurations in the documentation.
+// fragment is the beginning of a Configuration whose discoveryHandler a page shows.
+const fragment = "apiVersion: akri.sh/v0\nkind: Configuration\nmetadata: {name: fragment}\nspec:\n"
+
+// TestPages lints the Configurations in the documentation, and what only shows how a
+// discovery handler is configured.
 func TestPages(t *testing.T) {
-	found := 0
-	for _, pattern := range []string{"../../../docs/*.md", "../../../docs/handlers/*.md"} {
+	found, fragments := 0, 0
+	for _, pattern := range []string{"../../../*.md", "../../../docs/*.md", "../../../docs/handlers/*.md", "../../../examples/*/README.md"} {
 		pages, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -31,16 +35,20 @@ func TestPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, match := range snippet.FindAllSubmatch(text, -1) {
-				if !strings.Contains(string(match[1]), "kind: Configuration\nmetadata:") || strings.Contains(string(match[1]), "…") {
-					continue
+				switch yaml := string(match[1]); {
+				case strings.Contains(yaml, "…"):
+				case strings.Contains(yaml, "kind: Configuration\nmetadata:"):
+					found++
+					lint(t, page, match[1])
+				case strings.HasPrefix(yaml, "discoveryHandler:"):
+					fragments++
+					lint(t, page, []byte(fragment+"  "+strings.ReplaceAll(strings.TrimSpace(yaml), "\n", "\n  ")))
 				}
-				found++
-				lint(t, page, match[1])
 			}
 		}
 	}
-	if found == 0 {
-		t.Error("no page has a Configuration")
+	if found < 7 || fragments < 5 {
+		t.Errorf("only %d Configurations and %d fragments were found", found, fragments)
 	}
 }
 
