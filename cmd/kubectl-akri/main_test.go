@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -45,6 +47,45 @@ func TestReference(t *testing.T) {
 	}
 	for title := range chapters {
 		t.Errorf("docs/kubectl-akri.md has a chapter on %q, which is not a command", title)
+	}
+}
+
+var (
+	// invocation matches a command in a page, with its arguments.
+	invocation = regexp.MustCompile("\\bkubectl akri ([a-z][^`\n|;)#]*)")
+	// usedFlag matches a flag among arguments.
+	usedFlag = regexp.MustCompile(` (--[a-z][a-z-]*|-[a-zA-Z])\b`)
+)
+
+// TestCommandsInPages checks that the flags exist with which pages call the commands.
+func TestCommandsInPages(t *testing.T) {
+	checked := 0
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/handlers/*.md", "../../examples/*/README.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range invocation.FindAllSubmatch(text, -1) {
+				command, _, err := newRoot(cli.Streams{}).Find(strings.Fields(string(match[1])))
+				if err != nil || !command.Runnable() {
+					continue // a sentence about kubectl akri
+				}
+				known := flagsOf(command)
+				for _, used := range usedFlag.FindAllSubmatch(match[1], -1) {
+					if checked++; !known[string(used[1])] {
+						t.Errorf("%s: %s: there is no flag %s", page, match[0], used[1])
+					}
+				}
+			}
+		}
+	}
+	if checked < 40 {
+		t.Errorf("only %d flags were found", checked)
 	}
 }
 
