@@ -348,13 +348,14 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 		return nil
 	}
 	sent := m.settle(inst, e.Slots, claiming)
+	outdated := e.Gone && inst.recordedAfter(sent)
 	if e.Outcome == Written {
 		inst.probe = probe{}
 		m.hasten(inst)
 	}
 	for _, number := range e.Slots {
 		s := inst.slots[number]
-		if s != nil && e.Outcome != Written {
+		if s != nil && e.Outcome != Written && !outdated {
 			m.postpone(inst, number)
 		}
 		if s != nil && (e.Outcome != Written || e.Kept) {
@@ -362,7 +363,7 @@ func (e ClaimSettled) apply(m *Machine) []Command {
 		}
 	}
 	var commands []Command
-	if e.Gone {
+	if e.Gone && !outdated {
 		commands = m.deleted(inst)
 	} else {
 		commands = m.believe(inst, e.Record, sent)

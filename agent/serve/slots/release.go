@@ -243,7 +243,7 @@ func (e ReleaseSettled) apply(m *Machine) []Command {
 		return nil
 	}
 	sent := m.settle(inst, e.Slots, releasing)
-	if e.Gone {
+	if e.Gone && !inst.recordedAfter(sent) {
 		return append(m.deleted(inst), m.resume(inst)...)
 	}
 	for _, number := range e.Slots {

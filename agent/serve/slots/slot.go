@@ -144,6 +144,12 @@ func (i *instance) slot(number int) *slot {
 	return s
 }
 
+// recordedAfter reports whether a record is known that is later than a version. A response
+// that the Instance did not exist, to a request that was sent at that version, says nothing
+// about such a record: the Instance may have been created again. If it was deleted only
+// then, the watch shows that, or the next request.
+func (i *instance) recordedAfter(version uint64) bool { return i.recorded && i.version > version }
+
 // releaseUncertain reports whether a release may still reach the API server. Such a slot is
 // allocated again only after another release, which makes the first one fail.
 func (i *instance) releaseUncertain(s *slot) bool {
