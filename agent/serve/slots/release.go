@@ -213,13 +213,14 @@ func (o *observation) confirmOrphans() []Command {
 		}
 	}
 	for name, g := range o.m.groups {
-		if slices.Contains(o.Open, name) {
+		if len(g.orphans) == 0 && len(orphans[name]) == 0 {
 			continue
 		}
-		if len(g.orphans) > 0 || len(orphans[name]) > 0 {
-			g.orphans = orphans[name]
-			o.m.touchedGroups[name] = g
+		if !slices.Contains(o.Open, name) { // otherwise, the list may lack some
+			clear(g.orphans)
 		}
+		maps.Copy(g.orphans, orphans[name])
+		o.m.touchedGroups[name] = g
 	}
 	return commands
 }
