@@ -9,6 +9,8 @@
 //   - A Pod is in the list before its ids are, and in the Pods API only after that.
 //   - A stream that ended is not reopened. A socket name that is registered while it is
 //     connected is lost until the kubelet restarts.
+//   - If plugins_registry is removed and created again, its sockets are found only after
+//     the next start.
 //   - Sockets in device-plugins are removed at each start. For some time after it, the
 //     list is empty and the Pods API refuses requests. Then Pods whose containers are
 //     not running are admitted again, and fail if their devices are not healthy.

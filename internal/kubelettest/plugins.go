@@ -3,6 +3,7 @@ package kubelettest
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -137,17 +138,28 @@ func (k *Kubelet) trapped(resource, path string) bool {
 	return k.dead[path]
 }
 
-// scan looks for plugins in plugins_registry.
+// scan looks for plugins in plugins_registry, until ctx is done. Like the kubelet's watch
+// (pkg/kubelet/pluginmanager/pluginwatcher), it does not follow when the directory is
+// removed and created again.
 func (k *Kubelet) scan(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
 	case <-time.After(k.options.ScanDelay):
 	}
+	path := filepath.Join(k.dir, "plugins_registry")
+	_ = os.MkdirAll(path, 0o755)
+	dir, err := os.Open(path)
+	if err != nil {
+		k.t.Errorf("kubelet: %v", err)
+		return
+	}
+	defer dir.Close()
 	tick := time.NewTicker(scanInterval)
 	defer tick.Stop()
 	for {
-		entries, _ := os.ReadDir(filepath.Join(k.dir, "plugins_registry"))
+		_, _ = dir.Seek(0, io.SeekStart)
+		entries, _ := dir.ReadDir(-1)
 		present := map[string]bool{}
 		for _, entry := range entries {
 			path := filepath.Join(k.dir, "plugins_registry", entry.Name())

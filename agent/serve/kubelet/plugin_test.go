@@ -48,11 +48,14 @@ func listed(devices map[string]string) bool { return devices["0"] == deviceplugi
 
 // serve keeps a plugin connected to a kubelet until the test ends. timeout is how long
 // the kubelet may take to connect.
-func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration) {
+func serve(t *testing.T, k *kubelettest.Kubelet, timeout time.Duration, configure ...func(*Registrar)) {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	r := NewRegistrar(k.Dir(), log)
 	r.timeout = timeout
+	for _, f := range configure {
+		f(r)
+	}
 	plugin := Plugin{Resource: camResource, Server: oneDevice{}, Registrar: r, Log: log}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -268,6 +271,35 @@ func TestDirectoryReplaced(t *testing.T) {
 	k.Await(camResource, listed)
 	if took := time.Since(start); took > connectTimeout/2 {
 		t.Errorf("reconnected after %s", took)
+	}
+}
+
+// TestPluginDirectoryReplaced checks that the agent registers with a kubelet that does not
+// find its sockets any more, because the directory of its plugin watcher was removed.
+func TestPluginDirectoryReplaced(t *testing.T) {
+	t.Parallel()
+	for name, created := range map[string]bool{"created again": true, "gone": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := kubelettest.Start(t, kubelettest.Options{})
+			serve(t, k, 500*time.Millisecond, func(r *Registrar) { r.interval = 10 * time.Millisecond })
+			k.Await(camResource, listed)
+			dir, old := filepath.Join(k.Dir(), pluginsDir), filepath.Join(k.Dir(), "old")
+			if err := os.Rename(dir, old); err != nil {
+				t.Fatal(err)
+			}
+			if created {
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.RemoveAll(old); err != nil {
+				t.Fatal(err)
+			}
+			k.Await(camResource, func(devices map[string]string) bool {
+				return listed(devices) && filepath.Base(filepath.Dir(k.Socket(camResource))) == devicesDir
+			})
+		})
 	}
 }
 

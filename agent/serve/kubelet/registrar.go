@@ -26,7 +26,7 @@ const (
 	// after an error. It does not grow: an attempt is some system calls on this node, and
 	// until one succeeds, the agent does not notice that the kubelet has started.
 	rewatchDelay = time.Second
-	// checkInterval is how often the directory is compared with the watched one, in
+	// checkInterval is how often a directory is compared with the watched one, in
 	// case the watch lost events.
 	checkInterval = 10 * time.Second
 )
@@ -56,7 +56,7 @@ type Registrar struct {
 
 	mu     sync.Mutex
 	path   registrationPath
-	proven bool          // the kubelet has connected on this path
+	proven bool          // the kubelet has connected on this path, in the directory as it is
 	retry  chan struct{} // closed when another attempt is due
 	start  chan struct{} // closed when the kubelet starts
 }
@@ -104,6 +104,18 @@ func (r *Registrar) connected(path registrationPath) {
 		r.proven = true
 		r.log.Info("The kubelet connected", "path", path.String())
 	}
+}
+
+// doubt records that the directory of the plugin watcher is gone, or another one. The
+// kubelet does not watch a new one before it starts again
+// (pkg/kubelet/pluginmanager/pluginwatcher), so it may not find plugins there.
+func (r *Registrar) doubt(reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.proven {
+		r.log.Warn("The kubelet may not find plugins in its plugin directory any more", "dir", r.dir(byWatcher), "err", reason)
+	}
+	r.proven = false
 }
 
 // missed records that a running kubelet did not connect through its plugin

@@ -11,19 +11,63 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sync/errgroup"
 )
 
 var (
 	errReplaced = errors.New("the directory was replaced")
 	// errStaleMount means that the host has replaced a directory that is mounted by
 	// itself. Only a new container gets the new one.
-	errStaleMount = errors.New("the kubelet's directory for device plugins was deleted on the host, and is still mounted here: " +
-		"the agent must restart to reach the new one")
+	errStaleMount = errors.New("the directory was deleted on the host, and is still mounted here: the agent must restart to reach the new one")
 )
 
-// Run watches the kubelet's registration socket until ctx is done, and calls started
-// each time the socket is created. It returns an error if the agent must restart.
+// Run watches the kubelet's directories until ctx is done, and calls started each time
+// the kubelet's registration socket is created. It returns an error if the agent must
+// restart.
 func (r *Registrar) Run(ctx context.Context, started func()) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.watchSocket(ctx, started) })
+	group.Go(func() error { return r.watchPlugins(ctx) })
+	return group.Wait()
+}
+
+// watchPlugins compares the directory that the kubelet's plugin watcher scans with the
+// one that it was, until ctx is done or another path is used. It returns an error if the
+// agent must restart.
+func (r *Registrar) watchPlugins(ctx context.Context) error {
+	path := r.dir(byWatcher)
+	dir, _ := os.Open(path) // stays open, so that a new directory does not get its inode
+	defer func() { _ = dir.Close() }()
+	tick := time.NewTicker(r.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if used, _ := r.current(); used != byWatcher {
+			return nil
+		}
+		before, _ := dir.Stat()
+		err := checkDir(path, before)
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, errStaleMount):
+			return err
+		}
+		r.doubt(err)
+		_ = dir.Close()
+		if dir, err = os.Open(path); err != nil && r.alive() {
+			r.missed()
+		}
+	}
+}
+
+// watchSocket watches the kubelet's registration socket until ctx is done, and calls
+// started each time the socket is created. It returns an error if the agent must restart.
+func (r *Registrar) watchSocket(ctx context.Context, started func()) error {
 	w := &socketWatch{dir: r.dir(byRegister), interval: r.interval, started: func() {
 		r.kubeletStarted()
 		started()
@@ -110,17 +154,25 @@ func (w *socketWatch) run(ctx context.Context) (watched bool, err error) {
 
 // check compares the directory with the watched one, and the socket with the last one.
 func (w *socketWatch) check(watched fs.FileInfo) error {
-	dir, err := os.Stat(w.dir)
+	if err := checkDir(w.dir, watched); err != nil {
+		return err
+	}
+	w.compare()
+	return nil
+}
+
+// checkDir compares a directory of the kubelet with the one that it was before.
+func checkDir(path string, before fs.FileInfo) error {
+	dir, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the kubelet's directory is gone: %w", err)
-	case !os.SameFile(dir, watched):
+	case !os.SameFile(dir, before):
 		return errReplaced
 	}
 	if status, ok := dir.Sys().(*syscall.Stat_t); ok && status.Nlink == 0 {
-		return errStaleMount
+		return fmt.Errorf("%s: %w", path, errStaleMount)
 	}
-	w.compare()
 	return nil
 }
 

@@ -82,34 +82,40 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestStaleMount checks that the agent ends if the directory that it has mounted was
+// TestStaleMount checks that the agent ends if a directory that it has mounted was
 // deleted on the host, because only a new container gets the new one.
 func TestStaleMount(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	root, deleted := t.TempDir(), filepath.Join(t.TempDir(), "deleted")
-	if err := os.Mkdir(deleted, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	// Like a mount, an open directory outlives its name.
-	open, err := os.Open(deleted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Close()
-	if err := os.Symlink(fmt.Sprintf("/proc/self/fd/%d", open.Fd()), filepath.Join(root, devicesDir)); err != nil {
-		t.Fatal(err)
-	}
-	_, result := watched(t, root, 10*time.Millisecond)
-	if err := os.Remove(deleted); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-result:
-		if !errors.Is(err, errStaleMount) {
-			t.Errorf("the registrar ended with %v", err)
-		}
-	case <-time.After(5 * time.Second):
-		t.Error("the deleted directory was not noticed")
+	for _, name := range []string{devicesDir, pluginsDir} {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			root, deleted := t.TempDir(), filepath.Join(t.TempDir(), "deleted")
+			if err := os.Mkdir(deleted, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			// Like a mount, an open directory outlives its name.
+			open, err := os.Open(deleted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer open.Close()
+			mounted := os.Symlink(fmt.Sprintf("/proc/self/fd/%d", open.Fd()), filepath.Join(root, name))
+			other := map[string]string{devicesDir: pluginsDir, pluginsDir: devicesDir}[name]
+			if err := errors.Join(mounted, os.Mkdir(filepath.Join(root, other), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			_, result := watched(t, root, 10*time.Millisecond)
+			if err := os.Remove(deleted); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-result:
+				if !errors.Is(err, errStaleMount) {
+					t.Errorf("the registrar ended with %v", err)
+				}
+			case <-time.After(5 * time.Second):
+				t.Error("the deleted directory was not noticed")
+			}
+		})
 	}
 }
 
