@@ -115,15 +115,18 @@ func (s *service) setList(list []slots.Health) {
 // sendUnhealthy sends a last list, in which every ID is unhealthy, and ends the
 // streams.
 func (s *service) sendUnhealthy() {
-	s.mu.Lock()
-	list := make([]slots.Health, 0, len(s.list))
-	for _, h := range s.list {
-		list = append(list, slots.Health{ID: h.ID})
-	}
-	connected := s.sentV > 0
-	s.ended = true
-	s.mu.Unlock()
-	s.setList(list)
+	connected := false
+	// At once: a stream must not take the list that it has just sent for the last one.
+	s.update(func() {
+		list := make([]slots.Health, 0, len(s.list))
+		for _, h := range s.list {
+			list = append(list, slots.Health{ID: h.ID})
+		}
+		s.list, s.ended = list, true
+		s.version++
+		s.urgent = s.version
+		connected = s.sentV > 0
+	})
 	if connected {
 		s.flush(context.Background())
 	}
