@@ -3,6 +3,7 @@ package observer
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -265,6 +266,23 @@ func TestVanished(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		if got := count(); got != 0 {
 			t.Errorf("%d pods after the hold", got)
+		}
+	})
+}
+
+// TestVanishedAreForgotten checks that Pods that vanish take no memory after the hold,
+// although nobody looks at them: a node without a slot in use makes no snapshots.
+func TestVanishedAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(make(chan struct{}, 1))
+		for i := range 100 {
+			uid := fmt.Sprint(i)
+			s.put(podInfo{UID: uid, Requests: map[string]int{"akri.sh/cam": 1}})
+			s.remove(uid, false)
+			if len(s.vanished) > 2 {
+				t.Fatalf("%d Pods are kept", len(s.vanished))
+			}
+			time.Sleep(vanishHold / 2)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -79,11 +80,17 @@ func (s *store) drop(uid string, proven bool) {
 	if !pod.wantsDevices() {
 		return
 	}
-	if !proven && !pod.Terminated {
+	if now := time.Now(); !proven && !pod.Terminated {
 		pod.Waiting = false // the kubelet may have admitted it just before
-		s.vanished[uid] = vanishedPod{pod, time.Now().Add(vanishHold)}
+		s.expire(now)       // nobody may take a snapshot for a long time
+		s.vanished[uid] = vanishedPod{pod, now.Add(vanishHold)}
 	}
 	s.notify()
+}
+
+// expire forgets the Pods that vanished vanishHold ago. The caller holds mu.
+func (s *store) expire(now time.Time) {
+	maps.DeleteFunc(s.vanished, func(_ string, v vanishedPod) bool { return !now.Before(v.until) })
 }
 
 // replace records all Pods of the node at once.
@@ -152,12 +159,9 @@ func (s *store) snapshot() ([]podInfo, bool) {
 	for _, pod := range s.pods {
 		pods = append(pods, pod)
 	}
-	for uid, v := range s.vanished {
-		if time.Now().Before(v.until) {
-			pods = append(pods, v.pod)
-		} else {
-			delete(s.vanished, uid)
-		}
+	s.expire(time.Now())
+	for _, v := range s.vanished {
+		pods = append(pods, v.pod)
 	}
 	return pods, s.trusted
 }
