@@ -121,7 +121,9 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 		for _, d := range o.Duplicates {
 			s.warnOfDuplicate(d)
 		}
-		s.warnOfHidden(o.Hidden)
+		if o.Accounted {
+			s.warnOfHidden(o.Hidden)
+		}
 		return undecided
 	})
 	return again

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/internal/kubelettest"
@@ -56,5 +59,42 @@ func TestUnlistedIsReported(t *testing.T) {
 	if got, want := samples(t, s.options.Metrics.(*prometheus.Registry), "akri_agent_allocations"),
 		[]string{"akri_agent_allocations_total [unlisted] 10"}; !slices.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+// TestHeldByInitContainerIsToldOnce checks that an observation which does not show what
+// init containers have, because another Pod is being admitted, does not lead to a second
+// Event about them.
+func TestHeldByInitContainerIsToldOnce(t *testing.T) {
+	k := kubelettest.Start(t, kubelettest.Options{})
+	s, _ := unconnected(t, k, slog.New(slog.DiscardHandler))
+	s.Publish(types.NamespacedName{Namespace: "default", Name: "cam"}, []device.Device{{
+		Instance: types.NamespacedName{Namespace: "default", Name: "cam-1a2b3c"}, Configuration: "cam", Capacity: 1, Online: true,
+	}})
+	k.Await(camResource, healthy(1))
+	pod := kubelettest.Pod("p", camResource, 1)
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+	pod.Spec.InitContainers = []corev1.Container{kubelettest.Container("init", camResource, 1)}
+	if err := k.Admit(pod); err != nil {
+		t.Fatal(err)
+	}
+	told := func() bool {
+		s.observeOnce(t.Context(), time.Now())
+		hidden, err := ask(t.Context(), s, func() int { return len(s.hidden) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hidden == 1
+	}
+	for start := time.Now(); !told(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatal("the slot of the init container was not noticed")
+		}
+	}
+	k.AnswerList(&podresources.ListPodResourcesResponse{PodResources: []*podresources.PodResources{
+		{Namespace: "default", Name: "p"}, {Namespace: "default", Name: "in-admission"},
+	}})
+	if !told() {
+		t.Error("what was told is forgotten while another Pod is being admitted")
 	}
 }

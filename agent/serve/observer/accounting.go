@@ -27,8 +27,12 @@ type Observation struct {
 	// kubelet.
 	Duplicates []Duplicate
 	// Hidden are the resources with IDs that only a plain init container of a Pod got, and
-	// that the Pod has until it ends, sorted. The list does not show them.
+	// that the Pod has until it ends, sorted. The list does not show them: they are known
+	// only if Accounted.
 	Hidden []Hidden
+	// Accounted means that the Pods of the node were compared with the list. Often the list
+	// alone decides.
+	Accounted bool
 }
 
 // Hidden is a resource with IDs that only a plain init container got.
@@ -69,10 +73,10 @@ func (o Observation) frees(own []slots.Use) bool {
 }
 
 // account decides which resources are open. The listings are ordered by age, the
-// latest last; the Pods were read after the last listing.
+// latest last; the Pods were read after the last listing, or are nil if they were not read.
 func account(listings []kubelet.Listing, pods []podInfo) Observation {
 	last := listings[len(listings)-1]
-	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last), Hidden: hidden(pods)}
+	o := Observation{Listed: listedUses(last), Duplicates: duplicates(last), Hidden: hidden(pods), Accounted: pods != nil}
 	open, lingering := unaccounted(last, pods), unaccounted(last, unreserved(pods, last))
 	for _, l := range listings {
 		for _, use := range listedUses(l) {

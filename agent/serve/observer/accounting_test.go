@@ -168,6 +168,9 @@ func TestIncomplete(t *testing.T) {
 	deleted := podInfo{UID: "1", Namespace: "default", Name: "deleted by force", Requests: map[string]int{"akri.sh/door-1": 1}}
 	ended := podInfo{UID: "2", Namespace: "default", Name: "new", Terminated: true, Requests: map[string]int{"akri.sh/cam-1": 1}}
 	got := incomplete(own, inAdmission, []podInfo{deleted, ended})
+	if got.Accounted {
+		t.Error("the Pods are accounted for while one is being admitted")
+	}
 	if want := "[cam-1 door-1]"; fmt.Sprint(got.Open) != want {
 		t.Errorf("open: got %v, want %s", got.Open, want)
 	}
@@ -228,8 +231,11 @@ func TestHidden(t *testing.T) {
 		{Namespace: "default", Name: "b", Hidden: map[string]bool{"akri.sh/cam": true, "akri.sh/cam-1": true}},
 		{Namespace: "default", Name: "a", Hidden: cam}, {Namespace: "default", Name: "ended", Hidden: cam, Terminated: true},
 		{Namespace: "default", Name: "waiting", Hidden: cam, Waiting: true}, {Namespace: "default", Name: "none"},
-	}).Hidden
-	if want := "[{cam default/a} {cam default/b} {cam-1 default/b}]"; fmt.Sprint(got) != want {
+	})
+	if want := "[{cam default/a} {cam default/b} {cam-1 default/b}]"; fmt.Sprint(got.Hidden) != want || !got.Accounted {
 		t.Errorf("got %v, want %s", got, want)
+	}
+	if listOnly := account([]kubelet.Listing{{}}, nil); listOnly.Accounted {
+		t.Error("a list without the Pods shows what init containers have")
 	}
 }
