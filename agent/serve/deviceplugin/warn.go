@@ -112,19 +112,19 @@ func (s *Server) warnOfResource(name, subject, reason, message string) {
 	s.warnOfInstance(s.devices.nameOf(name), subject, reason, message)
 }
 
-// configuration returns a Configuration with an Instance on this node.
-func (s *Server) configuration(name string) (events.Object, bool) {
+// configuration returns a Configuration with an Instance on this node, with its UID if any
+// of these Instances has it: Events with and without it are different ones.
+func (s *Server) configuration(name string) (object events.Object, found bool) {
 	for _, k := range s.devices.known {
-		if k.configuration != name {
+		if k.configuration != name || object.UID != "" {
 			continue
 		}
-		object := events.Object{Kind: "Configuration", Namespace: k.name.Namespace, Name: name}
+		object, found = events.Object{Kind: "Configuration", Namespace: k.name.Namespace, Name: name}, true
 		if instance := s.options.Instances.Get(k.name); instance != nil {
 			if owner := metav1.GetControllerOf(instance); owner != nil {
 				object.UID = owner.UID
 			}
 		}
-		return object, true
 	}
-	return events.Object{}, false
+	return object, found
 }

@@ -1,6 +1,7 @@
 package deviceplugin
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -9,11 +10,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"akri.sh/akri/agent/device"
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/kubelettest"
 )
 
@@ -96,5 +99,33 @@ func TestHeldByInitContainerIsToldOnce(t *testing.T) {
 	}})
 	if !told() {
 		t.Error("what was told is forgotten while another Pod is being admitted")
+	}
+}
+
+// TestConfigurationOfEvents checks that Events of a Configuration have its UID if any of
+// its Instances is known to the API server. Otherwise, a repeated Event would be another one.
+func TestConfigurationOfEvents(t *testing.T) {
+	s, _ := unconnected(t, kubelettest.Start(t, kubelettest.Options{}), slog.New(slog.DiscardHandler))
+	recorded := &v0.Instance{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "cam-0", UID: "of-instance", ResourceVersion: "1", Labels: map[string]string{v0.NodeLabel("node-a"): ""},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Configuration", Name: "cam", UID: "of-configuration", Controller: new(true)}},
+	}}
+	s.options.Instances.Keep(recorded)
+	var uids []types.UID
+	if _, err := ask(t.Context(), s, func() bool {
+		for i := range 20 {
+			name := types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("cam-%d", i)}
+			s.devices.known[name.Name] = &knownInstance{name: name, configuration: "cam"}
+		}
+		for range 20 {
+			object, _ := s.configuration("cam")
+			uids = append(uids, object.UID)
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if uids = slices.Compact(uids); !slices.Equal(uids, []types.UID{"of-configuration"}) {
+		t.Errorf("UIDs %q", uids)
 	}
 }
