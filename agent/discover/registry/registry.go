@@ -65,10 +65,11 @@ type Status struct {
 
 // Registry holds the endpoints. It is safe for concurrent use.
 type Registry struct {
-	dir     string
-	network Network
-	log     *slog.Logger
-	recheck chan struct{} // an endpoint may have gone offline
+	dir      string
+	network  Network
+	log      *slog.Logger
+	recheck  chan struct{} // an endpoint may have gone offline
+	interval time.Duration // checkInterval
 
 	mu          sync.Mutex
 	records     map[Endpoint]*record
@@ -81,7 +82,7 @@ type Registry struct {
 // must register again. Static handlers are known from the start.
 func New(dir string, network Network, log *slog.Logger, static ...Static) *Registry {
 	r := &Registry{
-		dir: dir, network: network, log: log,
+		dir: dir, network: network, log: log, interval: checkInterval,
 		recheck: make(chan struct{}, 1),
 		records: map[Endpoint]*record{},
 	}

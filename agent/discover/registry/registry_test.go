@@ -331,3 +331,41 @@ func TestDrop(t *testing.T) {
 		t.Errorf("remembered are %s", got)
 	}
 }
+
+// TestSocketRemoved checks that handlers can register after somebody has removed the
+// agent's socket, and that the agent ends if it cannot create another one, because it has
+// mounted a directory that was deleted.
+func TestSocketRemoved(t *testing.T) {
+	directory := t.TempDir()
+	r := New(directory, anywhere, slog.New(slog.DiscardHandler))
+	r.interval = time.Millisecond
+	listener, err := Listen(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Serve(ctx, listener) }()
+	socket := filepath.Join(directory, protocol.RegistrationSocket)
+	for range 2 {
+		if err := os.Remove(socket); err != nil {
+			t.Error(err)
+		}
+		for ctx.Err() == nil {
+			if _, err := os.Lstat(socket); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if err := register(t, directory, &protocol.RegisterDiscoveryHandlerRequest{Name: "udev", Endpoint: "/udev.sock"}); err != nil {
+			t.Errorf("register at the new socket: %v", err)
+		}
+	}
+	if err := os.Rename(directory, directory+"-deleted"); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "was removed") {
+		t.Errorf("serving without a directory ended with %v", err)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
@@ -24,6 +26,9 @@ const (
 	registrationRate  = 20 // per second
 	registrationBurst = 200
 )
+
+// checkInterval is how often the agent looks for its registration socket.
+const checkInterval = 10 * time.Second
 
 // Listen listens on the registration socket, and replaces a stale one. The socket
 // accepts connections as soon as it appears, so a handler that sees it can register
@@ -48,16 +53,59 @@ func Listen(dir string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers registrations until ctx is done.
+// Serve answers registrations until ctx is done. It creates the socket again if somebody
+// has removed it, and returns an error if that is not possible: if the host has deleted
+// the directory, and it is mounted by itself, only a new container reaches the next one.
 func (r *Registry) Serve(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.ReadBufferSize(bufferBytes), grpc.WriteBufferSize(bufferBytes))
 	protocol.RegisterRegistrationServer(server, newRegistrationService(r))
 	stopped := context.AfterFunc(ctx, server.Stop)
 	defer stopped()
-	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("serve the registration socket: %w", err)
+	for {
+		removed, err := r.serveUntilRemoved(ctx, server, listener)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case !removed:
+			return fmt.Errorf("serve the registration socket: %w", err)
+		}
+		if listener, err = Listen(r.dir); err != nil {
+			return fmt.Errorf("the registration socket was removed: %w", err)
+		}
+		r.log.Warn("The registration socket was removed; created it again", "dir", r.dir)
 	}
-	return nil
+}
+
+// serveUntilRemoved serves a listener until ctx is done, or until its socket has been
+// removed, which it reports.
+func (r *Registry) serveUntilRemoved(ctx context.Context, server *grpc.Server, listener net.Listener) (removed bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var checking sync.WaitGroup
+	checking.Go(func() {
+		if removed = r.awaitRemoval(ctx); removed {
+			listener.Close()
+		}
+	})
+	err = server.Serve(listener)
+	cancel()
+	checking.Wait()
+	return removed, err
+}
+
+// awaitRemoval reports whether the registration socket was removed before ctx was done.
+func (r *Registry) awaitRemoval(ctx context.Context) bool {
+	tick := time.NewTicker(r.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		if _, err := os.Lstat(filepath.Join(r.dir, protocol.RegistrationSocket)); errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
 }
 
 type registrationService struct {
