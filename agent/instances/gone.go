@@ -27,8 +27,9 @@ func (d departure) after(response *v0.Instance) bool {
 	return time.Since(d.at) <= maxAnswerAge && (d.deleted || !isNewer(response.ResourceVersion, d.version))
 }
 
-// depart records a departure, and drops those from which no response is under way. The
-// caller holds mu.
+// depart records a departure, and drops those from which no response is under way. If it
+// drops an answer, the Configuration is touched: who saw the answer took the node to be in
+// the Instance. The caller holds mu.
 func (s *Store) depart(instance *v0.Instance, deleted bool) {
 	maps.DeleteFunc(s.departures, func(_ types.UID, d departure) bool { return time.Since(d.at) > maxAnswerAge })
 	d := departure{instance.ResourceVersion, deleted, time.Now()}
@@ -36,6 +37,7 @@ func (s *Store) depart(instance *v0.Instance, deleted bool) {
 	name := NameOf(instance)
 	if kept, found := s.answers[name]; found && kept.instance.UID == instance.UID && d.after(kept.instance) {
 		delete(s.answers, name)
+		s.touched(configurationOf(instance))
 	}
 }
 
@@ -126,6 +128,7 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 	if s.ours(now) {
 		return // the watch will show it soon
 	}
+	s.depart(now, false) // which may be later than the watch has shown
 	for _, h := range s.handlers {
 		h.Left(now)
 	}
@@ -134,9 +137,6 @@ func (s *Store) resolve(name types.NamespacedName, before, now *v0.Instance) {
 // notifyDeleted calls the handlers. The caller holds mu, which keeps the events in
 // order.
 func (s *Store) notifyDeleted(instance *v0.Instance) {
-	if kept, found := s.answers[NameOf(instance)]; found && kept.instance.UID == instance.UID {
-		s.touched(configurationOf(instance)) // who saw this answer took the Instance to exist
-	}
 	s.depart(instance, true)
 	for _, h := range s.handlers {
 		h.Deleted(instance)

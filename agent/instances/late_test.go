@@ -83,3 +83,36 @@ func TestALateResponseWithoutAWatch(t *testing.T) {
 		t.Error("the response brings the Instance back")
 	}
 }
+
+// The same is true if the node has left the Instance: otherwise the node would not join it
+// again.
+func TestALateResponseWithoutAWatchOfALeftInstance(t *testing.T) {
+	i := &interrupter{}
+	f := newFixture(t, func(next http.RoundTripper) http.RoundTripper { i.next = next; return i })
+	f.create()
+	f.want("changed")
+	list := i.hold(func(r *http.Request) bool { return isWatch(r) || path.Base(r.URL.Path) == "instances" })
+	defer list()
+	i.cut()
+	claimed := f.patch(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`)
+	f.patch(`{"metadata":{"labels":{"` + v0.NodeLabel("node-a") + `":null}}}`)
+	read := i.hold(func(r *http.Request) bool { return path.Base(r.URL.Path) == f.name.Name })
+	defer read()
+	before := f.touched.Load()
+	list()
+	f.eventually("the store has the event of the departure", func() bool { return f.touched.Load() > before })
+	f.store.Keep(claimed)
+	before = f.touched.Load()
+	read()
+	f.want("left")
+	if f.store.Get(f.name) != nil || f.answers() != 0 {
+		t.Error("the response shows the node in the Instance that it has left")
+	}
+	if f.touched.Load() == before {
+		t.Error("nobody learns that the response was late")
+	}
+	f.store.Keep(claimed)
+	if f.store.Get(f.name) != nil || f.answers() != 0 {
+		t.Error("the response brings the Instance back")
+	}
+}
