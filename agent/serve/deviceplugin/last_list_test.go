@@ -1,12 +1,17 @@
 package deviceplugin
 
 import (
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/serve/slots"
+	"akri.sh/akri/internal/kubelettest"
 )
 
 // TestLastList checks that streams end with the list in which every ID is unhealthy, also
@@ -37,6 +42,23 @@ func TestLastList(t *testing.T) {
 			if health != plugin.Unhealthy {
 				t.Fatalf("the last lists of the streams: %v", last)
 			}
+		}
+	}
+}
+
+// TestStopIsNoFailure checks that the end of the streams is not taken for the kubelet's
+// doing when the agent stops: nothing is tried again, and nobody is warned.
+func TestStopIsNoFailure(t *testing.T) {
+	for range 10 {
+		k, log := kubelettest.Start(t, kubelettest.Options{NoWatcher: true}), &records{}
+		s, stop := unconnected(t, k, slog.New(slog.NewTextHandler(log, nil)))
+		s.Publish(types.NamespacedName{Namespace: "default", Name: "cam"}, []device.Device{{
+			Instance: types.NamespacedName{Namespace: "default", Name: "cam-1a2b3c"}, Configuration: "cam", Capacity: 1, Online: true,
+		}})
+		k.Await(camResource, healthy(1))
+		stop()
+		if strings.Contains(log.text(), "does not use this socket") {
+			t.Fatal(log.text())
 		}
 	}
 }

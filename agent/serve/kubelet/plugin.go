@@ -179,7 +179,8 @@ func deleted(socket string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// connection is the plugin's service on one socket. It counts the open streams.
+// connection is the plugin's service on one socket. It counts the streams that the
+// kubelet has not closed.
 type connection struct {
 	deviceplugin.DevicePluginServer
 	streams *streamCount
@@ -187,8 +188,11 @@ type connection struct {
 
 func (c *connection) ListAndWatch(empty *deviceplugin.Empty, stream deviceplugin.DevicePlugin_ListAndWatchServer) error {
 	c.streams.add(1)
-	defer c.streams.add(-1)
-	return c.DevicePluginServer.ListAndWatch(empty, stream)
+	err := c.DevicePluginServer.ListAndWatch(empty, stream)
+	if err != nil || stream.Context().Err() != nil { // otherwise, the plugin is stopping and has sent its last list
+		c.streams.add(-1)
+	}
+	return err
 }
 
 // announcement describes the service on a socket to the kubelet's plugin watcher.
