@@ -29,13 +29,15 @@ Replaced by ` + Redacted + `:
 - all values of discoveryProperties;
 - values of properties (brokerProperties), fields, environment variables and arguments whose name
   contains password, passwd, passphrase, passcode, pwd, secret, token, credential, api key, access key,
-  private key, signing key, authorization or cookie, unless the name ends like that of a reference,
-  such as secretName;
+  private key, signing key, shared key, account key, encryption key, client key, authorization, cookie,
+  connection string or community, or ends with pass, psk or auth, and what is below such a field;
+- only if the name ends like that of a reference, such as secretName, secretKeyRef or passwordFile, what
+  looks like a name or a path stays;
 - data of Secrets in the templates of Configurations;
-- in all texts: private keys, JSON web tokens, bearer tokens, user information in URLs, and
-  assignments such as password=x;
+- in all texts: private keys, JSON web tokens, bearer tokens, authorization headers, user information
+  in URLs, assignments such as password=x, and fields of YAML and JSON;
 - the CA and the path of webhooks;
 - each of these values, if it has at least 6 characters, wherever else it occurs, also in base64.
 
-Removed: managedFields, and the annotation of kubectl apply.
+Removed: managedFields, and the annotations in which kubectl apply and k3s keep the object.
 `

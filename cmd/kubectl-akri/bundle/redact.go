@@ -2,10 +2,13 @@ package bundle
 
 import (
 	"encoding/base64"
-	"regexp"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+
+	"sigs.k8s.io/yaml"
 )
 
 // Redacted replaces what is left out.
@@ -14,38 +17,6 @@ const Redacted = "REDACTED"
 // minScrubbed is the length from which a value that was left out of one object is also
 // replaced wherever else it occurs. Shorter values occur by chance.
 const minScrubbed = 6
-
-var (
-	// credentialWords are found in the names of credentials, in lower case and without
-	// separators.
-	credentialWords = []string{
-		"password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential", "apikey", "accesskey", "privatekey",
-		"signingkey", "authorization", "cookie", "connectionstring", "community",
-	}
-	// credentialParts are names of credentials, or the last part of such a name. Within
-	// other words, they are common.
-	credentialParts = []string{"pass", "psk"}
-	// references end the names of fields that only say where a credential is, or what
-	// it is like.
-	references = []string{"name", "ref", "file", "path", "dir", "namespace", "mode", "seconds", "kind", "type", "class"}
-	separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
-)
-
-// isCredential reports whether a field, variable or flag of this name may hold a
-// credential.
-func isCredential(name string) bool {
-	part := name[strings.LastIndexAny(name, "-_. ")+1:]
-	if slices.Contains(credentialParts, strings.ToLower(part)) || strings.HasSuffix(part, "Pass") {
-		return true
-	}
-	name = separators.Replace(strings.ToLower(name))
-	return !isReference(name) && slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
-}
-
-func isReference(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(references, func(end string) bool { return strings.HasSuffix(name, end) })
-}
 
 // Redactor leaves out what may be a credential. It remembers the values of fields that
 // it has left out, so that they are found in other places, too. It is safe for concurrent
@@ -58,97 +29,177 @@ type Redactor struct {
 // Object returns a copy of an object without credentials: values of fields, properties,
 // environment variables and arguments with the name of a credential, all values of
 // discoveryProperties, the data of Secrets, the CA and the path of webhooks,
-// managedFields, and the copy of the object that kubectl apply keeps.
+// managedFields, and the copies of the object that kubectl apply and others keep.
 func (r *Redactor) Object(object map[string]any) map[string]any {
-	return r.fields(object, false)
+	return r.fields(object, open)
 }
 
-// fields copies a map. If all is set, it is the value of a credential.
-func (r *Redactor) fields(from map[string]any, all bool) map[string]any {
+// copies are annotations with a copy of the object, compressed or not.
+var copies = []string{"kubectl.kubernetes.io/last-applied-configuration", "objectset.rio.cattle.io/applied"}
+
+// namedFields are those with the value of what the field name or key of the same map
+// names, such as an environment variable.
+var namedFields = []string{"value", "values", "default", "defaultvalue", "content"}
+
+// fields copies a map that is the value of a field of a level.
+func (r *Redactor) fields(from map[string]any, of level) map[string]any {
 	to := make(map[string]any, len(from))
 	kind, _ := from["kind"].(string)
+	isSecret := strings.Contains(strings.ToLower(kind), "secret")
 	name, _ := from["name"].(string)
+	if key, ok := from["key"].(string); ok && levelOf(name) == open {
+		name = key
+	}
 	for key, value := range from {
-		switch {
-		case key == "managedFields", key == "kubectl.kubernetes.io/last-applied-configuration":
+		switch lower := strings.ToLower(key); {
+		case key == "managedFields", slices.Contains(copies, key):
 		case key == "caBundle":
 			to[key] = Redacted
-		case kind == "Secret" && (key == "data" || key == "stringData"):
-			to[key] = r.value(value, true)
+		case key == "stringData", isSecret && slices.Contains([]string{"data", "binaryData", "encryptedData"}, key):
+			to[key] = r.value(value, "", credential)
 		case key == "discoveryProperties":
 			to[key] = r.discoveryProperties(value)
 		case key == "clientConfig":
 			to[key] = r.clientConfig(value)
-		case key == "value" && isCredential(name): // of an environment variable
-			to[key] = r.value(value, true)
+		case levelOf(name) != open && slices.Contains(namedFields, lower):
+			to[key] = r.value(value, name, levelOf(name))
+		case levelOf(name) != open && lower == "valuefrom":
+			to[key] = r.value(value, "", reference)
+		case key == "key" && of != open && isKey(from, of), key == "path" && of != open && isFile(from):
+			to[key] = value
 		case key == "args", key == "command":
-			to[key] = r.arguments(value)
+			to[key] = r.arguments(value, of)
 		default:
-			to[key] = r.value(value, isCredential(key) || all && !isReference(key))
+			to[key] = r.value(value, key, max(levelOf(key), within(of, key)))
 		}
 	}
 	return to
 }
 
-// value copies a value. If all is set, it is that of a credential.
-func (r *Redactor) value(value any, all bool) any {
+// within returns the level of a field whose map has a level, as far as the map tells.
+func within(of level, key string) level {
+	switch {
+	case of == open || key == "apiVersion":
+		return open
+	case isReference(key):
+		return reference
+	}
+	return credential
+}
+
+// value copies a value of a level. The name is that of its field, for references.
+func (r *Redactor) value(value any, name string, l level) any {
 	switch value := value.(type) {
 	case map[string]any:
-		return r.fields(value, all)
+		return r.fields(value, l)
 	case []any:
 		list := make([]any, len(value))
 		for i, item := range value {
-			list[i] = r.value(item, all)
+			list[i] = r.value(item, name, l)
 		}
 		return list
 	case string:
-		if all {
+		if l == credential || l == reference && !refers(name, value) {
 			return r.leaveOut(value)
 		}
-		return r.Text(value)
+		return r.document(value)
 	case int64, float64:
-		if all {
+		if l == credential || l == reference && !refers(name, fmt.Sprint(value)) {
 			return Redacted
 		}
 	}
 	return value
 }
 
+// document returns a text without credentials. A text that is an object in YAML or JSON,
+// such as discoveryDetails or a file in a ConfigMap, is treated as one, because names and
+// values can be on different lines.
+func (r *Redactor) document(text string) string {
+	if !strings.ContainsAny(strings.TrimSpace(text), "\n{[") {
+		return r.Text(text)
+	}
+	var parsed any
+	if err := yaml.Unmarshal([]byte(text), &parsed); err != nil || !isDocument(parsed) {
+		return r.Text(text)
+	}
+	if redacted := r.value(parsed, "", open); !reflect.DeepEqual(parsed, redacted) {
+		if marshaled, err := yaml.Marshal(redacted); err == nil {
+			text = string(marshaled)
+		}
+	}
+	return r.Text(text)
+}
+
+// isDocument reports whether the content of a text is an object or a list, and no sentence
+// with a colon.
+func isDocument(parsed any) bool {
+	switch parsed := parsed.(type) {
+	case []any:
+		return true
+	case map[string]any:
+		for key := range parsed {
+			if strings.ContainsAny(key, " \t\n") {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // discoveryProperties leaves out all values: handlers get credentials as properties of
 // any name.
 func (r *Redactor) discoveryProperties(value any) any {
-	list, _ := r.value(value, false).([]any)
-	original, _ := value.([]any)
-	for i, item := range list {
-		if property, ok := item.(map[string]any); ok && property["value"] != nil {
-			property["value"] = r.value(original[i].(map[string]any)["value"], true)
-		}
+	list, ok := value.([]any)
+	if !ok {
+		return r.value(value, "", credential)
 	}
-	return list
+	properties := make([]any, len(list))
+	for i, item := range list {
+		property, ok := item.(map[string]any)
+		if !ok {
+			properties[i] = r.value(item, "", credential)
+			continue
+		}
+		copied := make(map[string]any, len(property))
+		for key, field := range property {
+			switch key {
+			case "name":
+				copied[key] = r.value(field, key, open)
+			case "valueFrom":
+				copied[key] = r.value(field, key, reference)
+			default:
+				copied[key] = r.value(field, key, credential)
+			}
+		}
+		properties[i] = copied
+	}
+	return properties
 }
 
 // clientConfig leaves out the path of a webhook, which protects it from other clients.
 func (r *Redactor) clientConfig(value any) any {
-	copied := r.value(value, false)
+	copied := r.value(value, "", open)
 	if fields, ok := copied.(map[string]any); ok {
 		if service, ok := fields["service"].(map[string]any); ok && service["path"] != nil {
-			service["path"] = r.value(service["path"], true)
+			service["path"] = r.value(service["path"], "", credential)
 		}
 	}
 	return copied
 }
 
 // arguments copies a command line. The value of a flag may be the next argument.
-func (r *Redactor) arguments(value any) any {
-	list, ok := r.value(value, false).([]any)
-	if !ok {
-		return r.value(value, false)
+func (r *Redactor) arguments(value any, of level) any {
+	original, ok := value.([]any)
+	list, _ := r.value(value, "", of).([]any)
+	if !ok || of != open {
+		return r.value(value, "", of)
 	}
 	for i := 1; i < len(list); i++ {
-		flag, _ := list[i-1].(string)
-		argument, _ := list[i].(string)
-		if strings.HasPrefix(flag, "-") && isCredential(flag) && !strings.Contains(flag, "=") && !strings.HasPrefix(argument, "-") {
-			list[i] = r.leaveOut(argument)
+		flag, _ := original[i-1].(string)
+		argument, ok := original[i].(string)
+		if ok && strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && !strings.HasPrefix(argument, "-") && levelOf(flag) != open {
+			list[i] = r.value(argument, flag, levelOf(flag))
 		}
 	}
 	return list
@@ -168,43 +219,6 @@ func (r *Redactor) leaveOut(value string) string {
 		r.seen[value] = true
 	}
 	return Redacted
-}
-
-var (
-	userInfo   = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"'<>]+@`)
-	bearer     = regexp.MustCompile(`(?i)\b(bearer) +[A-Za-z0-9._~+/=-]{8,}`)
-	jsonToken  = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
-	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
-	// assignment matches name=value, name:value and "name": "value", and yamlField a
-	// line of YAML. "cannot read the secret: timeout" is neither.
-	assignment = regexp.MustCompile(`([A-Za-z0-9_.-]+)(["']?=\\?|["'] *: *|:)(\\?"[^"]*"|'[^']*'|[^\s,;&"'}\]]+)`)
-	yamlField  = regexp.MustCompile(`(?m)^([ \t]*(?:- +)?["']?)([A-Za-z0-9_.-]+)(["']?:[ \t]+)(\S.*)$`)
-)
-
-// Text returns a text without credentials as far as their form, or the name next to
-// them, tells them: private keys, tokens, user information in URLs, and assignments
-// such as password=….
-func (r *Redactor) Text(text string) string {
-	text = privateKey.ReplaceAllString(text, Redacted)
-	text = jsonToken.ReplaceAllString(text, Redacted)
-	text = bearer.ReplaceAllString(text, "$1 "+Redacted)
-	text = userInfo.ReplaceAllString(text, "${1}"+Redacted+"@")
-	text = replaceNamed(text, yamlField, 2, 4)
-	return replaceNamed(text, assignment, 1, 3)
-}
-
-// replaceNamed replaces the value in each match whose name is that of a credential.
-func replaceNamed(text string, pattern *regexp.Regexp, name, value int) string {
-	var b strings.Builder
-	last := 0
-	for _, match := range pattern.FindAllStringSubmatchIndex(text, -1) {
-		if isCredential(text[match[2*name]:match[2*name+1]]) {
-			b.WriteString(text[last:match[2*value]])
-			b.WriteString(Redacted)
-			last = match[2*value+1]
-		}
-	}
-	return b.String() + text[last:]
 }
 
 // scrubber returns a replacer of all values that were left out of an object wherever they occur in a
