@@ -86,6 +86,7 @@ type template struct {
 	name    string
 	sources []string
 	// conditions are the values that an object needs, by its kind and name, or by its kind.
+	// They are those of $values, to which keys of Akri's own chart are translated.
 	conditions map[string]string
 }
 
@@ -94,21 +95,21 @@ var templates = []template{
 		name:    "rbac.yaml",
 		sources: []string{"rbac/controller.yaml", "rbac/agent.yaml", "rbac/agent-pods.yaml"},
 		conditions: map[string]string{
-			"ClusterRole": ".Values.rbac.enabled", "ClusterRoleBinding": ".Values.rbac.enabled",
-			"Role": ".Values.rbac.enabled", "RoleBinding": ".Values.rbac.enabled",
-			"ClusterRole/akri-agent-pods": "and .Values.rbac.enabled .Values.agent.readPods",
+			"ClusterRole": "$values.rbac.enabled", "ClusterRoleBinding": "$values.rbac.enabled",
+			"Role": "$values.rbac.enabled", "RoleBinding": "$values.rbac.enabled",
+			"ClusterRole/akri-agent-pods": "and $values.rbac.enabled $values.agent.readPods",
 		},
 	},
 	{
 		name:    "webhook-rbac.yaml",
 		sources: []string{"webhook/rbac.yaml"},
 		conditions: map[string]string{
-			"ServiceAccount":     ".Values.webhook.enabled",
-			"ClusterRole":        "and .Values.rbac.enabled .Values.webhook.enabled",
-			"ClusterRoleBinding": "and .Values.rbac.enabled .Values.webhook.enabled",
+			"ServiceAccount":     "$values.webhook.enabled",
+			"ClusterRole":        "and $values.rbac.enabled $values.webhook.enabled",
+			"ClusterRoleBinding": "and $values.rbac.enabled $values.webhook.enabled",
 			// For the Secret with the certificate that the webhook issues itself.
-			"Role":        `and .Values.rbac.enabled .Values.webhook.enabled (eq .Values.certificates.provider "own")`,
-			"RoleBinding": `and .Values.rbac.enabled .Values.webhook.enabled (eq .Values.certificates.provider "own")`,
+			"Role":        `and $values.rbac.enabled $values.webhook.enabled (eq $values.certificates.provider "own")`,
+			"RoleBinding": `and $values.rbac.enabled $values.webhook.enabled (eq $values.certificates.provider "own")`,
 		},
 	},
 	{
@@ -117,11 +118,17 @@ var templates = []template{
 	},
 }
 
-const header = "{{- /* Generated from %s by \"make generate\". DO NOT EDIT. */}}\n"
+const (
+	header        = "{{- /* Generated from %s by \"make generate\". DO NOT EDIT. */}}\n"
+	declareValues = "{{- $values := include \"akri.values\" . | fromYaml }}\n"
+)
 
 func (t *template) render(config string) (string, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, header, "config/"+strings.Join(t.sources, ", config/"))
+	if len(t.conditions) > 0 {
+		out.WriteString(declareValues)
+	}
 	for _, source := range t.sources {
 		data, err := os.ReadFile(filepath.Join(config, source))
 		if err != nil {

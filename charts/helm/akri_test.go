@@ -117,8 +117,12 @@ controller: {onlyOnControlPlane: true, tolerations: {}}
 			},
 		},
 		"the webhook is off": {
-			values:  "webhookConfiguration: {enabled: false}",
-			without: []string{"Deployment akri-system/akri-webhook", "ValidatingWebhookConfiguration /akri-configurations"},
+			values: "webhookConfiguration: {enabled: false}",
+			without: []string{
+				"Deployment akri-system/akri-webhook", "ValidatingWebhookConfiguration /akri-configurations",
+				"ServiceAccount akri-system/akri-webhook", "ClusterRole /akri-webhook", "ClusterRoleBinding /akri-webhook",
+				"ClusterRoleBinding /akri-webhook-dry-run", "Role akri-system/akri-webhook", "RoleBinding akri-system/akri-webhook",
+			},
 		},
 		"Prometheus": {
 			values: "prometheus: {enabled: true, port: 9090}",
@@ -179,6 +183,11 @@ func TestAkriDefaults(t *testing.T) {
 	set(values, []string{"controller", "allowOnControlPlane"}, false)
 	set(values, []string{"webhookConfiguration", "allowOnControlPlane"}, false)
 	compare(t, render(t, text(t, values)), render(t, ""))
+}
+
+// TestAkriKeyOfWebhook checks that Akri's key and ours leave out the same objects.
+func TestAkriKeyOfWebhook(t *testing.T) {
+	compare(t, render(t, "webhookConfiguration: {enabled: false}"), render(t, "webhook: {enabled: false}"))
 }
 
 // TestGone checks that keys without a meaning say so, and name what replaces them.
