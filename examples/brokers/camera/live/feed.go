@@ -19,6 +19,9 @@ const (
 	// refusedInterval is the time between two attempts with credentials that the camera
 	// refuses: cameras lock users out who try too often.
 	refusedInterval = 30 * time.Second
+	// minNameDelay and maxNameDelay bound the time until a camera that did not answer is asked
+	// for its name again.
+	minNameDelay, maxNameDelay = refusedInterval, time.Hour
 	// maxUnanswered is how many requests in a row a live camera may leave unanswered, as
 	// cameras do now and then, before people see that it is gone.
 	maxUnanswered = 1
@@ -61,6 +64,9 @@ type Feed struct {
 	unanswered int           // requests in a row
 	slowest    time.Duration // that a picture took; the longer ago, the less
 	watched    time.Time
+	told       bool          // the camera has told its name, or that it has none
+	askAt      time.Time     // when to ask it for its name
+	nameDelay  time.Duration // after the last time that it did not tell
 }
 
 // NewFeed returns the feed of a camera at an address. The interval is the time between
@@ -87,24 +93,19 @@ func (f *Feed) Run(ctx context.Context) error {
 
 // fetch gets a picture and, the first time, the camera's name.
 func (f *Feed) fetch(ctx context.Context) error {
-	f.mu.Lock()
-	named, patience := f.status.Name != "", f.patience()
-	f.mu.Unlock()
-	var information onvif.Information
 	began := time.Now()
+	f.mu.Lock()
+	ask, patience := !f.told && !began.Before(f.askAt), f.patience()
+	f.mu.Unlock()
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	picture, err := f.camera.Picture(asking)
 	took := time.Since(began)
-	if err == nil && !named {
-		// A camera that does not tell its name is shown without.
-		information, _ = f.camera.Information(asking)
+	if err == nil && ask {
+		f.recordName(f.camera.Information(asking))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if information.Name != "" {
-		f.status.Name, f.status.Model = information.Name, information.Manufacturer+" "+information.Model
-	}
 	before, silent := f.status.Problem, errors.Is(err, onvif.ErrSilent)
 	f.unanswered++
 	switch {
@@ -122,6 +123,22 @@ func (f *Feed) fetch(ctx context.Context) error {
 		slog.Info("The picture is live", "camera", f.address)
 	}
 	return err
+}
+
+// recordName records what the camera tells about itself. One that does not tell its name is shown
+// without.
+func (f *Feed) recordName(information onvif.Information, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err != nil:
+		f.nameDelay = min(max(2*f.nameDelay, minNameDelay), maxNameDelay)
+		f.askAt = time.Now().Add(f.nameDelay)
+		return
+	case information.Name != "":
+		f.status.Name, f.status.Model = information.Name, information.Manufacturer+" "+information.Model
+	}
+	f.told = true
 }
 
 // patience returns how long the next picture may take. A camera that answers quickly is
