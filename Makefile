@@ -129,8 +129,8 @@ fetch: ## Download the Go modules that everything else needs, and Debian's list 
 # The checks, as stages that tools/gate runs: a mistake that is found quickly is found
 # first. A test that cannot run is a failure in them; nodes need root.
 STAGES := fetch house lint kubernetes build
-gate full versions: export AKRI_TEST_REQUIRED := 1
-gate full versions: export AKRI_E2E_REQUIRED := $(if $(filter 0,$(shell id -u)),1)
+gate full versions soak: export AKRI_TEST_REQUIRED := 1
+gate full versions soak: export AKRI_E2E_REQUIRED := $(if $(filter 0,$(shell id -u)),1)
 gate full versions: export COUNT := -count=1
 gate full versions: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
 

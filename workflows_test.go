@@ -114,6 +114,34 @@ func checkRun(t *testing.T, place, run string, targets map[string]bool) {
 	}
 }
 
+// TestRequirements checks that each target that runs stages by bin/gate counts a test that
+// cannot run as a failure: a stage whose tests are all skipped passes, too.
+func TestRequirements(t *testing.T) {
+	// make prints its variables and rules, and runs nothing.
+	output, err := exec.Command("make", "--print-data-base", "--dry-run", "help").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %.1000s", err, output)
+	}
+	database := string(output)
+	rule := regexp.MustCompile(`(?m)^([a-z0-9-]+):.*\n(?:#.*\n)*(?:\t.*\n)*?\t@bin/gate `)
+	required := "1"
+	if os.Getuid() != 0 {
+		required = "" // of tests on nodes
+	}
+	var found []string
+	for _, match := range rule.FindAllStringSubmatch(database, -1) {
+		found = append(found, match[1])
+		for _, want := range []string{"AKRI_TEST_REQUIRED := 1", strings.TrimSpace("AKRI_E2E_REQUIRED := " + required)} {
+			if !strings.Contains(database, "\n"+match[1]+": "+want) {
+				t.Errorf("make %s does not set %s: its tests may be skipped", match[1], want)
+			}
+		}
+	}
+	if slices.Sort(found); !slices.Equal(found, []string{"full", "gate", "soak", "versions"}) {
+		t.Errorf("the targets %v run stages", found)
+	}
+}
+
 // TestReleaseNotes checks that a version without a section in the changelog cannot be
 // released.
 func TestReleaseNotes(t *testing.T) {
