@@ -23,6 +23,12 @@ import (
 // maxListedPods limits how many Pods are in memory at a time. Users may give each a megabyte.
 const maxListedPods = 10
 
+// Reasons of Events.
+const (
+	reasonNodeLost   = "NodeLost"
+	reasonDeviceLost = "DeviceLost"
+)
+
 // reconciler reconciles nodes. It has one worker, so its state needs no lock.
 type reconciler struct {
 	cache   client.Reader
@@ -144,7 +150,7 @@ func (r *reconciler) removeFrom(
 		if action == Delete {
 			note = "node %s, the only one that can reach the device, is %s"
 		}
-		r.events.Eventf(instance, nil, corev1.EventTypeWarning, "NodeLost", string(action), note, node, state)
+		r.events.Eventf(instance, nil, corev1.EventTypeWarning, reasonNodeLost, string(action), note, node, state)
 	}
 	return next, errors.Join(errs...)
 }

@@ -61,7 +61,7 @@ func (r *unseenInstances) Reconcile(ctx context.Context, request reconcile.Reque
 		return reconcile.Result{}, fmt.Errorf("delete Instance %s, which no node sees: %w", request, err)
 	}
 	log.FromContext(ctx).Info("Deleted an Instance that no node sees")
-	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, "DeviceLost", "Delete",
+	r.events.Eventf(&instance, nil, corev1.EventTypeWarning, reasonDeviceLost, "Delete",
 		"no node has seen the device for %v", r.grace)
 	return reconcile.Result{}, nil
 }

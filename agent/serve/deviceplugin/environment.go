@@ -25,7 +25,7 @@ const (
 // omission is something of a device that a container does not get.
 type omission struct {
 	device device.Device
-	reason string // in CamelCase, for an Event
+	reason string // of an Event
 	what   string
 }
 
@@ -62,7 +62,7 @@ func environment(devices []device.Device) (map[string]string, []omission) {
 	var omissions []omission
 	for i, names := range omitted {
 		if len(names) > 0 {
-			omissions = append(omissions, omission{devices[i], "PropertiesOmitted", fmt.Sprintf(
+			omissions = append(omissions, omission{devices[i], reasonOmitted, fmt.Sprintf(
 				"a container gets the device without %d environment variables, which are invalid or too large "+
 					"(%d bytes each, %d bytes in all): %s",
 				len(names), maxValueBytes, maxEnvironmentBytes, text.Truncate(strings.Join(names, ", "), maxOmittedBytes))})

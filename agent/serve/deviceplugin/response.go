@@ -32,7 +32,7 @@ func respond(devices []device.Device) (*plugin.ContainerAllocateResponse, []omis
 	for _, d := range devices {
 		conflict := func(kind, path string) {
 			omissions = append(omissions, omission{
-				d, "PathConflict",
+				d, reasonPathConflict,
 				fmt.Sprintf("a container gets the device without its %s at %s, because another of its devices has that path", kind, path),
 			})
 		}

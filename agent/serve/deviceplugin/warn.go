@@ -13,15 +13,17 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Reasons of Events; see also omission.
+// Reasons of Events.
 const (
-	reasonNameTaken  = "ResourceNameTaken"
-	reasonRefused    = "AllocationRefused"
-	reasonConflict   = "SlotConflict"
-	reasonRestored   = "SlotRestored"
-	reasonDuplicate  = "AllocatedTwice"
-	reasonUnwritable = "ClaimsUnwritable"
-	reasonHidden     = "HeldByInitContainer"
+	reasonNameTaken    = "ResourceNameTaken"
+	reasonRefused      = "AllocationRefused"
+	reasonConflict     = "SlotConflict"
+	reasonRestored     = "SlotRestored"
+	reasonDuplicate    = "AllocatedTwice"
+	reasonUnwritable   = "ClaimsUnwritable"
+	reasonHidden       = "HeldByInitContainer"
+	reasonPathConflict = "PathConflict"
+	reasonOmitted      = "PropertiesOmitted"
 )
 
 // warnOfInstance emits an Event of an Instance, and logs it.
