@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"sigs.k8s.io/yaml"
 )
 
 var (
@@ -113,6 +115,73 @@ func TestHelmCommands(t *testing.T) {
 	if commands < 10 {
 		t.Errorf("only %d commands were found", commands)
 	}
+}
+
+// kustomizeCommand matches a command that applies or builds a kustomization of config/, also
+// one that is broken into lines, and its directory.
+var kustomizeCommand = regexp.MustCompile(
+	`\bkubectl\s+(?:(?:apply|create|replace)\s+(?:--?[\w=-]+\s+)*-k\s+|kustomize\s+)(?:[\w.-]+/)*?(config/[\w/-]+)`)
+
+// TestKustomizations checks that no command applies or builds manifests whose images are
+// the placeholders akri.sh/NAME:dev, which no registry has. A kustomization of the
+// operator's own sets them.
+func TestKustomizations(t *testing.T) {
+	r := repositoryOf(t)
+	texts := slices.Clone(r.prose)
+	for _, file := range r.code {
+		if !file.test { // --help
+			texts = append(texts, file.textFile)
+		}
+	}
+	commands := 0
+	for _, file := range texts {
+		for _, match := range kustomizeCommand.FindAllStringSubmatchIndex(file.text, -1) {
+			dir := file.text[match[2]:match[3]]
+			commands++
+			if manifest := r.placeholderIn(t, dir); manifest != "" {
+				t.Errorf("%s:%d: %s has placeholders for images, in %s: use the chart, or a kustomization of one's own such as my-akri",
+					file.path, lineAt(file.text, match[0]), dir, manifest)
+			}
+		}
+	}
+	if commands < 5 {
+		t.Errorf("only %d commands were found", commands)
+	}
+	if r.placeholderIn(t, "config/default") == "" {
+		t.Error("config/default is said to have no placeholders")
+	}
+}
+
+// placeholderIn returns a manifest of a kustomization whose image is a placeholder, or "".
+func (r *repository) placeholderIn(t *testing.T, dir string) string {
+	t.Helper()
+	var kustomization struct {
+		Resources []string `json:"resources"`
+	}
+	if err := yaml.Unmarshal([]byte(r.textOf(path.Join(dir, "kustomization.yaml"))), &kustomization); err != nil {
+		t.Fatalf("%s: %v", dir, err)
+	}
+	for _, resource := range kustomization.Resources {
+		name := path.Join(dir, resource)
+		if r.dirs[name] {
+			if found := r.placeholderIn(t, name); found != "" {
+				return found
+			}
+		} else if strings.Contains(r.textOf(name), "image: akri.sh/") {
+			return name
+		}
+	}
+	return ""
+}
+
+// textOf returns the content of a page or manifest.
+func (r *repository) textOf(name string) string {
+	for _, file := range r.prose {
+		if file.path == name {
+			return file.text
+		}
+	}
+	return ""
 }
 
 // TestPlaceholders finds lines of capitals, which stand for what somebody wanted to fill in.

@@ -39,7 +39,7 @@ not exist.
 The exit code is 0 if all images can be pulled and run, and 1 if one cannot. Nodes that
 are not ready are named and skipped.`,
 		Example: `  helm template akri bin/akri-1.2.3.tgz -n akri-system | kubectl akri migrate pull
-  kubectl kustomize config/default | kubectl akri migrate pull`,
+  kubectl kustomize my-akri | kubectl akri migrate pull`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), streams) },
 	}
