@@ -57,7 +57,7 @@ func (c *controllerCommand) register(set *pflag.FlagSet) {
 	set.DurationVar(&c.nodeGrace, "node-grace", nodes.DefaultNotReadyGrace,
 		"`duration` that a node may be NotReady before it is removed from the Instances that no Pod on it uses; 0: never")
 	set.DurationVar(&c.sweepInterval, "sweep-interval", time.Hour,
-		"`interval` between searches for orphaned objects that garbage collection does not cover; 0: never")
+		"`interval` between searches for stray objects that garbage collection does not cover; 0: never")
 	c.policy.register(set)
 }
 

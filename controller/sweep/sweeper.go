@@ -19,9 +19,10 @@ import (
 	"akri.sh/akri/controller/ownership"
 )
 
-// selector selects the objects that the controller applied and may remove. Services of
-// instanceServiceSpec have no label with their Configuration.
-const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
+// selector selects the objects that the controller applied where garbage collection does
+// not reach them, and may remove.
+const selector = v0.LabelManagedBy + "=" + v0.ManagedBy + "," + v0.LabelOwner + "," +
+	v0.LabelDeletionPolicy + "!=" + v0.DeletionPolicyOrphan
 
 // maxFirst bounds the time from the start to the first sweep; pageSize is how many
 // objects are read at once: the metadata of each may have more than a megabyte.
@@ -141,8 +142,8 @@ func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadat
 		return false, nil
 	}
 	state := ownership.Read(object)
-	if state.Parent.Name == "" || state.Owner == "" && !state.Confirmed {
-		return false, nil // its labels are not the controller's
+	if state.Parent.Name == "" || state.Owner == "" {
+		return false, nil // the controller has not set its labels
 	}
 	parent := &metav1.PartialObjectMetadata{}
 	parent.SetGroupVersionKind(state.Parent.Kind())
@@ -150,7 +151,7 @@ func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadat
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read %s: %w", state.Parent, err)
 	}
-	return err != nil || state.Owner != "" && state.Owner != parent.UID, nil
+	return err != nil || state.Owner != parent.UID, nil
 }
 
 func (s *Sweeper) remove(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata) error {

@@ -92,33 +92,25 @@ func TestSweep(t *testing.T) {
 
 	const ours = v0.FieldManagerController
 	objects := map[string]sweptObject{
-		"lost": {
-			reason:  "its owner reference was removed, and its Configuration no longer exists",
+		"orphaned": {
+			reason:  "it is as garbage collection leaves it when its Configuration is deleted with --cascade=orphan",
 			labels:  map[string]string{v0.LabelConfiguration: "gone"},
 			manager: ours,
-			swept:   true,
 		},
-		"lost-instance": {
+		"orphaned-instance": {
 			reason:  "the same for an Instance",
 			labels:  map[string]string{v0.LabelConfiguration: "alive", v0.LabelInstance: "gone"},
 			manager: ours,
-			swept:   true,
-		},
-		"lost-legacy": {
-			reason:  "the same, for the Service of instanceServiceSpec, whose labels do not name its Configuration",
-			labels:  map[string]string{v0.LabelInstance: "gone"},
-			manager: ours,
-			swept:   true,
 		},
 		"relabeled": {
-			reason:  "another client has set the labels that name the parent",
-			labels:  map[string]string{v0.LabelConfiguration: "alive"},
-			relabel: map[string]string{v0.LabelConfiguration: "gone"},
+			reason:  "another client has set the label with its owner",
+			labels:  map[string]string{v0.LabelConfiguration: "gone"},
+			relabel: map[string]string{v0.LabelOwner: "1"},
 			manager: ours,
 		},
 		"unlabeled": {
 			reason:  "no parent is known",
-			labels:  map[string]string{},
+			labels:  map[string]string{v0.LabelOwner: "1"},
 			manager: ours,
 		},
 		"far-lost": {
@@ -148,18 +140,18 @@ func TestSweep(t *testing.T) {
 		},
 		"owned": {
 			reason:  "it has an owner: garbage collection handles it",
-			labels:  map[string]string{v0.LabelConfiguration: "gone"},
+			labels:  map[string]string{v0.LabelConfiguration: "gone", v0.LabelOwner: "1"},
 			owner:   "1",
 			manager: ours,
 		},
 		"orphan": {
 			reason:  "its deletion policy is orphan",
-			labels:  map[string]string{v0.LabelConfiguration: "gone", v0.LabelDeletionPolicy: v0.DeletionPolicyOrphan},
+			labels:  map[string]string{v0.LabelConfiguration: "gone", v0.LabelOwner: "1", v0.LabelDeletionPolicy: v0.DeletionPolicyOrphan},
 			manager: ours,
 		},
 		"copied-by-hand": {
 			reason:  "the controller did not apply it",
-			labels:  map[string]string{v0.LabelConfiguration: "gone"},
+			labels:  map[string]string{v0.LabelConfiguration: "gone", v0.LabelOwner: "1"},
 			manager: "kubectl",
 		},
 	}
