@@ -112,13 +112,10 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 func (r *configurationReconciler) finalize(
 	ctx context.Context, parent ownership.Parent, configuration *v0.Configuration, stored, status v0.ConfigurationStatus,
 ) (reconcile.Result, error) {
-	if slices.Contains(configuration.Finalizers, metav1.FinalizerOrphanDependents) {
-		r.orphan(parent)
-	}
 	if !slices.Contains(configuration.Finalizers, v0.FinalizerCleanup) {
 		return reconcile.Result{}, nil // garbage collection removes its objects and Instances
 	}
-	result := r.converger.Finalize(ctx, parent, account(configuration), status.Resources)
+	result := r.converger.Finalize(ctx, parent, account(configuration), status.Resources, r.orphans(parent))
 	shown, complete := r.shown(parent, &result)
 	now := stored
 	now.Resources = result.Resources

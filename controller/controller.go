@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -106,9 +105,9 @@ func setupInstances(mgr manager.Manager, options Options, queues *parentQueues, 
 	if err != nil {
 		return err
 	}
-	itself := &handler.TypedEnqueueRequestForObject[*v0.Instance]{}
+	see := func(instance *v0.Instance) { r.seeDeletion(ownership.InstanceParent(instance), instance.Finalizers) }
 	return errors.Join(
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself, rendersDifferently)),
+		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, itself(see), rendersDifferently)),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, observed[*v0.Instance](r.instances.observed))),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, instancesOfGroup(r.cache), generationChanged)),
 		c.Watch(queues.source(templating.InstanceLevel)),
@@ -120,9 +119,11 @@ func setupConfigurations(mgr manager.Manager, options Options, queues *parentQue
 	if err != nil {
 		return err
 	}
-	itself := &handler.TypedEnqueueRequestForObject[*v0.Configuration]{}
+	see := func(configuration *v0.Configuration) {
+		r.seeDeletion(ownership.ConfigurationParent(configuration), configuration.Finalizers)
+	}
 	return errors.Join(
-		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, itself, generationOrDiscoveryChanged)),
+		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, itself(see), generationOrDiscoveryChanged)),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Configuration{}, observed[*v0.Configuration](r.configurations.observed))),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, groupOfInstance(r.delays), valuesOrConditionsChanged)),
 		c.Watch(source.Kind(mgr.GetCache(), &v0.Instance{}, r.kinds.handler())),

@@ -58,6 +58,33 @@ func TestObjectsElsewhere(t *testing.T) {
 	c.removed(instance)
 }
 
+// Objects in other namespaces stay like the others when their parent is deleted with
+// --cascade=orphan, and are nobody's then: no sweep may mistake them for strays.
+func TestOrphanedObjectsElsewhereStay(t *testing.T) {
+	c := newClusterWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
+	far := apitest.Namespace(t, c.Config)
+	c.Apply(elsewhere(far) + `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{CONFIGURATION_NAME}}", namespace: ` + far + `}`)
+	instance, cfg := c.Instance("cfg", "cfg-1", nil), configuration("cfg")
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	for _, parent := range []client.Object{cfg, instance} {
+		if err := c.Delete(t.Context(), parent, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+			t.Fatal(err)
+		}
+		c.finalized(parent.GetName(), parent, false)
+		object := named("v1", "ConfigMap", far, parent.GetName())
+		if !c.found(object) || object.GetDeletionTimestamp() != nil {
+			t.Errorf("the object of %s is deleted", parent.GetName())
+		}
+		if owner, found := object.GetLabels()[v0.LabelOwner]; found {
+			t.Errorf("the object of %s is still owned by %s", parent.GetName(), owner)
+		}
+	}
+}
+
 // The report of a Configuration that is deleted right after another report does not
 // wait: nothing else would happen that could make it, and the finalizer would stay.
 func TestFinalReportDoesNotWait(t *testing.T) {

@@ -102,16 +102,13 @@ func (r *instanceReconciler) finalize(
 		r.gate.RemoveInstance(configuration.UID, instance.Name) // a rollout does not wait for it
 	}
 	account := deletingAccount(instance, configuration)
-	if slices.Contains(instance.Finalizers, metav1.FinalizerOrphanDependents) {
-		r.orphan(parent)
-	}
 	if deletesDependents(instance) {
 		r.converger.Collect(ctx, parent, account)
 	}
 	if !slices.Contains(instance.Finalizers, v0.FinalizerCleanup) {
 		return reconcile.Result{}, nil // garbage collection removes its objects
 	}
-	result := r.converger.Finalize(ctx, parent, account, status.Resources)
+	result := r.converger.Finalize(ctx, parent, account, status.Resources, r.orphans(parent))
 	if err := r.report(ctx, parent, instance, stored, &result); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -2,8 +2,10 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v0 "akri.sh/akri/api/v0"
@@ -62,14 +64,29 @@ func (m *parentMemory) observe(ctx context.Context, parent ownership.Parent, con
 	return found && former.uid != parent.UID && m.discard(ctx, parent.ByName(), former) > 0
 }
 
-// orphan records that a parent is being deleted without its objects. Garbage
-// collection takes the owner reference off the objects that it knows of.
-func (m *parentMemory) orphan(parent ownership.Parent) {
+// seeDeletion records whether a parent is being deleted without its objects, as its
+// finalizers say. Garbage collection takes the owner reference off the objects that it
+// knows of, and then removes that finalizer, perhaps before the next pass.
+func (m *parentMemory) seeDeletion(parent ownership.Parent, finalizers []string) {
+	if !slices.Contains(finalizers, metav1.FinalizerOrphanDependents) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, found := m.seen[parent.ByName()]
+	if found && last.uid != parent.UID {
+		return // nothing has been created for this one yet
+	}
+	last.uid, last.orphans = parent.UID, true
+	m.seen[parent.ByName()] = last
+}
+
+// orphans reports whether a parent is being deleted without its objects.
+func (m *parentMemory) orphans(parent ownership.Parent) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last := m.seen[parent.ByName()]
-	last.orphans = true
-	m.seen[parent.ByName()] = last
+	return last.orphans && last.uid == parent.UID
 }
 
 // forget drops what is remembered about a parent that no longer exists, given by

@@ -92,3 +92,25 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 		t.Errorf("parents are still remembered: %v", m.seen)
 	}
 }
+
+// Garbage collection may have orphaned the objects of a parent before its next pass.
+func TestOrphaningIsRemembered(t *testing.T) {
+	m := &parentMemory{seen: map[ownership.Parent]sighting{}}
+	cam := ownership.Parent{
+		Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cam"}, UID: "cam-1",
+	}
+	m.observe(t.Context(), cam, nil)
+	m.seeDeletion(cam, []string{metav1.FinalizerDeleteDependents})
+	if m.orphans(cam) {
+		t.Error("an Instance orphans its objects although it is deleted with them")
+	}
+	m.seeDeletion(cam, []string{metav1.FinalizerOrphanDependents})
+	m.seeDeletion(cam, []string{v0.FinalizerCleanup})
+	m.observe(t.Context(), cam, nil)
+	if !m.orphans(cam) {
+		t.Error("it is forgotten that an Instance orphans its objects")
+	}
+	if later := (ownership.Parent{Level: cam.Level, NamespacedName: cam.NamespacedName, UID: "cam-2"}); m.orphans(later) {
+		t.Error("a later Instance orphans its objects like the earlier one")
+	}
+}

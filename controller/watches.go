@@ -80,6 +80,23 @@ func groupOfInstance(delays *groupDelays) handler.TypedEventHandler[*v0.Instance
 	}
 }
 
+// itself returns a handler that requeues the parent of an event, after it has called see
+// with the parent: a pass sees only the latest version.
+func itself[T client.Object](see func(T)) handler.TypedEventHandler[T, reconcile.Request] {
+	requeue := &handler.TypedEnqueueRequestForObject[T]{}
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q requestQueue) {
+			see(e.Object)
+			requeue.Create(ctx, e, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q requestQueue) {
+			see(e.ObjectNew)
+			requeue.Update(ctx, e, q)
+		},
+		DeleteFunc: requeue.Delete,
+	}
+}
+
 // observed returns a handler that calls see with each object that arrives in the
 // cache, and requeues nothing.
 func observed[T client.Object](see func(metav1.Object)) handler.TypedEventHandler[T, reconcile.Request] {

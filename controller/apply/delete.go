@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/controller/ownership"
 )
 
-// maxDeleteTries bounds how often [Client.DeleteIf] reads an object that keeps
-// changing between the read and the deletion.
+// maxDeleteTries bounds how often [Client.DeleteIf] and [Client.DisownIf] read an object
+// that keeps changing between the read and the request.
 const maxDeleteTries = 3
 
 // Delete deletes an object in the version in which it was judged, and its
@@ -47,18 +49,12 @@ func (c *Client) DeleteIf(
 	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, may func(ownership.State) bool,
 ) (deleted bool, err error) {
 	for try := 1; ; try++ {
-		var state ownership.State
-		version := ""
-		err = c.read(ctx, resource, name, func(existing *unstructured.Unstructured) {
-			state, version = ownership.Read(existing), existing.GetResourceVersion()
-		})
+		state, version, err := c.readState(ctx, resource, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			return true, nil
-		case apierrors.IsForbidden(err):
-			return false, c.forbidden(resource, err)
 		case err != nil:
-			return false, deleteError(resource, name, "read before its deletion", err)
+			return false, err
 		case !may(state):
 			return false, nil
 		case state.Terminating:
@@ -69,4 +65,52 @@ func (c *Client) DeleteIf(
 			return err == nil, err
 		}
 	}
+}
+
+// DisownIf reads the object of that name and removes the label with its owner if may
+// accepts its state. An object that no longer exists is no error.
+func (c *Client) DisownIf(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName, may func(ownership.State) bool,
+) error {
+	for try := 1; ; try++ {
+		state, version, err := c.readState(ctx, resource, name)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil || !may(state) {
+			return err
+		}
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": version, "labels": map[string]any{v0.LabelOwner: nil}},
+		})
+		if err != nil {
+			return fmt.Errorf("release %s %s: %w", resource.GroupResource(), name, err)
+		}
+		_, err = c.api.Patch(ctx, resource, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v0.FieldManagerController})
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			return nil
+		case apierrors.IsForbidden(err):
+			return c.forbidden(resource, err)
+		case !apierrors.IsConflict(err) || try == maxDeleteTries:
+			return deleteError(resource, name, "released", redact(resource, err))
+		}
+	}
+}
+
+// readState returns what the object of that name says about its owner, and its
+// resourceVersion. The error is a NotFound if there is none.
+func (c *Client) readState(
+	ctx context.Context, resource schema.GroupVersionResource, name types.NamespacedName,
+) (state ownership.State, version string, err error) {
+	err = c.read(ctx, resource, name, func(existing *unstructured.Unstructured) {
+		state, version = ownership.Read(existing), existing.GetResourceVersion()
+	})
+	switch {
+	case apierrors.IsForbidden(err):
+		return state, "", c.forbidden(resource, err)
+	case err != nil && !apierrors.IsNotFound(err):
+		return state, "", deleteError(resource, name, "read before it is deleted or released", err)
+	}
+	return state, version, err
 }

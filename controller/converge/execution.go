@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -105,6 +106,12 @@ func (e *execution) prune(ctx context.Context, steps []plan.Step) (done []invent
 			}
 			if message = "Deleted"; !deleted {
 				message, step.Action = "Released, because its parent does not own it", plan.Release
+			}
+		}
+		if step.Disown {
+			if err := e.disown(ctx, step); err != nil {
+				e.failed(step, step.Ref.String(), err)
+				continue
 			}
 		}
 		e.memory.deleted(e.parent.UID, step.UID)
@@ -301,15 +308,33 @@ func (e *execution) recreate(ctx context.Context, step plan.Step, entry v0.Resou
 // delete deletes an object that is no longer desired. It reports whether the object
 // is gone: an object that its parent does not own is left alone.
 func (e *execution) delete(ctx context.Context, step plan.Step) (deleted bool, err error) {
+	resource, exists, err := e.resource(step)
+	if err != nil || !exists {
+		return err == nil, err
+	}
+	return e.client.DeleteIf(ctx, resource, step.Ref.NamespacedName(), step.Claim.Deletes)
+}
+
+// disown makes an object that stays nobody's, unless its parent does not own it anyway.
+func (e *execution) disown(ctx context.Context, step plan.Step) error {
+	resource, exists, err := e.resource(step)
+	if err != nil || !exists {
+		return err
+	}
+	return e.client.DisownIf(ctx, resource, step.Ref.NamespacedName(), step.Claim.Deletes)
+}
+
+// resource returns the resource of an object that is no longer desired. exists is false
+// if its kind no longer exists, and therefore neither does the object.
+func (e *execution) resource(step plan.Step) (resource schema.GroupVersionResource, exists bool, err error) {
 	mapping, err := e.Mapper.RESTMapping(step.Kind.GroupKind(), step.Kind.Version)
 	if meta.IsNoMatchError(err) {
-		return true, nil // the kind no longer exists, and neither do its objects
+		return resource, false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look up the resource of %s: %w", step.Kind, err)
+		return resource, false, fmt.Errorf("look up the resource of %s: %w", step.Kind, err)
 	}
-	if namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; namespaced != (step.Ref.Namespace != "") {
-		return true, nil // a kind whose scope has changed was deleted with its objects, and defined again
-	}
-	return e.client.DeleteIf(ctx, mapping.Resource, step.Ref.NamespacedName(), step.Claim.Deletes)
+	// A kind whose scope has changed was deleted with its objects, and defined again.
+	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	return mapping.Resource, namespaced == (step.Ref.Namespace != ""), nil
 }

@@ -15,9 +15,10 @@ import (
 )
 
 // Finalize removes the objects that garbage collection does not remove with a
-// parent that is being deleted. The Outcome's Resources are the remaining ones.
+// parent that is being deleted, or disowns them if the parent is deleted without its
+// objects. The Outcome's Resources are the remaining ones.
 func (c *Converger) Finalize(
-	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus,
+	ctx context.Context, parent ownership.Parent, account types.NamespacedName, recorded []v0.ResourceStatus, orphans bool,
 ) Outcome {
 	var result Outcome
 	client, err := c.Clients.As(account)
@@ -27,7 +28,7 @@ func (c *Converger) Finalize(
 		return result
 	}
 	e := execution{Converger: c, client: client, parent: parent, now: time.Now(), result: &result}
-	e.run(ctx, plan.Teardown(parent, recorded), recorded)
+	e.run(ctx, plan.Teardown(parent, recorded, orphans), recorded)
 	inventory.Sort(result.Resources)
 	return result
 }

@@ -158,6 +158,9 @@ type Step struct {
 	Change bool
 	// Repair: another client has changed or deleted what was applied.
 	Repair bool
+	// Disown: the object stays when its parent is deleted; its owner label is removed
+	// before it is released.
+	Disown bool
 	// Reclaim: other clients may have replaced list entries; Neighbors are the paths
 	// of those that they have merely added. See [Reclaim].
 	Reclaim   bool

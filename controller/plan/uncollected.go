@@ -33,8 +33,9 @@ func Unrecorded(in Input, steps []Step) []v0.ResourceStatus {
 }
 
 // Teardown returns the plan for a parent that is being deleted: it deletes what garbage
-// collection cannot.
-func Teardown(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
+// collection cannot. If the parent is deleted without its objects, it disowns them, as
+// garbage collection does with those that it can delete.
+func Teardown(parent ownership.Parent, recorded []v0.ResourceStatus, orphans bool) []Step {
 	var steps []Step
 	for _, entry := range recorded {
 		if parent.Collected(entry.Namespace) {
@@ -48,8 +49,11 @@ func Teardown(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 			Claim:  ownership.Claim{Parent: parent},
 			Reason: "its parent is being deleted",
 		}
-		if entry.Orphan {
+		switch {
+		case entry.Orphan:
 			step.Action = Release
+		case orphans:
+			step.Action, step.Disown, step.Reason = Release, true, "its parent is being deleted without its objects"
 		}
 		steps = append(steps, step)
 	}
@@ -59,5 +63,5 @@ func Teardown(parent ownership.Parent, recorded []v0.ResourceStatus) []Step {
 // NeedsFinalizer reports whether an inventory has an object that garbage collection
 // cannot remove with the parent.
 func NeedsFinalizer(parent ownership.Parent, recorded []v0.ResourceStatus) bool {
-	return slices.ContainsFunc(Teardown(parent, recorded), func(step Step) bool { return step.Action == Delete })
+	return slices.ContainsFunc(Teardown(parent, recorded, false), func(step Step) bool { return step.Action == Delete })
 }
