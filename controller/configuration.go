@@ -151,7 +151,7 @@ func (r *configurationReconciler) trackResources(
 		}
 	}
 	for _, kind := range slices.Concat(inventory.Kinds(status.Resources), r.kinds.of(name)) {
-		if mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+		if mapping, err := plan.Served(r.mapper, kind); err == nil {
 			resources = append(resources, mapping.Resource)
 		}
 	}

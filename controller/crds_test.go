@@ -3,6 +3,8 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +112,33 @@ spec:
 	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRefused, "Twin", "is cluster-scoped")
 }
 
+// An object whose template is removed is deleted, although the version in which it was
+// applied is no longer served.
+func TestObjectOfVersionNoLongerServedIsPruned(t *testing.T) {
+	c := newCluster(t)
+	c.installVersions("twins", "Namespaced", map[string]bool{"v1": true, "v1beta1": true})
+	group := `
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+`
+	c.Apply(group + `  instanceBrokerResources: [{apiVersion: test.akri.sh/v1beta1, kind: Twin, metadata: {name: "{{INSTANCE_NAME}}"}}]`)
+	instance := c.Instance("cfg", "cfg-1", nil)
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.exists("test.akri.sh/v1", "Twin", "cfg-1")
+
+	c.installVersions("twins", "Namespaced", map[string]bool{"v1": true, "v1beta1": false})
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonKindUnavailable, "v1beta1")
+	c.exists("test.akri.sh/v1", "Twin", "cfg-1")
+	c.Apply(group)
+	c.condition(instance, v0.ConditionApplied, metav1.ConditionTrue, v0.ReasonApplied)
+	if twin := c.object("test.akri.sh/v1", "Twin", "cfg-1"); twin != nil {
+		t.Error("the Twin still exists, although no template renders it, and the inventory has forgotten it")
+	}
+}
+
 // installTwins installs the kind Twin until the test ends.
 func (c *cluster) installTwins() {
 	c.T.Helper()
@@ -119,6 +148,27 @@ func (c *cluster) installTwins() {
 // install installs the kind Twin with a plural and a scope until the test ends.
 func (c *cluster) install(plural, scope string) {
 	c.T.Helper()
+	c.installVersions(plural, scope, map[string]bool{"v1": true})
+}
+
+// installVersions installs the kind Twin like install, in versions that are served or not. It
+// is stored as v1.
+func (c *cluster) installVersions(plural, scope string, served map[string]bool) {
+	c.T.Helper()
+	var versions strings.Builder
+	for _, version := range slices.Sorted(maps.Keys(served)) {
+		fmt.Fprintf(&versions, `
+  - name: %s
+    served: %t
+    storage: %t
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`, version, served[version], version == "v1")
+	}
 	c.Apply(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -127,17 +177,7 @@ spec:
   group: test.akri.sh
   scope: ` + scope + `
   names: {kind: Twin, listKind: TwinList, plural: ` + plural + `, singular: twin}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`)
+  versions:` + versions.String())
 	c.T.Cleanup(func() { c.uninstall(plural) })
 }
 

@@ -155,7 +155,7 @@ func (p *preview) live(ctx context.Context, parent previewed, desired []plan.Des
 		}
 	}
 	for _, kind := range inventory.Kinds(parent.recorded) {
-		mapping, err := p.cluster.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		mapping, err := plan.Served(p.cluster.mapper, kind)
 		if err != nil {
 			continue
 		}
@@ -276,7 +276,7 @@ func (p *preview) resource(step plan.Step) (schema.GroupVersionResource, bool) {
 	if step.Desired != nil {
 		return step.Desired.Resource, true
 	}
-	mapping, err := p.cluster.mapper.RESTMapping(step.Kind.GroupKind(), step.Kind.Version)
+	mapping, err := plan.Served(p.cluster.mapper, step.Kind)
 	if err != nil {
 		return schema.GroupVersionResource{}, false
 	}

@@ -175,7 +175,7 @@ func (c *Converger) checkWatches(recorded []v0.ResourceStatus, result *Outcome) 
 		return // nothing is deleted in this pass
 	}
 	for _, kind := range inventory.Kinds(recorded) {
-		mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		mapping, err := plan.Served(c.Mapper, kind)
 		if err != nil {
 			continue // the kind is no longer served, and has no objects
 		}
@@ -202,7 +202,7 @@ func (c *Converger) observe(
 		}
 	}
 	for _, kind := range kinds {
-		if mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+		if mapping, err := plan.Served(c.Mapper, kind); err == nil {
 			see(kind.GroupKind(), mapping.Resource)
 		}
 	}

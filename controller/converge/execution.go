@@ -327,7 +327,7 @@ func (e *execution) disown(ctx context.Context, step plan.Step) error {
 // resource returns the resource of an object that is no longer desired. exists is false
 // if its kind no longer exists, and therefore neither does the object.
 func (e *execution) resource(step plan.Step) (resource schema.GroupVersionResource, exists bool, err error) {
-	mapping, err := e.Mapper.RESTMapping(step.Kind.GroupKind(), step.Kind.Version)
+	mapping, err := plan.Served(e.Mapper, step.Kind)
 	if meta.IsNoMatchError(err) {
 		return resource, false, nil
 	}
