@@ -63,8 +63,10 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	instances, again := r.departures.remaining(instances, time.Now())
-	r.delays.set(request.NamespacedName, len(instances))
+	instances, certain, again := r.departures.remaining(instances, time.Now())
+	if !certain {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
 	r.countMembers(&configuration, instances)
 	compiled := r.templates.Get(&configuration)
 	unavailable := r.trackResources(request.NamespacedName, compiled, status)

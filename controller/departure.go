@@ -14,57 +14,105 @@ import (
 // much earlier.
 const departureDelay = 5 * time.Second
 
+// presence is what is known about the device of an Instance.
+type presence int
+
+const (
+	// present devices are seen by a node, or may be seen by one again.
+	present presence = iota
+	// uncertain devices had no nodes when this process first saw the Instance. They may have
+	// departed long ago: nothing is created or deleted for them.
+	uncertain
+	// departed devices have had no nodes for departureDelay.
+	departed
+)
+
 // departures remembers the Instances that no node sees any more, but whose slots
 // containers have. The agents keep such an Instance as the record of its slots, and delete
 // it when the last one is free. Its objects are deleted before, because their containers
 // may be what has the slots.
 type departures struct {
-	mu    sync.Mutex
-	since map[types.UID]time.Time
+	mu sync.Mutex
+	// absent has the Instances without nodes, and those that have been observed.
+	absent map[types.UID]absence
 }
 
-// observe reports whether the device of an Instance has departed, or after which time
-// to look again; zero for not before the next event.
-func (d *departures) observe(instance *v0.Instance, now time.Time) (departed bool, again time.Duration) {
+// absence is the time in which no node sees a device; empty if a node sees it.
+type absence struct {
+	since time.Time
+	// uncertain reports that it may have begun before.
+	uncertain bool
+}
+
+// observe returns whether the device of an Instance is present, and after which time to
+// look again; zero for not before the next event. It remembers which Instances had nodes.
+func (d *departures) observe(instance *v0.Instance, now time.Time) (state presence, again time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	since, found := d.since[instance.UID]
-	switch {
-	case len(instance.Spec.Nodes) > 0 || instance.DeletionTimestamp != nil:
-		delete(d.since, instance.UID)
-	case found && now.Sub(since) >= departureDelay:
-		return true, 0 // also when the slots are free: an agent deletes it soon
-	case !v0.Held(instance):
-		delete(d.since, instance.UID) // its last node is lost, and another one may find the device
-	default:
-		if !found {
-			if d.since == nil {
-				d.since = map[types.UID]time.Time{}
-			}
-			since, d.since[instance.UID] = now, now
-		}
-		return false, departureDelay - now.Sub(since)
+	if len(instance.Spec.Nodes) > 0 {
+		d.set(instance.UID, absence{})
 	}
-	return false, 0
+	return d.judge(instance, now)
 }
 
-// remaining returns the Instances whose devices have not departed, and after which time
-// to look again.
-func (d *departures) remaining(instances []v0.Instance, now time.Time) (rest []v0.Instance, again time.Duration) {
-	rest = instances[:0]
+// judge is observe without the memory of Instances with nodes. The caller holds the lock.
+func (d *departures) judge(instance *v0.Instance, now time.Time) (state presence, again time.Duration) {
+	known, found := d.absent[instance.UID]
+	switch {
+	case instance.DeletionTimestamp != nil:
+		delete(d.absent, instance.UID)
+		return present, 0
+	case len(instance.Spec.Nodes) > 0:
+		if found {
+			d.set(instance.UID, absence{})
+		}
+		return present, 0
+	case !known.since.IsZero() && now.Sub(known.since) >= departureDelay:
+		return departed, 0 // also when the slots are free: an agent deletes it soon
+	case !known.uncertain && !v0.Held(instance):
+		if found {
+			d.set(instance.UID, absence{})
+		}
+		return present, 0 // its last node is lost, and another one may find the device
+	case known.since.IsZero():
+		known = absence{since: now, uncertain: !found}
+		d.set(instance.UID, known)
+	}
+	if known.uncertain {
+		state = uncertain
+	}
+	return state, departureDelay - now.Sub(known.since)
+}
+
+// set records the absence of a device. The caller holds the lock.
+func (d *departures) set(instance types.UID, known absence) {
+	if d.absent == nil {
+		d.absent = map[types.UID]absence{}
+	}
+	d.absent[instance] = known
+}
+
+// remaining returns the Instances whose devices have not departed, whether all of them
+// are known to be present, and after which time to look again.
+func (d *departures) remaining(instances []v0.Instance, now time.Time) (rest []v0.Instance, certain bool, again time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rest, certain = instances[:0], true
 	for i := range instances {
-		departed, soon := d.observe(&instances[i], now)
-		if again = sooner(again, soon); !departed {
+		state, soon := d.judge(&instances[i], now)
+		again = sooner(again, soon)
+		certain = certain && state != uncertain
+		if state != departed {
 			rest = append(rest, instances[i])
 		}
 	}
-	return rest, again
+	return rest, certain, again
 }
 
 func (d *departures) forget(instance types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.since, instance)
+	delete(d.absent, instance)
 }
 
 // sooner returns the shorter of two delays, where zero is none.

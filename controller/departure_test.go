@@ -42,16 +42,51 @@ func TestDepartures(t *testing.T) {
 			instance.DeletionTimestamp = &metav1.Time{Time: start}
 		}
 		now := start.Add(time.Duration(step.seconds) * time.Second)
-		departed, again := d.observe(&instance, now)
-		if departed != step.departed || again != step.again {
-			t.Errorf("%s: departed %t, again after %s; want %t, %s", step.why, departed, again, step.departed, step.again)
+		state, again := d.observe(&instance, now)
+		if got := state == departed; got != step.departed || state == uncertain || again != step.again {
+			t.Errorf("%s: departed %t, again after %s; want %t, %s", step.why, got, again, step.departed, step.again)
 		}
-		rest, again := d.remaining([]v0.Instance{instance}, now)
-		if (len(rest) == 0) != step.departed || again != step.again {
+		rest, certain, again := d.remaining([]v0.Instance{instance}, now)
+		if (len(rest) == 0) != step.departed || !certain || again != step.again {
 			t.Errorf("%s: %d Instances remain, again after %s", step.why, len(rest), again)
 		}
 	}
-	if len(d.since) != 0 {
-		t.Errorf("%d Instances are remembered", len(d.since))
+	if len(d.absent) != 0 {
+		t.Errorf("%d Instances are remembered", len(d.absent))
+	}
+}
+
+// An Instance that has no nodes when this process first sees it may have departed before.
+func TestDeparturesBeforeTheStart(t *testing.T) {
+	start := time.Unix(1000, 0)
+	for name, test := range map[string]struct {
+		nodes []string
+		owner v0.SlotOwner
+		want  presence
+	}{
+		"it has departed":          {nil, "a", departed},
+		"its last slot is free":    {nil, "", departed},
+		"a node sees it meanwhile": {[]string{"a"}, "a", present},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var d departures
+			instance := v0.Instance{
+				ObjectMeta: metav1.ObjectMeta{Name: "cam-1", UID: "u"},
+				Spec:       v0.InstanceSpec{DeviceUsage: map[string]v0.SlotOwner{"cam-1-0": "a"}},
+			}
+			if _, certain, again := d.remaining([]v0.Instance{instance}, start); certain || again != departureDelay {
+				t.Errorf("the group is reconciled at once: %t, again after %s", certain, again)
+			}
+			if state, again := d.observe(&instance, start.Add(time.Second)); state != uncertain || again != departureDelay-time.Second {
+				t.Errorf("presence %d, again after %s", state, again)
+			}
+			instance.Spec.Nodes, instance.Spec.DeviceUsage["cam-1-0"] = test.nodes, test.owner
+			if state, _ := d.observe(&instance, start.Add(2*time.Second)); (state == uncertain) != (test.want == departed) {
+				t.Errorf("presence %d before the delay is over", state)
+			}
+			if state, again := d.observe(&instance, start.Add(departureDelay)); state != test.want || again != 0 {
+				t.Errorf("presence %d, again after %s, want %d", state, again, test.want)
+			}
+		})
 	}
 }

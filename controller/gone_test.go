@@ -124,6 +124,32 @@ func TestObjectsGoBeforeTheirInstance(t *testing.T) {
 	c.exists("v1", "ConfigMap", "group")
 }
 
+// A controller that starts creates nothing for a device that departed before, not even
+// until the delay is over that protects from edits.
+func TestNothingIsCreatedForDepartedDevices(t *testing.T) {
+	one := controller.Options{Workers: 1}
+	c := newClusterWith(t, one)
+	c.Apply(departing)
+	cam := c.Instance("cfg", "cfg-cam", nil)
+	c.exists("v1", "ConfigMap", "cfg-cam-a")
+	if err := c.Patch(t.Context(), cam, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"nodes":[],"deviceUsage":{"cfg-cam-0":"node-a"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.gone("v1", "ConfigMap", "cfg-cam-a")
+	c.gone("v1", "ConfigMap", "cfg-cam-b")
+	c.settled()
+	c.stop()
+
+	c.runWith(one)
+	c.passed("cfg-after")
+	for _, name := range []string{"cfg-cam-a", "cfg-cam-b"} {
+		if c.object("v1", "ConfigMap", name) != nil {
+			t.Errorf("ConfigMap %s is created for a device that has departed", name)
+		}
+	}
+}
+
 // A device that is unplugged and plugged in again has an Instance of the same name:
 // its objects are created again.
 func TestObjectsGoWithTheirFormerInstance(t *testing.T) {

@@ -64,9 +64,12 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if configuration != nil {
 		defer r.gate.Done(configuration.UID, instance.Name)
 	}
+	device, again := r.departures.observe(&instance, time.Now())
+	if device == uncertain {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
 
 	// 2. Render; 3. plan; 4. apply.
-	departed, again := r.departures.observe(&instance, time.Now())
 	record := func(resources []v0.ResourceStatus) error {
 		status.Resources = resources
 		if err := r.write(ctx, parent, status); err != nil {
@@ -75,7 +78,7 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 		stored = status
 		return nil
 	}
-	result, err := r.renderAndConverge(ctx, parent, &instance, configuration, departed, status.Resources, record)
+	result, err := r.renderAndConverge(ctx, parent, &instance, configuration, device, status.Resources, record)
 	if err != nil {
 		return reconcile.Result{}, ignoreGone(err)
 	}
@@ -141,7 +144,7 @@ func (r *instanceReconciler) configuration(ctx context.Context, instance *v0.Ins
 // renderAndConverge renders the templates for the Instance and converges its objects. If its
 // device has departed, there are none.
 func (r *instanceReconciler) renderAndConverge(
-	ctx context.Context, parent ownership.Parent, instance *v0.Instance, configuration *v0.Configuration, departed bool,
+	ctx context.Context, parent ownership.Parent, instance *v0.Instance, configuration *v0.Configuration, device presence,
 	recorded []v0.ResourceStatus, record func([]v0.ResourceStatus) error,
 ) (converge.Outcome, error) {
 	if configuration == nil {
@@ -161,7 +164,7 @@ func (r *instanceReconciler) renderAndConverge(
 		Kinds:     r.kinds.of(groupOf(instance)),
 		Record:    record,
 	}
-	if !departed { // a rollout does not keep the objects of a device that has left
+	if device != departed { // a rollout does not keep the objects of a device that has left
 		request.MayChange = r.mayChange(configuration, instance.Name)
 		request.Rendered, request.Diagnostics = compiled.Instance.Render(templates.InstanceValues(configuration, instance))
 	}

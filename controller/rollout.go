@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	v0 "akri.sh/akri/api/v0"
 )
 
@@ -10,8 +12,10 @@ func limitsRollouts(configuration *v0.Configuration) bool {
 	return configuration.Spec.Rollout != nil && configuration.Spec.Rollout.MaxUnavailable != nil
 }
 
-// countMembers tells the rollout gate which Instances a Configuration has.
+// countMembers tells the rollout gate which Instances a Configuration has, and the delays
+// how many.
 func (m *parentMemory) countMembers(configuration *v0.Configuration, instances []v0.Instance) {
+	m.delays.set(client.ObjectKeyFromObject(configuration), len(instances))
 	if !limitsRollouts(configuration) {
 		m.gate.Forget(configuration.UID)
 		return
