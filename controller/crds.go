@@ -47,7 +47,8 @@ func crdEvents(
 			mapper.Listed(group) // it may have changed while this process did not lead
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
-			changed(ctx, e.ObjectNew, false)
+			replaced := e.ObjectOld.UID != e.ObjectNew.UID // while the watch was interrupted
+			changed(ctx, e.ObjectNew, replaced)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], _ requestQueue) {
 			changed(ctx, e.Object, true)

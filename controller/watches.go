@@ -33,9 +33,11 @@ var (
 		return valuesChanged(e.ObjectOld, e.ObjectNew) ||
 			!equality.Semantic.DeepEqual(e.ObjectOld.Status.Conditions, e.ObjectNew.Status.Conditions)
 	}}
-	generationChanged            = predicate.TypedGenerationChangedPredicate[*v0.Configuration]{}
+	generationChanged = predicate.TypedFuncs[*v0.Configuration]{UpdateFunc: func(e event.TypedUpdateEvent[*v0.Configuration]) bool {
+		return specChanged(e.ObjectOld, e.ObjectNew)
+	}}
 	generationOrDiscoveryChanged = predicate.TypedFuncs[*v0.Configuration]{UpdateFunc: func(e event.TypedUpdateEvent[*v0.Configuration]) bool {
-		return e.ObjectOld.Generation != e.ObjectNew.Generation ||
+		return specChanged(e.ObjectOld, e.ObjectNew) ||
 			!equality.Semantic.DeepEqual(e.ObjectOld.Status.DiscoveryFailures, e.ObjectNew.Status.DiscoveryFailures)
 	}}
 )
@@ -49,6 +51,13 @@ func valuesChanged(before, after *v0.Instance) bool {
 		!maps.Equal(before.Spec.BrokerProperties, after.Spec.BrokerProperties) ||
 		!slices.Equal(before.Spec.Nodes, after.Spec.Nodes) ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
+}
+
+// specChanged reports whether a Configuration was edited, has begun to be deleted, or was
+// replaced: if it is deleted and created again while the watch is interrupted, the next
+// list delivers that as an update, and both are of generation 1.
+func specChanged(before, after *v0.Configuration) bool {
+	return before.UID != after.UID || before.Generation != after.Generation
 }
 
 // instancesOfGroup requeues all Instances of a Configuration.
