@@ -286,6 +286,41 @@ spec:
 	c.exists("v1", "ConfigMap", "skip")
 }
 
+// An object that several Instances render with on-conflict: skip lasts as long as one of
+// them does.
+func TestSkippedObjectOutlivesItsOwner(t *testing.T) {
+	c := newCluster(t)
+	c.Apply(`
+apiVersion: akri.sh/v0
+kind: Configuration
+metadata: {name: cfg}
+spec:
+  discoveryHandler: {name: debugEcho}
+  instanceBrokerResources:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: shared, annotations: {akri.sh/on-conflict: skip}}}
+`)
+	owner := c.Instance("cfg", "cfg-0", nil)
+	for i := range 2 {
+		c.condition(owner, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+		next := c.Instance("cfg", fmt.Sprintf("cfg-%d", i+1), nil)
+		c.condition(next, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+		c.settled()
+		if object := c.exists("v1", "ConfigMap", "shared"); !metav1.IsControlledBy(object, owner) {
+			t.Fatalf("the object is owned by %v, want %s", object.GetOwnerReferences(), owner.Name)
+		}
+		if err := c.Delete(t.Context(), owner); err != nil {
+			t.Fatal(err)
+		}
+		c.Eventually("the object of the next owner", func() string {
+			if object := c.object("v1", "ConfigMap", "shared"); object == nil || !metav1.IsControlledBy(object, next) {
+				return "it is not there"
+			}
+			return ""
+		})
+		owner = next
+	}
+}
+
 // An object that outlives its template and its device.
 func TestOrphans(t *testing.T) {
 	c := newCluster(t)

@@ -102,6 +102,7 @@ func (m *parentMemory) forget(ctx context.Context, parent ownership.Parent) {
 // discard forgets a parent and returns how many of its objects it has deleted.
 func (m *parentMemory) discard(ctx context.Context, parent ownership.Parent, former sighting) int {
 	m.converger.Forget(former.uid)
+	m.informers.Await(parent, nil)
 	m.retries.forget(former.uid)
 	parent.UID = former.uid
 	deleted := 0

@@ -149,6 +149,7 @@ func (c *Converger) Converge(ctx context.Context, parent ownership.Parent, reque
 func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, request Request, result *Outcome) []plan.Desired {
 	desired, problems := plan.Desire(c.Mapper, c.Policy, parent, request.Rendered, request.Templates.Place)
 	result.Problems = append(result.Problems, problems...)
+	c.Informers.Await(parent, skippable(desired))
 	return slices.DeleteFunc(desired, func(object plan.Desired) bool {
 		state := c.Informers.Ensure(object.Resource, parent, object.Ref.NamespacedName(), object.ReadyWhen)
 		switch {
@@ -166,6 +167,18 @@ func (c *Converger) resolve(ctx context.Context, parent ownership.Parent, reques
 		}
 		return false
 	})
+}
+
+// skippable returns the desired objects that the parent leaves to their owner while they
+// exist. It creates them once their owner has deleted them.
+func skippable(desired []plan.Desired) []informers.Name {
+	var names []informers.Name
+	for i := range desired {
+		if desired[i].OnConflict == templating.ConflictSkip {
+			names = append(names, informers.Name{Resource: desired[i].Resource, NamespacedName: desired[i].Ref.NamespacedName()})
+		}
+	}
+	return names
 }
 
 // checkWatches records the watches of existing objects that do not work: what is

@@ -22,7 +22,8 @@
 //
 // Always: [Informers.Ensure] never blocks; a parent that calls it before the first sync is
 // requeued once it has happened. A parent is requeued when one of its objects is
-// deleted, when a field managed by the controller changes, and when the object's
-// readiness changes by the parent's own standard; not otherwise. The content of an
-// object can neither crash the process nor stop the watch. Never: a write.
+// deleted, or one that it awaits ([Informers.Await]), when a field managed by the
+// controller changes, and when the object's readiness changes by the parent's own
+// standard; not otherwise. The content of an object can neither crash the process nor stop
+// the watch. Never: a write.
 package informers

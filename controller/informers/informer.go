@@ -27,7 +27,6 @@ const listTimeout = 2 * time.Minute
 type resourceInformer struct {
 	*store
 	all       *Informers
-	resource  schema.GroupVersionResource
 	log       logr.Logger
 	reflector *cache.Reflector
 
@@ -44,10 +43,11 @@ type resourceInformer struct {
 }
 
 func newInformer(all *Informers, resource schema.GroupVersionResource) *resourceInformer {
-	r := &resourceInformer{all: all, resource: resource, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
+	r := &resourceInformer{all: all, log: all.log.WithValues("group", resource.Group, "resource", resource.Resource)}
 	r.state.timing = all.timing
 	r.state.waiting = map[ownership.Parent]bool{}
 	r.store = newStore(r.log, all.notify, r.listed)
+	r.store.awaited, r.store.resource = &all.awaited, resource
 	ours := v0.LabelManagedBy + "=" + v0.ManagedBy
 	lister := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {

@@ -36,6 +36,7 @@ type Informers struct {
 	notify  func(ownership.Parent)
 	log     logr.Logger
 	timing  timing
+	awaited awaited
 
 	mu       sync.Mutex
 	running  context.Context // nil unless Run is running

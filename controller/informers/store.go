@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -23,6 +24,9 @@ type store struct {
 	notify func(ownership.Parent)
 	// listed is called after each list.
 	listed func()
+	// resource is that of the objects; awaited has those that concern other parents, too.
+	resource schema.GroupVersionResource
+	awaited  *awaited
 	// judge is the kind's standard of readiness.
 	judge    func(*unstructured.Unstructured) (ready bool, reason string)
 	panicked sync.Once
@@ -52,6 +56,7 @@ func newStore(log logr.Logger, notify func(ownership.Parent), listed func()) *st
 		log:        log,
 		notify:     notify,
 		listed:     listed,
+		awaited:    &awaited{},
 		judge:      readiness.Check,
 		seen:       map[types.NamespacedName]*Object{},
 		byParent:   map[ownership.Parent][]types.NamespacedName{},
@@ -112,6 +117,9 @@ func (s *store) Replace(objects []any, version string) error {
 	s.mu.Unlock()
 	for _, object := range gone {
 		s.onDelete(object)
+	}
+	for _, parent := range s.awaited.missing(s.resource, exist) { // what was never seen may be gone, too
+		s.notify(parent)
 	}
 	s.mu.Lock()
 	s.delivered = version // earlier than before if etcd was restored
@@ -297,7 +305,7 @@ func (s *store) set(name types.NamespacedName, before, now *Object) {
 }
 
 // onDelete records that an object was deleted, that it lost the label that is watched,
-// or that it is no longer the controller's, and notifies its parent.
+// or that it is no longer the controller's, and notifies its parent and those that await it.
 func (s *store) onDelete(object *Object) {
 	name := object.name()
 	s.mu.Lock()
@@ -315,8 +323,12 @@ func (s *store) onDelete(object *Object) {
 	if before == nil && found {
 		before = applied.object
 	}
-	if before != nil {
-		s.notify(before.Parent)
+	if before == nil {
+		return
+	}
+	s.notify(before.Parent)
+	for _, parent := range s.awaited.by(Name{s.resource, name}) {
+		s.notify(parent)
 	}
 }
 

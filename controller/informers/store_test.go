@@ -323,3 +323,39 @@ func TestCountsOfNodesNotifyNobody(t *testing.T) {
 		t.Errorf("notified %v of another obstacle, %q", *notified, object.Reason)
 	}
 }
+
+// A parent that leaves an object to its owner learns of the deletion, also of one that
+// happens while the watch is interrupted.
+func TestAwaitedDeletions(t *testing.T) {
+	cam := ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cam"}}
+	door := ownership.Parent{Level: templating.InstanceLevel, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "door"}}
+	name := Name{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
+	object := labelled("a", 1, owned, applied)
+	for what, lose := range map[string]func(*store) error{
+		"deleted":          func(s *store) error { return s.Delete(labelled("a", 2, owned, applied)) },
+		"not in the list":  func(s *store) error { return s.Replace(nil, "3") },
+		"no longer theirs": func(s *store) error { return s.Update(labelled("a", 2)) },
+	} {
+		s, notified := memoryStore()
+		s.awaited.set(door, []Name{name})
+		if err := s.Add(object); err != nil {
+			t.Fatal(err)
+		}
+		*notified = nil
+		if err := lose(s); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(*notified, cam) || !slices.Contains(*notified, door) {
+			t.Errorf("%s: notified %v, want both", what, *notified)
+		}
+		s.awaited.set(door, nil)
+		if len(s.awaited.parents)+len(s.awaited.byParent) != 0 {
+			t.Errorf("%s: %v is still awaited", what, s.awaited.parents)
+		}
+	}
+	s, notified := memoryStore()
+	s.awaited.set(door, []Name{name})
+	if err := s.Replace(nil, "3"); err != nil || !slices.Equal(*notified, []ownership.Parent{door}) {
+		t.Errorf("created and deleted between two lists: notified %v, %v", *notified, err)
+	}
+}

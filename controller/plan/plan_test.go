@@ -175,6 +175,16 @@ func TestComputeForOneObject(t *testing.T) {
 			},
 			expect: []Action{Keep},
 		},
+		"skipped, and deleted by its owner": {
+			reason: "it is missing, which a rollout does not hold up",
+			in: Input{
+				Desired:  []Desired{{Ref: ref, Kind: service, Hash: "a", OnConflict: templating.ConflictSkip}},
+				Recorded: wrote("", "", ""),
+				Complete: true,
+				Hold:     true,
+			},
+			expect: []Action{Create},
+		},
 		"to be orphaned, record lost": {
 			reason: "it has no owner, but the controller owns its fields",
 			in: Input{

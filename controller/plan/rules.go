@@ -29,6 +29,8 @@ func decide(in Input, want *Desired, have Observed, exists bool, recorded v0.Res
 		step.Action = Keep
 	case !exists && recorded.UID != "":
 		step.Action, step.Reason, step.Repair = Create, "it no longer exists", recorded.Hash == want.Hash
+	case !exists && want.OnConflict == templating.ConflictSkip && recorded.Name != "":
+		step.Action, step.Reason = Create, "its owner has deleted it"
 	case !exists && len(in.Recorded) > 0 && in.Hold:
 		step.Action, step.Change = Hold, true
 	case !exists:
