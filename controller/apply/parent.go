@@ -81,32 +81,50 @@ func (c *Client) Finalize(ctx context.Context, parent ownership.Parent, account 
 	return nil
 }
 
-// Unfinalize removes the controller's finalizer from a parent, even if another
-// client has added it.
+// maxUnfinalizeTries bounds how often [Client.Unfinalize] reads a parent that keeps
+// changing between the read and the patch.
+const maxUnfinalizeTries = 3
+
+// Unfinalize removes the controller's finalizer from a parent, and the ServiceAccount that
+// is recorded with it. An apply without them would remove all finalizers that no field
+// manager has, and with them that of garbage collection, which is to orphan the objects
+// of the parent or to delete them first.
 func (c *Client) Unfinalize(ctx context.Context, parent ownership.Parent) error {
-	left, err := c.applyParent(ctx, parent, nil)
-	for err == nil {
-		index := -1
-		err = left.Read(func(object *unstructured.Unstructured) {
-			index = slices.Index(object.GetFinalizers(), v0.FinalizerCleanup)
+	for try := 1; ; try++ {
+		var patch jsonpatch.Patch
+		err := c.read(ctx, parent.Resource(), parent.NamespacedName, func(object *unstructured.Unstructured) {
+			patch = unfinalizing(parent, object)
 		})
-		if err != nil || index < 0 {
-			break
+		if err == nil && patch != nil {
+			_, err = c.api.Patch(ctx, parent.Resource(), parent.NamespacedName, types.JSONPatchType, patch.Encode(),
+				metav1.PatchOptions{FieldManager: v0.FieldManagerController})
 		}
-		// Another manager owns it, too: an apply does not remove it.
-		path := jsonpatch.Pointer("metadata", "finalizers", strconv.Itoa(index))
-		patch := jsonpatch.Patch{
-			jsonpatch.Test(jsonpatch.Pointer("metadata", "uid"), parent.UID),
-			jsonpatch.Test(path, v0.FinalizerCleanup),
-			jsonpatch.Remove(path),
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsInvalid(err) || try == maxUnfinalizeTries: // a test of the patch has failed
+			return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerCleanup, parent, err)
 		}
-		left, err = c.api.Patch(ctx, parent.Resource(), parent.NamespacedName, types.JSONPatchType, patch.Encode(),
-			metav1.PatchOptions{FieldManager: v0.FieldManagerController})
 	}
-	if err == nil || errors.Is(err, ErrGone) || apierrors.IsNotFound(err) {
+}
+
+// unfinalizing returns the patch that removes the controller's finalizer from a parent as it
+// was read; nil if it has none, or if another object has its name.
+func unfinalizing(parent ownership.Parent, object *unstructured.Unstructured) jsonpatch.Patch {
+	index := slices.Index(object.GetFinalizers(), v0.FinalizerCleanup)
+	if index < 0 || object.GetUID() != parent.UID {
 		return nil
 	}
-	return fmt.Errorf("remove finalizer %s from %s: %w", v0.FinalizerCleanup, parent, err)
+	finalizer := jsonpatch.Pointer("metadata", "finalizers", strconv.Itoa(index))
+	patch := jsonpatch.Patch{
+		jsonpatch.Test(jsonpatch.Pointer("metadata", "uid"), parent.UID),
+		jsonpatch.Test(finalizer, v0.FinalizerCleanup),
+		jsonpatch.Remove(finalizer),
+	}
+	if _, found := object.GetAnnotations()[v0.AnnotationServiceAccount]; found {
+		patch = append(patch, jsonpatch.Remove(jsonpatch.Pointer("metadata", "annotations", v0.AnnotationServiceAccount)))
+	}
+	return patch
 }
 
 // applyParent applies metadata of a parent, and returns the answer. The error is
