@@ -102,7 +102,7 @@ func (r *configurationReconciler) Reconcile(ctx context.Context, request reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	now := groupStatus(&configuration, compiled, instances, nodes, shown)
+	now := groupStatus(&configuration, compiled, instances, r.late(&configuration, stored, instances), nodes, shown)
 	urgent := groupUrgency(parent, stored, now, r.kinds.of(request.NamespacedName))
 	if err := r.report(ctx, parent, &configuration, stored, now, urgent, &result); err != nil {
 		return reconcile.Result{}, err

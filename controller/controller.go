@@ -76,6 +76,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		}),
 		delays: newGroupDelays(),
 		kinds:  newKindsInUse(),
+		queues: queues,
 		seen:   map[ownership.Parent]sighting{},
 	}
 	if err := counters.register(options.Metrics, collector{cache: mgr.GetCache(), memory: memory, clients: clients}); err != nil {

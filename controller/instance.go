@@ -87,14 +87,26 @@ func (r *instanceReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	}
 
 	// 5. Report what has changed.
-	if err := r.report(ctx, parent, &instance, stored, &result); err != nil {
+	current, err := r.report(ctx, parent, &instance, stored, &result)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	// A failed apply does not change the Instance's place in the rollout.
-	if configuration != nil && !result.Held && len(result.Problems) == 0 {
-		r.gate.Report(configuration.UID, instance.Name, readyObjects(result, applied(result)).status)
+	if configuration != nil {
+		r.passed(parent, configuration, result, current)
 	}
 	return reconcile.Result{RequeueAfter: sooner(result.RequeueAfter, again)}, nil
+}
+
+// passed tells the rollout gate and the group the result of a pass. current reports whether
+// its conditions are in the API server.
+func (r *instanceReconciler) passed(parent ownership.Parent, configuration *v0.Configuration, result converge.Outcome, current bool) {
+	// A failed apply does not change the Instance's place in the rollout.
+	if !result.Held && len(result.Problems) == 0 {
+		r.gate.Report(configuration.UID, parent.Name, readyObjects(result, applied(result)).status)
+	}
+	if current {
+		r.reconciled(parent, configuration)
+	}
 }
 
 // finalize removes what garbage collection does not remove with the Instance.
@@ -112,7 +124,7 @@ func (r *instanceReconciler) finalize(
 		return reconcile.Result{}, nil // garbage collection removes its objects
 	}
 	result := r.converger.Finalize(ctx, parent, account, status.Resources, r.orphans(parent))
-	if err := r.report(ctx, parent, instance, stored, &result); err != nil {
+	if _, err := r.report(ctx, parent, instance, stored, &result); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: result.RequeueAfter}, nil

@@ -30,6 +30,7 @@ type parentMemory struct {
 	delays         *groupDelays
 	kinds          *kindsInUse
 	departures     departures
+	queues         *parentQueues
 
 	mu   sync.Mutex
 	seen map[ownership.Parent]sighting // by the parent without its UID
@@ -40,6 +41,9 @@ type sighting struct {
 	uid types.UID
 	// configuration is the UID of the Configuration that it belongs to or is.
 	configuration types.UID
+	// generation of the Configuration is the one that the conditions of an Instance are
+	// about; 0 if that is not known.
+	generation int64
 	// account is the ServiceAccount that acts for it.
 	account types.NamespacedName
 	// orphans reports that it is being deleted without its objects.
@@ -53,7 +57,9 @@ func (m *parentMemory) observe(ctx context.Context, parent ownership.Parent, con
 	now := sighting{uid: parent.UID}
 	m.mu.Lock()
 	former, found := m.seen[parent.ByName()]
-	now.orphans = former.orphans && former.uid == now.uid
+	if former.uid == now.uid {
+		now.orphans, now.generation = former.orphans, former.generation
+	}
 	if configuration != nil {
 		now.configuration, now.account = configuration.UID, account(configuration)
 	} else {

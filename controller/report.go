@@ -20,31 +20,32 @@ const readAgain = time.Millisecond
 // report writes the Instance's status if it has changed, and takes the finalizer off
 // when no object needs it any more. It requeues the Instance if a problem may heal,
 // or if the report waits for a later one: it is then kept in memory, and another
-// leader would compute it again.
+// leader would compute it again. current reports whether the conditions in the API server
+// are those of this pass.
 func (r *instanceReconciler) report(
 	ctx context.Context, parent ownership.Parent, instance *v0.Instance, stored v0.InstanceStatus, result *converge.Outcome,
-) error {
+) (current bool, err error) {
 	shown, complete := r.shown(parent, result)
 	now := v0.InstanceStatus{Resources: result.Resources, Conditions: stored.Conditions}
 	if !complete {
 		r.instances.hold(parent.UID, now, unanswered, time.Now())
-		return nil
+		return false, nil
 	}
 	now.Conditions = instanceConditions(stored.Conditions, shown)
 	if equality.Semantic.DeepEqual(stored, now) {
 		r.instances.release(parent.UID)
-		return r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
+		return true, r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
 	}
 	urgent := instanceUrgency(parent, stored, now, r.kinds.of(groupOf(instance)))
 	if wait := r.instances.hold(parent.UID, now, urgent, time.Now()); wait > 0 {
 		result.Requeue(wait)
-		return nil
+		return equality.Semantic.DeepEqual(stored.Conditions, now.Conditions), nil
 	}
 	if err := r.write(ctx, parent, now); err != nil {
-		return err
+		return false, err
 	}
 	r.events.conditionsChanged(ctx, instance, stored.Conditions, now.Conditions)
-	return r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
+	return true, r.converger.Release(ctx, parent, instance.Finalizers, now.Resources)
 }
 
 func (r *instanceReconciler) write(ctx context.Context, parent ownership.Parent, status v0.InstanceStatus) error {

@@ -2,10 +2,13 @@ package controller_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -244,4 +247,67 @@ spec:
 		t.Fatal(err)
 	}
 	c.gone("v1", "ConfigMap", "cfg-good-a")
+}
+
+// An Instance that waits with some of its objects is ready with them, but not if one is new
+// and waits to be created.
+func TestObjectThatARolloutHasNotCreatedIsNotReady(t *testing.T) {
+	c := newCluster(t)
+	c.Apply(versioned("a", twoAtATime))
+	f := newFleet(c)
+	c.Apply(strings.TrimSpace(versioned("b", twoAtATime)) + `
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{INSTANCE_NAME}}-new"}}
+`)
+	c.condition(configuration("cfg"), v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "3 of 5 Instances are waiting")
+	waiting := 0
+	for _, instance := range f.instances {
+		if c.object("v1", "ConfigMap", instance.Name+"-new") != nil {
+			continue
+		}
+		waiting++
+		c.condition(instance, v0.ConditionReady, metav1.ConditionFalse, v0.ReasonRolloutWaiting, "1 object to be created")
+	}
+	if waiting != 3 {
+		t.Errorf("%d Instances wait, want 3", waiting)
+	}
+}
+
+// A Configuration that was edited is not ready before all Instances have been reconciled:
+// what they report is about the earlier templates.
+func TestEditedConfigurationIsNotReadyEarly(t *testing.T) {
+	c := newCluster(t)
+	c.Apply(versioned("a", ""))
+	f := newFleet(c)
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	defer release()
+	c.respond(func(request *http.Request) *http.Response {
+		if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/configmaps/cfg-") {
+			<-held
+		}
+		return nil
+	})
+	observed := func(generation int64) *metav1.Condition {
+		cfg := configuration("cfg")
+		c.Eventually(fmt.Sprintf("a status of generation %d", generation), func() string {
+			if c.Read("cfg", cfg); cfg.Status.ObservedGeneration != generation {
+				return fmt.Sprint(cfg.Status.ObservedGeneration)
+			}
+			return ""
+		})
+		return meta.FindStatusCondition(cfg.Status.Conditions, v0.ConditionReady)
+	}
+	c.Apply(versioned("b", ""))
+	if ready := observed(2); ready.Status != metav1.ConditionFalse || !strings.HasPrefix(ready.Message, "5 of 5 Instances have not been") {
+		t.Errorf("before any object is updated, Ready is %s: %s", ready.Status, ready.Message)
+	}
+	release()
+	for _, instance := range f.instances {
+		f.ready(instance.Name, "b")
+	}
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+
+	c.Apply(versioned("b", twoAtATime)) // nothing of an Instance changes
+	observed(3)
+	c.condition(configuration("cfg"), v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
 }

@@ -73,6 +73,10 @@ func readyObjects(result converge.Outcome, appliedVerdict verdict) verdict {
 	if waiting.count > 0 {
 		return conditionFalse(v0.ReasonProgressing, waiting.String())
 	}
+	if result.Uncreated > 0 {
+		return conditionFalse(v0.ReasonRolloutWaiting,
+			objectCount(result.Uncreated, "", "to be created")+"; see condition Applied")
+	}
 	return conditionTrue(v0.ReasonReady, objectCount(len(result.Resources), "no objects", "ready"))
 }
 
@@ -127,10 +131,11 @@ func instanceConditions(before []metav1.Condition, result converge.Outcome) []me
 	return conditions
 }
 
-// groupStatus returns the status of a Configuration and its Instances after a pass. nodes
-// is the number of the cluster's nodes.
+// groupStatus returns the status of a Configuration and its Instances after a pass. late
+// is how many of the Instances have a status from before the last edit; nodes is the number
+// of the cluster's nodes.
 func groupStatus(
-	configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, nodes int, result converge.Outcome,
+	configuration *v0.Configuration, compiled *templates.Templates, instances []v0.Instance, late, nodes int, result converge.Outcome,
 ) v0.ConfigurationStatus {
 	status := v0.ConfigurationStatus{
 		ObservedGeneration: configuration.Generation,
@@ -172,6 +177,9 @@ func groupStatus(
 	case waiting.count > 0:
 		ready = conditionFalse(v0.ReasonProgressing,
 			fmt.Sprintf("%d of %d Instances are ready\n%s", status.ReadyInstances, len(instances), waiting))
+	case late > 0:
+		ready = conditionFalse(v0.ReasonProgressing,
+			fmt.Sprintf("%d of %d Instances have not been reconciled since the Configuration has changed", late, len(instances)))
 	case len(instances) == 0:
 		ready = conditionFalse(v0.ReasonNoInstances, "no device has been found")
 		if !discovering.status {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,7 +137,10 @@ func (p *parentQueues) source(level templating.Level) source.Source {
 }
 
 // add requeues a parent.
-func (p *parentQueues) add(parent ownership.Parent) {
+func (p *parentQueues) add(parent ownership.Parent) { p.addAfter(parent, 0) }
+
+// addAfter requeues a parent after a delay.
+func (p *parentQueues) addAfter(parent ownership.Parent, delay time.Duration) {
 	p.mu.Lock()
 	queue := p.configuration
 	if parent.Level == templating.InstanceLevel {
@@ -144,6 +148,6 @@ func (p *parentQueues) add(parent ownership.Parent) {
 	}
 	p.mu.Unlock()
 	if queue != nil { // only a controller that has started asks for watches
-		queue.Add(reconcile.Request{NamespacedName: parent.NamespacedName})
+		queue.AddAfter(reconcile.Request{NamespacedName: parent.NamespacedName}, delay)
 	}
 }

@@ -50,6 +50,7 @@ func (e *execution) run(ctx context.Context, steps []plan.Step, recorded []v0.Re
 			prunes = append(prunes, step)
 			continue
 		case step.Action == plan.Hold && !known:
+			e.result.Uncreated++
 			continue // it is created when the change may be made
 		}
 		delete(remaining, step.Ref)
@@ -248,6 +249,8 @@ func (e *execution) kept(step plan.Step, entry, recorded v0.ResourceStatus) v0.R
 	switch {
 	case !exists && step.Repair:
 		entry.Reason = "another client keeps deleting it"
+	case !exists && step.Action == plan.Hold:
+		entry.Reason = "it is created once the rollout allows it"
 	case !exists:
 		entry.Ready = true // applied once, and finished
 	default:

@@ -1,11 +1,15 @@
 package converge
 
 import (
+	"net/http"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/controller/informers"
+	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/templating"
@@ -35,5 +39,28 @@ func TestKeptEntries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An object that a rollout holds and that does not exist is not ready, whether or not the
+// inventory names it, as after a creation that has failed.
+func TestHeldObjectsThatDoNotExist(t *testing.T) {
+	watches, err := informers.New(&rest.Config{}, http.DefaultClient, func(ownership.Parent) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := inventory.Ref{Kind: "ConfigMap", Namespace: "ns", Name: "cam"}
+	steps := []plan.Step{{Action: plan.Hold, Ref: ref, Desired: &plan.Desired{Ref: ref}}}
+	failed := v0.ResourceStatus{Kind: "ConfigMap", Namespace: "ns", Name: "cam", Reason: v0.ReasonApplyFailed}
+
+	e := execution{Converger: New(Options{Informers: watches}), result: &Outcome{}}
+	e.run(t.Context(), steps, nil)
+	if e.result.Uncreated != 1 || len(e.result.Resources) != 0 {
+		t.Errorf("not in the inventory: %d uncreated, resources %v", e.result.Uncreated, e.result.Resources)
+	}
+	e.result = &Outcome{}
+	e.run(t.Context(), steps, []v0.ResourceStatus{failed})
+	if len(e.result.Resources) != 1 || e.result.Resources[0].Ready || e.result.Resources[0].Reason == "" {
+		t.Errorf("in the inventory: resources %v", e.result.Resources)
 	}
 }

@@ -20,6 +20,9 @@ type Outcome struct {
 	Problems []problem.Problem
 	// Held reports that the rollout gate holds a change.
 	Held bool
+	// Uncreated is the number of held objects that do not exist yet, and that are not among
+	// the Resources.
+	Uncreated int
 	// Pending reports that there is nothing to report yet: the watch of some kind
 	// has not synced, or an object changed under the plan.
 	Pending bool
