@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -115,7 +113,7 @@ func (b *builder) variant(ctx context.Context, bin string, versions Versions) er
 		}
 		built[version] = at
 	}
-	unlock, err := b.lock()
+	unlock, err := b.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,7 +145,7 @@ func (b *builder) in(dir string) *builder {
 // perform runs the steps that are not up to date, in order. While a step compiles, the
 // downloads of the later ones proceed.
 func (b *builder) perform(ctx context.Context, steps ...step) error {
-	unlock, err := b.lock()
+	unlock, err := b.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -231,24 +229,8 @@ func (b *builder) stampFile(s step) string { return b.work(s.name + ".stamp") }
 
 // lock locks the results directory until the returned function is called or this
 // process exits.
-func (b *builder) lock() (unlock func(), err error) {
-	if err := os.MkdirAll(b.work(""), 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(b.work("lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		b.logf("waiting for another build into %s", b.dir)
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
+func (b *builder) lock(ctx context.Context) (unlock func(), err error) {
+	return Lock(ctx, b.work(""), func() { b.logf("waiting for another build into %s", b.dir) })
 }
 
 func (b *builder) work(name string) string   { return filepath.Join(b.dir, workDir, name) }

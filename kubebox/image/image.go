@@ -52,7 +52,8 @@ type Image struct {
 	Created time.Time
 }
 
-// Write builds the image and writes it to the file to, in the format of docker save.
+// Write builds the image and writes it to the file to, in the format of docker save. If several programs write the
+// same file at the same time, it is that of one of them.
 func Write(to string, i Image) error {
 	reference, err := name.NewTag(i.Name)
 	if err != nil {
@@ -65,12 +66,17 @@ func Write(to string, i Image) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	partial := to + ".partial" // an incomplete archive never has the final name
-	if err := tarball.WriteToFile(partial, reference, built); err != nil {
-		os.Remove(partial)
+	// An incomplete archive never has the final name, and its own name is not that of another program's.
+	partial, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.partial")
+	if err != nil {
 		return err
 	}
-	return os.Rename(partial, to)
+	defer os.Remove(partial.Name()) // fails if it has the final name
+	err = errors.Join(tarball.Write(reference, built, partial), partial.Chmod(0o644), partial.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(partial.Name(), to)
 }
 
 // Build returns the image, in the format of the Open Container Initiative (OCI).

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"akri.sh/akri/kubebox/build"
 	"akri.sh/akri/kubebox/image"
 )
 
@@ -58,6 +59,11 @@ func Build(ctx context.Context, o Options) ([]Built, error) {
 	if err != nil {
 		return nil, err
 	}
+	unlock, err := o.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	for _, platform := range o.Platforms {
 		if err := o.compile(ctx, definitions, platform); err != nil {
 			return nil, err
@@ -89,6 +95,11 @@ func Archive(ctx context.Context, o Options) ([]string, error) {
 	if len(o.Platforms) != 1 {
 		return nil, fmt.Errorf("an archive is for one platform, not for %d", len(o.Platforms))
 	}
+	unlock, err := o.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	platform := o.Platforms[0]
 	if err := o.compile(ctx, definitions, platform); err != nil {
 		return nil, err
@@ -99,13 +110,25 @@ func Archive(ctx context.Context, o Options) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", d.Name, err)
 		}
-		archive := filepath.Join(o.Dir, "archives", d.Name+"-"+strings.ReplaceAll(platform, "/", "-")+".tar")
+		archive := o.archive(d, platform)
 		if err := image.Write(archive, ready.Image); err != nil {
 			return nil, err
 		}
 		archives = append(archives, archive)
 	}
 	return archives, nil
+}
+
+// lock waits until no other process builds in the same directory, and keeps others waiting until the returned function
+// is called: it could be another version, with executables of the same names.
+func (o Options) lock(ctx context.Context) (unlock func(), err error) {
+	return build.Lock(ctx, o.Dir, func() { fmt.Fprintf(o.Log, "images: waiting for another build into %s\n", o.Dir) })
+}
+
+// archive returns the path of an image's archive. Each version has its own: they are read after the directory is
+// unlocked.
+func (o Options) archive(d Definition, platform string) string {
+	return filepath.Join(o.Dir, "archives", d.Name+"-"+o.Version+"-"+strings.ReplaceAll(platform, "/", "-")+".tar")
 }
 
 // complete fills in defaults and rejects invalid settings.
