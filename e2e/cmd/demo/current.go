@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"akri.sh/akri/e2e/akri"
@@ -114,7 +115,7 @@ func upCurrent(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Fprint(os.Stderr, plan(s, added, way.describe(len(archives))))
-	if err := agree(o.yes); err != nil {
+	if err := agree(ctx, o.yes, os.Stdin); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -138,18 +139,39 @@ func upCurrent(ctx context.Context, o options) error {
 	return show(ctx, t, programs)
 }
 
-// agree returns an error unless the user agrees, or has agreed with --yes.
-func agree(yes bool) error {
+// agree returns an error unless the user agrees at the terminal, or has agreed with --yes. Ctrl+C, which ends ctx, is no.
+func agree(ctx context.Context, yes bool, terminal *os.File) error {
 	if yes {
 		return nil
 	}
-	fmt.Fprint(os.Stderr, "Continue? [y/N] ")
+	fmt.Fprint(progress, "Continue? [y/N] ")
 	var answer string
-	_, _ = fmt.Scanln(&answer) // no answer is no
+	if err := awaitInput(ctx, terminal); err == nil {
+		_, _ = fmt.Fscanln(terminal, &answer) // no answer is no
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintln(progress)
+		return errors.New("interrupted: nothing was added")
+	}
 	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
 		return errors.New("nothing was added")
 	}
 	return nil
+}
+
+// awaitInput returns when a file can be read, without an error, or when ctx is done: a read would not end then.
+func awaitInput(ctx context.Context, file *os.File) error {
+	const interval = 100 // in milliseconds
+	for ctx.Err() == nil {
+		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(file.Fd()), Events: unix.POLLIN}}, interval)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if ready > 0 {
+			return nil
+		}
+	}
+	return ctx.Err()
 }
 
 // createNamespaces creates Akri's namespace and that of the demo. They permit host

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -173,6 +174,59 @@ func assertSame(t *testing.T, before []string, c *cluster.Cluster) {
 			t.Fatalf("the cluster has changed\nbefore\n%s\nafter\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 		}
 	}
+}
+
+// TestAgreement checks what is consent, and that Ctrl+C at the question ends it at once, as everything else is no.
+func TestAgreement(t *testing.T) {
+	const refused = "nothing was added"
+	for input, want := range map[string]string{
+		"y\n": "", "yes\n": "", "Y\n": "", "\n": refused, "n\n": refused, "yesterday\n": refused, "": refused,
+	} {
+		question := &asked{}
+		err := answered(t.Context(), t, question, func(answer *os.File) {
+			_, _ = answer.WriteString(input)
+			answer.Close()
+		})
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%q: %v, want %q", input, err, want)
+		}
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	question := &asked{then: interrupt} // and no answer
+	if err := answered(ctx, t, question, func(*os.File) {}); err == nil || err.Error() != "interrupted: "+refused {
+		t.Errorf("Ctrl+C: %v", err)
+	}
+	if question.text.String() != "Continue? [y/N] \n" {
+		t.Errorf("the question is %q", question.text.String())
+	}
+}
+
+// asked receives a question, and then calls a function, unless it is nil.
+type asked struct {
+	text strings.Builder
+	then func()
+}
+
+func (a *asked) Write(text []byte) (int, error) {
+	if a.then != nil {
+		a.then()
+	}
+	return a.text.Write(text)
+}
+
+// answered returns what agree returns for an answer.
+func answered(ctx context.Context, t *testing.T, question io.Writer, answer func(*os.File)) error {
+	t.Helper()
+	defer func(before io.Writer) { progress = before }(progress)
+	progress = question
+	near, far, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	defer far.Close()
+	answer(far)
+	return agree(ctx, false, near)
 }
 
 // present returns a lookPath that finds only these programs.
