@@ -69,14 +69,7 @@ func (c *Cluster) KubeletDir(node string) string { return filepath.Join(c.dir, n
 func (c *Cluster) AkriDir(node string) string { return filepath.Join(c.dir, node, "akri") }
 
 // LogFiles returns the log files of all programs of the cluster.
-func (c *Cluster) LogFiles() []string {
-	files, _ := filepath.Glob(filepath.Join(supervisor.LogDir(c.dir), "*.log"))
-	for _, n := range c.state.Nodes {
-		more, _ := filepath.Glob(filepath.Join(c.dir, n, "log", "*.log"))
-		files = append(files, more...)
-	}
-	return files
-}
+func (c *Cluster) LogFiles() []string { return supervisor.LogFiles(c.dir) }
 
 // Kubectl runs kubectl on this machine as the administrator and returns its output.
 // The error includes its standard error.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,7 +132,7 @@ func (c *Cluster) launch(ctx context.Context, config Config) error {
 	defer stop()
 	ready, err := follow(reports, config.Progress)
 	if err != nil {
-		return c.explain(ctx, err)
+		return c.explain(ctx, err, ready.Logs)
 	}
 	c.state.RoutesServices = ready.RoutesServices
 	if err := c.state.write(c.dir); err != nil {
@@ -206,14 +205,16 @@ func (c *Cluster) fork(config supervisor.Config, listener *os.File) (reports *os
 }
 
 // follow forwards progress until the cluster is ready, and returns the report that says
-// so. It returns an error if the cluster fails to start.
+// so. It returns an error, and the report of that, if the cluster fails to start.
 func follow(reports io.Reader, progress func(string)) (supervisor.Report, error) {
-	for lines := bufio.NewScanner(reports); lines.Scan(); {
+	for lines := json.NewDecoder(reports); ; { // a line with logs has any length
 		var r supervisor.Report
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return r, err
-		}
+		err := lines.Decode(&r)
 		switch {
+		case errors.Is(err, io.EOF):
+			return r, errSilent
+		case err != nil:
+			return r, err
 		case r.Ready:
 			return r, nil
 		case r.Error != "":
@@ -222,19 +223,25 @@ func follow(reports io.Reader, progress func(string)) (supervisor.Report, error)
 			progress(r.Progress)
 		}
 	}
-	return supervisor.Report{}, errSilent
 }
 
 // errSilent means that the supervisor exited without reporting a reason.
 var errSilent = errors.New("the supervisor exited unexpectedly")
 
-// explain adds the cause that the reports do not contain.
-func (c *Cluster) explain(ctx context.Context, err error) error {
+// explain adds the cause that the reports do not contain, and the ends of the logs, unless the caller has canceled the
+// start.
+func (c *Cluster) explain(ctx context.Context, err error, logs string) error {
 	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx), err)
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return err
 	}
 	if tail := process.Tail(supervisorLog(c.dir), 15); errors.Is(err, errSilent) && tail != "" {
 		return fmt.Errorf("%w; its log:\n%s", err, tail)
+	}
+	if logs != "" {
+		return fmt.Errorf("%w%s", err, logs)
 	}
 	return err
 }

@@ -127,35 +127,45 @@ func numbers(n int) string {
 
 func TestFailedStartIsExplained(t *testing.T) {
 	c := &Cluster{dir: t.TempDir()}
-	if err := c.explain(t.Context(), errSilent); err == nil || err.Error() != errSilent.Error() {
+	if err := c.explain(t.Context(), errSilent, ""); err == nil || err.Error() != errSilent.Error() {
 		t.Errorf("without a log: %v", err)
 	}
 	writeFile(t, supervisorLog(c.dir), numbers(20))
-	if err := c.explain(t.Context(), errSilent); !strings.HasPrefix(err.Error(), "the supervisor exited unexpectedly; its log:\n6\n7\n") {
+	if err := c.explain(t.Context(), errSilent, ""); !strings.HasPrefix(err.Error(), "the supervisor exited unexpectedly; its log:\n6\n7\n") {
 		t.Errorf("with a log: %v", err)
 	}
 	failure := errors.New("etcd exited")
-	if err := c.explain(t.Context(), failure); err == nil || err.Error() != failure.Error() {
+	if err := c.explain(t.Context(), failure, ""); err == nil || err.Error() != failure.Error() {
 		t.Errorf("with a reason: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("not ready within 1s"))
-	assertFailure(t, c.explain(ctx, failure), "not ready within 1s\netcd exited")
+	if err := c.explain(ctx, failure, "\nlogs"); err.Error() != "not ready within 1s\netcd exited" {
+		t.Errorf("canceled: %v", err)
+	}
+	ctx, stop := context.WithTimeoutCause(t.Context(), 0, errors.New("not ready within 0s"))
+	defer stop()
+	if err := c.explain(ctx, failure, "\nlogs"); err.Error() != "not ready within 0s\netcd exited\nlogs" {
+		t.Errorf("after the timeout: %v", err)
+	}
 }
 
-// TestStartHasATimeout starts programs that never become ready.
+// TestStartHasATimeout starts programs that never become ready, and then one that exits. The error has what all of them
+// say: the logs are removed.
 func TestStartHasATimeout(t *testing.T) {
 	bin, dir := fakeBin(t), filepath.Join(fakeBin(t), "run")
 	for _, program := range []string{"etcd", "kube-apiserver"} {
-		writeFile(t, filepath.Join(bin, program), "#!/bin/sh\nexec sleep 100\n")
+		writeFile(t, filepath.Join(bin, program), "#!/bin/sh\necho waiting for etcd\nexec sleep 100\n")
 	}
 	_, err := Start(t.Context(), Config{Bin: bin, Dir: dir, Timeout: 500 * time.Millisecond})
 	assertFailure(t, err, "starting a cluster in "+dir+": not ready within 500ms\n")
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the run directory is left: %v", err)
 	}
-	writeFile(t, filepath.Join(bin, "etcd"), "#!/bin/sh\necho no disk; exit 3\n")
+	other := filepath.Join(supervisor.LogDir(dir), "kube-apiserver.log")
+	writeFile(t, filepath.Join(bin, "etcd"), "#!/bin/sh\nuntil [ -s "+other+" ]; do sleep 0.01; done; echo no disk; exit 3\n")
 	_, err = Start(t.Context(), Config{Bin: bin, Dir: dir})
+	assertFailure(t, err, "\nthe end of "+other+":\nwaiting for etcd")
 	assertFailure(t, err, "etcd exited with status 3; the end of "+filepath.Join(supervisor.LogDir(dir), "etcd.log")+":\nno disk")
 }
 

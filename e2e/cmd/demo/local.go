@@ -169,10 +169,18 @@ func (d localDemo) populate(ctx context.Context, c *cluster.Cluster, t demoTarge
 	return t.runParts(ctx, programs)
 }
 
-// abort shows the state of Akri after a failure, and then stops everything.
+// abort shows the state of Akri after a failure, keeps the logs, and then stops everything.
 func (d localDemo) abort(ctx context.Context, c *cluster.Cluster, err error) error {
-	if ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, akri.Evidence(ctx, c, "default"))
+	if ctx.Err() != nil {
+		return errors.Join(err, d.down())
 	}
-	return errors.Join(err, d.down())
+	fmt.Fprintln(os.Stderr, akri.Evidence(ctx, c, "default"))
+	kept, keepErr := d.keepLogs(c)
+	if keepErr != nil {
+		keepErr = fmt.Errorf("keep the logs: %w", keepErr)
+	}
+	if kept != "" {
+		err = fmt.Errorf("%w\ndemo: the logs of the cluster and of Akri are in %s", err, kept)
+	}
+	return errors.Join(err, keepErr, d.down())
 }

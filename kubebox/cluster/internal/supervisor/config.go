@@ -3,6 +3,8 @@ package supervisor
 import (
 	"fmt"
 	"path/filepath"
+
+	"akri.sh/akri/kubebox/cluster/internal/node"
 )
 
 // Config is the configuration that the starting program passes to the supervisor.
@@ -35,6 +37,7 @@ type Report struct {
 	Progress string `json:"progress,omitempty"`
 	Ready    bool   `json:"ready,omitempty"`
 	Error    string `json:"error,omitempty"`
+	Logs     string `json:"logs,omitempty"` // if Error: the ends of all logs, which are removed with the run directory
 
 	RoutesServices bool `json:"routesServices,omitempty"` // if Ready
 }
@@ -66,6 +69,13 @@ func ControlSocket(dir string) string { return filepath.Join(dir, "control.sock"
 
 // LogDir returns the directory of the control plane's logs in a run directory.
 func LogDir(dir string) string { return filepath.Join(dir, "log") }
+
+// LogFiles returns the logs of all programs in a run directory.
+func LogFiles(dir string) []string {
+	files, _ := filepath.Glob(filepath.Join(LogDir(dir), "*.log"))
+	ofNodes, _ := filepath.Glob(filepath.Join(node.LogDir(NodeDir(dir, "node*")), "*.log"))
+	return append(files, ofNodes...)
+}
 
 // PKIDir returns the directory of the certificates in a run directory.
 func PKIDir(dir string) string { return filepath.Join(dir, "pki") }

@@ -73,8 +73,20 @@ func Run(input, lifeline, reports, listener *os.File) error {
 		log.Printf("Stopping: %v", context.Cause(ctx))
 		return s.tearDown()
 	}
-	_ = s.reports.Encode(Report{Error: err.Error()})
+	_ = s.reports.Encode(Report{Error: err.Error(), Logs: s.config.logs(err.Error())})
 	return errors.Join(err, s.tearDown())
+}
+
+// logs returns the ends of the logs that a text does not quote.
+func (c Config) logs(text string) string {
+	const lines = 8
+	var b strings.Builder
+	for _, file := range LogFiles(c.Dir) {
+		if tail := process.Tail(file, lines); tail != "" && !strings.Contains(text, file) {
+			fmt.Fprintf(&b, "\nthe end of %s:\n%s", file, tail)
+		}
+	}
+	return b.String()
 }
 
 // watchLifeline stops the cluster when the lifeline breaks.
