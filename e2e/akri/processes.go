@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,14 +33,47 @@ var processes = map[string][]string{
 	},
 }
 
+// processesMark is the name of a file in the directory of [StartProcesses]: a directory without it is another program's.
+const processesMark = "akri-processes"
+
+// HasProcesses reports whether dir is the directory of processes that [StartProcesses] has started, or was about to start.
+func HasProcesses(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, processesMark))
+	return err == nil
+}
+
+// CheckProcessesDir returns an error unless dir does not exist, or is empty, or that of [StartProcesses].
+func CheckProcessesDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || HasProcesses(dir) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s, for Akri's processes, is not empty: remove it, or choose another directory", dir)
+	}
+	return nil
+}
+
 // StartProcesses runs Akri as processes against a cluster without nodes. The processes
 // outlive the caller; [StopProcesses] stops them. It creates dir for their process IDs
 // and logs.
 func StartProcesses(ctx context.Context, c *cluster.Cluster, programs Programs, dir string) error {
+	if err := CheckProcessesDir(dir); err != nil {
+		return err
+	}
 	if err := InstallCRDs(ctx, c, programs); err != nil {
 		return err
 	}
-	for _, name := range []string{"", "debug-echo", "kubelet/plugins_registry", "kubelet/device-plugins"} {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create a directory for Akri: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, processesMark), nil, 0o600); err != nil {
+		return fmt.Errorf("mark the directory for Akri: %w", err)
+	}
+	for _, name := range []string{"debug-echo", "kubelet/plugins_registry", "kubelet/device-plugins"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return fmt.Errorf("create a directory for Akri: %w", err)
 		}
@@ -78,9 +112,13 @@ func startProcess(executable string, arguments []string, kubeconfig, dir string)
 	return nil
 }
 
-// StopProcesses stops the processes that [StartProcesses] started, and removes dir.
+// StopProcesses stops the processes that [StartProcesses] started, and removes dir. A directory that is not that of
+// StartProcesses stays.
 func StopProcesses(dir string) error {
 	const grace = 15 * time.Second
+	if !HasProcesses(dir) {
+		return nil
+	}
 	for program := range processes {
 		text, err := os.ReadFile(filepath.Join(dir, program+".pid"))
 		if err != nil {
