@@ -67,11 +67,6 @@ var FastControllers = []string{
 	"clusterrole-aggregation-controller",
 }
 
-// maxDir bounds the path of the run directory, in bytes. A socket's path is limited
-// to 107 bytes, and the kubelet and its plugins create sockets below the run
-// directory.
-const maxDir = 48
-
 // complete fills in defaults and rejects invalid settings.
 func (c Config) complete() (Config, error) {
 	if c.Nodes < 0 || c.Nodes > supervisor.MaxNodes {
@@ -94,14 +89,11 @@ func (c Config) complete() (Config, error) {
 		}
 		*path = absolute
 	}
-	for name, path := range map[string]string{"run directory": c.Dir, "directory of executables": c.Bin} {
-		if err := checkVisibleInNodes(name, path); err != nil && c.Nodes > 0 {
-			return c, err
-		}
+	if err := checkVisibleInNodes("directory of executables", c.Bin); err != nil && c.Nodes > 0 {
+		return c, err
 	}
-	if len(c.Dir) > maxDir {
-		return c, fmt.Errorf("the path of the run directory %s is %d bytes long, but the sockets below it allow only %d: choose a shorter path",
-			c.Dir, len(c.Dir), maxDir)
+	if err := checkPath(c.Dir, c.Nodes > 0); err != nil {
+		return c, err
 	}
 	if err := build.Check(c.Bin, c.Nodes > 0); err != nil {
 		return c, err
@@ -128,21 +120,6 @@ func (c Config) complete() (Config, error) {
 		c.Dir = dir
 	}
 	return c, nil
-}
-
-// checkVisibleInNodes rejects a path below a directory that nodes replace.
-func checkVisibleInNodes(name, path string) error {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		path = resolved
-	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil { // Start creates the run directory
-		path = filepath.Join(parent, filepath.Base(path))
-	}
-	for _, hidden := range []string{"/var", "/etc", "/run", "/proc", "/sys", "/dev"} {
-		if path == hidden || strings.HasPrefix(path, hidden+"/") {
-			return fmt.Errorf("the %s %s is below %s, which nodes replace with their own: choose another directory", name, path, hidden)
-		}
-	}
-	return nil
 }
 
 // invalid matches the characters that a cluster's name cannot contain.

@@ -50,36 +50,6 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// claim creates the run directory, or takes over that of a crashed cluster.
-func claim(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err == nil {
-		return nil
-	} else if !os.IsExist(err) {
-		return err
-	}
-	old, err := readState(dir)
-	if errors.As(err, new(*NoClusterError)) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return err
-		}
-		if len(entries) > 0 {
-			return fmt.Errorf("%s is not empty and holds no cluster: choose an empty or new directory", dir)
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if old.alive() {
-		return fmt.Errorf("a cluster is already running in %s", dir)
-	}
-	if err := supervisor.Remove(dir, old.Name); err != nil {
-		return err
-	}
-	return os.Mkdir(dir, 0o700)
-}
-
 // launch starts the supervisor and follows its reports until the cluster is ready.
 func (c *Cluster) launch(ctx context.Context, config Config) error {
 	var images []string

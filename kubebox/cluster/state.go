@@ -45,6 +45,9 @@ func readState(dir string) (state, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, &NoClusterError{dir}
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return s, fmt.Errorf("the cluster in %s is another user's: %w: run this as that user, or choose another directory", dir, err)
+	}
 	if err != nil {
 		return s, err
 	}

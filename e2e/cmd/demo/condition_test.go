@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,33 @@ func writeFile(t *testing.T, path string) {
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestBadDirectories checks that a directory that cannot be used is named before anything is built.
+func TestBadDirectories(t *testing.T) {
+	built, cancel := context.WithCancel(t.Context())
+	cancel() // what is built fails
+	d := newDir(t)
+	parent := filepath.Dir(string(d))
+	t.Chdir(parent) // the path of a checkout may be too long for sockets
+	writeFile(t, filepath.Join(parent, "full", "notes"))
+	writeFile(t, filepath.Join(parent, "file"))
+	for dir, want := range map[string]string{
+		"":                                   "--dir is empty",
+		"/":                                  "/ is not empty and holds no cluster: choose an empty or new directory",
+		"/tmp/" + strings.Repeat("long", 20): "choose a shorter path",
+		parent + "/file":                     "is not a directory: choose another path",
+		parent + "/full":                     "is not empty and holds no cluster: choose an empty or new directory",
+		parent + "/missing/demo":             "cannot be created in " + parent + "/missing",
+		"missing/demo":                       "cannot be created in " + parent + "/missing",
+	} {
+		if err := run(built, []string{"--dir=" + dir, "up"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--dir=%s\n got %v\nwant %s", dir, err, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(parent, "full", "notes")); err != nil {
+		t.Error(err)
 	}
 }
 

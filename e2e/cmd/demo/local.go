@@ -31,6 +31,15 @@ func (d localDemo) makeTarget(name string) string {
 	return "make " + name + " DIR=" + string(d)
 }
 
+// check returns an error if the demo cannot be started in this directory.
+func (d localDemo) check() error {
+	nodes := cluster.Probe() == nil
+	if err := cluster.CheckDir(string(d), nodes); err != nil || nodes {
+		return err
+	}
+	return akri.CheckProcessesDir(d.processes())
+}
+
 // down stops and removes everything.
 func (d localDemo) down() error {
 	err := errors.Join(akri.StopProcesses(d.processes()), cluster.Down(string(d)))
@@ -42,6 +51,11 @@ func (d localDemo) down() error {
 
 // up starts everything, or shows the demo that is already running.
 func (d localDemo) up(ctx context.Context) error {
+	if _, err := cluster.Open(string(d)); err != nil { // before a build that takes minutes
+		if err := d.check(); err != nil {
+			return err
+		}
+	}
 	if err := announce(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"akri.sh/akri/kubebox/cluster"
@@ -45,6 +46,10 @@ func run(ctx context.Context, arguments []string) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
+	absolute, err := filepath.Abs(dir) // printed commands run in other directories
+	if err != nil {
+		return err
+	}
 	switch {
 	case where != "" && where != "current":
 		return fmt.Errorf("--cluster=%s: only the value current is known", where)
@@ -52,12 +57,14 @@ func run(ctx context.Context, arguments []string) error {
 		return errors.New("--registry and --yes are only for --cluster=current")
 	case where != "" && dir != string(defaultDir):
 		return errors.New("--dir is only for a cluster that is started, not for --cluster=current")
+	case dir == "":
+		return errors.New("--dir is empty: name a directory")
 	case flags.NArg() != 1:
 		return errors.New(usage)
 	case flags.Arg(0) == "up" && where == "":
-		return localDemo(dir).up(ctx)
+		return localDemo(absolute).up(ctx)
 	case flags.Arg(0) == "down" && where == "":
-		return localDemo(dir).down()
+		return localDemo(absolute).down()
 	case flags.Arg(0) == "up":
 		return upCurrent(ctx, o)
 	case flags.Arg(0) == "down":
