@@ -43,6 +43,9 @@ func Down(dir string) error {
 	if err != nil {
 		return err
 	}
+	if s.Starting && s.alive() {
+		return s.startingError(dir)
+	}
 	return (&Cluster{dir: dir, state: s}).Stop()
 }
 

@@ -32,11 +32,19 @@ func Open(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.alive() {
+	switch alive := s.alive(); {
+	case s.Starting && alive:
+		return nil, s.startingError(dir)
+	case s.Starting:
+		return nil, fmt.Errorf("the start of the cluster in %s was interrupted", dir)
+	case !alive:
 		return nil, fmt.Errorf("the supervisor of the cluster in %s has exited; its log:\n%s", dir, tailOfSupervisor(dir))
 	}
 	return &Cluster{dir: dir, state: s}, nil
 }
+
+// Purpose returns what the cluster is for; see [Config].
+func (c *Cluster) Purpose() string { return c.state.Purpose }
 
 // Name returns the name of the cluster, which is also that of its cgroup.
 func (c *Cluster) Name() string { return c.state.Name }

@@ -36,6 +36,9 @@ type Config struct {
 	// Flags are additional command line flags by program: etcd, kube-apiserver,
 	// kube-controller-manager, kube-scheduler, coredns, kubelet, kube-proxy or containerd.
 	Flags map[string][]string
+	// Purpose is what the cluster is for, such as "demo". [Cluster.Purpose] returns it to programs that open the
+	// cluster, which may stop only their own.
+	Purpose string
 	// Detached lets the cluster outlive the program that started it.
 	Detached bool
 	// Timeout bounds Start. 0: two minutes.

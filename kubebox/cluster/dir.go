@@ -125,6 +125,9 @@ func occupant(dir string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Starting && s.alive() {
+		return nil, s.startingError(dir)
+	}
 	if s.alive() {
 		return nil, fmt.Errorf("a cluster is already running in %s", dir)
 	}

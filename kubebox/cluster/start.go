@@ -38,13 +38,17 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{dir: config.Dir}
-	c.state = state{Name: nameOf(config.Dir), Bin: config.Bin, Isolated: impossible == nil}
+	c.state = state{Name: nameOf(config.Dir), Bin: config.Bin, Isolated: impossible == nil, Purpose: config.Purpose}
 	for i := range config.Nodes {
 		c.state.Nodes = append(c.state.Nodes, supervisor.NodeName(i))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, config.Timeout, fmt.Errorf("not ready within %v", config.Timeout))
 	defer cancel()
-	if err := c.launch(ctx, config); err != nil {
+	err = c.state.writeStarting(c.dir)
+	if err == nil {
+		err = c.launch(ctx, config)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a cluster in %s: %w", c.dir, err), c.remove())
 	}
 	return c, nil

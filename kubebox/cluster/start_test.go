@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,5 +228,65 @@ func TestSupervisorThatDoesNotExitIsKilled(t *testing.T) {
 	}
 	if c.state.alive() {
 		t.Error("the supervisor was not killed")
+	}
+}
+
+// TestInterruptedStart checks that the run directory of a program that was killed before its cluster had a supervisor can
+// be used again and be removed, and that of one that still runs cannot.
+func TestInterruptedStart(t *testing.T) {
+	dir := t.TempDir()
+	starting := func(s state) {
+		t.Helper()
+		s.Starting = true
+		writeFile(t, filepath.Join(dir, "images", "00-pause.tar"), "")
+		if err := s.write(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := fmt.Sprintf("the cluster in %s is being started: wait until process %d has done so, or stop that process", dir, os.Getpid())
+	starting(running(t))
+	_, err := Open(dir)
+	for what, err := range map[string]error{"Open": err, "Down": Down(dir), "claim": claim(dir)} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%s, while it starts\n got %v\nwant %s", what, err, want)
+		}
+	}
+	starting(exited)
+	_, err = Open(dir)
+	assertFailure(t, err, "the start of the cluster in "+dir+" was interrupted")
+	if err := claim(dir); err != nil {
+		t.Error(err)
+	}
+	starting(exited)
+	if err := Down(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKilledStarterLeavesARecord starts programs that do nothing, and reads what a starter has recorded before its cluster
+// had a supervisor.
+func TestKilledStarterLeavesARecord(t *testing.T) {
+	bin, dir := fakeBin(t), filepath.Join(fakeBin(t), "run")
+	fifo := filepath.Join(dir, "..", "image.tar") // the starter waits there until it is written
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var recorded state
+	var recordErr error
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		image, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns when the starter copies the image
+		if err == nil {
+			recorded, recordErr = readState(dir)
+			image.Close()
+		}
+	})
+	_, err := Start(t.Context(), Config{Bin: bin, Dir: dir, Nodes: 1, Images: []string{fifo}, Purpose: "test", Timeout: time.Second})
+	if errors.As(err, new(*NoNodesError)) {
+		t.Skip(err)
+	}
+	reading.Wait()
+	if recordErr != nil || !recorded.Starting || !recorded.alive() || recorded.Purpose != "test" {
+		t.Errorf("while the images are copied, the record is %+v, %v", recorded, recordErr)
 	}
 }

@@ -17,11 +17,13 @@ type state struct {
 	Nodes    []string
 	Server   string // URL for use on this machine
 	Isolated bool   // false: ordinary processes; see Probe
+	Purpose  string // see Config
 
 	RoutesServices bool // known when the cluster is ready
 
 	Pid       int    // of the supervisor
 	StartTime string // of that process, as in /proc/PID/stat
+	Starting  bool   // there is no supervisor yet; the process is the one that starts it
 }
 
 // NoClusterError reports that a directory holds no cluster.
@@ -36,7 +38,11 @@ func (s state) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(stateFile(dir), append(b, '\n'), 0o600)
+	partial := stateFile(dir) + ".partial" // nobody reads an incomplete record, even if this process is killed
+	if err := os.WriteFile(partial, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(partial, stateFile(dir))
 }
 
 func readState(dir string) (state, error) {
@@ -57,11 +63,27 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// alive reports whether the supervisor is still running. Process IDs are reused,
+// writeStarting writes the record that a cluster has until it has a supervisor: that of this process. Without it, nobody
+// could tell whose files are in the run directory if this process were killed.
+func (s state) writeStarting(dir string) error {
+	var err error
+	s.Pid, s.Starting = os.Getpid(), true
+	if s.StartTime, err = startTimeOf(s.Pid); err != nil {
+		return err
+	}
+	return s.write(dir)
+}
+
+// alive reports whether the process is still running. Process IDs are reused,
 // hence the start time.
 func (s state) alive() bool {
 	started, err := startTimeOf(s.Pid)
 	return err == nil && started == s.StartTime
+}
+
+// startingError says that the cluster in dir is being started.
+func (s state) startingError(dir string) error {
+	return fmt.Errorf("the cluster in %s is being started: wait until process %d has done so, or stop that process", dir, s.Pid)
 }
 
 // startTimeOf returns the start time of a process, or an error if it does not exist

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,20 @@ func writeFile(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// record writes the record of a cluster whose supervisor is a process that started at a time.
+func (d localDemo) record(t *testing.T, is string, pid int, started string) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"Name": "akri-none", "Purpose": is, "Pid": pid, "StartTime": started})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(string(d), "cluster.json")
+	writeFile(t, file)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,6 +74,55 @@ func TestBadDirectories(t *testing.T) {
 	}
 }
 
+// TestInterruptedDemo checks that what a killed run has left is recognized, and that it is removed.
+func TestInterruptedDemo(t *testing.T) {
+	for name, left := range map[string]func(d localDemo){
+		"its cluster has crashed": func(d localDemo) {
+			d.record(t, purpose, os.Getpid(), "1")
+			writeFile(t, d.mark())
+		},
+		"its processes": func(d localDemo) { writeFile(t, filepath.Join(d.processes(), "akri-processes")) },
+		"an empty cluster": func(d localDemo) {
+			d.record(t, purpose, 0, "")
+			writeFile(t, filepath.Join(string(d), "images", "pause.tar"))
+		},
+	} {
+		d := newDir(t)
+		left(d)
+		if c, found, err := d.find(); c != nil || found != interrupted || err != nil {
+			t.Errorf("%s: %v, %v, %v, want that it was interrupted", name, c, found, err)
+		}
+		if err := d.down(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c, found, err := d.find(); c != nil || found != absent || err != nil {
+			t.Errorf("%s, after down: %v, %v, %v, want nothing", name, c, found, err)
+		}
+	}
+}
+
+// TestRunningDemo checks that a running cluster is the complete demo only with its mark, and that a cluster which is not
+// the demo's is neither used nor stopped.
+func TestRunningDemo(t *testing.T) {
+	d, me := newDir(t), os.Getpid()
+	d.record(t, purpose, me, startTime(me))
+	if c, found, err := d.find(); c == nil || found != interrupted || err != nil {
+		t.Errorf("before it is complete: %v, %v, %v", c, found, err)
+	}
+	writeFile(t, d.mark())
+	if c, found, err := d.find(); c == nil || found != complete || err != nil {
+		t.Errorf("when it is complete: %v, %v, %v", c, found, err)
+	}
+	d.record(t, "", me, startTime(me))
+	want := "the cluster in " + string(d) + " is not the demo's: "
+	_, _, err := d.find()
+	for what, err := range map[string]error{"up": err, "down": d.down()} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s with the cluster of somebody else: %v", what, err)
+		}
+	}
+}
+
 // TestFilesOfOthersStay checks that a directory next to the demo that only has the name of one of its own stays.
 func TestFilesOfOthersStay(t *testing.T) {
 	d := newDir(t)
@@ -73,4 +137,22 @@ func TestFilesOfOthersStay(t *testing.T) {
 	if err := akri.CheckProcessesDir(d.processes()); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("processes in this directory: %v", err)
 	}
+}
+
+// TestOneStartAtATime checks that a demo which is being started is not taken for an interrupted one.
+func TestOneStartAtATime(t *testing.T) {
+	d := newDir(t)
+	unlock, err := d.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.up(t.Context()); err == nil || !strings.Contains(err.Error(), "is being started by another process") {
+		t.Errorf("while it is being started: %v", err)
+	}
+	unlock()
+	again, err := d.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"akri.sh/akri/e2e/akri"
@@ -20,6 +23,21 @@ const defaultDir localDemo = "/tmp/akri-demo"
 // localDemo is the demo in a cluster of its own: the cluster's run directory.
 type localDemo string
 
+// purpose is that of the demo's clusters: others are somebody else's.
+const purpose = "akri-demo"
+
+// extent is how much of a demo there is.
+type extent int
+
+const (
+	absent      extent = iota
+	interrupted        // a part of it: a run was killed, or the cluster has crashed
+	complete
+)
+
+// mark returns the file that says that the demo is complete.
+func (d localDemo) mark() string { return filepath.Join(string(d), "demo-complete") }
+
 // processes returns the directory of Akri's processes where Akri cannot run in Pods.
 func (d localDemo) processes() string { return string(d) + "-processes" }
 
@@ -31,6 +49,41 @@ func (d localDemo) makeTarget(name string) string {
 	return "make " + name + " DIR=" + string(d)
 }
 
+// lock lets one process at a time start the demo, until the returned function is called or the process exits, even if it
+// is killed.
+func (d localDemo) lock() (unlock func(), err error) {
+	name := fmt.Sprintf("@akri-demo-%x", sha256.Sum256([]byte(d))) // in the abstract namespace, which has no files
+	listener, err := net.Listen("unix", name)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the demo in %s is being started by another process: wait until it is ready, or stop that process", d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { listener.Close() }, nil
+}
+
+// find returns the extent of the demo and, unless it is absent or has crashed, its cluster. It returns an error if the
+// demo cannot be in this directory.
+func (d localDemo) find() (*cluster.Cluster, extent, error) {
+	c, err := cluster.Open(string(d))
+	switch {
+	case err == nil && c.Purpose() != purpose:
+		return nil, absent, d.foreignError()
+	case err == nil && isFile(d.mark()):
+		return c, complete, nil
+	case err == nil:
+		return c, interrupted, nil
+	}
+	if err := d.check(); err != nil {
+		return nil, absent, err
+	}
+	if _, none := errors.AsType[*cluster.NoClusterError](err); none && !akri.HasProcesses(d.processes()) {
+		return nil, absent, nil
+	}
+	return nil, interrupted, nil
+}
+
 // check returns an error if the demo cannot be started in this directory.
 func (d localDemo) check() error {
 	nodes := cluster.Probe() == nil
@@ -40,21 +93,39 @@ func (d localDemo) check() error {
 	return akri.CheckProcessesDir(d.processes())
 }
 
-// down stops and removes everything.
+// down stops and removes everything, even if the demo is not complete.
 func (d localDemo) down() error {
-	err := errors.Join(akri.StopProcesses(d.processes()), cluster.Down(string(d)))
-	if err == nil {
+	if c, err := cluster.Open(string(d)); err == nil && c.Purpose() != purpose {
+		return d.foreignError()
+	}
+	hadProcesses := akri.HasProcesses(d.processes())
+	err := akri.StopProcesses(d.processes())
+	downErr := cluster.Down(string(d))
+	if _, none := errors.AsType[*cluster.NoClusterError](downErr); none && hadProcesses {
+		downErr = nil // a run before this one has got further
+	}
+	if err = errors.Join(err, downErr); err == nil {
 		logf("stopped and removed everything")
 	}
 	return err
 }
 
-// up starts everything, or shows the demo that is already running.
+// foreignError says that the cluster in the directory is somebody else's.
+func (d localDemo) foreignError() error {
+	return fmt.Errorf("the cluster in %s is not the demo's: choose another directory with DIR=PATH, or stop it with: "+
+		"go -C kubebox run ./cmd/cluster down --dir %s", d, d)
+}
+
+// up starts everything, or shows the demo that is already running. What is left of an interrupted run is removed first:
+// it could have stopped anywhere, such as in the middle of a Helm release.
 func (d localDemo) up(ctx context.Context) error {
-	if _, err := cluster.Open(string(d)); err != nil { // before a build that takes minutes
-		if err := d.check(); err != nil {
-			return err
-		}
+	unlock, err := d.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, _, err := d.find(); err != nil { // before a build that takes minutes
+		return err
 	}
 	if err := announce(); err != nil {
 		return err
@@ -66,21 +137,32 @@ func (d localDemo) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if running, err := cluster.Open(string(d)); err == nil {
-		logf("already running in %s; stop it with: %s", running.Dir(), d.makeTarget("demo-down"))
-		return show(ctx, d.target(running), programs)
+	c, found, err := d.find()
+	switch {
+	case err != nil:
+		return err
+	case found == complete:
+		logf("already running in %s; stop it with: %s", d, d.makeTarget("demo-down"))
+		return show(ctx, d.target(c), programs)
+	case found == interrupted:
+		logf("the demo in %s is not complete: a run was interrupted, or its cluster has crashed; starting it again", d)
+		if err := d.down(); err != nil {
+			return err
+		}
 	}
 	began := time.Now()
-	c, err := d.start(ctx)
-	if err != nil {
+	if c, err = d.start(ctx); err != nil {
 		return err
 	}
-	t := d.target(c)
-	if err := d.populate(ctx, c, t, programs, images); err != nil {
+	err = d.populate(ctx, c, d.target(c), programs, images)
+	if err == nil {
+		err = os.WriteFile(d.mark(), nil, 0o600)
+	}
+	if err != nil {
 		return d.abort(ctx, c, err)
 	}
 	logf("ready after %.0fs", time.Since(began).Seconds())
-	return show(ctx, t, programs)
+	return show(ctx, d.target(c), programs)
 }
 
 // buildMinutes is how long one core needs to build Kubernetes and everything else from
@@ -137,7 +219,9 @@ func buildAll(ctx context.Context) (programs akri.Programs, images []string, err
 
 // start starts the cluster.
 func (d localDemo) start(ctx context.Context) (c *cluster.Cluster, err error) {
-	config := cluster.Config{Dir: string(d), Nodes: 1, Detached: true, Progress: func(text string) { logf("%s", text) }}
+	config := cluster.Config{
+		Dir: string(d), Nodes: 1, Purpose: purpose, Detached: true, Progress: func(text string) { logf("%s", text) },
+	}
 	if missing := cluster.Probe(); missing != nil {
 		logf("pods cannot run on this machine: %v", missing)
 		logf("starting only a control plane, and Akri as local processes: the example's Pods will stay Pending")

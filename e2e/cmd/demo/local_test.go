@@ -80,6 +80,7 @@ func TestLocalDemo(t *testing.T) {
 			t.Errorf("it does not show the cameras:\n%s", again)
 		}
 	})
+	t.Run("after an interruption, it starts again", d.testInterruption)
 
 	processes := d.processes(t)
 	runPrinted(t, d.section("Stop the demo and remove everything:")[0])
@@ -97,6 +98,21 @@ func TestLocalDemo(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// testInterruption makes the demo as incomplete as one that was killed while it installed Akri.
+func (d printedDemo) testInterruption(t *testing.T) {
+	if _, err := d.Kubectl(t.Context(), "delete", "crd", "configurations.akri.sh"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(d.dir.mark()); err != nil {
+		t.Fatal(err)
+	}
+	again, progress := runPrinted(t, d.dir.makeTarget("demo"))
+	told := strings.Contains(progress, "the demo in "+string(d.dir)+" is not complete")
+	if !told || !strings.Contains(again, "Configuration default/cameras") {
+		t.Errorf("it says\n%s\nand shows\n%s", progress, again)
+	}
 }
 
 // assertQuick fails the test if the demo took too long once everything was built.
