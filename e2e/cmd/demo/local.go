@@ -41,12 +41,13 @@ func (d localDemo) mark() string { return filepath.Join(string(d), "demo-complet
 // processes returns the directory of Akri's processes where Akri cannot run in Pods.
 func (d localDemo) processes() string { return string(d) + "-processes" }
 
-// makeTarget returns the command that runs a target of the Makefile for this demo.
+// makeTarget returns the command that runs a target of the Makefile for this demo, as the user who started it.
 func (d localDemo) makeTarget(name string) string {
+	command := sudoPrefix() + "make " + name
 	if d == defaultDir {
-		return "make " + name
+		return command
 	}
-	return "make " + name + " DIR=" + string(d)
+	return command + " DIR=" + string(d)
 }
 
 // lock lets one process at a time start the demo, until the returned function is called or the process exits, even if it
@@ -130,11 +131,15 @@ func (d localDemo) up(ctx context.Context) error {
 	if err := announce(); err != nil {
 		return err
 	}
+	shareBuilds()
 	if err := build.All(ctx, build.Options{Log: os.Stderr}); err != nil {
 		return err
 	}
 	programs, images, err := buildAll(ctx)
 	if err != nil {
+		return err
+	}
+	if err := handOverBuilds(programs); err != nil {
 		return err
 	}
 	c, found, err := d.find()
@@ -143,7 +148,7 @@ func (d localDemo) up(ctx context.Context) error {
 		return err
 	case found == complete:
 		logf("already running in %s; stop it with: %s", d, d.makeTarget("demo-down"))
-		return show(ctx, d.target(c), programs)
+		return d.show(ctx, c, programs)
 	case found == interrupted:
 		logf("the demo in %s is not complete: a run was interrupted, or its cluster has crashed; starting it again", d)
 		if err := d.down(); err != nil {
@@ -162,7 +167,16 @@ func (d localDemo) up(ctx context.Context) error {
 		return d.abort(ctx, c, err)
 	}
 	logf("ready after %.0fs", time.Since(began).Seconds())
-	return show(ctx, d.target(c), programs)
+	return d.show(ctx, c, programs)
+}
+
+// show prints what there is, and commands that work for the user who reads them.
+func (d localDemo) show(ctx context.Context, c *cluster.Cluster, programs akri.Programs) error {
+	t := d.target(c)
+	if err := d.handOver(t); err != nil {
+		return err
+	}
+	return show(ctx, t, programs)
 }
 
 // buildMinutes is how long one core needs to build Kubernetes and everything else from

@@ -12,7 +12,8 @@ import (
 // keepLogs copies the logs of the demo, which are removed with its directories, to a new directory, and returns that.
 func (d localDemo) keepLogs(c *cluster.Cluster) (string, error) {
 	ofProcesses, _ := filepath.Glob(filepath.Join(d.processes(), "*.log"))
-	return copyLogs(filepath.Dir(string(d)), append(c.LogFiles(), ofProcesses...))
+	kept, err := copyLogs(filepath.Dir(string(d)), append(c.LogFiles(), ofProcesses...))
+	return kept, errors.Join(err, handOverTree(kept))
 }
 
 // copyLogs copies files below parent to a new directory, as many as it can. Their paths below parent become their names.
