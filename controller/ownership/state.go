@@ -30,6 +30,9 @@ type State struct {
 	// Confirmed reports that Parent is the parent that the owner reference names or,
 	// if the object has no owner, for which the controller applied it last.
 	Confirmed bool
+	// Named reports that the controller has set all labels that name Parent, and no other
+	// client has changed them since. It is not known of an object with a controller owner.
+	Named bool
 	// Applied reports that the controller is a field manager of the object.
 	Applied bool
 	// Terminating reports that the object is being deleted.
@@ -55,16 +58,17 @@ func Read(object metav1.Object) State {
 		return state
 	}
 	ours := appliedLabels(entry, labels)
+	state.Named = ours[v0.LabelConfiguration] || ours[v0.LabelInstance]
+	for _, key := range []string{v0.LabelConfiguration, v0.LabelInstance, v0.LabelNamespace} {
+		if _, found := labels[key]; found && !ours[key] {
+			state.Named = false
+		}
+	}
 	if ours[v0.LabelOwner] {
 		state.Owner = types.UID(labels[v0.LabelOwner])
 		return state
 	}
-	state.Confirmed = ours[v0.LabelConfiguration] || ours[v0.LabelInstance]
-	for _, key := range []string{v0.LabelConfiguration, v0.LabelInstance, v0.LabelNamespace} {
-		if _, found := labels[key]; found && !ours[key] {
-			state.Confirmed = false
-		}
-	}
+	state.Confirmed = state.Named
 	return state
 }
 

@@ -142,8 +142,8 @@ func (s *Sweeper) stray(ctx context.Context, object *metav1.PartialObjectMetadat
 		return false, nil
 	}
 	state := ownership.Read(object)
-	if state.Parent.Name == "" || state.Owner == "" {
-		return false, nil // the controller has not set its labels
+	if state.Owner == "" || !state.Named {
+		return false, nil // its labels are not the controller's
 	}
 	parent := &metav1.PartialObjectMetadata{}
 	parent.SetGroupVersionKind(state.Parent.Kind())

@@ -127,6 +127,13 @@ func TestSweep(t *testing.T) {
 			manager:   ours,
 			swept:     true,
 		},
+		"far-relabeled": {
+			reason:    "its parent exists, but another client has changed the label with its name",
+			namespace: far,
+			labels:    map[string]string{v0.LabelConfiguration: "alive", v0.LabelNamespace: home, v0.LabelOwner: string(alive.UID)},
+			relabel:   map[string]string{v0.LabelConfiguration: "gone"},
+			manager:   ours,
+		},
 		"far-alive": {
 			reason:    "its parent exists",
 			namespace: far,
