@@ -61,15 +61,7 @@ func TestObjectsElsewhere(t *testing.T) {
 // Objects in other namespaces stay like the others when their parent is deleted with
 // --cascade=orphan, and are nobody's then: no sweep may mistake them for strays.
 func TestOrphanedObjectsElsewhereStay(t *testing.T) {
-	c := newClusterWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
-	far := apitest.Namespace(t, c.Config)
-	c.Apply(elsewhere(far) + `
-  - apiVersion: v1
-    kind: ConfigMap
-    metadata: {name: "{{CONFIGURATION_NAME}}", namespace: ` + far + `}`)
-	instance, cfg := c.Instance("cfg", "cfg-1", nil), configuration("cfg")
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c, far, cfg, instance := newClusterWithObjectsElsewhere(t)
 	for _, parent := range []client.Object{cfg, instance} {
 		if err := c.Delete(t.Context(), parent, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 			t.Fatal(err)
@@ -88,16 +80,7 @@ func TestOrphanedObjectsElsewhereStay(t *testing.T) {
 // The report of a Configuration that is deleted right after another report does not
 // wait: nothing else would happen that could make it, and the finalizer would stay.
 func TestFinalReportDoesNotWait(t *testing.T) {
-	c := newClusterWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
-	far := apitest.Namespace(t, c.Config)
-	c.Apply(elsewhere(far) + `
-  - apiVersion: v1
-    kind: ConfigMap
-    metadata: {name: "{{CONFIGURATION_NAME}}", namespace: ` + far + `}`)
-	instance := c.Instance("cfg", "cfg-1", nil)
-	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
-	cfg := configuration("cfg")
-	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c, far, cfg, instance := newClusterWithObjectsElsewhere(t)
 	for _, object := range []client.Object{cfg, instance} {
 		if err := c.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
@@ -105,6 +88,22 @@ func TestFinalReportDoesNotWait(t *testing.T) {
 	}
 	c.removed(cfg)
 	c.removed(named("v1", "ConfigMap", far, "cfg"))
+}
+
+// newClusterWithObjectsElsewhere starts a controller, and returns a Configuration and an
+// Instance that are ready and have an object of their name in the namespace far.
+func newClusterWithObjectsElsewhere(t *testing.T) (c *cluster, far string, cfg *v0.Configuration, instance *v0.Instance) {
+	t.Helper()
+	c = newClusterWith(t, controller.Options{Workers: 4, Policy: confine.Policy{OtherNamespaces: true}})
+	far = apitest.Namespace(t, c.Config)
+	c.Apply(elsewhere(far) + `
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "{{CONFIGURATION_NAME}}", namespace: ` + far + `}`)
+	instance, cfg = c.Instance("cfg", "cfg-1", nil), configuration("cfg")
+	c.condition(instance, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	c.condition(cfg, v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady)
+	return c, far, cfg, instance
 }
 
 // elsewhere returns a Configuration with an object in another namespace for each

@@ -10,8 +10,8 @@ import (
 )
 
 // reconciled records that an Instance was reconciled for the present generation of its
-// Configuration, and has the conditions of that pass. The first time, it requeues the group: if nothing has changed, there is no
-// event of the Instance.
+// Configuration, and has the conditions of that pass. The first time, it requeues the
+// group, because an Instance that has not changed causes no event.
 func (m *parentMemory) reconciled(instance ownership.Parent, configuration *v0.Configuration) {
 	m.mu.Lock()
 	last := m.seen[instance.ByName()]
@@ -29,9 +29,9 @@ func (m *parentMemory) reconciled(instance ownership.Parent, configuration *v0.C
 
 // late returns how many Instances have not been reconciled since their Configuration was
 // edited: their conditions are about earlier templates. It replaces the statuses of the
-// Instances by those that were written last, which the informer cache may not have yet.
-// stored is the status of the Configuration. If that says that this generation was ready, all Instances
-// of which nothing is known have been reconciled before this process started.
+// Instances with those that were written last, which the informer cache may not have yet.
+// stored is the status of the Configuration. If it reports this generation as ready, the
+// Instances that this process has not seen yet were reconciled before it started.
 func (m *parentMemory) late(configuration *v0.Configuration, stored v0.ConfigurationStatus, instances []v0.Instance) int {
 	wasReady := stored.ObservedGeneration == configuration.Generation && meta.IsStatusConditionTrue(stored.Conditions, v0.ConditionReady)
 	count := 0

@@ -54,39 +54,21 @@ func TestALateResponse(t *testing.T) {
 // If the watch missed the deletion, the last version that it showed is older than
 // responses, so only reading the Instance shows that these are late.
 func TestALateResponseWithoutAWatch(t *testing.T) {
-	i := &interrupter{}
-	f := newFixture(t, func(next http.RoundTripper) http.RoundTripper { i.next = next; return i })
-	f.create()
-	f.want("changed")
-	list := i.hold(func(r *http.Request) bool { return isWatch(r) || path.Base(r.URL.Path) == "instances" })
-	defer list()
-	i.cut()
-	claimed := f.patch(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`)
-	f.remove()
-	read := i.hold(func(r *http.Request) bool { return path.Base(r.URL.Path) == f.name.Name })
-	defer read()
-	before := f.touched.Load()
-	list()
-	f.eventually("the store has the event of the departure", func() bool { return f.touched.Load() > before })
-	f.store.Keep(claimed)
-	before = f.touched.Load()
-	read()
-	f.want("deleted")
-	if f.store.Get(f.name) != nil || f.answers() != 0 {
-		t.Error("the response brings the Instance back")
-	}
-	if f.touched.Load() == before {
-		t.Error("nobody learns that the response was late")
-	}
-	f.store.Keep(claimed)
-	if f.store.Get(f.name) != nil {
-		t.Error("the response brings the Instance back")
-	}
+	testLateWithoutAWatch(t, "deleted", (*fixture).remove)
 }
 
 // The same is true if the node has left the Instance: otherwise the node would not join it
 // again.
 func TestALateResponseWithoutAWatchOfALeftInstance(t *testing.T) {
+	testLateWithoutAWatch(t, "left", func(f *fixture) {
+		f.patch(`{"metadata":{"labels":{"` + v0.NodeLabel("node-a") + `":null}}}`)
+	})
+}
+
+// testLateWithoutAWatch checks that a response about an Instance does not bring it back
+// after its departure, which the watch has missed, and which the store reports as an event.
+func testLateWithoutAWatch(t *testing.T, event string, depart func(*fixture)) {
+	t.Helper()
 	i := &interrupter{}
 	f := newFixture(t, func(next http.RoundTripper) http.RoundTripper { i.next = next; return i })
 	f.create()
@@ -95,7 +77,7 @@ func TestALateResponseWithoutAWatchOfALeftInstance(t *testing.T) {
 	defer list()
 	i.cut()
 	claimed := f.patch(`{"spec":{"deviceUsage":{"cam-1-0":"node-a"}}}`)
-	f.patch(`{"metadata":{"labels":{"` + v0.NodeLabel("node-a") + `":null}}}`)
+	depart(f)
 	read := i.hold(func(r *http.Request) bool { return path.Base(r.URL.Path) == f.name.Name })
 	defer read()
 	before := f.touched.Load()
@@ -104,9 +86,9 @@ func TestALateResponseWithoutAWatchOfALeftInstance(t *testing.T) {
 	f.store.Keep(claimed)
 	before = f.touched.Load()
 	read()
-	f.want("left")
+	f.want(event)
 	if f.store.Get(f.name) != nil || f.answers() != 0 {
-		t.Error("the response shows the node in the Instance that it has left")
+		t.Error("the response brings the Instance back")
 	}
 	if f.touched.Load() == before {
 		t.Error("nobody learns that the response was late")

@@ -180,14 +180,11 @@ spec: {policyName: refuse-status, validationActions: [Deny]}
 `
 
 // breakStatus refuses the status that the controller writes: an error that no condition can
-// tell. Each edit is a new attempt, without the back-off of the ones before.
+// report.
 func (w *world) breakStatus() {
 	w.t.Helper()
 	w.apply(silence)
-	w.firesWhile("AkriReconcileErrors", func(attempt int) {
-		w.kubectl("patch", "--namespace=devices", "configuration/cameras", "--type=merge",
-			"--patch", fmt.Sprintf(`{"spec": {"brokerProperties": {"ATTEMPT": "%d"}}}`, attempt))
-	})
+	w.firesWhile("AkriReconcileErrors", w.editing("cameras"))
 	w.kubectl("delete", "validatingadmissionpolicybinding/refuse-status", "validatingadmissionpolicy/refuse-status")
 	w.quiet()
 }

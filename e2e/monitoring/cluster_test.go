@@ -142,10 +142,7 @@ func TestMonitoring(t *testing.T) {
 	w.kubectl("label", "namespace", "devices", "akri.sh/admission=skip")
 	w.apply(broken)
 	w.fires("AkriInstancesFailing", "AkriConfigurationNotAccepted", "AkriConfigurationNotReady", "AkriWatchesFailing")
-	w.firesWhile("AkriObjectsFailing", func(attempt int) { // the controller tries again at each edit, or later and later
-		w.kubectl("patch", "--namespace=devices", "configuration/conflicting", "--type=merge",
-			"--patch", fmt.Sprintf(`{"spec": {"brokerProperties": {"ATTEMPT": "%d"}}}`, attempt))
-	})
+	w.firesWhile("AkriObjectsFailing", w.editing("conflicting"))
 	w.kubectl("delete", "--namespace=devices", "configuration", "exhausted", "unknown", "broken", "conflicting")
 	w.apply(permission)
 	w.quiet()
@@ -315,6 +312,15 @@ func (w *world) firesWhile(alert string, something func(attempt int)) {
 	})
 	w.fired[alert] = true
 	w.look()
+}
+
+// editing returns a function that edits a Configuration: the controller tries again at
+// once, without the back-off of the attempts before.
+func (w *world) editing(configuration string) func(attempt int) {
+	return func(attempt int) {
+		w.kubectl("patch", "--namespace=devices", "configuration/"+configuration, "--type=merge",
+			"--patch", fmt.Sprintf(`{"spec": {"brokerProperties": {"ATTEMPT": "%d"}}}`, attempt))
+	}
 }
 
 // quiet waits until no alert fires.

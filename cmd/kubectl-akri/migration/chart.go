@@ -93,8 +93,8 @@ func (b Binding) onlyOf(accounts []Reference) bool {
 }
 
 // chart returns what becomes of the further objects of Akri's chart. What somebody else
-// uses is kept. A role comes before its bindings, by which a run after an interrupted one
-// finds it.
+// uses is kept. Roles come before their bindings: if a run is interrupted, the next one
+// finds the roles through them.
 func (f *Facts) chart() []Action {
 	var removed []Reference
 	var ofAccounts []Action
