@@ -255,10 +255,32 @@ func TestMigrate(t *testing.T) {
 	dryRun := w.run("", "migrate", "clean", "--dry-run")
 	dryRun.want(t, 0)
 	dryRun.golden(t, "clean.txt")
+	w.testIdleUsers(t)
 	w.run("n\n", "migrate", "clean").want(t, 1, "[y/N]", "nothing was removed")
 	w.cleanInterrupted(dryRun.out)
 	w.run("", "migrate", "clean").want(t, 0, "has left nothing")
 	w.assertClean()
+}
+
+// testIdleUsers checks that a ServiceAccount is kept for what runs as it, although it has
+// no Pod now.
+func (w *world) testIdleUsers(t *testing.T) {
+	idle := metav1.ObjectMeta{Name: "idle", Namespace: metav1.NamespaceDefault, Labels: map[string]string{"app": "idle"}}
+	pod := corev1.PodTemplateSpec{ObjectMeta: idle, Spec: corev1.PodSpec{
+		ServiceAccountName: "akri-controller-sa", Containers: []corev1.Container{{Name: "idle", Image: "idle"}},
+	}}
+	set := &appsv1.StatefulSet{ObjectMeta: idle, Spec: appsv1.StatefulSetSpec{
+		Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: idle.Labels}, Template: pod,
+	}}
+	job := &batchv1.CronJob{ObjectMeta: idle, Spec: batchv1.CronJobSpec{Schedule: "@monthly"}}
+	job.Spec.JobTemplate.Spec.Template = *pod.DeepCopy()
+	job.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	for kind, object := range map[string]client.Object{"StatefulSet": set, "CronJob": job} {
+		w.must(w.Create(t.Context(), object))
+		w.run("", "migrate", "clean", "--dry-run").want(t, 0,
+			"keep serviceaccounts default/akri-controller-sa: "+kind+" default/idle runs as it")
+		w.must(w.Delete(t.Context(), object))
+	}
 }
 
 // cleanInterrupted removes what the dry run has listed by runs that each end after one

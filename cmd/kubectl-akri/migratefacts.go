@@ -200,6 +200,13 @@ func (s *surveyor) workloads(ctx context.Context) error {
 			w.Desired, w.Running = d.Status.DesiredNumberScheduled, d.Status.CurrentNumberScheduled+d.Status.NumberMisscheduled
 			w.Ready = d.Status.NumberReady
 			keep(w)
+		}),
+		// These are none of Akri's, and may have no Pods now.
+		decoded(ctx, s, "StatefulSets", apps.WithResource("statefulsets"), "", func(set *appsv1.StatefulSet) {
+			s.addUser("StatefulSet", set.ObjectMeta, set.Spec.Template.Spec.ServiceAccountName)
+		}),
+		decoded(ctx, s, "CronJobs", batchv1.SchemeGroupVersion.WithResource("cronjobs"), "", func(job *batchv1.CronJob) {
+			s.addUser("CronJob", job.ObjectMeta, job.Spec.JobTemplate.Spec.Template.Spec.ServiceAccountName)
 		}))
 }
 
