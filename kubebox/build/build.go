@@ -167,6 +167,9 @@ func (b *builder) perform(ctx context.Context, steps ...step) error {
 	defer cancel()
 	for _, s := range stale {
 		if err := b.run(ctx, s); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx) // instead of "signal: killed" of a compiler
+			}
 			return fmt.Errorf("building %s: %w", s.title, err)
 		}
 	}

@@ -147,6 +147,24 @@ func TestEveryWayToRuncIsReported(t *testing.T) {
 	}
 }
 
+// TestInterruption checks that a build that was interrupted says so, and is not up to date.
+func TestInterruption(t *testing.T) {
+	b := newBuilder(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	compile := step{name: "compile", title: "Kubernetes", run: func(context.Context) error {
+		cancel(interrupted)
+		return errors.New("signal: killed") // as a compiler of a context that ends
+	}}
+	err := b.perform(ctx, compile)
+	if want := "building Kubernetes: interrupted"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if pending, err := b.check(compile); err != nil || pending.current == "" {
+		t.Errorf("the step is up to date: %v", err)
+	}
+}
+
 // TestUnpackedNFTMustRun checks that an nft that does not run is reported and removed.
 func TestUnpackedNFTMustRun(t *testing.T) {
 	const compile = `while [ "$1" != -o ] && [ $# -gt 0 ]; do shift; done
