@@ -111,7 +111,9 @@ func (w *world) localInstance(configuration, device, node string) string {
 func TestRefusedClaims(t *testing.T) {
 	clustertest.Full(t)
 	w := newWorld(t)
-	instance := w.configuration("refused", 1, "refused0")["refused0"]
+	device := "refused-" + w.namespace // the node has no Pods with it, not even some that have ended
+	instance := w.configuration("refused", 1, device)[device]
+	w.allocatable(node1, instance, 1) // or 0 would say nothing
 	policy := "refuse-claims-" + w.namespace
 	w.apply(fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1

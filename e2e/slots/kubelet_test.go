@@ -175,6 +175,8 @@ func TestKubeletRestarts(t *testing.T) {
 		})
 		r.serves(w, "after-outage")
 		r.undisturbed(w)
+		// After an outage of twenty seconds, its garbage collector takes up to 67 s to notice that a Configuration is deleted.
+		w.do("kube-controller-manager", cluster.Restart)
 	})
 }
 
