@@ -12,10 +12,6 @@ import (
 	"akri.sh/akri/kubebox/clustertest"
 )
 
-// maxRejected is how many Pods may be rejected until the Node's status has been updated.
-// That takes seconds, in which they are replaced as fast as the machine permits.
-const maxRejected = 100
-
 // While the API server's answers to an agent are lost, a device that only this node has
 // can be used, and running containers are not disturbed. A claim that was carried out
 // without an answer leaves no owner behind.
@@ -54,6 +50,7 @@ func TestLostAnswers(t *testing.T) {
 		// Without answers, the slot must become Unhealthy: the Deployment would create
 		// ten Pods a second otherwise.
 		w.allocatable(node1, shared, 0)
+		const maxRejected = 40 // until the node's status has been updated, which takes seconds; without a bound, there are hundreds
 		rejected := len(w.list("Pod", "app=user"))
 		w.t.Logf("%d pods until the node offered nothing", rejected)
 		if rejected > maxRejected {
@@ -145,6 +142,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	})
 	w.deployment("user", 1, podSpec(node1, nil, container{name: "app", resources: limit(instance, 1)}))
 	w.allocatable(node1, instance, 0)
+	const maxRejected = 100 // until the kubelet has updated the Node's status, which it does every ten seconds
 	before := len(w.list("Pod", "app=user"))
 	if before > maxRejected {
 		t.Errorf("%d pods were created, want at most %d", before, maxRejected)
@@ -155,7 +153,18 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 		}
 		return ""
 	})
-	t.Logf("%d pods were rejected, and %d in the five seconds after", before, len(w.list("Pod", "app=user"))-before)
+	// After its first refusals, the kubelet rejects the Pods without the agent.
+	const maxRefused = 5
+	pods, refused := w.list("Pod", "app=user"), 0
+	for _, pod := range pods {
+		if strings.Contains(pod.Status.Message, "could not be recorded") {
+			refused++
+		}
+	}
+	if refused == 0 || refused > maxRefused {
+		t.Errorf("the agent refused %d pods, want 1 to %d", refused, maxRefused)
+	}
+	t.Logf("%d pods were rejected, %d of them by the agent, and %d in the five seconds after", before, refused, len(pods)-before)
 	allow()
 	w.eventually("the Deployment is ready", func() string {
 		if o := w.get("Deployment", "user"); o.Status.ReadyReplicas != 1 {
