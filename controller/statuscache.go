@@ -6,7 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"akri.sh/akri/internal/metadata"
 )
 
 // maxHeld bounds how many statuses are held back at a time. Beyond it, they are
@@ -48,7 +49,7 @@ func (c *statusCache[S]) latest(parent metav1.Object, cached S) (stored, latest 
 	if recent == nil {
 		return cached, cached, true
 	}
-	if older(parent.GetResourceVersion(), recent.seen) {
+	if metadata.IsNewer(recent.seen, parent.GetResourceVersion()) {
 		return cached, cached, false
 	}
 	recent.confirm(parent.GetResourceVersion())
@@ -71,7 +72,7 @@ func (c *statusCache[S]) observed(parent metav1.Object) {
 	recent := c.statuses[parent.GetUID()]
 	switch version := parent.GetResourceVersion(); {
 	case recent == nil:
-	case older(version, recent.seen): // versions go back: a backup of etcd was restored
+	case metadata.IsNewer(recent.seen, version): // versions go back: a backup of etcd was restored
 		c.drop(recent)
 		delete(c.statuses, parent.GetUID())
 	default:
@@ -82,15 +83,9 @@ func (c *statusCache[S]) observed(parent metav1.Object) {
 
 // confirm drops the written status if a version of the parent in the informer cache has it.
 func (r *recentStatus[S]) confirm(version string) {
-	if r.written != nil && !older(version, r.version) {
+	if r.written != nil && !metadata.IsNewer(r.version, version) {
 		r.written, r.version = nil, ""
 	}
-}
-
-// older reports whether a resourceVersion is known to be lower than another.
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
 
 // hold keeps a status that differs from the stored one, and returns how long it may

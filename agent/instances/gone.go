@@ -11,9 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
+	"akri.sh/akri/internal/metadata"
 )
 
 const readTimeout = 2 * time.Second
+
+// minReadDelay and maxReadDelay bound the back-off after a read that has failed.
+const minReadDelay, maxReadDelay = 100 * time.Millisecond, 10 * time.Second
 
 // departure is the disappearance of an Instance.
 type departure struct {
@@ -24,7 +29,7 @@ type departure struct {
 
 // after reports whether a response is from before the departure.
 func (d departure) after(response *v0.Instance) bool {
-	return time.Since(d.at) <= maxAnswerAge && (d.deleted || !isNewer(response.ResourceVersion, d.version))
+	return time.Since(d.at) <= maxAnswerAge && (d.deleted || !metadata.IsNewer(response.ResourceVersion, d.version))
 }
 
 // depart records a departure, and drops those from which no response is under way. If it
@@ -82,12 +87,9 @@ func (s *Store) resolveGone(ctx context.Context) {
 			return
 		case <-s.wake:
 		}
-		backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
-		for !s.readGone(ctx) {
-			select {
-			case <-ctx.Done():
+		for failures := 0; !s.readGone(ctx); failures++ {
+			if !backoff.Sleep(ctx, wait.Jitter(backoff.Delay(minReadDelay, maxReadDelay, failures), 0.2)) {
 				return
-			case <-time.After(backoff.Step()):
 			}
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -209,7 +208,7 @@ func (s *Store) Keep(instance *v0.Instance) {
 			return
 		}
 	}
-	if !found || !isNewer(kept.instance.ResourceVersion, instance.ResourceVersion) {
+	if !found || !metadata.IsNewer(kept.instance.ResourceVersion, instance.ResourceVersion) {
 		s.answers[name] = answer{instance, time.Now()}
 	}
 }
@@ -236,7 +235,7 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 	if !found {
 		return watched
 	}
-	if time.Since(kept.at) > maxAnswerAge || watched != nil && !isNewer(kept.instance.ResourceVersion, watched.ResourceVersion) {
+	if time.Since(kept.at) > maxAnswerAge || watched != nil && !metadata.IsNewer(kept.instance.ResourceVersion, watched.ResourceVersion) {
 		delete(s.answers, name)
 		return watched
 	}
@@ -244,13 +243,6 @@ func (s *Store) latest(name types.NamespacedName, watched *v0.Instance) *v0.Inst
 		return nil
 	}
 	return kept.instance
-}
-
-// isNewer reports whether the version a is later than b. It returns false if they
-// cannot be compared.
-func isNewer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }
 
 // differ reports whether a change matters to an agent. The status, which the controller

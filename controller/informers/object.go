@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/plan"
 	"akri.sh/akri/controller/readiness"
+	"akri.sh/akri/internal/metadata"
 	"akri.sh/akri/templating/readywhen"
 )
 
@@ -180,12 +180,8 @@ func (o *Object) differs(other *Object, condition *readywhen.Condition) bool {
 
 // newer reports whether o has a later version than other. Objects of different
 // UIDs are comparable: the versions of one API server only grow.
-func (o *Object) newer(other *Object) bool { return newer(o.ResourceVersion, other.ResourceVersion) }
-
-// newer reports whether one resource version is later than another.
-func newer(version, than string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err == nil && order > 0
+func (o *Object) newer(other *Object) bool {
+	return metadata.IsNewer(o.ResourceVersion, other.ResourceVersion)
 }
 
 // Object implements what client-go's reflector requires.

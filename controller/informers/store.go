@@ -14,6 +14,7 @@ import (
 
 	"akri.sh/akri/controller/ownership"
 	"akri.sh/akri/controller/readiness"
+	"akri.sh/akri/internal/metadata"
 	"akri.sh/akri/templating/readywhen"
 )
 
@@ -132,7 +133,7 @@ func (s *store) Replace(objects []any, version string) error {
 func (s *store) reached(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.delivered == "" || newer(version, s.delivered) {
+	if s.delivered == "" || metadata.IsNewer(version, s.delivered) {
 		s.delivered = version
 	}
 }
@@ -348,7 +349,7 @@ func (s *store) keep(object *Object, condition *readywhen.Condition) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen, found := s.seen[name]
-	if !found && s.delivered != "" && !newer(object.ResourceVersion, s.delivered) {
+	if !found && s.delivered != "" && !metadata.IsNewer(object.ResourceVersion, s.delivered) {
 		return false
 	}
 	s.setCondition(name, condition)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"akri.sh/akri/internal/backoff"
+	"akri.sh/akri/internal/deadline"
 )
 
 // maxOutage limits how long a deleted node is remembered, and the back-off for an
@@ -55,7 +56,7 @@ func (r removals) record(object types.NamespacedName, now time.Time) {
 // still die.
 func (r removals) postponed(due time.Time, object types.NamespacedName, options Options) time.Time {
 	if removed, found := r[object]; found {
-		due = latest(due, removed.last.Add(backoff.Delay(options.NotReadyGrace, maxOutage, removed.count)))
+		due = deadline.Latest(due, removed.last.Add(backoff.Delay(options.NotReadyGrace, maxOutage, removed.count)))
 	}
 	return due
 }
@@ -68,7 +69,7 @@ func (o *outage) due(instance types.NamespacedName, options Options) time.Time {
 	}
 	due := o.since.Add(grace)
 	if used, found := o.lastUsed[instance]; found {
-		due = latest(due, used.Add(options.NotReadyGrace))
+		due = deadline.Latest(due, used.Add(options.NotReadyGrace))
 	}
 	return o.removals.postponed(due, instance, options)
 }
@@ -130,11 +131,4 @@ func (all outages) forget(now time.Time) {
 			delete(all, name)
 		}
 	}
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -162,7 +162,7 @@ func (r *reconciler) execute(ctx context.Context, action Action, instance *v0.In
 	}
 	target := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: instance.Namespace, Name: instance.Name}}
 	patch := client.RawPatch(types.JSONPatchType, nodeRemoval(instance, node).Encode())
-	return ignoreGone(r.client.Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController)))
+	return explainConflict(r.client.Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController)))
 }
 
 // instancesOn returns the Instances that a node sees or holds a slot of.
@@ -182,7 +182,7 @@ func (r *reconciler) removeFailures(ctx context.Context, configurations []*v0.Co
 		target := &v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		patch := client.RawPatch(types.JSONPatchType, failureRemoval(configuration, node).Encode())
 		err := r.client.Status().Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController))
-		if err = ignoreGone(err); err != nil {
+		if err = explainConflict(err); err != nil {
 			errs = append(errs, fmt.Errorf("remove the failures of node %s, which is %s, from Configuration %s: %w", node, lost.state, key, err))
 			continue
 		}
@@ -248,7 +248,7 @@ func (r *reconciler) reconcileStale(ctx context.Context, name string, node *core
 	}
 	target := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	patch := client.RawPatch(types.JSONPatchType, resourceRemoval(node, due).Encode())
-	if err := ignoreGone(r.client.Status().Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController))); err != nil {
+	if err := explainConflict(r.client.Status().Patch(ctx, target, patch, client.FieldOwner(v0.FieldManagerController))); err != nil {
 		return time.Time{}, fmt.Errorf("remove stale resources from the status of node %s: %w", name, err)
 	}
 	r.stale[name].recordRemoval(due, now)
@@ -296,13 +296,13 @@ func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.N
 // deleteInstance deletes an Instance if it has not changed since it was read.
 func deleteInstance(ctx context.Context, api client.Client, instance *v0.Instance) error {
 	target := &v0.Instance{ObjectMeta: metav1.ObjectMeta{Namespace: instance.Namespace, Name: instance.Name}}
-	return ignoreGone(api.Delete(ctx, target, client.PropagationPolicy(metav1.DeletePropagationBackground),
+	return explainConflict(api.Delete(ctx, target, client.PropagationPolicy(metav1.DeletePropagationBackground),
 		client.Preconditions{UID: &instance.UID, ResourceVersion: &instance.ResourceVersion}))
 }
 
-// ignoreGone returns the error of a request with preconditions. It ignores that the
-// object no longer exists.
-func ignoreGone(err error) error {
+// explainConflict says that a request with preconditions was refused for one of them. It
+// ignores that the object no longer exists.
+func explainConflict(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

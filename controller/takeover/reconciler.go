@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -120,7 +119,7 @@ func (r *reconciler) removeFinalizers(ctx context.Context, name types.Namespaced
 	}
 	patch := client.RawPatch(types.JSONPatchType, finalizerRemoval(object, found).Encode())
 	if err := r.client.Patch(ctx, r.named(name), patch, client.FieldOwner(v0.FieldManagerController)); err != nil {
-		return ignoreGone(fmt.Errorf("remove the finalizers %q of Akri from %s: %w", found, name, err))
+		return client.IgnoreNotFound(fmt.Errorf("remove the finalizers %q of Akri from %s: %w", found, name, err))
 	}
 	log.FromContext(ctx).Info("Removed finalizers of the original Akri", "finalizers", found)
 	return nil
@@ -152,7 +151,7 @@ func (r *reconciler) addLabels(ctx context.Context, instance *v0.Instance) error
 	name := client.ObjectKeyFromObject(instance)
 	if err := r.client.Patch(ctx, r.named(name), client.RawPatch(types.MergePatchType, data),
 		client.FieldOwner(v0.FieldManagerController)); err != nil {
-		return ignoreGone(fmt.Errorf("add the labels of nodes to Instance %s: %w", name, err))
+		return client.IgnoreNotFound(fmt.Errorf("add the labels of nodes to Instance %s: %w", name, err))
 	}
 	log.FromContext(ctx).Info("Added the labels of nodes to an Instance, so that their agents see it", "labels", labels)
 	return nil
@@ -164,12 +163,4 @@ func (r *reconciler) named(name types.NamespacedName) client.Object {
 	object.SetNamespace(name.Namespace)
 	object.SetName(name.Name)
 	return object
-}
-
-// ignoreGone returns the error of a write. It ignores that the object no longer exists.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/ipv4"
 
 	"akri.sh/akri/discovery/onvif/xmltree"
+	"akri.sh/akri/internal/backoff"
 )
 
 // fakeCamera is a camera with faults. Set its fields before it is plugged in.
@@ -198,7 +199,7 @@ func (f *fakeNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if !pause(r.Context(), c.slow) {
+	if !backoff.Sleep(r.Context(), c.slow) {
 		return
 	}
 	operation := envelope.Find("Body").Children[0].Name.Local

@@ -3,6 +3,8 @@ package onvif
 import (
 	"slices"
 	"time"
+
+	"akri.sh/akri/internal/deadline"
 )
 
 // The pools of requests. Each has its own limit, so that cameras that do not answer take
@@ -118,7 +120,7 @@ func (s *schedule) next() time.Time {
 			if slows.IsZero() {
 				continue
 			}
-			when = latest(when, slows)
+			when = deadline.Latest(when, slows)
 		}
 		if soonest.IsZero() || !when.IsZero() && when.Before(soonest) {
 			soonest = when

@@ -12,6 +12,7 @@ import (
 	"akri.sh/akri/discovery/monitor"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
+	"akri.sh/akri/internal/deadline"
 )
 
 // cameraNetwork is where cameras announce themselves.
@@ -83,7 +84,7 @@ func (s *session) run(parent context.Context, send func([]discovery.Device) erro
 				m.taken()
 			}
 			if s.tracker.announced(time.Now(), m.from, m.Announcement) && s.extraProbe.IsZero() {
-				s.extraProbe = latest(time.Now(), s.probedAt.Add(minProbePause))
+				s.extraProbe = deadline.Latest(time.Now(), s.probedAt.Add(minProbePause))
 			}
 		case o := <-s.outcomes:
 			s.tracker.ended(time.Now(), o)
@@ -110,7 +111,7 @@ func (s *session) act(ctx context.Context, now time.Time) {
 	if due(s.evaluation, now) {
 		s.evaluation = time.Time{}
 		s.evaluate(now)
-		s.nextProbe = latest(now, s.roundBegan.Add(s.tracker.jitter(s.settings.Interval())))
+		s.nextProbe = deadline.Latest(now, s.roundBegan.Add(s.tracker.jitter(s.settings.Interval())))
 	}
 	switch {
 	case s.probing:
@@ -231,10 +232,3 @@ func (s *session) next(now time.Time) time.Time {
 }
 
 func due(when, now time.Time) bool { return !when.IsZero() && !now.Before(when) }
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}

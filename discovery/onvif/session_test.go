@@ -15,6 +15,7 @@ import (
 	"akri.sh/akri/discovery"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
+	"akri.sh/akri/internal/backoff"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,7 +45,7 @@ func (n *lossyNetwork) probe(ctx context.Context) {
 func (n *lossyNetwork) sweep(ctx context.Context) {
 	if n.sending > 0 {
 		n.askCameras(ctx)
-		pause(ctx, n.sending/2)
+		backoff.Sleep(ctx, n.sending/2)
 	}
 }
 
@@ -55,7 +56,7 @@ func (n *lossyNetwork) askCameras(ctx context.Context) {
 	cameras := n.cameras
 	n.mu.Unlock()
 	for _, c := range cameras {
-		if n.sending > 0 && !pause(ctx, n.sending/2/time.Duration(len(cameras))) {
+		if n.sending > 0 && !backoff.Sleep(ctx, n.sending/2/time.Duration(len(cameras))) {
 			return
 		}
 		for range 2 {

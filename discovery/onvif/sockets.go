@@ -18,6 +18,7 @@ import (
 	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/onvif/details"
 	"akri.sh/akri/discovery/onvif/wsdiscovery"
+	"akri.sh/akri/internal/backoff"
 )
 
 // port is the UDP port of WS-Discovery.
@@ -104,7 +105,7 @@ func (s *sockets) probe(ctx context.Context) {
 		probes[index] = newProbes()
 	}
 	for copies := range 2 {
-		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
+		if copies > 0 && !backoff.Sleep(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
 			return
 		}
 		for kind := range probeTypes {
@@ -147,7 +148,7 @@ func (s *sockets) sweep(ctx context.Context) {
 	}
 	probes := newProbes()
 	for copies := range 2 {
-		if copies > 0 && !pause(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
+		if copies > 0 && !backoff.Sleep(ctx, minResendDelay+rand.N(maxResendDelay-minResendDelay)) {
 			return
 		}
 		for _, probe := range probes {
@@ -163,7 +164,7 @@ func (s *sockets) sweep(ctx context.Context) {
 func (s *sockets) probeTargets(ctx context.Context, probe []byte) bool {
 	const batch = 20
 	for i, target := range s.targets {
-		if i%batch == batch-1 && !pause(ctx, batch*time.Second/maxProbesPerSecond) {
+		if i%batch == batch-1 && !backoff.Sleep(ctx, batch*time.Second/maxProbesPerSecond) {
 			return false
 		}
 		// An error is about an earlier probe: that host is unreachable, as most may be.
@@ -347,7 +348,7 @@ func (s *sockets) read(socket *net.UDPConn, near func(netip.Addr) bool) {
 // readFailed reports whether a reader must end. Other errors are about a packet that was
 // sent before.
 func (s *sockets) readFailed(err error) bool {
-	return errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil || !pause(s.ctx, time.Millisecond)
+	return errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil || !backoff.Sleep(s.ctx, time.Millisecond)
 }
 
 // receive passes the announcements in a datagram on.
@@ -398,16 +399,4 @@ func (s *sockets) check(what string, err error) bool {
 		s.log.Warn("Cannot use the network as usual; trying again", "step", what, "err", err)
 	}
 	return true
-}
-
-// pause waits, and reports whether ctx is not done.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

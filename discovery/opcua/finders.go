@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"akri.sh/akri/discovery/opcua/details"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -82,7 +83,7 @@ func (s *search) browse(ctx context.Context, first func()) {
 		}
 		s.handler.options.Metrics.Failed(reasonBrowse)
 		s.handler.options.Log.Warn("Could not browse by mDNS; trying again", "err", err)
-		pause(ctx, browseRetry)
+		backoff.Sleep(ctx, browseRetry)
 	}
 }
 
@@ -149,7 +150,7 @@ func (s *search) scan(ctx context.Context, scan *details.Scan, first func()) {
 		rand.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
 		s.sweep(ctx, targets, scan.ConnectionsPerSecond)
 		first()
-		pause(ctx, max(time.Until(began.Add(scan.Interval()))-rand.N(scan.Interval()/10), minWake))
+		backoff.Sleep(ctx, max(time.Until(began.Add(scan.Interval()))-rand.N(scan.Interval()/10), minWake))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"akri.sh/akri/discovery/internal/budget"
 	"akri.sh/akri/discovery/internal/pool"
 	"akri.sh/akri/discovery/opcua/details"
+	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/text"
 )
 
@@ -172,7 +173,7 @@ func (s *search) poll(ctx context.Context, targets []polledTarget, patience, loo
 		group.Go(func() {
 			latest, err := s.ask(ctx, t, lookups)
 			for err != nil && ctx.Err() == nil && time.Since(began) < patience {
-				pause(ctx, firstRetry)
+				backoff.Sleep(ctx, firstRetry)
 				latest, err = s.ask(ctx, t, lookups)
 			}
 			// Answers are recorded as they arrive, because what is recorded is bounded.
@@ -220,10 +221,10 @@ func (s *search) logFailure(t polledTarget, err error) {
 // sleep waits, and reports whether a target was found in the meantime.
 func (s *search) sleep(ctx context.Context, limit time.Duration) bool {
 	if limit <= minWake {
-		pause(ctx, limit)
+		backoff.Sleep(ctx, limit)
 		return false
 	}
-	pause(ctx, minWake)
+	backoff.Sleep(ctx, minWake)
 	timer := time.NewTimer(limit - minWake)
 	defer timer.Stop()
 	select {
@@ -311,14 +312,4 @@ func (s *search) forget() {
 		}
 	}
 	s.admit()
-}
-
-// pause waits for some time, or until ctx is done.
-func pause(ctx context.Context, limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -2,7 +2,10 @@
 // never.
 package deadline
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Earliest returns the earliest of some times. It ignores zero times, and returns the
 // zero time if there is no other.
@@ -14,4 +17,9 @@ func Earliest(times ...time.Time) time.Time {
 		}
 	}
 	return earliest
+}
+
+// Latest returns the latest of some times.
+func Latest(times ...time.Time) time.Time {
+	return slices.MaxFunc(times, time.Time.Compare)
 }

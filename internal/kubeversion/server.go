@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
+
+	"akri.sh/akri/internal/backoff"
 )
 
-// maxDelay bounds the delay between attempts to read the API server's version.
-const maxDelay = 30 * time.Second
+// minDelay and maxDelay bound the delay between attempts to read the API server's version.
+const minDelay, maxDelay = time.Second, 30 * time.Second
 
 // Await returns the version of the API server as soon as it can be read, and a
 // *TooOldError if Akri does not run on it. Until then, failed receives the error of each
@@ -27,8 +29,7 @@ func Await(ctx context.Context, config *rest.Config, failed func(error)) (string
 	if err != nil {
 		return "", fmt.Errorf("address of the API server: %w", err)
 	}
-	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 20, Cap: maxDelay}
-	for {
+	for failures := 0; ; failures++ {
 		read, err := read(ctx, client, server.JoinPath("version").String())
 		if err == nil {
 			return read, Check(read)
@@ -37,11 +38,7 @@ func Await(ctx context.Context, config *rest.Config, failed func(error)) (string
 			return "", ctx.Err()
 		}
 		failed(err)
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(backoff.Step()):
-		}
+		backoff.Sleep(ctx, wait.Jitter(backoff.Delay(minDelay, maxDelay, failures), 0.5))
 	}
 }
 

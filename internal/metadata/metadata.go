@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/text"
@@ -31,6 +32,13 @@ const (
 	// shorter.
 	maxOwnerField = 64
 )
+
+// IsNewer reports whether a resourceVersion is known to be later than another. Objects
+// with different UIDs can be compared: the versions of one API server only grow.
+func IsNewer(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order > 0
+}
 
 // Identity returns which object it is, in which version, and its times. Agents read no more
 // of a Configuration's metadata.

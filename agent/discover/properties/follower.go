@@ -79,7 +79,7 @@ func (f *follower) run(ctx context.Context) {
 		}
 		if errors.Is(err, errChanged) {
 			failures = -1
-			pause(ctx, time.Until(started.Add(minReadInterval)))
+			backoff.Sleep(ctx, time.Until(started.Add(minReadInterval)))
 			continue
 		}
 		lowest, highest := minRetryDelay, maxRetryDelay
@@ -93,16 +93,7 @@ func (f *follower) run(ctx context.Context) {
 		}
 		f.log.Debug("Watch interrupted", "err", err)
 		delay := backoff.Delay(lowest, highest, failures)
-		pause(ctx, delay-rand.N(delay/2))
-	}
-}
-
-func pause(ctx context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+		backoff.Sleep(ctx, delay-rand.N(delay/2))
 	}
 }
 

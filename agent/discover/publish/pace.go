@@ -1,13 +1,14 @@
 package publish
 
 import (
-	"math"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -45,8 +46,8 @@ type pace struct {
 
 // conflict is what happened to the last attempts to write an Instance.
 type conflict struct {
-	backoff wait.Backoff
-	until   time.Time
+	count int
+	until time.Time
 }
 
 func newPace() *pace {
@@ -63,12 +64,11 @@ func (p *pace) contended(instance types.NamespacedName, now time.Time) time.Time
 	defer p.mu.Unlock()
 	c := p.conflicts[instance]
 	if c == nil {
-		c = &conflict{backoff: wait.Backoff{
-			Duration: minConflictDelay, Factor: 2, Jitter: 1, Steps: math.MaxInt32, Cap: maxConflictDelay,
-		}}
+		c = &conflict{}
 		p.conflicts[instance] = c
 	}
-	c.until = now.Add(c.backoff.Step())
+	c.until = now.Add(wait.Jitter(backoff.Delay(minConflictDelay, maxConflictDelay, c.count), 1))
+	c.count++
 	delete(p.last, instance) // nothing was written
 	return c.until
 }

@@ -3,7 +3,6 @@ package publish
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"math"
 	"sync"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -32,11 +32,11 @@ type rejections struct {
 
 // rejection is what is known of the rejected writes of one Instance.
 type rejection struct {
-	err     error
-	action  Action
-	want    [sha256.Size]byte // digest of the spec
-	backoff wait.Backoff
-	until   time.Time
+	err    error
+	action Action
+	want   [sha256.Size]byte // digest of the spec
+	count  int
+	until  time.Time
 }
 
 func newRejections() *rejections { return &rejections{all: map[types.NamespacedName]*rejection{}} }
@@ -69,12 +69,11 @@ func (r *rejections) add(instance types.NamespacedName, step Step, err error, no
 	defer r.mu.Unlock()
 	last := r.all[instance]
 	if last == nil || !last.of(step) {
-		last = &rejection{action: step.Action, want: digest(step.Want), backoff: wait.Backoff{
-			Duration: minRejectedDelay, Factor: 2, Jitter: 0.5, Steps: math.MaxInt32, Cap: maxRejectedDelay,
-		}}
+		last = &rejection{action: step.Action, want: digest(step.Want)}
 		r.all[instance] = last
 	}
-	last.err, last.until = err, now.Add(last.backoff.Step())
+	last.err, last.until = err, now.Add(wait.Jitter(backoff.Delay(minRejectedDelay, maxRejectedDelay, last.count), 0.5))
+	last.count++
 	r.prune(now)
 	return last.until
 }

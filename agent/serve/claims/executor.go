@@ -16,6 +16,7 @@ import (
 	"akri.sh/akri/agent/instances"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/jsonpatch"
 )
 
@@ -129,7 +130,7 @@ func (e *Executor) run(
 ) Result {
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
-	a := attempt{Executor: e, name: name, delays: wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: 0.5, Steps: maxTries}}
+	a := attempt{Executor: e, name: name}
 	if a.instance = e.store.Get(name); a.instance != nil {
 		a.uid = a.instance.UID
 	}
@@ -177,22 +178,18 @@ type attempt struct {
 	gone     bool         // the Instance does not exist
 	unknown  bool         // a patch was sent and not answered
 	tried    uint64
-	rejected string       // the version of the Instance for which a patch was last rejected
-	delays   wait.Backoff // between requests that fail
+	rejected string // the version of the Instance for which a patch was last rejected
+	failures int    // how many requests failed
 }
 
 // pause waits before a request is repeated. It reports whether there is time for that.
 func (a *attempt) pause(ctx context.Context) bool {
-	delay := a.delays.Step()
+	delay := wait.Jitter(backoff.Delay(minRetryDelay, Deadline, a.failures), 0.5)
+	a.failures++
 	if deadline, found := ctx.Deadline(); found && time.Until(deadline) <= delay {
 		return false
 	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(delay):
-		return true
-	}
+	return backoff.Sleep(ctx, delay)
 }
 
 func (a *attempt) read(ctx context.Context) error {

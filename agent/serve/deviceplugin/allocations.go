@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -63,7 +65,7 @@ func (a *allocations) wait(ctx context.Context) {
 			case <-ctx.Done():
 			}
 		case left > 0:
-			sleep(ctx, left)
+			backoff.Sleep(ctx, left)
 		default:
 			return
 		}

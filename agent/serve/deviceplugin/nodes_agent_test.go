@@ -24,6 +24,7 @@ import (
 	"akri.sh/akri/agent/serve/observer"
 	"akri.sh/akri/agent/serve/slots"
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/internal/backoff"
 	"akri.sh/akri/internal/deadline"
 )
 
@@ -165,7 +166,7 @@ func (n *memoryNode) touch() {
 // the Instances of one Configuration.
 func (a *memoryAgent) reconcile(ctx context.Context) {
 	offered := []device.Device(nil)
-	retry := newObserveBackoff()
+	failures := 0
 	a.n.touch()
 	for {
 		select {
@@ -181,9 +182,10 @@ func (a *memoryAgent) reconcile(ctx context.Context) {
 		}
 		next := deadline.Earliest(snapshot.Next, result.Next)
 		if err != nil {
-			next = time.Now().Add(min(retry.Step(), maxRetry))
+			next = time.Now().Add(backoff.Delay(minInterval, maxRetry, failures))
+			failures++
 		} else {
-			retry = newObserveBackoff()
+			failures = 0
 		}
 		if !next.IsZero() {
 			timer := time.AfterFunc(time.Until(next), a.n.touch)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"akri.sh/akri/agent/serve/slots"
+	"akri.sh/akri/internal/backoff"
+	"akri.sh/akri/internal/deadline"
 )
 
 const (
@@ -40,15 +42,11 @@ func (s *Server) observeSoon() {
 	}
 }
 
-func newObserveBackoff() wait.Backoff {
-	return wait.Backoff{Duration: minInterval, Factor: 2, Jitter: 0.2, Steps: 10}
-}
-
 // observe observes the node's Pods until ctx is done: after a trigger, repeatedly
 // while a slot is undecided, and at least every maxInterval.
 func (s *Server) observe(ctx context.Context) {
 	limiter, triggers := rate.NewLimiter(maxRate, burst), rate.NewLimiter(maxTriggerRate, burst)
-	next, backoff, due := time.Now().Add(gatherTime), newObserveBackoff(), 0
+	next, undecided, due := time.Now().Add(gatherTime), 0, 0
 	var noticed time.Time // the reason for an observation, until one has decided
 	for {
 		timer := time.NewTimer(time.Until(next))
@@ -60,14 +58,14 @@ func (s *Server) observe(ctx context.Context) {
 		case <-s.trigger:
 			if !triggers.Allow() {
 				timer.Stop()
-				next = earlier(next, time.Now().Add(time.Second/maxTriggerRate))
+				next = deadline.Earliest(next, time.Now().Add(time.Second/maxTriggerRate))
 				continue
 			}
-			noticed, backoff = cmp.Or(noticed, time.Now()), newObserveBackoff()
-			sleep(ctx, gatherTime)
+			noticed, undecided = cmp.Or(noticed, time.Now()), 0
+			backoff.Sleep(ctx, gatherTime)
 		case <-s.observer.Changed():
-			noticed, backoff, due = time.Now(), newObserveBackoff(), repeats
-			sleep(ctx, gatherTime)
+			noticed, undecided, due = time.Now(), 0, repeats
+			backoff.Sleep(ctx, gatherTime)
 		}
 		timer.Stop()
 		if limiter.Wait(ctx) != nil {
@@ -76,22 +74,16 @@ func (s *Server) observe(ctx context.Context) {
 		next = time.Now().Add(maxInterval - maxInterval/10 + rand.N(maxInterval/5))
 		again := s.observeOnce(ctx, noticed)
 		if again || due > 0 {
-			next = earlier(next, time.Now().Add(backoff.Step()))
+			next = deadline.Earliest(next, time.Now().Add(wait.Jitter(backoff.Delay(minInterval, maxInterval, undecided), 0.2)))
+			undecided++
 		}
 		if !again {
 			noticed = time.Time{}
 			if due <= 0 { // the next undecided slot is another one
-				backoff = newObserveBackoff()
+				undecided = 0
 			}
 		}
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // observeOnce makes one observation, for a reason that was noticed at a time. It reports
@@ -127,11 +119,4 @@ func (s *Server) observeOnce(ctx context.Context, noticed time.Time) (again bool
 		return undecided
 	})
 	return again
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

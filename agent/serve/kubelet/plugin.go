@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -37,10 +39,6 @@ type Plugin struct {
 	Log       *slog.Logger
 }
 
-func newRetryBackoff() wait.Backoff {
-	return wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: 0.1, Steps: 7, Cap: maxRetryDelay}
-}
-
 // Run serves the resource until ctx is done.
 func (p *Plugin) Run(ctx context.Context) {
 	if err := checkName(p.Resource); err != nil {
@@ -48,7 +46,7 @@ func (p *Plugin) Run(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	backoff := newRetryBackoff()
+	failures := 0
 	for ctx.Err() == nil {
 		path, retry := p.Registrar.current()
 		start := time.Now()
@@ -57,19 +55,20 @@ func (p *Plugin) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			backoff = newRetryBackoff()
+			failures = 0
 			continue
 		case time.Since(start) > maxRetryDelay+connectTimeout:
-			backoff = newRetryBackoff() // the attempt had succeeded
+			failures = 0 // the attempt had succeeded
 		}
-		delay := backoff.Step()
+		delay := wait.Jitter(backoff.Delay(minRetryDelay, maxRetryDelay, failures), 0.1)
+		failures++
 		p.Log.Warn("The kubelet does not use this socket; trying another one", "path", path.String(), "err", err, "after", delay)
 		select {
 		case <-ctx.Done():
 		case <-retry:
 			// The kubelet's socket appears before the kubelet accepts connections,
 			// so the next attempt may fail and must be repeated soon.
-			backoff = newRetryBackoff()
+			failures = 0
 		case <-time.After(delay):
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"akri.sh/akri/internal/backoff"
 )
 
 const (
@@ -27,8 +29,9 @@ const (
 	// probeInterval is how often the agent looks for the socket of a Pods API that the
 	// kubelet does not have.
 	probeInterval = 10 * time.Second
-	// maxKubeletDelay and maxAPIDelay bound the delay between attempts to open a
+	// minRetryDelay, maxKubeletDelay and maxAPIDelay bound the delay between attempts to open a
 	// stream. While the kubelet is down, outageDelay does.
+	minRetryDelay   = 250 * time.Millisecond
 	maxKubeletDelay = 5 * time.Minute
 	outageDelay     = time.Second
 	maxAPIDelay     = time.Minute
@@ -74,14 +77,14 @@ func (s *podSource) use(byAPI bool) bool {
 // decides which source is used. A kubelet that is initializing serves the Pods API:
 // nothing is freed until it knows its Pods.
 func (o *Observer) followKubelet(ctx context.Context) {
-	failures, backoff := 0, newBackoff(maxKubeletDelay)
+	failures := 0
 	for ctx.Err() == nil {
 		served, err := o.watchKubelet(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if served || status.Code(err) == codes.FailedPrecondition {
-			failures, backoff = 0, newBackoff(maxKubeletDelay)
+			failures = 0
 		}
 		var delay time.Duration
 		switch byAPI, _ := o.source.current(); {
@@ -100,10 +103,10 @@ func (o *Observer) followKubelet(ctx context.Context) {
 					"err", err, "remedy", "check that the agent may use pods-api/pods-api.sock in the kubelet's directory, or remove the socket "+
 						"if the kubelet's feature gate PodsAPI is off")
 			}
-			delay = backoff.Step()
+			delay = retryDelay(maxKubeletDelay, failures-1)
 		}
 		o.report()
-		pause(ctx, delay)
+		backoff.Sleep(ctx, delay)
 	}
 }
 
@@ -155,7 +158,7 @@ func (o *Observer) watchKubelet(ctx context.Context) (served bool, err error) {
 // followAPI watches the Pods in the API server while that is the source, until ctx is
 // done.
 func (o *Observer) followAPI(ctx context.Context) {
-	backoff := newBackoff(maxAPIDelay)
+	failures := 0
 	for ctx.Err() == nil {
 		byAPI, switched := o.source.current()
 		if !byAPI {
@@ -165,13 +168,14 @@ func (o *Observer) followAPI(ctx context.Context) {
 			}
 			continue
 		}
-		err := o.watchAPI(ctx, switched, func() { backoff = newBackoff(maxAPIDelay) })
+		err := o.watchAPI(ctx, switched, func() { failures = 0 })
 		o.report()
 		if byAPI, _ := o.source.current(); ctx.Err() != nil || !byAPI {
 			continue
 		}
 		o.health.readPods(err)
-		pause(ctx, backoff.Step())
+		backoff.Sleep(ctx, retryDelay(maxAPIDelay, failures))
+		failures++
 	}
 }
 
@@ -197,16 +201,8 @@ func (o *Observer) watchAPI(ctx context.Context, switched <-chan struct{}, synce
 	})
 }
 
-// newBackoff returns a back-off for a stream that broke.
-func newBackoff(limit time.Duration) wait.Backoff {
-	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 20, Cap: limit}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+// retryDelay returns how long to wait before a stream is opened again that broke some
+// times before.
+func retryDelay(limit time.Duration, failures int) time.Duration {
+	return wait.Jitter(backoff.Delay(minRetryDelay, limit, failures), 0.5)
 }

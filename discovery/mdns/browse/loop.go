@@ -198,16 +198,9 @@ func (l *loop) advance(now time.Time) time.Time {
 		s.updates <- services
 	}
 	if !next.IsZero() {
-		next = later(next, now.Add(sendInterval))
+		next = deadline.Latest(next, now.Add(sendInterval))
 	}
 	return next
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 func (l *loop) subscribe(s *subscription) {

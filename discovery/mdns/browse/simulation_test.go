@@ -166,7 +166,7 @@ func (s *simulation) run(duration time.Duration) {
 
 func (s *simulation) advance() {
 	packets, wake := s.machine.advance(s.now)
-	if wake = later(wake, s.now.Add(sendInterval)); !wake.After(s.now) {
+	if wake = deadline.Latest(wake, s.now.Add(sendInterval)); !wake.After(s.now) {
 		s.t.Fatal("time stands still")
 	}
 	s.wake = wake

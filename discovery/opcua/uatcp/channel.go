@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"akri.sh/akri/internal/deadline"
 )
 
 const (
@@ -159,7 +161,7 @@ func (c *Channel) begin() error {
 	c.release = release
 	now := time.Now()
 	c.deadline = c.deadline.Add(now.Sub(began))
-	return c.setDeadline(earlier(c.deadline, now.Add(maxReading)))
+	return c.setDeadline(deadline.Earliest(c.deadline, now.Add(maxReading)))
 }
 
 // finish gives back what was reserved for the latest answer.
@@ -180,13 +182,6 @@ func (c *Channel) setDeadline(deadline time.Time) error {
 		return errors.Join(err, c.connection.SetDeadline(past))
 	}
 	return nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // send sends a request, which always fits into one chunk.
