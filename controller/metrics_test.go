@@ -1,10 +1,6 @@
 package controller_test
 
 import (
-	"os"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,37 +80,5 @@ spec:
 			}
 			return "it is missing or too low"
 		})
-	}
-	checkSubjects(t, recorder)
-}
-
-// checkSubjects compares the values of the label subject with docs/metrics.md.
-func checkSubjects(t *testing.T, recorder *metricsdoc.Recorder) {
-	t.Helper()
-	page, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, paragraph, _ := strings.Cut(string(page), "\nThe label `subject` is one of ")
-	paragraph, _, _ = strings.Cut(paragraph, ". ")
-	var documented, counted []string
-	for _, match := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(paragraph, -1) {
-		documented = append(documented, match[1])
-	}
-	families, err := recorder.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.Metric {
-			if family.GetName() == "akri_controller_remembered_entries" {
-				counted = append(counted, metric.Label[0].GetValue())
-			}
-		}
-	}
-	slices.Sort(documented)
-	slices.Sort(counted)
-	if !slices.Equal(documented, counted) {
-		t.Errorf("docs/metrics.md has the subjects %v, the controller has %v", documented, counted)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,52 +86,6 @@ func TestReadmes(t *testing.T) {
 		if !strings.Contains(string(list), "("+entry.Name()+")") {
 			t.Errorf("%s is not in the list of README.md", entry.Name())
 		}
-	}
-}
-
-var (
-	// applying matches a command of a README that applies files, and example such a file.
-	applying = regexp.MustCompile("kubectl apply [^`\n]+")
-	example  = regexp.MustCompile(`-f examples/([^\s]+\.yaml)`)
-	// creating matches a command that creates a namespace.
-	creating = regexp.MustCompile(`(?m)^ *kubectl create namespace (\S+)$`)
-)
-
-// TestNamespacesAreCreated checks that the commands of a README create the namespace of
-// each object that they apply, by themselves or with an earlier file.
-func TestNamespacesAreCreated(t *testing.T) {
-	pages, err := fs.Glob(os.DirFS("."), "*/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := 0
-	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		exists := map[string]bool{"": true, "default": true, "akri-system": true}
-		for _, match := range creating.FindAllSubmatch(text, -1) {
-			exists[string(match[1])] = true
-		}
-		for _, match := range example.FindAllSubmatch(bytes.Join(applying.FindAll(text, -1), []byte("\n")), -1) {
-			commands++
-			manifest, err := os.ReadFile(string(match[1]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, object := range decode(t, manifest) {
-				if object.GetKind() == "Namespace" {
-					exists[object.GetName()] = true
-				}
-				if namespace := object.GetNamespace(); !exists[namespace] {
-					t.Errorf("%s: %s is in the namespace %s: add kubectl create namespace %[3]s", page, match[1], namespace)
-				}
-			}
-		}
-	}
-	if commands < 8 {
-		t.Errorf("only %d commands were found", commands)
 	}
 }
 

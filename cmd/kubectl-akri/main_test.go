@@ -14,42 +14,6 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
-// TestReference checks that docs/kubectl-akri.md has a chapter with all flags for
-// each command, and no others.
-func TestReference(t *testing.T) {
-	data, err := os.ReadFile("../../docs/kubectl-akri.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	chapters := map[string]string{}
-	for _, chapter := range strings.Split(string(data), "\n## ")[1:] {
-		title, text, _ := strings.Cut(chapter, "\n")
-		chapters[title] = text
-	}
-	delete(chapters, "Files")
-	for _, command := range newRoot(cli.Streams{}).Commands() {
-		if command.Hidden {
-			continue
-		}
-		text, found := chapters[command.Name()]
-		if !found {
-			t.Errorf("docs/kubectl-akri.md has no chapter %q", command.Name())
-		}
-		delete(chapters, command.Name())
-		for name := range flagsOf(command) {
-			if !strings.Contains(text, "`"+name) {
-				t.Errorf("the chapter on %s does not mention the flag %s", command.Name(), name)
-			}
-		}
-		if !strings.Contains(string(data), "[`"+command.Name()+"`](#"+command.Name()+")") {
-			t.Errorf("%s is not in the list of commands", command.Name())
-		}
-	}
-	for title := range chapters {
-		t.Errorf("docs/kubectl-akri.md has a chapter on %q, which is not a command", title)
-	}
-}
-
 var (
 	// invocation matches a command in a page, with its arguments.
 	invocation = regexp.MustCompile("\\bkubectl akri ([a-z][^`\n|;)#]*)")

@@ -3,6 +3,7 @@ package kubeversion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -88,5 +89,16 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	_, err := Await(ctx, &rest.Config{Host: "http://127.0.0.1:1"}, func(error) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestChart checks that Helm refuses the same API servers.
+func TestChart(t *testing.T) {
+	chart, err := os.ReadFile("../../charts/akri/Chart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("\nkubeVersion: \">=1.%d.0-0\"\n", minimum); !strings.Contains(string(chart), want) {
+		t.Errorf("Chart.yaml has no line %s", want)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -92,32 +91,6 @@ var expected = map[string][]string{
 		"/usr/bin/akri-discovery", "/usr/lib/systemd/system/akri-discovery@.service", "/usr/share/doc/akri-discovery/LICENSE",
 		"/usr/share/man/man1/akri-discovery-udev.1.gz", "/usr/share/man/man1/akri-discovery.1.gz",
 	},
-}
-
-// TestNames checks that docs/install-cli.md has the names of the files.
-func TestNames(t *testing.T) {
-	o := builtOnce(t)
-	page, err := os.ReadFile(filepath.Join(o.Root, "docs/install-cli.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := os.ReadDir(o.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	placeholders := strings.NewReplacer(
-		strings.TrimSuffix(testPackage, "-1"), "VERSION", testVersion, "vVERSION",
-		"linux_"+runtime.GOARCH, "OS_ARCH", "_"+runtime.GOARCH, "_ARCH",
-		"x86_64", "ARCH", "aarch64", "ARCH", ".riscv64", ".ARCH", "armv7hl", "ARCH", "armhf", "ARCH",
-	)
-	for _, file := range files {
-		if name := placeholders.Replace(file.Name()); !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("%s: docs/install-cli.md has no %s", file.Name(), name)
-		}
-	}
-	if len(files) < 7 {
-		t.Errorf("there are only %d files", len(files))
-	}
 }
 
 // dpkg unpacks the package, and what is in it runs.

@@ -1,4 +1,4 @@
-package akri_test
+package house
 
 import (
 	"go/ast"
@@ -28,7 +28,7 @@ type repository struct {
 	files []string // every file, sorted
 	dirs  map[string]bool
 	code  []goFile
-	prose []textFile // Markdown and YAML
+	pages []textFile // Markdown
 }
 
 type textFile struct{ path, text string }
@@ -40,11 +40,6 @@ type goFile struct {
 	test, generated bool
 }
 
-// pages returns the files in Markdown.
-func (r *repository) pages() []textFile {
-	return slices.DeleteFunc(slices.Clone(r.prose), func(file textFile) bool { return path.Ext(file.path) != ".md" })
-}
-
 func (f *goFile) dir() string { return path.Dir(f.path) }
 
 func (f *goFile) line(pos token.Pos) int { return f.fileSet.Position(pos).Line }
@@ -52,7 +47,7 @@ func (f *goFile) line(pos token.Pos) int { return f.fileSet.Position(pos).Line }
 // readRepository reads the tree once for all tests.
 var readRepository = sync.OnceValues(func() (*repository, error) {
 	r := &repository{dirs: map[string]bool{".": true}}
-	root := os.DirFS(".")
+	root := os.DirFS("../..")
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -73,7 +68,7 @@ var readRepository = sync.OnceValues(func() (*repository, error) {
 // read adds a file to the repository, if a rule applies to it.
 func (r *repository) read(root fs.FS, name string) error {
 	extension := path.Ext(name)
-	if !slices.Contains([]string{".go", ".md", ".yaml"}, extension) || extension == ".go" && strings.Contains(name, "testdata/") {
+	if extension != ".go" && extension != ".md" || extension == ".go" && strings.Contains(name, "testdata/") {
 		return nil
 	}
 	data, err := fs.ReadFile(root, name)
@@ -82,7 +77,7 @@ func (r *repository) read(root fs.FS, name string) error {
 	}
 	file := textFile{path: name, text: string(data)}
 	if extension != ".go" {
-		r.prose = append(r.prose, file)
+		r.pages = append(r.pages, file)
 		return nil
 	}
 	fileSet := token.NewFileSet()
@@ -103,8 +98,8 @@ func repositoryOf(t *testing.T) *repository {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.code) < 100 || len(r.prose) < 20 {
-		t.Fatalf("%d Go files and %d texts: the tests do not run in the root directory", len(r.code), len(r.prose))
+	if len(r.code) < 100 || len(r.pages) < 20 {
+		t.Fatalf("%d Go files and %d pages: the root of the repository is not two directories up", len(r.code), len(r.pages))
 	}
 	return r
 }
@@ -176,7 +171,7 @@ func TestLineLength(t *testing.T) {
 			})
 		}
 	}
-	for _, file := range r.pages() {
+	for _, file := range r.pages {
 		if path.Dir(file.path) != "docs/reference" { // generated
 			check(file, func(line string) string {
 				if strings.HasPrefix(strings.TrimSpace(line), "|") {

@@ -1,4 +1,4 @@
-package akri_test
+package house
 
 import (
 	"maps"

@@ -1,4 +1,4 @@
-package akri_test
+package house
 
 import (
 	"go/ast"
@@ -32,7 +32,7 @@ func TestEventReasons(t *testing.T) {
 	}
 	documented := map[string]string{} // the page of a reason
 	var all strings.Builder
-	for _, page := range r.pages() {
+	for _, page := range r.pages {
 		if !strings.HasPrefix(page.path, "docs/") {
 			continue
 		}
