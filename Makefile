@@ -23,7 +23,7 @@ MODULES := . kubebox release charts e2e bench tools
 ALL_MODULES := $(MODULES) tools/lint kubebox/kubernetes kubebox/runtime
 
 FORMAT ?= pkgname
-# The gate repeats tests that failed, once, and does not accept results of an earlier run.
+# Set by the gate, which repeats tests that failed, once, and does not accept results of an earlier run.
 RERUN ?=
 COUNT ?=
 # $(call gotest,DIR,PACKAGES,FLAGS) runs the tests of the module in a directory. Each call
@@ -39,7 +39,7 @@ VERSION := $(or $(VERSION),$(shell git describe --tags --match 'v[0-9]*' --dirty
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Without the pages of gRPC's traces, which nothing serves, the programs do not link Go's
 # templates, whose reflection would keep each method of each type: 2.5 MB of the RSS of each agent.
@@ -115,8 +115,7 @@ e2e-slots: kubernetes build
 VERSIONS ?= KUBERNETES=v1.36.3 KUBERNETES=v1.35.4 KUBERNETES=v1.34.4 KUBELET=v1.34.4
 .PHONY: versions
 versions: ## Run Akri's tests on real nodes with the older versions of Kubernetes that it supports: hours
-	@go -C tools build -o ../bin/ ./gate
-	@bin/gate $(foreach version,$(VERSIONS),'e2e-akri $(version)' 'e2e-slots $(version)')
+	@$(GATE) $(foreach version,$(VERSIONS),'e2e-akri $(version)' 'e2e-slots $(version)')
 
 .PHONY: fetch
 fetch: ## Download the Go modules that everything else needs, and Debian's list of packages
@@ -126,8 +125,9 @@ fetch: ## Download the Go modules that everything else needs, and Debian's list 
 		echo "$$module: the modules cannot be downloaded, in three tries"; exit 1; \
 	done
 
-# The checks, as stages that tools/gate runs: a mistake that is found quickly is found
+# tools/gate runs stages and says last what failed. A mistake that is found quickly is found
 # first. A test that cannot run is a failure in them; nodes need root.
+GATE = go -C tools build -o ../bin/ ./gate && bin/gate
 STAGES := fetch house lint kubernetes build
 gate full versions soak: export AKRI_TEST_REQUIRED := 1
 gate full versions soak: export AKRI_E2E_REQUIRED := $(if $(filter 0,$(shell id -u)),1)
@@ -136,13 +136,11 @@ gate full versions: export RERUN := --rerun-fails=1 --rerun-fails-max-failures=3
 
 .PHONY: gate
 gate: ## Check what must hold for every change, as CI does
-	@go -C tools build -o ../bin/ ./gate
-	@bin/gate -stop-after=fetch,kubernetes,build $(STAGES) 'test TESTFLAGS=-race' e2e
+	@$(GATE) $(STAGES) 'test TESTFLAGS=-race' e2e
 
 .PHONY: full proofs
 full: ## Check what make gate does, and what takes longer: all cases, many schedules, speed as ratios
-	@go -C tools build -o ../bin/ ./gate
-	@bin/gate -stop-after=fetch,kubernetes,build $(STAGES) 'test TESTFLAGS=-race' 'proofs AKRI_FULL=1' 'e2e AKRI_FULL=1'
+	@$(GATE) $(STAGES) 'test TESTFLAGS=-race' 'proofs AKRI_FULL=1' 'e2e AKRI_FULL=1'
 # The date of the commit is the seed of the schedules that are new for each commit.
 proofs: export AKRI_SEED ?= $(shell git log -1 --format=%ct)
 proofs: kubernetes # without the race detector: speed is measured, and models run long
@@ -159,8 +157,7 @@ soak: export AKRI_SEED := $(SEED)
 soak: export FORMAT := standard-verbose
 soak: kubernetes build ## Run random and heavy tests, each for DURATION: make soak DURATION=30m SEED=7
 	@echo "DURATION=$(DURATION) SEED=$(SEED)"
-	@go -C tools build -o ../bin/ ./gate
-	@bin/gate soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-hostile soak-handlers
+	@$(GATE) soak-schedules soak-fuzz soak-kills soak-churn soak-tenant soak-hostile soak-handlers
 soak-schedules:
 	$(call gotest,.,./agent/serve/slots ./agent/serve/deviceplugin,-timeout=24h -count=1 -run=TestSoak)
 soak-fuzz:
@@ -197,11 +194,10 @@ demo-down: ## Stop the demo and remove everything it created; CLUSTER=current: f
 	@go -C e2e $(DEMO) down
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, the protocol's Go code, the chart, dashboards and docs/reference
+generate: ## Generate deep copies, CRDs, the protocol's Go code, the chart and docs/reference
 	go tool -modfile=tools/go.mod controller-gen object paths=./api/...
 	go tool -modfile=tools/go.mod controller-gen crd paths=./api/... output:crd:dir=config/crd
 	go -C tools run ./protogen -out ../discovery/protocol ../discovery/protocol/discovery.proto protoc-gen-go protoc-gen-go-grpc
-	go -C tools run ./dashboards -out ../config/monitoring/dashboards
 	go -C charts run ./generate
 	go tool -modfile=tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v0 --config=docs/reference/api.yaml --renderer=markdown --output-path=docs/reference/api.md
 	go -C tools run ./reference -root .. -out ../docs/reference
@@ -221,9 +217,8 @@ chart: ## Package the Helm chart with VERSION into bin/, for images in REGISTRY
 push-chart: ## Publish the Helm chart next to the images: make push-chart REGISTRY=registry.example.com/akri
 	$(PUBLISH_CHART)
 
-.PHONY: verify house format generated workflows tidy rules test-tools lint
-verify: house lint ## Check formatting, generated files, tidiness and house rules, and run the linters
-house: format generated workflows tidy rules test-tools
+.PHONY: house format generated workflows tidy rules test-tools lint
+house: format generated workflows tidy rules test-tools ## Check formatting, generated files, tidiness and the house rules
 format:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted:" $$unformatted"; run make fix"; exit 1; }
 generated: generate
@@ -237,10 +232,10 @@ tidy: $(TIDY)
 $(TIDY): tidy-%:
 	@go -C $* mod tidy -diff || { echo "run: go -C $* mod tidy"; exit 1; }
 rules:
-	$(call gotest,.,.,-timeout=5m)
+	$(call gotest,.,./internal/house,-timeout=5m)
 test-tools:
 	$(call gotest,tools,./...,-timeout=5m)
-lint: $(LINTS)
+lint: $(LINTS) ## Run the linters in all modules
 $(LINTS): lint-%:
 	@echo "lint: $*"; go -C $* $(LINT) || { echo "run make fix to apply automatic fixes"; exit 1; }
 

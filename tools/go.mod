@@ -14,6 +14,7 @@ tool (
 require (
 	github.com/bufbuild/protocompile v0.14.1
 	google.golang.org/protobuf v1.36.12
+	gotest.tools/gotestsum v1.13.0
 )
 
 require (
@@ -83,7 +84,6 @@ require (
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.2 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	gotest.tools/gotestsum v1.13.0 // indirect
 	k8s.io/api v0.37.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.0 // indirect
 	k8s.io/apimachinery v0.37.0 // indirect

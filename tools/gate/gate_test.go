@@ -53,7 +53,7 @@ func TestGate(t *testing.T) {
 		},
 		"a test and something else": {
 			stages: "bad,assertion",
-			want:   "--- FAIL: make bad|--- FAIL: sample/assertion.TestTable/bad|    x_test.go:3: got 1, want 2",
+			want:   "--- FAIL: make bad|--- FAIL: sample/assertion.TestTable/bad|    x_test.go:3: got 1, want 2|1 passed, 1 failed, 0 skipped",
 		},
 		"a package cannot be built": {
 			stages: "broken",

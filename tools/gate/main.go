@@ -1,28 +1,27 @@
+// Gate runs stages one after the other, and says last what failed and why:
+//
+//	gate STAGE...
+//
+// A stage is a target of make, which variables without spaces may follow, as in
+// "test TESTFLAGS=-race". A failed stage does not stop the next one, so one run shows all
+// mistakes. The targets have gotestsum write the events of their tests to bin/tests, from
+// which [readTests] takes the failures.
 package main
 
 import (
-	"flag"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// eventsDir is where the targets write the events of their tests.
-const eventsDir = "bin/tests"
-
 func main() {
-	stopAfter := flag.String("stop-after", "", "comma-separated `stages` whose failure ends the run, because nothing can be built")
-	flag.Parse()
-	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: gate [-stop-after STAGE,STAGE] STAGE...")
-		os.Exit(2)
-	}
-	ok, err := run(os.Stdout, flag.Args(), strings.Split(*stopAfter, ","))
+	ok, err := run(os.Stdout, os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gate:", err)
 	}
@@ -31,83 +30,105 @@ func main() {
 	}
 }
 
-// run runs the stages, writes their output and the report to out, and reports
-// whether the check passed.
-func run(out io.Writer, goals, stopAfter []string) (ok bool, err error) {
+// run runs the stages, writes their output and then the report to out, and reports whether
+// all of them passed.
+func run(out io.Writer, stages []string) (ok bool, err error) {
 	if err := os.RemoveAll(eventsDir); err != nil {
 		return false, err
 	}
-	stages := make([]stage, len(goals))
-	stopped := false
-	for i, goal := range goals {
-		stages[i].goal = goal
-		if stopped {
-			continue
+	ok = true
+	var table strings.Builder
+	var failures []failure
+	for _, stage := range stages {
+		fmt.Fprintf(out, "\n=== %s\n", stage)
+		began, state := time.Now(), "passed"
+		if output, err := runMake(out, stage); err != nil {
+			ok, state = false, "FAILED"
+			failures = append(failures, recipeFailures(stage, output)...)
 		}
-		stages[i].run(out)
-		stopped = stages[i].failed && slices.Contains(stopAfter, stages[i].name())
+		line := fmt.Sprintf("  %-24s %6.0f s  %s\n", stage, time.Since(began).Seconds(), state)
+		fmt.Fprint(out, line)
+		table.WriteString(line)
 	}
-	tests, err := readEvents()
+	tests, err := readTests()
 	if err != nil {
 		return false, err
 	}
-	r := newReport(stages, tests)
-	fmt.Fprint(out, r)
-	return r.passed(), nil
-}
-
-// readEvents reads the events of all tests that ran.
-func readEvents() (*results, error) {
-	files, err := filepath.Glob(filepath.Join(eventsDir, "*.json"))
-	if err != nil {
-		return nil, err
+	ok = ok && len(tests.failures) == 0
+	if len(tests.failures) > 0 { // which say more than gotestsum's last lines
+		failures = slices.DeleteFunc(failures, func(f failure) bool { return slices.ContainsFunc(f.why, isSummary) })
 	}
-	tests := newResults()
-	for _, file := range files { // sorted by name
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		err = tests.read(file, f)
-		f.Close()
-		if err != nil {
-			return nil, err
-		}
+	verdict := map[bool]string{true: "passed", false: "FAILED"}[ok]
+	fmt.Fprintf(out, "\n=== %s\n%s", verdict, table.String())
+	printFailures(out, append(failures, tests.failures...), maxReport-len(stages)-len(tests.flaky))
+	for _, flaky := range tests.flaky {
+		fmt.Fprintf(out, "flaky: %s: %s\n", flaky.name, strings.Join(flaky.why[:min(1, len(flaky.why))], ""))
 	}
-	return tests, nil
+	fmt.Fprintln(out, tests.counts)
+	return ok, nil
 }
 
-// stage is a run of a make target.
-type stage struct {
-	goal   string // the target and its variables
-	ran    bool
-	failed bool
-	took   time.Duration
-	errors [][]string // for each failed recipe, the lines that explain why
-}
-
-// name returns the target.
-func (s *stage) name() string {
-	name, _, _ := strings.Cut(s.goal, " ")
-	return name
-}
-
-// run runs make, and copies its output to out. Make continues with other targets when
-// one has failed.
-func (s *stage) run(out io.Writer) {
-	fmt.Fprintf(out, "\n=== %s\n", s.goal)
-	var tail excerpt
-	// Without the flags of the make that started this program, such as a job server.
-	command := exec.Command("make", append([]string{"--keep-going", "--no-print-directory"}, strings.Fields(s.goal)...)...)
+// runMake runs a stage without the flags of the make that started this program, such as a job
+// server. Make goes on with other targets when one has failed.
+func runMake(out io.Writer, stage string) (output string, err error) {
+	var copied bytes.Buffer
+	command := exec.Command("make", append([]string{"--keep-going", "--no-print-directory"}, strings.Fields(stage)...)...)
 	command.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
-	command.Stdout = io.MultiWriter(out, &tail)
+	command.Stdout = io.MultiWriter(out, &copied)
 	command.Stderr = command.Stdout
-	began := time.Now()
-	err := command.Run()
-	s.ran, s.failed, s.took = true, err != nil, time.Since(began)
-	state := "passed"
-	if s.failed {
-		state, s.errors = "FAILED", tail.errors()
+	err = command.Run()
+	return copied.String(), err
+}
+
+const (
+	// maxReport is about how many lines the failures and the table of stages have: what people
+	// see of a log is its end.
+	maxReport = 34
+	// maxWhy is how many lines explain one failure.
+	maxWhy = 6
+	// maxLine is the length of such a line.
+	maxLine = 200
+)
+
+// failure is a recipe or a test that failed, with the lines that explain why.
+type failure struct {
+	name string
+	why  []string
+}
+
+// recipeFailed matches what make prints last about a recipe that failed.
+var recipeFailed = regexp.MustCompile(`^make(\[\d+\])?: \*\*\* `)
+
+// recipeFailures returns the recipes of a stage that failed, with the lines before that.
+func recipeFailures(stage, output string) (all []failure) {
+	var recent []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line != "" && (len(recent) == 0 || !recipeFailed.MatchString(line)) {
+			recent = append(recent, line)
+		}
+		if recipeFailed.MatchString(line) {
+			all = append(all, failure{"make " + stage, recent[max(0, len(recent)-maxWhy):]})
+			recent = nil
+		}
 	}
-	fmt.Fprintf(out, "=== %s: %s after %.0f s\n", s.goal, state, s.took.Seconds())
+	return all
+}
+
+// isSummary reports whether gotestsum printed a line at its end.
+func isSummary(line string) bool { return strings.HasPrefix(line, "DONE ") }
+
+// printFailures names the failures and explains them, in at most limit lines.
+func printFailures(out io.Writer, failures []failure, limit int) {
+	shown := failures[:min(len(failures), limit)]
+	lines := min(maxWhy, limit/max(1, len(shown))-1)
+	for _, f := range shown {
+		fmt.Fprintf(out, "--- FAIL: %s\n", f.name)
+		for _, line := range f.why[:max(0, min(lines, len(f.why)))] {
+			fmt.Fprintf(out, "    %s\n", strings.ToValidUTF8(line[:min(maxLine, len(line))], ""))
+		}
+	}
+	if more := len(failures) - len(shown); more > 0 {
+		fmt.Fprintf(out, "and %d more: see the output of the stages\n", more)
+	}
 }
