@@ -39,7 +39,7 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.AddCommand(newTree(streams), newNodes(streams), newDiff(streams), newExplain(streams), newRBAC(streams), newWhy(streams),
-		newVersion(streams), newReport(streams), newMigrate(streams))
+		newVersion(streams), newMigrate(streams))
 	root.AddCommand(offline.Commands(streams)...)
 	root.InitDefaultCompletionCmd()
 	root.AddCommand(manpages.NewCommand())

@@ -1,19 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -27,7 +20,6 @@ import (
 
 type versionOptions struct {
 	access
-	timeout    time.Duration
 	clientOnly bool
 	check      bool
 	output     string
@@ -43,10 +35,9 @@ webhook, and the agents and handlers of each node with their kubelets. What is o
 than the rest is named, with what to do about it, and what Akri does without in this
 version of Kubernetes.
 
-The version of a Pod is read from the metric ` + version.Metric + ` by port-forward. You
-need permission to list Pods and to create pods/portforward in the namespace. If a
-program cannot be asked, its Pod's label or image tells the version, and the reason is
-shown. Kubelets are shown if you may list nodes.`,
+The version of a Pod is the tag of its image, or its label app.kubernetes.io/version.
+You need permission to list Pods in the namespace. Kubelets are shown if you may list
+nodes.`,
 		Example: `  kubectl akri version
   kubectl akri version --check  # exit with 1 if versions differ or are unknown`,
 		Args:              cobra.NoArgs,
@@ -61,7 +52,6 @@ shown. Kubelets are shown if you may list nodes.`,
 	o.addFlags(command)
 	o.defaultToSystemNamespace(command, "`namespace` in which Akri is installed")
 	flags := command.Flags()
-	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a program")
 	flags.BoolVar(&o.clientOnly, "client", false, "show only the version of kubectl-akri; needs no cluster")
 	flags.BoolVar(&o.check, "check", false, "exit with 1 if versions differ, or one is unknown")
 	flags.StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
@@ -106,10 +96,6 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	if err != nil {
 		return err
 	}
-	return o.readWith(ctx, api, config, to)
-}
-
-func (o *versionOptions) readWith(ctx context.Context, api *cluster, config *rest.Config, to *view.Versions) (err error) {
 	if to.Kubernetes, err = serverVersion(ctx, config); err != nil {
 		return err
 	}
@@ -124,33 +110,16 @@ func (o *versionOptions) readWith(ctx context.Context, api *cluster, config *res
 			kubelets[nodes.Items[i].Name] = nodes.Items[i].Status.NodeInfo.KubeletVersion
 		}
 	}
-	to.Parts = make([]view.Part, len(pods))
-	var reading errgroup.Group
-	reading.SetLimit(maxForwards)
+	var ofAgents []string
 	for i := range pods {
-		reading.Go(func() error {
-			ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("%s have passed", o.timeout))
-			defer cancel()
-			to.Parts[i] = readPart(ctx, config, &pods[i])
-			to.Parts[i].Kubelet = kubelets[pods[i].Spec.NodeName]
-			return nil
-		})
-	}
-	_ = reading.Wait() // problems are in the parts
-	to.Lacking = kubeversion.Lacking(to.Kubernetes, unaskedKubelets(to.Parts)...)
-	return nil
-}
-
-// unaskedKubelets returns the versions of the kubelets whose agents were not asked whether
-// they have the Pods API.
-func unaskedKubelets(parts []view.Part) []string {
-	var kubelets []string
-	for i := range parts {
-		if part := &parts[i]; part.Component == view.Agent && part.Source != view.FromProgram {
-			kubelets = append(kubelets, part.Kubelet)
+		part := partOf(&pods[i], kubelets)
+		to.Parts = append(to.Parts, part)
+		if part.Component == view.Agent {
+			ofAgents = append(ofAgents, part.Kubelet)
 		}
 	}
-	return kubelets
+	to.Lacking = kubeversion.Lacking(to.Kubernetes, ofAgents...)
+	return nil
 }
 
 func serverVersion(ctx context.Context, config *rest.Config) (string, error) {
@@ -206,81 +175,17 @@ func componentOf(labels map[string]string) string {
 	return ""
 }
 
-// readPart finds out the version of a Pod's program.
-func readPart(ctx context.Context, config *rest.Config, pod *corev1.Pod) view.Part {
-	part := view.Part{Component: componentOf(pod.Labels), Pod: pod.Name, Node: pod.Spec.NodeName}
-	if len(pod.Spec.Containers) > 0 {
-		part.Image = pod.Spec.Containers[0].Image
+// partOf returns what a Pod tells about its program.
+func partOf(pod *corev1.Pod, kubelets map[string]string) view.Part {
+	part := view.Part{
+		Component: componentOf(pod.Labels), Pod: pod.Name, Node: pod.Spec.NodeName, Kubelet: kubelets[pod.Spec.NodeName],
+		Image: view.ImageOf(pod), Version: view.VersionOf(pod),
 	}
-	if part.Problem = podProblem(pod); part.Problem == "" {
-		port := metricsPort(pod)
-		body, err := getForwarded(ctx, config, client.ObjectKeyFromObject(pod), port, "/metrics")
-		if err == nil {
-			err = parseMetrics(body, &part)
-		}
-		if err == nil {
-			return part
-		}
-		if part.Problem = fmt.Sprintf("the version cannot be read from port %d: %v", port, err); isRefused(err) {
-			part.Problem = fmt.Sprintf("the version cannot be read: nothing listens on port %d: the program is starting, or has no "+
-				"--metrics-bind-address", port)
-		}
-	}
-	if label := pod.Labels["app.kubernetes.io/version"]; label != "" {
-		part.Version, part.Source = "v"+strings.TrimPrefix(label, "v"), view.FromLabel
-	} else if tag := tagOf(part.Image); tag != "" {
-		part.Version, part.Source = tag, view.FromImage
+	switch {
+	case pod.Status.Phase != corev1.PodRunning:
+		part.Problem = fmt.Sprintf("Pod %s is %s", pod.Name, view.PodState(pod))
+	case part.Version == "":
+		part.Problem = fmt.Sprintf("the version is unknown: the image %s has no version as its tag", part.Image)
 	}
 	return part
-}
-
-// metricsPort returns the port named metrics, or its default.
-func metricsPort(pod *corev1.Pod) int {
-	const usual = 8080
-	for i := range pod.Spec.Containers {
-		for _, port := range pod.Spec.Containers[i].Ports {
-			if port.Name == "metrics" {
-				return int(port.ContainerPort)
-			}
-		}
-	}
-	return usual
-}
-
-// parseMetrics reads from a program's metrics what is known about its build.
-func parseMetrics(body []byte, part *view.Part) error {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	for _, metric := range families[version.Metric].GetMetric() {
-		part.Version, part.Source = label(metric, "version"), view.FromProgram
-	}
-	for _, metric := range families["akri_agent_observer"].GetMetric() {
-		part.NoPodsAPI = part.NoPodsAPI || label(metric, "state") == "api-server" && metric.GetGauge().GetValue() == 1
-	}
-	if part.Version == "" {
-		return errors.New("it has no metric " + version.Metric + ": it may be a program of another project")
-	}
-	return nil
-}
-
-func label(metric *dto.Metric, name string) string {
-	for _, pair := range metric.GetLabel() {
-		if pair.GetName() == name {
-			return pair.GetValue()
-		}
-	}
-	return ""
-}
-
-// tagOf returns the tag of an image if it is a version, or "".
-func tagOf(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	tag := image[strings.LastIndexByte(image, ':')+1:]
-	if strings.Contains(tag, "/") || !version.Valid(tag) {
-		return ""
-	}
-	return tag
 }

@@ -3,14 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,7 +13,6 @@ import (
 	"akri.sh/akri/internal/version"
 )
 
-// TestVersion shows Pods that cannot be asked: there is no kubelet here.
 func TestVersion(t *testing.T) {
 	w := newWorld(t)
 	w.run("", "version", "-n", w.Namespace).want(t, 0, version.String(), "Kubernetes", "no controller and no agent")
@@ -44,7 +38,7 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 		t.Fatal(err)
 	}
 	got := w.run("", "version", "-n", w.Namespace)
-	got.want(t, 0, "controller  v1.2.3 (label)", "agent       v1.2.2 (image)", "udev        unknown", "handler: Pod handler is Pending",
+	got.want(t, 0, "controller  v1.2.3 ", "agent       v1.2.2 ", "udev        unknown", "handler: Pod handler is Pending",
 		"1 Pod of the agent: v1.2.2 is older than v1.2.3", "this kubectl-akri", "!broker", "!ended", "!webhook")
 	w.run("", "version", "-n", w.Namespace, "--check").want(t, 1, "v1.2.2")
 	w.run("", "version", "--client").want(t, 0, version.String(), "!Kubernetes")
@@ -55,7 +49,7 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 	if err := json.Unmarshal([]byte(w.run("", "version", "-o", "json", "-n", w.Namespace).out), &versions); err != nil {
 		t.Fatal(err)
 	}
-	if len(versions.Parts) != 3 || versions.Client != version.Get() || versions.Parts[1].Source != view.FromImage {
+	if len(versions.Parts) != 3 || versions.Client != version.Get() || versions.Parts[1].Image == "" {
 		t.Errorf("got %+v", versions)
 	}
 	author := w.as("author", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`)
@@ -64,7 +58,7 @@ spec: {containers: [{name: program, image: "` + image + `"}]}
 }
 
 // TestVersionOfKubernetes names what Akri does without in a cluster, without calling it
-// unhealthy: the agent of an old kubelet cannot be asked here.
+// unhealthy.
 func TestVersionOfKubernetes(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
@@ -87,68 +81,4 @@ spec: {nodeName: ` + w.Namespace + `, containers: [{name: program, image: "agent
 	w.run("", "version", "-n", w.Namespace, "-o", "json").want(t, 0, `"lacking"`, lacks)
 }
 
-// TestUnaskedKubelets checks that an agent that was asked knows better than the version.
-func TestUnaskedKubelets(t *testing.T) {
-	got := unaskedKubelets([]view.Part{
-		{Component: view.Agent, Kubelet: "v1.36.1", Source: view.FromProgram},
-		{Component: view.Agent, Kubelet: "v1.36.2", Source: view.FromImage},
-		{Component: view.Agent, Kubelet: "v1.36.3"},
-		{Component: "udev", Kubelet: "v1.36.4"},
-	})
-	if want := []string{"v1.36.2", "v1.36.3"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
-// A running program says its version itself.
-func TestVersionOfProgram(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(version.NewCollector("agent"))
-	observer := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "akri_agent_observer"}, []string{"state"})
-	observer.WithLabelValues("pods-api").Set(0)
-	observer.WithLabelValues("api-server").Set(1)
-	registry.MustRegister(observer)
-	program := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	t.Cleanup(program.Close)
-	foreign := httptest.NewServer(promhttp.HandlerFor(prometheus.NewRegistry(), promhttp.HandlerOpts{}))
-	t.Cleanup(foreign.Close)
-	noise := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>\n")) }))
-	t.Cleanup(noise.Close)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "agent", Labels: map[string]string{"app.kubernetes.io/name": "akri-agent"}},
-		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{
-			Image: "agent:v0.0.1", Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8089}},
-		}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning},
-	}
-	for name, tc := range map[string]struct {
-		target, version, source, problem string
-		api                              bool
-	}{
-		"asked":           {program.Listener.Addr().String(), version.String(), view.FromProgram, "", true},
-		"another project": {foreign.Listener.Addr().String(), "v0.0.1", view.FromImage, "program of another project", false},
-		"not metrics":     {noise.Listener.Addr().String(), "v0.0.1", view.FromImage, "text format", false},
-		"metrics are off": {"", "v0.0.1", view.FromImage, "nothing listens on port 8089", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			part := readPart(t.Context(), forwarder(t, tc.target), pod)
-			if part.Version != tc.version || part.Source != tc.source || part.NoPodsAPI != tc.api ||
-				!strings.Contains(part.Problem, tc.problem) || (part.Problem == "") != (tc.problem == "") {
-				t.Errorf("got %+v", part)
-			}
-		})
-	}
-}
-
-func TestTagOf(t *testing.T) {
-	for image, want := range map[string]string{
-		"akri.sh/agent:v1.2.3": "v1.2.3", "akri.sh/agent:dev": "", "localhost:5000/agent": "", "agent": "", "": "",
-		"agent:v1.2.3@sha256:" + digest: "v1.2.3",
-	} {
-		if got := tagOf(image); got != want {
-			t.Errorf("%s: %q, want %q", image, got, want)
-		}
-	}
-}

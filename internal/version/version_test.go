@@ -55,7 +55,7 @@ func TestMetric(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(NewCollector("agent"))
 	families, err := registry.Gather()
-	if err != nil || len(families) != 1 || families[0].GetName() != Metric || families[0].Metric[0].GetGauge().GetValue() != 1 {
+	if err != nil || len(families) != 1 || families[0].GetName() != "akri_build_info" || families[0].Metric[0].GetGauge().GetValue() != 1 {
 		t.Fatalf("got %v, %v", families, err)
 	}
 	labels := map[string]string{}

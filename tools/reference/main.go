@@ -30,7 +30,7 @@ var programs = []program{
 	{"akri-discovery", []string{"", "check", "debug-echo", "http", "mdns", "mqtt", "onvif", "opcua", "udev"}},
 	{"kubectl-akri", []string{
 		"", "convert", "diff", "explain", "lint", "migrate", "migrate check", "migrate clean", "migrate plan", "migrate pull",
-		"nodes", "rbac", "render", "report", "test", "tree", "version", "why",
+		"nodes", "rbac", "render", "test", "tree", "version", "why",
 	}},
 }
 

@@ -22,9 +22,6 @@ func TestImports(t *testing.T) {
 		"akri.sh/akri/agent", "akri.sh/akri/controller/apply", "akri.sh/akri/controller/watch",
 	}
 	for _, name := range dependencies {
-		if name == "akri.sh/akri/agent/debug" {
-			continue // the format of an agent's state
-		}
 		for _, prefix := range forbidden {
 			if name == prefix || strings.HasPrefix(name, prefix+"/") {
 				t.Errorf("%s is among the dependencies of view and can reach a cluster: move the code that needs it to cmd/kubectl-akri", name)

@@ -4,225 +4,269 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"akri.sh/akri/agent/debug"
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/internal/text"
 )
 
-// NodeReport is what is known about the agent of a node.
-type NodeReport struct {
-	Node      string `json:"node"`
-	Namespace string `json:"namespace"`
-	Pod       string `json:"pod"`
-	// Problem is the reason why State is nil.
-	Problem string       `json:"problem,omitempty"`
-	State   *debug.State `json:"state,omitempty"`
+// NodeFacts are the objects in the API server that tell about the agents.
+type NodeFacts struct {
+	// Pods are those of the agents.
+	Pods []corev1.Pod
+	// Nodes is empty if the user may not list them.
+	Nodes          []corev1.Node
+	Instances      []v0.Instance
+	Configurations []v0.Configuration
 }
 
-// slotStates are the states of slots in the order in which they are shown.
-var slotStates = []string{"free", "held", "taken", "conflicting", "unwritable"}
+// NodeReport is what the API server tells about a node and its agent.
+type NodeReport struct {
+	Node string `json:"node"`
+	// Agent is ready, not ready or none. Problem is the reason if it is not ready.
+	Agent   string `json:"agent"`
+	Problem string `json:"problem,omitempty"`
+	// Pod is the agent's: NAMESPACE/NAME. Version is that of its image.
+	Pod     string `json:"pod,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Slots are those of all devices.
+	Slots    NodeSlots     `json:"slots"`
+	Devices  []NodeDevice  `json:"devices,omitempty"`
+	Failures []NodeFailure `json:"failures,omitempty"`
+}
+
+// NodeSlots are numbers of slots, as a node sees them: those that the node owns are held,
+// and those that another node owns are taken.
+type NodeSlots struct {
+	Free  int `json:"free"`
+	Held  int `json:"held"`
+	Taken int `json:"taken"`
+}
+
+// NodeDevice is an Instance that names the node.
+type NodeDevice struct {
+	Namespace string    `json:"namespace"`
+	Instance  string    `json:"instance"`
+	Shared    bool      `json:"shared"`
+	Slots     NodeSlots `json:"slots"`
+}
+
+// NodeFailure is what discovery for a Configuration fails with on the node.
+type NodeFailure struct {
+	Namespace     string `json:"namespace"`
+	Configuration string `json:"configuration"`
+	Handler       string `json:"handler"`
+	Message       string `json:"message"`
+}
+
+// Reports returns a report for each node that has an agent, a device or a failure, or that
+// the API server lists, sorted by name.
+func (f *NodeFacts) Reports() []NodeReport {
+	reports := map[string]*NodeReport{}
+	at := func(node string) *NodeReport {
+		if reports[node] == nil {
+			reports[node] = &NodeReport{Node: node, Agent: "none"}
+		}
+		return reports[node]
+	}
+	for node, pod := range f.agents() {
+		report := at(node)
+		report.Pod, report.Version = pod.Namespace+"/"+pod.Name, cmp.Or(VersionOf(pod), "unknown")
+		report.Agent, report.Problem = "ready", agentProblem(pod)
+	}
+	for i := range f.Nodes {
+		if report := at(f.Nodes[i].Name); report.Agent != "none" {
+			report.Problem = cmp.Or(nodeProblem(&f.Nodes[i]), report.Problem)
+		}
+	}
+	for i := range f.Instances {
+		instance := &f.Instances[i]
+		for _, node := range instance.Spec.Nodes {
+			report, slots := at(node), slotsOf(instance, node)
+			report.Devices = append(report.Devices, NodeDevice{instance.Namespace, instance.Name, instance.Spec.Shared, slots})
+			report.Slots.Free += slots.Free
+			report.Slots.Held += slots.Held
+			report.Slots.Taken += slots.Taken
+		}
+	}
+	for i := range f.Configurations {
+		c := &f.Configurations[i]
+		for _, failure := range c.Status.DiscoveryFailures {
+			report := at(failure.Node)
+			report.Failures = append(report.Failures, NodeFailure{c.Namespace, c.Name, failure.Handler, failure.Message})
+		}
+	}
+	all := make([]NodeReport, 0, len(reports))
+	for _, node := range slices.Sorted(maps.Keys(reports)) {
+		if reports[node].Problem != "" {
+			reports[node].Agent = "not ready"
+		}
+		all = append(all, *reports[node])
+	}
+	return all
+}
+
+// agents returns the agent's Pod of each node. While one replaces another, it is the new one.
+func (f *NodeFacts) agents() map[string]*corev1.Pod {
+	latest := map[string]*corev1.Pod{}
+	for i := range f.Pods {
+		pod := &f.Pods[i]
+		node := cmp.Or(pod.Spec.NodeName, assignedNode(pod))
+		if known := latest[node]; known == nil || newer(pod, known) {
+			latest[node] = pod
+		}
+	}
+	return latest
+}
+
+// assignedNode returns the node that the DaemonSet controller chose for a Pod that is
+// not scheduled yet, or "".
+func assignedNode(pod *corev1.Pod) string {
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, match := range term.MatchFields {
+			if match.Key == metav1.ObjectNameField && len(match.Values) == 1 {
+				return match.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// newer reports whether the first of two Pods of a node replaces the second.
+func newer(pod, known *corev1.Pod) bool {
+	ends := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || terminated(p) }
+	if ends(pod) != ends(known) {
+		return !ends(pod)
+	}
+	return known.CreationTimestamp.Before(&pod.CreationTimestamp)
+}
+
+// agentProblem returns the reason why the agent in a Pod is not ready, or "".
+func agentProblem(pod *corev1.Pod) string {
+	message, unscheduled := unschedulable(pod)
+	reason, waiting, _ := waitingContainer(pod)
+	ready := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return fmt.Sprintf("Pod %s is being deleted", pod.Name)
+	case unscheduled:
+		return fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, message)
+	case reason != "":
+		return fmt.Sprintf("Pod %s does not run: %s", pod.Name, strings.TrimSuffix(reason+": "+waiting, ": "))
+	case pod.Status.Phase != corev1.PodRunning:
+		return fmt.Sprintf("Pod %s is %s", pod.Name, PodState(pod))
+	case !slices.ContainsFunc(pod.Status.Conditions, ready):
+		return fmt.Sprintf("Pod %s runs, but its readiness probe fails: kubectl -n %s logs %[1]s", pod.Name, pod.Namespace)
+	}
+	return ""
+}
+
+// nodeProblem returns the reason why the kubelet of a node does not work, or "".
+func nodeProblem(node *corev1.Node) string {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+			return "the node is not ready: " + cmp.Or(condition.Message, condition.Reason)
+		}
+	}
+	return ""
+}
+
+// slotsOf counts the slots of a device as a node sees them.
+func slotsOf(instance *v0.Instance, node string) NodeSlots {
+	slots := NodeSlots{Free: freeSlots(instance)}
+	for _, value := range instance.Spec.DeviceUsage {
+		switch owner, err := v0.ParseOwner(string(value)); {
+		case err == nil && owner.Free():
+		case err == nil && owner.Node == node:
+			slots.Held++
+		default:
+			slots.Taken++
+		}
+	}
+	return slots
+}
 
 // Nodes prints a line per node, followed by what needs attention.
-func Nodes(out io.Writer, reports []NodeReport, now time.Time) error {
+func Nodes(out io.Writer, reports []NodeReport) error {
+	const maxNotes = 10 // of a node
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NODE\tAGENT\tVERSION\tHANDLERS\tCONFIGURATIONS\tDEVICES\tSLOTS\tERRORS")
-	var notes []string
-	for _, report := range reports {
-		state := report.State
-		if state == nil {
-			fmt.Fprintf(table, "%s\tunknown\t-\t-\t-\t-\t-\t-\n", report.Node)
-			notes = append(notes, fmt.Sprintf("%s: %s", report.Node, text.OneLine(report.Problem)))
-			continue
+	fmt.Fprintln(table, "NODE\tAGENT\tVERSION\tDEVICES\tSLOTS\tFAILURES")
+	var lines []string
+	for i := range reports {
+		r := &reports[i]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\n", r.Node, r.Agent, cmp.Or(text.OneLine(r.Version), "-"), len(r.Devices), r.Slots,
+			len(r.Failures))
+		notes := r.notes()
+		for _, note := range notes[:min(len(notes), maxNotes)] {
+			lines = append(lines, fmt.Sprintf("%s: %s", r.Node, text.OneLine(note)))
 		}
-		devices := 0
-		for _, configuration := range state.Configurations {
-			devices += configuration.Devices
+		if more := len(notes) - maxNotes; more > 0 {
+			lines = append(lines, fmt.Sprintf("%s: and %d more: kubectl akri nodes %[1]s", r.Node, more))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", report.Node, readyText(state), text.OneLine(state.Version),
-			handlersText(state), len(state.Configurations), devices, slotsText(state.Slots), errorsText(state))
-		notes = append(notes, shortened(report.Node, attention(state))...)
 	}
 	table.Flush()
-	if len(notes) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, "\n"))
+	if len(lines) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", strings.Join(lines, "\n"))
 	}
 	return printed(out, b.String())
 }
 
-// shortened returns the first of a node's notes, each with the name of the node.
-func shortened(node string, notes []string) []string {
-	const maxNotes = 10
-	var lines []string
-	for i, note := range notes {
-		if i == maxNotes {
-			return append(lines, fmt.Sprintf("%s: and %d more: kubectl akri nodes %[1]s", node, len(notes)-maxNotes))
-		}
-		lines = append(lines, node+": "+note)
+// Node prints all that is known about one node.
+func Node(out io.Writer, r *NodeReport) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Node %s  agent %s\n", r.Node, r.Agent)
+	if r.Pod == "" {
+		fmt.Fprintln(&b, "  pod      none: the DaemonSet's nodeSelector or the node's taints exclude the node")
+	} else {
+		fmt.Fprintf(&b, "  pod      %s\n  version  %s\n", r.Pod, text.OneLine(r.Version))
 	}
-	return lines
+	fmt.Fprintf(&b, "  slots    %s\n", r.Slots)
+	section(&b, "Needs attention", r.notes())
+	var devices []string
+	for _, d := range r.Devices {
+		shared := ""
+		if d.Shared {
+			shared = ", shared"
+		}
+		devices = append(devices, fmt.Sprintf("%s/%s  %s%s", d.Namespace, d.Instance, d.Slots, shared))
+	}
+	section(&b, "Devices", devices)
+	return printed(out, b.String())
 }
 
-// attention returns what needs attention on a node.
-func attention(state *debug.State) (notes []string) {
-	note := func(format string, args ...any) {
-		notes = append(notes, text.OneLine(fmt.Sprintf(format, args...)))
+// notes returns what needs attention on the node. A node without an agent, such as one of
+// the control plane, is usually meant to have none.
+func (r *NodeReport) notes() (notes []string) {
+	if r.Problem != "" {
+		notes = append(notes, r.Problem)
 	}
-	if state.NotReady != "" {
-		note("the agent is not ready: %s", state.NotReady)
-	}
-	if state.Slots.Unavailable != "" {
-		note("its slots are unknown: %s", state.Slots.Unavailable)
-	}
-	for _, configuration := range state.Configurations {
-		for _, failure := range configuration.Failures {
-			note("discovery of %s/%s fails: %s", configuration.Namespace, configuration.Name, failure)
-		}
-	}
-	unwritable := ""
-	for _, slot := range state.Slots.List {
-		switch slot.State {
-		case "conflicting":
-			note("slot %s is in use here, but its Instance names %q", slot.Name, slot.Owner)
-		case "unwritable":
-			unwritable = cmp.Or(unwritable, slot.Name)
-		}
-	}
-	if unwritable != "" {
-		note("owners of %s cannot be written into the Instances, such as %s; the latest errors say why",
-			counted(state.Slots.Counts["unwritable"], "slot"), unwritable)
-	}
-	for _, violation := range state.Slots.Violations {
-		note("invariant %s is violated: %s: %s; please report this", violation.Invariant, violation.Where, violation.What)
+	for _, failure := range r.Failures {
+		notes = append(notes, fmt.Sprintf("discovery of %s/%s fails, handler %s: %s",
+			failure.Namespace, failure.Configuration, failure.Handler, failure.Message))
 	}
 	return notes
 }
 
-func readyText(state *debug.State) string {
-	if state.NotReady != "" {
-		return "not ready"
-	}
-	return "ready"
-}
-
-// handlersText returns the handlers with their states, and how many endpoints have it.
-func handlersText(state *debug.State) string {
-	counts := map[string]int{}
-	var texts []string
-	for _, handler := range state.Handlers {
-		shown := text.OneLine(handler.Name) + " " + offlineText(handler, state.Time)
-		if counts[shown]++; counts[shown] == 1 {
-			texts = append(texts, shown)
+// String returns the numbers that are not 0.
+func (s NodeSlots) String() string {
+	var words []string
+	for i, n := range []int{s.Free, s.Held, s.Taken} {
+		if n > 0 {
+			words = append(words, fmt.Sprint(n, " ", []string{"free", "held", "taken"}[i]))
 		}
 	}
-	for i, shown := range texts {
-		if n := counts[shown]; n > 1 {
-			texts[i] = fmt.Sprintf("%s (%d)", shown, n)
-		}
-	}
-	return cmp.Or(strings.Join(texts, ", "), "none")
-}
-
-// offlineText returns the state of a handler.
-func offlineText(handler debug.Handler, now time.Time) string {
-	if handler.OfflineSince == nil {
-		return text.OneLine(handler.State)
-	}
-	return fmt.Sprintf("%s for %s", text.OneLine(handler.State), duration.HumanDuration(now.Sub(*handler.OfflineSince)))
-}
-
-func slotsText(slots debug.Slots) string {
-	if slots.Unavailable != "" {
-		return "unknown"
-	}
-	var texts []string
-	for _, state := range slotStates {
-		if n := slots.Counts[state]; n > 0 {
-			texts = append(texts, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	return cmp.Or(strings.Join(texts, ", "), "none")
-}
-
-// errorsText returns how many different errors there are, and when the latest was.
-func errorsText(state *debug.State) string {
-	if len(state.Errors) == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d, latest %s ago", len(state.Errors), duration.HumanDuration(state.Time.Sub(state.Errors[0].Last)))
-}
-
-// Node prints all that is known about one node.
-func Node(out io.Writer, report NodeReport, now time.Time) error {
-	var b strings.Builder
-	state := report.State
-	if state == nil {
-		fmt.Fprintf(&b, "Node %s  agent unknown: %s\n", report.Node, text.OneLine(report.Problem))
-		return printed(out, b.String())
-	}
-	fmt.Fprintf(&b, "Node %s  agent %s\n", report.Node, readyText(state))
-	fmt.Fprintf(&b, "  pod      %s/%s, started %s ago\n", report.Namespace, report.Pod, duration.HumanDuration(now.Sub(state.Started)))
-	fmt.Fprintf(&b, "  version  %s\n", text.OneLine(state.Version))
-	if kubernetes := kubernetesText(state.Kubernetes); kubernetes != "" {
-		fmt.Fprintf(&b, "  cluster  %s\n", kubernetes)
-	}
-	fmt.Fprintf(&b, "  slots    %s\n", slotsText(state.Slots))
-	section(&b, "Needs attention", attention(state))
-	var handlers, configurations, resources, slots, errors []string
-	for _, handler := range state.Handlers {
-		shared := ""
-		if handler.Shared {
-			shared = ", shared devices"
-		}
-		handlers = append(handlers, fmt.Sprintf("%s  %s, %s%s  %s", handler.Name, offlineText(handler, state.Time),
-			counted(handler.Streams, "stream"), shared, handler.Endpoint))
-	}
-	for _, c := range state.Configurations {
-		offline := ""
-		if c.Online < c.Devices {
-			offline = fmt.Sprintf(" (%d offline)", c.Devices-c.Online)
-		}
-		configurations = append(configurations, fmt.Sprintf("%s/%s  handler %s  %s%s, %s", c.Namespace, c.Name, c.Handler,
-			counted(c.Devices, "device"), offline, counted(c.Instances, "Instance")))
-	}
-	for _, resource := range state.Slots.Resources {
-		used := 0
-		for _, id := range resource.IDs {
-			if len(id.Slots) > 0 {
-				used++
-			}
-		}
-		resources = append(resources, fmt.Sprintf("%s  %d in use, %d more can be allocated", resource.Name, used, resource.Offered))
-	}
-	for _, slot := range state.Slots.List {
-		slots = append(slots, slotText(slot))
-	}
-	if state.Slots.Omitted > 0 {
-		slots = append(slots, fmt.Sprintf("and %d more", state.Slots.Omitted))
-	}
-	for _, record := range state.Errors {
-		times, details := "", ""
-		if record.Details != "" {
-			details = "  " + record.Details
-		}
-		if record.Count > 1 {
-			times = fmt.Sprintf(" (%d times in %s)", record.Count, duration.HumanDuration(record.Last.Sub(record.First)))
-		}
-		errors = append(errors, fmt.Sprintf("%s ago  %s%s%s", duration.HumanDuration(state.Time.Sub(record.Last)), record.Message,
-			times, details))
-	}
-	section(&b, "Handlers", handlers)
-	section(&b, "Configurations", configurations)
-	section(&b, "Resources of Configurations", resources)
-	section(&b, "Slots that are not free", slots)
-	section(&b, "Latest errors", errors)
-	return printed(out, b.String())
+	return cmp.Or(strings.Join(words, ", "), "none")
 }
 
 // section prints lines under a title, if there are any.
@@ -234,29 +278,6 @@ func section(b *strings.Builder, title string, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(b, "  %s\n", text.OneLine(line))
 	}
-}
-
-// slotText describes a slot that is not free.
-func slotText(slot debug.Slot) string {
-	line := slot.Name + "  " + slot.State
-	owner, err := v0.ParseOwner(slot.Owner)
-	switch {
-	case err != nil:
-		line += " by " + slot.Owner
-	case slot.State == "taken":
-		line += " by " + owner.Node
-	case slot.State == "conflicting":
-		line += " with " + owner.Node
-	case slot.State == "held" && slot.InUse:
-		line += " by a container"
-	}
-	if owner.VirtualID != "" {
-		line += fmt.Sprintf(", through the Configuration's resource (id %s)", owner.VirtualID)
-	}
-	if slot.Pending != "" {
-		line += ", " + slot.Pending
-	}
-	return line
 }
 
 // counted returns a number of things.
@@ -272,17 +293,4 @@ func printed(out io.Writer, s string) error {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
-}
-
-// kubernetesText returns a line about the versions that an agent has found; "" if it has
-// found none.
-func kubernetesText(kubernetes debug.Kubernetes) string {
-	if kubernetes.APIServer == "" {
-		return ""
-	}
-	words := []string{"Kubernetes " + kubernetes.APIServer}
-	if kubernetes.Pods == debug.PodsOfAPIServer {
-		words = append(words, "the kubelet has no Pods API: Pods are read from the API server")
-	}
-	return text.OneLine(strings.Join(append(words, kubernetes.Lacking...), "; "))
 }

@@ -1,140 +1,172 @@
 package view
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"akri.sh/akri/agent/debug"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
 )
 
-// reports returns the reports of three nodes: one with problems, one without, and one
-// that cannot be read.
-func reports(now time.Time) []NodeReport {
-	before := func(ago time.Duration) *time.Time {
-		at := now.Add(-ago)
-		return &at
+func agentPod(name, node string, status corev1.PodStatus) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "akri-system", Name: name},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Image: "akri.sh/agent:v1.2.3"}}},
+		Status:     status,
 	}
-	var slots debug.Slots
-	for number, slot := range []debug.Slot{
-		{State: "free"},
-		{State: "held", Owner: "node1", InUse: true, Healthy: true},
-		{State: "held", Owner: "C:0:node1", Pending: "releasing"},
-		{State: "taken", Owner: "C:1:node2"},
-		{State: "conflicting", Owner: "node2", InUse: true},
-		{State: "unwritable", Owner: "node1", InUse: true},
-	} {
-		slot.Name = fmt.Sprintf("cam-1-%d", number)
-		slots.Add(slot)
+}
+
+func running(ready corev1.ConditionStatus) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
+}
+
+func node(name string, ready corev1.ConditionStatus, message string) corev1.Node {
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Message: message}}},
 	}
-	slots.Resources = []debug.Resource{{Name: "akri.sh/cam", Offered: 1, IDs: []debug.ID{
-		{ID: "0", Slots: []string{"cam-1-2"}}, {ID: "1", Healthy: true},
-	}}}
-	slots.Violations = []debug.Violation{{Invariant: "I2", Where: "cam-1-1", What: "free although a container may have it"}}
-	return []NodeReport{
-		{Node: "node1", Namespace: "akri-system", Pod: "akri-agent-a", State: &debug.State{
-			Node: "node1", Version: "v1.2.3", Started: *before(3 * time.Hour), Time: now, NotReady: "not synced",
-			Handlers: []debug.Handler{
-				{Name: "onvif", Endpoint: "10.0.0.1:80", Shared: true, State: "Active", Streams: 1},
-				{Name: "onvif", Endpoint: "10.0.0.2:80", Shared: true, State: "Active", Streams: 2},
-				{Name: "udev", Endpoint: "/u.sock", State: "Offline", OfflineSince: before(2 * time.Minute)},
-			},
-			Configurations: []debug.Configuration{
-				{Namespace: "plant", Name: "cam", Handler: "onvif", Devices: 3, Online: 2, Instances: 1},
-				{Namespace: "plant", Name: "usb", Handler: "udev", Failures: []string{"/u.sock: no\x1b[2J\nrule"}},
-			},
-			Slots: slots,
-			Errors: []debug.Record{
-				{Level: "WARN", Message: "Could not write the slots", Details: "err=timeout", Count: 7,
-					First: *before(time.Hour), Last: *before(10 * time.Second)},
-				{Level: "ERROR", Message: "Cannot register", First: *before(time.Hour), Last: *before(time.Hour), Count: 1},
-			},
-		}},
-		{Node: "node2", Namespace: "akri-system", Pod: "akri-agent-b", State: &debug.State{
-			Node: "node2", Version: "v1.2.3", Started: *before(5 * time.Minute), Time: now,
-			Kubernetes: debug.Kubernetes{APIServer: "v1.33.1", Pods: debug.PodsOfAPIServer, Lacking: []string{"too\nold"}},
-		}},
-		{Node: "node3", Namespace: "akri-system", Pod: "akri-agent-c", Problem: "Pod akri-agent-c is Pending"},
+}
+
+func nodeInstance(name string, capacity int32, usage map[string]v0.SlotOwner, nodes ...string) v0.Instance {
+	return v0.Instance{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: name},
+		Spec:       v0.InstanceSpec{Capacity: capacity, Nodes: nodes, Shared: len(nodes) > 1, DeviceUsage: usage},
+	}
+}
+
+// nodeFacts are those of nodes with and without agents, devices and failures.
+func nodeFacts() *NodeFacts {
+	configuration := v0.Configuration{ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "usb"}}
+	configuration.Status.DiscoveryFailures = []v0.DiscoveryFailure{
+		{Node: "node1", Handler: "udev", Message: "no\x1b[2J\nrule"}, {Node: "node6", Handler: "udev", Message: "no rule"},
+	}
+	return &NodeFacts{
+		Pods: []corev1.Pod{
+			agentPod("akri-agent-a", "node1", running(corev1.ConditionTrue)), agentPod("akri-agent-b", "node2", running(corev1.ConditionFalse)),
+			agentPod("akri-agent-d", "node4", running(corev1.ConditionFalse)),
+		},
+		Nodes: []corev1.Node{
+			node("node1", corev1.ConditionTrue, ""), node("node2", corev1.ConditionTrue, ""), node("node3", corev1.ConditionFalse, "NotReady"),
+			node("node4", corev1.ConditionUnknown, "Kubelet stopped posting node status."),
+		},
+		Instances: []v0.Instance{
+			nodeInstance("cam-1", 5, map[string]v0.SlotOwner{
+				"cam-1-0": "node1", "cam-1-1": "C:0:node1", "cam-1-2": "node2", "cam-1-3": "", "cam-1-9": "node1",
+			}, "node1", "node2"),
+			nodeInstance("usb-1", 1, nil, "node1"), nodeInstance("usb-2", 2, map[string]v0.SlotOwner{"usb-2-0": "C:node5"}, "node5"),
+		},
+		Configurations: []v0.Configuration{configuration},
 	}
 }
 
 func TestNodes(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	var out strings.Builder
-	if err := Nodes(&out, reports(now), now); err != nil {
+	if err := Nodes(&out, nodeFacts().Reports()); err != nil {
 		t.Fatal(err)
 	}
-	const want = `NODE|AGENT|VERSION|HANDLERS|CONFIGURATIONS|DEVICES|SLOTS|ERRORS
-node1|not ready|v1.2.3|onvif Active (2), udev Offline for 2m|2|3|1 free, 2 held, 1 taken, 1 conflicting, 1 unwritable|2, latest 10s ago
-node2|ready|v1.2.3|none|0|0|none|none
-node3|unknown|-|-|-|-|-|-
+	const want = `NODE|AGENT|VERSION|DEVICES|SLOTS|FAILURES
+node1|ready|v1.2.3|2|2 free, 3 held, 1 taken|1
+node2|not ready|v1.2.3|1|1 free, 1 held, 3 taken|0
+node3|none|-|0|none|0
+node4|not ready|v1.2.3|0|none|0
+node5|none|-|1|1 free, 1 taken|0
+node6|none|-|0|none|1
 
-node1: the agent is not ready: not synced
-node1: discovery of plant/usb fails: /u.sock: no\x1b[2J rule
-node1: slot cam-1-4 is in use here, but its Instance names "node2"
-node1: owners of 1 slot cannot be written into the Instances, such as cam-1-5; the latest errors say why
-node1: invariant I2 is violated: cam-1-1: free although a container may have it; please report this
-node3: Pod akri-agent-c is Pending
+node1: discovery of plant/usb fails, handler udev: no\x1b[2J rule
+node2: Pod akri-agent-b runs, but its readiness probe fails: kubectl -n akri-system logs akri-agent-b
+node4: the node is not ready: Kubelet stopped posting node status.
+node6: discovery of plant/usb fails, handler udev: no rule
 `
-	got := regexp.MustCompile("  +").ReplaceAllString(out.String(), "|")
-	if got != want {
+	if got := regexp.MustCompile("  +").ReplaceAllString(out.String(), "|"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
+// TestNodesWithManyFailures shows some of a node's, and how to see the others.
+func TestNodesWithManyFailures(t *testing.T) {
+	report := NodeReport{Node: "node1", Agent: "ready", Failures: make([]NodeFailure, 12)}
+	var out strings.Builder
+	if err := Nodes(&out, []NodeReport{report}); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	if n := strings.Count(got, "node1: "); n != 11 || !strings.HasSuffix(got, "node1: and 2 more: kubectl akri nodes node1\n") {
+		t.Errorf("%d lines are about the node:\n%s", n, got)
+	}
+}
+
 func TestNode(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	all := reports(now)
-	wants := []string{`Node node1  agent not ready
-  pod      akri-system/akri-agent-a, started 3h ago
+	reports := nodeFacts().Reports()
+	for i, want := range map[int]string{
+		0: `Node node1  agent ready
+  pod      akri-system/akri-agent-a
   version  v1.2.3
-  slots    1 free, 2 held, 1 taken, 1 conflicting, 1 unwritable
+  slots    2 free, 3 held, 1 taken
 
 Needs attention:
-  the agent is not ready: not synced
-  discovery of plant/usb fails: /u.sock: no\x1b[2J rule
-  slot cam-1-4 is in use here, but its Instance names "node2"
-  owners of 1 slot cannot be written into the Instances, such as cam-1-5; the latest errors say why
-  invariant I2 is violated: cam-1-1: free although a container may have it; please report this
+  discovery of plant/usb fails, handler udev: no\x1b[2J rule
 
-Handlers:
-  onvif  Active, 1 stream, shared devices  10.0.0.1:80
-  onvif  Active, 2 streams, shared devices  10.0.0.2:80
-  udev  Offline for 2m, 0 streams  /u.sock
-
-Configurations:
-  plant/cam  handler onvif  3 devices (1 offline), 1 Instance
-  plant/usb  handler udev  0 devices, 0 Instances
-
-Resources of Configurations:
-  akri.sh/cam  1 in use, 1 more can be allocated
-
-Slots that are not free:
-  cam-1-1  held by a container
-  cam-1-2  held, through the Configuration's resource (id 0), releasing
-  cam-1-3  taken by node2, through the Configuration's resource (id 1)
-  cam-1-4  conflicting with node2
-  cam-1-5  unwritable
-
-Latest errors:
-  10s ago  Could not write the slots (7 times in 59m)  err=timeout
-  60m ago  Cannot register
-`, `Node node2  agent ready
-  pod      akri-system/akri-agent-b, started 5m ago
-  version  v1.2.3
-  cluster  Kubernetes v1.33.1; the kubelet has no Pods API: Pods are read from the API server; too old
+Devices:
+  plant/cam-1  1 free, 3 held, 1 taken, shared
+  plant/usb-1  1 free
+`,
+		2: `Node node3  agent none
+  pod      none: the DaemonSet's nodeSelector or the node's taints exclude the node
   slots    none
-`, `Node node3  agent unknown: Pod akri-agent-c is Pending
-`}
-	for i, want := range wants {
+`,
+	} {
 		var out strings.Builder
-		if err := Node(&out, all[i], now); err != nil {
+		if err := Node(&out, &reports[i]); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
+	}
+}
+
+// TestAgentProblem checks why the agent of a Pod is not ready, and which Pod counts while
+// one replaces another.
+func TestAgentProblem(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	waits := func(reason, message string) corev1.PodStatus {
+		return corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		}}}
+	}
+	deleted := agentPod("deleted", "n", running(corev1.ConditionTrue))
+	deleted.DeletionTimestamp, deleted.CreationTimestamp = &now, now
+	unscheduled := agentPod("unscheduled", "", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "Too many pods."},
+	}})
+	unscheduled.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n"}}},
+		}}},
+	}}
+	failed := agentPod("failed", "n", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"})
+	for name, tc := range map[string]struct {
+		pods []corev1.Pod
+		want string
+	}{
+		"ready":         {[]corev1.Pod{agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
+		"deleted":       {[]corev1.Pod{deleted}, "Pod deleted is being deleted"},
+		"replaced":      {[]corev1.Pod{deleted, agentPod("a", "n", running(corev1.ConditionTrue))}, ""},
+		"evicted":       {[]corev1.Pod{failed}, "Pod failed is Evicted"},
+		"not scheduled": {[]corev1.Pod{unscheduled, failed}, "Pod unscheduled cannot be scheduled: Too many pods."},
+		"no image": {[]corev1.Pod{agentPod("a", "n", waits("ErrImagePull", "not found"))},
+			"Pod a does not run: ErrImagePull: not found"},
+		"crashes": {[]corev1.Pod{agentPod("a", "n", waits("CrashLoopBackOff", ""))}, "Pod a does not run: CrashLoopBackOff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reports := (&NodeFacts{Pods: tc.pods}).Reports()
+			if len(reports) != 1 || reports[0].Node != "n" || reports[0].Problem != tc.want || (reports[0].Agent == "ready") != (tc.want == "") {
+				t.Errorf("got %+v, want %q", reports, tc.want)
+			}
+		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"akri.sh/akri/internal/text"
 	"akri.sh/akri/internal/version"
 )
@@ -37,13 +39,6 @@ type Versions struct {
 	Skew []string `json:"skew,omitempty"`
 }
 
-// Sources of a version, from the best to the last resort.
-const (
-	FromProgram = "program" // the running program says so
-	FromLabel   = "label"   // the label app.kubernetes.io/version of the Pod
-	FromImage   = "image"   // the tag of the image
-)
-
 // Part is a Pod of the installation.
 type Part struct {
 	// Component is a component, or the name of a handler.
@@ -54,13 +49,32 @@ type Part struct {
 	Node    string `json:"node,omitempty"`
 	Kubelet string `json:"kubelet,omitempty"`
 	Image   string `json:"image,omitempty"`
-	// Version is empty if it is unknown. Source says where it is from.
+	// Version is empty if it is unknown.
 	Version string `json:"version,omitempty"`
-	Source  string `json:"source,omitempty"`
-	// Problem is the reason why the program was not asked.
+	// Problem is the reason why the program does not run, or its version is unknown.
 	Problem string `json:"problem,omitempty"`
-	// NoPodsAPI reports that the agent found no Pods API on its kubelet.
-	NoPodsAPI bool `json:"noPodsAPI,omitempty"`
+}
+
+// ImageOf returns the image of the program in one of Akri's Pods.
+func ImageOf(pod *corev1.Pod) string {
+	if len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	return pod.Spec.Containers[0].Image
+}
+
+// VersionOf returns the version of the program in one of Akri's Pods, or "": the tag of its
+// image, or the label with which the chart names it.
+func VersionOf(pod *corev1.Pod) string {
+	image, _, _ := strings.Cut(ImageOf(pod), "@")
+	tag := image[strings.LastIndexByte(image, ':')+1:]
+	if !strings.Contains(tag, "/") && version.Valid(tag) {
+		return tag
+	}
+	if label := pod.Labels["app.kubernetes.io/version"]; label != "" {
+		return "v" + strings.TrimPrefix(label, "v")
+	}
+	return ""
 }
 
 // Healthy reports whether all versions are known and equal, and nothing is missing.
@@ -179,18 +193,10 @@ func PrintVersions(out io.Writer, v *Versions) error {
 		fmt.Fprintln(table, "COMPONENT\tVERSION\tPOD\tNODE\tKUBELET")
 	}
 	for _, part := range v.Parts {
-		shown := cmp.Or(text.OneLine(part.Version), "unknown")
-		if part.Source == FromLabel || part.Source == FromImage {
-			shown += " (" + part.Source + ")"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", text.OneLine(part.Component), shown, part.Pod, cmp.Or(part.Node, "none"),
-			cmp.Or(text.OneLine(part.Kubelet), "-"))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", text.OneLine(part.Component), cmp.Or(text.OneLine(part.Version), "unknown"),
+			part.Pod, cmp.Or(part.Node, "none"), cmp.Or(text.OneLine(part.Kubelet), "-"))
 		if part.Problem != "" {
 			notes = append(notes, part.Pod+": "+part.Problem)
-		}
-		if part.NoPodsAPI {
-			notes = append(notes, fmt.Sprintf("%s: the kubelet does not serve the Pods API, so the agent watches Pods in the API server",
-				part.Node))
 		}
 	}
 	table.Flush()

@@ -5,24 +5,25 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"akri.sh/akri/internal/version"
 )
 
 func part(component, pod, node, has string) Part {
-	return Part{Component: component, Pod: pod, Node: node, Kubelet: "v1.36.1", Version: has, Source: FromProgram}
+	return Part{Component: component, Pod: pod, Node: node, Kubelet: "v1.36.1", Version: has}
 }
 
 func TestPrintVersions(t *testing.T) {
 	stopped := part("onvif", "akri-onvif-discovery-x", "node2", "v1.2.2")
-	stopped.Source, stopped.Problem = FromImage, "nothing\nlistens on port 8080"
+	stopped.Problem = "Pod\nis Pending"
 	unknown := Part{Component: Agent, Pod: "akri-agent-c", Problem: "Pod akri-agent-c is Pending"}
-	old := part(Agent, "akri-agent-b", "node2", "v1.2.2")
-	old.NoPodsAPI = true
 	versions := &Versions{
 		Client: version.Info{Version: "v1.2.2-3-g2469d3f", Platform: "linux/amd64"}, Kubernetes: "v1.36.1", Namespace: "akri-system",
 		Lacking: []string{"Kubernetes v1.36.1 is special"},
 		Parts: []Part{
-			stopped, old, part(Agent, "akri-agent-a", "node1", "v1.2.3"), unknown, part(Webhook, "akri-webhook-a", "node1", "v1.2.3"),
+			stopped, part(Agent, "akri-agent-b", "node2", "v1.2.2"), part(Agent, "akri-agent-a", "node1", "v1.2.3"), unknown,
+			part(Webhook, "akri-webhook-a", "node1", "v1.2.3"),
 			part(Controller, "akri-controller-a", "node1", "v1.2.3"),
 		},
 	}
@@ -43,12 +44,11 @@ webhook|v1.2.3|akri-webhook-a|node1|v1.36.1
 agent|unknown|akri-agent-c|none|-
 agent|v1.2.3|akri-agent-a|node1|v1.36.1
 agent|v1.2.2|akri-agent-b|node2|v1.36.1
-onvif|v1.2.2 (image)|akri-onvif-discovery-x|node2|v1.36.1
+onvif|v1.2.2|akri-onvif-discovery-x|node2|v1.36.1
 
 note: Kubernetes v1.36.1 is special
 note: akri-agent-c: Pod akri-agent-c is Pending
-note: node2: the kubelet does not serve the Pods API, so the agent watches Pods in the API server
-note: akri-onvif-discovery-x: nothing listens on port 8080
+note: akri-onvif-discovery-x: Pod is Pending
 skew: 1 Pod of the agent: v1.2.2 is older than v1.2.3: update its image, or wait until its rollout has completed: ` +
 		`kubectl get pods -n akri-system
 skew: 1 Pod of the handler onvif: v1.2.2 is older than v1.2.3: update its image, or wait until its rollout has completed: ` +
@@ -90,5 +90,22 @@ func TestSkew(t *testing.T) {
 				t.Errorf("got %q, want %q", lines, tc.want)
 			}
 		})
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for _, tc := range []struct{ image, label, want string }{
+		{"akri.sh/agent:v1.2.3", "", "v1.2.3"}, {"agent:v1.2.3" + digest, "", "v1.2.3"}, {"agent:v1.2.3", "1.2.2", "v1.2.3"},
+		{"agent:dev", "1.2.3", "v1.2.3"}, {"agent" + digest, "v1.2.3", "v1.2.3"},
+		{"akri.sh/agent:dev", "", ""}, {"localhost:5000/agent", "", ""}, {"agent", "", ""}, {"", "", ""},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: tc.image}}}}
+		if tc.label != "" {
+			pod.Labels = map[string]string{"app.kubernetes.io/version": tc.label}
+		}
+		if got := VersionOf(pod); got != tc.want {
+			t.Errorf("%q with label %q: %q, want %q", tc.image, tc.label, got, tc.want)
+		}
 	}
 }

@@ -177,7 +177,7 @@ func (f *ConfigurationFacts) discoveryFails() []conclusion {
 		if i == maxShown {
 			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
 		}
-		findings = append(findings, findingf("kubectl akri nodes "+failure.Node+" shows the handlers and errors of that node",
+		findings = append(findings, findingf("kubectl akri nodes "+failure.Node+" shows the agent there; its log and the handler's have more",
 			"Discovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)...)
 	}
 	return findings
@@ -186,11 +186,10 @@ func (f *ConfigurationFacts) discoveryFails() []conclusion {
 // handlerRemedy says how to get a discovery handler that no node has.
 func (f *ConfigurationFacts) handlerRemedy() string {
 	name := f.Configuration.Spec.DiscoveryHandler.Name
-	remedy := "kubectl akri nodes lists the handlers of each node; "
 	if _, found := builtin.Validators[name]; !found {
-		return remedy + "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
+		return "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
 	}
-	return remedy + "with the chart, --set handlers." + name + ".enabled=true installs this one"
+	return "with the chart, --set handlers." + name + ".enabled=true installs this one"
 }
 
 func (f *ConfigurationFacts) noDevices() []conclusion {
@@ -198,7 +197,7 @@ func (f *ConfigurationFacts) noDevices() []conclusion {
 		return nil
 	}
 	handler := f.Configuration.Spec.DiscoveryHandler.Name
-	return findingf("kubectl akri nodes shows on which nodes "+handler+" runs; check spec.discoveryHandler.discoveryDetails and its log",
+	return findingf("check on which nodes the Pods of "+handler+" run, their log, and spec.discoveryHandler.discoveryDetails",
 		"No device was found, and no agent reports a failure: the handler %s finds none, or runs on no node.", handler)
 }
 

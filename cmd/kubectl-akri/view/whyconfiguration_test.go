@@ -112,8 +112,7 @@ func TestConcludeConfiguration(t *testing.T) {
 		},
 		"a handler that is not installed": {
 			func(f *ConfigurationFacts) { missingHandler(f, "onvif") },
-			[]string{"No device can be found: deploy it → kubectl akri nodes lists the handlers of each node; " +
-				"with the chart, --set handlers.onvif.enabled=true installs this one"},
+			[]string{"No device can be found: deploy it → with the chart, --set handlers.onvif.enabled=true installs this one"},
 		},
 		"a misspelled handler": {
 			func(f *ConfigurationFacts) { missingHandler(f, "udve") },
@@ -121,7 +120,7 @@ func TestConcludeConfiguration(t *testing.T) {
 		},
 		"nothing found": {
 			func(f *ConfigurationFacts) { f.Instances = nil },
-			[]string{"the handler onvif finds none, or runs on no node. → kubectl akri nodes"},
+			[]string{"the handler onvif finds none, or runs on no node. → check on which nodes the Pods of onvif run"},
 		},
 		"an object for all": {
 			func(f *ConfigurationFacts) {
