@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"akri.sh/akri/agent/core"
-	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/agent/device"
 	"akri.sh/akri/agent/discover/embedded"
 	"akri.sh/akri/agent/discover/properties"
@@ -101,11 +100,6 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		return err
 	}
 	defer web.close()
-	debugServer, err := debug.Listen(options.DebugAddress, a.debugSource(options), log)
-	if err != nil {
-		return err
-	}
-	defer debugServer.Close()
 	registrations, err := registry.Listen(options.HandlersDir)
 	if err != nil {
 		return err
@@ -115,7 +109,7 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 		"apiServer", options.Config.Host)
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.apiServer.run(ctx, config, log) })
+	group.Go(func() error { return awaitAPIServer(ctx, config, log) })
 	group.Go(func() error { return a.handlers.Serve(ctx, registrations) })
 	group.Go(func() error { return a.handlers.Run(ctx) })
 	group.Go(func() error { return a.handlers.Probe(ctx) })
@@ -132,7 +126,6 @@ func run(ctx context.Context, options Options, newServer serverFunc) error {
 	for _, e := range web {
 		group.Go(func() error { return e.serve(ctx) })
 	}
-	group.Go(func() error { return debugServer.Run(ctx) })
 	return ignoreCanceled(group.Wait())
 }
 
@@ -148,7 +141,6 @@ type parts struct {
 	reconciler     *reconciler
 	metrics        *prometheus.Registry
 	health         *health.Monitor
-	apiServer      apiServer
 	synced         []cache.InformerSynced
 }
 

@@ -22,7 +22,7 @@ func RunWithSink(ctx context.Context, options Options, sink device.Sink) error {
 
 // AwaitAPIServer waits for the version of the API server, as an agent does.
 func AwaitAPIServer(ctx context.Context, config *rest.Config, log *slog.Logger) error {
-	return new(apiServer).run(ctx, config, log)
+	return awaitAPIServer(ctx, config, log)
 }
 
 type sinkServer struct{ device.Sink }

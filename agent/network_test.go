@@ -19,7 +19,8 @@ func TestHandlerOnTheNetwork(t *testing.T) {
 	w := newWorld(t)
 	n := w.node("n")
 	n.network = registry.Network{Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	read := n.startDebugged()
+	n.metrics = freeAddress(t)
+	n.startAgent()
 	address := freeAddress(t)
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -36,8 +37,7 @@ func TestHandlerOnTheNetwork(t *testing.T) {
 	state := func(want string) {
 		t.Helper()
 		w.eventually("the handler is "+want, func() bool {
-			handlers := read().Handlers
-			return len(handlers) == 1 && handlers[0].Endpoint == address && handlers[0].State == want
+			return scrape(t, n.metrics)[`akri_discovery_handlers{discovery_handler_name="debugEcho",state="`+want+`"}`] == 1
 		})
 	}
 	state("Waiting")

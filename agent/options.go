@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/agent/discover/hostpaths"
 	"akri.sh/akri/agent/discover/registry"
 	"akri.sh/akri/discovery/embeddable"
@@ -27,12 +26,6 @@ type Options struct {
 	MetricsAddress string
 	// ProbeAddress is the address of /healthz and /readyz; "" or "0" turns them off.
 	ProbeAddress string
-	// DebugAddress is the loopback address of the debug endpoint; "" or "0" turns it
-	// off.
-	DebugAddress string
-	// Recent holds the latest errors in the log, for the debug endpoint; nil if they
-	// are not kept.
-	Recent *debug.Recent
 	// AllowCrossNamespaceProperties allows discoveryProperties to refer to Secrets
 	// and ConfigMaps outside the Configuration's namespace.
 	AllowCrossNamespaceProperties bool

@@ -90,7 +90,7 @@ func (n *node) startAgent() (stop func()) {
 	return n.start("agent", func(ctx context.Context) error {
 		return agent.RunWithSink(ctx, agent.WithMissingDelay(agent.Options{
 			NodeName: n.name, HandlersDir: n.directory, KubeletDir: n.directory, MetricsAddress: cmp.Or(n.metrics, "0"),
-			EmbeddedHandlers: n.embedded, HostPaths: n.hostPaths,
+			EmbeddedHandlers: n.embedded, HostPaths: n.hostPaths, NetworkHandlers: n.network,
 			Config: n.config, Logger: slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("agent", n.name),
 		}, n.missingDelay), n.sink)
 	})

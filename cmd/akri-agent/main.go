@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"akri.sh/akri/agent"
-	"akri.sh/akri/agent/debug"
 	"akri.sh/akri/internal/garbage"
 	"akri.sh/akri/internal/version"
 )
@@ -91,8 +90,6 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 		"address of /metrics, which is not authenticated; 0 turns it off (METRICS_PORT sets the port)")
 	flags.StringVar(&options.ProbeAddress, "health-probe-bind-address", ":8081",
 		"address of /healthz and /readyz; 0 turns them off")
-	flags.StringVar(&options.DebugAddress, "debug-address", fmt.Sprintf("127.0.0.1:%d", debug.Port),
-		"loopback address of the debug endpoint, which kubectl akri nodes reads; 0 turns it off")
 	flags.BoolVar(&options.AllowCrossNamespaceProperties, "allow-cross-namespace-properties", false,
 		"allow discoveryProperties to refer to Secrets and ConfigMaps outside their Configuration's namespace")
 	embeddedFlag(flags, &options, environment)
@@ -114,8 +111,6 @@ func parse(arguments []string, environment func(string) string, stdout, stderr i
 	if options.Logger, err = newLogger(stderr, level, format); err != nil {
 		return options, err
 	}
-	options.Recent = &debug.Recent{}
-	options.Logger = slog.New(options.Recent.Handler(options.Logger.Handler()))
 	klog.SetSlogLogger(options.Logger) // used by client-go
 	slog.SetDefault(options.Logger)
 	options.Config, err = restConfig(kubeconfig)

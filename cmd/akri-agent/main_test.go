@@ -39,9 +39,6 @@ func TestFlagsAndVariables(t *testing.T) {
 	if options.MetricsAddress != "127.0.0.1:9000" || options.ProbeAddress != ":8081" {
 		t.Errorf("metrics are served at %s, probes at %s", options.MetricsAddress, options.ProbeAddress)
 	}
-	if options.Logger.Warn("Cannot listen"); options.DebugAddress != "127.0.0.1:8089" || len(options.Recent.Records()) != 1 {
-		t.Errorf("for the debug endpoint: %s, %+v", options.DebugAddress, options.Recent.Records())
-	}
 	options, err = parse(
 		[]string{
 			"--node-name",

@@ -29,8 +29,8 @@ func ReportViolations(ctx context.Context, t Test, c Client) {
 }
 
 // Violations returns the lines in which agents have logged a violated invariant, of the
-// containers that run and of those before them. The logs, unlike the agents' debug endpoint,
-// also have what has been violated only for a moment, and by an agent that was killed.
+// containers that run and of those before them. The logs also have
+// what has been violated only for a moment, and by an agent that was killed.
 func Violations(ctx context.Context, c Client) ([]string, error) {
 	pods, err := c.Kubectl(ctx, "--namespace", Namespace, "get", "pods", "--selector=app.kubernetes.io/name=akri-agent",
 		`--output=jsonpath={range .items[*]}{.metadata.name} {.status.containerStatuses[0].restartCount}{"\n"}{end}`)

@@ -57,10 +57,6 @@ type Static struct {
 type Status struct {
 	Entry
 	State State
-	// OfflineSince is set while State is Offline.
-	OfflineSince time.Time
-	// Streams is the number of open streams.
-	Streams int
 }
 
 // Registry holds the endpoints. It is safe for concurrent use.
@@ -204,7 +200,7 @@ func (r *Registry) Snapshot() []Status {
 	defer r.mu.Unlock()
 	var all []Status
 	for endpoint, known := range r.records {
-		all = append(all, Status{Entry{endpoint, known.shared, known.unconfirmed}, known.state(), known.offlineSince, known.streams})
+		all = append(all, Status{Entry{endpoint, known.shared, known.unconfirmed}, known.state()})
 	}
 	slices.SortFunc(all, func(a, b Status) int { return a.Compare(b.Endpoint) })
 	return all

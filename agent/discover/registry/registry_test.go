@@ -273,7 +273,7 @@ func TestAStreamOfAForgottenHandlerIsNotCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		stream.Closed()
-		if streams := registry.Snapshot()[0].Streams; streams != 0 {
+		if streams := registry.records[entry.Endpoint].streams; streams != 0 {
 			t.Errorf("%d streams are open, want 0", streams)
 		}
 		registry.Failed(entry.Endpoint)

@@ -31,12 +31,6 @@ func ask[T any](ctx context.Context, s *Server, f func() T) (T, error) {
 	}
 }
 
-// SlotsState returns a copy of what is known about the slots, for debugging. It returns
-// an error if ctx ends first, or if the server has stopped.
-func (s *Server) SlotsState(ctx context.Context) (slots.State, error) {
-	return ask(ctx, s, s.machine.State)
-}
-
 // Snapshot is what the gauges show.
 type Snapshot struct {
 	Slots slots.State

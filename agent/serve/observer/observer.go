@@ -145,14 +145,6 @@ func (o *Observer) Observe(ctx context.Context, own []slots.Use) (Observation, e
 	return account([]kubelet.Listing{first, second}, pods), nil
 }
 
-// Source returns where the Pods are read: "pods-api" or "api-server", as in the metric.
-func (o *Observer) Source() string {
-	if byAPI, _ := o.source.current(); byAPI {
-		return apiServer
-	}
-	return podsAPI
-}
-
 // list reads the kubelet's list.
 func (o *Observer) list(ctx context.Context) (kubelet.Listing, error) {
 	o.beforeList(ctx)

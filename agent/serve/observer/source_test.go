@@ -94,8 +94,8 @@ func TestUnreadablePods(t *testing.T) {
 	config, requests := count(&rest.Config{Host: "http://127.0.0.1:1"})
 	w := newObserver(t, kubelettest.Start(t, kubelettest.Options{NoPodsAPI: true}), config)
 	time.Sleep(4 * time.Second)
-	if source := w.Source(); source != "api-server" {
-		t.Errorf("the pods are read from %s", source)
+	if !w.ReadsAPIServer() {
+		t.Error("the Pods are not read from the API server")
 	}
 	// 0.25, 0.5, 1, 2 s, each up to one half longer
 	if n := requests.lists.Load(); n < 2 || n > 5 {

@@ -9,7 +9,7 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// State is a copy of what a machine knows, for debugging and for [Check].
+// State is a copy of what a machine knows, for the metrics and for [Check].
 type State struct {
 	Node       string
 	Now        time.Duration
