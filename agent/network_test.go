@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"testing"
 
 	"akri.sh/akri/agent/discover/registry"
@@ -37,7 +38,8 @@ func TestHandlerOnTheNetwork(t *testing.T) {
 	state := func(want string) {
 		t.Helper()
 		w.eventually("the handler is "+want, func() bool {
-			return scrape(t, n.metrics)[`akri_discovery_handlers{discovery_handler_name="debugEcho",state="`+want+`"}`] == 1
+			_, metrics := get(n.metrics, "/metrics")
+			return strings.Contains(metrics, `akri_discovery_handlers{discovery_handler_name="debugEcho",state="`+want+`"} 1`)
 		})
 	}
 	state("Waiting")

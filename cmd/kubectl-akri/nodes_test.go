@@ -56,9 +56,7 @@ spec: {nodeName: node-d, containers: [{name: agent, image: agent}]}
 	run(t, "", "nodes", "-o", "xml").want(t, 2, "-o xml: use json or yaml")
 	run(t, "", "nodes", "a", "b").want(t, 2, "error: ")
 
-	lister := w.as("lister", `[{apiGroups: [""], resources: [pods], verbs: [list]},`+
-		`{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`)
-	lister.run("", "nodes", "-n", w.Namespace).want(t, 0, node, "ready", "!"+bare)
-	w.as("stranger", `[{apiGroups: [""], resources: [pods], verbs: [list]}]`).run("", "nodes", "-n", w.Namespace).
-		want(t, 1, "list Instances", "forbidden")
+	w.as("lister", `[{apiGroups: [""], resources: [pods], verbs: [list]},`+
+		`{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [list]}]`).
+		run("", "nodes", "-n", w.Namespace).want(t, 1, "error: list Instances: ", "forbidden", "at the cluster scope")
 }

@@ -32,7 +32,7 @@ type NodeReport struct {
 	// Agent is ready, not ready or none. Problem is the reason if it is not ready.
 	Agent   string `json:"agent"`
 	Problem string `json:"problem,omitempty"`
-	// Pod is the agent's: NAMESPACE/NAME. Version is that of its image.
+	// Pod is the agent's: NAMESPACE/NAME. Version is its image if that tells no version.
 	Pod     string `json:"pod,omitempty"`
 	Version string `json:"version,omitempty"`
 	// Slots are those of all devices.
@@ -77,7 +77,7 @@ func (f *NodeFacts) Reports() []NodeReport {
 	}
 	for node, pod := range f.agents() {
 		report := at(node)
-		report.Pod, report.Version = pod.Namespace+"/"+pod.Name, cmp.Or(VersionOf(pod), "unknown")
+		report.Pod, report.Version = pod.Namespace+"/"+pod.Name, cmp.Or(VersionOf(pod), ImageOf(pod))
 		report.Agent, report.Problem = "ready", agentProblem(pod)
 	}
 	for i := range f.Nodes {
