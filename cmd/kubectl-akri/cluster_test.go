@@ -50,6 +50,7 @@ func (w *world) writeKubeconfig() {
 		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: w.Config.Host, CertificateAuthorityData: w.Config.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {
 			ClientCertificateData: w.Config.CertData, ClientKeyData: w.Config.KeyData, Token: w.Config.BearerToken,
+			Impersonate: w.Config.Impersonate.UserName,
 		}},
 		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u", Namespace: w.Namespace}},
 		CurrentContext: "x",

@@ -1,33 +1,30 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
-	"akri.sh/akri/cmd/kubectl-akri/migration"
 )
 
 func newMigrate(streams cli.Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "migrate",
-		Short: "Move a cluster from the original Akri to this one",
-		Long: `Move a cluster from the original Akri to this one. Nothing that uses a device is
-restarted. See docs/migrate-from-akri.md for all that changes, and for the way back.
-
-  check  says what will happen to each object, and what to settle before
-  plan   prints the steps in their order, as a script for this cluster
-  pull   pulls the new images on all nodes, before anything is stopped
-  clean  removes what the original Akri has left, after the move`,
+		Short: "Check a cluster before a move from the original Akri",
+		Long: `Check a cluster before a move from the original Akri to this one. The commands of the
+move, and of the way back, are in docs/migrate-from-akri.md.`,
 		Args: cobra.NoArgs,
 	}
-	command.AddCommand(newMigrateCheck(streams), newMigratePlan(streams), newMigratePull(streams), newMigrateClean(streams))
+	command.AddCommand(newMigrateCheck(streams))
 	return command
 }
 
@@ -46,8 +43,7 @@ Pod, Service and Job of the cluster, and what has to be settled before. Nothing 
 written.
 
 You need permission to list Configurations and Instances of all namespaces. What else
-you may not read is named and left out; of Secrets, only the metadata is read, and
-Helm's record of Akri.
+you may not read is named and left out; of Secrets, only the metadata is read.
 
 The exit code is 0 if nothing blocks the move, 1 if something does, and 2 if the
 cluster cannot be read.`,
@@ -67,108 +63,93 @@ cluster cannot be read.`,
 }
 
 func (o *migrateCheckOptions) run(ctx context.Context, streams cli.Streams) error {
-	_, facts, err := o.survey(ctx, streams)
+	api, err := o.connect(streams.Err, nil)
 	if err != nil {
-		return err
+		return cli.Failed(err)
 	}
-	report := migration.Check(facts)
+	report, err := api.checkMigration(ctx)
+	if err != nil {
+		return cli.Failed(err)
+	}
 	if o.output != "" {
 		err = printAs(streams, o.output, report)
 	} else {
-		err = report.Print(streams.Out)
+		err = report.print(streams.Out)
 	}
-	if n := report.Count(migration.Blocks); err == nil && n > 0 {
+	if n := report.count(blocks); err == nil && n > 0 {
 		return fmt.Errorf("the move is blocked: see the first %d of the findings", n)
 	}
 	return err
 }
 
-// survey connects and reads the facts of a migration.
-func (a *access) survey(ctx context.Context, streams cli.Streams) (*cluster, *migration.Facts, error) {
-	api, err := a.connect(streams.Err, nil)
-	if err != nil {
-		return nil, nil, cli.Failed(err)
-	}
-	facts, err := api.survey(ctx)
-	if err != nil {
-		return nil, nil, cli.Failed(err)
-	}
-	return api, facts, nil
+// migration checks a cluster with the original Akri. What the user may not read is
+// recorded in the report.
+type migration struct {
+	*cluster
+	report migrationReport
+	// configurations are not decoded, because the original Akri stores what this one
+	// would reject.
+	configurations []unstructured.Unstructured
+	instances      []v0.Instance
+	ready          map[string]bool // whether each node is; nil if they could not be listed
 }
 
-type migratePlanOptions struct {
-	access
-	installer string
-	source    string
-	set       []string
-	replace   bool
-}
-
-func newMigratePlan(streams cli.Streams) *cobra.Command {
-	var o migratePlanOptions
-	command := &cobra.Command{
-		Use:   "plan",
-		Short: "Print the steps of a move from the original Akri, as a script",
-		Long: `Print the steps of a move from the original Akri in their order, as a script with the
-names of this cluster. Nothing is written, and nothing is run. The script uses the
-current context of the kubeconfig, and stops if that is another cluster.
-
-The script never runs helm uninstall: a hook of Akri's chart would delete all
-Configurations. It makes Helm forget the release instead, and stops the controller
-and the agents in a way that can be undone until the last step. Before, it pulls the
-new images on all nodes: so the chart must be one whose images are in a registry.`,
-		Example: `  kubectl akri migrate plan --source bin/akri-1.2.3.tgz > move.sh
-  kubectl akri migrate plan --source bin/akri-1.2.3.tgz --set 'image.pullSecrets[0].name=registry'
-  kubectl akri migrate plan --install kubectl --source my-kustomization`,
-		Args: cobra.NoArgs,
+// checkMigration returns what a move does to the cluster. Only Configurations and Instances
+// must be readable.
+func (c *cluster) checkMigration(ctx context.Context) (*migrationReport, error) {
+	m := &migration{cluster: c}
+	m.report = migrationReport{
+		Installation: installation{Workloads: []string{}, Handlers: []string{}}, Findings: []finding{}, Objects: []objectOutcome{},
 	}
-	command.RunE = func(command *cobra.Command, _ []string) error { return o.run(command, streams) }
-	o.addClusterFlags(command)
-	flags := command.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", agentNamespace, "`namespace` to install in")
-	flags.StringVar(&o.installer, "install", string(migration.Helm), "how to install: helm or kubectl")
-	flags.StringVar(&o.source, "source", "",
-		"the chart, as helm takes it (required); for kubectl, the `directory` of your kustomization, or that contains config (default .)")
-	flags.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` for helm: a value of the chart; can be repeated")
-	flags.BoolVar(&o.replace, "replace-handlers", false, "replace Akri's handlers by those of this Akri (default: keep them)")
-	return command
-}
-
-func (o *migratePlanOptions) run(command *cobra.Command, streams cli.Streams) error {
-	options := migration.PlanOptions{
-		Installer: migration.Installer(o.installer), Namespace: o.namespace, Source: o.source, Set: o.set, Replace: o.replace,
+	list, err := c.dynamic.Resource(v0.GroupVersion.WithResource("configurations")).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, errors.New("the cluster has no Configurations of Akri: nothing is to be moved")
 	}
-	switch options.Installer {
-	case migration.Helm:
-		if o.source == "" {
-			return cli.Usage(command, errors.New("--source: name the chart: "+
-				"the archive that make push chart REGISTRY=HOST/PATH has written, or oci://HOST/PATH/akri"))
-		}
-	case migration.Kubectl:
-		if o.namespace != agentNamespace {
-			return cli.Usage(command, fmt.Errorf("-n %s: config/default installs in %s; use --install helm", o.namespace, agentNamespace))
-		}
-		if len(o.set) > 0 {
-			return cli.Usage(command, errors.New("--set: it is for --install helm"))
-		}
-		options.Source = cmp.Or(o.source, ".")
-		_, err := os.Stat(filepath.Join(options.Source, "kustomization.yaml"))
-		options.Kustomization = err == nil
-	default:
-		return cli.Usage(command, fmt.Errorf("--install %s: use helm or kubectl", o.installer))
-	}
-	_, facts, err := o.survey(command.Context(), streams)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("list Configurations of all namespaces: %w", err)
 	}
-	if len(facts.Unread) > 0 {
-		return cli.Failed(fmt.Errorf("the plan would be incomplete: %s: %s", facts.Unread[0].What, facts.Unread[0].Why))
+	m.configurations = list.Items
+	var instances v0.InstanceList
+	if err := c.List(ctx, &instances); err != nil {
+		return nil, fmt.Errorf("list Instances of all namespaces: %w", err)
 	}
-	if !migration.Installed(facts) {
-		return errors.New("no controller and no agent of the original Akri was found: there is nothing to move")
+	m.instances = instances.Items
+	for _, check := range []func(context.Context) error{m.workloads, m.webhooks, m.nodes, m.objects} {
+		if err := check(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if n := migration.Check(facts).Count(migration.Blocks); n > 0 {
-		fmt.Fprintf(streams.Err, "note: %d findings block the move, and the script stops at them: see kubectl akri migrate check\n", n)
+	order := []severity{blocks, changes, note}
+	slices.SortStableFunc(m.report.Findings, func(a, b finding) int {
+		return slices.Index(order, a.Severity) - slices.Index(order, b.Severity)
+	})
+	return &m.report, nil
+}
+
+// skip records that something could not be read for lack of permission. Other errors
+// are returned.
+func (m *migration) skip(what string, err error) error {
+	if err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("read %s: %w", what, err)
 	}
-	return migration.PrintPlan(streams.Out, facts, options)
+	if err != nil && !slices.Contains(m.report.Unread, what) {
+		m.report.Unread = append(m.report.Unread, what)
+	}
+	return nil
+}
+
+// each lists the objects of a resource in all namespaces as a type, and calls keep for each.
+func each[T any](ctx context.Context, m *migration, resource schema.GroupVersionResource, selector string, keep func(*T)) error {
+	list, err := m.dynamic.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return m.skip(resource.Resource, err)
+	}
+	for _, item := range list.Items {
+		object, err := decode[T](item.Object)
+		if err != nil {
+			return fmt.Errorf("read %s %s/%s: %w", resource.Resource, item.GetNamespace(), item.GetName(), err)
+		}
+		keep(object)
+	}
+	return nil
 }

@@ -212,7 +212,7 @@ func checkRendered(in *cases.Input) []manifest.Finding {
 // values of wrong types: the API server would reject the object.
 func checkBuiltIn(o cases.Rendered) []manifest.Finding {
 	var findings []manifest.Finding
-	for _, p := range schema.CheckBuiltIn(o.Content) {
+	for _, p := range schema.CheckRendered(o.Content) {
 		findings = append(findings, manifest.Finding{
 			At: o.Locate(diagnosticOf(p)), Place: placeIn(o, p.Place), Cause: p.Cause, Hint: p.Hint,
 		})

@@ -41,6 +41,39 @@ var builtIn = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
+// CheckRendered returns what the API server refuses in a rendered object of a kind built
+// into Kubernetes: what [CheckBuiltIn] finds or, if that is nothing, ports of a Service.
+func CheckRendered(object map[string]any) []Mistake {
+	if problems := CheckBuiltIn(object); len(problems) > 0 || object["apiVersion"] != "v1" || object["kind"] != "Service" {
+		return problems
+	}
+	c := &checker{}
+	c.at(templating.Key("spec"), func() { c.ports(object["spec"]) })
+	return c.problems
+}
+
+// ports checks the ports of a Service. The original Akri accepts any, and then fails to
+// create the Service.
+func (c *checker) ports(service any) {
+	spec, _ := service.(map[string]any)
+	ports, _ := spec["ports"].([]any)
+	if len(ports) == 0 && spec["clusterIP"] != corev1.ClusterIPNone && spec["type"] != string(corev1.ServiceTypeExternalName) {
+		c.report("add a port, or set clusterIP: None", "ports is missing")
+	}
+	lowest, highest := 1.0, float64(math.MaxUint16)
+	for i, element := range ports {
+		port, _ := element.(map[string]any)
+		c.at(templating.Key("ports"), func() {
+			c.at(templating.Index(i), func() {
+				c.at(templating.Key("port"), func() { c.number(&node{Minimum: &lowest, Maximum: &highest}, port["port"]) })
+				if name, _ := port["name"].(string); name == "" && len(ports) > 1 {
+					c.report("each of several ports needs a name", "name is missing")
+				}
+			})
+		})
+	}
+}
+
 // CheckBuiltIn returns the unknown fields and the values of wrong types in a rendered
 // object of a kind built into Kubernetes. It does not check other kinds, and does not
 // report missing fields.

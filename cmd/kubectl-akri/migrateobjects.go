@@ -1,0 +1,293 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/offline"
+	"akri.sh/akri/cmd/kubectl-akri/schema"
+	"akri.sh/akri/cmd/kubectl-akri/view"
+)
+
+// existing are the objects that Akri's controller created, by kind and name, and the Pods
+// that request a device.
+type existing struct {
+	pods   []corev1.Pod
+	others []unstructured.Unstructured
+}
+
+// objects checks each Configuration, and says what happens to all that belongs to it.
+func (m *migration) objects(ctx context.Context) error {
+	var found existing
+	keep := func(object *unstructured.Unstructured) { found.others = append(found.others, *object) }
+	err := errors.Join(
+		each(ctx, m, corev1.SchemeGroupVersion.WithResource("services"), v0.LabelConfiguration, keep),
+		each(ctx, m, batchv1.SchemeGroupVersion.WithResource("jobs"), v0.LabelConfiguration, keep),
+		each(ctx, m, corev1.SchemeGroupVersion.WithResource("pods"), "", func(pod *corev1.Pod) {
+			if pod.Labels[v0.LabelConfiguration] != "" || len(view.Requested(pod)) > 0 {
+				found.pods = append(found.pods, *pod)
+			}
+		}))
+	for i := range m.configurations {
+		c := &m.configurations[i]
+		place := "Configuration " + c.GetNamespace() + "/" + c.GetName()
+		m.owned(place, c)
+		err = errors.Join(err, m.references(ctx, place, c))
+		m.outcomes(place, c, found)
+	}
+	return err
+}
+
+// owned checks what Akri's agents left on a Configuration or an Instance. Their finalizers
+// are bare node names; qualified ones belong to others.
+func (m *migration) owned(place string, object metav1.Object) {
+	if object.GetDeletionTimestamp() != nil {
+		m.report.add(changes, place, "", "it is being deleted, which is completed once the finalizers of Akri's agents are off")
+	}
+	for _, node := range object.GetFinalizers() {
+		if !strings.Contains(node, "/") && m.gone(node) {
+			m.report.add(changes, place, "", "the finalizer of node %s, which does not exist, keeps it from being deleted, and is taken off", node)
+		}
+	}
+}
+
+// gone reports whether a node is known not to exist.
+func (m *migration) gone(node string) bool {
+	_, exists := m.ready[node]
+	return m.ready != nil && !exists
+}
+
+// references checks the objects that a Configuration refers to. Only the metadata of
+// Secrets is read.
+func (m *migration) references(ctx context.Context, place string, object *unstructured.Unstructured) error {
+	c, err := decode[v0.Configuration](object.Object)
+	if err != nil {
+		m.report.add(blocks, place, "correct the field", "the controller cannot read it: %v", err)
+		return nil
+	}
+	for _, pod := range []string{"brokerPodSpec", "brokerJobSpec.template.spec"} {
+		path := strings.Split("spec.brokerSpec."+pod+".serviceAccountName", ".")
+		account, _, _ := unstructured.NestedString(object.Object, path...)
+		missing, err := m.missing(ctx, "ServiceAccount", c.Namespace, account)
+		if missing && account != "default" {
+			m.report.add(changes, place, "create the ServiceAccount", "the ServiceAccount %s of its brokers does not exist: "+
+				"they cannot be created, and edits are rejected until it does", account)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, property := range c.Spec.DiscoveryHandler.DiscoveryProperties {
+		if property.ValueFrom == nil {
+			continue
+		}
+		if err := m.property(ctx, place, c, property); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// property checks a discovery property that is taken from a Secret or a ConfigMap. Without
+// a namespace, Akri reads it in default, and this Akri in that of the Configuration.
+func (m *migration) property(ctx context.Context, place string, c *v0.Configuration, property v0.DiscoveryProperty) error {
+	kind, key := "Secret", property.ValueFrom.SecretKeyRef
+	if key == nil {
+		kind, key = "ConfigMap", property.ValueFrom.ConfigMapKeyRef
+	}
+	if key == nil {
+		return nil // lint reports it
+	}
+	what := fmt.Sprintf("discovery property %s: %s %s", property.Name, kind, key.Name)
+	missing, err := m.missing(ctx, kind, cmp.Or(key.Namespace, c.Namespace), key.Name)
+	missing = missing && !key.Optional
+	moved := key.Namespace == "" && c.Namespace != metav1.NamespaceDefault
+	switch {
+	case moved && missing:
+		m.report.add(blocks, place, "copy it to namespace "+c.Namespace,
+			"%s has no namespace: Akri reads it in default, this one in %s, where it does not exist; discovery would fail", what, c.Namespace)
+	case moved:
+		m.report.add(changes, place, "compare it with the one in default",
+			"%s has no namespace: Akri reads it in default, this one in %s", what, c.Namespace)
+	case key.Namespace != "" && key.Namespace != c.Namespace:
+		m.report.add(blocks, place, "copy it to namespace "+c.Namespace+", or run the agents with --allow-cross-namespace-properties",
+			"%s is in namespace %s, where agents do not read without a flag; discovery would fail", what, key.Namespace)
+	case missing:
+		m.report.add(changes, place, "create it", "%s does not exist, so discovery fails, as with Akri", what)
+	}
+	m.report.add(changes, place, "grant it: kubectl akri rbac -n "+c.Namespace+" "+c.Name+" | kubectl apply -f -",
+		"the agents need permission to read what discoveryProperties refer to")
+	return err
+}
+
+// missing reports whether an object is known not to exist.
+func (m *migration) missing(ctx context.Context, kind, namespace, name string) (bool, error) {
+	if name == "" {
+		return false, nil
+	}
+	var object metav1.PartialObjectMetadata
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	err := m.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &object)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, m.skip(kind+"s that Configurations refer to", err)
+}
+
+// outcomes adds what happens to a Configuration and to all that belongs to it. Lint judges
+// it and renders its objects.
+func (m *migration) outcomes(place string, c *unstructured.Unstructured, found existing) {
+	name := c.GetNamespace() + "/" + c.GetName()
+	kept := objectOutcome{name, "Configuration " + c.GetName(), "kept", ""}
+	if release := c.GetAnnotations()["meta.helm.sh/release-name"]; release != "" {
+		kept.Detail = "Helm release " + release + " contains it: keep its manifest"
+	}
+	m.report.Objects = append(m.report.Objects, kept)
+	var given []any
+	var instances []v0.Instance
+	for _, instance := range m.instances {
+		if instance.Namespace == c.GetNamespace() && instance.Spec.ConfigurationName == c.GetName() {
+			instances = append(instances, instance)
+			instance.TypeMeta = metav1.TypeMeta{APIVersion: v0.GroupVersion.String(), Kind: "Instance"}
+			instance.Spec.Nodes = slices.DeleteFunc(slices.Clone(instance.Spec.Nodes), m.gone)
+			given = append(given, instance)
+		}
+	}
+	objects, mistakes := offline.Stored(c.Object, given...)
+	if capacity, _, _ := unstructured.NestedInt64(c.Object, "spec", "capacity"); capacity == 0 && len(given) > 0 {
+		c = c.DeepCopy()
+		_ = unstructured.SetNestedField(c.Object, int64(1), "spec", "capacity") // the controller takes it for 1
+		objects, _ = offline.Stored(c.Object, given...)
+	}
+	for _, mistake := range mistakes {
+		s, effect := changes, "it stays, but edits are rejected until this is corrected"
+		switch mistake.Place {
+		case "metadata.name":
+			effect = "it goes on working, but cannot be created again; with a longer name, new devices get no Instances"
+		case "spec.brokerSpec": // a Pod and a Job
+			s, effect, mistake.Hint = blocks, "neither is created", "keep one of them"
+		}
+		m.report.add(s, place, mistake.Hint, "%s: %s; %s", mistake.Place, strings.TrimPrefix(mistake.Cause, mistake.Place+" "), effect)
+	}
+	for i := range instances {
+		m.instance(name, &instances[i], found.pods)
+		m.report.Objects = append(m.report.Objects, compare(name, instances[i].Name, objects["Instance "+instances[i].Name], found)...)
+	}
+	if len(instances) > 0 {
+		m.report.Objects = append(m.report.Objects, compare(name, "", objects["Configuration "+c.GetName()], found)...)
+	}
+}
+
+// instance checks an Instance, and adds what happens to it and to its slots.
+func (m *migration) instance(configuration string, instance *v0.Instance, pods []corev1.Pod) {
+	place := "Instance " + instance.Namespace + "/" + instance.Name
+	m.owned(place, instance)
+	if instance.Spec.CDIName == "" {
+		m.report.add(blocks, place, "upgrade Akri to 0.13 first, or delete the Instance: it is created again, and its brokers restart",
+			"it has no cdiName, as before Akri 0.13, so agents cannot write it")
+	}
+	add := func(object, outcome, detail string) {
+		m.report.Objects = append(m.report.Objects, objectOutcome{configuration, object, outcome, detail})
+	}
+	switch {
+	case instance.DeletionTimestamp != nil:
+		add("Instance "+instance.Name, "deleted", "its deletion is completed")
+	case len(instance.Spec.Nodes) == 0:
+		add("Instance "+instance.Name, "deleted", "with its brokers: no node sees the device, and Akri has left it")
+	default:
+		add("Instance "+instance.Name, "kept", "on "+strings.Join(instance.Spec.Nodes, ", "))
+	}
+	for _, slot := range slices.Sorted(maps.Keys(instance.Spec.DeviceUsage)) {
+		owner, err := v0.ParseOwner(string(instance.Spec.DeviceUsage[slot]))
+		if err != nil {
+			m.report.add(changes, place, `set it to ""`, "slot %s: its owner means nothing: %v", slot, err)
+		}
+		if err != nil || owner.Free() {
+			continue
+		}
+		resource := v0.ResourceName(instance.Name)
+		if owner.VirtualID != "" {
+			resource = v0.ResourceName(instance.Spec.ConfigurationName)
+		}
+		user := slices.IndexFunc(pods, func(p corev1.Pod) bool {
+			return p.Spec.NodeName == owner.Node && !terminated(p.Status.Phase) && view.Requests(&p, resource)
+		})
+		switch {
+		case m.gone(owner.Node):
+			add("slot "+slot, "freed", "node "+owner.Node+" does not exist")
+		case user >= 0:
+			add("slot "+slot, "kept", "on "+owner.Node+", used by Pod "+pods[user].Name)
+		case slices.Contains(m.report.Unread, "pods"):
+			add("slot "+slot, "kept", "on "+owner.Node+", if a Pod uses it")
+		default:
+			add("slot "+slot, "freed", "no Pod on "+owner.Node+" uses it")
+		}
+	}
+}
+
+func terminated(phase corev1.PodPhase) bool {
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
+}
+
+// compare says what happens to the objects of an Instance, or of the Configuration itself:
+// those that are rendered for it, and those that exist.
+func compare(configuration, instance string, desired []map[string]any, found existing) []objectOutcome {
+	var all []objectOutcome
+	add := func(object, outcome, detail string) {
+		all = append(all, objectOutcome{configuration, object, outcome, detail})
+	}
+	there, hasJob := map[string]corev1.PodPhase{}, false // by KIND NAME
+	isOwn := func(object metav1.Object) bool {
+		labels := object.GetLabels()
+		return object.GetNamespace()+"/"+labels[v0.LabelConfiguration] == configuration && labels[v0.LabelInstance] == instance
+	}
+	for i := range found.pods {
+		if pod := &found.pods[i]; isOwn(pod) && pod.Labels["controller"] == "akri.sh" {
+			there["Pod "+pod.Name] = pod.Status.Phase
+		}
+	}
+	for i := range found.others {
+		if object := &found.others[i]; isOwn(object) {
+			there[object.GetKind()+" "+object.GetName()] = ""
+			hasJob = hasJob || object.GetKind() == "Job"
+		}
+	}
+	for _, content := range desired {
+		object := unstructured.Unstructured{Object: content}
+		what, kind := object.GetKind()+" "+object.GetName(), object.GetKind()
+		phase, exists := there[what]
+		delete(there, what)
+		switch problems := schema.CheckRendered(content); {
+		case len(problems) > 0:
+			add(what, "rejected", problems[0].String())
+		case terminated(phase):
+			add(what, "deleted", "it has terminated and is replaced")
+		case exists:
+			add(what, "kept", map[string]string{"Pod": "not restarted", "Service": "with its address"}[kind])
+		case kind == "Job" && hasJob: // Akri's has another name
+		default:
+			add(what, "created", map[string]string{"Service": "it exists as long as the device, and not only while a broker runs"}[kind])
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(there)) {
+		if strings.HasPrefix(what, "Job ") {
+			add(what, "kept", "not run again")
+		} else {
+			add(what, "left", "nothing renders it: the capacity has no slot for it, or its node does not see the device")
+		}
+	}
+	return all
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v0 "akri.sh/akri/api/v0"
+)
+
+// workload is a Deployment or a DaemonSet.
+type workload struct {
+	kind string
+	metav1.ObjectMeta
+	pod corev1.PodSpec
+}
+
+// Roles of the original Akri's workloads, in the order of a report.
+const (
+	ofController = "1 controller"
+	ofAgent      = "2 agent"
+	ofWebhook    = "3 webhook"
+	ofHandler    = "4 handler"
+)
+
+// devicePluginsDir is the directory in the containers of agents.
+const devicePluginsDir = "/var/lib/kubelet/device-plugins"
+
+// builtInHandlers maps the names of handler DaemonSets to the names that the handlers
+// register. Those of the original Akri have the suffix -daemonset.
+var builtInHandlers = map[string]string{
+	"akri-udev-discovery": "udev", "akri-onvif-discovery": "onvif", "akri-opcua-discovery": "opcua",
+	"akri-debug-echo-discovery": "debugEcho",
+}
+
+// role returns what a workload of the original Akri is for, or "". Names in its chart are
+// not changed by values, but a manifest may give the agent another.
+func (w *workload) role() string {
+	switch _, ofThis := builtInHandlers[w.Name]; {
+	case w.Name == "akri-controller-deployment":
+		return ofController
+	case w.Name == "akri-agent-daemonset" || w.has("DISCOVERY_HANDLERS_DIRECTORY") && w.hostPath(devicePluginsDir) != "":
+		return ofAgent
+	case w.Name == "akri-webhook-configuration" || w.runs("webhook-configuration"):
+		return ofWebhook
+	case !ofThis && (strings.HasSuffix(w.Name, "-discovery-daemonset") || w.has("DISCOVERY_HANDLERS_DIRECTORY")):
+		return ofHandler
+	}
+	return ""
+}
+
+// place names the workload in a finding.
+func (w *workload) place() string { return w.kind + " " + w.Namespace + "/" + w.Name }
+
+// handler returns the name that a handler registers, or "" if it is unknown.
+func (w *workload) handler() string { return builtInHandlers[strings.TrimSuffix(w.Name, "-daemonset")] }
+
+// has reports whether a container has an environment variable.
+func (w *workload) has(variable string) bool {
+	return slices.ContainsFunc(w.pod.Containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == variable && e.Value != "" })
+	})
+}
+
+// runs reports whether a container runs an image of that name.
+func (w *workload) runs(image string) bool {
+	return slices.ContainsFunc(w.pod.Containers, func(c corev1.Container) bool {
+		name, _, _ := strings.Cut(strings.ReplaceAll(path.Base(c.Image), "@", ":"), ":")
+		return name == image
+	})
+}
+
+// hostPath returns the directory of the node that is mounted in a container at a path, or "".
+func (w *workload) hostPath(inside string) string {
+	for _, container := range w.pod.Containers {
+		for _, mount := range container.VolumeMounts {
+			for _, volume := range w.pod.Volumes {
+				if path.Clean(mount.MountPath) == inside && volume.Name == mount.Name && volume.HostPath != nil {
+					return path.Clean(volume.HostPath.Path)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// embedded returns the handlers that run in Akri's agent itself.
+func (w *workload) embedded() []string {
+	var names []string
+	if w.has("ENABLE_DEBUG_ECHO") {
+		names = append(names, "debugEcho")
+	}
+	if w.runs("agent-full") {
+		names = append(names, "onvif", "opcua", "udev")
+	}
+	return names
+}
+
+// deployer returns the tool that keeps the workload as it is in Git, or "".
+func (w *workload) deployer() string {
+	for key := range w.Labels {
+		if strings.Contains(key, ".toolkit.fluxcd.io/") {
+			return "Flux"
+		}
+	}
+	if w.Annotations["argocd.argoproj.io/tracking-id"] != "" || w.Labels["argocd.argoproj.io/instance"] != "" {
+		return "Argo CD"
+	}
+	return ""
+}
+
+// workloads checks how Akri was installed, what runs, and the handlers.
+func (m *migration) workloads(ctx context.Context) error {
+	var akris, all []workload
+	keep := func(w workload) {
+		if all = append(all, w); w.role() != "" {
+			akris = append(akris, w)
+		}
+	}
+	err := errors.Join(
+		each(ctx, m, appsv1.SchemeGroupVersion.WithResource("deployments"), "", func(d *appsv1.Deployment) {
+			keep(workload{"Deployment", d.ObjectMeta, d.Spec.Template.Spec})
+		}),
+		each(ctx, m, appsv1.SchemeGroupVersion.WithResource("daemonsets"), "", func(d *appsv1.DaemonSet) {
+			keep(workload{"DaemonSet", d.ObjectMeta, d.Spec.Template.Spec})
+		}))
+	slices.SortStableFunc(akris, func(a, b workload) int { return cmp.Compare(a.role(), b.role()) })
+	for i := range akris {
+		m.workload(&akris[i])
+	}
+	is := &m.report.Installation
+	slices.Sort(is.Handlers)
+	is.Handlers = slices.Compact(is.Handlers)
+	m.handlers(all)
+	return err
+}
+
+// workload adds a workload of Akri to the installation.
+func (m *migration) workload(w *workload) {
+	is := &m.report.Installation
+	is.Workloads = append(is.Workloads, strings.ToLower(w.kind)+" "+w.Namespace+"/"+w.Name)
+	if tool := w.deployer(); tool != "" {
+		m.report.add(blocks, w.place(), "suspend "+tool+" for Akri first, without pruning, and remove it there afterwards",
+			"%s deploys it and would start it again next to the new one", tool)
+	}
+	switch w.role() {
+	case ofHandler:
+		is.Handlers = append(is.Handlers, cmp.Or(w.handler(), w.Name))
+		return
+	case ofAgent:
+		is.Handlers = append(is.Handlers, w.embedded()...)
+		m.directories(w)
+	}
+	is.Chart = cmp.Or(is.Chart, w.Labels["helm.sh/chart"])
+	is.Namespace = cmp.Or(is.Namespace, w.Namespace)
+	if release := w.Annotations["meta.helm.sh/release-name"]; release != "" {
+		is.Release = release
+		m.report.add(changes, "Helm release "+w.Namespace+"/"+release, "never uninstall it: make Helm forget it, as in docs/migrate-from-akri.md",
+			"helm uninstall runs a hook of Akri's chart that deletes all Configurations of all namespaces")
+	}
+}
+
+// directories checks where the kubelet and the handlers have their sockets.
+func (m *migration) directories(w *workload) {
+	for _, directory := range []struct{ value, inside, below string }{
+		{"kubelet.rootDir", "/var/lib/kubelet/pod-resources", "/pod-resources"},
+		{"kubelet.devicePluginsDir", devicePluginsDir, ""},
+		{"agent.handlersDir", "/var/lib/akri", ""},
+	} {
+		if dir := w.hostPath(directory.inside); dir != "" && dir != directory.inside {
+			set := directory.value + "=" + strings.TrimSuffix(dir, directory.below)
+			m.report.add(changes, w.place(), "install the chart with --set "+set,
+				"the nodes have another directory than the default for %s", directory.value)
+		}
+	}
+}
+
+// handlers checks the handlers that run, and those that Configurations name.
+func (m *migration) handlers(all []workload) {
+	users := map[string]string{}
+	for _, c := range m.configurations {
+		if name, _, _ := unstructured.NestedString(c.Object, "spec", "discoveryHandler", "name"); name != "" {
+			users[name] = strings.TrimPrefix(users[name]+", "+c.GetNamespace()+"/"+c.GetName(), ", ")
+		}
+	}
+	provided := map[string]bool{}
+	for i := range all {
+		w := &all[i]
+		name := w.handler()
+		provided[name] = true // also by a handler of this Akri
+		switch role := w.role(); {
+		case role == ofAgent:
+			for _, name := range w.embedded() {
+				provided[name] = true
+				if users[name] != "" {
+					m.report.add(changes, w.place(), "install the chart with --set handlers."+name+".enabled=true",
+						"the handler %s is part of Akri's agent and ends with it", name)
+				}
+			}
+		case role != ofHandler:
+		case name == "":
+			m.report.add(changes, w.place(),
+				"permit them with agent.args of the chart: --allow-device-files=udev=/dev,NAME=/dev, with the name that it registers",
+				"a handler of your own goes on working; but the device files and mounts of its devices reach containers only if the agents permit them")
+		case users[name] == "":
+			m.report.add(changes, w.place(), "restart it after the move",
+				"no Configuration uses the handler %s, so it does not notice that the agents are new", name)
+		default:
+			m.report.add(note, w.place(), "", "the handler %s goes on working unchanged; this Akri has its own, which can replace it later", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(users)) {
+		if !provided[name] {
+			m.report.add(note, "handler "+name, "see that it runs, and restart it after the move if kubectl akri nodes does not list it",
+				"%s: no handler of this name was found: it may be one of your own, connect by network, or run outside of Kubernetes", users[name])
+		}
+	}
+}
+
+// webhooks checks who else judges Configurations.
+func (m *migration) webhooks(ctx context.Context) error {
+	resource := admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
+	return each(ctx, m, resource, "", func(object *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		for _, webhook := range object.Webhooks {
+			for _, rule := range webhook.Rules {
+				judges := slices.Contains(rule.APIGroups, v0.Domain) && slices.Contains(rule.Resources, "configurations")
+				if judges && object.Name != "akri-configurations" { // of this Akri
+					m.report.add(changes, "ValidatingWebhookConfiguration "+object.Name,
+						"if it is that of Akri's chart, delete it, as in docs/migrate-from-akri.md; if not, see that it admits these fields",
+						"it judges Configurations. Akri's webhook rejects fields that it does not know, such as instanceBrokerResources")
+				}
+			}
+		}
+	})
+}
+
+// nodes checks which nodes are ready.
+func (m *migration) nodes(ctx context.Context) error {
+	return each(ctx, m, corev1.SchemeGroupVersion.WithResource("nodes"), "", func(node *corev1.Node) {
+		if m.ready == nil {
+			m.ready = map[string]bool{}
+		}
+		m.ready[node.Name] = slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		if !m.ready[node.Name] {
+			m.report.add(changes, "Node "+node.Name, "", "it is not Ready: the move leaves it out, and its agent is replaced when it is back")
+		}
+	})
+}
