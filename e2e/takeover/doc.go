@@ -7,8 +7,11 @@
 // controller do: the fields, the field managers, the finalizers (akri_test.go). What
 // Akri's agents write next to ours are the same server-side applies.
 //
-// Reading order: takeover_test.go is the story, akri_test.go plays Akri, main_test.go has
-// the cluster.
+// In TestPage, a chart installs what Akri's chart does, with programs that only wait, and
+// every command of docs/migrate-from-akri.md is run as printed.
+//
+// Reading order: takeover_test.go is the story, akri_test.go plays Akri, page_test.go runs
+// the page, main_test.go has the cluster.
 //
 // Never: an apply of Akri that is forced. A conflict is what Akri would get.
 package takeover

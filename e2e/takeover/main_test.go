@@ -40,9 +40,9 @@ type world struct {
 	akri   string // the user that Akri's agents are, or empty: the administrator
 }
 
-func newWorld(t *testing.T) *world {
+// newWorldOn installs this project in a cluster with two nodes.
+func newWorldOn(t *testing.T, c *cluster.Cluster) *world {
 	t.Helper()
-	c := clustertest.Shared(t, cluster.Config{Nodes: 2})
 	w := &world{Cluster: c, T: t}
 	programs, err := akri.Build(t.Context(), os.Stderr)
 	if err == nil {

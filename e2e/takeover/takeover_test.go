@@ -12,6 +12,7 @@ import (
 
 	"akri.sh/akri/e2e/akri"
 	"akri.sh/akri/kubebox/build"
+	"akri.sh/akri/kubebox/cluster"
 	"akri.sh/akri/kubebox/clustertest"
 )
 
@@ -73,12 +74,22 @@ const brokerJob = `{spec: {brokerSpec: {brokerJobSpec: {template: {spec: {restar
 
 func TestTakeOver(t *testing.T) {
 	clustertest.Full(t)
-	w := newWorld(t)
+	w := newWorldOn(t, clustertest.Shared(t, cluster.Config{Nodes: 2}))
 	w.prepare()
 	before := w.identities()
 	held := w.owners()
 	w.takeOver()
+	w.assertTakenOver(before, held)
+	w.devicesLeave()
+	w.nextToOurs()
+	w.wayBack()
+	w.remove()
+}
 
+// assertTakenOver waits until our programs have taken over what Akri has made, and fails the
+// test if an object was created again, a container was restarted or a slot was lost.
+func (w *world) assertTakenOver(before, held map[string]string) {
+	w.Helper()
 	w.eventually("the Configurations are ready", func() string {
 		for _, configuration := range w.list("configurations") {
 			if !configuration.is("Ready") && configuration.Metadata.Name != dotted {
@@ -90,18 +101,14 @@ func TestTakeOver(t *testing.T) {
 	w.eventually("what Akri left is finished", w.leftovers)
 	delete(before, "instances/"+orphan)
 	if after := w.identities(); !maps.Equal(after, before) {
-		t.Errorf("before the take-over, there were\n%v\nand now\n%v", before, after)
+		w.Errorf("before the take-over, there were\n%v\nand now\n%v", before, after)
 	}
 	if after := w.owners(); !maps.Equal(after, held) {
-		t.Errorf("before the take-over, the slots were\n%v\nand now\n%v", held, after)
+		w.Errorf("before the take-over, the slots were\n%v\nand now\n%v", held, after)
 	}
 	if jobs := w.list("jobs"); len(jobs) != 1 {
-		t.Errorf("the Job was run again: %+v", jobs)
+		w.Errorf("the Job was run again: %+v", jobs)
 	}
-	w.devicesLeave()
-	w.nextToOurs()
-	w.wayBack()
-	w.remove()
 }
 
 const (

@@ -29,8 +29,8 @@ var programs = []program{
 	{"akri-controller", []string{"", "webhook", "check", "pre-delete", "pre-rollback"}},
 	{"akri-discovery", []string{"", "check", "debug-echo", "http", "mdns", "mqtt", "onvif", "opcua", "udev"}},
 	{"kubectl-akri", []string{
-		"", "convert", "diff", "explain", "lint", "migrate", "migrate check", "migrate clean", "migrate plan", "migrate pull",
-		"nodes", "rbac", "render", "test", "tree", "version", "why",
+		"", "convert", "diff", "explain", "lint", "migrate", "migrate check", "nodes", "rbac",
+		"render", "test", "tree", "version", "why",
 	}},
 }
 

@@ -35,8 +35,8 @@ func newLint(streams cli.Streams) *cobra.Command {
 values, template errors, kinds that are not allowed. Then render the templates, for
 the given Instances or for two sample devices; errors that occur with sample
 devices are warnings. The fields and types of rendered Pods, Deployments and other
-kinds built into Kubernetes are checked too, and so are discoveryDetails of the
-built-in discovery handlers.
+kinds built into Kubernetes are checked too, and so are the ports of Services and
+discoveryDetails of the built-in discovery handlers.
 
 The exit code is 0 if there are no errors, 1 if there are errors, and 2 if a file
 cannot be read.`,
