@@ -22,8 +22,12 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
-// existing are the objects that Akri's controller created, by kind and name, and the Pods
-// that request a device.
+// byAkri selects what Akri's controller created. Its Services for an Instance, and those of
+// this Akri, lack the name of the Configuration.
+const byAkri = "controller=akri.sh"
+
+// existing are the Services and Jobs that Akri's controller created, and the Pods that it
+// created or that request a device.
 type existing struct {
 	pods   []corev1.Pod
 	others []unstructured.Unstructured
@@ -34,8 +38,8 @@ func (m *migration) objects(ctx context.Context) error {
 	var found existing
 	keep := func(object *unstructured.Unstructured) { found.others = append(found.others, *object) }
 	err := errors.Join(
-		each(ctx, m, corev1.SchemeGroupVersion.WithResource("services"), v0.LabelConfiguration, keep),
-		each(ctx, m, batchv1.SchemeGroupVersion.WithResource("jobs"), v0.LabelConfiguration, keep),
+		each(ctx, m, corev1.SchemeGroupVersion.WithResource("services"), byAkri, keep),
+		each(ctx, m, batchv1.SchemeGroupVersion.WithResource("jobs"), byAkri, keep),
 		each(ctx, m, corev1.SchemeGroupVersion.WithResource("pods"), "", func(pod *corev1.Pod) {
 			if pod.Labels[v0.LabelConfiguration] != "" || len(view.Requested(pod)) > 0 {
 				found.pods = append(found.pods, *pod)
@@ -250,12 +254,14 @@ func compare(configuration, instance string, desired []map[string]any, found exi
 		all = append(all, objectOutcome{configuration, object, outcome, detail})
 	}
 	there, hasJob := map[string]corev1.PodPhase{}, false // by KIND NAME
+	namespace, name, _ := strings.Cut(configuration, "/")
 	isOwn := func(object metav1.Object) bool {
 		labels := object.GetLabels()
-		return object.GetNamespace()+"/"+labels[v0.LabelConfiguration] == configuration && labels[v0.LabelInstance] == instance
+		named := instance != "" || labels[v0.LabelConfiguration] == name
+		return labels["controller"] == "akri.sh" && object.GetNamespace() == namespace && labels[v0.LabelInstance] == instance && named
 	}
 	for i := range found.pods {
-		if pod := &found.pods[i]; isOwn(pod) && pod.Labels["controller"] == "akri.sh" {
+		if pod := &found.pods[i]; isOwn(pod) {
 			there["Pod "+pod.Name] = pod.Status.Phase
 		}
 	}
