@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,47 +26,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
-	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 )
 
-// access holds the flags that select the cluster and the namespace.
+// access holds kubectl's flags that select the cluster, the user and the namespace.
 type access struct {
-	kubeconfig    string
-	context       string
-	namespace     string
-	allNamespaces bool
+	clientcmd.ClientConfig
+	flags *clientcmd.ConfigOverrides
 }
 
-// addFlags adds the flags that select the cluster and the namespace.
-func (a *access) addFlags(command *cobra.Command) {
-	a.addClusterFlags(command)
-	command.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` to use (default: the one of the context)")
-}
-
-// addClusterFlags adds the flags that select the cluster.
-func (a *access) addClusterFlags(command *cobra.Command) {
-	command.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG, else ~/.kube/config)")
-	command.Flags().StringVar(&a.context, "context", "", "`name` of the kubeconfig context")
-	cli.ReportUsage(command)
-}
-
-func (a *access) loader() clientcmd.ClientConfig {
+// newAccess adds the flags to all commands of root.
+func newAccess(root *cobra.Command) access {
+	flags := root.PersistentFlags()
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = a.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.context})
+	flags.StringVar(&rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig file (default: KUBECONFIG, else ~/.kube/config)")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ClusterOverrideFlags.APIServer.ShortName = "s"
+	// Kubernetes has had no basic authentication since v1.19, and kubectl no such flags.
+	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", ""
+	overrides := &clientcmd.ConfigOverrides{}
+	clientcmd.BindOverrideFlags(overrides, flags, names)
+	return access{clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), overrides}
 }
 
-// selectedNamespace returns the namespace to use, or "" for all.
-func (a *access) selectedNamespace() (string, error) {
-	if a.allNamespaces {
-		return "", nil
+// selectedNamespace returns the namespace of the flag, or else that of the context.
+func (a access) selectedNamespace() (string, error) {
+	if a.flags.Context.Namespace != "" {
+		return a.flags.Context.Namespace, nil
 	}
-	if a.namespace != "" {
-		return a.namespace, nil
-	}
-	namespace, _, err := a.loader().Namespace()
+	namespace, _, err := a.Namespace()
 	if clientcmd.IsEmptyConfig(err) {
 		return metav1.NamespaceDefault, nil // some commands need no cluster
 	}
@@ -75,18 +65,27 @@ func (a *access) selectedNamespace() (string, error) {
 	return namespace, nil
 }
 
-// cluster holds the clients of one API server.
+// systemNamespace returns the namespace of the flag, or else the one in which Akri is
+// installed unless someone chose another.
+func (a access) systemNamespace() string { return cmp.Or(a.flags.Context.Namespace, agentNamespace) }
+
+// cluster holds the clients of one API server. The objects that its Get and List return
+// have no managedFields, which nobody wants to read.
 type cluster struct {
 	client.Client
-	dynamic dynamic.Interface
-	apply   *apply.Client
-	mapper  meta.RESTMapper // knows short names
+	config *rest.Config
+	// namespace is that of the flag, or else that of the context.
+	namespace string
+	kinds     *discovery.DiscoveryClient
+	dynamic   dynamic.Interface
+	apply     *apply.Client
+	mapper    meta.RESTMapper // knows short names
 }
 
 // connect returns the clients of the selected API server. Its warnings are written
 // to warnings. wrap, if not nil, wraps the transport.
-func (a *access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.RoundTripper) (*cluster, error) {
-	config, err := a.loader().ClientConfig()
+func (a access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.RoundTripper) (*cluster, error) {
+	config, err := a.ClientConfig.ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
@@ -99,12 +98,15 @@ func (a *access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.R
 	if err := errors.Join(v0.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register kinds: %w", err)
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
+	c := &cluster{config: config}
+	if c.namespace, err = a.selectedNamespace(); err != nil {
+		return nil, err
+	}
+	if c.kinds, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	cached := memory.NewMemCacheClient(kinds)
-	c := &cluster{mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)}
+	cached := memory.NewMemCacheClient(c.kinds)
+	c.mapper = restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
@@ -115,6 +117,22 @@ func (a *access) connect(warnings io.Writer, wrap func(http.RoundTripper) http.R
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	return c, nil
+}
+
+func (c *cluster) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := c.Client.Get(ctx, key, object, options...)
+	object.SetManagedFields(nil)
+	return err
+}
+
+func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := c.Client.List(ctx, list, options...); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		item.(client.Object).SetManagedFields(nil)
+		return nil
+	})
 }
 
 // configuration reads a Configuration.
@@ -163,7 +181,7 @@ func decode[T any](object map[string]any) (*T, error) {
 }
 
 // completion completes the names of objects of a kind of Akri.
-func (a *access) completion(list client.ObjectList) cobra.CompletionFunc {
+func (a access) completion(list client.ObjectList) cobra.CompletionFunc {
 	const timeout = 3 * time.Second // the shell is blocked meanwhile
 	return func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -171,12 +189,8 @@ func (a *access) completion(list client.ObjectList) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		namespace, err := a.selectedNamespace()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
 		c, err := a.connect(io.Discard, nil)
-		if err != nil || c.List(ctx, list, client.InNamespace(namespace)) != nil {
+		if err != nil || c.List(ctx, list, client.InNamespace(c.namespace)) != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var names []cobra.Completion

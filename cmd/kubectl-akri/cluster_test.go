@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +59,17 @@ func (w *world) writeKubeconfig() {
 	if err := clientcmd.WriteToFile(file, w.kubeconfig); err != nil {
 		w.T.Fatal(err)
 	}
+}
+
+// accessTo returns what the flag --kubeconfig leads to.
+func accessTo(t testing.TB, kubeconfig string) access {
+	t.Helper()
+	root := &cobra.Command{}
+	a := newAccess(root)
+	if err := root.PersistentFlags().Set("kubeconfig", kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // startController runs a controller until stop is called or the test ends.
@@ -159,6 +171,21 @@ func TestTreeAndCompletion(t *testing.T) {
 			t.Errorf("%s completes %q, want %q first", completion.command, got.out, completion.want)
 		}
 	}
+}
+
+// TestAccessFlags uses kubectl's flags, which win over the kubeconfig.
+func TestAccessFlags(t *testing.T) {
+	w := newWorld(t)
+	w.Apply(example)
+	w.as("jane", `[{apiGroups: [akri.sh], resources: [configurations, instances], verbs: [get, list]}]`)
+	w.run("", "why", "cam").want(t, 0, "Configuration "+w.Namespace+"/cam", "!note")
+	w.run("", "why", "cam", "--as=jane").want(t, 0, "Configuration "+w.Namespace+"/cam", "note: no permission to list Pods")
+	w.run("", "--as=nobody", "why", "configuration/cam").want(t, 1, `User "nobody" cannot get resource "configurations"`)
+	w.run("", "tree", "--as=nobody", "--as-group=system:masters").want(t, 0, "Configuration "+w.Namespace+"/cam")
+	w.run("", "tree", "-n", "default").want(t, 0, `No Configurations in namespace "default"`)
+	w.run("", "tree", "--context=y").want(t, 1, "error: read the kubeconfig: ", "context was not found for specified context: y")
+	w.run("", "tree", "-s", "https://127.0.0.1:1").want(t, 1, "127.0.0.1:1")
+	run(t, "", "version", "--client", "--token=x").want(t, 0, "kubectl-akri")
 }
 
 // as returns the world for a user who only has a Role with these rules.

@@ -5,6 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -20,6 +27,7 @@ import (
 	"akri.sh/akri/controller/apply"
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/templates"
+	"akri.sh/akri/templating"
 )
 
 // exitDiffers is the exit code of kubectl diff if there are differences.
@@ -30,10 +38,11 @@ type diffOptions struct {
 	files  []string
 	policy confine.Policy
 	kinds  []string
+	output cli.Output
 }
 
-func newDiff(streams cli.Streams) *cobra.Command {
-	var o diffOptions
+func newDiff(streams cli.Streams, a access) *cobra.Command {
+	o := diffOptions{access: a}
 	command := &cobra.Command{
 		Use:   "diff (-f FILE... | CONFIGURATION)",
 		Short: "Show what applying a Configuration would change in the cluster",
@@ -42,6 +51,9 @@ func newDiff(streams cli.Streams) *cobra.Command {
 With -f, the Configuration in the file is rendered for the devices in the cluster,
 and the objects are sent to the API server as dry runs. With a name, the pending
 work of the controller for that Configuration is shown, such as repairs.
+
+KUBECTL_EXTERNAL_DIFF selects another program to compare the objects, as for kubectl
+diff.
 
 Nothing is written. The exit code is 0 if nothing would change, 1 if something
 would change, and 2 if an object would be rejected or diff itself failed.`,
@@ -58,7 +70,8 @@ would change, and 2 if an object would be rejected or diff itself failed.`,
 		}
 		return o.run(command, streams, args)
 	}
-	o.addFlags(command)
+	cli.ReportUsage(command)
+	o.output.AddFlag(command)
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	command.Flags().BoolVar(&o.policy.ClusterScoped, "allow-cluster-scoped", false, "set it if the controller runs with this flag")
 	command.Flags().BoolVar(&o.policy.OtherNamespaces, "allow-other-namespaces", false, "set it if the controller runs with this flag")
@@ -77,10 +90,6 @@ func (o *diffOptions) run(command *cobra.Command, streams cli.Streams, names []s
 			return err
 		}
 	}
-	namespace, err := o.selectedNamespace()
-	if err != nil {
-		return cli.Failed(err)
-	}
 	api, err := o.connect(streams.Err, apply.DryRunOnly)
 	if err != nil {
 		return cli.Failed(err)
@@ -88,24 +97,36 @@ func (o *diffOptions) run(command *cobra.Command, streams cli.Streams, names []s
 	var all []view.Changes
 	ctx := command.Context()
 	for _, name := range names {
-		configuration, err := api.configuration(ctx, namespace, name)
+		facts, err := api.parent(ctx, templating.ConfigurationLevel, client.ObjectKey{Namespace: api.namespace, Name: name})
 		if err != nil {
 			return cli.Failed(err)
 		}
-		changes, err := api.drift(ctx, configuration, o.policy)
+		changes, err := newPreview(api, facts.Configuration, o.policy).all(ctx, facts.Instances)
 		if err != nil {
 			return cli.Failed(err)
 		}
 		all = append(all, changes...)
 	}
 	for _, object := range given {
-		changes, err := o.changes(ctx, api, streams.Err, namespace, &unstructured.Unstructured{Object: object})
+		changes, err := o.changes(ctx, api, streams.Err, &unstructured.Unstructured{Object: object})
 		if err != nil {
 			return cli.Failed(err)
 		}
 		all = append(all, changes...)
 	}
-	differences, rejections, err := view.Diff(streams.Out, all)
+	return o.show(ctx, streams, view.NewPreview(all))
+}
+
+func (o *diffOptions) show(ctx context.Context, streams cli.Streams, changes view.Preview) error {
+	differences, rejections := changes.Count()
+	var err error
+	if external := os.Getenv("KUBECTL_EXTERNAL_DIFF"); external != "" && o.output == "" && differences > 0 {
+		if err = changes.Summary(streams.Err); err == nil {
+			differences, err = compare(ctx, streams, external, changes)
+		}
+	} else {
+		err = o.output.Print(streams.Out, changes, changes.Text)
+	}
 	switch {
 	case err != nil:
 		return cli.Failed(err)
@@ -117,27 +138,51 @@ func (o *diffOptions) run(command *cobra.Command, streams cli.Streams, names []s
 	return nil
 }
 
-// drift returns the changes that the controller has yet to make for a Configuration.
-func (c *cluster) drift(ctx context.Context, configuration *v0.Configuration, policy confine.Policy) ([]view.Changes, error) {
-	instances, err := c.instancesOf(ctx, configuration.Namespace, configuration.Name)
+// kubectlArgument matches the arguments that kubectl diff passes to an external program.
+var kubectlArgument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
+
+// compare runs an external program with two directories, as kubectl diff does, and
+// returns its exit code, which is 1 if there are differences.
+func compare(ctx context.Context, streams cli.Streams, external string, changes view.Preview) (int, error) {
+	dir, err := os.MkdirTemp("", "kubectl-akri-diff")
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	return newPreview(c, configuration, policy).all(ctx, instances)
+	defer os.RemoveAll(dir)
+	program, arguments, _ := strings.Cut(external, " ")
+	args := slices.DeleteFunc(strings.Fields(arguments), func(argument string) bool { return !kubectlArgument.MatchString(argument) })
+	before, after := changes.Files()
+	for name, files := range map[string]map[string]string{"LIVE": before, "MERGED": after} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return 0, err
+		}
+		for file, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o600); err != nil {
+				return 0, err
+			}
+		}
+	}
+	command := exec.CommandContext(ctx, program, append(args, filepath.Join(dir, "LIVE"), filepath.Join(dir, "MERGED"))...)
+	command.Stdout, command.Stderr = cli.Raw(streams.Out), cli.Raw(streams.Err) // YAML has no control characters
+	err = command.Run()
+	if code := command.ProcessState.ExitCode(); err == nil || code == exitDiffers {
+		return code, nil
+	}
+	return 0, fmt.Errorf("KUBECTL_EXTERNAL_DIFF: run %q: %w", program, err)
 }
 
 // changes returns the changes that applying a Configuration would cause.
 func (o *diffOptions) changes(
-	ctx context.Context, api *cluster, notes io.Writer, namespace string, given *unstructured.Unstructured,
+	ctx context.Context, api *cluster, notes io.Writer, given *unstructured.Unstructured,
 ) ([]view.Changes, error) {
 	switch {
 	case given.GetName() == "":
 		return nil, errors.New("metadata.name is missing: diff finds the Configuration in the cluster by its name")
 	case given.GetNamespace() == "":
-		given.SetNamespace(namespace)
-	case o.namespace != "" && given.GetNamespace() != o.namespace:
+		given.SetNamespace(api.namespace)
+	case o.flags.Context.Namespace != "" && given.GetNamespace() != o.flags.Context.Namespace:
 		return nil, fmt.Errorf("the Configuration %s is in namespace %q, but -n is %q: omit one of them",
-			given.GetName(), given.GetNamespace(), o.namespace)
+			given.GetName(), given.GetNamespace(), o.flags.Context.Namespace)
 	}
 	given.SetGroupVersionKind(v0.ConfigurationKind)
 	before, configuration, err := api.dryRunApply(ctx, given)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/cmd/kubectl-akri/view"
 )
 
 const example = `
@@ -111,6 +113,37 @@ func TestDiffOfAFile(t *testing.T) {
 	var group corev1.ConfigMap
 	if err := w.Get(t.Context(), w.Key("cam-group"), &group); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestExternalDiff compares with other programs, as kubectl diff does.
+func TestExternalDiff(t *testing.T) {
+	w := newWorld(t)
+	program := filepath.Join(t.TempDir(), "compare")
+	script := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("KUBECTL_EXTERNAL_DIFF", program+" -N --color=no ;rm")
+	script(`echo "$# $1 $2"; ls "$3"; ls "$4"; cat "$4"/v1.ConfigMap.*.group; basename "$3" "$4"; exit 1`)
+	w.run(example, "diff", "-f", "-").want(t, 1, "4 -N --color=no", "v1.ConfigMap."+w.Namespace+".cam-", "v1.Secret."+w.Namespace,
+		"kind: ConfigMap", "# + ConfigMap", "!+++", "!GEHEIM", "!R0VIRUlN", "!managedFields")
+	script("exit 0") // a program that finds the differences irrelevant
+	w.run(example, "diff", "-f", "-").want(t, 0)
+	w.run(changed(t, "port: 80", "port: 80000"), "diff", "-f", "-").want(t, 2, "# ! Service", "would be rejected")
+	script("echo broken >&2; exit 3")
+	w.run(example, "diff", "-f", "-").want(t, 2, "broken", "error: KUBECTL_EXTERNAL_DIFF: run ", "exit status 3")
+	t.Setenv("KUBECTL_EXTERNAL_DIFF", "no-such-program")
+	w.run(example, "diff", "-f", "-").want(t, 2, "error: KUBECTL_EXTERNAL_DIFF: run ", "not found")
+
+	var changes view.Preview
+	got := w.run(example, "diff", "-f", "-", "-o", "json")
+	if err := json.Unmarshal([]byte(got.out), &changes); err != nil || got.code != 1 || len(changes) < 2 || !changes[0].Sample ||
+		changes[0].Objects[0].Verb != view.Created || changes[0].Objects[0].After["kind"] != "ConfigMap" ||
+		strings.Contains(got.out, "R0VIRUlN") {
+		t.Errorf("%v, got %+v", err, got)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -26,11 +24,11 @@ import (
 
 type explainOptions struct {
 	access
-	output string
+	output cli.Output
 }
 
-func newExplain(streams cli.Streams) *cobra.Command {
-	var o explainOptions
+func newExplain(streams cli.Streams, a access) *cobra.Command {
+	o := explainOptions{access: a}
 	command := &cobra.Command{
 		Use:   "explain (KIND NAME | KIND/NAME)",
 		Short: "Show which template and values an object was rendered from",
@@ -44,21 +42,14 @@ func newExplain(streams cli.Streams) *cobra.Command {
 		if !found || kind == "" || name == "" || strings.Contains(name, "/") {
 			return cli.Usage(command, errors.New("specify an object: KIND NAME or KIND/NAME, as in pod/door-cam"))
 		}
-		if o.output != "" && o.output != "json" && o.output != "yaml" {
-			return cli.Usage(command, fmt.Errorf("-o %s: use json or yaml", o.output))
-		}
 		return o.run(command.Context(), streams, kind, name)
 	}
-	o.addFlags(command)
-	command.Flags().StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
+	cli.ReportUsage(command)
+	o.output.AddFlag(command)
 	return command
 }
 
 func (o *explainOptions) run(ctx context.Context, streams cli.Streams, kind, name string) error {
-	namespace, err := o.selectedNamespace()
-	if err != nil {
-		return err
-	}
 	api, err := o.connect(streams.Err, nil)
 	if err != nil {
 		return err
@@ -67,7 +58,7 @@ func (o *explainOptions) run(ctx context.Context, streams cli.Streams, kind, nam
 	if err != nil {
 		return err
 	}
-	object, err := api.read(ctx, mapping, namespace, name)
+	object, err := api.read(ctx, mapping, api.namespace, name)
 	if err != nil {
 		return err
 	}
@@ -75,18 +66,7 @@ func (o *explainOptions) run(ctx context.Context, streams cli.Streams, kind, nam
 	if err != nil {
 		return err
 	}
-	if o.output == "" {
-		return view.Explain(streams.Out, *explanation)
-	}
-	text, err := json.MarshalIndent(explanation, "", "  ")
-	if err == nil && o.output == "yaml" {
-		text, err = yaml.JSONToYAML(text)
-	}
-	if err != nil {
-		return fmt.Errorf("write as %s: %w", o.output, err)
-	}
-	_, err = fmt.Fprintln(streams.Out, strings.TrimSuffix(string(text), "\n"))
-	return err
+	return o.output.Print(streams.Out, explanation, explanation.Text)
 }
 
 // mapping resolves a resource type as kubectl does: a resource name (singular or
@@ -203,43 +183,36 @@ func (c *cluster) explain(ctx context.Context, object *unstructured.Unstructured
 	if found.dependent != nil {
 		e.Dependent = inventory.RefOfObject(found.dependent).String()
 	}
-	level, recorded := found.parent.Level, []v0.ResourceStatus(nil)
-	name := found.parent.Name
-	var instance v0.Instance
-	if level == templating.InstanceLevel {
-		if err := c.Get(ctx, found.parent.NamespacedName, &instance); err != nil {
-			return nil, fmt.Errorf("read Instance %s, the owner of %s: %w", found.parent.NamespacedName, e.Object, err)
-		}
-		recorded, name = instance.Status.Resources, instance.Spec.ConfigurationName
-		e.Instance = instance.Name
-	}
-	configuration, err := c.configuration(ctx, found.parent.Namespace, name)
+	level := found.parent.Level
+	parent, err := c.parent(ctx, level, found.parent.NamespacedName)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find what %s was created for: %w", e.Object, err)
+	}
+	if parent.Instance != nil {
+		e.Instance = parent.Instance.Name
+	}
+	configuration := parent.Configuration
+	if configuration == nil {
+		return nil, fmt.Errorf("no Configuration %q in %s", parent.Instance.Spec.ConfigurationName, where(found.parent.Namespace))
 	}
 	e.Configuration, e.Generation = configuration.Namespace+"/"+configuration.Name, configuration.Generation
-	if level == templating.ConfigurationLevel {
-		recorded = configuration.Status.Resources
-	}
+	_, recorded := parent.Recorded()
+	e.State = stateOf(found.object, recorded)
 	compiled := templates.Compile(configuration, allowAll(configuration))
-	entry, known := inventory.Index(recorded)[inventory.RefOfObject(found.object)]
-	e.State = stateOf(found.object, entry, known)
-	if known {
+	if entry, known := inventory.Index(recorded)[inventory.RefOfObject(found.object)]; known {
 		e.Template = compiled.Name(level, int(entry.Template))
 	}
 	if len(compiled.Problems) > 0 {
 		e.Notes = append(e.Notes, append([]string{"the templates have errors; the object is unchanged:"}, messages(compiled.Problems)...)...)
 		return e, nil
 	}
-	set, values := compiled.Instance, templates.InstanceValues(configuration, &instance)
-	if level == templating.ConfigurationLevel {
-		instances, err := c.instancesOf(ctx, configuration.Namespace, configuration.Name)
-		if err != nil {
-			return nil, err
-		}
-		set, values = compiled.Group, templates.GroupValues(configuration, instances)
+	if parent.Instance != nil {
+		values := templates.InstanceValues(configuration, parent.Instance)
+		addTemplate(e, found.object, compiled, compiled.Instance, values, configuration)
+	} else {
+		values := templates.GroupValues(configuration, parent.Instances)
+		addTemplate(e, found.object, compiled, compiled.Group, values, configuration)
 	}
-	addTemplate(e, found.object, compiled, set, values, configuration)
 	return e, nil
 }
 
@@ -267,7 +240,8 @@ func addTemplate(
 }
 
 // stateOf returns the state of an object according to its parent's status.
-func stateOf(object *unstructured.Unstructured, entry v0.ResourceStatus, known bool) string {
+func stateOf(object *unstructured.Unstructured, recorded []v0.ResourceStatus) string {
+	entry, known := inventory.Index(recorded)[inventory.RefOfObject(object)]
 	switch {
 	case !known:
 		return "not in the list of objects that the controller created"

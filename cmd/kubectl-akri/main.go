@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -38,10 +39,27 @@ func newRoot(streams cli.Streams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(newTree(streams), newNodes(streams), newDiff(streams), newExplain(streams), newRBAC(streams), newWhy(streams),
-		newVersion(streams), newMigrate(streams))
+	a := newAccess(root)
+	root.AddCommand(newTree(streams, a), newNodes(streams, a), newDiff(streams, a), newExplain(streams, a), newRBAC(streams, a),
+		newWhy(streams, a), newVersion(streams, a), newMigrate(streams, a))
 	root.AddCommand(offline.Commands(streams)...)
 	root.InitDefaultCompletionCmd()
 	root.AddCommand(manpages.NewCommand())
+	listAccessOnce(root)
 	return root
+}
+
+// listAccessOnce makes only the help of root list the flags that all commands have in
+// common.
+func listAccessOnce(root *cobra.Command) {
+	usage := root.UsageFunc()
+	root.SetUsageFunc(func(command *cobra.Command) error {
+		if command == root {
+			return usage(command)
+		}
+		command.InheritedFlags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
+		err := usage(command)
+		command.Printf("\nUse \"%s --help\" for the flags that select the cluster, the user and the namespace.\n", root.CommandPath())
+		return err
+	})
 }

@@ -16,7 +16,7 @@ import (
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 )
 
-func newMigrate(streams cli.Streams) *cobra.Command {
+func newMigrate(streams cli.Streams, a access) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "migrate",
 		Short: "Check a cluster before a move from the original Akri",
@@ -24,17 +24,17 @@ func newMigrate(streams cli.Streams) *cobra.Command {
 move, and of the way back, are in docs/migrate-from-akri.md.`,
 		Args: cobra.NoArgs,
 	}
-	command.AddCommand(newMigrateCheck(streams))
+	command.AddCommand(newMigrateCheck(streams, a))
 	return command
 }
 
 type migrateCheckOptions struct {
 	access
-	output string
+	output cli.Output
 }
 
-func newMigrateCheck(streams cli.Streams) *cobra.Command {
-	var o migrateCheckOptions
+func newMigrateCheck(streams cli.Streams, a access) *cobra.Command {
+	o := migrateCheckOptions{access: a}
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Say what a move from the original Akri will do to each object",
@@ -52,13 +52,10 @@ cluster cannot be read.`,
 		Args: cobra.NoArgs,
 	}
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if o.output != "" && o.output != "json" && o.output != "yaml" {
-			return cli.Usage(command, fmt.Errorf("-o %s: use json or yaml", o.output))
-		}
 		return o.run(command.Context(), streams)
 	}
-	o.addClusterFlags(command)
-	command.Flags().StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
+	cli.ReportUsage(command)
+	o.output.AddFlag(command)
 	return command
 }
 
@@ -71,11 +68,7 @@ func (o *migrateCheckOptions) run(ctx context.Context, streams cli.Streams) erro
 	if err != nil {
 		return cli.Failed(err)
 	}
-	if o.output != "" {
-		err = printAs(streams, o.output, report)
-	} else {
-		err = report.print(streams.Out)
-	}
+	err = o.output.Print(streams.Out, report, report.print)
 	if n := report.count(blocks); err == nil && n > 0 {
 		return fmt.Errorf("the move is blocked: see the first %d of the findings", n)
 	}

@@ -188,10 +188,10 @@ func (m *migration) outcomes(place string, c *unstructured.Unstructured, found e
 	}
 	for i := range instances {
 		m.instance(name, &instances[i], found.pods)
-		m.report.Objects = append(m.report.Objects, compare(name, instances[i].Name, objects["Instance "+instances[i].Name], found)...)
+		m.report.Objects = append(m.report.Objects, judge(name, instances[i].Name, objects["Instance "+instances[i].Name], found)...)
 	}
 	if len(instances) > 0 {
-		m.report.Objects = append(m.report.Objects, compare(name, "", objects["Configuration "+c.GetName()], found)...)
+		m.report.Objects = append(m.report.Objects, judge(name, "", objects["Configuration "+c.GetName()], found)...)
 	}
 }
 
@@ -246,9 +246,9 @@ func terminated(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
-// compare says what happens to the objects of an Instance, or of the Configuration itself:
+// judge says what happens to the objects of an Instance, or of the Configuration itself:
 // those that are rendered for it, and those that exist.
-func compare(configuration, instance string, desired []map[string]any, found existing) []objectOutcome {
+func judge(configuration, instance string, desired []map[string]any, found existing) []objectOutcome {
 	var all []objectOutcome
 	add := func(object, outcome, detail string) {
 		all = append(all, objectOutcome{configuration, object, outcome, detail})

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -24,11 +22,11 @@ const (
 
 type nodesOptions struct {
 	access
-	output string
+	output cli.Output
 }
 
-func newNodes(streams cli.Streams) *cobra.Command {
-	var o nodesOptions
+func newNodes(streams cli.Streams, a access) *cobra.Command {
+	o := nodesOptions{access: a}
 	command := &cobra.Command{
 		Use:   "nodes [NODE]",
 		Short: "Show the agents: readiness, devices, slots and failures by node",
@@ -43,15 +41,11 @@ device are shown if you may list Nodes.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completion(&corev1.NodeList{}),
 		RunE: func(command *cobra.Command, args []string) error {
-			if o.output != "" && o.output != "json" && o.output != "yaml" {
-				return cli.Usage(command, fmt.Errorf("-o %s: use json or yaml", o.output))
-			}
 			return o.run(command.Context(), streams, args)
 		},
 	}
-	o.addFlags(command)
-	o.defaultToSystemNamespace(command, "`namespace` of the agents")
-	command.Flags().StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
+	cli.ReportUsage(command)
+	o.output.AddFlag(command)
 	return command
 }
 
@@ -60,7 +54,7 @@ func (o *nodesOptions) run(ctx context.Context, streams cli.Streams, names []str
 	if err != nil {
 		return err
 	}
-	facts, err := api.nodeFacts(ctx, o.namespace)
+	facts, err := api.nodeFacts(ctx, o.systemNamespace())
 	if err != nil {
 		return err
 	}
@@ -71,13 +65,12 @@ func (o *nodesOptions) run(ctx context.Context, streams cli.Streams, names []str
 			return fmt.Errorf("node %q: it has no agent and no device: check the name with kubectl get nodes", names[0])
 		}
 	}
-	switch {
-	case o.output != "":
-		return printAs(streams, o.output, reports)
-	case len(names) > 0:
-		return view.Node(streams.Out, &reports[0])
-	}
-	return view.Nodes(streams.Out, reports)
+	return o.output.Print(streams.Out, reports, func(out io.Writer) error {
+		if len(names) > 0 {
+			return view.Node(out, &reports[0])
+		}
+		return view.Nodes(out, reports)
+	})
 }
 
 // nodeFacts reads what tells about the agents in a namespace.
@@ -100,16 +93,4 @@ func (c *cluster) nodeFacts(ctx context.Context, namespace string) (*view.NodeFa
 	var nodes corev1.NodeList
 	_ = c.List(ctx, &nodes) // they are additional information
 	return &view.NodeFacts{Pods: pods.Items, Nodes: nodes.Items, Instances: instances.Items, Configurations: configurations.Items}, nil
-}
-
-func printAs(streams cli.Streams, format string, value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err == nil && format == "yaml" {
-		text, err = yaml.JSONToYAML(text)
-	}
-	if err != nil {
-		return fmt.Errorf("write as %s: %w", format, err)
-	}
-	_, err = fmt.Fprintln(streams.Out, strings.TrimSuffix(string(text), "\n"))
-	return err
 }

@@ -32,7 +32,6 @@ import (
 // runs only.
 type preview struct {
 	cluster       *cluster
-	apply         *apply.Client
 	configuration *v0.Configuration
 	compiled      *templates.Templates
 	policy        confine.Policy
@@ -44,8 +43,7 @@ type preview struct {
 // newPreview returns a preview. The requests of c must go through [apply.DryRunOnly].
 func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Policy) *preview {
 	return &preview{
-		cluster: c, apply: c.apply,
-		configuration: configuration, compiled: templates.Compile(configuration, policy), policy: policy,
+		cluster: c, configuration: configuration, compiled: templates.Compile(configuration, policy), policy: policy,
 		managed: map[schema.GroupVersionResource][]unstructured.Unstructured{},
 	}
 }
@@ -53,6 +51,7 @@ func newPreview(c *cluster, configuration *v0.Configuration, policy confine.Poli
 // previewed is a parent with its rendered objects.
 type previewed struct {
 	ownership.Parent
+	title       string
 	objects     []templating.Object
 	diagnostics templating.Diagnostics
 	recorded    []v0.ResourceStatus
@@ -64,36 +63,34 @@ func (p *preview) all(ctx context.Context, instances []v0.Instance) ([]view.Chan
 	if len(p.compiled.Problems) > 0 {
 		return []view.Changes{{Parent: title, Problems: messages(p.compiled.Problems)}}, nil
 	}
-	var all []view.Changes
+	var parents []previewed
 	for i := range instances {
 		instance := &instances[i]
 		parent := previewed{
-			Parent:   ownership.InstanceParent(instance),
-			recorded: instance.Status.Resources,
+			Parent: ownership.InstanceParent(instance), recorded: instance.Status.Resources,
+			title: fmt.Sprintf("Instance %s/%s", instance.Namespace, instance.Name),
 		}
 		parent.objects, parent.diagnostics = p.compiled.Instance.Render(templates.InstanceValues(p.configuration, instance))
+		parents = append(parents, parent)
+	}
+	group := previewed{Parent: ownership.ConfigurationParent(p.configuration), recorded: p.configuration.Status.Resources, title: title}
+	if len(instances) > 0 { // configurationBrokerResources exist only while there is a device
+		group.objects, group.diagnostics = p.compiled.Group.Render(templates.GroupValues(p.configuration, instances))
+	}
+	var all []view.Changes
+	for _, parent := range append(parents, group) {
 		changes, err := p.changes(ctx, parent)
 		if err != nil {
 			return nil, err
 		}
-		changes.Parent = fmt.Sprintf("Instance %s/%s", instance.Namespace, instance.Name)
 		all = append(all, changes)
 	}
-	group := previewed{
-		Parent:   ownership.ConfigurationParent(p.configuration),
-		recorded: p.configuration.Status.Resources,
-	}
-	if len(instances) > 0 { // configurationBrokerResources exist only while there is a device
-		group.objects, group.diagnostics = p.compiled.Group.Render(templates.GroupValues(p.configuration, instances))
-	}
-	changes, err := p.changes(ctx, group)
-	changes.Parent = title
-	return append(all, changes), err
+	return all, nil
 }
 
 // changes returns the changes to the objects of one parent.
 func (p *preview) changes(ctx context.Context, parent previewed) (view.Changes, error) {
-	result := view.Changes{Sample: p.sample}
+	result := view.Changes{Parent: parent.title, Sample: p.sample}
 	problems := p.compiled.Diagnosed(v0.ReasonRenderFailed, parent.diagnostics)
 	desired, refusals := plan.Desire(p.cluster.mapper, p.policy, parent.Parent, parent.objects, p.compiled.Place)
 	problems = append(problems, refusals...)
@@ -202,49 +199,60 @@ func (p *preview) change(
 		change.Before = live.Object
 	}
 	switch step.Action {
+	case plan.Keep, plan.Skip, plan.Hold:
+		return nil, nil
 	case plan.Delete:
-		change.Verb = view.Deleted
 		if live == nil || !step.Claim.Deletes(ownership.Read(live)) {
 			return nil, nil // already deleted, or not the parent's
 		}
-		return change, nil
+		change.Verb = view.Deleted
 	case plan.Release:
 		change.Verb, change.After = view.Orphaned, change.Before
-		return change, nil
 	case plan.Wait:
 		change.Verb, change.After = view.Waiting, change.Before
-		return change, nil
-	case plan.Keep, plan.Skip, plan.Hold:
-		return nil, nil
-	case plan.Recreate:
-		change.Verb = view.Recreated
-	case plan.Create:
-		change.Verb, change.Why = view.Created, ""
-		if live != nil {
-			change.Verb, change.Why = view.Changed, "it exists and is adopted by this Configuration"
-		}
-	case plan.Update:
-		change.Verb = view.Changed
-		if step.Change {
-			change.Why = "" // the template is shown already
-		}
+	default:
+		return p.applied(ctx, step, change)
 	}
-	action, answer, err := p.apply.Do(ctx, step)
+	return change, nil
+}
+
+// applied returns a change with the result of a step that applies the object, or nil if
+// the object stays as it is.
+func (p *preview) applied(ctx context.Context, step plan.Step, change *view.Change) (*view.Change, error) {
+	action, answer, err := p.cluster.apply.Do(ctx, step)
 	switch {
+	case err != nil:
 	case action == plan.Skip:
 		return nil, nil
-	case action == plan.Recreate && err == nil:
-		if step.Action == plan.Update {
-			change.Verb, change.Why = view.Recreated, "the template changes a field that is immutable"
-		}
+	case action == plan.Recreate:
 		change.After, err = p.recreate(ctx, step)
-	case err == nil:
+	default:
 		err = answer.Read(func(object *unstructured.Unstructured) { change.After = object.Object })
 	}
 	if err != nil {
 		change.Verb, change.Why = view.Rejected, rejection(err)
+	} else {
+		change.Verb, change.Why = outcome(step, action, change.Before != nil)
 	}
 	return change, nil
+}
+
+// outcome names what a step does to an object, and why. The template is shown anyway, so
+// it is no reason.
+func outcome(step plan.Step, action plan.Action, exists bool) (view.Verb, string) {
+	switch {
+	case step.Action == plan.Update && action == plan.Recreate:
+		return view.Recreated, "the template changes a field that is immutable"
+	case step.Action == plan.Recreate:
+		return view.Recreated, step.Reason
+	case step.Action == plan.Update && step.Change:
+		return view.Changed, ""
+	case step.Action == plan.Update:
+		return view.Changed, step.Reason
+	case exists:
+		return view.Changed, "it exists and is adopted by this Configuration"
+	}
+	return view.Created, ""
 }
 
 // recreate returns an object as it would be after the existing one is deleted. It
@@ -253,14 +261,14 @@ func (p *preview) change(
 func (p *preview) recreate(ctx context.Context, step plan.Step) (map[string]any, error) {
 	const maxBase = 40 // with the suffix, short enough for all kinds
 	made := &unstructured.Unstructured{Object: step.Desired.Content}
-	if err := p.apply.Try(ctx, step.Desired); err != nil {
+	if err := p.cluster.apply.Try(ctx, step.Desired); err != nil {
 		return nil, err
 	}
 	renamed := made.DeepCopy()
 	renamed.SetName(step.Ref.Name[:min(len(step.Ref.Name), maxBase)] + "x-akri-diff")
 	desired := *step.Desired
 	desired.Content = renamed.Object
-	answer, err := p.apply.Create(ctx, &desired, ownership.Claim{})
+	answer, err := p.cluster.apply.Create(ctx, &desired, ownership.Claim{})
 	if err != nil {
 		return made.Object, nil
 	}

@@ -22,14 +22,33 @@ import (
 type rbacOptions struct {
 	access
 	files      []string
-	controller string
-	webhook    string
-	agent      string
+	controller account
+	webhook    account
+	agent      account
 	api        *cluster // nil until first used
 }
 
-func newRBAC(streams cli.Streams) *cobra.Command {
-	var o rbacOptions
+// account is the value of a flag that names a ServiceAccount as NAMESPACE/NAME.
+type account string
+
+func (a *account) String() string { return string(*a) }
+func (a *account) Type() string   { return "string" }
+
+func (a *account) Set(value string) error {
+	if !strings.Contains(value, "/") {
+		return errors.New("use NAMESPACE/NAME")
+	}
+	*a = account(value)
+	return nil
+}
+
+func (a *account) name() types.NamespacedName {
+	namespace, name, _ := strings.Cut(string(*a), "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func newRBAC(streams cli.Streams, a access) *cobra.Command {
+	o := rbacOptions{access: a}
 	command := &cobra.Command{
 		Use:   "rbac (-f FILE... | CONFIGURATION)",
 		Short: "Print the roles that a Configuration needs",
@@ -52,31 +71,17 @@ and ConfigMaps in its discoveryProperties lets agents read them, on every node. 
 		}
 		return o.run(command, streams, args)
 	}
-	o.addFlags(command)
-	command.Flags().StringVar(&o.controller, "controller", "akri-system/akri-controller",
-		"ServiceAccount of the controller, as `NAMESPACE/NAME`")
-	command.Flags().StringVar(&o.webhook, "webhook", "akri-system/akri-webhook",
-		"ServiceAccount of the admission webhook, as `NAMESPACE/NAME`")
-	command.Flags().StringVar(&o.agent, "agent", "akri-system/akri-agent",
-		"ServiceAccount of the agents, as `NAMESPACE/NAME`")
+	cli.ReportUsage(command)
+	o.controller, o.webhook, o.agent = "akri-system/akri-controller", "akri-system/akri-webhook", "akri-system/akri-agent"
+	command.Flags().Var(&o.controller, "controller", "ServiceAccount of the controller, as `NAMESPACE/NAME`")
+	command.Flags().Var(&o.webhook, "webhook", "ServiceAccount of the admission webhook, as `NAMESPACE/NAME`")
+	command.Flags().Var(&o.agent, "agent", "ServiceAccount of the agents, as `NAMESPACE/NAME`")
 	command.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with Configurations; - reads standard input")
 	return command
 }
 
 func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []string) error {
 	configurations, err := o.configurations(command, streams, names)
-	if err != nil {
-		return err
-	}
-	controller, err := accountOf(command, "controller", o.controller)
-	if err != nil {
-		return err
-	}
-	webhook, err := accountOf(command, "webhook", o.webhook)
-	if err != nil {
-		return err
-	}
-	agent, err := accountOf(command, "agent", o.agent)
 	if err != nil {
 		return err
 	}
@@ -91,7 +96,7 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		}
 		rights := view.Rights{
 			Namespace: configuration.Namespace, Configuration: configuration.Name, ServiceAccount: configuration.Spec.ServiceAccountName,
-			Controller: controller, Webhook: webhook, Agent: agent, References: view.References(configuration),
+			Controller: o.controller.name(), Webhook: o.webhook.name(), Agent: o.agent.name(), References: view.References(configuration),
 		}
 		for _, kind := range templates.Compile(configuration, allowAll(configuration)).Kinds() {
 			resource, err := o.resource(streams, kind)
@@ -110,15 +115,6 @@ func (o *rbacOptions) run(command *cobra.Command, streams cli.Streams, names []s
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
-}
-
-// accountOf parses the value of a flag that names a ServiceAccount.
-func accountOf(command *cobra.Command, flag, value string) (types.NamespacedName, error) {
-	namespace, name, found := strings.Cut(value, "/")
-	if !found {
-		return types.NamespacedName{}, cli.Usage(command, fmt.Errorf("--%s=%s: use NAMESPACE/NAME", flag, value))
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
 // configurations returns the Configurations in the files, or the one in the cluster.

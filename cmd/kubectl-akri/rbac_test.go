@@ -116,11 +116,11 @@ func TestPrintedRoleForAgents(t *testing.T) {
 // Kubernetes.
 func TestBuiltInKindsNeedNoCluster(t *testing.T) {
 	w := newWorld(t)
-	c, err := (&access{kubeconfig: w.kubeconfig}).connect(t.Output(), nil)
+	c, err := accessTo(t, w.kubeconfig).connect(t.Output(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := rbacOptions{access: access{kubeconfig: filepath.Join(t.TempDir(), "none")}}
+	o := rbacOptions{access: accessTo(t, filepath.Join(t.TempDir(), "none"))}
 	compared := 0
 	for kind := range builtin.Scheme.AllKnownTypes() {
 		mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)

@@ -1,12 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
@@ -16,58 +24,202 @@ import (
 
 type treeOptions struct {
 	access
+	allNamespaces bool
+	selector      string
+	watch         bool
+	output        cli.Output
 }
 
-func newTree(streams cli.Streams) *cobra.Command {
-	var o treeOptions
+func newTree(streams cli.Streams, a access) *cobra.Command {
+	o := treeOptions{access: a}
 	command := &cobra.Command{
 		Use:   "tree [CONFIGURATION]",
 		Short: "Show Configurations with their devices, slots and objects",
+		Long: `Show Configurations with their devices, slots and objects.
+
+With -w, a terminal is redrawn at each change. Other output gets the trees that have
+changed, each after a line with three dashes.`,
 		Example: `  kubectl akri tree                  # in the current namespace
-  kubectl akri tree -A               # in all namespaces
-  kubectl akri tree akri-debug-echo  # one Configuration`,
+  kubectl akri tree -A -w            # in all namespaces, until Ctrl+C
+  kubectl akri tree akri-debug-echo  # one Configuration
+  kubectl akri tree -o json | jq '.[].instances[].spec.deviceUsage'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completion(&v0.ConfigurationList{}),
-		RunE: func(command *cobra.Command, args []string) error {
-			return o.run(command.Context(), streams, args)
-		},
 	}
-	o.addFlags(command)
-	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show all namespaces")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		selector, err := labels.Parse(o.selector)
+		if err != nil {
+			return cli.Usage(command, fmt.Errorf("-l %s: %w", o.selector, err))
+		}
+		return o.run(command.Context(), streams, args, selector)
+	}
+	cli.ReportUsage(command)
+	flags := command.Flags()
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show all namespaces")
+	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the Configurations to show, such as site=plant,line!=2")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "show changes until the command is interrupted")
+	o.output.AddFlag(command)
 	return command
 }
 
-func (o *treeOptions) run(ctx context.Context, streams cli.Streams, names []string) error {
-	namespace, err := o.selectedNamespace()
-	if err != nil {
-		return err
-	}
+func (o *treeOptions) run(ctx context.Context, streams cli.Streams, names []string, selector labels.Selector) error {
 	api, err := o.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
+	namespace := api.namespace
+	if o.allNamespaces {
+		namespace = ""
+	}
+	chosen := selection{namespace: namespace, names: names, selector: selector}
+	forest, err := chosen.read(ctx, api)
+	if err != nil {
+		return err
+	}
+	if len(forest) == 0 && len(names) > 0 {
+		return fmt.Errorf("no Configuration %q in %s", names[0], where(namespace))
+	}
+	if len(forest) == 0 {
+		fmt.Fprintf(streams.Err, "No Configurations in %s.\n", where(namespace))
+	}
+	if o.watch {
+		return o.follow(ctx, streams, api, chosen)
+	}
+	return o.output.Print(streams.Out, forest, forest.Text)
+}
+
+// selection says which Configurations are shown.
+type selection struct {
+	namespace string // or "" for all
+	names     []string
+	selector  labels.Selector
+}
+
+// read returns the Configurations with their Instances.
+func (c selection) read(ctx context.Context, from client.Reader) (view.Forest, error) {
 	var configurations v0.ConfigurationList
-	if err := api.List(ctx, &configurations, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("list Configurations: %w", err)
+	if err := from.List(ctx, &configurations, client.InNamespace(c.namespace),
+		client.MatchingLabelsSelector{Selector: c.selector}); err != nil {
+		return nil, fmt.Errorf("list Configurations: %w", err)
 	}
 	var instances v0.InstanceList
-	if err := api.List(ctx, &instances, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("list Instances: %w", err)
+	if err := from.List(ctx, &instances, client.InNamespace(c.namespace)); err != nil {
+		return nil, fmt.Errorf("list Instances: %w", err)
 	}
-	chosen := configurations.Items
-	if len(names) > 0 {
-		chosen = slices.DeleteFunc(chosen, func(c v0.Configuration) bool { return c.Name != names[0] })
-		if len(chosen) == 0 {
-			return fmt.Errorf("no Configuration %q in %s", names[0], where(namespace))
+	configurations.Items = slices.DeleteFunc(configurations.Items, func(configuration v0.Configuration) bool {
+		return len(c.names) > 0 && configuration.Name != c.names[0]
+	})
+	return view.NewForest(configurations.Items, instances.Items), nil
+}
+
+// follow prints the trees, and again when they change, until ctx ends.
+func (o *treeOptions) follow(ctx context.Context, streams cli.Streams, api *cluster, c selection) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var watching errgroup.Group
+	defer func() { stop(nil); _ = watching.Wait() }()
+	watched, changed, err := api.watch(ctx, c.namespace, stop)
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	watching.Go(func() error { return watched.Start(ctx) })
+	var shown map[string]string
+	for {
+		select {
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil // interrupted
+		case <-changed:
+		}
+		if !watched.WaitForCacheSync(ctx) {
+			continue // ctx has ended
+		}
+		forest, err := c.read(ctx, watched)
+		if err != nil {
+			return err
+		}
+		if shown, err = o.redraw(streams, forest, shown); err != nil {
+			return err
 		}
 	}
-	if len(chosen) == 0 {
-		fmt.Fprintf(streams.Err, "No Configurations in %s.\n", where(namespace))
-		return nil
+}
+
+// redraw prints the trees that differ from those that are shown, or all of them if it
+// can clear the terminal. It returns what is shown then.
+func (o *treeOptions) redraw(streams cli.Streams, forest view.Forest, shown map[string]string) (map[string]string, error) {
+	texts := make(map[string]string, len(forest))
+	var all, differing strings.Builder
+	for i := range forest {
+		var text strings.Builder
+		one := forest[i : i+1]
+		if err := o.output.Print(&text, one, one.Text); err != nil {
+			return nil, err
+		}
+		name := forest[i].Configuration.Namespace + "/" + forest[i].Configuration.Name
+		texts[name] = text.String()
+		all.WriteString(text.String())
+		if texts[name] == shown[name] {
+			continue
+		}
+		if o.output != "json" && len(shown)+differing.Len() > 0 { // values of JSON need no separator
+			differing.WriteString("---\n")
+		}
+		differing.WriteString(text.String())
 	}
-	slices.SortFunc(chosen, func(a, b v0.Configuration) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortFunc(instances.Items, func(a, b v0.Instance) int { return cmp.Compare(a.Name, b.Name) })
-	return view.Tree(streams.Out, chosen, instances.Items)
+	if maps.Equal(texts, shown) {
+		return texts, nil
+	}
+	if cli.Clear(streams.Out) {
+		differing = all
+	}
+	for name := range shown {
+		if _, exists := texts[name]; !exists {
+			fmt.Fprintf(streams.Err, "note: Configuration %s was deleted\n", name)
+		}
+	}
+	if _, err := io.WriteString(streams.Out, differing.String()); err != nil {
+		return nil, fmt.Errorf("print: %w", err)
+	}
+	return texts, nil
+}
+
+// watch returns a cache of Configurations and Instances, and a channel that gets a value
+// when they change. It calls stop if they may not be watched.
+func (c *cluster) watch(ctx context.Context, namespace string, stop context.CancelCauseFunc) (cache.Cache, <-chan struct{}, error) {
+	options := cache.Options{
+		Scheme: c.Scheme(), Mapper: c.mapper, DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: func(_ context.Context, _ *toolscache.Reflector, err error) {
+			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) { // other errors can pass
+				stop(fmt.Errorf("watch: %w", err))
+			}
+		},
+	}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	watched, err := cache.New(c.config, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{} // nothing is shown yet
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // what waits in the channel leads to the same trees
+		}
+	}
+	for _, object := range []client.Object{&v0.Configuration{}, &v0.Instance{}} {
+		informer, err := watched.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return watched, changed, nil
 }

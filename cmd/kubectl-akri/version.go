@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -22,11 +19,11 @@ type versionOptions struct {
 	access
 	clientOnly bool
 	check      bool
-	output     string
+	output     cli.Output
 }
 
-func newVersion(streams cli.Streams) *cobra.Command {
-	var o versionOptions
+func newVersion(streams cli.Streams, a access) *cobra.Command {
+	o := versionOptions{access: a}
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of all parts, and whether they differ",
@@ -43,41 +40,24 @@ nodes.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if o.output != "" && o.output != "json" && o.output != "yaml" {
-				return cli.Usage(command, fmt.Errorf("-o %s: use json or yaml", o.output))
-			}
 			return o.run(command.Context(), streams)
 		},
 	}
-	o.addFlags(command)
-	o.defaultToSystemNamespace(command, "`namespace` in which Akri is installed")
+	cli.ReportUsage(command)
+	o.output.AddFlag(command)
 	flags := command.Flags()
 	flags.BoolVar(&o.clientOnly, "client", false, "show only the version of kubectl-akri; needs no cluster")
 	flags.BoolVar(&o.check, "check", false, "exit with 1 if versions differ, or one is unknown")
-	flags.StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
 	return command
 }
 
-// defaultToSystemNamespace makes Akri's own namespace the default of a command.
-func (a *access) defaultToSystemNamespace(command *cobra.Command, usage string) {
-	flag := command.Flags().Lookup("namespace")
-	flag.Usage, flag.DefValue = usage, agentNamespace
-	a.namespace = agentNamespace
-}
-
 func (o *versionOptions) run(ctx context.Context, streams cli.Streams) error {
-	versions := &view.Versions{Client: version.Get(), Namespace: o.namespace}
+	versions := &view.Versions{Client: version.Get(), Namespace: o.systemNamespace()}
 	var failure error
 	if !o.clientOnly {
-		if failure = o.readCluster(ctx, streams, versions); failure == nil {
-			versions.Judge()
-		}
+		failure = o.readCluster(ctx, streams, versions)
 	}
-	if o.output != "" {
-		if err := printAs(streams, o.output, versions); err != nil {
-			return err
-		}
-	} else if err := view.PrintVersions(streams.Out, versions); err != nil {
+	if err := o.output.Print(streams.Out, versions, versions.Text); err != nil {
 		return err
 	}
 	if failure == nil && o.check && !versions.Healthy() {
@@ -88,15 +68,11 @@ func (o *versionOptions) run(ctx context.Context, streams cli.Streams) error {
 
 // readCluster adds the versions in the cluster. It fails if there is no cluster.
 func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, to *view.Versions) error {
-	config, err := o.loader().ClientConfig()
-	if err != nil {
-		return fmt.Errorf("read the kubeconfig: %w", err)
-	}
 	api, err := o.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
-	if to.Kubernetes, err = serverVersion(ctx, config); err != nil {
+	if to.Kubernetes, err = api.serverVersion(ctx); err != nil {
 		return err
 	}
 	pods, err := api.systemPods(ctx, to.Namespace)
@@ -122,20 +98,10 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 	return nil
 }
 
-func serverVersion(ctx context.Context, config *rest.Config) (string, error) {
-	server, err := discovery.NewDiscoveryClientForConfig(config)
+func (c *cluster) serverVersion(ctx context.Context) (string, error) {
+	info, err := c.kinds.ServerVersionWithContext(ctx)
 	if err != nil {
-		return "", fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	body, err := server.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
-	if err != nil {
-		return "", fmt.Errorf("read the version of the API server %s: %w", config.Host, err)
-	}
-	var info struct {
-		GitVersion string `json:"gitVersion"`
-	}
-	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("read the version of the API server %s: %w", config.Host, err)
+		return "", fmt.Errorf("read the version of the API server %s: %w", c.config.Host, err)
 	}
 	return info.GitVersion, nil
 }

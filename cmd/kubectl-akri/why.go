@@ -11,23 +11,22 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v0 "akri.sh/akri/api/v0"
 	"akri.sh/akri/cmd/kubectl-akri/cli"
-	"akri.sh/akri/cmd/kubectl-akri/view"
 	"akri.sh/akri/controller/inventory"
 	"akri.sh/akri/templating"
 )
 
 type whyOptions struct {
 	access
+	output cli.Output
 }
 
-func newWhy(streams cli.Streams) *cobra.Command {
-	var o whyOptions
+func newWhy(streams cli.Streams, a access) *cobra.Command {
+	o := whyOptions{access: a}
 	command := &cobra.Command{
 		Use:   "why (NAME | KIND/NAME | KIND NAME)",
 		Short: "Show why a device is not in use, and what to do about it",
@@ -52,21 +51,18 @@ same name.`,
 		}
 		return o.run(command.Context(), streams, kind, name)
 	}
-	o.addFlags(command)
+	cli.ReportUsage(command)
+	o.output.AddFlag(command)
 	return command
 }
 
 func (o *whyOptions) run(ctx context.Context, streams cli.Streams, kind, name string) error {
-	namespace, err := o.selectedNamespace()
-	if err != nil {
-		return err
-	}
 	api, err := o.connect(streams.Err, nil)
 	if err != nil {
 		return err
 	}
 	if kind == "" {
-		if kind, err = api.kindOf(ctx, namespace, name); err != nil {
+		if kind, err = api.kindOf(ctx, api.namespace, name); err != nil {
 			return err
 		}
 	}
@@ -74,21 +70,15 @@ func (o *whyOptions) run(ctx context.Context, streams cli.Streams, kind, name st
 	if err != nil {
 		return err
 	}
-	w := why{cluster: api, streams: streams}
-	switch mapping.GroupVersionKind.GroupKind() {
-	case v0.InstanceKind.GroupKind():
-		return w.instance(ctx, namespace, name)
-	case v0.ConfigurationKind.GroupKind():
-		return w.configuration(ctx, namespace, name)
-	}
-	object, err := api.read(ctx, mapping, namespace, name)
+	facts, err := api.facts(ctx, mapping, api.namespace, name)
 	if err != nil {
 		return err
 	}
-	if mapping.GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
-		return w.pod(ctx, object)
+	if !facts.AllPods {
+		fmt.Fprintln(streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device")
 	}
-	return w.object(ctx, object)
+	facts.Conclude()
+	return o.output.Print(streams.Out, facts, facts.Text)
 }
 
 // kindOf returns the kind of an object that only a name is given of.
@@ -168,72 +158,6 @@ func (c *cluster) recorded(ctx context.Context, namespace, name string) ([]strin
 	return kinds, nil
 }
 
-// why prints the pages of the command.
-type why struct {
-	*cluster
-	streams cli.Streams
-}
-
-// note warns that Pods of other namespaces were not searched.
-func (w *why) note(allPods bool) {
-	if !allPods {
-		fmt.Fprintf(w.streams.Err, "note: no permission to list Pods in other namespaces; one of them may use the device\n")
-	}
-}
-
-func (w *why) instance(ctx context.Context, namespace, name string) error {
-	facts, err := w.facts(ctx, namespace, name)
-	if err != nil {
-		return err
-	}
-	w.note(facts.AllPods)
-	return view.Why(w.streams.Out, facts)
-}
-
-func (w *why) configuration(ctx context.Context, namespace, name string) error {
-	facts, err := w.configurationFacts(ctx, namespace, name)
-	if err != nil {
-		return err
-	}
-	w.note(facts.AllPods)
-	return view.WhyConfiguration(w.streams.Out, facts)
-}
-
-// Pod prints the page of a Pod. If it requests no device, that of its parent follows.
-func (w *why) pod(ctx context.Context, object *unstructured.Unstructured) error {
-	facts, err := w.podFacts(ctx, object)
-	if err != nil {
-		return err
-	}
-	made, err := w.origin(ctx, object)
-	if err == nil {
-		facts.Origin = originText(made)
-	} else if len(view.Requested(&facts.Pod)) == 0 {
-		return err // it has nothing to do with Akri
-	}
-	w.note(facts.AllPods)
-	return view.WhyPod(w.streams.Out, facts)
-}
-
-// object prints an object that Akri created, and the page of its parent.
-func (w *why) object(ctx context.Context, object *unstructured.Unstructured) error {
-	made, err := w.origin(ctx, object)
-	if err != nil {
-		return err
-	}
-	facts, err := w.objectFacts(ctx, object, made)
-	if err != nil {
-		return err
-	}
-	if err := view.WhyObject(w.streams.Out, facts); err != nil {
-		return err
-	}
-	if made.parent.Level == templating.InstanceLevel {
-		return w.instance(ctx, made.parent.Namespace, made.parent.Name)
-	}
-	return w.configuration(ctx, made.parent.Namespace, made.parent.Name)
-}
-
 // originText names what an object was created for.
 func originText(made *rendered) string {
 	parent := "Configuration"
@@ -245,10 +169,4 @@ func originText(made *rendered) string {
 		return fmt.Sprintf("%s, by %s", parent, inventory.RefOfObject(made.object))
 	}
 	return parent
-}
-
-// stateIn returns the state of an object according to the list of its parent.
-func stateIn(object *unstructured.Unstructured, recorded []v0.ResourceStatus) string {
-	entry, known := inventory.Index(recorded)[inventory.RefOfObject(object)]
-	return stateOf(object, entry, known)
 }

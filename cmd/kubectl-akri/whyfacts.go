@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,7 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,200 +24,270 @@ import (
 	"akri.sh/akri/templating"
 )
 
-// facts collects what is known about an Instance. Apart from the Instance and its
-// Configuration, objects that the user may not read are left out.
-func (c *cluster) facts(ctx context.Context, namespace, name string) (*view.Facts, error) {
-	facts := &view.Facts{Now: time.Now()}
-	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &facts.Instance)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("no Instance %q in %s: its device has not been found, or the name is wrong; "+
-			"kubectl akri tree lists the Instances", name, where(namespace))
+// facts collects what is known about an object, or about the Instance or Configuration
+// that Akri created it for. Apart from these, what the user may not read is left out.
+func (c *cluster) facts(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (*view.Facts, error) {
+	switch mapping.GroupVersionKind.GroupKind() {
+	case v0.InstanceKind.GroupKind():
+		return c.parentFacts(ctx, templating.InstanceLevel, client.ObjectKey{Namespace: namespace, Name: name})
+	case v0.ConfigurationKind.GroupKind():
+		return c.parentFacts(ctx, templating.ConfigurationLevel, client.ObjectKey{Namespace: namespace, Name: name})
+	}
+	object, err := c.read(ctx, mapping, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.origin(ctx, object)
+	if mapping.GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+		return c.podFacts(ctx, object, made, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read Instance %s: %w", name, err)
-	}
-	var configuration v0.Configuration
-	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.Instance.Spec.ConfigurationName}, &configuration)
-	if err == nil {
-		facts.Configuration = &configuration
-	} else if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("read Configuration %s: %w", facts.Instance.Spec.ConfigurationName, err)
-	}
-	resources := []string{v0.ResourceName(name), v0.ResourceName(facts.Instance.Spec.ConfigurationName)}
-	if facts.Pods, facts.AllPods, err = c.podsWith(ctx, namespace, resources); err != nil {
 		return nil, err
 	}
-	if err := c.nodesOf(ctx, facts); err != nil {
+	facts, err := c.parentFacts(ctx, made.parent.Level, made.parent.NamespacedName)
+	if err != nil {
 		return nil, err
 	}
-	facts.Events, err = c.eventsOf(ctx, facts.Instance.Namespace, facts.Pods, uidsOf(facts.Instance.UID, facts.Instance.Status.Resources))
+	_, recorded := facts.Recorded()
+	facts.Created = &view.Made{
+		Object: inventory.RefOfObject(object).String(), State: stateOf(made.object, recorded), For: originText(made), Notes: made.notes,
+	}
+	return facts, c.addSelected(ctx, facts.Created, object)
+}
+
+// parent reads an Instance with its Configuration, or a Configuration with its Instances.
+func (c *cluster) parent(ctx context.Context, level templating.Level, key client.ObjectKey) (*view.Facts, error) {
+	facts := &view.Facts{Now: time.Now()}
+	var err error
+	if level == templating.InstanceLevel {
+		err = c.addInstance(ctx, facts, key)
+	} else if facts.Configuration, err = c.configuration(ctx, key.Namespace, key.Name); err == nil {
+		facts.Instances, err = c.instancesOf(ctx, key.Namespace, key.Name)
+	}
 	return facts, err
 }
 
-// configurationFacts collects what is known about a Configuration.
-func (c *cluster) configurationFacts(ctx context.Context, namespace, name string) (*view.ConfigurationFacts, error) {
-	configuration, err := c.configuration(ctx, namespace, name)
+// parentFacts collects what is known about an Instance or a Configuration.
+func (c *cluster) parentFacts(ctx context.Context, level templating.Level, key client.ObjectKey) (*view.Facts, error) {
+	facts, err := c.parent(ctx, level, key)
 	if err != nil {
 		return nil, err
 	}
-	facts := &view.ConfigurationFacts{Configuration: *configuration, Now: time.Now()}
-	if facts.Instances, err = c.instancesOf(ctx, namespace, name); err != nil {
+	if err := c.complete(ctx, facts, key.Namespace, facts); err != nil {
 		return nil, err
 	}
-	resources := []string{v0.ResourceName(name)}
-	for i := range facts.Instances {
-		resources = append(resources, v0.ResourceName(facts.Instances[i].Name))
+	pods := facts.Pods
+	if facts.Instance == nil {
+		pods = nil // their Events are on their own pages
 	}
-	if facts.Pods, facts.AllPods, err = c.podsWith(ctx, namespace, resources); err != nil {
-		return nil, err
+	uid, recorded := facts.Recorded()
+	about := map[types.UID]bool{uid: true}
+	for _, resource := range recorded {
+		about[types.UID(resource.UID)] = true
 	}
-	facts.Events, err = c.eventsOf(ctx, namespace, nil, uidsOf(configuration.UID, configuration.Status.Resources))
+	facts.Events, err = c.eventsOf(ctx, key.Namespace, pods, about)
 	return facts, err
+}
+
+// addInstance adds an Instance and its Configuration.
+func (c *cluster) addInstance(ctx context.Context, facts *view.Facts, key client.ObjectKey) error {
+	facts.Instance = &v0.Instance{}
+	err := c.Get(ctx, key, facts.Instance)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("no Instance %q in %s: its device has not been found, or the name is wrong; "+
+			"kubectl akri tree lists the Instances", key.Name, where(key.Namespace))
+	}
+	if err != nil {
+		return fmt.Errorf("read Instance %s: %w", key.Name, err)
+	}
+	var configuration v0.Configuration
+	key.Name = facts.Instance.Spec.ConfigurationName
+	if err = c.Get(ctx, key, &configuration); err == nil {
+		facts.Configuration = &configuration
+	} else if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read Configuration %s: %w", key.Name, err)
+	}
+	return nil
 }
 
 // podFacts collects what is known about a Pod and the devices that it requests. The
 // namespaces of the devices can be others: any Pod can request any device.
-func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructured) (*view.PodFacts, error) {
+func (c *cluster) podFacts(ctx context.Context, object *unstructured.Unstructured, made *rendered, notMade error) (*view.Facts, error) {
 	pod, err := decode[corev1.Pod](object.Object)
 	if err != nil {
 		return nil, err
 	}
-	facts := &view.PodFacts{Pod: *pod, AllPods: true, Now: time.Now()}
-	for _, resource := range slices.Sorted(maps.Keys(view.Requested(pod))) {
-		name := strings.TrimPrefix(resource, v0.Domain+"/")
-		if err := c.addRequested(ctx, facts, resource, name); err != nil {
+	pod.ManagedFields = nil
+	facts := &view.Facts{Pod: pod, AllPods: true, Now: time.Now()}
+	requested := slices.Sorted(maps.Keys(view.Requested(pod)))
+	switch {
+	case notMade == nil:
+		facts.Created = &view.Made{For: originText(made)}
+	case len(requested) == 0:
+		return nil, notMade // it has nothing to do with Akri
+	}
+	if len(requested) > 0 {
+		if err := c.addRequested(ctx, facts, requested); err != nil {
 			return nil, err
 		}
 	}
-	facts.Events, err = c.eventsOf(ctx, pod.Namespace, []corev1.Pod{*pod}, nil)
+	facts.Events, err = c.eventsOf(ctx, pod.Namespace, []corev1.Pod{*pod}, map[types.UID]bool{})
 	return facts, err
 }
 
-// addRequested adds the Instance or the Configuration of a resource that a Pod requests.
-func (c *cluster) addRequested(ctx context.Context, facts *view.PodFacts, resource, name string) error {
+// addRequested adds the Instance or the Configuration of each resource that a Pod
+// requests. Those in its namespace are preferred to others of the same name.
+func (c *cluster) addRequested(ctx context.Context, facts *view.Facts, resources []string) error {
 	var instances v0.InstanceList
 	var configurations v0.ConfigurationList
-	if err := c.everywhere(ctx, &instances, facts.Pod.Namespace); err != nil {
+	if _, err := c.everywhere(ctx, &instances, facts.Pod.Namespace); err != nil {
 		return fmt.Errorf("list Instances: %w", err)
 	}
-	if err := c.everywhere(ctx, &configurations, facts.Pod.Namespace); err != nil {
+	if _, err := c.everywhere(ctx, &configurations, facts.Pod.Namespace); err != nil {
 		return fmt.Errorf("list Configurations: %w", err)
 	}
-	if namespace, found := namespaceOf(pointers(instances.Items), name, facts.Pod.Namespace); found {
-		one, err := c.facts(ctx, namespace, name)
-		if err != nil {
-			return err
+	for _, resource := range resources {
+		name := strings.TrimPrefix(resource, v0.Domain+"/")
+		one := &view.Facts{Instance: named(instances.Items, name, facts.Pod.Namespace)}
+		if one.Instance != nil {
+			one.Configuration = named(configurations.Items, one.Instance.Spec.ConfigurationName, one.Instance.Namespace)
+			if one.Configuration != nil && one.Configuration.Namespace != one.Instance.Namespace {
+				one.Configuration = nil
+			}
+		} else if one.Configuration = named(configurations.Items, name, facts.Pod.Namespace); one.Configuration != nil {
+			one.Instances = slices.DeleteFunc(slices.Clone(instances.Items), func(i v0.Instance) bool {
+				return i.Namespace != one.Configuration.Namespace || i.Spec.ConfigurationName != name || i.DeletionTimestamp != nil
+			})
+		} else {
+			facts.Unknown = append(facts.Unknown, resource)
+			continue
 		}
-		facts.Instances, facts.AllPods = append(facts.Instances, one), facts.AllPods && one.AllPods
-		return nil
+		facts.Requested = append(facts.Requested, one)
 	}
-	namespace, found := namespaceOf(pointers(configurations.Items), name, facts.Pod.Namespace)
-	if !found {
-		facts.Unknown = append(facts.Unknown, resource)
-		return nil
-	}
-	one, err := c.configurationFacts(ctx, namespace, name)
-	if err != nil {
-		return err
-	}
-	facts.Configurations, facts.AllPods = append(facts.Configurations, one), facts.AllPods && one.AllPods
-	return nil
+	return c.complete(ctx, facts, facts.Pod.Namespace, facts.Requested...)
 }
 
-// namespaceOf returns the namespace of the object with a name: the preferred one, or
-// else the first that has such an object.
-func namespaceOf[O client.Object](objects []O, name, preferred string) (namespace string, found bool) {
-	for _, object := range objects {
-		switch {
+// named returns the object with a name: the one in the preferred namespace, or else the
+// first, or nil.
+func named[T any, P interface {
+	*T
+	client.Object
+}](items []T, name, preferred string) *T {
+	var found *T
+	for i := range items {
+		switch object := P(&items[i]); {
 		case object.GetName() != name:
 		case object.GetNamespace() == preferred:
-			return preferred, true
-		case !found:
-			namespace, found = object.GetNamespace(), true
+			return &items[i]
+		case found == nil:
+			found = &items[i]
 		}
 	}
-	return namespace, found
+	return found
 }
 
-func pointers[T any](items []T) []*T {
-	all := make([]*T, len(items))
-	for i := range items {
-		all[i] = &items[i]
-	}
-	return all
-}
-
-// objectFacts collects what is known about an object that Akri created.
-func (c *cluster) objectFacts(ctx context.Context, object *unstructured.Unstructured, made *rendered) (*view.ObjectFacts, error) {
-	facts := &view.ObjectFacts{Object: inventory.RefOfObject(object).String(), Origin: originText(made), Notes: made.notes}
-	var recorded []v0.ResourceStatus
-	if made.parent.Level == templating.InstanceLevel {
-		var instance v0.Instance
-		if err := c.Get(ctx, made.parent.NamespacedName, &instance); err != nil {
-			return nil, fmt.Errorf("read Instance %s: %w", made.parent.NamespacedName, err)
-		}
-		recorded = instance.Status.Resources
-	} else {
-		configuration, err := c.configuration(ctx, made.parent.Namespace, made.parent.Name)
-		if err != nil {
-			return nil, err
-		}
-		recorded = configuration.Status.Resources
-	}
-	facts.State = stateIn(made.object, recorded)
+// addSelected adds the Pods that an object selects if it is a Service.
+func (c *cluster) addSelected(ctx context.Context, to *view.Made, object *unstructured.Unstructured) error {
 	if kind := object.GroupVersionKind(); kind.Group != "" || kind.Kind != "Service" {
-		return facts, nil
+		return nil
 	}
 	selector, _, _ := unstructured.NestedStringMap(object.Object, "spec", "selector")
 	if len(selector) == 0 {
-		return facts, nil
+		return nil
 	}
 	var pods corev1.PodList
 	err := c.List(ctx, &pods, client.InNamespace(object.GetNamespace()), client.MatchingLabels(selector))
 	if apierrors.IsForbidden(err) {
-		return facts, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list Pods: %w", err)
+		return fmt.Errorf("list Pods: %w", err)
 	}
-	facts.Selector, facts.Selected = selector, pods.Items
-	return facts, nil
+	to.Selector, to.Selected = selector, pods.Items
+	return nil
 }
 
-// everywhere lists objects of all namespaces if permitted, or else of one.
-func (c *cluster) everywhere(ctx context.Context, list client.ObjectList, namespace string) error {
-	err := c.List(ctx, list)
-	if apierrors.IsForbidden(err) {
-		return c.List(ctx, list, client.InNamespace(namespace))
+// complete adds the nodes that see the devices of some of the facts, and the Pods that
+// request them. Of the facts in the namespace, it reports whether all were searched.
+func (c *cluster) complete(ctx context.Context, all *view.Facts, namespace string, parts ...*view.Facts) error {
+	nodes := map[string]bool{}
+	for _, part := range parts {
+		if err := c.addNodes(ctx, part); err != nil {
+			return err
+		}
+		for _, device := range part.Devices() {
+			for _, node := range device.Spec.Nodes {
+				nodes[node] = true
+			}
+			for _, usage := range device.Spec.DeviceUsage {
+				if owner, err := v0.ParseOwner(string(usage)); err == nil && !owner.Free() {
+					nodes[owner.Node] = true
+				}
+			}
+		}
+	}
+	pods, everywhere, err := c.podsNear(ctx, namespace, slices.Sorted(maps.Keys(nodes)))
+	all.AllPods = everywhere
+	for _, part := range parts {
+		part.AllPods = everywhere
+		for i := range pods {
+			requested := view.Requested(&pods[i])
+			if slices.ContainsFunc(part.Resources(), func(resource string) bool { return requested[resource] > 0 }) {
+				part.Pods = append(part.Pods, pods[i])
+			}
+		}
 	}
 	return err
 }
 
-// podsWith returns the Pods that request one of the resources. All reports whether it
-// was permitted to search all namespaces.
-func (c *cluster) podsWith(ctx context.Context, namespace string, resources []string) (found []corev1.Pod, all bool, err error) {
-	var pods corev1.PodList
-	all = true
-	err = c.List(ctx, &pods)
-	if apierrors.IsForbidden(err) {
-		all = false
-		err = c.List(ctx, &pods, client.InNamespace(namespace))
+// podsNear returns the Pods on some nodes, those on no node yet, and those that have
+// failed on others: all that can use or wait for the devices of these nodes. The second
+// result reports whether it was permitted to search all namespaces.
+func (c *cluster) podsNear(ctx context.Context, namespace string, nodes []string) (pods []corev1.Pod, everywhere bool, err error) {
+	const maxNodes = 10 // more requests cost more than all Pods
+	near := []fields.Selector{fields.OneTermEqualSelector("spec.nodeName", "")}
+	elsewhere := []fields.Selector{fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)),
+		fields.OneTermNotEqualSelector("spec.nodeName", "")}
+	for _, node := range nodes {
+		near = append(near, fields.OneTermEqualSelector("spec.nodeName", node))
+		elsewhere = append(elsewhere, fields.OneTermNotEqualSelector("spec.nodeName", node))
 	}
-	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, all, fmt.Errorf("list Pods: %w", err)
+	selectors := append(near, fields.AndSelectors(elsewhere...))
+	if len(nodes) > maxNodes {
+		selectors = []fields.Selector{fields.Everything()}
 	}
-	for i := range pods.Items {
-		requested := view.Requested(&pods.Items[i])
-		if slices.ContainsFunc(resources, func(resource string) bool { return requested[resource] > 0 }) {
-			found = append(found, pods.Items[i])
+	everywhere = true
+	for _, selector := range selectors {
+		var list corev1.PodList
+		all, err := c.everywhere(ctx, &list, namespace, client.MatchingFieldsSelector{Selector: selector})
+		if err != nil && !apierrors.IsForbidden(err) {
+			return nil, false, fmt.Errorf("list Pods: %w", err)
 		}
+		everywhere = everywhere && all
+		pods = append(pods, list.Items...)
 	}
-	return found, all, nil
+	slices.SortFunc(pods, func(a, b corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return pods, everywhere, nil
 }
 
-// nodesOf adds the nodes that see the device.
-func (c *cluster) nodesOf(ctx context.Context, facts *view.Facts) error {
-	nodes := map[string]corev1.Node{}
+// everywhere lists objects of all namespaces if permitted, or else of one, and reports
+// which.
+func (c *cluster) everywhere(ctx context.Context, list client.ObjectList, namespace string, options ...client.ListOption) (bool, error) {
+	err := c.List(ctx, list, options...)
+	if apierrors.IsForbidden(err) {
+		return false, c.List(ctx, list, append(options, client.InNamespace(namespace))...)
+	}
+	return true, err
+}
+
+// addNodes adds the nodes that see an Instance.
+func (c *cluster) addNodes(ctx context.Context, facts *view.Facts) error {
+	if facts.Instance == nil {
+		return nil
+	}
+	nodes := map[string][]corev1.NodeCondition{}
 	for _, name := range facts.Instance.Spec.Nodes {
 		var node corev1.Node
 		err := c.Get(ctx, client.ObjectKey{Name: name}, &node)
@@ -221,7 +295,7 @@ func (c *cluster) nodesOf(ctx context.Context, facts *view.Facts) error {
 		case apierrors.IsForbidden(err):
 			return nil // facts.Nodes stays nil: unknown
 		case err == nil:
-			nodes[name] = node
+			nodes[name] = node.Status.Conditions
 		case !apierrors.IsNotFound(err):
 			return fmt.Errorf("read Node %s: %w", name, err)
 		}
@@ -230,21 +304,8 @@ func (c *cluster) nodesOf(ctx context.Context, facts *view.Facts) error {
 	return nil
 }
 
-// uidsOf returns the UIDs of a parent and of its objects.
-func uidsOf(parent types.UID, resources []v0.ResourceStatus) []types.UID {
-	uids := []types.UID{parent}
-	for _, resource := range resources {
-		uids = append(uids, types.UID(resource.UID))
-	}
-	return uids
-}
-
 // eventsOf returns the Events of objects of a namespace, and of Pods of any.
-func (c *cluster) eventsOf(ctx context.Context, namespace string, pods []corev1.Pod, objects []types.UID) ([]corev1.Event, error) {
-	about := map[types.UID]bool{}
-	for _, uid := range objects {
-		about[uid] = true
-	}
+func (c *cluster) eventsOf(ctx context.Context, namespace string, pods []corev1.Pod, about map[types.UID]bool) ([]corev1.Event, error) {
 	namespaces := map[string]bool{namespace: true}
 	for i := range pods {
 		about[pods[i].UID] = true

@@ -14,7 +14,10 @@ import (
 // Ref is an object's identity. It has no version, because one object is served in
 // several.
 type Ref struct {
-	Group, Kind, Namespace, Name string
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // String returns the identity as KIND NAMESPACE/NAME.

@@ -3,7 +3,10 @@ package cli
 import (
 	"bytes"
 	"io"
+	"os"
 	"unicode"
+
+	"golang.org/x/term"
 )
 
 // Printable returns a writer that replaces control characters, apart from line breaks
@@ -35,6 +38,25 @@ func (p printable) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// Raw returns the writer to which a writer of [Printable] writes.
+func Raw(w io.Writer) io.Writer {
+	if p, ok := w.(printable); ok {
+		return p.to
+	}
+	return w
+}
+
+// Clear clears the terminal to which a writer of [Printable] writes. It returns false if
+// there is none.
+func Clear(w io.Writer) bool {
+	file, ok := Raw(w).(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return false
+	}
+	_, err := file.WriteString("\x1b[H\x1b[2J\x1b[3J")
+	return err == nil
 }
 
 // isControl reports whether a terminal may act on a character.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pmezard/go-difflib/difflib"
+	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
@@ -121,14 +121,7 @@ func schemaMistakes(documents []*source.Document) []string {
 
 // diff returns the lines that are expected but not rendered (-), and the opposite (+).
 func diff(expected string, result cases.Result) string {
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: difflib.SplitLines(string(result.Want)), FromFile: expected,
-		B: difflib.SplitLines(string(result.Got)), ToFile: "rendered",
-		Context: 3,
-	})
-	if err != nil { // writing to memory does not fail
-		return err.Error() + "\n"
-	}
+	text := udiff.Unified(expected, "rendered", string(result.Want), string(result.Got))
 	lines := strings.SplitAfter(strings.TrimRight(text, "\n")+"\n", "\n")
 	return "         " + strings.TrimRight(strings.Join(lines, "         "), " ")
 }

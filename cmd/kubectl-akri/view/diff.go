@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pmezard/go-difflib/difflib"
+	udiff "github.com/aymanbagabas/go-udiff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -35,67 +35,125 @@ var signs = map[Verb]string{Created: "+", Changed: "~", Recreated: "±", Deleted
 
 // Change is the change to one object.
 type Change struct {
-	Verb   Verb
-	Object inventory.Ref
+	Verb   Verb          `json:"verb"`
+	Object inventory.Ref `json:"object"`
 	// Template is the template of the object, or empty.
-	Template string
+	Template string `json:"template,omitempty"`
 	// Why is the reason, for people; may be empty.
-	Why string
+	Why string `json:"reason,omitempty"`
 	// Before and After are the object as it is and as it would be in the API
 	// server, or nil.
-	Before, After map[string]any
+	Before map[string]any `json:"before,omitempty"`
+	After  map[string]any `json:"after,omitempty"`
 }
 
 // Changes are the changes to the objects of one parent.
 type Changes struct {
 	// Parent names the Configuration or the Instance.
-	Parent string
+	Parent string `json:"parent"`
 	// Sample reports whether the device is a sample, because none was found yet.
-	Sample bool
+	Sample bool `json:"sample,omitempty"`
 	// Problems prevent objects from being rendered.
-	Problems []string
-	Objects  []Change
+	Problems []string `json:"problems,omitempty"`
+	Objects  []Change `json:"objects,omitempty"`
 }
 
-// Diff prints a line for each object that would change, followed by the difference
-// in YAML. It returns how many objects differ and how many would be rejected. Values
-// of Secrets are not shown.
-func Diff(out io.Writer, all []Changes) (differences, rejections int, err error) {
-	var b strings.Builder
+// Preview is what diff shows.
+type Preview []Changes
+
+// NewPreview returns the changes that have an effect, with what people want to read of
+// the objects. Values of Secrets are hidden.
+func NewPreview(all []Changes) Preview {
+	preview := Preview{}
 	for _, changes := range all {
-		var body strings.Builder
-		for _, problem := range changes.Problems {
-			rejections++
-			fmt.Fprintf(&body, "# ! %s\n", commented(problem))
-		}
+		var effective []Change
 		for _, change := range changes.Objects {
-			text, err := change.text()
-			if err != nil {
-				return differences, rejections, err
+			change.Before, change.After = legible(change.Before), legible(change.After)
+			if change.Object.Group == "" && change.Object.Kind == "Secret" {
+				redact(change.Before, change.After)
 			}
-			switch {
-			case change.Verb == Rejected:
+			if change.Verb == Rejected {
+				change.After = nil
+			}
+			if change.Verb != Changed || toYAML(change.Before) != toYAML(change.After) {
+				effective = append(effective, change)
+			}
+		}
+		if changes.Objects = effective; len(effective)+len(changes.Problems) > 0 {
+			preview = append(preview, changes)
+		}
+	}
+	return preview
+}
+
+// Count returns how many objects differ and how many would be rejected.
+func (p Preview) Count() (differences, rejections int) {
+	for _, changes := range p {
+		rejections += len(changes.Problems)
+		for _, change := range changes.Objects {
+			if change.Verb == Rejected {
 				rejections++
-			case text == "":
-				continue // applying the object again would change nothing
-			default:
+			} else {
 				differences++
 			}
-			fmt.Fprintf(&body, "# %s %s  %s\n%s", signs[change.Verb], change.Object, commented(change.summary()), text)
 		}
-		if body.Len() == 0 {
-			continue
-		}
+	}
+	return differences, rejections
+}
+
+// Text prints a line for each object that would change, followed by the difference in
+// YAML.
+func (p Preview) Text(out io.Writer) error { return p.write(out, (*Change).unified) }
+
+// Summary prints the lines of Text without the differences.
+func (p Preview) Summary(out io.Writer) error {
+	return p.write(out, func(*Change) string { return "" })
+}
+
+func (p Preview) write(out io.Writer, difference func(*Change) string) error {
+	var b strings.Builder
+	for _, changes := range p {
 		fmt.Fprintf(&b, "# %s", changes.Parent)
 		if changes.Sample {
 			b.WriteString("  (SAMPLE: a sample device; none was found yet)")
 		}
-		b.WriteString("\n" + body.String())
+		b.WriteByte('\n')
+		for _, problem := range changes.Problems {
+			fmt.Fprintf(&b, "# ! %s\n", commented(problem))
+		}
+		for i := range changes.Objects {
+			change := &changes.Objects[i]
+			fmt.Fprintf(&b, "# %s %s  %s\n%s", signs[change.Verb], change.Object, commented(change.summary()), difference(change))
+		}
 	}
-	if _, err := io.WriteString(out, b.String()); err != nil {
-		return differences, rejections, fmt.Errorf("print: %w", err)
+	return printed(out, b.String())
+}
+
+// Files returns the objects that differ as YAML, before and after, by file name. The
+// names are those of kubectl diff.
+func (p Preview) Files() (before, after map[string]string) {
+	before, after = map[string]string{}, map[string]string{}
+	for _, changes := range p {
+		for _, change := range changes.Objects {
+			if change.Verb == Rejected {
+				continue
+			}
+			object := unstructured.Unstructured{Object: change.After}
+			if object.Object == nil {
+				object.Object = change.Before
+			}
+			kind := object.GroupVersionKind()
+			parts := []string{kind.Group, kind.Version, kind.Kind, object.GetNamespace(), object.GetName()}
+			name := strings.TrimPrefix(strings.Join(parts, "."), ".")
+			if change.Before != nil {
+				before[name] = toYAML(change.Before)
+			}
+			if change.After != nil {
+				after[name] = toYAML(change.After)
+			}
+		}
 	}
-	return differences, rejections, nil
+	return before, after
 }
 
 // summary returns the change on one line: the verb, the reason and the template.
@@ -113,35 +171,22 @@ func (c *Change) summary() string {
 // commented continues a comment on the further lines of a text.
 func commented(text string) string { return strings.ReplaceAll(text, "\n", "\n#   ") }
 
-// text returns the difference in YAML. It is empty for a change that has no effect.
-func (c *Change) text() (string, error) {
+// unified returns the difference in YAML.
+func (c *Change) unified() string {
 	if c.Verb == Rejected {
-		return "", nil
+		return ""
 	}
-	before, after := legible(c.Before), legible(c.After)
-	if c.Object.Group == "" && c.Object.Kind == "Secret" {
-		redact(before, after)
-	}
-	if c.Verb == Changed && unchanged(before, after) {
-		return "", nil
+	yaml := func(object map[string]any) string {
+		if object == nil {
+			return ""
+		}
+		return toYAML(object)
 	}
 	name := strings.ReplaceAll(c.Object.String(), " ", "/")
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		FromFile: "live/" + name, A: lines(before),
-		ToFile: "desired/" + name, B: lines(after),
-		Context: 3,
-	})
-	if err != nil {
-		return "", fmt.Errorf("compare %s: %w", c.Object, err)
+	if text := udiff.Unified("live/"+name, "desired/"+name, yaml(c.Before), yaml(c.After)); text != "" {
+		return text
 	}
-	if text == "" {
-		text = "#   unchanged\n" // the object is orphaned or waits
-	}
-	return text, nil
-}
-
-func unchanged(before, after map[string]any) bool {
-	return slices.Equal(lines(before), lines(after))
+	return "#   unchanged\n" // the object is orphaned or waits
 }
 
 // noise lists the fields of metadata that the API server sets.
@@ -201,15 +246,6 @@ func merged(a, b map[string]any) map[string]any {
 	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
-}
-
-// lines returns the YAML of an object, or nil for no object.
-func lines(object map[string]any) []string {
-	if object == nil {
-		return nil
-	}
-	all := strings.SplitAfter(toYAML(object), "\n")
-	return all[:len(all)-1] // nothing follows the last newline
 }
 
 // toYAML returns a JSON value as YAML.

@@ -141,8 +141,9 @@ func TestDiff(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			differences, rejections, err := Diff(&out, []Changes{tc.changes})
-			if err != nil {
+			preview := NewPreview([]Changes{tc.changes})
+			differences, rejections := preview.Count()
+			if err := preview.Text(&out); err != nil {
 				t.Fatal(err)
 			}
 			if out.String() != tc.want {
@@ -158,10 +159,7 @@ func TestDiff(t *testing.T) {
 // TestDiffDoesNotModifyItsInput checks that only the output is redacted.
 func TestDiffDoesNotModifyItsInput(t *testing.T) {
 	before := secret(map[string]any{"key": "GEHEIM"})
-	if _, _, err := Diff(&strings.Builder{}, []Changes{{Objects: []Change{{Verb: Deleted, Object: inventory.Ref{Kind: "Secret"},
-		Before: before}}}}); err != nil {
-		t.Fatal(err)
-	}
+	NewPreview([]Changes{{Objects: []Change{{Verb: Deleted, Object: inventory.Ref{Kind: "Secret"}, Before: before}}}})
 	if before["data"].(map[string]any)["key"] != "GEHEIM" {
 		t.Error("the object was redacted in place")
 	}

@@ -69,8 +69,8 @@ type Manager struct {
 	More int `json:"more,omitempty"`
 }
 
-// Explain prints an explanation.
-func Explain(out io.Writer, e Explanation) error {
+// Text prints an explanation.
+func (e *Explanation) Text(out io.Writer) error {
 	var b strings.Builder
 	if e.Dependent != "" {
 		fmt.Fprintf(&b, "%s is owned by %s:\n\n", e.Dependent, e.Object)
@@ -108,10 +108,7 @@ func Explain(out io.Writer, e Explanation) error {
 			b.WriteByte('\n')
 		}
 	}
-	if _, err := io.WriteString(out, b.String()); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return printed(out, b.String())
 }
 
 func writeFields(b *strings.Builder, fields []field) {

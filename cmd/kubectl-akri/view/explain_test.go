@@ -15,7 +15,7 @@ import (
 
 func TestExplain(t *testing.T) {
 	var out strings.Builder
-	err := Explain(&out, Explanation{
+	e := Explanation{
 		Object: "Deployment.apps plant/cam", Dependent: "Pod plant/cam-x", Configuration: "plant/cam", Generation: 3,
 		Instance: "cam-1", Template: "instanceBrokerResources[0]", Element: "node1", State: "ready", Notes: []string{"one\ntwo"},
 		Fields: []field{
@@ -27,8 +27,8 @@ func TestExplain(t *testing.T) {
 		},
 		Directives:    []directive{{"akri.sh/once", "true"}},
 		OtherManagers: []Manager{{Name: "kubectl-edit", Operation: "Update", Fields: []string{"data.theirs"}, More: 2}},
-	})
-	if err != nil {
+	}
+	if err := e.Text(&out); err != nil {
 		t.Fatal(err)
 	}
 	want := `Pod plant/cam-x is owned by Deployment.apps plant/cam:
@@ -97,7 +97,7 @@ func TestSetExpressions(t *testing.T) {
 		t.Errorf("got %+v\nwant inputs %+v", open[0], wantInputs)
 	}
 	var out strings.Builder
-	if err := Explain(&out, Explanation{Fields: closed}); err != nil {
+	if err := (&Explanation{Fields: closed}).Text(&out); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "GEHEIM") || strings.Contains(out.String(), "hall") {

@@ -9,15 +9,6 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// perPod returns what a rule finds for each Pod.
-func perPod(pods []corev1.Pod, rule func(*corev1.Pod) []conclusion) []conclusion {
-	var findings []conclusion
-	for i := range pods {
-		findings = append(findings, rule(&pods[i])...)
-	}
-	return findings
-}
-
 // unschedulable returns the scheduler's message if it finds no node for a Pod.
 func unschedulable(pod *corev1.Pod) (message string, found bool) {
 	for _, condition := range pod.Status.Conditions {
@@ -66,14 +57,6 @@ func terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// podName includes the namespace if it differs from the one that is shown.
-func podName(pod *corev1.Pod, namespace string) string {
-	if pod.Namespace == namespace {
-		return "Pod " + pod.Name
-	}
-	return "Pod " + pod.Namespace + "/" + pod.Name
-}
-
 // nodeText names the node of a Pod.
 func nodeText(pod *corev1.Pod) string {
 	if pod.Spec.NodeName == "" {
@@ -94,7 +77,7 @@ func PodState(pod *corev1.Pod) string {
 }
 
 // failedPod explains why a Pod has failed.
-func failedPod(pod *corev1.Pod, name string) []conclusion {
+func failedPod(pod *corev1.Pod, name string) []Finding {
 	if pod.Status.Phase != corev1.PodFailed {
 		return nil
 	}
@@ -110,7 +93,7 @@ func failedPod(pod *corev1.Pod, name string) []conclusion {
 }
 
 // waitingPod explains why a container of a scheduled Pod does not start.
-func waitingPod(pod *corev1.Pod, name string) []conclusion {
+func waitingPod(pod *corev1.Pod, name string) []Finding {
 	reason, message, container := waitingContainer(pod)
 	if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
 		return nil

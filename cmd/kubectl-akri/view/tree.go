@@ -15,24 +15,48 @@ import (
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Tree prints each Configuration with its Instances, their slots and their objects,
-// each with its readiness.
-func Tree(out io.Writer, configurations []v0.Configuration, instances []v0.Instance) error {
+// Branch is a Configuration with its Instances.
+type Branch struct {
+	Configuration v0.Configuration `json:"configuration"`
+	Instances     []v0.Instance    `json:"instances"`
+}
+
+// Forest is what tree shows.
+type Forest []Branch
+
+// NewForest sorts Configurations, and the Instances that belong to them.
+func NewForest(configurations []v0.Configuration, instances []v0.Instance) Forest {
+	forest := make(Forest, len(configurations))
 	for i := range configurations {
-		configuration := &configurations[i]
+		forest[i] = Branch{configurations[i], []v0.Instance{}}
+		for j := range instances {
+			if metav1.IsControlledBy(&instances[j], &configurations[i]) {
+				forest[i].Instances = append(forest[i].Instances, instances[j])
+			}
+		}
+		slices.SortFunc(forest[i].Instances, func(a, b v0.Instance) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(forest, func(a, b Branch) int {
+		return cmp.Or(cmp.Compare(a.Configuration.Namespace, b.Configuration.Namespace), cmp.Compare(a.Configuration.Name, b.Configuration.Name))
+	})
+	return forest
+}
+
+// Text prints each Configuration with its Instances, their slots and their objects,
+// each with its readiness.
+func (f Forest) Text(out io.Writer) error {
+	var b strings.Builder
+	for i := range f {
+		configuration := &f[i].Configuration
 		tree := treeprint.NewWithRoot(configurationLine(configuration))
 		addConditions(tree, configuration.Status.Conditions)
 		addResources(tree, configuration.Status.Resources)
-		for j := range instances {
-			if instance := &instances[j]; metav1.IsControlledBy(instance, configuration) {
-				addInstance(tree, instance)
-			}
+		for j := range f[i].Instances {
+			addInstance(tree, &f[i].Instances[j])
 		}
-		if _, err := io.WriteString(out, tree.String()); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
+		b.WriteString(tree.String())
 	}
-	return nil
+	return printed(out, b.String())
 }
 
 func configurationLine(configuration *v0.Configuration) string {

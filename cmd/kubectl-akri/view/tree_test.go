@@ -42,7 +42,7 @@ func TestTree(t *testing.T) {
 		Spec: v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "udev"}, Capacity: 1}}
 
 	var out strings.Builder
-	if err := Tree(&out, []v0.Configuration{configuration, lonely}, []v0.Instance{instance, foreign}); err != nil {
+	if err := NewForest([]v0.Configuration{lonely, configuration}, []v0.Instance{instance, foreign}).Text(&out); err != nil {
 		t.Fatal(err)
 	}
 	want := `Configuration plant/cam  onvif: 1 device, capacity 2 each  not ready: Progressing

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -83,7 +82,7 @@ func (v *Versions) Healthy() bool {
 	return len(v.Skew) == 0 && len(v.Notes) == 0 && !unread
 }
 
-// Judge sorts the parts and fills in Skew, and Notes for components that are missing.
+// Judge sorts the parts, and fills in Notes on what is missing, and Skew.
 func (v *Versions) Judge() {
 	slices.SortStableFunc(v.Parts, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(rank(a.Component), rank(b.Component)), cmp.Compare(a.Component, b.Component),
@@ -97,21 +96,23 @@ func (v *Versions) Judge() {
 			"is installed with -n", v.Namespace))
 		return
 	}
-	for component, without := range map[string]string{
-		Controller: "no objects are created for devices", Agent: "no devices are found",
-	} {
-		if !has(component) {
-			v.Notes = append(v.Notes, fmt.Sprintf("no Pod of the %s in namespace %q: %s", component, v.Namespace, without))
-		}
+	if !has(Controller) {
+		v.Notes = append(v.Notes, fmt.Sprintf("no Pod of the controller in namespace %q: no objects are created for devices", v.Namespace))
+	}
+	if !has(Agent) {
+		v.Notes = append(v.Notes, fmt.Sprintf("no Pod of the agent in namespace %q: no devices are found", v.Namespace))
 	}
 	v.Skew = skew(v)
 }
 
+// order has the components that are not handlers.
+var order = []string{Controller, Webhook, Agent}
+
 func rank(component string) int {
-	if i := slices.Index([]string{Controller, Webhook, Agent}, component); i >= 0 {
+	if i := slices.Index(order, component); i >= 0 {
 		return i
 	}
-	return 3
+	return len(order)
 }
 
 // skew compares the versions of all parts, and that of the client, with the newest of
@@ -122,21 +123,24 @@ func skew(v *Versions) []string {
 		return nil // no version is known
 	}
 	type group struct{ component, version string }
-	members := map[group][]Part{}
+	sizes := map[group]int{}
+	var groups []group // in the order of the parts
 	for _, part := range v.Parts {
-		if part.Version != "" && part.Version != newest {
-			key := group{part.Component, part.Version}
-			members[key] = append(members[key], part)
+		if part.Version == "" || part.Version == newest {
+			continue
+		}
+		key := group{part.Component, part.Version}
+		if sizes[key]++; sizes[key] == 1 {
+			groups = append(groups, key)
 		}
 	}
-	groups := slices.SortedFunc(maps.Keys(members), func(a, b group) int {
-		return cmp.Or(cmp.Compare(rank(a.component), rank(b.component)), cmp.Compare(a.component, b.component),
-			cmp.Compare(a.version, b.version))
-	})
 	var lines []string
 	for _, key := range groups {
-		who := fmt.Sprintf("%s of %s", counted(len(members[key]), "Pod"), componentText(key.component))
-		lines = append(lines, difference(who, key.version, newest,
+		component := key.component
+		if !slices.Contains(order, component) {
+			component = "handler " + component
+		}
+		lines = append(lines, difference(fmt.Sprintf("%s of the %s", counted(sizes[key], "Pod"), component), key.version, newest,
 			"update its image, or wait until its rollout has completed: kubectl get pods -n "+v.Namespace))
 	}
 	if v.Client.Version != newest {
@@ -171,15 +175,8 @@ func difference(who, has, newest, remedy string) string {
 	}
 }
 
-func componentText(component string) string {
-	if rank(component) == 3 {
-		return "the handler " + component
-	}
-	return "the " + component
-}
-
-// PrintVersions prints the versions as text.
-func PrintVersions(out io.Writer, v *Versions) error {
+// Text prints the versions.
+func (v *Versions) Text(out io.Writer) error {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "kubectl-akri\t%s\t%s\n", v.Client.Version, v.Client.Platform)

@@ -32,7 +32,7 @@ func TestPrintVersions(t *testing.T) {
 		t.Error("versions that differ are healthy")
 	}
 	var out strings.Builder
-	if err := PrintVersions(&out, versions); err != nil {
+	if err := versions.Text(&out); err != nil {
 		t.Fatal(err)
 	}
 	const want = `kubectl-akri|v1.2.2-3-g2469d3f|linux/amd64

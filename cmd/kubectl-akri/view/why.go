@@ -4,74 +4,275 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	v0 "akri.sh/akri/api/v0"
 )
 
-// Facts holds an Instance and the objects related to it.
+// Facts is what is known about an object that is explained: a Pod, an Instance or a
+// Configuration, the first of them that is not nil.
 type Facts struct {
-	Instance v0.Instance
-	// Configuration is nil if it does not exist.
-	Configuration *v0.Configuration
-	// Pods that request the device, by the Instance's resource or by the
+	// Created is what was asked about if it is another object that Akri created, for the
+	// Instance or Configuration. For a Pod, it says what Akri created it for.
+	Created *Made `json:"created,omitempty"`
+
+	Pod      *corev1.Pod  `json:"pod,omitempty"`
+	Instance *v0.Instance `json:"instance,omitempty"`
+	// Configuration is also that of an Instance; nil if it does not exist.
+	Configuration *v0.Configuration `json:"configuration,omitempty"`
+	// Instances are those of a Configuration that is explained, sorted by name.
+	Instances []v0.Instance `json:"instances,omitempty"`
+
+	// Requested are the facts about each Instance and Configuration whose resource a Pod
+	// requests. Unknown are resources that it requests, and that belong to neither.
+	Requested []*Facts `json:"requested,omitempty"`
+	Unknown   []string `json:"unknownResources,omitempty"`
+
+	// Pods request one of the devices, by the Instance's resource or by the
 	// Configuration's. AllPods reports whether all namespaces were searched.
-	Pods    []corev1.Pod
-	AllPods bool
-	// Nodes holds the nodes that see the device, by name; nil if they may not be
-	// read. A node that does not exist is missing.
-	Nodes map[string]corev1.Node
-	// Events are those of the Instance, its Pods and its objects.
-	Events []corev1.Event
-	Now    time.Time
+	Pods    []corev1.Pod `json:"pods,omitempty"`
+	AllPods bool         `json:"allNamespacesSearched"`
+	// Nodes holds the conditions of the nodes that see an Instance, by name; nil if they
+	// may not be read. A node that does not exist is missing.
+	Nodes map[string][]corev1.NodeCondition `json:"nodes,omitempty"`
+	// Events are those of the explained object and, for an Instance, of its Pods; for an
+	// Instance or a Configuration, also those of its objects.
+	Events []corev1.Event `json:"events,omitempty"`
+	Now    time.Time      `json:"-"`
+
+	// Findings are the problems that [Facts.Conclude] has found.
+	Findings []Finding `json:"findings"`
 }
 
-// maxEvents limits the Events that are shown to the latest.
-const maxEvents = 8
+// Made is an object that Akri created for an Instance or a Configuration.
+type Made struct {
+	// Object is its kind and name.
+	Object string `json:"object,omitempty"`
+	State  string `json:"state,omitempty"`
+	// For is what it was created for.
+	For   string   `json:"for"`
+	Notes []string `json:"notes,omitempty"`
+	// Selector is the selector of a Service; nil if it has none, or if the object is
+	// not a Service. Selected are the Pods that it selects.
+	Selector map[string]string `json:"selector,omitempty"`
+	Selected []corev1.Pod      `json:"selected,omitempty"`
+}
 
-// Why prints the state of an Instance, the problems found and their remedies.
-func Why(out io.Writer, f *Facts) error {
+// Bounds of what a page lists. Of Events, it has the latest.
+const (
+	maxEvents    = 8
+	maxInstances = 20
+)
+
+// Text prints the state of the explained object, the problems found and their remedies.
+func (f *Facts) Text(out io.Writer) error {
 	var b strings.Builder
-	instance := &f.Instance
-	fmt.Fprintf(&b, "Instance %s/%s  %s\n", instance.Namespace, instance.Name, readiness(instance.Status.Conditions))
-	fmt.Fprintf(&b, "  found by   Configuration %s%s\n", instance.Spec.ConfigurationName, handlerText(f.Configuration))
-	fmt.Fprintf(&b, "  seen from  %s\n", f.nodesText())
-	for _, slot := range f.slots() {
-		fmt.Fprintf(&b, "  slot       %s  %s%s\n", slot.name, ownerText(slot.value, instance.Spec.ConfigurationName), slot.usersText(f))
+	switch {
+	case f.Pod != nil:
+		f.writePod(&b)
+	case f.Instance != nil:
+		f.writeCreated(&b)
+		f.writeInstance(&b)
+	default:
+		f.writeCreated(&b)
+		f.writeConfiguration(&b)
 	}
-	writeConditions(&b, instance.Status.Conditions)
-	writeObjects(&b, instance.Status.Resources)
-	f.writePods(&b)
-	writeEvents(&b, f.Events, f.Now)
-	writeConclusion(&b, conclude(f))
+	f.writeEvents(&b)
+	b.WriteString("\nConclusion:\n")
+	for _, finding := range f.Findings {
+		fmt.Fprintf(&b, "  %s\n", indented(finding.Cause, 4))
+		if finding.Remedy != "" {
+			fmt.Fprintf(&b, "    → %s\n", indented(finding.Remedy, 6))
+		}
+	}
+	if len(f.Findings) == 0 {
+		fmt.Fprintf(&b, "  No problem found: %s.\n", f.health())
+	}
 	return printed(out, b.String())
 }
 
-func handlerText(configuration *v0.Configuration) string {
-	if configuration == nil {
-		return ", which does not exist"
+// writeCreated prints the object that was asked about. The page of its parent follows.
+func (f *Facts) writeCreated(b *strings.Builder) {
+	made := f.Created
+	if made == nil {
+		return
 	}
-	return ", handler " + configuration.Spec.DiscoveryHandler.Name
+	fmt.Fprintf(b, "%s  %s\n  for        %s\n", made.Object, made.State, made.For)
+	for i := range made.Selected {
+		pod := &made.Selected[i]
+		fmt.Fprintf(b, "  selects    Pod %s  %s  %s\n", pod.Name, nodeText(pod), PodState(pod))
+	}
+	if made.Selector != nil && len(made.Selected) == 0 {
+		labels := metav1.FormatLabelSelector(metav1.SetAsLabelSelector(made.Selector))
+		fmt.Fprintf(b, "  selects    no Pod: none has the labels %s\n", strings.ReplaceAll(labels, ",", ", "))
+	}
+	for _, note := range made.Notes {
+		fmt.Fprintf(b, "  note       %s\n", note)
+	}
+	b.WriteByte('\n')
 }
 
-func (f *Facts) nodesText() string {
-	if len(f.Instance.Spec.Nodes) == 0 {
-		return "no node"
+func (f *Facts) writeInstance(b *strings.Builder) {
+	instance := f.Instance
+	handler := ", which does not exist"
+	if f.Configuration != nil {
+		handler = ", handler " + f.Configuration.Spec.DiscoveryHandler.Name
 	}
-	texts := make([]string, len(f.Instance.Spec.Nodes))
-	for i, name := range f.Instance.Spec.Nodes {
-		texts[i] = name
+	nodes := slices.Clone(instance.Spec.Nodes)
+	for i, name := range nodes {
 		if complaint := f.nodeComplaint(name); complaint != "" {
-			texts[i] += " (" + complaint + ")"
+			nodes[i] += " (" + strings.TrimPrefix(complaint, "is ") + ")"
 		}
 	}
-	return strings.Join(texts, ", ")
+	fmt.Fprintf(b, "Instance %s/%s  %s\n", instance.Namespace, instance.Name, readiness(instance.Status.Conditions))
+	fmt.Fprintf(b, "  found by   Configuration %s%s\n", instance.Spec.ConfigurationName, handler)
+	fmt.Fprintf(b, "  seen from  %s\n", cmp.Or(strings.Join(nodes, ", "), "no node"))
+	f.writeSlots(b)
+	f.writeConditions(b)
+	f.writeObjects(b)
+	if len(f.Pods) > 0 {
+		b.WriteString("\nPods that request the device:\n")
+	}
+	for i := range f.Pods {
+		pod := &f.Pods[i]
+		anyDevice := ""
+		if !Requests(pod, v0.ResourceName(instance.Name)) {
+			anyDevice = ", for any of the Configuration's devices"
+		}
+		fmt.Fprintf(b, "  %s  %s%s  %s\n", f.podName(pod), nodeText(pod), anyDevice, PodState(pod))
+	}
+}
+
+func (f *Facts) writeConfiguration(b *strings.Builder) {
+	c := f.Configuration
+	devices := "none"
+	if n := len(f.Instances); n > 0 {
+		ready := 0
+		for i := range f.Instances {
+			if meta.IsStatusConditionTrue(f.Instances[i].Status.Conditions, v0.ConditionReady) {
+				ready++
+			}
+		}
+		devices = fmt.Sprintf("%s, %d ready", counted(n, "Instance"), ready)
+	}
+	fmt.Fprintf(b, "Configuration %s/%s  %s\n", c.Namespace, c.Name, readiness(c.Status.Conditions))
+	fmt.Fprintf(b, "  handler    %s\n", c.Spec.DiscoveryHandler.Name)
+	fmt.Fprintf(b, "  devices    %s\n", devices)
+	fmt.Fprintf(b, "  resource   %s, for any of the devices: %s\n", v0.ResourceName(c.Name), usageText(f.Instances...))
+	f.writeConditions(b)
+	if len(f.Instances) > 0 {
+		b.WriteString("\nDevices:\n")
+	}
+	for i, instance := range f.Instances {
+		if i == maxInstances {
+			fmt.Fprintf(b, "  and %d more: kubectl akri tree -n %s %s\n", len(f.Instances)-i, c.Namespace, c.Name)
+			break
+		}
+		fmt.Fprintf(b, "  Instance %s  on %s  %s, %s\n", instance.Name, cmp.Or(strings.Join(instance.Spec.Nodes, ", "), "no node"),
+			readiness(instance.Status.Conditions), usageText(instance))
+	}
+	f.writeObjects(b)
+	own := f.explainedPods()
+	if len(own) > 0 {
+		fmt.Fprintf(b, "\nPods that request %s:\n", v0.ResourceName(c.Name))
+	}
+	for i := range own {
+		fmt.Fprintf(b, "  %s  %s  %s\n", f.podName(&own[i]), nodeText(&own[i]), PodState(&own[i]))
+	}
+}
+
+func (f *Facts) writePod(b *strings.Builder) {
+	fmt.Fprintf(b, "Pod %s/%s  %s  %s\n", f.Pod.Namespace, f.Pod.Name, nodeText(f.Pod), PodState(f.Pod))
+	if f.Created != nil {
+		fmt.Fprintf(b, "  for        %s\n", f.Created.For)
+	}
+	requested := Requested(f.Pod)
+	for _, resource := range slices.Sorted(maps.Keys(requested)) {
+		owner := ", which does not exist"
+		for _, one := range f.Requested {
+			switch p := one.parent(); {
+			case v0.ResourceName(p.meta.Name) != resource:
+			case one.Instance != nil:
+				owner = fmt.Sprintf(", Instance %s/%s: %s", p.meta.Namespace, p.meta.Name, usageText(*one.Instance))
+			default:
+				owner = fmt.Sprintf(", any device of Configuration %s/%s: %s", p.meta.Namespace, p.meta.Name, usageText(one.Instances...))
+			}
+		}
+		fmt.Fprintf(b, "  requests   %d of %s%s\n", requested[resource], resource, owner)
+	}
+	if len(requested) == 0 {
+		b.WriteString("  requests   no device\n")
+	}
+	for _, one := range f.Requested {
+		if one.Instance != nil {
+			one.writeSlots(b)
+			continue
+		}
+		for _, holder := range one.holders() {
+			fmt.Fprintf(b, "  slot       %s\n", holder)
+		}
+	}
+	for _, note := range f.notes() {
+		fmt.Fprintf(b, "  note       %s\n", note)
+	}
+}
+
+// parent is what an Instance and a Configuration have in common.
+type parent struct {
+	kind       string
+	meta       *metav1.ObjectMeta
+	conditions []metav1.Condition
+	objects    []v0.ResourceStatus
+}
+
+func (f *Facts) parent() parent {
+	if f.Instance != nil {
+		return parent{"Instance", &f.Instance.ObjectMeta, f.Instance.Status.Conditions, f.Instance.Status.Resources}
+	}
+	return parent{"Configuration", &f.Configuration.ObjectMeta, f.Configuration.Status.Conditions, f.Configuration.Status.Resources}
+}
+
+// Recorded returns the UID of the Instance or Configuration, and the objects that Akri
+// created for it.
+func (f *Facts) Recorded() (types.UID, []v0.ResourceStatus) {
+	return f.parent().meta.UID, f.parent().objects
+}
+
+// Resources returns the resources with which Pods can request the devices.
+func (f *Facts) Resources() []string {
+	if f.Instance != nil {
+		return []string{v0.ResourceName(f.Instance.Name), v0.ResourceName(f.Instance.Spec.ConfigurationName)}
+	}
+	resources := []string{v0.ResourceName(f.Configuration.Name)}
+	for i := range f.Instances {
+		resources = append(resources, v0.ResourceName(f.Instances[i].Name))
+	}
+	return resources
+}
+
+// Devices returns the Instance, or those of the Configuration.
+func (f *Facts) Devices() []v0.Instance {
+	if f.Instance != nil {
+		return []v0.Instance{*f.Instance}
+	}
+	return f.Instances
+}
+
+// podName includes the namespace of a Pod if it differs from that of the explained object.
+func (f *Facts) podName(pod *corev1.Pod) string {
+	if f.Pod != nil && f.Pod.Namespace == pod.Namespace || f.Pod == nil && f.parent().meta.Namespace == pod.Namespace {
+		return "Pod " + pod.Name
+	}
+	return "Pod " + pod.Namespace + "/" + pod.Name
 }
 
 // nodeComplaint returns the problem of a node, or "" if none is known.
@@ -79,110 +280,102 @@ func (f *Facts) nodeComplaint(name string) string {
 	if f.Nodes == nil {
 		return ""
 	}
-	node, exists := f.Nodes[name]
+	conditions, exists := f.Nodes[name]
 	if !exists {
 		return "does not exist"
 	}
-	for _, condition := range node.Status.Conditions {
+	for _, condition := range conditions {
 		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
-			return "not Ready"
+			return "is not Ready"
 		}
 	}
 	return ""
 }
 
-// slotView is one of the Instance's slots and its owner.
-type slotView struct {
+// deviceSlot is one of an Instance's slots.
+type deviceSlot struct {
 	name  string
-	value v0.SlotOwner
 	owner v0.Owner
+	// users are the Pods on the slot's node that have not terminated and request the
+	// resource with which the slot was allocated. Only the kubelet knows which of them
+	// uses which slot.
+	users []string
+	// usage says who uses it.
+	usage string
 }
 
-func (f *Facts) slots() []slotView {
-	var slots []slotView
-	for i := range int(f.Instance.Spec.Capacity) {
-		name := v0.SlotName(f.Instance.Name, i)
-		value := f.Instance.Spec.DeviceUsage[name]
-		owner, _ := v0.ParseOwner(string(value)) // an invalid value is shown unchanged
-		slots = append(slots, slotView{name, value, owner})
+func (f *Facts) slotsOf(instance *v0.Instance) []deviceSlot {
+	var slots []deviceSlot
+	for i := range int(instance.Spec.Capacity) {
+		s := deviceSlot{name: v0.SlotName(instance.Name, i)}
+		value := instance.Spec.DeviceUsage[s.name]
+		s.owner, _ = v0.ParseOwner(string(value)) // an invalid value is shown unchanged
+		resource := v0.ResourceName(instance.Name)
+		if s.owner.VirtualID != "" {
+			resource = v0.ResourceName(instance.Spec.ConfigurationName)
+		}
+		for j := range f.Pods {
+			pod := &f.Pods[j]
+			if !s.owner.Free() && pod.Spec.NodeName == s.owner.Node && !terminated(pod) && Requests(pod, resource) {
+				s.users = append(s.users, f.podName(pod))
+			}
+		}
+		s.usage = ownerText(value, instance.Spec.ConfigurationName)
+		if len(s.users) > 0 {
+			s.usage += "  by " + strings.Join(s.users, " or ")
+		}
+		slots = append(slots, s)
 	}
 	return slots
 }
 
-// usersText names the Pods on the slot's node that request the device. Only the
-// kubelet knows which of them uses which slot.
-func (s slotView) usersText(f *Facts) string {
-	if s.owner.Free() {
-		return ""
+func (f *Facts) writeSlots(b *strings.Builder) {
+	for _, s := range f.slotsOf(f.Instance) {
+		fmt.Fprintf(b, "  slot       %s  %s\n", s.name, s.usage)
 	}
-	if users := f.usersOf(s); len(users) > 0 {
-		return "  by " + strings.Join(users, " or ")
-	}
-	return ""
 }
 
-// usersOf returns the Pods on a slot's node that have not terminated and request the
-// resource through which the slot was allocated.
-func (f *Facts) usersOf(s slotView) []string {
-	resource := v0.ResourceName(f.Instance.Name)
-	if s.owner.VirtualID != "" {
-		resource = v0.ResourceName(f.Instance.Spec.ConfigurationName)
-	}
-	var users []string
-	for i := range f.Pods {
-		if pod := &f.Pods[i]; pod.Spec.NodeName == s.owner.Node && !terminated(pod) && Requests(pod, resource) {
-			users = append(users, f.podName(pod))
+// holders names the owners of the slots of a Configuration's devices that are in use.
+func (f *Facts) holders() []string {
+	const maxShown = 10
+	var holders []string
+	for i := range f.Instances {
+		for _, s := range f.slotsOf(&f.Instances[i]) {
+			if s.owner.Free() {
+				continue
+			}
+			if len(holders) == maxShown {
+				return append(holders, "and others")
+			}
+			holders = append(holders, s.name+" "+s.usage)
 		}
 	}
-	return users
+	return holders
 }
 
-func (f *Facts) podName(pod *corev1.Pod) string { return podName(pod, f.Instance.Namespace) }
-
-func writeObjects(b *strings.Builder, resources []v0.ResourceStatus) {
-	if len(resources) == 0 {
-		return
+// usageText describes how many slots of devices are free.
+func usageText(instances ...v0.Instance) string {
+	free, all := 0, 0
+	for i := range instances {
+		free += freeSlots(&instances[i])
+		all += int(instances[i].Spec.Capacity)
 	}
-	b.WriteString("\nObjects:\n")
-	for _, resource := range resources {
-		fmt.Fprintf(b, "  %s %s  %s\n", resource.Kind, resource.Name, resourceState(resource))
-	}
+	return fmt.Sprintf("%d of %s free", free, counted(all, "slot"))
 }
 
-func (f *Facts) writePods(b *strings.Builder) {
-	if len(f.Pods) == 0 {
-		return
-	}
-	b.WriteString("\nPods that request the device:\n")
-	for i := range f.Pods {
-		pod := &f.Pods[i]
-		anyDevice := ""
-		if !Requests(pod, v0.ResourceName(f.Instance.Name)) {
-			anyDevice = ", for any of the Configuration's devices"
+func freeSlots(instance *v0.Instance) int {
+	free := int(instance.Spec.Capacity)
+	for _, owner := range instance.Spec.DeviceUsage {
+		if owner != "" {
+			free--
 		}
-		fmt.Fprintf(b, "  %s  %s%s  %s\n", f.podName(pod), nodeText(pod), anyDevice, PodState(pod))
 	}
+	return max(free, 0)
 }
 
-// writeEvents prints the latest events.
-func writeEvents(b *strings.Builder, all []corev1.Event, now time.Time) {
-	if len(all) == 0 {
-		return
-	}
-	b.WriteString("\nLatest events:\n")
-	events := slices.Clone(all)
-	slices.SortStableFunc(events, func(x, y corev1.Event) int {
-		return cmp.Or(eventTime(&x).Compare(eventTime(&y)), cmp.Compare(x.Name, y.Name))
-	})
-	for _, event := range events[max(0, len(events)-maxEvents):] {
-		fmt.Fprintf(b, "  %s ago  %s %s  %s: %s\n", duration.HumanDuration(now.Sub(eventTime(&event))),
-			event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Reason, indented(strings.TrimSpace(event.Message), 6))
-	}
-}
-
-// writeConditions prints conditions, one per line.
-func writeConditions(b *strings.Builder, conditions []metav1.Condition) {
+func (f *Facts) writeConditions(b *strings.Builder) {
 	b.WriteString("\nConditions:\n")
+	conditions := f.parent().conditions
 	for _, condition := range conditions {
 		fmt.Fprintf(b, "  %s=%s  %s: %s\n", condition.Type, condition.Status, condition.Reason, indented(condition.Message, 6))
 	}
@@ -191,14 +384,27 @@ func writeConditions(b *strings.Builder, conditions []metav1.Condition) {
 	}
 }
 
-// writeConclusion prints findings with their remedies.
-func writeConclusion(b *strings.Builder, findings []conclusion) {
-	b.WriteString("\nConclusion:\n")
-	for _, finding := range findings {
-		fmt.Fprintf(b, "  %s\n", indented(finding.cause, 4))
-		if finding.hint != "" {
-			fmt.Fprintf(b, "    → %s\n", indented(finding.hint, 6))
-		}
+func (f *Facts) writeObjects(b *strings.Builder) {
+	objects := f.parent().objects
+	if len(objects) > 0 {
+		b.WriteString("\nObjects:\n")
+	}
+	for _, object := range objects {
+		fmt.Fprintf(b, "  %s %s  %s\n", object.Kind, object.Name, resourceState(object))
+	}
+}
+
+func (f *Facts) writeEvents(b *strings.Builder) {
+	if len(f.Events) > 0 {
+		b.WriteString("\nLatest events:\n")
+	}
+	events := slices.Clone(f.Events)
+	slices.SortStableFunc(events, func(x, y corev1.Event) int {
+		return cmp.Or(eventTime(&x).Compare(eventTime(&y)), cmp.Compare(x.Name, y.Name))
+	})
+	for _, event := range events[max(0, len(events)-maxEvents):] {
+		fmt.Fprintf(b, "  %s ago  %s %s  %s: %s\n", duration.HumanDuration(f.Now.Sub(eventTime(&event))),
+			event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Reason, indented(strings.TrimSpace(event.Message), 6))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // served returns the facts of a Configuration with two devices and no problems, after
 // change.
-func served(change func(*ConfigurationFacts)) *ConfigurationFacts {
+func served(change func(*Facts)) *Facts {
 	instance := func(name string, usage map[string]v0.SlotOwner, nodes ...string) v0.Instance {
 		return v0.Instance{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: name},
@@ -22,8 +22,8 @@ func served(change func(*ConfigurationFacts)) *ConfigurationFacts {
 			Status:     v0.InstanceStatus{Conditions: conditions(v0.ConditionReady, metav1.ConditionTrue, v0.ReasonReady, "")},
 		}
 	}
-	f := &ConfigurationFacts{
-		Configuration: v0.Configuration{
+	f := &Facts{
+		Configuration: &v0.Configuration{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "plant", Name: "cam"},
 			Spec:       v0.ConfigurationSpec{DiscoveryHandler: v0.DiscoveryHandler{Name: "onvif"}},
 			Status: v0.ConfigurationStatus{
@@ -46,7 +46,7 @@ func served(change func(*ConfigurationFacts)) *ConfigurationFacts {
 }
 
 // missingHandler changes the Configuration to one whose handler no node has.
-func missingHandler(f *ConfigurationFacts, name string) {
+func missingHandler(f *Facts, name string) {
 	f.Instances, f.Pods = nil, nil
 	f.Configuration.Spec.DiscoveryHandler.Name = name
 	f.Configuration.Status.Conditions = conditions(v0.ConditionDiscovering, metav1.ConditionFalse, v0.ReasonHandlerMissing, "deploy it")
@@ -56,19 +56,18 @@ func missingHandler(f *ConfigurationFacts, name string) {
 	}
 }
 
-// texts returns findings with their remedies.
-func texts(findings []conclusion) []string {
-	var all []string
-	for _, finding := range findings {
-		all = append(all, strings.TrimSuffix(finding.cause+" → "+finding.hint, " → "))
-	}
-	return all
-}
-
-// compare checks that each finding contains the wanted text at the same place.
-func compare(t *testing.T, findings []conclusion, want []string) {
+// compare checks that each finding, or the sentence that there is none, contains the
+// wanted text at the same place.
+func compare(t *testing.T, facts *Facts, want []string) {
 	t.Helper()
-	got := texts(findings)
+	facts.Conclude()
+	var got []string
+	for _, finding := range facts.Findings {
+		got = append(got, strings.TrimSuffix(finding.Cause+" → "+finding.Remedy, " → "))
+	}
+	if len(got) == 0 {
+		got = []string{"No problem found: " + facts.health() + "."}
+	}
 	if !slices.EqualFunc(got, want, strings.Contains) {
 		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
@@ -81,22 +80,22 @@ func TestConcludeConfiguration(t *testing.T) {
 		return pod
 	}
 	for name, c := range map[string]struct {
-		change func(*ConfigurationFacts)
+		change func(*Facts)
 		want   []string
 	}{
 		"no problem": {nil, []string{"No problem found"}},
 		"being deleted": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				f.Configuration.DeletionTimestamp, f.Configuration.Finalizers = &metav1.Time{Time: f.Now}, []string{"akri.sh/x"}
 			},
 			[]string{"being deleted. → it is deleted once its finalizers are removed: akri.sh/x"},
 		},
 		"no controller": {
-			func(f *ConfigurationFacts) { f.Configuration.Status = v0.ConfigurationStatus{} },
+			func(f *Facts) { f.Configuration.Status = v0.ConfigurationStatus{} },
 			[]string{"has not reconciled the Configuration yet. → check that akri-controller is running"},
 		},
 		"wrong templates": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				f.Configuration.Status.Conditions = append(
 					conditions(v0.ConditionAccepted, metav1.ConditionFalse, v0.ReasonInvalidTemplate, "no end"),
 					conditions(v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInvalidTemplate, "no end")...)
@@ -104,32 +103,32 @@ func TestConcludeConfiguration(t *testing.T) {
 			[]string{"not accepted (InvalidTemplate); nothing changes until they are corrected:\nno end → correct the Configuration"},
 		},
 		"discovery fails": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				f.Instances = nil
 				f.Configuration.Status.DiscoveryFailures = []v0.DiscoveryFailure{{Node: "node2", Handler: "onvif", Message: "no route"}}
 			},
 			[]string{"Discovery fails on node node2, handler onvif: no route → kubectl akri nodes node2"},
 		},
 		"a handler that is not installed": {
-			func(f *ConfigurationFacts) { missingHandler(f, "onvif") },
+			func(f *Facts) { missingHandler(f, "onvif") },
 			[]string{"No device can be found: deploy it → with the chart, --set handlers.onvif.enabled=true installs this one"},
 		},
 		"a misspelled handler": {
-			func(f *ConfigurationFacts) { missingHandler(f, "udve") },
+			func(f *Facts) { missingHandler(f, "udve") },
 			[]string{"Akri has none with this name, but debugEcho, http, mdns, mqtt, onvif, opcua, udev"},
 		},
 		"nothing found": {
-			func(f *ConfigurationFacts) { f.Instances = nil },
+			func(f *Facts) { f.Instances = nil },
 			[]string{"the handler onvif finds none, or runs on no node. → check on which nodes the Pods of onvif run"},
 		},
 		"an object for all": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				f.Configuration.Status.Conditions = conditions(v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonForbidden, "m")
 			},
 			[]string{"could be applied (Forbidden):\nm → kubectl akri rbac -n plant cam"},
 		},
 		"Instances": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				f.Configuration.Status.Conditions = conditions(v0.ConditionApplied, metav1.ConditionFalse, v0.ReasonInstancesFailing, "two")
 				for i := range f.Instances {
 					f.Instances[i].Status.Conditions = conditions(v0.ConditionReady, metav1.ConditionFalse, v0.ReasonProgressing, "Pod x")
@@ -138,22 +137,22 @@ func TestConcludeConfiguration(t *testing.T) {
 			[]string{"2 of 2 Instances are not ready. The first is cam-1: Progressing: Pod x → kubectl akri why instance/cam-1"},
 		},
 		"an object": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				f.Configuration.Status.Resources[0] = v0.ResourceStatus{Kind: "Service", Name: "cam-svc", Reason: "no address"}
 			},
 			[]string{"Service cam-svc is not ready: no address → kubectl describe service -n plant cam-svc"},
 		},
 		"two devices on one node": {
-			func(f *ConfigurationFacts) { f.Pods = append(f.Pods, wants(pending("two", "akri.sh/cam", short), "2")) },
-			[]string{"Pod two waits for 2 devices of akri.sh/cam, and a free slot have: on node1, 0 of 1 device; on node2, 1 of 2 devices.\n" +
+			func(f *Facts) { f.Pods = append(f.Pods, wants(pending("two", "akri.sh/cam", short), "2")) },
+			[]string{"Pod two waits for 2 devices of akri.sh/cam; devices with a free slot: 0 of 1 on node1, 1 of 2 on node2.\n" +
 				"In use: cam-1-0 used on node1 through akri.sh/cam (id 0)  by Pod one. → delete a Pod"},
 		},
 		"free, but elsewhere": {
-			func(f *ConfigurationFacts) { f.Pods = append(f.Pods, pending("two", "akri.sh/cam", short)) },
+			func(f *Facts) { f.Pods = append(f.Pods, pending("two", "akri.sh/cam", short)) },
 			[]string{"Pod two waits for 1 device of akri.sh/cam. Enough of them have a free slot, on node1, node2. The scheduler reports: 0/2"},
 		},
 		"no node": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				for i := range f.Instances {
 					f.Instances[i].Spec.Nodes = nil
 				}
@@ -162,7 +161,7 @@ func TestConcludeConfiguration(t *testing.T) {
 			[]string{"Pod two waits for 1 device of akri.sh/cam, but no node sees any."},
 		},
 		"other Pods": {
-			func(f *ConfigurationFacts) {
+			func(f *Facts) {
 				crash := waiting("crash", "CrashLoopBackOff", "")
 				crash.Spec.Containers = pod("", "", "akri.sh/cam").Spec.Containers
 				f.Pods = append(f.Pods, crash, pending("memory", "akri.sh/cam", "1 Insufficient memory."),
@@ -171,13 +170,15 @@ func TestConcludeConfiguration(t *testing.T) {
 			[]string{"Pod crash is on node1", "Pod memory cannot be scheduled: 1 Insufficient memory."},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { compare(t, served(c.change).conclude(), c.want) })
+		t.Run(name, func(t *testing.T) { compare(t, served(c.change), c.want) })
 	}
 }
 
 func TestWhyConfiguration(t *testing.T) {
 	var out strings.Builder
-	if err := WhyConfiguration(&out, served(nil)); err != nil {
+	f := served(nil)
+	f.Conclude()
+	if err := f.Text(&out); err != nil {
 		t.Fatal(err)
 	}
 	const want = `Configuration plant/cam  Ready

@@ -14,10 +14,10 @@ import (
 func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 
 // podFacts returns the facts of a Pod that requests the device cam-1.
-func podFacts(pod corev1.Pod, change func(*Facts)) *PodFacts {
+func podFacts(pod corev1.Pod, change func(*Facts)) *Facts {
 	device := healthy(change)
 	device.Pods = append(device.Pods, pod)
-	return &PodFacts{Pod: pod, Instances: []*Facts{device}, AllPods: true, Now: device.Now}
+	return &Facts{Pod: &pod, Requested: []*Facts{device}, AllPods: true, Now: device.Now}
 }
 
 func TestConcludePod(t *testing.T) {
@@ -28,11 +28,11 @@ func TestConcludePod(t *testing.T) {
 	ofBoth := pending("two", "akri.sh/cam-1", both)
 	ofBoth.Spec.Containers[0].Resources.Limits["akri.sh/cam"] = quantity("2")
 	withGroup := podFacts(ofBoth, taken)
-	withGroup.Configurations = []*ConfigurationFacts{served(nil)}
-	unknown := &PodFacts{Pod: pending("two", "akri.sh/cam-9", "0/1 nodes are available: 1 Insufficient akri.sh/cam-9."),
-		Unknown: []string{"akri.sh/cam-9"}}
+	withGroup.Requested = append(withGroup.Requested, served(nil))
+	lost := pending("two", "akri.sh/cam-9", "0/1 nodes are available: 1 Insufficient akri.sh/cam-9.")
+	unknown := &Facts{Pod: &lost, Unknown: []string{"akri.sh/cam-9"}}
 	for name, c := range map[string]struct {
-		facts *PodFacts
+		facts *Facts
 		want  []string
 	}{
 		"running":  {podFacts(pod("two", "node1", "akri.sh/cam-1"), nil), []string{"No problem found: Pod two is Running."}},
@@ -43,7 +43,8 @@ func TestConcludePod(t *testing.T) {
 		},
 		"neither a device nor any of the others": {
 			withGroup,
-			[]string{"Pod two waits for akri.sh/cam-1: all 2 slots", "Pod two waits for 2 devices of akri.sh/cam, and a free slot have:"},
+			[]string{"Pod two waits for akri.sh/cam-1: all 2 slots",
+				"Pod two waits for 2 devices of akri.sh/cam; devices with a free slot: 0 of 1 on node1, 1 of 2 on node2."},
 		},
 		"device gone": {
 			podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), func(f *Facts) { f.Instance.Spec.Nodes = nil }),
@@ -56,7 +57,7 @@ func TestConcludePod(t *testing.T) {
 		"rejected": {podFacts(failed, nil), []string{"Pod two has failed on node1: UnexpectedAdmissionError: slot taken → it is replaced"}},
 		"unknown":  {unknown, []string{"akri.sh/cam-9 is requested, but there is no Instance or Configuration cam-9. → correct the name"}},
 	} {
-		t.Run(name, func(t *testing.T) { compare(t, c.facts.conclude(), c.want) })
+		t.Run(name, func(t *testing.T) { compare(t, c.facts, c.want) })
 	}
 }
 
@@ -64,13 +65,14 @@ func TestWhyPod(t *testing.T) {
 	facts := podFacts(pending("two", "akri.sh/cam-1", "1 Insufficient akri.sh/cam-1."), func(f *Facts) {
 		f.Instance.Spec.DeviceUsage["cam-1-1"] = "C:0:node1"
 	})
-	facts.Origin = "Instance plant/cam-1, by Deployment.apps plant/cam-1"
+	facts.Created = &Made{For: "Instance plant/cam-1, by Deployment.apps plant/cam-1"}
 	facts.Events = []corev1.Event{{
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "two"}, Reason: "FailedScheduling", Message: "no room",
 	}}
 	facts.Events[0].LastTimestamp.Time = facts.Now.Add(-time.Minute)
 	var out strings.Builder
-	if err := WhyPod(&out, facts); err != nil {
+	facts.Conclude()
+	if err := facts.Text(&out); err != nil {
 		t.Fatal(err)
 	}
 	const want = `Pod plant/two  on no node yet  Pending
@@ -107,12 +109,12 @@ func TestPodNotes(t *testing.T) {
 		}
 		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: limits}}
 	}
-	facts := &PodFacts{
-		Instances:      []*Facts{device("cam-1", "URL", "NAME", "MODEL"), device("mic-2", "URL", "NAME", "RATE"), device("usb-3", "DEVNODE")},
-		Configurations: []*ConfigurationFacts{served(nil)},
-	}
-	facts.Configurations[0].Instances[0].Spec.BrokerProperties = map[string]string{"URL": "x"}
-	group := corev1.ResourceName(facts.Configurations[0].resource())
+	cameras := served(nil)
+	cameras.Instances[0].Spec.BrokerProperties = map[string]string{"URL": "x"}
+	facts := &Facts{Pod: &corev1.Pod{}, Requested: []*Facts{
+		device("cam-1", "URL", "NAME", "MODEL"), device("mic-2", "URL", "NAME", "RATE"), device("usb-3", "DEVNODE"), cameras,
+	}}
+	group := corev1.ResourceName(cameras.resourceFor(nil))
 	sidecar := container("sidecar", "akri.sh/cam-1")
 	sidecar.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
 	for name, c := range map[string]struct {
@@ -151,18 +153,20 @@ func TestRequested(t *testing.T) {
 }
 
 func TestWhyObject(t *testing.T) {
-	for want, facts := range map[string]*ObjectFacts{
-		"Service plant/cam-svc  ready\n  for        Instance plant/cam-1\n  selects    no Pod: none has the labels a=b, c=d\n\n": {
-			Object: "Service plant/cam-svc", State: "ready", Origin: "Instance plant/cam-1", Selector: map[string]string{"c": "d", "a": "b"},
+	const head = "Service plant/cam-svc  ready\n  for        Instance plant/cam-1\n  selects    "
+	for want, made := range map[string]*Made{
+		"no Pod: none has the labels a=b, c=d\n\nInstance plant/cam-1": {
+			Object: "Service plant/cam-svc", State: "ready", For: "Instance plant/cam-1", Selector: map[string]string{"c": "d", "a": "b"},
 		},
-		"Service plant/cam-svc  ready\n  for        Instance plant/cam-1\n  selects    Pod one  on node1  Running\n\n": {
-			Object: "Service plant/cam-svc", State: "ready", Origin: "Instance plant/cam-1", Selector: map[string]string{"a": "b"},
+		"Pod one  on node1  Running\n\nInstance plant/cam-1": {
+			Object: "Service plant/cam-svc", State: "ready", For: "Instance plant/cam-1", Selector: map[string]string{"a": "b"},
 			Selected: []corev1.Pod{pod("one", "node1", "akri.sh/cam")},
 		},
 	} {
 		var out strings.Builder
-		if err := WhyObject(&out, facts); err != nil || out.String() != want {
-			t.Errorf("%v, got\n%s\nwant\n%s", err, out.String(), want)
+		facts := healthy(func(f *Facts) { f.Created = made })
+		if err := facts.Text(&out); err != nil || !strings.HasPrefix(out.String(), head+want) {
+			t.Errorf("%v, got\n%s\nwant\n%s", err, out.String(), head+want)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // notes returns what surprises users about the requests of a Pod, although it works.
-func (f *PodFacts) notes() []string {
-	return slices.Concat(initContainerNotes(&f.Pod), f.variableNotes())
+func (f *Facts) notes() []string {
+	return slices.Concat(initContainerNotes(f.Pod), f.variableNotes())
 }
 
 // initContainerNotes names the init containers that request devices and are not sidecars.
@@ -35,7 +35,7 @@ func initContainerNotes(pod *corev1.Pod) []string {
 
 // variableNotes names the variables that a container could get from devices of several
 // resources. The kubelet chooses one of them.
-func (f *PodFacts) variableNotes() []string {
+func (f *Facts) variableNotes() []string {
 	var notes []string
 	for _, list := range [][]corev1.Container{f.Pod.Spec.InitContainers, f.Pod.Spec.Containers} {
 		for i := range list {
@@ -60,24 +60,16 @@ func (f *PodFacts) variableNotes() []string {
 }
 
 // propertiesOf returns the names of the properties that devices of a resource have.
-func (f *PodFacts) propertiesOf(resource string) map[string]bool {
+func (f *Facts) propertiesOf(resource string) map[string]bool {
 	names := map[string]bool{}
-	add := func(instance *v0.Instance) {
-		for name := range instance.Spec.BrokerProperties {
-			names[name] = true
-		}
-	}
-	for _, one := range f.Instances {
-		if v0.ResourceName(one.Instance.Name) == resource {
-			add(&one.Instance)
-		}
-	}
-	for _, one := range f.Configurations {
-		if one.resource() != resource {
+	for _, one := range f.Requested {
+		if v0.ResourceName(one.parent().meta.Name) != resource {
 			continue
 		}
-		for i := range one.Instances {
-			add(&one.Instances[i])
+		for _, device := range one.Devices() {
+			for name := range device.Spec.BrokerProperties {
+				names[name] = true
+			}
 		}
 	}
 	return names

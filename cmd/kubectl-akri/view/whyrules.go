@@ -1,0 +1,310 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v0 "akri.sh/akri/api/v0"
+	"akri.sh/akri/discovery/builtin"
+)
+
+// Finding is a problem that prevents a device from being used.
+type Finding struct {
+	// Cause consists of complete sentences.
+	Cause string `json:"cause"`
+	// Remedy is empty if there is nothing to do.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// subject is what a rule looks at.
+type subject int
+
+const (
+	anInstance      subject = 1 << iota // that is explained
+	aConfiguration                      // that is explained
+	aPod                                // that is explained
+	aRequestedOne                       // an Instance that the explained Pod requests
+	aParent         = anInstance | aConfiguration
+	anyExplainedOne = aParent | aPod
+)
+
+// whyRules are evaluated in this order, from problems of the device to problems of its
+// Pods. All findings are shown.
+var whyRules = []struct {
+	looksAt subject
+	find    func(*Facts) []Finding
+}{
+	{aPod, (*Facts).unknownResources},
+	{aParent | aRequestedOne, (*Facts).deleted},
+	{anInstance, (*Facts).configurationMissing},          // Without it, nothing is created.
+	{anInstance | aRequestedOne, (*Facts).deviceNotSeen}, // by any node
+	{anInstance | aRequestedOne, (*Facts).nodesNotReady}, // that see the device
+	{aParent, (*Facts).notReconciled},                    // The controller has not written a status.
+	{aParent, (*Facts).notAccepted},                      // The Configuration's templates have errors.
+	{aConfiguration, (*Facts).discoveryFails},            // An agent or a handler reports a failure.
+	{aConfiguration, (*Facts).noDevices},                 // There is neither a device nor a failure.
+	{aParent, (*Facts).notApplied},                       // An object could not be applied.
+	{aConfiguration, (*Facts).instancesNotReady},         //
+	{anyExplainedOne, (*Facts).podsNotRunning},           // A Pod waits for a slot, a node or an image, or has failed.
+	{anInstance, (*Facts).slotsWithoutPod},               // A slot is in use, but no Pod requests it.
+	{aParent, (*Facts).objectsNotReady},                  // although they are applied
+}
+
+// Conclude finds the problems and their remedies.
+func (f *Facts) Conclude() {
+	explained := aConfiguration
+	switch {
+	case f.Pod != nil:
+		explained = aPod
+	case f.Instance != nil:
+		explained = anInstance
+	}
+	f.Findings = []Finding{}
+	for _, rule := range whyRules {
+		if rule.looksAt&explained != 0 {
+			f.Findings = append(f.Findings, rule.find(f)...)
+		}
+		for _, one := range f.Requested {
+			if rule.looksAt&aRequestedOne != 0 && one.Instance != nil && !terminated(f.Pod) {
+				f.Findings = append(f.Findings, rule.find(one)...)
+			}
+		}
+	}
+}
+
+// health says what is right if there is no problem.
+func (f *Facts) health() string {
+	switch {
+	case f.Pod != nil && f.Pod.Status.Phase == corev1.PodPending:
+		return f.podName(f.Pod) + " is about to start"
+	case f.Pod != nil:
+		return fmt.Sprintf("%s is %s", f.podName(f.Pod), f.Pod.Status.Phase)
+	case f.Instance != nil:
+		return "all objects of this device exist and are ready"
+	}
+	return "devices were found, and all objects exist and are ready"
+}
+
+func findingf(remedy, format string, args ...any) []Finding {
+	return []Finding{{Cause: fmt.Sprintf(format, args...), Remedy: remedy}}
+}
+
+func (f *Facts) unknownResources() []Finding {
+	var findings []Finding
+	for _, resource := range f.Unknown {
+		findings = append(findings, findingf("correct the name, or check why the device is not found: kubectl akri tree lists the devices",
+			"%s is requested, but there is no Instance or Configuration %s.", resource, strings.TrimPrefix(resource, v0.Domain+"/"))...)
+	}
+	return findings
+}
+
+func (f *Facts) deleted() []Finding {
+	p := f.parent()
+	if p.meta.DeletionTimestamp == nil {
+		return nil
+	}
+	remedy := ""
+	if len(p.meta.Finalizers) > 0 {
+		remedy = "it is deleted once its finalizers are removed: " + strings.Join(p.meta.Finalizers, ", ")
+	}
+	return findingf(remedy, "The %s is being deleted.", p.kind)
+}
+
+func (f *Facts) configurationMissing() []Finding {
+	if f.Configuration != nil {
+		return nil
+	}
+	return findingf("delete the Instance, or apply that Configuration again",
+		"Configuration %s does not exist, so no objects are created for the device.", f.Instance.Spec.ConfigurationName)
+}
+
+func (f *Facts) deviceNotSeen() []Finding {
+	if len(f.Instance.Spec.Nodes) > 0 {
+		return nil
+	}
+	problem := "No node sees the device."
+	if f.Configuration != nil {
+		for _, failure := range f.Configuration.Status.DiscoveryFailures {
+			problem += fmt.Sprintf("\nDiscovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
+		}
+	}
+	return findingf("check that the device is switched on and reachable, and check the logs of the agent and the discovery handler",
+		"%s", problem)
+}
+
+func (f *Facts) nodesNotReady() []Finding {
+	var findings []Finding
+	for _, name := range f.Instance.Spec.Nodes {
+		if complaint := f.nodeComplaint(name); complaint != "" {
+			findings = append(findings, findingf("kubectl describe node "+name, "Node %s, which sees the device, %s.", name, complaint)...)
+		}
+	}
+	return findings
+}
+
+func (f *Facts) notReconciled() []Finding {
+	p := f.parent()
+	written := func(c metav1.Condition) bool { return c.Reason != v0.ReasonPending } // the default
+	if slices.ContainsFunc(p.conditions, written) || f.Configuration == nil {
+		return nil
+	}
+	return findingf("check that akri-controller is running (kubectl get deployments -A), and check its log",
+		"The controller has not reconciled the %s yet.", p.kind)
+}
+
+func (f *Facts) notAccepted() []Finding {
+	if f.Configuration == nil {
+		return nil
+	}
+	accepted := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionAccepted)
+	if accepted == nil || accepted.Status != metav1.ConditionFalse {
+		return nil
+	}
+	whose := ""
+	if f.Instance != nil {
+		whose = " of Configuration " + f.Configuration.Name
+	}
+	return findingf(f.remedyOf(accepted.Reason), "The templates%s are not accepted (%s); nothing changes until they are corrected:\n%s",
+		whose, accepted.Reason, accepted.Message)
+}
+
+func (f *Facts) discoveryFails() []Finding {
+	const maxShown = 5
+	failures := f.Configuration.Status.DiscoveryFailures
+	if discovering := meta.FindStatusCondition(f.Configuration.Status.Conditions, v0.ConditionDiscovering); discovering != nil &&
+		discovering.Reason == v0.ReasonHandlerMissing {
+		return findingf(f.handlerRemedy(), "No device can be found: %s", discovering.Message)
+	}
+	var findings []Finding
+	for i, failure := range failures {
+		if i == maxShown {
+			return append(findings, findingf("kubectl akri nodes shows all of them", "Discovery fails %d times more.", len(failures)-i)...)
+		}
+		findings = append(findings, findingf("kubectl akri nodes "+failure.Node+" shows the agent there; its log and the handler's have more",
+			"Discovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)...)
+	}
+	return findings
+}
+
+// handlerRemedy says how to get a discovery handler that no node has.
+func (f *Facts) handlerRemedy() string {
+	name := f.Configuration.Spec.DiscoveryHandler.Name
+	if _, found := builtin.Validators[name]; !found {
+		return "Akri has none with this name, but " + strings.Join(slices.Sorted(maps.Keys(builtin.Validators)), ", ")
+	}
+	return "with the chart, --set handlers." + name + ".enabled=true installs this one"
+}
+
+func (f *Facts) noDevices() []Finding {
+	if len(f.Instances) > 0 || len(f.Configuration.Status.DiscoveryFailures) > 0 || f.Configuration.DeletionTimestamp != nil {
+		return nil
+	}
+	handler := f.Configuration.Spec.DiscoveryHandler.Name
+	return findingf("check on which nodes the Pods of "+handler+" run, their log, and spec.discoveryHandler.discoveryDetails",
+		"No device was found, and no agent reports a failure: the handler %s finds none, or runs on no node.", handler)
+}
+
+// notApplied leaves out what other rules and the pages of the Instances explain.
+func (f *Facts) notApplied() []Finding {
+	applied := meta.FindStatusCondition(f.parent().conditions, v0.ConditionApplied)
+	elsewhere := []string{v0.ReasonConfigurationNotFound, v0.ReasonInstancesFailing}
+	if applied == nil || applied.Status != metav1.ConditionFalse || slices.Contains(elsewhere, applied.Reason) || len(f.notAccepted()) > 0 {
+		return nil
+	}
+	return findingf(f.remedyOf(applied.Reason), "Not all objects could be applied (%s):\n%s", applied.Reason, applied.Message)
+}
+
+// remedyOf returns the remedy for a condition's reason, in addition to the message.
+func (f *Facts) remedyOf(reason string) string {
+	namespace, configuration := f.parent().meta.Namespace, f.parent().meta.Name
+	if f.Instance != nil {
+		configuration = f.Instance.Spec.ConfigurationName
+	}
+	switch reason {
+	case v0.ReasonForbidden:
+		return fmt.Sprintf("kubectl akri rbac -n %s %s | kubectl apply -f -", namespace, configuration)
+	case v0.ReasonRenderFailed:
+		if f.Instance != nil {
+			properties := "no properties"
+			if names := slices.Sorted(maps.Keys(f.Instance.Spec.BrokerProperties)); len(names) > 0 {
+				properties = "the properties " + strings.Join(names, ", ")
+			}
+			return "the device has " + properties + "; correct the template, or set the missing property in spec.brokerProperties"
+		}
+		fallthrough
+	case v0.ReasonInvalidTemplate, v0.ReasonRefused:
+		return "correct the Configuration; kubectl akri lint -f FILE checks it without a cluster"
+	case v0.ReasonKindUnavailable:
+		return "install the CustomResourceDefinition; the controller detects it"
+	case v0.ReasonConflict, v0.ReasonImmutable, v0.ReasonApplyFailed:
+		return fmt.Sprintf("kubectl akri diff -n %s %s shows the differences", namespace, configuration)
+	}
+	return ""
+}
+
+// instancesNotReady names the Instances with problems. Their own pages explain them.
+func (f *Facts) instancesNotReady() []Finding {
+	var names []string
+	first := ""
+	for i := range f.Instances {
+		instance := &f.Instances[i]
+		ready := meta.FindStatusCondition(instance.Status.Conditions, v0.ConditionReady)
+		if ready == nil || ready.Status == metav1.ConditionTrue {
+			continue
+		}
+		if names = append(names, instance.Name); len(names) == 1 {
+			first = fmt.Sprintf("%s: %s", ready.Reason, ready.Message)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return nil
+	case 1:
+		return findingf("kubectl akri why instance/"+names[0], "Instance %s is not ready: %s", names[0], first)
+	}
+	return findingf("kubectl akri why instance/"+names[0], "%d of %d Instances are not ready. The first is %s: %s",
+		len(names), len(f.Instances), names[0], first)
+}
+
+func (f *Facts) slotsWithoutPod() []Finding {
+	if !f.AllPods {
+		return nil
+	}
+	var findings []Finding
+	for _, s := range f.slotsOf(f.Instance) {
+		if !s.owner.Free() && len(s.users) == 0 {
+			findings = append(findings, findingf("the agent there frees it within minutes; if it does not, check its log",
+				"Slot %s is in use on node %s, but no Pod there requests the device.", s.name, s.owner.Node)...)
+		}
+	}
+	return findings
+}
+
+// podKinds lists kinds whose objects are ready when their Pods are.
+var podKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}
+
+// objectsNotReady leaves out an Instance's objects whose Pods have a finding already.
+func (f *Facts) objectsNotReady() []Finding {
+	p := f.parent()
+	if meta.IsStatusConditionFalse(p.conditions, v0.ConditionApplied) {
+		return nil
+	}
+	reported := f.Instance != nil && len(f.podsNotRunning()) > 0
+	var findings []Finding
+	for _, object := range p.objects {
+		if object.Ready || reported && slices.Contains(podKinds, object.Kind) {
+			continue
+		}
+		remedy := fmt.Sprintf("kubectl describe %s -n %s %s",
+			strings.ToLower(object.Kind), cmp.Or(object.Namespace, p.meta.Namespace), object.Name)
+		findings = append(findings, findingf(remedy, "%s %s is not ready: %s", object.Kind, object.Name, object.Reason)...)
+	}
+	return findings
+}
