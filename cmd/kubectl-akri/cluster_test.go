@@ -183,7 +183,7 @@ func TestAccessFlags(t *testing.T) {
 	w.run("", "--as=nobody", "why", "configuration/cam").want(t, 1, `User "nobody" cannot get resource "configurations"`)
 	w.run("", "tree", "--as=nobody", "--as-group=system:masters").want(t, 0, "Configuration "+w.Namespace+"/cam")
 	w.run("", "tree", "-n", "default").want(t, 0, `No Configurations in namespace "default"`)
-	w.run("", "tree", "--context=y").want(t, 1, "error: read the kubeconfig: ", "context was not found for specified context: y")
+	w.run("", "tree", "--context=y").want(t, 1, "error: read the kubeconfig: ", `context "y" does not exist`)
 	w.run("", "tree", "-s", "https://127.0.0.1:1").want(t, 1, "127.0.0.1:1")
 	run(t, "", "version", "--client", "--token=x").want(t, 0, "kubectl-akri")
 }

@@ -178,13 +178,13 @@ func (m *migration) outcomes(place string, c *unstructured.Unstructured, found e
 	}
 	for _, mistake := range mistakes {
 		s, effect := changes, "it stays, but edits are rejected until this is corrected"
-		switch mistake.Place {
+		switch mistake.Path {
 		case "metadata.name":
 			effect = "it goes on working, but cannot be created again; with a longer name, new devices get no Instances"
 		case "spec.brokerSpec": // a Pod and a Job
 			s, effect, mistake.Hint = blocks, "neither is created", "keep one of them"
 		}
-		m.report.add(s, place, mistake.Hint, "%s: %s; %s", mistake.Place, strings.TrimPrefix(mistake.Cause, mistake.Place+" "), effect)
+		m.report.add(s, place, mistake.Hint, "%s: %s; %s", mistake.Path, strings.TrimPrefix(mistake.Cause, mistake.Path+" "), effect)
 	}
 	for i := range instances {
 		m.instance(name, &instances[i], found.pods)
@@ -276,9 +276,9 @@ func judge(configuration, instance string, desired []map[string]any, found exist
 		what, kind := object.GetKind()+" "+object.GetName(), object.GetKind()
 		phase, exists := there[what]
 		delete(there, what)
-		switch problems := schema.CheckRendered(content); {
+		switch problems := schema.CheckBuiltIn(content, nil); {
 		case len(problems) > 0:
-			add(what, "rejected", problems[0].String())
+			add(what, "rejected", problems[0].Error())
 		case terminated(phase):
 			add(what, "deleted", "it has terminated and is replaced")
 		case exists:

@@ -221,7 +221,7 @@ func (m *migration) handlers(all []workload) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(users)) {
 		if !provided[name] {
-			m.report.add(note, "handler "+name, "see that it runs, and restart it after the move if kubectl akri nodes does not list it",
+			m.report.add(note, "handler "+name, "see that it runs, and restart it after the move if a Configuration says HandlerMissing",
 				"%s: no handler of this name was found: it may be one of your own, connect by network, or run outside of Kubernetes", users[name])
 		}
 	}

@@ -53,7 +53,7 @@ spec: {nodeName: node-d, containers: [{name: agent, image: agent}]}
 	w.run("", "nodes", node, "-n", w.Namespace).want(t, 0, "Node "+node+"  agent ready", "agent", "no route", "!"+bare)
 	w.run("", "nodes", "node-z", "-n", w.Namespace).want(t, 1, `error: node "node-z": it has no agent and no device`)
 	w.run("", "nodes", node, "-n", w.Namespace, "-o", "yaml").want(t, 0, "- agent: ready", "failures:", "message: no route", "version: v1.2.3")
-	run(t, "", "nodes", "-o", "xml").want(t, 2, "-o xml: use json or yaml")
+	run(t, "", "nodes", "-o", "xml").want(t, 2, "use json or yaml")
 	run(t, "", "nodes", "a", "b").want(t, 2, "error: ")
 
 	w.as("lister", `[{apiGroups: [""], resources: [pods], verbs: [list]},`+

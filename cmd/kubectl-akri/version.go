@@ -95,6 +95,7 @@ func (o *versionOptions) readCluster(ctx context.Context, streams cli.Streams, t
 		}
 	}
 	to.Lacking = kubeversion.Lacking(to.Kubernetes, ofAgents...)
+	to.Judge()
 	return nil
 }
 

@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
+	"akri.sh/akri/internal/finding"
 )
 
 // Broken returns a finding for each file that could not be parsed.
-func (all Files) Broken() []Finding {
-	var findings []Finding
+func (all Files) Broken() []finding.Finding {
+	var findings []finding.Finding
 	for _, f := range all {
 		if f.Err != nil {
 			findings = append(findings, fromBroken(f))
@@ -21,12 +22,12 @@ func (all Files) Broken() []Finding {
 }
 
 // NoConfiguration returns the finding that none of the files holds a Configuration.
-func (all Files) NoConfiguration() Finding {
+func (all Files) NoConfiguration() finding.Finding {
 	var names []string
 	for _, f := range all {
 		names = append(names, f.Name)
 	}
-	return Finding{
+	return finding.Finding{
 		Cause: "no Configuration in " + strings.Join(names, ", "),
 		Hint:  "a Configuration starts with the lines apiVersion: akri.sh/v0 and kind: Configuration",
 	}

@@ -10,44 +10,26 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
 )
 
-// Finding is a problem in a file.
-type Finding struct {
-	At      source.Position // without File: about all files
-	Warning bool
-	// For is what was rendered, as in Instance cam-1; empty if nothing was.
-	For string
-	// Place is the path of the field in the object.
-	Place string
-	// Template is the template that the field is in, as in instanceBrokerResources[2];
-	// empty outside the lists of templates.
-	Template string
-	Cause    string
-	Hint     string
-}
-
 // write prints a finding as a compiler does: the place, the cause, the line of the
 // file with a mark below it, and the remedy.
-func (f Finding) write(out io.Writer, all Files) {
-	severity := "error"
-	if f.Warning {
-		severity = "warning"
-	}
+func write(out io.Writer, f finding.Finding, all Files) {
 	place := ""
-	if f.At.File != "" {
-		place = f.At.String() + ": "
+	if f.File != "" {
+		place = source.Position(f.Position).String() + ": "
 	}
-	fmt.Fprintf(out, "%s%s: %s\n", place, severity, f.Cause)
-	number := fmt.Sprint(f.At.Line)
+	fmt.Fprintf(out, "%s%s: %s\n", place, f.Level, f.Cause)
+	number := fmt.Sprint(f.Line)
 	margin := strings.Repeat(" ", len(number)+2)
-	if lines := all.lines(f.At.File); 0 < f.At.Line && f.At.Line <= len(lines) {
-		line, mark := excerpt(strings.TrimRight(lines[f.At.Line-1], "\r"), f.At.Column)
+	if lines := all.lines(f.File); 0 < f.Line && f.Line <= len(lines) {
+		line, mark := excerpt(strings.TrimRight(lines[f.Line-1], "\r"), f.Column)
 		fmt.Fprintf(out, "%s|\n %s | %s\n%s|%s^\n", margin, number, line, margin, mark)
 	}
-	if in := strings.TrimPrefix(f.For+", "+f.Place, ", "); f.Place != "" {
+	if in := strings.TrimPrefix(f.For+", "+f.Path, ", "); f.Path != "" {
 		fmt.Fprintf(out, "%s= in %s\n", margin, in)
 	}
 	if f.Hint != "" {
@@ -89,25 +71,21 @@ func excerpt(line string, column int) (shown, space string) {
 }
 
 // fromError returns the finding for an error of package cases.
-func fromError(err error) Finding {
+func fromError(err error) finding.Finding {
 	problem, ok := errors.AsType[cases.Mistake](err)
 	if !ok {
-		return Finding{Cause: err.Error()}
+		return finding.Finding{Cause: err.Error()}
 	}
 	diagnostic := problem.Diagnostic
-	f := Finding{
-		At: problem.At, For: problem.For, Place: diagnostic.Field.Below(problem.Template),
+	return finding.Finding{
+		Position: finding.Position(problem.At), For: problem.For, Path: diagnostic.Field.Below(problem.Template),
 		Cause: diagnostic.Cause.Error(), Hint: diagnostic.Hint,
 	}
-	if origin := diagnostic.Origin.Template(); problem.Template == diagnostic.Origin.String() && origin.Index >= 0 {
-		f.Template = origin.String()
-	}
-	return f
 }
 
 // FromErrors returns the findings for errors of package cases.
-func FromErrors(errs []error) []Finding {
-	findings := make([]Finding, len(errs))
+func FromErrors(errs []error) []finding.Finding {
+	findings := make([]finding.Finding, len(errs))
 	for i, err := range errs {
 		findings[i] = fromError(err)
 	}
@@ -115,14 +93,14 @@ func FromErrors(errs []error) []Finding {
 }
 
 // fromBroken returns the finding for a file that cannot be parsed.
-func fromBroken(f *File) Finding {
-	found := Finding{
-		At:    source.Position{File: f.Name, Line: 1, Column: 1},
-		Cause: f.Err.Error(),
-		Hint:  "correct the YAML: check indentation, colons and quotes near this line",
+func fromBroken(f *File) finding.Finding {
+	found := finding.Finding{
+		Position: finding.Position{File: f.Name, Line: 1, Column: 1},
+		Cause:    f.Err.Error(),
+		Hint:     "correct the YAML: check indentation, colons and quotes near this line",
 	}
 	if syntax, ok := errors.AsType[*source.SyntaxError](f.Err); ok {
-		found.At.Line, found.Cause = max(syntax.Line, 1), syntax.Err.Error()
+		found.Line, found.Cause = max(syntax.Line, 1), syntax.Err.Error()
 	}
 	if strings.Contains(found.Cause, "mapping values are not allowed") || strings.Contains(found.Cause, "did not find expected") {
 		found.Hint += "; quote a value that starts with {{ or contains a colon"
@@ -134,11 +112,11 @@ func fromBroken(f *File) Finding {
 		found.Hint = "a document starts with apiVersion: and kind:"
 	case strings.Contains(found.Cause, "invalid map key"):
 		found.Cause, found.Hint = "YAML reads {{ as the start of a map", `quote the expression: "{{ … }}"`
-		found.At.Line = bareExpression(f.Data)
+		found.Line = bareExpression(f.Data)
 	}
-	if lines := strings.Split(string(f.Data), "\n"); found.At.Line <= len(lines) {
-		text := lines[found.At.Line-1]
-		found.At.Column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " ")) + 1
+	if lines := strings.Split(string(f.Data), "\n"); found.Line <= len(lines) {
+		text := lines[found.Line-1]
+		found.Column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " ")) + 1
 	}
 	return found
 }
@@ -156,27 +134,34 @@ func bareExpression(data []byte) int {
 }
 
 // Sort sorts findings by place. The sort is stable.
-func Sort(findings []Finding, all Files) []Finding {
+func Sort(findings []finding.Finding, all Files) []finding.Finding {
 	order := make(map[string]int, len(all))
 	for i, f := range all {
 		order[f.Name] = i
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int {
+	slices.SortStableFunc(findings, func(a, b finding.Finding) int {
 		return cmp.Or(
-			cmp.Compare(order[a.At.File], order[b.At.File]),
-			cmp.Compare(a.At.Line, b.At.Line),
-			cmp.Compare(a.At.Column, b.At.Column),
+			cmp.Compare(order[a.File], order[b.File]),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column),
 		)
 	})
 	return findings
 }
 
-// Show prints findings and returns how many of them are errors.
-func Show(out io.Writer, findings []Finding, all Files) int {
+// Show prints findings as text and returns how many of them are errors.
+func Show(out io.Writer, findings []finding.Finding, all Files) int {
+	for _, f := range findings {
+		write(out, f, all)
+	}
+	return Errors(findings)
+}
+
+// Errors returns how many of the findings are errors.
+func Errors(findings []finding.Finding) int {
 	count := 0
 	for _, f := range findings {
-		f.write(out, all)
-		if !f.Warning {
+		if f.Level == finding.Error {
 			count++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/convert"
 	"akri.sh/akri/templating/source"
@@ -70,7 +71,7 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 	_, err = source.Parse("result", out.Bytes())
 	if invalid, ok := errors.AsType[*source.SyntaxError](err); ok && len(findings) == 0 {
 		// An alias (*name) may refer to an anchor in a removed field.
-		findings = append(findings, manifest.Finding{
+		findings = append(findings, finding.Finding{
 			Cause: "the result would not be valid YAML: " + invalid.Err.Error(),
 			Hint:  "replace anchors (&name) and aliases (*name) with their content before converting",
 		})
@@ -86,12 +87,12 @@ func (o *convertOptions) run(command *cobra.Command, streams cli.Streams) error 
 }
 
 // findingOf returns the finding for an error in converting a file.
-func findingOf(f *manifest.File, err error) manifest.Finding {
-	if wrong, ok := errors.AsType[*formError](err); ok {
-		at := source.Position{File: f.Name, Line: wrong.at.Line, Column: wrong.at.Column}
-		return manifest.Finding{At: at, Cause: wrong.cause, Hint: wrong.hint}
+func findingOf(f *manifest.File, err error) finding.Finding {
+	if found, ok := errors.AsType[finding.Finding](err); ok {
+		found.File = f.Name
+		return found
 	}
-	return manifest.Finding{Cause: f.Name + ": " + err.Error()}
+	return finding.Finding{Cause: f.Name + ": " + err.Error()}
 }
 
 // convertFile writes a file with its Configurations converted, and returns notes on

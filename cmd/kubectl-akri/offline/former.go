@@ -8,16 +8,13 @@ import (
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 
 	"akri.sh/akri/discovery/builtin"
+	"akri.sh/akri/internal/finding"
 )
 
-// formError is a mistake in fields of older versions of Akri, at a node of the file.
-type formError struct {
-	at    *yamlv3.Node
-	cause string
-	hint  string
+// errorAt returns the finding for a mistake at a node of a file.
+func errorAt(at *yamlv3.Node, cause, hint string) error {
+	return finding.Finding{Position: finding.Position{Line: at.Line, Column: at.Column}, Cause: cause, Hint: hint}
 }
-
-func (e *formError) Error() string { return e.cause }
 
 // modernize replaces the fields that older versions of Akri had in a spec by those that
 // took their place, and returns notes on what is lost. changed reports whether there were
@@ -40,7 +37,7 @@ func modernize(spec *yamlv3.Node) (notes []string, changed bool, err error) {
 		}
 		key := spec.Content[at]
 		if get(spec, f.successor) != nil {
-			return nil, false, &formError{key, fmt.Sprintf("%s and its successor %s are both set", f.key, f.successor), "keep one"}
+			return nil, false, errorAt(key, fmt.Sprintf("%s and its successor %s are both set", f.key, f.successor), "keep one")
 		}
 		value, lost, err := f.convert(spec.Content[at+1])
 		if err != nil {
@@ -62,7 +59,7 @@ func unchanged(n *yamlv3.Node) (*yamlv3.Node, []string, error) { return n, nil, 
 // name of a handler with its details as fields.
 func handlerOf(protocol *yamlv3.Node) (handler *yamlv3.Node, notes []string, err error) {
 	if protocol = resolved(protocol); protocol.Kind != yamlv3.MappingNode || len(protocol.Content) != 2 {
-		return nil, nil, &formError{protocol, "protocol must have the name of one handler, with its details below it", "such as udev:"}
+		return nil, nil, errorAt(protocol, "protocol must have the name of one handler, with its details below it", "such as udev:")
 	}
 	key, fields := protocol.Content[0], protocol.Content[1]
 	if key.Value == "debugEcho" && get(fields, "shared") != nil {

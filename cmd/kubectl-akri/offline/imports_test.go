@@ -14,7 +14,7 @@ func TestImports(t *testing.T) {
 		t.Fatalf("go list: %v", err)
 	}
 	forbidden := []string{
-		"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apiserver", "google.golang.org/grpc",
+		"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apiserver/pkg/server", "google.golang.org/grpc",
 		"akri.sh/akri/agent", "akri.sh/akri/discovery/protocol", "akri.sh/akri/discovery/monitor",
 	}
 	for name := range strings.FieldsSeq(string(out)) {

@@ -3,6 +3,8 @@ package offline
 import (
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 	"akri.sh/akri/controller/confine"
 	"akri.sh/akri/controller/problem"
 	"akri.sh/akri/discovery/builtin"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
@@ -24,6 +27,7 @@ type lintOptions struct {
 	files     []string
 	instances []string
 	unchecked []string
+	output    cli.Output
 }
 
 func newLint(streams cli.Streams) *cobra.Command {
@@ -38,10 +42,14 @@ devices are warnings. The fields and types of rendered Pods, Deployments and oth
 kinds built into Kubernetes are checked too, and so are the ports of Services and
 discoveryDetails of the built-in discovery handlers.
 
+With -o json or yaml, the findings are printed as a list, each with its level (error
+or warning), file, line, column, path, message and remedy, as far as they are known.
+
 The exit code is 0 if there are no errors, 1 if there are errors, and 2 if a file
 cannot be read.`,
 		Example: `  kubectl akri lint -f configuration.yaml
   kubectl akri lint manifests/*.yaml
+  kubectl akri lint manifests/*.yaml -o json
   kubectl get akric -A -o yaml | kubectl akri lint -f -`,
 		Args: cobra.ArbitraryArgs,
 	}
@@ -50,6 +58,7 @@ cannot be read.`,
 		"`file` or directory with Instances to render for; - reads standard input")
 	command.Flags().StringSliceVar(&o.unchecked, "skip-details-of", nil,
 		"`names` of built-in discovery handlers whose discoveryDetails are not checked, because the cluster has other handlers of these names")
+	o.output.AddFlag(command)
 	command.RunE = func(command *cobra.Command, args []string) error { return o.run(command, streams, args) }
 	return command
 }
@@ -67,22 +76,34 @@ func (o *lintOptions) run(command *cobra.Command, streams cli.Streams, args []st
 	if err != nil {
 		return err
 	}
-	findings := check(all, validators)
-	count := manifest.Show(streams.Out, manifest.Sort(findings, all), all)
-	if count > 0 {
-		return errFound(count, "")
+	findings := manifest.Sort(check(all, validators), all)
+	errs := manifest.Errors(findings)
+	err = o.output.Print(streams.Out, lintResult{Findings: append([]finding.Finding{}, findings...)}, func(out io.Writer) error {
+		manifest.Show(out, findings, all)
+		if errs > 0 {
+			return nil
+		}
+		summary := manifest.Count(len(all.OfKind("Configuration")), "Configuration") + ", no errors"
+		if warnings := len(findings); warnings > 0 {
+			summary += ", " + manifest.Count(warnings, "warning")
+		}
+		_, err := fmt.Fprintln(out, summary)
+		return err
+	})
+	if err == nil && errs > 0 {
+		return errFound(errs, "")
 	}
-	fmt.Fprintf(streams.Out, "%s, no errors", manifest.Count(len(all.OfKind("Configuration")), "Configuration"))
-	if warnings := len(findings); warnings > 0 {
-		fmt.Fprintf(streams.Out, ", %s", manifest.Count(warnings, "warning"))
-	}
-	fmt.Fprintln(streams.Out)
-	return nil
+	return err
+}
+
+// lintResult is the output of lint as JSON or YAML.
+type lintResult struct {
+	Findings []finding.Finding `json:"findings"`
 }
 
 // check returns all findings about files. The validators are those of discoveryDetails,
 // by handler.
-func check(all manifest.Files, validators map[string]func(string) error) []manifest.Finding {
+func check(all manifest.Files, validators map[string]func(string) error) []finding.Finding {
 	inputs, findings := inspect(all, nil)
 	for _, in := range inputs {
 		findings = append(findings, checkRendered(in)...)
@@ -96,7 +117,7 @@ func check(all manifest.Files, validators map[string]func(string) error) []manif
 
 // inspect combines each Configuration with its Instances, and returns the findings about
 // the documents as they are written: of their fields, and of their templates.
-func inspect(all manifest.Files, properties map[string]string) ([]*cases.Input, []manifest.Finding) {
+func inspect(all manifest.Files, properties map[string]string) ([]*cases.Input, []finding.Finding) {
 	findings := all.Broken()
 	seen := len(findings) > 0
 	for _, f := range all {
@@ -122,42 +143,36 @@ func withoutBroken(all manifest.Files) manifest.Files {
 }
 
 // checkSchema checks a document against the definition of its kind.
-func checkSchema(d *source.Document) (findings []manifest.Finding, isAkri bool) {
-	problems, isAkri := schema.Check(d.Object())
-	for _, p := range problems {
-		f := manifest.Finding{
-			At: d.Locate(nil, diagnosticOf(p)), Place: p.Place.String(), Template: templateOf(p.Place), Cause: p.Cause, Hint: p.Hint,
-		}
-		if spec, ok := d.Object()["spec"].(map[string]any); ok && p.OfKey && f.Place == "spec.protocol" {
+func checkSchema(d *source.Document) (findings []finding.Finding, isAkri bool) {
+	findings, isAkri = schema.Check(d.Object(), locateIn(d))
+	spec, _ := d.Object()["spec"].(map[string]any)
+	for i := range findings {
+		if f := &findings[i]; f.Path == "spec.protocol" {
 			f.Hint += strings.TrimSuffix("\n"+newForm(spec["protocol"]), "\n")
 		}
-		findings = append(findings, f)
 	}
 	return findings, isAkri
 }
 
-// diagnosticOf returns the diagnostic that leads to the place of a problem.
-func diagnosticOf(p schema.Mistake) templating.Diagnostic {
-	d := templating.Diagnostic{Field: p.Place}
-	if p.OfKey {
-		d.Text = p.Place[len(p.Place)-1].Key
-	}
-	return d
+// locateIn returns the function that finds the positions of fields of a document.
+func locateIn(d *source.Document) schema.Locate {
+	return func(at templating.Diagnostic) source.Position { return d.Locate(nil, at) }
 }
 
 // merge adds the findings of loading to those of the schema. If both have one for
 // the same place, the more specific check wins: the one of templates inside a
 // template, the one of the schema elsewhere.
-func merge(bySchema, loading []manifest.Finding) []manifest.Finding {
-	merged := slices.DeleteFunc(slices.Clone(bySchema), func(s manifest.Finding) bool {
-		return s.Template != "" && slices.ContainsFunc(loading, func(l manifest.Finding) bool {
-			return l.At.File == s.At.File && l.Template == s.Template
+func merge(bySchema, loading []finding.Finding) []finding.Finding {
+	merged := slices.DeleteFunc(slices.Clone(bySchema), func(s finding.Finding) bool {
+		template := inTemplate.FindString(strings.TrimPrefix(s.Path, "spec."))
+		return template != "" && slices.ContainsFunc(loading, func(l finding.Finding) bool {
+			return l.File == s.File && inTemplate.FindString(l.Path) == template
 		})
 	})
 	for _, l := range loading {
-		if !slices.ContainsFunc(bySchema, func(s manifest.Finding) bool {
-			samePlace := s.At == l.At || l.Place != "" && within(s.Place, l.Place)
-			return s.At.File == l.At.File && samePlace && l.Template == ""
+		if !slices.ContainsFunc(bySchema, func(s finding.Finding) bool {
+			samePlace := s.Position == l.Position || l.Path != "" && within(s.Path, l.Path)
+			return s.File == l.File && samePlace && !inTemplate.MatchString(l.Path)
 		}) {
 			merged = append(merged, l)
 		}
@@ -165,30 +180,20 @@ func merge(bySchema, loading []manifest.Finding) []manifest.Finding {
 	return merged
 }
 
+// inTemplate matches the path of a field in a template as its author knows it, which
+// begins with the template, as in instanceBrokerResources[2].
+var inTemplate = regexp.MustCompile(`^(instance|configuration)BrokerResources\[\d+\]`)
+
 // within reports whether a place is the outer place or below it.
 func within(place, outer string) bool {
 	return place == outer || strings.HasPrefix(place, outer+".") || strings.HasPrefix(place, outer+"[")
 }
 
-// templateOf returns the template that a field of a Configuration is in, such as
-// instanceBrokerResources[2], or "".
-func templateOf(path templating.Path) string {
-	if len(path) < 3 || path[0] != templating.Key("spec") || !path[2].IsIndex {
-		return ""
-	}
-	for _, level := range []templating.Level{templating.InstanceLevel, templating.ConfigurationLevel} {
-		if path[1] == templating.Key(level.String()) {
-			return templating.Origin{Level: level, Index: path[2].Index}.String()
-		}
-	}
-	return ""
-}
-
 // checkRendered renders the templates. Sample devices may lack properties that real
 // ones have, so an error that occurs with them is only a warning.
-func checkRendered(in *cases.Input) []manifest.Finding {
+func checkRendered(in *cases.Input) []finding.Finding {
 	objects, problems := in.Objects()
-	var findings []manifest.Finding
+	var findings []finding.Finding
 	for _, o := range objects {
 		for _, f := range checkBuiltIn(o) {
 			if !slices.Contains(findings, f) {
@@ -197,9 +202,12 @@ func checkRendered(in *cases.Input) []manifest.Finding {
 		}
 	}
 	for _, f := range manifest.FromErrors(problems) {
-		if f.Warning = in.Sampled; in.Sampled && f.For != "" {
-			f.For = ""
-			f.Cause += " (with a sample device)"
+		if in.Sampled {
+			f.Level = finding.Warning
+			if f.For != "" {
+				f.For = ""
+				f.Cause += " (with a sample device)"
+			}
 		}
 		if !slices.Contains(findings, f) {
 			findings = append(findings, f)
@@ -209,32 +217,33 @@ func checkRendered(in *cases.Input) []manifest.Finding {
 }
 
 // checkBuiltIn finds fields that a kind built into Kubernetes does not have, and
-// values of wrong types: the API server would reject the object.
-func checkBuiltIn(o cases.Rendered) []manifest.Finding {
-	var findings []manifest.Finding
-	for _, p := range schema.CheckRendered(o.Content) {
-		findings = append(findings, manifest.Finding{
-			At: o.Locate(diagnosticOf(p)), Place: placeIn(o, p.Place), Cause: p.Cause, Hint: p.Hint,
-		})
+// values of wrong types: the API server would reject the object. Their paths are as the
+// author knows them: the same for each element of a for-each, and without spec in an old
+// field.
+func checkBuiltIn(o cases.Rendered) []finding.Finding {
+	findings := schema.CheckBuiltIn(o.Content, o.Locate)
+	for i := range findings {
+		f := &findings[i]
+		if o.From == o.Origin.String() {
+			f.Path = below(o.Origin.Template().String(), f.Path)
+		} else {
+			f.Path = below(o.From, strings.TrimPrefix(strings.TrimPrefix(f.Path, "spec"), "."))
+		}
 	}
 	return findings
 }
 
-// placeIn returns the path of a field of a rendered object as its author knows it: the
-// same for each element of a for-each, and without spec in an old field.
-func placeIn(o cases.Rendered, path templating.Path) string {
-	if o.From == o.Origin.String() {
-		return path.Below(o.Origin.Template().String())
+// below returns a path as the continuation of a place.
+func below(place, path string) string {
+	if path == "" || path[0] == '[' {
+		return place + path
 	}
-	if len(path) > 0 && path[0] == templating.Key("spec") {
-		path = path[1:]
-	}
-	return path.Below(o.From)
+	return place + "." + path
 }
 
 // checkConfined finds kinds and namespaces that the controller does not allow.
-func checkConfined(c *source.Document) []manifest.Finding {
-	var findings []manifest.Finding
+func checkConfined(c *source.Document) []finding.Finding {
+	var findings []finding.Finding
 	namespace := metadataOf(c.Object(), "namespace")
 	spec, _ := c.Object()["spec"].(map[string]any)
 	for _, level := range []templating.Level{templating.InstanceLevel, templating.ConfigurationLevel} {
@@ -256,8 +265,8 @@ func checkConfined(c *source.Document) []manifest.Finding {
 	return findings
 }
 
-func refused(c *source.Document, path templating.Path, err error) manifest.Finding {
-	f := manifest.Finding{At: c.Locate(path, templating.Diagnostic{}), Place: path[1:].String(), Cause: err.Error()}
+func refused(c *source.Document, path templating.Path, err error) finding.Finding {
+	f := finding.Finding{Position: finding.Position(c.Locate(path, templating.Diagnostic{})), Path: path[1:].String(), Cause: err.Error()}
 	if r, ok := errors.AsType[*problem.Error](err); ok {
 		f.Cause, f.Hint = r.Cause, r.Hint
 	}

@@ -4,52 +4,51 @@ import (
 	"slices"
 	"testing"
 
-	"akri.sh/akri/cmd/kubectl-akri/manifest"
-	"akri.sh/akri/templating/source"
+	"akri.sh/akri/internal/finding"
 )
 
 func TestMerge(t *testing.T) {
 	const template = "instanceBrokerResources[0]"
-	at := func(line int) source.Position { return source.Position{File: "a.yaml", Line: line, Column: 1} }
+	at := func(line int) finding.Position { return finding.Position{File: "a.yaml", Line: line, Column: 1} }
 	for name, tc := range map[string]struct {
-		bySchema, loading manifest.Finding
+		bySchema, loading finding.Finding
 		want              []string // the causes
 	}{
 		"loading says less about the same field": {
-			bySchema: manifest.Finding{At: at(2), Place: "spec.capacity", Cause: "schema"},
-			loading:  manifest.Finding{At: at(2), Place: "spec.capacity", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(2), Path: "spec.capacity", Cause: "schema"},
+			loading:  finding.Finding{Position: at(2), Path: "spec.capacity", Cause: "loading"},
 			want:     []string{"schema"},
 		},
 		"the schema names a field below": {
-			bySchema: manifest.Finding{At: at(3), Place: "spec.brokerProperties.A", Cause: "schema"},
-			loading:  manifest.Finding{At: at(2), Place: "spec.brokerProperties", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(3), Path: "spec.brokerProperties.A", Cause: "schema"},
+			loading:  finding.Finding{Position: at(2), Path: "spec.brokerProperties", Cause: "loading"},
 			want:     []string{"schema"},
 		},
 		"the schema names an element below": {
-			bySchema: manifest.Finding{At: at(3), Place: "spec.list[0]", Cause: "schema"},
-			loading:  manifest.Finding{At: at(2), Place: "spec.list", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(3), Path: "spec.list[0]", Cause: "schema"},
+			loading:  finding.Finding{Position: at(2), Path: "spec.list", Cause: "loading"},
 			want:     []string{"schema"},
 		},
 		// A field whose name only begins with that of another is not below it.
 		"the schema names another field with the same beginning": {
-			bySchema: manifest.Finding{At: at(3), Place: "spec.brokerPropertiesX", Cause: "schema"},
-			loading:  manifest.Finding{At: at(2), Place: "spec.brokerProperties", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(3), Path: "spec.brokerPropertiesX", Cause: "schema"},
+			loading:  finding.Finding{Position: at(2), Path: "spec.brokerProperties", Cause: "loading"},
 			want:     []string{"schema", "loading"},
 		},
 		"inside a template, loading knows more": {
-			bySchema: manifest.Finding{At: at(5), Place: "spec." + template + ".spec", Template: template, Cause: "schema"},
-			loading:  manifest.Finding{At: at(5), Place: "spec." + template + ".spec", Template: template, Cause: "loading"},
+			bySchema: finding.Finding{Position: at(5), Path: "spec." + template + ".spec", Cause: "schema"},
+			loading:  finding.Finding{Position: at(5), Path: template + ".spec", Cause: "loading"},
 			want:     []string{"loading"},
 		},
 		"another file": {
-			bySchema: manifest.Finding{At: at(2), Place: "spec.capacity", Cause: "schema"},
-			loading:  manifest.Finding{At: source.Position{File: "b.yaml", Line: 2, Column: 1}, Place: "spec.capacity", Cause: "loading"},
+			bySchema: finding.Finding{Position: at(2), Path: "spec.capacity", Cause: "schema"},
+			loading:  finding.Finding{Position: finding.Position{File: "b.yaml", Line: 2, Column: 1}, Path: "spec.capacity", Cause: "loading"},
 			want:     []string{"schema", "loading"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range merge([]manifest.Finding{tc.bySchema}, []manifest.Finding{tc.loading}) {
+			for _, f := range merge([]finding.Finding{tc.bySchema}, []finding.Finding{tc.loading}) {
 				got = append(got, f.Cause)
 			}
 			if !slices.Equal(got, tc.want) {

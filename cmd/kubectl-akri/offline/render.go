@@ -9,6 +9,7 @@ import (
 
 	"akri.sh/akri/cmd/kubectl-akri/cli"
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
 	"akri.sh/akri/templating/cases"
 	"akri.sh/akri/templating/source"
@@ -93,7 +94,7 @@ func (o *renderOptions) properties() (map[string]string, error) {
 }
 
 // load combines each Configuration with its Instances.
-func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []manifest.Finding) {
+func load(all manifest.Files, properties map[string]string) ([]*cases.Input, []finding.Finding) {
 	findings := all.Broken()
 	configurations, instances := all.OfKind("Configuration"), all.OfKind("Instance")
 	if len(findings) == 0 && len(configurations) == 0 {
@@ -135,12 +136,12 @@ func sameNamespace(a, b *source.Document) bool {
 
 // unknownConfiguration returns the finding for an Instance whose Configuration is
 // not among those given.
-func unknownConfiguration(instance *source.Document, name string, known []string) manifest.Finding {
-	return manifest.Finding{
-		At:    instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{}),
-		Place: "spec.configurationName",
-		Cause: fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),
-		Hint:  "given: " + strings.Join(known, ", ") + "; an Instance without configurationName is used for every Configuration",
+func unknownConfiguration(instance *source.Document, name string, known []string) finding.Finding {
+	return finding.Finding{
+		Position: finding.Position(instance.Locate(pathOf("spec", "configurationName"), templating.Diagnostic{})),
+		Path:     "spec.configurationName",
+		Cause:    fmt.Sprintf("the Instance belongs to Configuration %q, which was not given", name),
+		Hint:     "given: " + strings.Join(known, ", ") + "; an Instance without configurationName is used for every Configuration",
 	}
 }
 

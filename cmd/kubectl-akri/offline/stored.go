@@ -6,13 +6,14 @@ import (
 
 	"akri.sh/akri/cmd/kubectl-akri/manifest"
 	"akri.sh/akri/discovery/builtin"
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating/source"
 )
 
 // Stored returns what a Configuration that a cluster has stored renders for its Instances,
 // by what it is rendered for, as in Instance cam-1; and what lint finds in it. Without
 // Instances, it renders for samples.
-func Stored(configuration any, instances ...any) (objects map[string][]map[string]any, findings []manifest.Finding) {
+func Stored(configuration any, instances ...any) (objects map[string][]map[string]any, findings []finding.Finding) {
 	const name = "Configuration"
 	var all manifest.Files
 	for _, object := range append([]any{configuration}, instances...) {
@@ -33,6 +34,6 @@ func Stored(configuration any, instances ...any) (objects map[string][]map[strin
 			objects[object.For] = append(objects[object.For], object.Content)
 		}
 	}
-	findings = slices.DeleteFunc(check(all, builtin.Validators), func(f manifest.Finding) bool { return f.At.File != name || f.Warning })
+	findings = slices.DeleteFunc(check(all, builtin.Validators), func(f finding.Finding) bool { return f.File != name || f.Level == finding.Warning })
 	return objects, findings
 }

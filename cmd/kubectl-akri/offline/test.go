@@ -111,9 +111,9 @@ func (o *testOptions) report(streams cli.Streams, c *counts, dir string, result 
 func schemaMistakes(documents []*source.Document) []string {
 	var mistakes []string
 	for _, d := range documents {
-		problems, _ := schema.Check(d.Object())
-		for _, p := range problems {
-			mistakes = append(mistakes, fmt.Sprintf("%v: %v", d.Locate(nil, diagnosticOf(p)), p))
+		findings, _ := schema.Check(d.Object(), locateIn(d))
+		for _, f := range findings {
+			mistakes = append(mistakes, f.Error())
 		}
 	}
 	return mistakes

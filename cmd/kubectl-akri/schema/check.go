@@ -2,192 +2,227 @@ package schema
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"akri.sh/akri/internal/text"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+
+	"akri.sh/akri/internal/finding"
 	"akri.sh/akri/templating"
+	"akri.sh/akri/templating/source"
 )
 
-// Mistake is an error in an object.
-type Mistake struct {
-	Place templating.Path // of the field, or of the map that lacks it
-	Cause string          // lower case
-	Hint  string          // remedy; may be empty
-	// OfKey reports whether the key is wrong rather than its value.
-	OfKey bool
-}
+// Locate returns the position of a field, or of a key if it is the text of the
+// diagnostic.
+type Locate func(templating.Diagnostic) source.Position
 
-func (p Mistake) String() string {
-	message := p.Cause
-	if path := p.Place.String(); path != "" {
-		message = path + ": " + message
-	}
-	if p.Hint != "" {
-		message += "; " + p.Hint
-	}
-	return message
-}
-
-// Check returns the problems of an object as decoded from YAML or JSON, in the order
-// of its sorted fields. isAkri reports whether the kind is one of Akri's; objects of
-// other kinds are not checked.
-func Check(object map[string]any) (problems []Mistake, isAkri bool) {
-	k, problem, isAkri := find(object)
-	if !isAkri || problem != nil {
-		if problem != nil {
-			problems = append(problems, *problem)
-		}
-		return problems, isAkri
-	}
-	c := &checker{}
-	c.value(k.schema, object)
-	return c.problems, true
-}
-
-// find returns the kind of an object, or the problem with its apiVersion or kind.
-func find(object map[string]any) (kind, *Mistake, bool) {
-	name, _ := object["kind"].(string)
-	apiVersion, ok := object["apiVersion"].(string)
-	group, _, _ := strings.Cut(apiVersion, "/")
-	var names []string
-	for _, k := range kinds() {
-		if k.name == name && k.apiVersion == apiVersion {
-			return k, nil, true
-		}
-		names = append(names, k.name)
-	}
-	ourKind := slices.Contains(names, name)
-	version := kinds()[0].apiVersion
-	ourGroup, _, _ := strings.Cut(version, "/")
+// Check returns the mistakes in an object as decoded from YAML or JSON, in the order of
+// their paths. isAkri reports whether the kind is one of Akri's; objects of other kinds
+// are not checked. Without locate, the findings have no positions.
+func Check(object map[string]any, locate Locate) (findings []finding.Finding, isAkri bool) {
+	c := &checker{object: object, locate: locate}
+	k, wrong, hint := find(object)
 	switch {
-	case group == ourGroup && ourKind:
-		return kind{}, &Mistake{Place: path("apiVersion"), Cause: fmt.Sprintf("%s has no version %q", name, apiVersion),
-			Hint: "use apiVersion: " + version}, true
-	case group == ourGroup:
-		cause := fmt.Sprintf("unknown kind %q in %s", name, version)
-		if name == "" {
-			cause = "kind is missing"
-		}
-		return kind{}, &Mistake{Place: path("kind"), Cause: cause, Hint: "use kind: " + cmp.Or(templating.Nearest(name, names), names[0])}, true
-	case ourKind && (!ok || templating.Nearest(apiVersion, []string{version}) != ""):
-		cause := fmt.Sprintf("unknown apiVersion %q", apiVersion)
-		if !ok {
-			cause = "apiVersion is missing"
-		}
-		return kind{}, &Mistake{Place: path("apiVersion"), Cause: cause, Hint: "use apiVersion: " + version}, true
+	case wrong != "" && object[wrong] == nil:
+		c.report(keys(wrong), "use "+wrong+": "+hint, "%s is missing", wrong)
+		return c.findings, true
+	case wrong != "":
+		c.report(keys(wrong), "use "+wrong+": "+hint, "unknown %s %q", wrong, object[wrong])
+		return c.findings, true
+	case k == nil:
+		return nil, false
 	}
-	return kind{}, nil, false
+	c.metadata()
+	c.content(k)
+	slices.SortStableFunc(c.findings, func(a, b finding.Finding) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Cause, b.Cause))
+	})
+	return c.findings, true
 }
 
-func path(keys ...string) templating.Path {
-	var p templating.Path
-	for _, key := range keys {
-		p = append(p, templating.Key(key))
-	}
-	return p
-}
-
-// checker walks an object and collects its problems.
+// checker collects the findings about an object.
 type checker struct {
-	path     templating.Path
-	problems []Mistake
+	object   map[string]any
+	locate   Locate
+	rendered bool // expressions may have yielded the values
+	findings []finding.Finding
 }
 
-func (c *checker) report(hint, format string, args ...any) {
-	c.problems = append(c.problems, Mistake{Place: slices.Clone(c.path), Cause: fmt.Sprintf(format, args...), Hint: hint})
+func (c *checker) report(at templating.Path, hint, format string, args ...any) {
+	c.add(templating.Diagnostic{Field: at}, hint, fmt.Sprintf(format, args...))
 }
 
-// reportKey reports that the key at the end of the path is unknown.
-func (c *checker) reportKey(key, hint string) {
-	c.problems = append(c.problems, Mistake{Place: slices.Clone(c.path), Cause: fmt.Sprintf("unknown field %q", key), Hint: hint, OfKey: true})
+// reportKey reports a mistake in the key at the end of a path.
+func (c *checker) reportKey(at templating.Path, hint, cause string) {
+	c.add(templating.Diagnostic{Field: at, Text: at[len(at)-1].Key}, hint, cause)
 }
 
-// at runs check one step deeper in the object.
-func (c *checker) at(step templating.Step, check func()) {
-	c.path = append(c.path, step)
-	check()
-	c.path = c.path[:len(c.path)-1]
+func (c *checker) add(at templating.Diagnostic, hint, cause string) {
+	found := finding.Finding{Path: at.Field.String(), Cause: cause, Hint: hint}
+	if c.locate != nil {
+		found.Position = finding.Position(c.locate(at))
+	}
+	c.findings = append(c.findings, found)
 }
 
-func (c *checker) value(n *node, value any) {
-	if value == nil {
-		// The API server drops null values of fields that are not nullable.
+// metadata checks the metadata, which definitions leave to the API server.
+func (c *checker) metadata() {
+	at := keys("metadata")
+	fields, isMap := c.object["metadata"].(map[string]any)
+	switch {
+	case c.object["metadata"] == nil:
+		c.missing(nil, "metadata", "object", nil)
+		return
+	case !isMap: // the schema reports it
 		return
 	}
-	before := len(c.problems)
-	if n.IntOrString {
-		value = c.intOrString(value)
+	if fields["name"] == nil {
+		c.missing(at, "name", "string", metadataFields)
 	}
-	switch n.Type {
-	case "object":
-		c.object(n, value)
-	case "array":
-		c.list(n, value)
-	case "string":
-		c.str(n, value)
-	case "integer", "number":
-		c.number(n, value)
-	case "boolean":
-		if _, ok := value.(bool); !ok {
-			c.report("use true or false without quotes", "must be true or false, not %s", describe(value))
-		}
+	before := len(c.findings)
+	var meta metav1.ObjectMeta
+	c.typed(at, metaType, fields)
+	data, err := json.Marshal(fields)
+	if len(c.findings) > before || err != nil || json.Unmarshal(data, &meta) != nil {
+		return
 	}
-	if len(n.Enum) > 0 && !slices.Contains(n.Enum, value) {
-		c.report("use one of "+strings.Trim(fmt.Sprint(n.Enum), "[]"), "%s is not supported", describe(value))
-	}
-	if valid := len(c.problems) == before; valid || n.Type == "object" {
-		c.rules(n, value, valid)
+	meta.Namespace = cmp.Or(meta.Namespace, metav1.NamespaceDefault)
+	meta.Name = cmp.Or(meta.Name, "x")
+	anyName := func(string, bool) []string { return nil } // a rule of the definition is about it
+	for _, err := range metavalidation.ValidateObjectMeta(&meta, true, anyName, field.NewPath("metadata")) {
+		c.invalid(err)
 	}
 }
 
-func (c *checker) object(n *node, value any) {
-	fields, ok := value.(map[string]any)
-	if !ok {
-		hint := "put its fields below it, indented"
-		if len(n.Properties) > 0 {
-			hint += ": " + strings.Join(n.fields(), ", ")
+// content checks an object in the same steps as the API server.
+func (c *checker) content(k *kind) {
+	content := runtime.DeepCopyJSON(c.object)
+	delete(content, "status") // ignored when an object is applied
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.schema)
+	unknown := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	for _, text := range pruning.PruneWithOptions(content, k.schema, true, unknown) {
+		c.unknown(k, follow(c.object, text))
+	}
+	defaulting.Default(content, k.schema)
+	located := false // errors of another type repeat those with a place, as sentences
+	mistakes := k.values.Validate(content).Errors
+	for _, err := range mistakes {
+		if mistake, ok := errors.AsType[*openapierrors.Validation](err); ok {
+			c.mistake(k, mistake)
+			located = true
 		}
-		c.report(hint, "must be a map, not %s", describe(value))
-		return
 	}
-	for _, key := range n.Required {
-		if fields[key] == nil && !misspelled(n, fields, key) {
-			c.missing(n, key)
+	if len(mistakes) > 0 && !located {
+		c.report(nil, "correct the field that it names", "%v", mistakes[0])
+	}
+	// Only the name matters to rules; the rest was checked.
+	name, isString := lookup(c.object, keys("metadata", "name")).(string)
+	if !isString {
+		name = "x"
+	}
+	content["metadata"] = map[string]any{"name": name}
+	valid := len(c.findings) == 0
+	errs := listtype.ValidateListSetsAndMaps(nil, k.schema, content)
+	violated, _ := k.rules.Validate(context.Background(), nil, k.schema, content, nil, celconfig.RuntimeCELCostBudget)
+	for _, err := range append(errs, violated...) {
+		at := follow(c.object, err.Field)
+		cannotEvaluate := strings.Contains(err.Detail, "rule: ")
+		switch {
+		case err.Type == field.ErrorTypeDuplicate:
+			c.report(at, "remove one", "%s is set twice", describe(err.BadValue))
+		case cannotEvaluate && valid:
+			c.report(at, "report it as a bug", "%s", err.Detail)
+		case !cannotEvaluate:
+			c.violated(at, err.Detail)
 		}
 	}
-	if n.MaxProperties != nil && len(fields) > *n.MaxProperties {
-		c.report("", "has %d entries; the maximum is %d", len(fields), *n.MaxProperties)
+}
+
+// mistake reports an error of the schema's validator, which begins with the path.
+func (c *checker) mistake(k *kind, invalid *openapierrors.Validation) {
+	at := follow(c.object, invalid.Name)
+	s, value := k.at(at), lookup(c.object, at)
+	_, should, _ := strings.Cut(invalid.Error(), " in body ")
+	switch invalid.Code() {
+	case openapierrors.RequiredFailCode:
+		parent, key := at[:len(at)-1], at[len(at)-1].Key
+		c.missing(parent, key, s.Type, names(k.at(parent).Properties))
+	case openapierrors.InvalidTypeCode:
+		_, types, _ := strings.Cut(should, "must be of type ")
+		want, _, _ := strings.Cut(types, ":")
+		if s.XIntOrString {
+			want = "x-kubernetes-int-or-string"
+		}
+		c.wrongType(at, want, value, names(s.Properties))
+	case openapierrors.PatternFailCode:
+		c.report(at, cmp.Or(patterns[s.ValueValidation.Pattern], "it "+should), "%s is not valid", describe(value))
+	default:
+		c.report(at, "it "+should, "%s is not valid", describe(value))
 	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		c.at(templating.Key(key), func() {
-			switch child := n.Properties[key]; {
-			case child != nil:
-				c.value(child, fields[key])
-			case n.AdditionalProperties != nil:
-				c.value(n.AdditionalProperties, fields[key])
-			case !n.PreserveUnknown && !(len(c.path) == 1 && key == "status"):
-				c.unknown(n, key)
+}
+
+// patterns are the remedies for strings that do not match a pattern of the definitions.
+var patterns = map[string]string{
+	`^[_A-Za-z][_A-Za-z0-9]*$`:              "use letters, digits and _, and do not start with a digit",
+	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`:    "use lowercase letters, digits and -; this field does not allow expressions",
+	`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`: "use letters and digits; this field does not allow expressions",
+}
+
+// invalid reports an error about a value in metadata, whose detail says what is valid.
+func (c *checker) invalid(err *field.Error) {
+	at := follow(c.object, err.Field)
+	if entries, isMap := lookup(c.object, at).(map[string]any); isMap { // one of the labels or annotations
+		for _, key := range names(entries) {
+			if key == err.BadValue || entries[key] == err.BadValue {
+				at = append(at, templating.Key(key))
+				break
 			}
-		})
-	}
-}
-
-// misspelled reports whether an unknown field is probably meant to be key, or was called
-// so before. It is reported only once, as unknown.
-func misspelled(n *node, fields map[string]any, key string) bool {
-	for name := range fields {
-		meant := former[name].successor == key || templating.Nearest(name, n.fields()) == key
-		if meant && n.Properties[name] == nil && !n.PreserveUnknown {
-			return true
 		}
 	}
-	return false
+	c.report(at, err.Detail, "%s is not valid", describe(err.BadValue))
+}
+
+// violated reports the message of a rule, "cause: remedy", at the field that the message
+// starts with.
+func (c *checker) violated(at templating.Path, message string) {
+	cause, hint, _ := strings.Cut(message, ": ")
+	first, _, _ := strings.Cut(cause, " ")
+	if below := slices.Concat(at, keys(strings.Split(first, ".")...)); lookup(c.object, below) != nil {
+		at = below
+	}
+	c.report(at, hint, "%s", cause)
+}
+
+// missing reports that a map lacks a key, unless a similar one is reported as unknown.
+func (c *checker) missing(at templating.Path, key, keyType string, known []string) {
+	fields, _ := lookup(c.object, at).(map[string]any)
+	for name := range fields {
+		if former[name].successor == key || !slices.Contains(known, name) && templating.Nearest(name, known) == key {
+			return
+		}
+	}
+	hint := "add " + key + ": " + strings.ToUpper(key)
+	switch {
+	case key == "discoveryHandler":
+		hint = "add discoveryHandler: with name: NAME below it, the handler that finds the devices; debugEcho needs no hardware"
+	case keyType == "object":
+		hint = "add " + key + ": with its fields below it"
+	}
+	c.report(at, hint, "%s is missing", key)
 }
 
 // former are fields that the spec of a Configuration had in older versions of Akri, with
@@ -199,171 +234,39 @@ var former = map[string]struct{ successor, hint string }{
 	"units":         {"", "remove it: it never had an effect"},
 }
 
-func (c *checker) missing(n *node, key string) {
-	hint := "add " + key + ":"
-	switch child := n.Properties[key]; {
-	case key == "discoveryHandler":
-		hint = "add discoveryHandler: with name: NAME below it, the handler that finds the devices; debugEcho needs no hardware"
-	case child != nil && child.Type == "object":
-		hint += " with its fields below it"
-	default:
-		hint += " " + strings.ToUpper(key)
-	}
-	c.report(hint, "%s is missing", key)
-}
-
-func (c *checker) unknown(n *node, key string) {
-	if old, ok := former[key]; ok && n == kinds()[0].schema.Properties["spec"] {
-		c.problems = append(c.problems, Mistake{Place: slices.Clone(c.path), Cause: key + " is a field of older versions of Akri", Hint: old.hint,
-			OfKey: true})
+// unknown reports a field that the API server drops.
+func (c *checker) unknown(k *kind, at templating.Path) {
+	parent, key := at[:len(at)-1], at[len(at)-1].Key
+	if old, ok := former[key]; ok && k == &kinds()[0] && parent.String() == "spec" {
+		c.reportKey(at, old.hint, key+" is a field of older versions of Akri")
 		return
 	}
-	hint := "known fields: " + strings.Join(n.fields(), ", ")
-	if near := templating.Nearest(key, n.fields()); near != "" {
-		hint = "did you mean " + near + "?"
-	} else if parent := findField(key); parent != "" && parent != c.path.String() {
-		hint = key + " belongs to " + parent + ": correct the indentation"
+	s := k.at(parent)
+	if s == nil || s.Type != "object" { // the value around it is of a wrong type
+		return
 	}
-	c.reportKey(key, hint)
+	known := names(s.Properties)
+	hint := "known fields: " + strings.Join(known, ", ")
+	if near := templating.Nearest(key, known); near != "" {
+		hint = "did you mean " + near + "?"
+	} else if owner := findField(key); owner != "" {
+		hint = key + " belongs to " + owner + ": correct the indentation"
+	}
+	c.reportKey(at, hint, fmt.Sprintf("unknown field %q", key))
 }
 
 // findField returns the path of the map in which a Configuration has a field, or "".
 func findField(key string) string {
-	spec := kinds()[0].schema.Properties["spec"]
-	if spec.Properties[key] != nil {
+	spec := kinds()[0].schema.Properties["spec"].Properties
+	if _, found := spec[key]; found {
 		return "spec"
 	}
-	for _, name := range slices.Sorted(maps.Keys(spec.Properties)) {
-		if child := spec.Properties[name]; child.Type == "object" && child.Properties[key] != nil {
+	for _, name := range names(spec) {
+		if _, found := spec[name].Properties[key]; found {
 			return "spec." + name
 		}
 	}
 	return ""
 }
 
-func (c *checker) list(n *node, value any) {
-	elements, ok := value.([]any)
-	if !ok {
-		hint := "start each element with a dash"
-		if _, isMap := value.(map[string]any); isMap {
-			hint = "put a dash before its first field"
-		}
-		c.report(hint, "must be a list, not %s", describe(value))
-		return
-	}
-	if n.MaxItems != nil && len(elements) > *n.MaxItems {
-		c.report("use a second Configuration for the rest", "has %d elements; the maximum is %d", len(elements), *n.MaxItems)
-	}
-	for i, element := range elements {
-		c.at(templating.Index(i), func() {
-			if element == nil {
-				c.report("remove the dash or add the element", "the element is empty")
-				return
-			}
-			c.value(n.Items, element)
-		})
-	}
-}
-
-func (c *checker) str(n *node, value any) {
-	s, ok := value.(string)
-	if !ok {
-		hint := ""
-		switch value.(type) {
-		case bool, int64, float64:
-			hint = fmt.Sprintf("quote it: %q", fmt.Sprint(value))
-		case map[string]any, []any:
-			hint = "write a single string; after key: |, the indented lines below form one"
-		}
-		c.report(hint, "must be a string, not %s", describe(value))
-		return
-	}
-	length := utf8.RuneCountInString(s)
-	switch {
-	case n.MinLength != nil && length < *n.MinLength:
-		c.report("add a value", "must not be empty")
-	case n.MaxLength != nil && length > *n.MaxLength:
-		c.report("shorten it", "has %d characters; the maximum is %d", length, *n.MaxLength)
-	case n.Pattern != "" && !matches(n.Pattern, s):
-		cause := fmt.Sprintf("%q does not match the pattern %s", s, n.Pattern)
-		message := patternMessages[n.Pattern]
-		if message.cause != "" {
-			cause = fmt.Sprintf("%q %s", s, message.cause)
-		}
-		c.report(message.hint, "%s", cause)
-	}
-}
-
-// patternMessages explains the patterns of the definitions.
-var patternMessages = map[string]struct{ cause, hint string }{
-	`^[_A-Za-z][_A-Za-z0-9]*$`: {"is not a valid property name", "use letters, digits and _, and do not start with a digit"},
-	`^[^{}]+$`:                 {"contains braces, but this field does not allow expressions", "remove the expression"},
-	`^[^{}]*$`:                 {"contains braces, but this field does not allow expressions", "remove the expression"},
-}
-
-func matches(pattern, value string) bool {
-	compiled, err := regexp.Compile(pattern)
-	return err != nil || compiled.MatchString(value)
-}
-
-func (c *checker) number(n *node, value any) {
-	var number float64
-	switch v := value.(type) {
-	case int64:
-		number = float64(v)
-	case float64:
-		number = v
-	default:
-		hint := "use digits without quotes"
-		if s, ok := value.(string); ok && strings.Contains(s, "{{") {
-			hint = "use a number: expressions are only allowed in broker resources"
-		}
-		c.report(hint, "must be a number, not %s", describe(value))
-		return
-	}
-	switch {
-	case n.Type == "integer" && number != math.Trunc(number):
-		c.report("use digits only", "must be an integer, not %v", value)
-	case n.Minimum != nil && number < *n.Minimum:
-		c.report(fmt.Sprintf("the minimum is %v", *n.Minimum), "%v is too small", value)
-	case n.Maximum != nil && number > *n.Maximum:
-		c.report(fmt.Sprintf("the maximum is %v", *n.Maximum), "%v is too large", value)
-	case n.Format == "int32" && (number < math.MinInt32 || number > math.MaxInt32):
-		c.report("", "%v does not fit into 32 bits", value)
-	}
-}
-
-// intOrString checks a field such as maxUnavailable, which is 1 or 10%. It returns
-// the value in the form that rules expect.
-func (c *checker) intOrString(value any) any {
-	switch v := value.(type) {
-	case int64, string:
-		return v
-	case float64:
-		if v == math.Trunc(v) {
-			return int64(v)
-		}
-	}
-	c.report("use digits without quotes, or a string", "must be an integer or a string, not %s", describe(value))
-	return value
-}
-
-// maxValueBytes limits the part of a value that a message quotes.
-const maxValueBytes = 40
-
-// describe returns a value with its type, for messages.
-func describe(value any) string {
-	switch v := value.(type) {
-	case string:
-		return fmt.Sprintf("the string %q", text.Truncate(v, maxValueBytes))
-	case bool:
-		return fmt.Sprint(v)
-	case int64, float64:
-		return fmt.Sprintf("the number %v", v)
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	}
-	return "empty"
-}
+func names[V any](fields map[string]V) []string { return slices.Sorted(maps.Keys(fields)) }

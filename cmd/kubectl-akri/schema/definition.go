@@ -1,77 +1,31 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
 	"akri.sh/akri/config/crd"
+	"akri.sh/akri/templating"
 )
 
-// node holds the validation keywords of a schema. A test checks that it has all
-// keywords of the definitions.
-type node struct {
-	Type                 string           `json:"type"`
-	Format               string           `json:"format"`
-	Pattern              string           `json:"pattern"`
-	Enum                 []any            `json:"enum"`
-	Nullable             bool             `json:"nullable"`
-	Required             []string         `json:"required"`
-	Properties           map[string]*node `json:"properties"`
-	AdditionalProperties *node            `json:"additionalProperties"`
-	Items                *node            `json:"items"`
-	Minimum              *float64         `json:"minimum"`
-	Maximum              *float64         `json:"maximum"`
-	MinLength            *int             `json:"minLength"`
-	MaxLength            *int             `json:"maxLength"`
-	MaxItems             *int             `json:"maxItems"`
-	MaxProperties        *int             `json:"maxProperties"`
-	PreserveUnknown      bool             `json:"x-kubernetes-preserve-unknown-fields"`
-	IntOrString          bool             `json:"x-kubernetes-int-or-string"`
-	Rules                []celRule        `json:"x-kubernetes-validations"`
-
-	common []string // the fields that people usually set, if not all
-}
-
-// fields returns the fields that messages suggest.
-func (n *node) fields() []string {
-	if n.common != nil {
-		return n.common
-	}
-	return slices.Sorted(maps.Keys(n.Properties))
-}
-
-// celRule is a CEL expression over self that must be true.
-type celRule struct {
-	Rule    string `json:"rule"`
-	Message string `json:"message"`
-	// OptionalOldSelf means that the rule applies to new objects, too: oldSelf is then
-	// an optional value.
-	OptionalOldSelf bool `json:"optionalOldSelf"`
-}
-
-type definition struct {
-	Spec struct {
-		Group string `json:"group"`
-		Names struct {
-			Kind string `json:"kind"`
-		} `json:"names"`
-		Versions []struct {
-			Name   string `json:"name"`
-			Schema struct {
-				OpenAPIV3Schema *node `json:"openAPIV3Schema"`
-			} `json:"schema"`
-		} `json:"versions"`
-	} `json:"spec"`
-}
-
-// kind is a kind with its schema.
+// kind is a kind of Akri with what the API server validates its objects with.
 type kind struct {
 	apiVersion, name string
-	schema           *node
+	schema           *schema.Structural
+	values           validation.SchemaValidator
+	rules            *cel.Validator
 }
 
 // kinds returns the kinds of Akri. The definitions are embedded in the program, so an
@@ -79,40 +33,79 @@ type kind struct {
 var kinds = sync.OnceValue(func() []kind {
 	var all []kind
 	for _, data := range [][]byte{crd.Configurations, crd.Instances} {
-		var d definition
-		if err := yaml.Unmarshal(data, &d); err != nil {
-			panic(fmt.Sprintf("parse the embedded CustomResourceDefinition: %v", err))
+		var d apiextensionsv1.CustomResourceDefinition
+		err := yaml.UnmarshalStrict(data, &d)
+		for i := 0; err == nil && i < len(d.Spec.Versions); i++ {
+			k := kind{apiVersion: d.Spec.Group + "/" + d.Spec.Versions[i].Name, name: d.Spec.Names.Kind}
+			err = k.setSchema(d.Spec.Versions[i].Schema.OpenAPIV3Schema)
+			all = append(all, k)
 		}
-		for _, version := range d.Spec.Versions {
-			root := version.Schema.OpenAPIV3Schema
-			root.Properties["metadata"] = metadata
-			delete(root.Properties, "status") // ignored when an object is applied
-			if d.Spec.Names.Kind == "Instance" {
-				// Agents write Instances. Those that people write for a test may be short.
-				root.Properties["spec"].Required = nil
-				root.Rules = nil // about their names
-			}
-			all = append(all, kind{d.Spec.Group + "/" + version.Name, d.Spec.Names.Kind, root})
+		if err != nil {
+			panic(fmt.Sprintf("the embedded CustomResourceDefinition: %v", err))
 		}
 	}
 	return all
 })
 
-// metadata is the schema of ObjectMeta, which definitions leave to the API server.
-var metadata = &node{Type: "object", Required: []string{"name"}, Properties: map[string]*node{
-	"name": {Type: "string"}, "namespace": {Type: "string"}, "generateName": {Type: "string"},
-	"labels": stringMap, "annotations": stringMap,
-	"finalizers":                 {Type: "array", Items: &node{Type: "string"}},
-	"ownerReferences":            {Type: "array", Items: anyObject},
-	"managedFields":              {Type: "array", Items: anyObject},
-	"generation":                 {Type: "integer"},
-	"deletionGracePeriodSeconds": {Type: "integer"},
-	"creationTimestamp":          {Type: "string", Nullable: true},
-	"deletionTimestamp":          {Type: "string", Nullable: true},
-	"resourceVersion":            {Type: "string"}, "uid": {Type: "string"}, "selfLink": {Type: "string"},
-}, common: []string{"annotations", "labels", "name", "namespace"}}
+func (k *kind) setSchema(root *apiextensionsv1.JSONSchemaProps) error {
+	if k.name == "Instance" {
+		// Agents write Instances. Those that people write for a test may be short.
+		spec := root.Properties["spec"]
+		spec.Required = nil
+		root.Properties["spec"] = spec
+		root.XValidations = nil // about their names
+	}
+	var props apiextensions.JSONSchemaProps
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(root, &props, nil)
+	if err != nil {
+		return err
+	}
+	if k.schema, err = schema.NewStructural(&props); err != nil {
+		return err
+	}
+	k.rules = cel.NewValidator(k.schema, true, celconfig.PerCallLimit)
+	k.values = validation.NewSchemaValidatorFromOpenAPI(k.schema.ToKubeOpenAPI())
+	return nil
+}
 
-var (
-	stringMap = &node{Type: "object", Nullable: true, AdditionalProperties: &node{Type: "string"}}
-	anyObject = &node{Type: "object", PreserveUnknown: true}
-)
+// at returns the schema of a field, or nil.
+func (k *kind) at(path templating.Path) *schema.Structural {
+	s := k.schema
+	for _, step := range path {
+		child, found := s.Properties[step.Key]
+		switch {
+		case step.IsIndex && s.Items != nil:
+			s = s.Items
+		case found:
+			s = &child
+		case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
+			s = s.AdditionalProperties.Structural
+		default:
+			return nil
+		}
+	}
+	return s
+}
+
+// find returns the kind of an object. If it has none, wrong is the field of which Akri
+// knows the value hint instead; it is empty if the object is not meant to be Akri's.
+func find(object map[string]any) (k *kind, wrong, hint string) {
+	name, _ := object["kind"].(string)
+	apiVersion, hasVersion := object["apiVersion"].(string)
+	var known []string
+	for i := range kinds() {
+		if k := &kinds()[i]; k.name == name && k.apiVersion == apiVersion {
+			return k, "", ""
+		}
+		known = append(known, kinds()[i].name)
+	}
+	version := kinds()[0].apiVersion
+	isOurs := strings.HasPrefix(apiVersion, path.Dir(version)+"/")
+	switch isKnown := slices.Contains(known, name); {
+	case isOurs && !isKnown:
+		return nil, "kind", cmp.Or(templating.Nearest(name, known), known[0])
+	case isKnown && (isOurs || !hasVersion || templating.Nearest(apiVersion, []string{version}) != ""):
+		return nil, "apiVersion", version
+	}
+	return nil, "", ""
+}

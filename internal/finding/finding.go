@@ -1,0 +1,65 @@
+// Package finding has the type of what is wrong in something that people write, such as
+// a Configuration in a file.
+//
+// Always: an error "place: cause; remedy". Never: a client, a file, a clock.
+package finding
+
+import "fmt"
+
+// Level is how much a finding matters.
+type Level int
+
+// The levels.
+const (
+	Error   Level = iota // it is refused, or has no effect
+	Warning              // it may be refused
+)
+
+// String returns error or warning.
+func (l Level) String() string {
+	if l == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// Position is a place in a file. Line and Column count from 1.
+type Position struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// Finding is a mistake with its place, cause and remedy. The names in JSON are those of
+// kubectl akri lint -o json.
+type Finding struct {
+	Level Level `json:"level"`
+	// Position is zero if the finding is about no file, or about all of them.
+	Position
+	// For is what was rendered, as in Instance cam-1; empty if nothing was.
+	For string `json:"for,omitempty"`
+	// Path leads to the field, as in spec.capacity or instanceBrokerResources[2].kind;
+	// empty for the object as a whole.
+	Path  string `json:"path,omitempty"`
+	Cause string `json:"message"` // lower case
+	Hint  string `json:"remedy,omitempty"`
+}
+
+// Error returns the position and the path, as far as they are known, the cause and the
+// remedy.
+func (f Finding) Error() string {
+	message := f.Cause
+	if f.Path != "" {
+		message = f.Path + ": " + message
+	}
+	if f.File != "" {
+		message = fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, message)
+	}
+	if f.Hint != "" {
+		message += "; " + f.Hint
+	}
+	return message
+}
