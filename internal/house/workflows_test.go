@@ -47,7 +47,7 @@ func TestWorkflows(t *testing.T) {
 		}
 		for _, match := range makeStep.FindAllStringSubmatch(string(text), -1) {
 			steps++
-			for _, name := range strings.Fields(match[1]) {
+			for name := range strings.FieldsSeq(match[1]) {
 				if !strings.Contains(name, "=") && !slices.Contains(targets, name) {
 					t.Errorf("%s: there is no target %s in the Makefile", file, name)
 				}
