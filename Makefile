@@ -177,10 +177,9 @@ soak-handlers:
 	$(call gotest,e2e,./handlers,-timeout=24h -count=1 -run='TestONVIFLoss|TestMDNSPacketLoss')
 
 .PHONY: bench
-bench: kubernetes ## Measure templating, the controller and agents (see docs/benchmarks.md)
+bench: kubernetes ## Measure templating, the controller and an agent (see docs/benchmarks.md)
 	go test -timeout=30m -run=NONE -bench=. -benchmem ./templating
 	go -C bench run .
-	go -C bench run . --controllers --only converge,restart,idle,churn,repair
 
 # The options of the demo: DIR=PATH for its own cluster; CLUSTER=current, REGISTRY=HOST/PATH, YES=1 for one that exists.
 DEMO = run ./cmd/demo $(if $(DIR),--dir=$(abspath $(DIR))) $(if $(CLUSTER),--cluster=$(CLUSTER) $(if $(REGISTRY),--registry=$(REGISTRY)) $(if $(YES),--yes))

@@ -2,30 +2,25 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
 // auditLine is one line of the audit log.
 type auditLine struct {
-	Verb        string
-	Agent       string // the user agent up to the first slash
-	Version     string // what follows, up to a space or slash: of a hollow agent, its node's number
-	Resource    string // "instances", "instances/status", or the path of another request
-	Namespace   string
-	Name        string
-	Code        int
-	Began, Done time.Time
+	Verb     string
+	Agent    string // the user agent up to the first slash
+	Resource string // "instances", "instances/status", or the path of another request
+	Name     string
+	Code     int
+	Done     time.Time
 }
 
 // isWrite reports whether the request changes something.
@@ -46,25 +41,21 @@ func parseRequest(line []byte) (auditLine, error) {
 		RequestURI string `json:"requestURI"`
 		UserAgent  string `json:"userAgent"`
 		ObjectRef  *struct {
-			Resource, Subresource, Namespace, Name string
+			Resource, Subresource, Name string
 		} `json:"objectRef"`
-		ResponseStatus           *struct{ Code int } `json:"responseStatus"`
-		RequestReceivedTimestamp time.Time           `json:"requestReceivedTimestamp"`
-		StageTimestamp           time.Time           `json:"stageTimestamp"`
+		ResponseStatus *struct{ Code int } `json:"responseStatus"`
+		StageTimestamp time.Time           `json:"stageTimestamp"`
 	}
 	if err := json.Unmarshal(line, &event); err != nil {
 		return auditLine{}, fmt.Errorf("parse a line of the audit log: %w", err)
 	}
-	agent, version, _ := strings.Cut(event.UserAgent, "/")
-	if end := strings.IndexAny(version, " /"); end >= 0 {
-		version = version[:end]
-	}
-	r := auditLine{Verb: event.Verb, Agent: agent, Version: version, Began: event.RequestReceivedTimestamp, Done: event.StageTimestamp}
+	agent, _, _ := strings.Cut(event.UserAgent, "/")
+	r := auditLine{Verb: event.Verb, Agent: agent, Done: event.StageTimestamp}
 	if event.ResponseStatus != nil {
 		r.Code = event.ResponseStatus.Code
 	}
 	if ref := event.ObjectRef; ref != nil {
-		r.Resource, r.Namespace, r.Name = ref.Resource, ref.Namespace, ref.Name
+		r.Resource, r.Name = ref.Resource, ref.Name
 		if ref.Subresource != "" {
 			r.Resource += "/" + ref.Subresource
 		}
@@ -74,80 +65,46 @@ func parseRequest(line []byte) (auditLine, error) {
 	return r, nil
 }
 
-// auditLog follows an audit log, which lists each request once it has finished.
+// pollInterval is the time between two looks at an audit log.
+const pollInterval = 20 * time.Millisecond
+
+// auditLog is an audit log, which lists each request once it has finished. It is read when
+// it is asked.
 type auditLog struct {
-	mu       sync.Mutex
+	file     *bufio.Reader
+	line     []byte // the part of the last line that has been written
 	requests []auditLine
 	err      error
 }
 
-// followLog follows a log until ctx is done. The file need not exist yet.
-func followLog(ctx context.Context, path string) *auditLog {
-	log := &auditLog{}
-	go func() {
-		if err := log.follow(ctx, path); err != nil && ctx.Err() == nil {
-			log.mu.Lock()
-			log.err = err
-			log.mu.Unlock()
-		}
-	}()
-	return log
-}
-
-// follow reads the audit log as the API server writes it, from its creation until the
-// context is done. A line that has no end yet is completed by what is read next.
-func (l *auditLog) follow(ctx context.Context, path string) error {
-	const interval = 20 * time.Millisecond
-	var file *os.File
-	for file == nil {
-		opened, err := os.Open(path)
-		if err == nil {
-			file = opened
-		} else if !os.IsNotExist(err) {
-			return err
-		} else if !sleep(ctx, interval) {
-			return ctx.Err()
-		}
-	}
-	defer file.Close()
-	reader := bufio.NewReaderSize(file, 1<<20)
-	var line []byte
-	for {
-		part, err := reader.ReadBytes('\n')
-		line = append(line, part...)
-		if err == io.EOF {
-			if !sleep(ctx, interval) {
-				return ctx.Err()
-			}
-			continue
-		}
+// read reads what the API server has written meanwhile.
+func (l *auditLog) read() {
+	for l.err == nil {
+		part, err := l.file.ReadBytes('\n')
+		l.line = append(l.line, part...)
 		if err != nil {
-			return err
-		}
-		if text := bytes.TrimSpace(line); len(text) > 0 {
-			parsed, err := parseRequest(text)
-			if err != nil {
-				return err
+			if err != io.EOF {
+				l.err = fmt.Errorf("read the audit log: %w", err)
 			}
-			l.mu.Lock()
-			l.requests = append(l.requests, parsed)
-			l.mu.Unlock()
+			return
 		}
-		line = line[:0]
+		var parsed auditLine
+		if parsed, l.err = parseRequest(l.line); l.err == nil {
+			l.requests = append(l.requests, parsed)
+		}
+		l.line = l.line[:0]
 	}
 }
 
 // mark returns the current position in the log.
 func (l *auditLog) mark() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.read()
 	return len(l.requests)
 }
 
-// since returns the requests read after a mark. The caller must not modify them.
+// since returns the requests after a mark.
 func (l *auditLog) since(mark int) ([]auditLine, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.read()
 	return l.requests[mark:len(l.requests):len(l.requests)], l.err
 }
 
@@ -174,7 +131,7 @@ func (l *auditLog) awaitQuiet(ctx context.Context, mark int, agent string, quiet
 		if time.Since(last) >= quietFor {
 			return seen, nil
 		}
-		if !sleep(ctx, 20*time.Millisecond) {
+		if !sleep(ctx, pollInterval) {
 			return nil, ctx.Err()
 		}
 	}
@@ -189,27 +146,15 @@ func tally(requests []auditLine) map[string]int {
 	return counts
 }
 
-// tallyOutcomes counts requests by kind and, if they failed, by code.
-func tallyOutcomes(requests []auditLine) map[string]int {
-	counts := map[string]int{}
-	for _, r := range requests {
-		kind := r.String()
-		if r.Code >= 400 {
-			kind += fmt.Sprintf(" (%d)", r.Code)
-		}
-		counts[kind]++
-	}
-	return counts
-}
-
-// listCounts formats counts, the largest first.
-func listCounts(counts map[string]int) string {
+// perObject formats a tally per object, the most frequent kind of request first.
+func perObject(requests []auditLine, objects int) string {
+	counts := tally(requests)
 	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	words := make([]string, len(kinds))
 	for i, kind := range kinds {
-		words[i] = fmt.Sprintf("%s %d", kind, counts[kind])
+		words[i] = fmt.Sprintf("%s %.3f", kind, float64(counts[kind])/float64(objects))
 	}
 	return strings.Join(words, ", ")
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
-	"maps"
-	"os"
-	"path/filepath"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -18,24 +21,23 @@ const applied = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadat
 	`"responseStatus":{"metadata":{},"code":201},` +
 	`"requestReceivedTimestamp":"2026-01-02T03:04:05.000001Z","stageTimestamp":"2026-01-02T03:04:05.002001Z"}`
 
-// instant is the end of a line of a request that took no time.
-const instant = `"requestReceivedTimestamp":"2026-01-02T03:04:05.000001Z","stageTimestamp":"2026-01-02T03:04:05.000001Z"}`
+// instant is the end of a line of a request without an object.
+const instant = `"stageTimestamp":"2026-01-02T03:04:05.002001Z"}`
 
 func TestParseRequest(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 1000, time.UTC)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 2001000, time.UTC)
 	cases := map[string]struct {
 		line  string
 		want  auditLine
 		write bool // expected of isWrite
 	}{
 		"an apply that creates": {applied, auditLine{
-			Verb: "patch", Agent: "akri-controller", Version: "v0.0.0", Resource: "configmaps", Namespace: "bench", Name: "dev-1",
-			Code: 201, Began: at, Done: at.Add(2 * time.Millisecond),
+			Verb: "patch", Agent: controllerName, Resource: "configmaps", Name: "dev-1", Code: 201, Done: at,
 		}, true},
 		"a status": {`{"verb":"patch","userAgent":"bare","objectRef":{"resource":"instances","subresource":"status"},` + instant,
-			auditLine{Verb: "patch", Agent: "bare", Resource: "instances/status", Began: at, Done: at}, true},
+			auditLine{Verb: "patch", Agent: "bare", Resource: "instances/status", Done: at}, true},
 		"no resource": {`{"verb":"get","requestURI":"/api?timeout=32s","userAgent":"a/b/c",` + instant,
-			auditLine{Verb: "get", Agent: "a", Version: "b", Resource: "/api", Began: at, Done: at}, false},
+			auditLine{Verb: "get", Agent: "a", Resource: "/api", Done: at}, false},
 	}
 	for name, c := range cases {
 		got, err := parseRequest([]byte(c.line))
@@ -43,45 +45,121 @@ func TestParseRequest(t *testing.T) {
 			t.Errorf("%s: got %+v (write %t), %v, want %+v", name, got, got.isWrite(), err, c.want)
 		}
 	}
-	if _, err := parseRequest([]byte(`{"verb":`)); err == nil {
-		t.Error("half a line was parsed without an error")
+}
+
+func TestWrites(t *testing.T) {
+	var all []auditLine
+	for _, verb := range []string{"create", "update", "patch", "delete", "deletecollection", "get", "list", "watch", ""} {
+		all = append(all, auditLine{Verb: verb})
+	}
+	if got := writes(all); !slices.Equal(got, all[:5]) {
+		t.Errorf("got %v, want the first five of %v", got, all)
 	}
 }
 
-// The file does not exist at first, and then grows by parts of lines.
-func TestFollowLog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.log")
-	log := followLog(t.Context(), path)
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
+// logOf returns a log that has been read, and what the API server writes to its file.
+func logOf(requests ...auditLine) (*auditLog, *bytes.Buffer) {
+	var file bytes.Buffer
+	return &auditLog{file: bufio.NewReader(&file), requests: requests}, &file
+}
+
+// The API server writes parts of lines.
+func TestReadLog(t *testing.T) {
+	log, file := logOf()
+	marks := []int{}
+	for _, part := range []string{"", applied[:50], applied[50:] + "\n" + applied, "\n"} {
+		file.WriteString(part)
+		marks = append(marks, log.mark())
 	}
-	defer file.Close()
-	for _, part := range []string{applied[:50], applied[50:] + "\n" + applied, "\n"} {
-		if _, err := file.WriteString(part); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond) // lets the reader see the part alone; the result does not depend on it
+	if want := []int{0, 0, 1, 2}; !slices.Equal(marks, want) {
+		t.Errorf("read %v lines, want %v", marks, want)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for log.mark() < 2 {
-		if !sleep(ctx, time.Millisecond) {
-			t.Fatal("the two lines were not read")
-		}
-	}
-	all, err := log.since(0)
-	if err != nil || len(all) != 2 || all[0] != all[1] {
+	all, err := log.since(1)
+	if err != nil || len(all) != 1 || all[0].Name != "dev-1" {
 		t.Errorf("read %v, %v", all, err)
 	}
-	if got, want := tally(all), (map[string]int{"patch configmaps": 2}); !maps.Equal(got, want) {
-		t.Errorf("tally %v, want %v", got, want)
+	file.WriteString("{\"verb\":}\n" + applied + "\n")
+	if _, err := log.since(0); err == nil || !strings.HasPrefix(err.Error(), "parse a line of the audit log: ") {
+		t.Errorf("got %v, want an error about the line", err)
 	}
-	mine, err := log.awaitQuiet(ctx, 1, "akri-controller", time.Millisecond)
-	if err != nil || len(mine) != 1 {
-		t.Errorf("after the mark: got %v, %v, want one request", mine, err)
+	if _, err := log.awaitQuiet(t.Context(), 0, "", time.Hour); err == nil {
+		t.Error("a log that cannot be read is quiet")
 	}
-	if others, err := log.awaitQuiet(ctx, 0, "bare", time.Millisecond); err != nil || len(others) != 0 {
-		t.Errorf("another agent: got %v, %v, want nothing", others, err)
+}
+
+func TestAwaitQuiet(t *testing.T) {
+	names := func(requests []auditLine) string {
+		var all []string
+		for _, r := range requests {
+			all = append(all, r.String())
+		}
+		return strings.Join(all, ", ")
+	}
+	// One request per second: three writes of the controller, and then only its reads,
+	// the renewal of leases and another agent's writes.
+	lines := []auditLine{
+		{Agent: controllerName, Verb: "patch", Resource: "a"}, {Agent: controllerName, Verb: "create", Resource: "b"},
+		{Agent: controllerName, Verb: "delete", Resource: "c"}, {Agent: controllerName, Verb: "get", Resource: "d"},
+		{Agent: "kube-controller-manager", Verb: "update", Resource: "leases"}, {Agent: "bare", Verb: "patch", Resource: "e"},
+		{Agent: controllerName, Verb: "watch", Resource: "f"}, {Agent: controllerName, Verb: "list", Resource: "g"},
+	}
+	cases := map[string]struct {
+		agent    string
+		quietFor time.Duration
+		took     time.Duration
+		want     string
+	}{
+		// The last write is read within 20 ms of the second in which it is sent.
+		"the controller":   {controllerName, 3 * time.Second, 5 * time.Second, "patch a, create b, delete c, get d"},
+		"all but leases":   {"", 4 * time.Second, 9 * time.Second, "patch a, create b, delete c, get d, patch e, watch f, list g"},
+		"nothing to wait":  {controllerName, 0, 0, "patch a"},
+		"an agent at rest": {"other", 2 * time.Second, 2 * time.Second, ""},
+		"another's reads":  {"bare", 6500 * time.Millisecond, 11 * time.Second, "patch e"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log, file := logOf(auditLine{Agent: controllerName, Verb: "patch", Resource: "before the mark"}, lines[0])
+				log.file = bufio.NewReader(eachSecond{lines[1:], time.Now(), new(int), file})
+				began := time.Now()
+				got, err := log.awaitQuiet(t.Context(), 1, c.agent, c.quietFor)
+				if took := time.Since(began).Truncate(time.Second); err != nil || names(got) != c.want || took != c.took {
+					t.Errorf("got %s after %v, %v, want %s after %v", names(got), took, err, c.want, c.took)
+				}
+			})
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	log, _ := logOf()
+	if _, err := log.awaitQuiet(ctx, 0, "", time.Hour); err == nil {
+		t.Error("got no error without a context")
+	}
+}
+
+// eachSecond is a log to which the API server writes one line per second.
+type eachSecond struct {
+	lines   []auditLine
+	began   time.Time
+	written *int
+	file    *bytes.Buffer
+}
+
+func (e eachSecond) Read(into []byte) (int, error) {
+	for *e.written < len(e.lines) && time.Since(e.began) >= time.Duration(*e.written+1)*time.Second {
+		line := e.lines[*e.written]
+		fmt.Fprintf(e.file, `{"verb":%q,"userAgent":%q,"objectRef":{"resource":%q},%s`+"\n", line.Verb, line.Agent, line.Resource, instant)
+		*e.written++
+	}
+	return e.file.Read(into)
+}
+
+func TestPerObject(t *testing.T) {
+	var requests []auditLine
+	for _, resource := range []string{"services", "pods", "services", "nodes"} {
+		requests = append(requests, auditLine{Verb: "get", Resource: resource})
+	}
+	if got, want := perObject(requests, 2), "get services 1.000, get nodes 0.500, get pods 0.500"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +14,6 @@ var (
 	configMaps     = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	services       = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	deployments    = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
 // children are the resources that each Instance gets one object of.
@@ -28,7 +25,7 @@ const childSelector = "app.kubernetes.io/managed-by=akri"
 const configurationName = "bench"
 
 // object returns an object with the given fields next to apiVersion, kind and metadata.
-func object(apiVersion, kind, namespace, name string, rest map[string]any) *unstructured.Unstructured {
+func object(apiVersion, kind, name string, rest map[string]any) *unstructured.Unstructured {
 	content := map[string]any{
 		"apiVersion": apiVersion,
 		"kind":       kind,
@@ -41,17 +38,9 @@ func object(apiVersion, kind, namespace, name string, rest map[string]any) *unst
 // deviceName returns the name of the Instance with the given number.
 func deviceName(number int) string { return fmt.Sprintf("%s-%06d", configurationName, number) }
 
-// isDevice reports whether an object has the name of a device. Those that Kubernetes'
-// controllers create have others.
-func isDevice(name string) bool {
-	number, found := strings.CutPrefix(name, configurationName+"-")
-	_, err := strconv.Atoi(number)
-	return found && err == nil
-}
-
 // newInstance returns an Instance like those that an agent creates.
-func newInstance(namespace, name string) *unstructured.Unstructured {
-	return object("akri.sh/v0", "Instance", namespace, name, map[string]any{
+func newInstance(name string) *unstructured.Unstructured {
+	return object("akri.sh/v0", "Instance", name, map[string]any{
 		"spec": map[string]any{
 			"configurationName": configurationName,
 			"cdiName":           "akri.sh/bench=" + name,
@@ -64,75 +53,57 @@ func newInstance(namespace, name string) *unstructured.Unstructured {
 
 // newConfiguration returns a Configuration with a ConfigMap, a Service and a
 // Deployment without Pods for each device.
-func newConfiguration(namespace string) *unstructured.Unstructured {
-	const name = "{{INSTANCE_NAME}}"
-	return object("akri.sh/v0", "Configuration", namespace, configurationName, map[string]any{
+func newConfiguration() *unstructured.Unstructured {
+	var templates []any
+	for _, template := range objectsOf("{{INSTANCE_NAME}}", "{{INSTANCE_PROPERTIES.DEVICE}}") {
+		template.SetNamespace("")
+		templates = append(templates, template.Object)
+	}
+	return object("akri.sh/v0", "Configuration", configurationName, map[string]any{
 		"spec": map[string]any{
-			"discoveryHandler": map[string]any{"name": "none"},
-			"instanceBrokerResources": []any{
-				configMap("", name, "{{INSTANCE_PROPERTIES.DEVICE}}"),
-				service("", name),
-				deployment("", name, "{{INSTANCE_PROPERTIES.DEVICE}}", nil),
-			},
+			"discoveryHandler":        map[string]any{"name": "none"},
+			"instanceBrokerResources": templates,
 		},
 	})
 }
 
-func configMap(namespace, name, device string) map[string]any {
-	return withoutEmptyNamespace(object("v1", "ConfigMap", namespace, name, map[string]any{
-		"data": map[string]any{"device": device, "channel": "1"},
-	}))
-}
-
-// servicePort is the port of each Service.
-const servicePort = 80
-
-func service(namespace, name string) map[string]any {
-	return withoutEmptyNamespace(object("v1", "Service", namespace, name, map[string]any{
-		"spec": map[string]any{
-			"selector": map[string]any{"bench": name},
-			"ports":    []any{map[string]any{"name": "http", "port": int64(servicePort), "targetPort": int64(8080)}},
-		},
-	}))
-}
-
-func deployment(namespace, name, device string, labels map[string]any) map[string]any {
-	podLabels := map[string]any{"bench": name}
-	maps.Copy(podLabels, labels)
-	return withoutEmptyNamespace(object("apps/v1", "Deployment", namespace, name, map[string]any{
-		"spec": map[string]any{
-			"replicas": int64(0),
-			"selector": map[string]any{"matchLabels": map[string]any{"bench": name}},
-			"template": map[string]any{
-				"metadata": map[string]any{"labels": podLabels},
-				"spec": map[string]any{"containers": []any{map[string]any{
-					"name": "broker", "image": "example/broker:v1",
-					"env": []any{map[string]any{"name": "DEVICE", "value": device}},
-				}}},
+// objectsOf returns the objects of an Instance, in the order of children.
+func objectsOf(name, device string) []*unstructured.Unstructured {
+	labels := map[string]any{"bench": name}
+	return []*unstructured.Unstructured{
+		object("v1", "ConfigMap", name, map[string]any{
+			"data": map[string]any{"device": device, "channel": "1"},
+		}),
+		object("v1", "Service", name, map[string]any{
+			"spec": map[string]any{
+				"selector": labels,
+				"ports":    []any{map[string]any{"name": "http", "port": int64(80), "targetPort": int64(8080)}},
 			},
-		},
-	}))
-}
-
-func withoutEmptyNamespace(o *unstructured.Unstructured) map[string]any {
-	if o.GetNamespace() == "" {
-		unstructured.RemoveNestedField(o.Object, "metadata", "namespace")
+		}),
+		object("apps/v1", "Deployment", name, map[string]any{
+			"spec": map[string]any{
+				"replicas": int64(0),
+				"selector": map[string]any{"matchLabels": labels},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": maps.Clone(labels)},
+					"spec": map[string]any{"containers": []any{map[string]any{
+						"name": "broker", "image": "example/broker:v1",
+						"env": []any{map[string]any{"name": "DEVICE", "value": device}},
+					}}},
+				},
+			},
+		}),
 	}
-	return o.Object
 }
 
-// bareObjects returns an Instance's three objects as the controller applies them,
-// in the order of children.
+// bareObjects returns an Instance's three objects as the controller applies them: with its
+// labels, also those of the Deployment's Pods, and with an owner.
 func bareObjects(instance *unstructured.Unstructured) []*unstructured.Unstructured {
-	namespace, name := instance.GetNamespace(), instance.GetName()
+	name := instance.GetName()
 	device, _, _ := unstructured.NestedString(instance.Object, "spec", "brokerProperties", "DEVICE")
-	labels := map[string]any{"akri.sh/configuration": configurationName, "akri.sh/instance": name}
-	contents := []map[string]any{
-		configMap(namespace, name, device), service(namespace, name), deployment(namespace, name, device, labels),
-	}
-	objects := make([]*unstructured.Unstructured, len(contents))
-	for i, content := range contents {
-		metadata := content["metadata"].(map[string]any)
+	objects := objectsOf(name, device)
+	for _, o := range objects {
+		metadata := o.Object["metadata"].(map[string]any)
 		metadata["labels"] = map[string]any{
 			"app.kubernetes.io/managed-by": "akri",
 			"akri.sh/configuration":        configurationName,
@@ -141,14 +112,15 @@ func bareObjects(instance *unstructured.Unstructured) []*unstructured.Unstructur
 		metadata["ownerReferences"] = []any{map[string]any{
 			"apiVersion": "akri.sh/v0", "kind": "Instance", "name": name, "uid": string(instance.GetUID()), "controller": true,
 		}}
-		objects[i] = &unstructured.Unstructured{Object: content}
 	}
+	podLabels, _, _ := unstructured.NestedFieldNoCopy(objects[2].Object, "spec", "template", "metadata", "labels")
+	podLabels.(map[string]any)["akri.sh/configuration"] = configurationName
+	podLabels.(map[string]any)["akri.sh/instance"] = name
 	return objects
 }
 
-// bareInstanceStatus returns the status that the controller would write for the
-// applied objects.
-func bareInstanceStatus(instance *unstructured.Unstructured, applied []*unstructured.Unstructured) *unstructured.Unstructured {
+// bareStatus returns the status that the controller would write for the applied objects.
+func bareStatus(instance *unstructured.Unstructured, applied []*unstructured.Unstructured) *unstructured.Unstructured {
 	resources := make([]any, len(applied))
 	for i, o := range applied {
 		kind := o.GroupVersionKind()
@@ -166,7 +138,7 @@ func bareInstanceStatus(instance *unstructured.Unstructured, applied []*unstruct
 			"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-02T03:04:05Z",
 		}
 	}
-	status := object("akri.sh/v0", "Instance", instance.GetNamespace(), instance.GetName(), map[string]any{
+	status := object("akri.sh/v0", "Instance", instance.GetName(), map[string]any{
 		"status": map[string]any{
 			"resources": resources,
 			"conditions": []any{

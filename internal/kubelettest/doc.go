@@ -21,7 +21,8 @@
 //   - An id that leaves a plugin's list between its choice and its use crashes the
 //     kubelet. The stub counts that, and fails the test: see [Kubelet.Crashes].
 //
-// Always: real sockets and protocols. Never: imported by production code.
+// Always: real sockets and protocols. Never: imported by what is shipped; bench measures
+// with it.
 //
 // Read kubelet.go, plugins.go, admission.go, then podresources.go.
 package kubelettest

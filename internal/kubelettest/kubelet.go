@@ -39,7 +39,8 @@ type Options struct {
 
 // Kubelet is a running stub.
 type Kubelet struct {
-	t       testing.TB
+	t       testing.TB // nil without a test
+	errorf  func(format string, arguments ...any)
 	dir     string
 	options Options
 
@@ -85,12 +86,29 @@ type podState struct {
 // Start runs a kubelet with a new root directory until the test ends.
 func Start(t testing.TB, options Options) *Kubelet {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "kubelet") // short: socket paths are limited
+	k, err := New(options, t.Errorf)
 	if err != nil {
 		t.Fatal(err)
 	}
+	k.t = t
+	t.Cleanup(func() {
+		k.Close()
+		if crashes := k.Crashes(); crashes > 0 && !options.MayCrash {
+			t.Errorf("the kubelet would have crashed %d times: an id left the list while a call named it", crashes)
+		}
+	})
+	return k
+}
+
+// New is [Start] for a program, which closes the kubelet. It reports later errors to a
+// function. [Kubelet.Await] needs a test.
+func New(options Options, errorf func(format string, arguments ...any)) (*Kubelet, error) {
+	dir, err := os.MkdirTemp("", "kubelet") // short: socket paths are limited
+	if err != nil {
+		return nil, err
+	}
 	k := &Kubelet{
-		t: t, dir: dir, options: options,
+		errorf: errorf, dir: dir, options: options,
 		plugins: map[string]*pluginState{}, seen: map[string]bool{}, pods: map[string]*podState{},
 		watchers: map[chan *pods.WatchPodsEvent]bool{}, changed: make(chan struct{}),
 	}
@@ -103,18 +121,17 @@ func Start(t testing.TB, options Options) *Kubelet {
 	}
 	for _, name := range dirs {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
 	k.start()
-	t.Cleanup(func() {
-		k.Stop()
-		_ = os.RemoveAll(dir)
-		if crashes := k.Crashes(); crashes > 0 && !options.MayCrash {
-			t.Errorf("the kubelet would have crashed %d times: an id left the list while a call named it", crashes)
-		}
-	})
-	return k
+	return k, nil
+}
+
+// Close stops the kubelet and removes its root directory.
+func (k *Kubelet) Close() {
+	k.Stop()
+	_ = os.RemoveAll(k.dir)
 }
 
 // Dir returns the kubelet's root directory.
@@ -191,7 +208,7 @@ func (k *Kubelet) leaveSocket(socket string) {
 	_ = os.Remove(path)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
 	if err != nil {
-		k.t.Errorf("kubelet: %v", err)
+		k.errorf("kubelet: %v", err)
 		return
 	}
 	listener.SetUnlinkOnClose(false)
@@ -204,7 +221,7 @@ func (k *Kubelet) serve(socket string, register func(*grpc.Server)) {
 	_ = os.Remove(path)
 	listener, err := net.Listen("unix", path)
 	if err != nil {
-		k.t.Errorf("kubelet: %v", err)
+		k.errorf("kubelet: %v", err)
 		return
 	}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))

@@ -151,7 +151,7 @@ func (k *Kubelet) scan(ctx context.Context) {
 	_ = os.MkdirAll(path, 0o755)
 	dir, err := os.Open(path)
 	if err != nil {
-		k.t.Errorf("kubelet: %v", err)
+		k.errorf("kubelet: %v", err)
 		return
 	}
 	defer dir.Close()
