@@ -69,7 +69,7 @@ const unjudged = "its readiness cannot be judged: the object's content is not as
 func trim(
 	full *unstructured.Unstructured, condition *readywhen.Condition, judge func(*unstructured.Unstructured) (bool, string),
 ) (object *Object, panicked any) {
-	metadata := &metav1.ObjectMeta{ // each read of managed fields from an unstructured object decodes them
+	meta := &metav1.ObjectMeta{ // each read of managed fields from an unstructured object decodes them
 		UID:               full.GetUID(),
 		Namespace:         full.GetNamespace(),
 		Labels:            full.GetLabels(),
@@ -78,23 +78,23 @@ func trim(
 		ManagedFields:     full.GetManagedFields(),
 	}
 	object = &Object{
-		Namespace:       metadata.Namespace,
+		Namespace:       meta.Namespace,
 		Name:            full.GetName(),
-		UID:             metadata.UID,
+		UID:             meta.UID,
 		ResourceVersion: full.GetResourceVersion(),
-		Terminating:     metadata.DeletionTimestamp != nil,
+		Terminating:     meta.DeletionTimestamp != nil,
 	}
 	defer func() {
 		if panicked = recover(); panicked != nil {
 			object.Ready, object.Reason, object.judgedBy = false, unjudged, ""
 		}
 	}()
-	state := ownership.Read(metadata)
+	state := ownership.Read(meta)
 	object.Parent, object.Confirmed = state.Parent, state.Confirmed
 	object.Owner, object.Dependent = state.Owner, state.Dependent
-	object.ManagedFieldsHash, object.Added = fieldsOf(metadata), ownership.Added(metadata)
+	object.ManagedFieldsHash, object.Added = fieldsOf(meta), ownership.Added(meta)
 	object.ours = state.Applied || state.Confirmed
-	object.values = valuesOf(full.Object, metadata, time.Now())
+	object.values = valuesOf(full.Object, meta, time.Now())
 	object.Terminated = readiness.Terminated(full)
 	object.Ready, object.Reason = judge(full)
 	if condition != nil {
@@ -192,11 +192,11 @@ var (
 
 // GetObjectMeta implements metav1.ObjectMetaAccessor.
 func (o *Object) GetObjectMeta() metav1.Object {
-	metadata := &metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+	meta := &metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
 	if o.endsList {
-		metadata.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		meta.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	return metadata
+	return meta
 }
 
 // GetObjectKind implements runtime.Object. The kind is not kept.

@@ -34,6 +34,8 @@ func Stored(configuration any, instances ...any) (objects map[string][]map[strin
 			objects[object.For] = append(objects[object.For], object.Content)
 		}
 	}
-	findings = slices.DeleteFunc(check(all, builtin.Validators), func(f finding.Finding) bool { return f.File != name || f.Level == finding.Warning })
+	findings = slices.DeleteFunc(check(all, builtin.Validators), func(f finding.Finding) bool {
+		return f.File != name || f.Level == finding.Warning
+	})
 	return objects, findings
 }

@@ -69,9 +69,9 @@ func (k *kind) setSchema(root *apiextensionsv1.JSONSchemaProps) error {
 }
 
 // at returns the schema of a field, or nil.
-func (k *kind) at(path templating.Path) *schema.Structural {
+func (k *kind) at(field templating.Path) *schema.Structural {
 	s := k.schema
-	for _, step := range path {
+	for _, step := range field {
 		child, found := s.Properties[step.Key]
 		switch {
 		case step.IsIndex && s.Items != nil:

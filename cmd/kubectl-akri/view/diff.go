@@ -176,15 +176,15 @@ func (c *Change) unified() string {
 	if c.Verb == Rejected {
 		return ""
 	}
-	yaml := func(object map[string]any) string {
+	text := func(object map[string]any) string {
 		if object == nil {
 			return ""
 		}
 		return toYAML(object)
 	}
 	name := strings.ReplaceAll(c.Object.String(), " ", "/")
-	if text := udiff.Unified("live/"+name, "desired/"+name, yaml(c.Before), yaml(c.After)); text != "" {
-		return text
+	if changes := udiff.Unified("live/"+name, "desired/"+name, text(c.Before), text(c.After)); changes != "" {
+		return changes
 	}
 	return "#   unchanged\n" // the object is orphaned or waits
 }

@@ -129,14 +129,15 @@ func (f *Facts) deviceNotSeen() []Finding {
 	if len(f.Instance.Spec.Nodes) > 0 {
 		return nil
 	}
-	problem := "No node sees the device."
+	var problem strings.Builder
+	problem.WriteString("No node sees the device.")
 	if f.Configuration != nil {
 		for _, failure := range f.Configuration.Status.DiscoveryFailures {
-			problem += fmt.Sprintf("\nDiscovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
+			fmt.Fprintf(&problem, "\nDiscovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
 		}
 	}
 	return findingf("check that the device is switched on and reachable, and check the logs of the agent and the discovery handler",
-		"%s", problem)
+		"%s", problem.String())
 }
 
 func (f *Facts) nodesNotReady() []Finding {

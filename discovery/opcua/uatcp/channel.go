@@ -174,8 +174,8 @@ func (c *Channel) finish() {
 }
 
 // setDeadline sets a deadline, unless the context is done.
-func (c *Channel) setDeadline(deadline time.Time) error {
-	if err := c.connection.SetDeadline(deadline); err != nil {
+func (c *Channel) setDeadline(end time.Time) error {
+	if err := c.connection.SetDeadline(end); err != nil {
 		return err
 	}
 	if err := c.canceled(); err != nil { // its deadline may just have been replaced
