@@ -22,27 +22,27 @@ import (
 type rbacOptions struct {
 	access
 	files      []string
-	controller account
-	webhook    account
-	agent      account
+	controller accountFlag
+	webhook    accountFlag
+	agent      accountFlag
 	api        *cluster // nil until first used
 }
 
-// account is the value of a flag that names a ServiceAccount as NAMESPACE/NAME.
-type account string
+// accountFlag is the value of a flag that names a ServiceAccount as NAMESPACE/NAME.
+type accountFlag string
 
-func (a *account) String() string { return string(*a) }
-func (a *account) Type() string   { return "string" }
+func (a *accountFlag) String() string { return string(*a) }
+func (a *accountFlag) Type() string   { return "string" }
 
-func (a *account) Set(value string) error {
+func (a *accountFlag) Set(value string) error {
 	if !strings.Contains(value, "/") {
 		return errors.New("use NAMESPACE/NAME")
 	}
-	*a = account(value)
+	*a = accountFlag(value)
 	return nil
 }
 
-func (a *account) name() types.NamespacedName {
+func (a *accountFlag) name() types.NamespacedName {
 	namespace, name, _ := strings.Cut(string(*a), "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
