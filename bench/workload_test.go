@@ -37,7 +37,11 @@ func TestBareObjects(t *testing.T) {
 			unstructured.RemoveNestedField(o.Object, path...)
 		}
 		for _, label := range []string{"akri.sh/configuration", "akri.sh/instance"} { // which the controller gives to Pods, too
-			unstructured.RemoveNestedField(o.Object, "spec", "template", "metadata", "labels", label)
+			path := []string{"spec", "template", "metadata", "labels", label}
+			if value, _, _ := unstructured.NestedString(o.Object, path...); o.GetKind() == "Deployment" && value != labels[label] {
+				t.Errorf("the Pods' label %s is %q, want %q", label, value, labels[label])
+			}
+			unstructured.RemoveNestedField(o.Object, path...)
 		}
 		rendered := strings.NewReplacer("{{INSTANCE_NAME}}", deviceName(7), "{{INSTANCE_PROPERTIES.DEVICE}}", "/dev/"+deviceName(7)).
 			Replace(encode(t, templates[i]))
