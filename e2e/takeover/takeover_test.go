@@ -92,7 +92,7 @@ func (w *world) assertTakenOver(before, held map[string]string) {
 	w.Helper()
 	w.eventually("the Configurations are ready", func() string {
 		for _, configuration := range w.list("configurations") {
-			if !configuration.is("Ready") && configuration.Metadata.Name != dotted {
+			if usable := configuration.is("Ready") && configuration.is("Discovering"); !usable && configuration.Metadata.Name != dotted {
 				return fmt.Sprintf("%s: %+v", configuration.Metadata.Name, configuration.Status.Conditions)
 			}
 		}
