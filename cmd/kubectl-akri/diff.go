@@ -151,13 +151,15 @@ func compare(ctx context.Context, streams cli.Streams, external string, changes 
 	defer os.RemoveAll(dir)
 	program, arguments, _ := strings.Cut(external, " ")
 	args := slices.DeleteFunc(strings.Fields(arguments), func(argument string) bool { return !kubectlArgument.MatchString(argument) })
-	before, after := changes.Files()
-	for name, files := range map[string]map[string]string{"LIVE": before, "MERGED": after} {
+	for i, name := range []string{"LIVE", "MERGED"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			return 0, err
 		}
-		for file, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o600); err != nil {
+		for file, texts := range changes.Files() {
+			if texts[i] == "" {
+				continue // it does not exist
+			}
+			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(texts[i]), 0o600); err != nil {
 				return 0, err
 			}
 		}

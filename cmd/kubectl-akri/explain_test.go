@@ -134,8 +134,9 @@ func TestWhy(t *testing.T) {
 	}
 	w.createPods(t)
 	w.run("", "why", "cam-1").want(t, 0,
-		"slot       cam-1-0  used on node-a  by Pod user", "Pod user  on node-a", "Pod waiter  on no node yet", "Latest events:",
-		"Pod waiter  FailedScheduling: no room",
+		"slot       cam-1-0  used on node-a  by Pod user", "Pod rejected  on node-b", "Pod user  on node-a",
+		"Pod waiter  on no node yet", "Latest events:",
+		"Pod waiter  FailedScheduling: no room", "Pod rejected has failed on node-b",
 		"Pod waiter waits for akri.sh/cam-1: the only slot is in use on node-a (Pod user).", "→ delete a Pod", "!stranger")
 
 	// The Configuration is deleted; there is no garbage collector here.
@@ -147,8 +148,8 @@ func TestWhy(t *testing.T) {
 		"Configuration cam does not exist, so no objects are created for the device.")
 }
 
-// createPods creates a Pod that uses the device cam-1, one that waits for it, and
-// one that does not request it.
+// createPods creates a Pod that uses the device cam-1, one that waits for it, one that
+// has failed on a node that does not see it, and one that does not request it.
 func (w *world) createPods(t *testing.T) {
 	t.Helper()
 	w.Apply(`
@@ -164,6 +165,11 @@ spec: {containers: [{name: a, image: a, resources: {limits: {akri.sh/cam-1: 1}}}
 ---
 apiVersion: v1
 kind: Pod
+metadata: {name: rejected}
+spec: {nodeName: node-b, containers: [{name: a, image: a, resources: {limits: {akri.sh/cam-1: 1}}}]}
+---
+apiVersion: v1
+kind: Pod
 metadata: {name: stranger}
 spec: {containers: [{name: a, image: a}]}`)
 	t.Cleanup(func() {
@@ -173,6 +179,11 @@ spec: {containers: [{name: a, image: a}]}`)
 			t.Error(err)
 		}
 	})
+	rejected := &corev1.Pod{ObjectMeta: w.Meta("rejected")}
+	if err := w.Status().Patch(t.Context(), rejected, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"phase":"Failed"}}`))); err != nil {
+		t.Fatal(err)
+	}
 	waiter := &corev1.Pod{ObjectMeta: w.Meta("waiter")}
 	const status = `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",` +
 		`"message":"0/1 nodes are available: 1 Insufficient akri.sh/cam-1."}]}}`

@@ -149,7 +149,7 @@ func (o *treeOptions) follow(ctx context.Context, streams cli.Streams, api *clus
 // can clear the terminal. It returns what is shown then.
 func (o *treeOptions) redraw(streams cli.Streams, forest view.Forest, shown map[string]string) (map[string]string, error) {
 	texts := make(map[string]string, len(forest))
-	var all, differing strings.Builder
+	var all, differing []string
 	for i := range forest {
 		var text strings.Builder
 		one := forest[i : i+1]
@@ -158,27 +158,29 @@ func (o *treeOptions) redraw(streams cli.Streams, forest view.Forest, shown map[
 		}
 		name := forest[i].Configuration.Namespace + "/" + forest[i].Configuration.Name
 		texts[name] = text.String()
-		all.WriteString(text.String())
-		if texts[name] == shown[name] {
-			continue
+		all = append(all, texts[name])
+		if texts[name] != shown[name] {
+			differing = append(differing, texts[name])
 		}
-		if o.output != "json" && len(shown)+differing.Len() > 0 { // values of JSON need no separator
-			differing.WriteString("---\n")
-		}
-		differing.WriteString(text.String())
 	}
 	if maps.Equal(texts, shown) {
 		return texts, nil
-	}
-	if cli.Clear(streams.Out) {
-		differing = all
 	}
 	for name := range shown {
 		if _, exists := texts[name]; !exists {
 			fmt.Fprintf(streams.Err, "note: Configuration %s was deleted\n", name)
 		}
 	}
-	if _, err := io.WriteString(streams.Out, differing.String()); err != nil {
+	separator := "---\n"
+	switch {
+	case cli.Clear(streams.Out):
+		separator, differing = "", all
+	case o.output == "json":
+		separator = "" // values of JSON need none
+	case len(shown) > 0 && len(differing) > 0:
+		differing = append([]string{""}, differing...)
+	}
+	if _, err := io.WriteString(streams.Out, strings.Join(differing, separator)); err != nil {
 		return nil, fmt.Errorf("print: %w", err)
 	}
 	return texts, nil

@@ -129,31 +129,24 @@ func (p Preview) write(out io.Writer, difference func(*Change) string) error {
 	return printed(out, b.String())
 }
 
-// Files returns the objects that differ as YAML, before and after, by file name. The
+// Files returns the YAML of the objects that differ, before and after, by file name. The
 // names are those of kubectl diff.
-func (p Preview) Files() (before, after map[string]string) {
-	before, after = map[string]string{}, map[string]string{}
+func (p Preview) Files() map[string][2]string {
+	files := map[string][2]string{}
 	for _, changes := range p {
 		for _, change := range changes.Objects {
-			if change.Verb == Rejected {
-				continue
-			}
 			object := unstructured.Unstructured{Object: change.After}
 			if object.Object == nil {
 				object.Object = change.Before
 			}
 			kind := object.GroupVersionKind()
 			parts := []string{kind.Group, kind.Version, kind.Kind, object.GetNamespace(), object.GetName()}
-			name := strings.TrimPrefix(strings.Join(parts, "."), ".")
-			if change.Before != nil {
-				before[name] = toYAML(change.Before)
-			}
-			if change.After != nil {
-				after[name] = toYAML(change.After)
+			if change.Verb != Rejected {
+				files[strings.TrimPrefix(strings.Join(parts, "."), ".")] = [2]string{document(change.Before), document(change.After)}
 			}
 		}
 	}
-	return before, after
+	return files
 }
 
 // summary returns the change on one line: the verb, the reason and the template.
@@ -176,15 +169,9 @@ func (c *Change) unified() string {
 	if c.Verb == Rejected {
 		return ""
 	}
-	text := func(object map[string]any) string {
-		if object == nil {
-			return ""
-		}
-		return toYAML(object)
-	}
 	name := strings.ReplaceAll(c.Object.String(), " ", "/")
-	if changes := udiff.Unified("live/"+name, "desired/"+name, text(c.Before), text(c.After)); changes != "" {
-		return changes
+	if text := udiff.Unified("live/"+name, "desired/"+name, document(c.Before), document(c.After)); text != "" {
+		return text
 	}
 	return "#   unchanged\n" // the object is orphaned or waits
 }
@@ -246,6 +233,14 @@ func merged(a, b map[string]any) map[string]any {
 	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
+}
+
+// document returns the YAML of an object, or "" for no object.
+func document(object map[string]any) string {
+	if object == nil {
+		return ""
+	}
+	return toYAML(object)
 }
 
 // toYAML returns a JSON value as YAML.

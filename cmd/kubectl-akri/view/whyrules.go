@@ -43,18 +43,18 @@ var whyRules = []struct {
 }{
 	{aPod, (*Facts).unknownResources},
 	{aParent | aRequestedOne, (*Facts).deleted},
-	{anInstance, (*Facts).configurationMissing},          // Without it, nothing is created.
-	{anInstance | aRequestedOne, (*Facts).deviceNotSeen}, // by any node
-	{anInstance | aRequestedOne, (*Facts).nodesNotReady}, // that see the device
-	{aParent, (*Facts).notReconciled},                    // The controller has not written a status.
-	{aParent, (*Facts).notAccepted},                      // The Configuration's templates have errors.
-	{aConfiguration, (*Facts).discoveryFails},            // An agent or a handler reports a failure.
-	{aConfiguration, (*Facts).noDevices},                 // There is neither a device nor a failure.
-	{aParent, (*Facts).notApplied},                       // An object could not be applied.
-	{aConfiguration, (*Facts).instancesNotReady},         //
-	{anyExplainedOne, (*Facts).podsNotRunning},           // A Pod waits for a slot, a node or an image, or has failed.
-	{anInstance, (*Facts).slotsWithoutPod},               // A slot is in use, but no Pod requests it.
-	{aParent, (*Facts).objectsNotReady},                  // although they are applied
+	{anInstance, (*Facts).configurationMissing},
+	{anInstance | aRequestedOne, (*Facts).deviceNotSeen},
+	{anInstance | aRequestedOne, (*Facts).nodesNotReady},
+	{aParent, (*Facts).notReconciled},
+	{aParent, (*Facts).notAccepted},
+	{aConfiguration, (*Facts).discoveryFails},
+	{aConfiguration, (*Facts).noDevices},
+	{aParent, (*Facts).notApplied},
+	{aConfiguration, (*Facts).instancesNotReady},
+	{anyExplainedOne, (*Facts).podsNotRunning},
+	{anInstance, (*Facts).slotsWithoutPod},
+	{aParent, (*Facts).objectsNotReady},
 }
 
 // Conclude finds the problems and their remedies.
@@ -129,15 +129,14 @@ func (f *Facts) deviceNotSeen() []Finding {
 	if len(f.Instance.Spec.Nodes) > 0 {
 		return nil
 	}
-	var problem strings.Builder
-	problem.WriteString("No node sees the device.")
+	lines := []string{"No node sees the device."}
 	if f.Configuration != nil {
 		for _, failure := range f.Configuration.Status.DiscoveryFailures {
-			fmt.Fprintf(&problem, "\nDiscovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message)
+			lines = append(lines, fmt.Sprintf("Discovery fails on node %s, handler %s: %s", failure.Node, failure.Handler, failure.Message))
 		}
 	}
 	return findingf("check that the device is switched on and reachable, and check the logs of the agent and the discovery handler",
-		"%s", problem.String())
+		"%s", strings.Join(lines, "\n"))
 }
 
 func (f *Facts) nodesNotReady() []Finding {
