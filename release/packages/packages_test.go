@@ -84,7 +84,7 @@ var expected = map[string][]string{
 	"kubectl-akri": {
 		"/usr/bin/kubectl-akri", "/usr/bin/kubectl_complete-akri", "/usr/share/bash-completion/completions/kubectl-akri",
 		"/usr/share/doc/kubectl-akri/LICENSE", "/usr/share/doc/kubectl-akri/third-party-licenses.txt",
-		"/usr/share/fish/vendor_completions.d/kubectl-akri.fish", "/usr/share/man/man1/kubectl-akri-report.1.gz",
+		"/usr/share/fish/vendor_completions.d/kubectl-akri.fish", "/usr/share/man/man1/kubectl-akri-why.1.gz",
 		"/usr/share/man/man1/kubectl-akri.1.gz",
 	},
 	"akri-discovery": {
@@ -140,7 +140,7 @@ func TestCompletionForKubectl(t *testing.T) {
 	output(t, "dpkg-deb", "--extract", one(t, o, "kubectl-akri_*.deb"), dir)
 	bin := filepath.Join(dir, "usr", "bin")
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if out := output(t, filepath.Join(bin, "kubectl_complete-akri"), "rep"); !strings.HasPrefix(out, "report\t") {
+	if out := output(t, filepath.Join(bin, "kubectl_complete-akri"), "ver"); !strings.HasPrefix(out, "version\t") {
 		t.Errorf("got %q", out)
 	}
 	script := filepath.Join(dir, "usr/share/bash-completion/completions/kubectl-akri")
