@@ -12,12 +12,14 @@ import (
 
 	"akri.sh/akri/agent/core"
 	"akri.sh/akri/internal/apitest"
+	"akri.sh/akri/internal/fulltest"
 )
 
 // Users who create Pods choose what it takes to decode them. However many a node has, the
 // agent decodes one at a time. The server answers as an API server does; a real one needs
 // a minute to store such Pods.
 func TestMemoryOfPods(t *testing.T) {
+	fulltest.Only(t) // with the race detector and other packages, it takes longer than a list may
 	const pods, maxHeap = 30, 32 << 20
 	var fields, env []string
 	for i := range 30_000 {
